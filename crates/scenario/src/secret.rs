@@ -123,7 +123,7 @@ fn value_length(value: &str) -> usize {
 
 /// The bytes to keep and to hide, where the rest begins with digits that look like a key.
 fn digits(before: &str, rest: &str) -> Option<(usize, usize)> {
-    let of_a_file = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '/');
+    let of_a_file = |char| matches!(char, '_' | '-' | '/');
     let number = before.strip_suffix("0x").or(before.strip_suffix("0X")).unwrap_or(before);
     let in_word = |char: char| char.is_ascii_alphanumeric() || char == '/';
     if number.ends_with(in_word) || number.ends_with(PREFIX) {
@@ -131,7 +131,9 @@ fn digits(before: &str, rest: &str) -> Option<(usize, usize)> {
     }
     let length = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
     let after = &rest[length..];
-    let has_ending = after.strip_prefix('.').is_some_and(|end| end.starts_with(of_a_file));
+    let has_ending = after
+        .strip_prefix('.')
+        .is_some_and(|end| end.starts_with(|char: char| char.is_ascii_alphanumeric()));
     // In a message ten kinds of digits are a number.
     let is_number = rest[..length].bytes().all(|digit| digit.is_ascii_digit());
     let hide = length >= LEAST_DIGITS && !is_number && !has_ending;
@@ -228,6 +230,10 @@ mod tests {
             "--set radio.ue.0.key=…: `key` must be 32 hexadecimal digits"
         );
         assert_eq!(redacted("radio.ue.0.key=46 5b 5c run.seed=1"), "radio.ue.0.key=… run.seed=1");
+        assert_eq!(
+            redacted("ki = 465b5ce8b199b49faa5f0a2ee238a6bc\\\n run.seed=1"),
+            "ki = …run.seed=1"
+        );
         assert_eq!(
             redacted("set = [\"radio.ue.0.key=\\\"46\\\"\", 1]"),
             "set = [\"radio.ue.0.key=…\", 1]"
