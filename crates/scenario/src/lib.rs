@@ -53,7 +53,6 @@ mod set;
 mod shipped;
 mod source;
 mod spec;
-mod spelling;
 mod stage;
 mod subscription;
 mod suggest;
@@ -63,7 +62,6 @@ mod value;
 use document::Document;
 use node::Node;
 use problem::Problems;
-use spelling::Warnings;
 
 pub use model::{
     CoreConfig, EmulationConfig, FlowConfig, GtpuLink, HandUpConfig, HostLinkConfig, NamedStage,
@@ -78,7 +76,6 @@ pub use schema::json_schema;
 pub use secret::{redacted, secret_hash};
 pub use shipped::shipped;
 pub use source::Source;
-pub use spelling::Warning;
 pub use traces::TraceFile;
 
 /// A scenario and its provenance.
@@ -97,8 +94,6 @@ pub struct Parsed {
     pub traces: Vec<TraceFile>,
     /// What the flows say that only simulated endpoints follow, where it is not their profile's.
     pub simulated_only: Vec<SimulatedOnly>,
-    /// Old spellings of keys that the scenario uses, each once.
-    pub warnings: Vec<Warning>,
 }
 
 /// Parses and checks a scenario; `sets` are `KEY=VALUE` arguments, the last one wins.
@@ -111,13 +106,10 @@ pub fn parse(source: &Source<'_>, sets: &[String]) -> Result<Parsed, ScenarioErr
     let mut root = Node::parse(source.name, source.text, &mut problems);
     // What the parser made of the rest of a broken file is not what was meant.
     problems.finish()?;
-    let (mut problems, mut warnings) = (Problems::default(), Warnings::default());
-    spelling::renew(&mut root, &mut warnings, &mut problems);
+    let mut problems = Problems::default();
     for set in sets {
-        set::apply(&mut root, set, &mut warnings, &mut problems);
+        set::apply(&mut root, set, &mut problems);
     }
-    // A `--set` can give a whole table.
-    spelling::renew(&mut root, &mut warnings, &mut problems);
     let document = Document::read(source, &root, &mut problems);
     problems.finish()?;
     let scenario = build::scenario(&document);
@@ -128,12 +120,5 @@ pub fn parse(source: &Source<'_>, sets: &[String]) -> Result<Parsed, ScenarioErr
         hashed.push_str(&format!("trace {} {}\n", trace.file, trace.sha256));
     }
     let sha256 = digest::sha256_hex(hashed.as_bytes());
-    Ok(Parsed {
-        scenario,
-        resolved_toml,
-        sha256,
-        simulated_only: document.simulated_only,
-        traces,
-        warnings: warnings.into_vec(),
-    })
+    Ok(Parsed { scenario, resolved_toml, sha256, simulated_only: document.simulated_only, traces })
 }

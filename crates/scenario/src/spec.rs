@@ -98,8 +98,6 @@ pub(crate) struct Subtable {
 pub(crate) struct Key {
     /// Name, unit included. A key of a [`Subtable`] has that one's name and a dot before it.
     pub(crate) name: &'static str,
-    /// The name that it had before, which still works.
-    pub(crate) old: Option<&'static str>,
     /// What it holds.
     pub(crate) kind: Kind,
     /// What holds without it.
@@ -295,7 +293,6 @@ impl Key {
         let privacy = Privacy::Open;
         Self {
             name,
-            old: None,
             kind,
             default,
             needs: None,
@@ -305,11 +302,6 @@ impl Key {
             simulated_only: false,
             doc,
         }
-    }
-
-    /// The same, with the name that it had before.
-    pub(crate) const fn was(self, old: &'static str) -> Self {
-        Self { old: Some(old), ..self }
     }
 
     /// The same, under a condition.
@@ -356,11 +348,6 @@ impl Table {
     /// The key of that name.
     pub(crate) fn find(&self, name: &str, variant: Option<&str>) -> Option<&'static Key> {
         self.keys(variant).find(|key| key.name == name)
-    }
-
-    /// The key that had that name before.
-    pub(crate) fn find_old(&self, old: &str) -> Option<&'static Key> {
-        self.keys(None).find(|key| key.old == Some(old))
     }
 
     /// True for the name of a table within this one.
