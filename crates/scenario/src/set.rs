@@ -38,10 +38,10 @@ pub(crate) fn apply(
     }
 }
 
-/// In the place of an index: every element of the list to which the key applies.
+/// Stands for an index: every element of the list to which the key applies.
 const EVERY: &str = "*";
 
-/// The paths that one stands for, with the key's new name.
+/// The paths that one path stands for, with the key's new name.
 fn expand(
     root: &Node,
     path: Vec<String>,
@@ -61,7 +61,7 @@ fn expand(
     } else {
         vec![path.clone()]
     };
-    // What both directions have in common is said once.
+    // A warning about both directions is given once.
     renew_path(&mut paths[0], value, origin, warnings);
     for path in &mut paths[1..] {
         renew_path(path, value, origin, &mut Warnings::default());
@@ -89,7 +89,7 @@ fn expand(
     found
 }
 
-/// The elements at `path[..at]` that can have the rest of the path.
+/// The elements at `path[..at]` in which the rest of the path is valid.
 fn elements_with(root: &Node, path: &[String], at: usize) -> Vec<usize> {
     let has = |item: &Node| match table_of(path) {
         Some((table, depth)) if path.len() > depth => {
@@ -146,7 +146,7 @@ impl Setting<'_> {
         *node = value;
     }
 
-    /// The value under the path's key at `depth`, made if it is not there.
+    /// The value under the path's key at `depth`, created if it is missing.
     fn child<'n>(
         &self,
         depth: usize,
@@ -186,7 +186,7 @@ impl Setting<'_> {
         Some(&mut entries[index].node)
     }
 
-    /// The list's element with the path's index at `depth`.
+    /// The element of the list at the path's index at `depth`.
     fn element<'n>(
         &self,
         depth: usize,

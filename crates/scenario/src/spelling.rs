@@ -1,5 +1,5 @@
-//! Old spellings of keys. A key that has another name now, as `frto` moved to `recovery.frto`, still
-//! works under the name that it had, and a warning gives the new one.
+//! Old spellings of keys. A key that was renamed, as `frto` to `recovery.frto`, still works under
+//! its old name, and a warning gives the new one.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use crate::spec::{EMULATION, FLOW, Key, PROFILE, PROGRAM, STAGE, Table};
 /// An old spelling that the scenario uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Where it stands first.
+    /// Where it is used first.
     pub origin: Origin,
-    /// The key as it is written there.
+    /// The old name of the key.
     pub old: &'static str,
-    /// The key's name now.
+    /// The current name of the key.
     pub new: &'static str,
-    /// How many more places of the scenario have the old spelling.
+    /// How many more times the scenario uses the old spelling.
     pub more: usize,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Warnings as they are found: one for each old spelling.
+/// Collects warnings, one for each old spelling.
 #[derive(Default)]
 pub(crate) struct Warnings(Vec<Warning>);
 
@@ -51,7 +51,7 @@ impl Warnings {
     }
 }
 
-/// Gives every key of the document its new name. A key in both spellings is a problem.
+/// Gives every key of the document its current name. A key given in both spellings is a problem.
 pub(crate) fn renew(root: &mut Node, warnings: &mut Warnings, problems: &mut Problems) {
     let Value::Table(entries) = &mut root.value else { return };
     for Entry { key, node, .. } in entries {
@@ -108,7 +108,7 @@ fn renew_table(
     }
 }
 
-/// The entries of the table within these entries, which is made if it is not there.
+/// The entries of a subtable, which is created if it is missing.
 fn subtable_of<'a>(entries: &'a mut Vec<Entry>, name: &str, origin: &Origin) -> &'a mut Vec<Entry> {
     let found = entries
         .iter()
@@ -124,8 +124,8 @@ fn subtable_of<'a>(entries: &'a mut Vec<Entry>, name: &str, origin: &Origin) -> 
     }
 }
 
-/// The key that `name` means by its old spelling, and that spelling. `pacing`, which was a key, is
-/// now a table: its value tells which of the two is meant.
+/// The key that `name` means if it is an old spelling, and that spelling. `pacing`, which was a
+/// key, is now a table: the type of its value tells which of the two is meant.
 pub(crate) fn renamed(
     table: &'static Table,
     name: &str,
@@ -140,7 +140,7 @@ pub(crate) fn renamed(
     Some((key, key.old?))
 }
 
-/// A path of `--set` with the key's new name.
+/// Replaces an old spelling in a path of `--set`.
 pub(crate) fn renew_path(
     path: &mut Vec<String>,
     value: &Value,
@@ -158,7 +158,7 @@ pub(crate) fn renew_path(
     }
 }
 
-/// The table whose key a path names, and where in the path the key begins.
+/// The table whose key a path names, and the position in the path at which the key begins.
 pub(crate) fn table_of(path: &[String]) -> Option<(&'static Table, usize)> {
     match path.first()?.as_str() {
         "flow" => Some((&FLOW, 2)),
