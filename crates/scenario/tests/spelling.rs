@@ -1,4 +1,4 @@
-//! Keys in tables within a table, their old spellings, and `--set` for every element of a list.
+//! Tests keys of subtables, their old spellings, and `--set` for every element of a list.
 
 use airpath_scenario::{Parsed, Source, Traffic, parse};
 
