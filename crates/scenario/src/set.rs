@@ -32,7 +32,7 @@ pub(crate) fn apply(root: &mut Node, argument: &str, problems: &mut Problems) {
     }
 }
 
-/// In the place of an index: every element of the list to which the key applies.
+/// Stands for an index: every element of the list to which the key applies.
 const EVERY: &str = "*";
 
 /// The paths that one stands for.
@@ -76,7 +76,7 @@ fn expand(
     found
 }
 
-/// The elements at `path[..at]` that can have the rest of the path.
+/// The elements at `path[..at]` in which the rest of the path is valid.
 fn elements_with(root: &Node, path: &[String], at: usize) -> Vec<usize> {
     let has = |item: &Node| match table_of(path) {
         Some((table, depth)) if path.len() > depth => {
@@ -145,7 +145,7 @@ impl Setting<'_> {
         *node = value;
     }
 
-    /// The value under the path's key at `depth`, made if it is not there.
+    /// The value under the path's key at `depth`, created if it is missing.
     fn child<'n>(
         &self,
         depth: usize,
@@ -185,7 +185,7 @@ impl Setting<'_> {
         Some(&mut entries[index].node)
     }
 
-    /// The list's element with the path's index at `depth`.
+    /// The element of the list at the path's index at `depth`.
     fn element<'n>(
         &self,
         depth: usize,

@@ -91,7 +91,7 @@ pub(crate) static RUN: Table = Table {
             ),
             Key::new(
                 "seed",
-                // TOML promises 64-bit signed integers, no more.
+                // TOML guarantees only 64-bit signed integers.
                 count(Unit::Plain, 0, i64::MAX as u64),
                 Default::Value("1"),
                 "Seed of every random stream.",

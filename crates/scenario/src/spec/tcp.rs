@@ -2,7 +2,7 @@
 
 use super::{Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Subtable, Unit, count, real};
 
-/// The tables within a flow, a profile or a proxy that hold keys of TCP.
+/// Subtables of a flow, a profile or a proxy that hold TCP keys.
 pub(crate) static SUBTABLES: &[Subtable] = &[
     Subtable { name: "cwnd", doc: "When and by how much the congestion window grows and decays." },
     Subtable { name: "hystart", doc: "Parts of HyStart that differ from the chosen version." },
@@ -23,7 +23,7 @@ const HYSTART: Need = Need::Begins("slow_start", "hystart-");
 const CUBIC: Need = Need::Is("congestion", "cubic");
 const AS_VERSION: Default = Default::Absent("as in the version");
 
-/// What a profile sets and a flow or a proxy may override.
+/// Keys that a profile sets and a flow or a proxy may override.
 pub(super) const ENDPOINT: &[Key] = &[
     Key::new(
         Congestion::KEY,
@@ -444,7 +444,7 @@ pub(super) const ENDPOINT: &[Key] = &[
     ),
     Key::new(
         "options.header_bytes",
-        // IPv4 and TCP without options; IPv4 and TCP with 40 bytes of options each.
+        // From IPv4 and TCP without options to IPv4 and TCP with 40 bytes of options each.
         count(Unit::Bytes, 40, 120),
         Default::Inherited,
         "IP and TCP headers of a data segment, options included.",
@@ -535,7 +535,7 @@ pub(super) const ENDPOINT: &[Key] = &[
     ),
 ];
 
-/// What a profile alone has.
+/// Keys that only a profile has.
 pub(super) const PROFILE_ONLY: &[Key] = &[Key::new(
     "reno.slow_start",
     Kind::Choice(SlowStart::CHOICES),
@@ -544,7 +544,7 @@ pub(super) const PROFILE_ONLY: &[Key] = &[Key::new(
      itself: in Linux, HyStart belongs to CUBIC alone. A profile that sets `slow_start` sets this too.",
 )];
 
-/// How what arrives is handed up, and how the application of the receiver reads.
+/// How data that arrives is delivered, and how the receiving application reads it.
 pub(super) const READER: &[Key] = &[
     Key::new(
         "read_rate_mbps",
