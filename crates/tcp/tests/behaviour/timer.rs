@@ -351,7 +351,7 @@ fn the_first_segment_sent_again_restarts_the_timer_of_linux() {
 
 #[test]
 fn what_arrives_ahead_of_the_first_segment_sent_again_restarts_the_timer_of_linux() {
-    // ADR 74: Linux 6.18 had no time-out behind a queue that other flows made longer. RFC 6298 (5.3) has
+    // ADR 64: Linux 6.18 had no time-out behind a queue that other flows made longer. RFC 6298 (5.3) has
     // what is acknowledged alone.
     for (estimator, restarts) in [(RtoEstimator::Rfc6298, false), (RtoEstimator::Linux, true)] {
         let mut config = config();
