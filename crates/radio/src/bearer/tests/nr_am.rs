@@ -225,6 +225,6 @@ fn data_discarded_behind_the_last_pdu_leaves_no_one_unheard() {
 
 #[test]
 fn a_pdu_is_small() {
-    // The record of decision 7 says so.
+    // The record of decision 11 says so.
     assert_eq!(size_of::<Pdu>(), 40);
 }
