@@ -1,4 +1,4 @@
-//! A connection over two paths, on a clock of its own: the loop that a driver is.
+//! A connection over two paths with its own clock: the loop at the core of a driver.
 
 use airpath_base::{Duration, FlowId, Instant, Packet, Payload, Rate, Tunnel};
 use airpath_path::{
@@ -6,14 +6,14 @@ use airpath_path::{
 };
 use airpath_tcp::{CongestionControl, Endpoint, EndpointConfig};
 
-/// What a download was like.
+/// The results of a download.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Download {
     /// Payload that arrived, over the whole time.
     pub goodput_mbps: f64,
     /// The sender's smoothed RTT at the end.
     pub srtt: Option<Duration>,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmitted: u64,
 }
 
@@ -28,8 +28,8 @@ pub fn link(rate_mbps: u64, delay: Duration, packets: u32) -> Box<dyn Path> {
     build(stages.iter().map(|(name, stage)| (*name, stage)), 0)
 }
 
-/// Downloads for `time` over `down`; acknowledgements take 20 ms back. `congestion` replaces what
-/// `config` names.
+/// Downloads for `time` over `down`; acknowledgements take 20 ms to return. `congestion` replaces
+/// the congestion control that `config` names.
 pub fn download(
     config: &EndpointConfig,
     congestion: Option<Box<dyn CongestionControl>>,
@@ -48,7 +48,7 @@ pub fn download(
     while now <= end {
         send(now, &mut client, &mut up);
         send(now, &mut server, &mut down);
-        // The next thing that happens, at either end or between them.
+        // The next event, at either end or between them.
         let times = [client.next_timer(), server.next_timer(), up.next_event(), down.next_event()];
         let Some(next) = Instant::earliest(times) else { break };
         now = next;
@@ -64,7 +64,7 @@ pub fn download(
     }
 }
 
-/// What the endpoint sends enters the path.
+/// Puts what the endpoint sends into the path.
 fn send(now: Instant, endpoint: &mut Endpoint, path: &mut impl Path) {
     while let Some(segment) = endpoint.poll_transmit(now) {
         let packet = Packet {
@@ -79,7 +79,7 @@ fn send(now: Instant, endpoint: &mut Endpoint, path: &mut impl Path) {
     }
 }
 
-/// What leaves the path arrives at the endpoint.
+/// Hands what leaves the path to the endpoint.
 fn receive(now: Instant, path: &mut impl Path, endpoint: &mut Endpoint) {
     while let Some(departure) = path.poll(now) {
         if let Payload::Tcp(segment) = departure.packet.payload {
@@ -122,7 +122,7 @@ mod tests {
         let (period, length) = (Duration::from_secs(2), Duration::from_millis(400));
         let away = run(None, Outage::new(wire(), period, length));
         let (share, whole) = (0.8, run(None, wire()).goodput_mbps);
-        // What the queue held leaves at the end of the outage, and is not lost to it.
+        // Queued packets leave at the end of the outage and are not lost.
         assert!(away.goodput_mbps > share * whole * 0.9, "{away:?} of {whole}");
         assert!(away.goodput_mbps < whole, "{away:?} of {whole}");
     }
