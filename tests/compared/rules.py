@@ -10,15 +10,15 @@ RULES = {
     "fragment is missing.",
     "lengths": "{reader} trusts the frame's length where it is shorter than the IP header says; "
     "airpath trusts the header.",
-    "seen-before": "Bytes that were seen before are retransmissions, however soon they come. "
+    "seen-before": "Bytes that were seen before are retransmissions, however soon they arrive. "
     "{reader} calls them out of order within 3 ms or the handshake's round trip.",
-    "filled-late": "Bytes that were never seen and fill a gap are retransmissions if they come "
+    "filled-late": "Bytes that were never seen and fill a gap are retransmissions if they arrive "
     "later than the sender's side of the path takes (3 ms at least), or after three duplicate "
     "acknowledgements. {reader} has a different limit: 3 ms or the handshake's round trip, since "
     "the highest byte.",
     "filled-early": "Bytes that were never seen and fill a gap within that time are out of order; "
     "{reader} counts from the highest byte, and checks for a fast retransmission first.",
-    "acknowledged": "Bytes that were never seen but acknowledged before they came are out of "
+    "acknowledged": "Bytes that were never seen but acknowledged before they arrived are out of "
     "order; {reader} calls them a spurious retransmission.",
     "rtt-again": "An acknowledgement that covers retransmitted data gives no round trip (RFC 6298 "
     "3); {reader} measures from the first transmission.",
