@@ -66,15 +66,16 @@ const INTRODUCTION: &str = "\
 
 # Where slow start ends
 
-Each case is one download with profile `linux-6.1`, of which only slow start differs, and a buffer of 10
-BDP (bandwidth-delay products). The way of the acknowledgements is clean, or it delays each by a uniform time of up to 4,
-8 or 16 ms (their order stays), or it lets them go in batches every 5 to 40 ms. There is no other traffic and no
-queue except the flow's own. The further below 1 BDP an exit is, the longer congestion avoidance takes to make up for it.
+Each case is one download with profile `linux-6.1` over a path with a buffer of 10 BDP (bandwidth-delay products). Only
+the version of slow start differs. The path of the acknowledgements is clean, or it delays each one by a uniformly
+distributed time of up to 4, 8 or 16 ms (in order), or it releases them in batches every 5 to 40 ms. There is no other
+traffic and no queue except the flow's own. The further an exit is below 1 BDP, the longer congestion avoidance takes to
+make up for it.
 
-A cell of a table has cwnd in BDP (rate × RTT without jitter or batches), cwnd in segments, the time since the SYN, and
-the reason. With jitter it has the median of 15 seeds by cwnd (5 seeds from a BDP of 1,000 segments on), the smallest
-and the largest in parentheses, and how often each reason occurred if there are several. \"4.19, both changes\" has
-neither the exit by a falling minimum nor the late reset.
+A cell of a table gives cwnd in BDP (rate × RTT without jitter or batches), cwnd in segments, the time since the SYN,
+and the reason for the exit. With jitter it is the run with the median cwnd of 15 seeds (5 seeds from a BDP of 1,000
+segments on), with the smallest and the largest cwnd in parentheses, and how often each reason occurred if there are
+several. \"4.19, both changes\" has neither the exit by a falling minimum nor the late reset.
 ";
 
 fn section(document: &mut String, mbps: f64, rtt_ms: f64) {

@@ -27,29 +27,34 @@ class Verdict(NamedTuple):
 
 
 VERDICTS = (
-    Verdict(REPRODUCED, "value", "What was obtained is within the figure's tolerance."),
+    Verdict(REPRODUCED, "value", "The obtained value is within the figure's tolerance."),
     Verdict(
         CALIBRATED,
         "value",
-        "It is, but the figure chose a parameter of the model, so it is an input and no result. A "
-        "parameter is chosen by one figure only.",
+        "The value is within the tolerance, but the figure was used to choose a parameter of the "
+        "model, so it is an input and not a result. Each parameter is chosen by one figure only.",
     ),
     Verdict(
         UNDER_SPECIFIED,
         "value or shape",
-        "It is not, but a choice that the source leaves open moves this figure inside, or makes "
-        "the relation hold, and moves no other figure of the study out. The note names the choice.",
+        "The figure does not agree, but a choice that the source leaves open brings it within the "
+        "tolerance, or makes the relation hold, and moves no other figure of the study out. The "
+        "note names the choice.",
     ),
-    Verdict(NOT_REPRODUCED, "value", "It is not, and no listed choice moves it there."),
+    Verdict(
+        NOT_REPRODUCED,
+        "value",
+        "The value is outside the tolerance, and no listed choice brings it inside.",
+    ),
     Verdict(NOT_EXPRESSIBLE, "value", "The model cannot express what was measured."),
     Verdict(HOLDS, "shape", "The relation that the source argues from holds."),
     Verdict(
         EXPLAINED_BY,
         "shape",
-        "It holds only with a fault that was searched for; the note names the fault.",
+        "The relation holds only with a fault that was searched for; the note names the fault.",
     ),
-    Verdict(REFUTED, "shape", "It does not hold."),
-    Verdict(NOT_JUDGED, "shape", "It was not judged; the note says why."),
+    Verdict(REFUTED, "shape", "The relation does not hold."),
+    Verdict(NOT_JUDGED, "shape", "The relation was not judged; the note says why."),
 )
 """All of them, in the order in which they are listed."""
 
@@ -57,11 +62,11 @@ AGREE = frozenset({REPRODUCED, HOLDS})
 """Verdicts by which a figure agrees with its source as a result of the model."""
 
 ACCOUNTED = AGREE | {UNDER_SPECIFIED}
-"""Those by which the model is in no conflict with it: what the source leaves open may decide."""
+"""Verdicts by which the model does not contradict the source: its open choices may decide."""
 
 
 class Counts(NamedTuple):
-    """How many figures agree, of all and of those that chose no parameter."""
+    """How many figures agree, of all and of those that were not used for calibration."""
 
     agree: int
     of_all: int
@@ -70,22 +75,22 @@ class Counts(NamedTuple):
     accounted: int
     """Those that agree and those that are under-specified."""
     seen: int
-    """Figures that chose nothing, but were looked at when something was chosen …"""
+    """Figures that chose no parameter, but were seen when one was chosen."""
     seen_accounted: int
-    """… and of ``accounted`` those."""
+    """How many of ``accounted`` were seen in this way."""
 
     def text(self) -> str:
         """One line for people."""
         kinds = ", ".join(f"{count} {name}" for name, count in self.by_verdict.items())
         said = (
             f"{self.agree} of {self.of_all} figures agree, "
-            f"{self.agree} of the {self.not_calibrated} that chose no parameter, "
-            f"with what is under-specified {self.accounted}"
+            f"{self.agree} of the {self.not_calibrated} not used for calibration; "
+            f"with under-specified figures, {self.accounted} of {self.not_calibrated}"
         )
         if self.seen:
             said += (
-                f"; without those that were looked at when something was chosen "
-                f"{self.accounted - self.seen_accounted} of {self.not_calibrated - self.seen}"
+                f", and {self.accounted - self.seen_accounted} of the "
+                f"{self.not_calibrated - self.seen} not seen during calibration either"
             )
         return f"{said} ({kinds})"
 
@@ -105,7 +110,7 @@ class Counts(NamedTuple):
 def count(verdicts: Iterable[str], seen: Iterable[str] = ()) -> Counts:
     """Count verdicts; a calibrated figure is never among those that agree.
 
-    ``seen`` has the verdicts, again, of figures that were looked at when a parameter was chosen.
+    ``seen`` repeats the verdicts of figures that were seen when a parameter was chosen.
     """
     found, looked_at = Counter(verdicts), Counter(seen)
     order = [verdict.name for verdict in VERDICTS]
