@@ -1,4 +1,4 @@
-//! The reference of tables in Markdown, made from what their declarations say.
+//! The reference of tables in Markdown, generated from their declarations.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ is text with a dictionary: the name of a flow, a link, a UE or a cell. [Metrics]
 figure is measured.
 ";
 
-/// By the end of a column's name, quantiles aside.
+/// Units by suffix of a column's name, quantiles aside.
 const SUFFIXES: [(&str, &str); 14] = [
     ("_ns", "ns"),
     ("_ms", "ms"),
@@ -47,7 +47,7 @@ const SUFFIXES: [(&str, &str); 14] = [
     ("_reductions", "times"),
 ];
 
-/// Of columns whose names have none.
+/// Units of columns whose names have no suffix.
 const UNITS: [(&str, &str); 25] = [
     ("streams", "flows"),
     ("jain_index", "index"),
@@ -104,7 +104,7 @@ impl AboutColumn {
         (is.trim().trim_end_matches('.'), null.trim_end_matches('.'))
     }
 
-    /// Text and names have none.
+    /// The column's unit; text and names have none.
     fn unit(&self) -> &'static str {
         if matches!(self.kind, "text" | "name" | "bool") {
             return "";
