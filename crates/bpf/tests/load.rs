@@ -1,4 +1,4 @@
-//! ! The host's kernel accepts the programs, and keeps nothing of them.
+//! The host's kernel accepts the programs, and keeps nothing of them.
 //!
 //! `make test` runs these tests if it is root.
 #![cfg(feature = "kernel")]
@@ -91,11 +91,11 @@ fn every_acknowledgement_is_a_record() {
     let port = echo(50);
     let mut records = observer.take().unwrap_or_else(|error| panic!("{error}"));
     records.retain(|record| record.local_port == port);
-    // / The client appears with the handshake, and after that only acknowledgements came.
+    // The client appears with the handshake, and after that only acknowledgements came.
     assert_eq!(records[0].kind, Kind::Begin);
     let acks: Vec<_> = records.iter().filter(|record| record.kind == Kind::Ack).collect();
-    // / Each record shows the effect of the one before; the SYN counts as a byte. An answer may
-    // come after the acknowledgement.
+    // Each record shows the effect of the one before; the SYN counts as a byte. An answer may come
+    // after the acknowledgement.
     let mut acked: Vec<u64> = acks.iter().map(|record| record.acked_bytes).collect();
     acked.dedup();
     assert_eq!(acked[..50], (1..=50).collect::<Vec<_>>());
@@ -111,7 +111,7 @@ fn records_without_room_are_counted() {
     }
     const TIMES: usize = 40_000;
     let mut observer = SenderObserver::new(&[here()]).unwrap_or_else(|error| panic!("{error}"));
-    // / Both ends get an acknowledgement each time, and nobody fetches the records.
+    // Both ends get an acknowledgement each time, and nobody fetches the records.
     echo(TIMES);
     let taken = observer.take().unwrap_or_else(|error| panic!("{error}")).len();
     // 8 MiB of records of 152 bytes behind a head of 8.

@@ -1,6 +1,7 @@
-//! !~ What `benches/capture.py` times: captures of a given size, made and read. ==> The program
-//! that `benches/capture.py` times: makes and reads captures of a given size.
-//! of which so many are alive at once ==> of which ALIVE are alive at once
+//! The program that `benches/capture.py` times: makes and reads captures of a given size.
+//!
+//! `captures write FILE PACKETS FLOWS ALIVE` writes a pcap file of TCP downloads, of which ALIVE
+//! are alive at once; `captures read FILE` reads it with all figures, and prints what it holds.
 
 #![allow(clippy::print_stdout, reason = "a command line program")]
 

@@ -1,5 +1,5 @@
-//! ! Columns of numbers as little-endian bytes: a fifth of the size of the same numbers as text or
-//! as objects.
+//! Columns of numbers as little-endian bytes: a fifth of the size of the same numbers as text or as
+//! objects.
 
 use serde::{Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! ! Samples of a duration, summarised in a few numbers.
+//! Samples of a duration, summarised in a few numbers.
 
 use airpath_base::{Duration, SparseHistogram};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! ! What can be wrong with a capture.
+//! What can be wrong with a capture.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! ! Bodies of this crate's fuzz targets (`fuzz/`): no input makes anything panic, and what was
+//! Bodies of this crate's fuzz targets (`fuzz/`): no input makes anything panic, and what was
 //! parsed matches the bytes. Tests replay the corpora. Not part of the library.
 
 use std::io::Cursor;
@@ -107,7 +107,7 @@ fn check_packets(flow: &FlowReport, found: &Packets) {
     let lists = [found.frame.len(), found.from_client.len(), found.size.len(), found.echo.len()];
     assert_eq!(lists, [count; 4]);
     assert!(found.frame.is_sorted());
-    // / Where times jump back, packets fall outside the flow's duration.
+    // Where times jump back, packets fall outside the flow's duration.
     let packets = flow.from_client.packets + flow.from_server.packets;
     assert!(!found.cut || count == MOST_PACKETS);
     assert!(packets > 0);

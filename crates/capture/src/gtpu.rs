@@ -1,4 +1,4 @@
-//! ! The encapsulation of a packet on S1-U and N3: GTP-U (TS 29.281), for NR with the PDU session
+//! The encapsulation of a packet on S1-U and N3: GTP-U (TS 29.281), for NR with the PDU session
 //! container (TS 38.415).
 
 use airpath_base::Direction;
@@ -53,7 +53,7 @@ impl Header {
         if let Some(qfi) = qfi {
             bytes[0] |= EXTENSION;
             bytes[11] = PDU_SESSION_CONTAINER;
-            // / Length in units of 4 bytes; PDU type 0 or 1 (TS 38.415 5.5.2.1 and 5.5.2.2); no
+            // Length in units of 4 bytes; PDU type 0 or 1 (TS 38.415 5.5.2.1 and 5.5.2.2); no
             // further extension header.
             bytes[12] = 1;
             bytes[13] = if direction == Direction::Uplink { 0x10 } else { 0 };
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_no_packet_is_refused() {
-        // / An echo request (TS 29.281 7.2.1), another version, and datagrams that end too early.
+        // An echo request (TS 29.281 7.2.1), another version, and datagrams that end too early.
         assert_eq!(read(&[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0]), None);
         assert_eq!(read(&[0x50, 255, 0, 0, 0, 0, 0, 1]), None);
         assert_eq!(read(&[0x30, 255, 0, 4, 0, 0, 0, 1, 0]), None);
@@ -231,7 +231,7 @@ mod tests {
         for &(at, how, byte) in changes {
             drawn.expected = None;
             let length = drawn.datagram.len().max(1);
-            // / Half of the changes are in the header and just behind it.
+            // Half of the changes are in the header and just behind it.
             let at = if how & 8 == 0 { at % length.min(24) } else { at % length };
             match how & 7 {
                 0..=3 if at < drawn.datagram.len() => drawn.datagram[at] ^= 1 << (byte & 7),
@@ -265,7 +265,7 @@ mod tests {
             if let Some(found) = found {
                 prop_assert!(drawn.has_a_header());
                 prop_assert!(found.qfi.is_none_or(|qfi| qfi < 64));
-                // / The encapsulated packet ends where the length field says.
+                // The encapsulated packet ends where the length field says.
                 let length = u16::from_be_bytes([drawn.datagram[2], drawn.datagram[3]]);
                 let body = &drawn.datagram[8..8 + usize::from(length)];
                 prop_assert!(body.ends_with(found.packet));

@@ -1,12 +1,26 @@
-//! !~ Captures: packets with the place and the time at which they were seen, written and read. ==>
 //! Writing and reading captures: packets with the place and the time at which they were seen.
-//! [`Writer`] writes one pcapng file with an interface for each place, [`ModelWriter`] one of what
-//! a simulation sends. ==> [`Writer`] writes a pcapng file with an interface for each place,
-//! [`ModelWriter`] one with the packets of a simulation.
-//! [`Reader`] reads what other tools wrote, and [`analyse`] says what its flows did. ==> [`Reader`]
-//! reads captures of other tools, and [`analyse`] reports what the flows in them did.
-//! the caller has the packets and says when they passed, or a file does. ==> packets and their
-//! times come from the caller or from a file.
+//!
+//! [`Writer`] writes a pcapng file with an interface for each place, [`ModelWriter`] one with the
+//! packets of a simulation. [`Reader`] reads captures of other tools, and [`analyse`] reports what
+//! the flows in them did. Nothing here opens a socket or reads a clock: packets and their times
+//! come from the caller or from a file.
+//!
+//! It may use: `base`, `metrics`. Start reading at [`Writer`] and at [`analyse`].
+//!
+//! ```
+//! use airpath_base::{Duration, Instant};
+//! use airpath_capture::{Reader, Writer, analyse};
+//!
+//! let file = std::env::temp_dir().join(format!("airpath-example-{}.pcapng", std::process::id()));
+//! let mut capture = Writer::create(&file, &["server".to_owned(), "ue".to_owned()])?;
+//! capture.packet(1, Instant::ZERO + Duration::from_millis(20), &[0x45, 0, 0, 20]);
+//! assert_eq!(capture.finish().written, 1);
+//!
+//! let report = analyse(Reader::open(&file)?)?;
+//! assert_eq!((report.packets, report.interfaces[1].packets), (1, 1));
+//! # std::fs::remove_file(&file)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod column;
 mod datagram;

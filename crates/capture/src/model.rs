@@ -1,14 +1,11 @@
-//! !~ Packets of the model as a capture has them: headers made of what the model knows, no payload.
-//! ==> Captures of simulated packets: headers made from the model's state, without payload.
-//! The server is 10.77.0.1, UEs are 10.77.1.1, 10.77.1.2, …, as in an emulation; the model's time 0
-//! is the beginning of the year 2000 (UTC). ==> The server is 10.77.0.1 and UEs are 10.77.1.1,
-//! 10.77.1.2, …, as in an emulation. Time 0 of the model is the beginning of the year 2000 (UTC).
-//! A datagram begins as one of iperf3 does, with the time at which it was sent and a number from 1.
-//! ==> A datagram begins like one of iperf3, with the time at which it was sent and a number that
-//! counts from 1.
-//! Checksums of IP and ICMP are right; TCP's and UDP's would cover payload that there is not. ==>
-//! Checksums of IP and ICMP are right; those of TCP and UDP would cover payload that does not
-//! exist.
+//! Captures of simulated packets: headers made from the model's state, without payload.
+//!
+//! The server is 10.77.0.1 and UEs are 10.77.1.1, 10.77.1.2, …, as in an emulation. Time 0 of the
+//! model is the beginning of the year 2000 (UTC). At a UE the ports are 40000, 40001, … by flow, at
+//! the server
+//! 5201. A datagram begins like one of iperf3, with the time at which it was sent and a number that
+//!       counts from 1. Checksums of IP and ICMP are right; those of TCP and UDP would cover
+//!       payload that does not exist.
 
 use std::io;
 use std::path::Path;
@@ -108,7 +105,7 @@ impl Headers {
             }
             (Payload::Datagram(datagram), _) => {
                 let number = datagram.sequence.wrapping_add(1) as u32;
-                // / The bytes behind the header, of which 12 are written.
+                // The bytes behind the header, of which 12 are written.
                 let payload = packet.size.saturating_sub(28);
                 if flow.is_echo {
                     let kind = if datagram.reply { 0 } else { 8 };
@@ -201,7 +198,7 @@ impl Headers {
         self.push(&[0; 4]);
         if segment.flags.has(Flags::SYN) {
             let (payload, header) = sizes[usize::from(direction != flow.direction)];
-            // / RFC 9293 3.7.1: the options that full segments carry are subtracted.
+            // RFC 9293 3.7.1: the options that full segments carry are subtracted.
             let options = if segment.timestamps.is_some() { TIMESTAMPS_BYTES } else { 0 };
             let mss = payload + header.saturating_sub(40).min(options);
             let [high, low] = (mss.min(0xffff) as u16).to_be_bytes();
@@ -229,7 +226,7 @@ impl Headers {
                 }
             }
         }
-        // / Options end at a 32-bit boundary, and the packet has the model's length where possible.
+        // Options end at a 32-bit boundary, and the packet has the model's length where possible.
         let wanted = size.saturating_sub(segment.len) as usize;
         let wanted = wanted.clamp(self.used.next_multiple_of(4), IP_BYTES + MOST_TCP_BYTES) & !3;
         while self.used < wanted {

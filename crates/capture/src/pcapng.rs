@@ -1,4 +1,4 @@
-//! ! Captures at several places at once: pcapng (draft-ietf-opsawg-pcapng), with one interface for
+//! Captures at several places at once: pcapng (draft-ietf-opsawg-pcapng), with one interface for
 //! each place.
 //!
 //! Timestamps are the model's, so that the difference between two places is the delay of the model.
@@ -78,7 +78,7 @@ impl Writer {
     ///
     /// If the file or its thread cannot be created.
     pub fn create(file: &Path, places: &[String]) -> io::Result<Self> {
-        // / The file holds other users' traffic: nobody else may read it.
+        // The file holds other users' traffic: nobody else may read it.
         let file =
             File::options().write(true).create(true).truncate(true).mode(0o600).open(file)?;
         let (to, chunks) = sync_channel(WAITING);
@@ -88,7 +88,7 @@ impl Writer {
             let mut captured = Captured::default();
             for chunk in &chunks {
                 written.add(&chunk, &mut captured);
-                // / Nobody receives the buffer any more when the capture ends.
+                // Nobody receives the buffer any more when the capture ends.
                 let _ = back.send(chunk.bytes);
             }
             captured
@@ -96,7 +96,7 @@ impl Writer {
         let buffer = Vec::with_capacity(ROOM);
         let (epoch, waits) = (0, false);
         let mut capture = Self { buffer, packets: 0, epoch, to, empty, writer, dropped: 0, waits };
-        // / Byte order, version 1.0, section length unknown.
+        // Byte order, version 1.0, section length unknown.
         let mut section = MAGIC.to_le_bytes().to_vec();
         section.extend([1, 0, 0, 0]);
         section.extend([0xff; 8]);
@@ -176,7 +176,7 @@ impl Writer {
     /// Closes the file and returns the counts.
     pub fn finish(mut self) -> Captured {
         let chunk = Chunk { bytes: std::mem::take(&mut self.buffer), packets: self.packets };
-        // / Now there is time to wait. Without the writing thread the chunk is lost.
+        // Now there is time to wait. Without the writing thread the chunk is lost.
         let unsent = self.to.send(chunk).err().map_or(0, |unsent| unsent.0.packets);
         drop(self.to);
         let captured = self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -192,7 +192,7 @@ impl Writer {
             self.to.try_send(chunk)
         };
         match sent {
-            // / Each buffer is allocated once; the first ones when they are needed.
+            // Each buffer is allocated once; the first ones when they are needed.
             Ok(()) => {
                 self.buffer = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(ROOM));
             }
@@ -247,7 +247,7 @@ impl Written {
                 }
                 Err(error) => captured.failed = Some(error),
             }
-            // / Only whole blocks stay, and removing the last chunk makes room for whatever else is
+            // Only whole blocks stay, and removing the last chunk makes room for whatever else is
             // to be written to a full disk. Devices and pipes cannot be truncated.
             let (from, packets) = self.last;
             if from > 0 && self.file.set_len(from).is_ok() {
@@ -320,7 +320,7 @@ mod tests {
         let pipe = std::env::temp_dir().join(format!("airpath-{}.pipe", std::process::id()));
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.is_ok_and(|status| status.success()));
-        // / The reader takes the beginning of the file, and then nothing until all packets were
+        // The reader takes the beginning of the file, and then nothing until all packets were
         // written.
         let (full, is_full) = channel::<()>();
         let reader = thread::spawn({
@@ -342,8 +342,8 @@ mod tests {
         std::fs::remove_file(&pipe).unwrap();
         assert!(captured.lost == 0 && captured.failed.is_none(), "{captured:?}");
         assert_eq!(captured.written + captured.dropped, packets);
-        // / At most 66 chunks of a mebibyte: those that wait, one that is being written, and the
-        // last one.
+        // At most 66 chunks of a mebibyte: those that wait, one that is being written, and the last
+        // one.
         let most = 66 * CHUNK as u64 / 1500;
         assert!(captured.dropped > 0 && captured.written <= most, "{captured:?}");
     }

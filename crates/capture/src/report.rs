@@ -1,4 +1,4 @@
-//! ! The report on a capture. It contains no payload.
+//! The report on a capture. It contains no payload.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! ! A flow prepared for drawing: all of it in bins of several widths, and single packets where
-//! they matter, in a size that does not grow with the capture.
+//! A flow prepared for drawing: all of it in bins of several widths, and single packets where they
+//! matter, in a size that does not grow with the capture.
 
 use serde::Serialize;
 
@@ -93,7 +93,7 @@ pub struct View {
 /// Bins and packets of a flow; `window_scale` is the shift of the receiver's windows, if it is
 /// known.
 pub fn view(segments: &Segments, window_scale: Option<u8>, detail: Detail) -> View {
-    // / Times in a file may go backwards.
+    // Times in a file may go backwards.
     let begin =
         [segments.sent_ns.iter().min(), segments.ack_ns.iter().min()].into_iter().flatten().min();
     let end =
@@ -217,7 +217,7 @@ fn of_bins(changes: &[(u64, Limit)], begin: u64, span: u64, bins: usize) -> Roug
     let mut lasted = vec![[0.0; 4]; bins];
     for (index, &(from, limit)) in changes.iter().enumerate() {
         let to = changes.get(index + 1).map_or(begin.saturating_add(span), |&(to, _)| to);
-        // / Times in a file may go backwards.
+        // Times in a file may go backwards.
         let [from, to] = [from, to].map(|at| at.saturating_sub(begin).min(span) as f64);
         let first = ((from / width) as usize).min(bins - 1);
         for (bin, lasted) in lasted.iter_mut().enumerate().skip(first) {
@@ -399,7 +399,7 @@ mod tests {
         let [level] = &found.levels[..] else { panic!("one level") };
         assert!((level.bin_ms - 10.0).abs() < 0.02);
         let limits: Vec<_> = level.limit.0.iter().map(|&each| each as u8).collect();
-        // / It is retransmitted at 100 ms and acknowledged at 110 ms; everything is acknowledged at
+        // It is retransmitted at 100 ms and acknowledged at 110 ms; everything is acknowledged at
         // 210 ms.
         assert_eq!(limits[9..12], [0, 3, 0]);
         assert_eq!(limits[20..52], [[0; 1].as_slice(), &[2; 29], &[0; 2]].concat());

@@ -1,4 +1,4 @@
-//! ! Packets that were captured more than once: copies are left out, and real retransmissions stay.
+//! Packets that were captured more than once: copies are left out, and real retransmissions stay.
 
 mod common;
 
@@ -197,8 +197,8 @@ fn a_capture_with_two_copies_says_what_one_with_one_says() {
         let packets = packets(version);
         for place in PLACES {
             for apart in [3, 700] {
-                // / Duplicate acknowledgements without an identification are all alike, 400 us
-                // apart: which of them is the copy cannot be told where nothing else differs.
+                // Duplicate acknowledgements without an identification are all alike, 400 us apart:
+                // which of them is the copy cannot be told where nothing else differs.
                 if place == Seen::Mirror && version != Version::V4 && apart > 400 {
                     continue;
                 }
@@ -221,7 +221,7 @@ fn a_capture_with_two_copies_says_what_one_with_one_says() {
 fn copies_are_known_in_captures_that_were_cut() {
     for place in PLACES {
         for snap in [64, 68, 96, 128] {
-            // / Truncated to this length, a packet in GTP-U does not reach the packet inside.
+            // Truncated to this length, a packet in GTP-U does not reach the packet inside.
             if place == Seen::GtpU && snap < 70 {
                 continue;
             }

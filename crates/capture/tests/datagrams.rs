@@ -1,4 +1,4 @@
-//! ! What datagrams show: pings, sequence numbers of iperf3 and RTP, QUIC headers and the spin bit.
+//! What datagrams show: pings, sequence numbers of iperf3 and RTP, QUIC headers and the spin bit.
 
 use std::io::Cursor;
 
@@ -114,7 +114,7 @@ fn iperf3(number: u32, micros: u64, wide: bool) -> Vec<u8> {
 #[test]
 fn numbers_of_iperf3_tell_what_is_lost_late_and_twice() {
     for wide in [false, true] {
-        // / 7 and 8 are lost, 12 arrives after 13, and 20 arrives twice.
+        // 7 and 8 are lost, 12 arrives after 13, and 20 arrives twice.
         let mut order: Vec<u32> = (1..=40).filter(|number| ![7, 8].contains(number)).collect();
         order.swap(9, 10);
         order.insert(19, 20);
@@ -136,7 +136,7 @@ fn numbers_of_iperf3_tell_what_is_lost_late_and_twice() {
 
 #[test]
 fn rtp_is_known_by_its_numbers_and_its_clock() {
-    // / 20 ms of audio at 48 kHz; numbers wrap after 65535; one packet is missing.
+    // 20 ms of audio at 48 kHz; numbers wrap after 65535; one packet is missing.
     let packets: Vec<_> = (0..100u32)
         .filter(|&index| index != 50)
         .map(|index| {
@@ -149,7 +149,7 @@ fn rtp_is_known_by_its_numbers_and_its_clock() {
         .collect();
     let report = read(&packets);
     let udp = only(&report).udp.as_ref().unwrap();
-    // / The only end that was seen to send is the client.
+    // The only end that was seen to send is the client.
     let numbers = udp.from_client.sequence.as_ref().unwrap();
     assert_eq!((numbers.header, numbers.clock_hz), ("rtp", Some(48_000)));
     assert_eq!((numbers.expected, numbers.lost, numbers.out_of_order), (100, 1, 0));
@@ -158,8 +158,8 @@ fn rtp_is_known_by_its_numbers_and_its_clock() {
 
 #[test]
 fn a_number_that_comes_first_tells_what_is_lost() {
-    // / As in iperf 2 and SRT; a constant is not a sequence number, and neither is a value that
-    // goes back far.
+    // As in iperf 2 and SRT; a constant is not a sequence number, and neither is a value that goes
+    // back far.
     let counts: fn(u32) -> u32 = |index| index;
     let stays: fn(u32) -> u32 = |_| 7;
     let jumps: fn(u32) -> u32 = |index| index * 977 % 5000;
@@ -215,7 +215,7 @@ fn quic(spins: bool) -> Vec<(u64, Vec<u8>)> {
         (40_000, udp(true, &long(0xe1, 1, &[5; 4], &[1, 2]))),
     ];
     let bit = |up: bool, micros: u64| {
-        // / At the client the bit changes every 40 ms; the change is seen 10 ms later, and 30 ms
+        // At the client the bit changes every 40 ms; the change is seen 10 ms later, and 30 ms
         // later from the server.
         let late = if up { 10_000 } else { 30_000 };
         spins && (micros + 400_000 - late) / 40_000 % 2 == 1
@@ -256,8 +256,7 @@ fn a_bit_that_does_not_spin_is_no_round_trip() {
     let quic = only(&report).udp.as_ref().unwrap().quic.as_ref().unwrap();
     assert_eq!(quic.spin.state, "constant");
     assert!(quic.spin.rtt_ms.is_none());
-    // / RFC 9000 17.4: ends that do not take part send a random value, for each packet if they
-    // like.
+    // RFC 9000 17.4: ends that do not take part send a random value, for each packet if they like.
     let mut packets = quic_random();
     packets.splice(0..0, quic_opening());
     let report = read(&packets);

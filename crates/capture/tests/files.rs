@@ -1,4 +1,4 @@
-//! ! Files: every form of pcap and pcapng, compressed, truncated, hostile.
+//! Files: every form of pcap and pcapng, compressed, truncated, hostile.
 
 mod common;
 
@@ -120,7 +120,7 @@ fn compressed_files_say_the_same() {
     let mut members = gzip.finish().unwrap();
     let mut gzip = flate2::write::GzEncoder::new(members.split_off(0), flate2::Compression::fast());
     gzip.write_all(&plain[100..]).unwrap();
-    // / A file may have several members (RFC 1952 2.2).
+    // A file may have several members (RFC 1952 2.2).
     let gzip = read(&gzip.finish().unwrap()).unwrap();
     assert_eq!((gzip.compression, summary(&gzip)), (Some(Compression::Gzip), expected.clone()));
     let zstd = read(&zstd::encode_all(&plain[..], 1).unwrap()).unwrap();
@@ -144,14 +144,14 @@ fn sections_interfaces_and_clocks_of_pcapng() {
         let options = [file.option(2, b"n3"), file.option(9, &[9]), file.option(0, &[])].concat();
         file.interface(101, &options);
         let offset = if big { 100_i64.to_be_bytes() } else { 100_i64.to_le_bytes() };
-        // / Units of 2^-10 s, 100 s later.
+        // Units of 2^-10 s, 100 s later.
         let options = [file.option(9, &[0x8a]), file.option(14, &offset)].concat();
         file.interface(1, &options);
         file.packet(0, 5_000_000_001, &packet(), &[]);
         file.packet(1, 512, &common::ethernet(0x800, &packet()), &[]);
-        // / A custom block is skipped.
+        // A custom block is skipped.
         file.block(0xbad, &[1; 1000]);
-        // / Another section: other byte order, other interfaces, microseconds.
+        // Another section: other byte order, other interfaces, microseconds.
         file.section(!big);
         file.interface(101, &[]);
         file.packet(0, 7_000_000, &packet(), &[]);
@@ -163,8 +163,8 @@ fn sections_interfaces_and_clocks_of_pcapng() {
         let starts: Vec<_> = report.flows.iter().map(|flow| flow.start_s).collect();
         assert_eq!(starts, [0.0, 95.499999999, 1.999999999]);
         assert_eq!(report.backward_times, 1);
-        // / The same packets at three points: judging by the times of the first and the third,
-        // these could be one flow.
+        // The same packets at three points: judging by the times of the first and the third, these
+        // could be one flow.
         let same: Vec<_> = report.flows.iter().map(|flow| flow.same_as.clone()).collect();
         assert_eq!(same, [vec![], vec![], vec![]] as [Vec<u64>; 3]);
     }

@@ -1,4 +1,4 @@
-//! ! Files that demand much memory or time: many flows, many gaps, many fragments, many interfaces.
+//! Files that demand much memory or time: many flows, many gaps, many fragments, many interfaces.
 
 mod common;
 
@@ -76,7 +76,7 @@ fn memory_is_bounded() {
     drop(unacknowledged);
     assert!(resident() < MOST, "{} MB for data", resident() >> 20);
 
-    // / A gap in front of every segment, and gaps that are split in two.
+    // A gap in front of every segment, and gaps that are split in two.
     let gaps = report(300_000, |n| {
         let number = (n + 10) * 1000 - if n % 2 == 0 { 0 } else { 1500 };
         Segment::new(true, ACK, number as u32, 1, 10).packet()
@@ -85,7 +85,7 @@ fn memory_is_bounded() {
     assert_eq!(sent.data_packets, 300_000);
     assert!(sent.retransmissions.packets + sent.out_of_order_packets >= 149_000);
 
-    // / Fragments of packets whose other fragments never come.
+    // Fragments of packets whose other fragments never come.
     let fragments = report(300_000, |n| {
         let mut packet = Segment::new(true, ACK, 1, 1, 100).packet();
         packet[4..6].copy_from_slice(&(n as u16).to_be_bytes());
@@ -94,7 +94,7 @@ fn memory_is_bounded() {
     });
     assert_eq!(fragments.skipped.values().sum::<u64>(), 300_000);
 
-    // / Successive connections on the same ports.
+    // Successive connections on the same ports.
     let connections = report(300_000, |n| {
         let flags = if n % 2 == 0 { SYN } else { ACK | FIN };
         Segment::new(true, flags, (n / 2 * 100_000 + n % 2) as u32, 1, 0).packet()

@@ -1,5 +1,5 @@
-//! ! Files that demand much time: false lengths, endless headers, searches for gaps and blocks.
-//! Each is read twice, as a report with evidence requires, and compared with a plain file.
+//! Files that demand much time: false lengths, endless headers, searches for gaps and blocks. Each
+//! is read twice, as a report with evidence requires, and compared with a plain file.
 
 mod common;
 
@@ -76,7 +76,7 @@ fn time_is_bounded() {
     };
 
     let extensions = |n: u64| {
-        // / Hop-by-hop options whose next header is hop-by-hop again, to the end of the packet.
+        // Hop-by-hop options whose next header is hop-by-hop again, to the end of the packet.
         let mut body = [0u8; 8].repeat(180);
         let last = body.len() - 8;
         body[last] = if n.is_multiple_of(2) { 0 } else { 6 };
@@ -87,7 +87,7 @@ fn time_is_bounded() {
         (0..40).fold(segment, |inside, _| ipv4([10, 9, 0, 1], [10, 9, 0, 2], 4, &inside))
     };
     let gtp_u = |_: u64| {
-        // / GTP-U extension headers that each announce another one.
+        // GTP-U extension headers that each announce another one.
         let chain = [1, 0, 0, 0x85].repeat(300);
         let length = (chain.len() as u16 + 4).to_be_bytes();
         let header = [0x34, 255, length[0], length[1], 0, 0, 0, 7, 0, 0, 0, 0x85];
@@ -95,14 +95,14 @@ fn time_is_bounded() {
         ipv4([10, 9, 0, 1], [10, 9, 0, 2], 17, &datagram)
     };
     let options = |n: u64| {
-        // / Options of length 0 and 255, and a list of options that never ends.
+        // Options of length 0 and 255, and a list of options that never ends.
         let kinds: [&[u8]; 3] = [&[5, 0], &[8, 255], &[254, 2]];
         let bytes = kinds[n as usize % 3].repeat(20);
         Segment::new(true, ACK, n as u32, 1, 0).options(&bytes).packet()
     };
     let vlans = |_: u64| [&[2u8; 12][..], &[0x81, 0, 0, 1].repeat(350), &[8, 0]].concat();
     let fragments = |n: u64| {
-        // / Fragments that all belong to the same packets, in the wrong order.
+        // Fragments that all belong to the same packets, in the wrong order.
         let mut packet = Segment::new(true, ACK, 1, 1, 1000).packet();
         packet[4..6].copy_from_slice(&((n % 64) as u16).to_be_bytes());
         packet[6..8].copy_from_slice(&(0x2000 | (8000 - (n % 8000)) as u16).to_be_bytes());
@@ -122,7 +122,7 @@ fn time_is_bounded() {
     let gaps = |n: u64| Segment::new(true, ACK, (PACKETS - n) as u32 * 3000, 1, 10).packet();
     let forward = |n: u64| Segment::new(true, ACK, n as u32 * 3000, 1, 10).packet();
     let again = |n: u64| {
-        // / Small segments, and then large ones that each retransmit 300 of them.
+        // Small segments, and then large ones that each retransmit 300 of them.
         let half = PACKETS / 2;
         if n < half {
             Segment::new(true, ACK, n as u32 * 10, 1, 10).packet()
@@ -156,7 +156,7 @@ fn time_is_bounded() {
         in_time(name, took);
     }
 
-    // / Lengths in the file format itself: of a packet, of a block, of an option.
+    // Lengths in the file format itself: of a packet, of a block, of an option.
     let frame = Segment::new(true, ACK, 1, 1, 100).packet();
     let good = Pcap::raw().frame(0, &frame).bytes.clone();
     for length in [0u32, 1, 0x7fff_ffff, 0xffff_ffff] {

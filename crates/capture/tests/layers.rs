@@ -1,4 +1,4 @@
-//! ! What precedes the TCP header: link layers, tunnels, extension headers, fragments.
+//! What precedes the TCP header: link layers, tunnels, extension headers, fragments.
 
 mod common;
 
@@ -100,7 +100,7 @@ fn tunnels() {
     same(101, |packet, up| g_pdu(None, up, &g_pdu(Some(1), up, packet)));
     same(101, |packet, _| vxlan(4789, packet));
     same(101, |packet, up| vxlan(8472, &g_pdu(Some(9), up, packet)));
-    // / Geneve with an option of 8 bytes: a frame, and a packet.
+    // Geneve with an option of 8 bytes: a frame, and a packet.
     let geneve = |kind: u16, body: &[u8]| {
         let [high, low] = kind.to_be_bytes();
         let header = [2, 0, high, low, 0, 0, 7, 0, 1, 1, 1, 1, 1, 1, 1, 1];
@@ -193,7 +193,7 @@ fn extension_headers_of_ipv6() {
     ]
     .concat();
     assert_eq!(with(&|tcp| ipv6(0, &[&headers, tcp].concat())), expected);
-    // / A chain that claims to be longer than the packet, and one that never ends.
+    // A chain that claims to be longer than the packet, and one that never ends.
     let mut pcap = Pcap::raw();
     pcap.frame(0, &ipv6(60, &[6, 200, 1, 4, 0, 0, 0, 0]));
     pcap.frame(0, &ipv6(60, &[60, 0, 1, 4, 0, 0, 0, 0].repeat(100)));
@@ -270,11 +270,11 @@ fn packets_that_were_cut_count_in_full() {
     };
     assert_eq!(format!("{:?}", with(74).flows), format!("{:?}", with(2000).flows));
     assert_eq!((with(74).cut_packets, with(2000).cut_packets), (2, 0));
-    // / Without the options the flow and its round trips are there, and the contents of the options
+    // Without the options the flow and its round trips are there, and the contents of the options
     // are not.
     let tcp = with(54).flows.remove(0).tcp.unwrap();
     assert_eq!((tcp.from_server.acked_bytes, tcp.from_client.options.unwrap().mss), (900, None));
-    // / Without the header up to its window, nothing can be reported.
+    // Without the header up to its window, nothing can be reported.
     assert_eq!(format!("{:?}", with(50).flows), format!("{:?}", with(54).flows));
     assert_eq!(with(49).skipped.get(&Skipped::Truncated), Some(&5));
 }

@@ -1,4 +1,4 @@
-//! ! Random captures: transfers with drawn losses, whose truth is known, and drawn packets.
+//! Random captures: transfers with drawn losses, whose truth is known, and drawn packets.
 
 mod common;
 
@@ -101,7 +101,7 @@ proptest! {
         prop_assert_eq!((sent.packets, sent.fast, sent.spurious), (truth.sent_again, truth.sent_again, 0));
         prop_assert_eq!(seen.out_of_order_packets, truth.overtaken);
         prop_assert_eq!((seen.acked_bytes, seen.unseen_bytes), (truth.bytes, 0));
-        // / One of the handshake, and those of the data.
+        // One of the handshake, and those of the data.
         let rtt = seen.rtt_ms.unwrap();
         prop_assert_eq!(rtt.min, 10.0);
         prop_assert_eq!(rtt.count > 1, truth.timed > 0);

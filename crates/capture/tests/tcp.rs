@@ -1,4 +1,4 @@
-//! ! What an observer sees of TCP: one script for each event.
+//! What an observer sees of TCP: one script for each event.
 
 mod common;
 
@@ -64,7 +64,7 @@ fn the_handshake_has_options_and_both_round_trips() {
         assert_eq!((options.mss, options.window_scale), (Some(1460), Some(7)));
         assert!(options.sack_permitted && options.timestamps);
     }
-    // / The client's SYN measures the server's side, the server's SYN the client's side.
+    // The client's SYN measures the server's side, the server's SYN the client's side.
     assert_eq!(tcp.from_client.rtt_ms.unwrap().p50, 20.0);
     assert_eq!(tcp.from_server.rtt_ms.unwrap().p50, 10.0);
 }
@@ -110,7 +110,7 @@ fn a_syn_that_is_sent_again_is_no_new_connection() {
         .segment(1_020_000, &Segment::new(false, SYN | ACK, 0, 1, 0));
     let tcp = pcap.tcp();
     assert_eq!(tcp.from_client.retransmissions.handshake, 1);
-    // / Karn's rule (RFC 6298 3): which of the two SYNs does this answer?
+    // Karn's rule (RFC 6298 3): which of the two SYNs does this answer?
     assert!(tcp.from_client.rtt_ms.is_none());
 }
 
@@ -176,7 +176,7 @@ fn a_tail_loss_probe() {
         "tail-loss-probe",
         [0; 3],
     );
-    // / Only once: what follows is a time-out.
+    // Only once: what follows is a time-out.
     let sent = sent_again(&[
         (40, data(0)),
         (40, data(1)),
@@ -218,7 +218,7 @@ fn spurious_because_the_echo_is_the_originals() {
     one(&late, "timeout", [0, 0, 1]);
     let needed = [&original[..], &[with(410, ack(1), 600, 500)]].concat();
     one(&needed, "timeout", [0; 3]);
-    // / A round trip from timestamps counts even then, from the time that is echoed.
+    // A round trip from timestamps counts even then, from the time that is echoed.
     assert_eq!(downlink(&needed).rtt_timestamps_ms.unwrap().max, 10.0);
     assert_eq!(downlink(&late).rtt_timestamps_ms.unwrap().max, 365.0);
 }
@@ -253,7 +253,7 @@ fn what_the_capture_missed_is_told() {
     let stream = downlink(&[(40, data(0)), (40, data(2)), (50, ack(3)), (51, ack(6))]);
     assert_eq!((stream.acks_of_unseen, stream.unseen_bytes), (2, 4000));
     assert_eq!((stream.acked_bytes, stream.retransmissions.packets), (6000, 0));
-    // / Data that comes after its acknowledgement was captured out of order.
+    // Data that comes after its acknowledgement was captured out of order.
     let stream = downlink(&[(40, data(0)), (50, ack(2)), (51, data(1))]);
     assert_eq!((stream.acks_of_unseen, stream.out_of_order_packets), (1, 1));
 }
@@ -268,8 +268,7 @@ fn keep_alives_are_no_retransmissions() {
 
 #[test]
 fn time_that_the_receivers_window_limits() {
-    // / A window of 3 << 7 bytes less than two segments, from 50 ms to 90 ms; then zero until 100
-    // ms.
+    // A window of 3 << 7 bytes less than two segments, from 50 ms to 90 ms; then zero until 100 ms.
     let small = ack(1).window(12);
     let stream = downlink(&[
         (40, data(0)),
@@ -343,8 +342,8 @@ fn slow_start_round_by_round() {
     let growing = rounds(&[10, 20, 40, 80]).slow_start.unwrap();
     assert_eq!(growing.rounds_bytes, [10_000, 20_000, 40_000, 80_000]);
     assert_eq!((growing.exit_round, growing.ended_by), (None, None));
-    // / Each acknowledgement releases two segments: rounds are determined by sequence numbers, not
-    // by pauses.
+    // Each acknowledgement releases two segments: rounds are determined by sequence numbers, not by
+    // pauses.
     let mut script: Vec<_> = (0..4).map(|n| (40, data(n))).collect();
     for n in 0..28 {
         let at = 50 + 10 * u64::from((n + 4_u32).ilog2() - 2);
@@ -376,7 +375,7 @@ fn busy_rounds_again(sizes: &[u32], again: Option<u64>) -> SlowStart {
     let (mut script, mut next) = (vec![(40, data(0))], 0);
     for (number, &size) in (0..).zip(sizes) {
         let at = 40 + 30 * number;
-        // / The first segment of the next round leaves before this round is acknowledged.
+        // The first segment of the next round leaves before this round is acknowledged.
         script.extend((next + 1..next + size).map(|n| (at, data(n))));
         script.extend((again == Some(number)).then(|| (at + 5, data(next + 1))));
         next += size;
@@ -389,20 +388,20 @@ fn busy_rounds_again(sizes: &[u32], again: Option<u64>) -> SlowStart {
 fn two_rounds_without_growth_end_it_unless_a_third_grows() {
     let ended = busy_rounds(&[10, 20, 40, 44, 45, 45, 45, 90]);
     assert_eq!((ended.exit_round, ended.ended_by), (Some(2), Some("no-growth")));
-    // / As with BBR, which waits for three rounds and then drains its queue.
+    // As with BBR, which waits for three rounds and then drains its queue.
     let goes_on = busy_rounds(&[10, 20, 40, 44, 45, 90, 90, 50, 40, 40]);
     assert_eq!((goes_on.exit_round, goes_on.ended_by), (Some(5), Some("no-growth")));
 }
 
 #[test]
 fn a_sender_that_does_not_reduce_for_a_loss_is_still_in_its_startup() {
-    // / As with BBR: the bytes in flight stay. With others they fall, and only the gap made them
+    // As with BBR: the bytes in flight stay. With others they fall, and only the gap made them
     // grow.
     let stays = busy_rounds_again(&[10, 20, 40, 44, 90, 92, 92, 92, 40, 40], Some(4));
     assert_eq!((stays.exit_round, stays.ended_by), (Some(6), Some("retransmission")));
     let falls = busy_rounds_again(&[10, 20, 40, 44, 90, 60, 50, 50, 50, 50], Some(4));
     assert_eq!((falls.exit_round, falls.ended_by), (Some(2), Some("retransmission")));
-    // / A sender that paces and soon drains was in its startup until then.
+    // A sender that paces and soon drains was in its startup until then.
     let drains = busy_rounds_again(&[10, 20, 40, 44, 90, 70, 60, 30, 30, 30], Some(4));
     assert_eq!((drains.exit_round, drains.ended_by), (Some(5), Some("retransmission")));
 }
@@ -427,12 +426,12 @@ fn bursts_and_what_set_them_off() {
         (100, data(2)),
         (100, data(3)),
         (110, ack(2)),
-        // / The acknowledgement triggers these, and nothing triggers the next one.
+        // The acknowledgement triggers these, and nothing triggers the next one.
         (110, data(4)),
         (110, data(5)),
         (115, data(6)),
         (125, ack(7)),
-        // / Nothing is outstanding: the application starts again.
+        // Nothing is outstanding: the application starts again.
         (150, data(7)),
         (160, ack(8)),
     ]);

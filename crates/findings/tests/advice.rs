@@ -1,9 +1,8 @@
-//! !~ Advice holds: applied by its own settings on other seeds it obtains what it promised, makes
-//! nothing worse, and does not come again. ==> Advice holds: applied with its own settings on other
-//! seeds, it achieves what it promised, makes nothing worse, and is not given again.
-//! and of the planted scenarios that it kept. ==> and of the planted scenarios that were kept.
-//! follows that of scenarios with one of these in their names; with `ADVICE_LOG=FILE` what is
-//! followed is kept there, and a later call begins where this one ended. ==> restricts this to
+//! Advice holds: applied with its own settings on other seeds, it achieves what it promised, makes
+//! nothing worse, and is not given again.
+//!
+//! `make findings` follows all advice of every shipped scenario, of every variant of the studies,
+//! and of the planted scenarios that were kept. `ADVICE_ONLY=nsa,5g-drx` restricts this to
 //! scenarios with one of these in their names; with `ADVICE_LOG=FILE` the results are written
 //! there, and a later call continues where this one ended.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods)]
@@ -142,9 +141,9 @@ fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outc
     let (before, after) = (on_other_seeds(case, &[]), on_other_seeds(case, sets));
     let changed = effects(&before, &after);
     let same = |one: &&Effect| one.subject == gain.flow && one.metric.name() == gain.metric;
-    // / Two figures of one flow may have the same name: p95 of the RTT of TCP and of a ping.
+    // Two figures of one flow may have the same name: p95 of the RTT of TCP and of a ping.
     let effect = changed.iter().find(same).expect("what improved is measured on every seed");
-    // / Nothing is promised of a transfer that does not complete.
+    // Nothing is promised of a transfer that does not complete.
     let promised = gain.after.unwrap_or(effect.after);
     let within = |ci95: Option<[f64; 2]>, value| {
         ci95.is_none_or(|[low, high]| low <= value && value <= high)

@@ -1,4 +1,4 @@
-//! ! What three seeds leave in doubt is checked on five before it is reported.
+//! What three seeds leave in doubt is checked on five before it is reported.
 #![allow(clippy::disallowed_methods)]
 
 mod explained;
@@ -146,7 +146,7 @@ fn an_explanation_with_five_seeds_asks_for_no_more() {
 
 #[test]
 fn what_hides_where_nothing_counts_alone_is_compared_seed_by_seed() {
-    // / What is left once the advice of either finding is followed.
+    // What is left once the advice of either finding is followed.
     for finding in explained(TWO, Budget::QUICK).findings {
         let left = explained_with(TWO, &finding.set.unwrap_or_default(), Budget::QUICK).findings;
         let gains = left.iter().filter_map(|finding| finding.gain.as_ref());

@@ -1,4 +1,4 @@
-//! ! Which of two causes with the same effect is named, and what a ping counts for.
+//! Which of two causes with the same effect is named, and what a ping counts for.
 #![allow(clippy::disallowed_methods)]
 
 mod explained;
@@ -175,8 +175,7 @@ fn a_ping_that_waits_for_acknowledgements_alone_shows_that_they_starve() {
         starved.expect("it is named").evidence.contains("of ping-1 is")
     };
     assert!(is_of_the_ping(BESIDE_ACKNOWLEDGEMENTS));
-    // / For data in the uplink, the rate of that link is capacity, and so it is for a ping beside
-    // it.
+    // For data in the uplink, the rate of that link is capacity, and so it is for a ping beside it.
     let stream = "[[flow]]\nkind = \"udp\"\nrate_mbps = 0.02\ndirection = \"up\"\n";
     assert!(!is_of_the_ping(&format!("{BESIDE_ACKNOWLEDGEMENTS}{stream}")));
 }
@@ -189,7 +188,7 @@ fn a_base_station_that_goes_by_reports_alone_is_named_with_what_it_may_do() {
     assert!(first.evidence.contains("retxBSR-Timer, 320 ms"), "{}", first.evidence);
     let sets = first.set.as_ref().expect("there is something to set");
     assert_eq!(sets, &["radio.grants.assume_more=true"]);
-    // / And where the base station grants again, there is nothing to report.
+    // And where the base station grants again, there is nothing to report.
     let grants_again = REPORTS_ALONE.replace("assume_more = false", "assume_more = true");
     assert_eq!(named(&grants_again), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! ! What an advice may take from some flows to give to others, and what is not the effect of a
+//! What an advice may take from some flows to give to others, and what is not the effect of a
 //! cause.
 #![allow(clippy::disallowed_methods)]
 
@@ -164,7 +164,7 @@ fn what_a_flow_gains_when_a_file_has_ended_is_no_ramp() {
     assert!(of(&explanation, "test-too-short").is_none(), "{:?}", explanation.findings);
     let tried = explanation.tried.iter().find(|one| one.cause == "test-too-short");
     assert!(tried.is_none(), "{tried:?}");
-    // / Beside a small file, in a test of two seconds, the test may be too short.
+    // Beside a small file, in a test of two seconds, the test may be too short.
     let alone = BESIDE_A_FILE.replace("size_bytes = 3000000", "size_bytes = 3000");
     let ramp = explained(&alone.replace("duration_s = 13", "duration_s = 2"), Budget::QUICK);
     assert!(ramp.tried.iter().any(|one| one.cause == "test-too-short"), "{:?}", ramp.tried);

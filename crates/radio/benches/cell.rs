@@ -1,7 +1,8 @@
-//! !~ CPU time of a cell: ns per delivered packet, and what UEs cost that do nothing. ==> CPU time
-//! of a cell: ns per delivered packet, and the cost of idle UEs.
+//! CPU time of a cell: ns per delivered packet, and the cost of idle UEs.
+//!
+//! `cargo bench -p airpath-radio --bench cell -- [NR|LTE] [UES AT MOST [SECONDS]]`
 
-// / A benchmark may read a clock.
+// A benchmark may read a clock.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
 
 use std::time::Instant as Clock;

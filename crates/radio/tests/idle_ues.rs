@@ -1,4 +1,4 @@
-//! ! An idle UE costs nothing, and a cell without traffic does no work: counted in wake-ups and
+//! An idle UE costs nothing, and a cell without traffic does no work: counted in wake-ups and
 //! allocations, not in time.
 
 use airpath_base::{Direction, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
@@ -119,7 +119,7 @@ fn idle_ues_change_no_wake_up_and_allocate_nothing() {
 #[test]
 fn silence_is_no_work() {
     for (config, ue) in cells().into_iter().filter(|(_, ue)| ue.drx.is_none()) {
-        // / A whole number of frames, so that all occasions stay where they were.
+        // A whole number of frames, so that all occasions stay where they were.
         let soon = work(&config, &ue, 99, Duration::from_secs(1));
         let late = work(&config, &ue, 99, Duration::from_secs(100));
         assert_eq!(late.wake_ups.len(), soon.wake_ups.len());

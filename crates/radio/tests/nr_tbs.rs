@@ -1,4 +1,4 @@
-//! ! NR transport block sizes, compared with an independent implementation, py3gpp:
+//! NR transport block sizes, compared with an independent implementation, py3gpp:
 //! `data/make_nr_tbs.py` says how its answers were made.
 
 use airpath_radio::nr::{Allocation, transport_block_size};
@@ -22,7 +22,7 @@ fn eleven_thousand_random_inputs_give_the_same_size() {
         let bits = transport_block_size(elements, case.scheme, case.layers);
         compared += 1;
         if is_tie_above_even(elements, case.scheme, case.layers) {
-            // / TS 38.214 5.1.3.2 step 4: "ties in the round function are broken towards the next
+            // TS 38.214 5.1.3.2 step 4: "ties in the round function are broken towards the next
             // largest integer". py3gpp 0.6.0 uses Python's round, which breaks them towards the
             // even number: here it rounds down, contrary to the clause, and its block is a step too
             // small.

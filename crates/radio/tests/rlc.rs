@@ -1,4 +1,4 @@
-//! ! RLC and PDCP under random blocks, losses, reordering, timers and limits.
+//! RLC and PDCP under random blocks, losses, reordering, timers and limits.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn acknowledged() -> impl Strategy<Value = RlcConfig> {
     let lte = (millis(0..60), arq())
         .prop_map(|(t_reordering, arq)| RlcConfig::Lte(LteMode::Am { t_reordering, arq }));
     let pdu = prop_oneof![
-        // / Small enough to fit the blocks of every radio.
+        // Small enough to fit the blocks of every radio.
         (16u32..28).prop_map(|bytes| UmtsPdu::Fixed { bytes }),
         (16u32..1_504).prop_map(|most| UmtsPdu::Flexible { most }),
     ];
@@ -60,7 +60,7 @@ fn unacknowledged() -> impl Strategy<Value = RlcConfig> {
             let sn = if long { NrUmSn::Bits12 } else { NrUmSn::Bits6 };
             RlcConfig::Nr {
                 mode: NrMode::Um { sn, t_reassembly },
-                // / Infinity would hold packets behind a lost one for ever.
+                // Infinity would hold packets behind a lost one for ever.
                 release: Release::InOrder {
                     t_reordering: Some(t_reordering.unwrap_or(Duration::from_secs(1))),
                 },
@@ -195,7 +195,7 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
     let mut id = 0;
     while slot < BUSY_SLOTS || bearer.down.load().packets + bearer.up.load().packets > 0 {
         slot += 1;
-        // / Blocks of a few bytes, half of them lost, take long to report every gap.
+        // Blocks of a few bytes, half of them lost, take long to report every gap.
         assert!(slot < 4_000_000, "no end: {:?} {:?}", bearer.down.load(), bearer.up.load());
         let now = Instant::ZERO + SLOT * slot;
         let busy = slot < BUSY_SLOTS;
@@ -204,7 +204,7 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
             tallies[direction as usize].delivered.push(*packet);
         });
         assert!(bearer.next_timer().is_none_or(|at| at > now), "a timer that does not end");
-        // / In order of arrival: HARQ processes overtake each other.
+        // In order of arrival: HARQ processes overtake each other.
         let (arrived, rest) = flights.into_iter().partition(|flight| flight.arrives <= slot);
         flights = rest;
         for Flight { direction, lost, block, .. } in arrived {
@@ -259,7 +259,7 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
             tally.dropped.extend(core::iter::from_fn(|| one_way.poll_drop()));
             tally.check(one_way);
             assert!(one_way.next_timer().is_none_or(|at| at >= now), "a timer in the past");
-            // / No stall: something will happen to the data inside.
+            // No stall: something will happen to the data inside.
             let waits = one_way.load().packets > 0;
             let moves = one_way.is_ready()
                 || one_way.next_timer().is_some()
@@ -330,7 +330,7 @@ proptest! {
         up in one_way(unacknowledged(), Just(unlimited()), Just(None)),
         radio in radio(0.0..0.9, 0.0),
     ) {
-        // / Without loss, and with a delay that is the same for all, nothing is out of order.
+        // Without loss, and with a delay that is the same for all, nothing is out of order.
         let radio = Radio { loss: 0.0, delay: 1, ..radio };
         for tally in run(&down, &up, &radio) {
             prop_assert_eq!(tally.delivered.len() as u64, tally.entered.packets);
@@ -344,7 +344,7 @@ proptest! {
         radio in radio(0.0..0.4, 0.01),
     ) {
         for tally in run(&down, &up, &radio) {
-            // / A handover that forwards nothing drops packets, and nothing else does.
+            // A handover that forwards nothing drops packets, and nothing else does.
             prop_assert!(is_increasing(&ids(&tally.delivered)));
         }
     }
@@ -431,7 +431,7 @@ fn timers_that_passed_unused_do_not_end_for_what_comes_later() {
         }
     };
     bearer.down.enqueue(ms(0), &packet);
-    // / Data with a poll, and its STATUS: discardTimer and t-StatusProhibit no longer matter.
+    // Data with a poll, and its STATUS: discardTimer and t-StatusProhibit no longer matter.
     carry(&mut bearer, ms(1));
     assert_eq!(bearer.next_timer(), None);
     bearer.down.enqueue(ms(100), &packet);

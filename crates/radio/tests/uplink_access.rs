@@ -1,4 +1,4 @@
-//! ! The MAC procedures together: what a UE with one packet goes through until it may send it.
+//! The MAC procedures together: what a UE with one packet goes through until it may send it.
 
 use airpath_base::{Direction, Duration, Instant, Stream};
 use airpath_radio::Generation;
@@ -89,7 +89,7 @@ impl Ue {
         assert!(matches!(self.sr.poll(at), Some(SrEvent::Transmitted { received: true, .. })));
         self.drx.on_scheduling_request(at, self.sr.is_sent_and_pending());
         self.estimate.on_request(at);
-        // / Two grants: one for the request, which carries a report, and one for the data that the
+        // Two grants: one for the request, which carries a report, and one for the data that the
         // report announces.
         let first = self.transmit(at + ANSWER);
         assert_eq!(self.bsr.available(), PACKET - 100);
@@ -141,7 +141,7 @@ fn mean_ms(delays: &[Duration]) -> f64 {
 
 #[test]
 fn a_sleeping_ue_waits_for_its_request_not_for_its_cycle() {
-    // / TS 38.321 5.4.4, 5.7: half an SR period (less half the grid), then two grants.
+    // TS 38.321 5.4.4, 5.7: half an SR period (less half the grid), then two grants.
     let fixed = 2.0 * (2.0 + 1.0);
     let delays = delays(UplinkStart::AtOnce);
     assert!((mean_ms(&delays) - (10.0 - 0.25 + fixed)).abs() < 1e-9, "{}", mean_ms(&delays));
@@ -152,7 +152,7 @@ fn a_sleeping_ue_waits_for_its_request_not_for_its_cycle() {
 fn made_to_wait_for_the_on_duration_it_waits_half_a_cycle() {
     for uplink_start in [UplinkStart::InOnDuration, UplinkStart::InActiveTime] {
         let delays = delays(uplink_start);
-        // / The first SR occasion is 2.5 ms after the on-duration begins. A packet that arrives in
+        // The first SR occasion is 2.5 ms after the on-duration begins. A packet that arrives in
         // the 7.5 ms after that does not wait for the on-duration, and is requested at the next
         // occasion.
         let to_first = |t: f64| {

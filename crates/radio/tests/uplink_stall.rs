@@ -1,4 +1,4 @@
-//! ! No configuration leaves uplink data stranded: whatever is lost, the procedures ask again.
+//! No configuration leaves uplink data stranded: whatever is lost, the procedures ask again.
 //!
 //! One UE is driven from event to event, by the `next_event` of the procedures alone, while
 //! scheduling requests, preambles and transport blocks get lost.
@@ -278,7 +278,7 @@ proptest! {
         let mut until = Instant::ZERO;
         for (gap_micros, bytes) in arrivals {
             at += Duration::from_micros(gap_micros);
-            // / What an idle UE would do; the data is never shown to the MAC earlier.
+            // What an idle UE would do; the data is never shown to the MAC earlier.
             until = until.max(Drx::new(&configuration.drx).uplink_start(at));
             visible.push_back((until, bytes));
         }
@@ -293,7 +293,7 @@ proptest! {
             events += 1;
             prop_assert!(events < 100_000, "no progress at {:?}", now);
         }
-        // / A UE without data has nothing to request.
+        // A UE without data has nothing to request.
         cell.sr.cancel();
         prop_assert_eq!((cell.bsr.next_event(), cell.sr.next_event()), (None, None));
     }

@@ -1,5 +1,8 @@
-//! !~ CPU time of bulk TCP down over a cell, one JSON line a case. ==> CPU time of bulk TCP
-//! downloads over a cell, one JSON line per case.
+//! CPU time of bulk TCP downloads over a cell, one JSON line per case.
+//!
+//! `cargo bench -p airpath-sim --bench radio -- --preset nr-n78 --ues 10 --active 1 --seconds 10`
+//! (`--profile NAME`: endpoints, `--delay-ms N`: one way beyond the cell, `--set KEY=VALUE`: any key
+//! of the scenario, `--counted`: reads no clock, so that callgrind can count it).
 
 #![allow(clippy::print_stdout, reason = "a command line program")]
 
@@ -11,10 +14,10 @@ use airpath_scenario::{Scenario, Source, parse};
 fn main() {
     let arguments = Arguments::parse(std::env::args().skip(1));
     let scenario = arguments.scenario();
-    // / Slow start and one-time allocations are over by then.
+    // Slow start and one-time allocations are over by then.
     let warm = Instant::ZERO + scenario.run.duration / 5;
     let (mut from, mut until) = (None, None);
-    // / callgrind has no CPU clock, and counts without one.
+    // callgrind has no CPU clock, and counts without one.
     let clock = || if arguments.counted { 0.0 } else { cpu_seconds() };
     let before = clock();
     let outcome = airpath_sim::simulate(&scenario, 1, &mut |now| {
@@ -126,7 +129,7 @@ impl Arguments {
             );
         }
         if *active == 0 {
-            // / A scenario needs a flow: one that begins when everything is over.
+            // A scenario needs a flow: one that begins when everything is over.
             let last = *seconds as f64 - 0.001;
             let _ = writeln!(text, "[[flow]]\nkind = \"ping\"\nstart_s = {last}");
         }

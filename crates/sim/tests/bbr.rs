@@ -1,4 +1,4 @@
-//! ! BBR end to end: goodput and RTT, where loss does not indicate congestion and where it does.
+//! BBR end to end: goodput and RTT, where loss does not indicate congestion and where it does.
 
 mod common;
 
@@ -91,7 +91,7 @@ fn full_link_and_short_queue() {
 fn random_loss() {
     for (mbps, rtt_ms) in [(100, 20), (1_000, 100)] {
         let link = Link { mbps, rtt_ms, buffer: 1.0, loss: 0.01, seconds: 20 };
-        // / The share that v3 gets with one seed at 100 Mb/s is anything from 0.71 to 0.84.
+        // The share that v3 gets with one seed at 100 Mb/s is anything from 0.71 to 0.84.
         for (congestion, profile, seeds, least) in
             [("bbr", "rfc", 1, 0.85), ("bbr", "linux-6.1", 1, 0.85), ("bbr3", "linux-6.1", 4, 0.75)]
         {

@@ -1,4 +1,4 @@
-//! !~ same bytes out ==> the same bytes out
+//! Law 5: same scenario, seed and version, the same bytes out.
 
 use airpath_scenario::{Source, parse, shipped};
 

@@ -1,4 +1,4 @@
-//! ! Goodput over buffer × loss × RTT, as a small table: a change of behaviour is a changed line in
+//! Goodput over buffer × loss × RTT, as a small table: a change of behaviour is a changed line in
 //! the diff. `make bless` rewrites it.
 
 mod common;

@@ -1,4 +1,4 @@
-//! ! The link between a UE's radio and its TCP.
+//! The link between a UE's radio and its TCP.
 
 mod common;
 
@@ -80,7 +80,7 @@ fn a_ues_own_link_limits_it_and_nobody_else() {
     let link = summary.links.iter().find(|link| link.id == "ue.module.down.link");
     let link = link.expect("it has a row");
     assert!((link.capacity_mbps - 50.0).abs() < 0.1 && link.utilisation > 0.9, "{link:?}");
-    // / 100 packets of 1,500 bytes at 50 Mb/s, and the one that is being sent.
+    // 100 packets of 1,500 bytes at 50 Mb/s, and the one that is being sent.
     let delay = link.queue_delay_ms.as_ref().expect("packets passed").max;
     assert!((23.5..24.5).contains(&delay), "{delay} ms");
     let dropped = link.dropped_packets.values().sum::<u64>();
@@ -94,7 +94,7 @@ fn a_links_delay_is_that_of_its_ue_in_each_direction() {
     let [a, b] = pings(&[]);
     let [same, later] = pings(&["radio.ue.1.host_link.delay_ms=7"]);
     assert!((same - a).abs() < 1e-6, "{same} after {a}");
-    // / Uplink packets reach the radio later, and wait for another occasion.
+    // Uplink packets reach the radio later, and wait for another occasion.
     assert!((later - b - 14.0).abs() <= 10.0 && later > b + 7.0, "{later} after {b}");
     let [_, down] =
         pings(&["radio.ue.1.host_link.delay_ms=7", "radio.ue.1.host_link_up.delay_ms=0"]);

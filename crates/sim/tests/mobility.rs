@@ -1,4 +1,4 @@
-//! ! TCP over UEs that move.
+//! TCP over UEs that move.
 
 mod common;
 
@@ -64,7 +64,7 @@ fn forwarding_costs_tcp_time_and_no_forwarding_costs_it_packets() {
             .map_or(0, |each| *each.1)
     };
     assert_eq!((handover_losses(&moving), handover_losses(&lossy) > 0), (0, true));
-    // / 50 ms of every second, and TCP's reaction to that.
+    // 50 ms of every second, and TCP's reaction to that.
     assert!(completed(&moving) > completed(&still));
     assert!(completed(&lossy) > completed(&moving));
     assert_eq!(moving.flows[0].rto_count, Some(0));

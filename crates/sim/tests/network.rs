@@ -1,4 +1,4 @@
-//! ! The network driven hop by hop, as in the simulation, and for everything due at once, as on the
+//! The network driven hop by hop, as in the simulation, and for everything due at once, as on the
 //! real clock.
 
 mod common;
@@ -153,7 +153,7 @@ fn looking_changes_nothing_and_sees_what_the_summary_sums_up() {
         for link in &snapshot.links {
             assert_eq!(link.bytes, bytes(&link.id), "{name}: {}", link.id);
         }
-        // / All pings belong to the first UE.
+        // All pings belong to the first UE.
         let Some(ue) = snapshot.ues.first() else { continue };
         for (direction, radio) in Direction::BOTH.into_iter().zip(&ue.radio) {
             let id = format!("{}.{}", ue.id, direction.name());

@@ -1,4 +1,4 @@
-//! ! The TCP proxy (RFC 3135 2.4): what it forwards, what it delays, what it is good for.
+//! The TCP proxy (RFC 3135 2.4): what it forwards, what it delays, what it is good for.
 
 mod common;
 
@@ -66,7 +66,7 @@ fn losses_on_a_short_hop_cost_little_where_a_proxy_repairs_them() {
     let text = shipped_text();
     let split = run(text, &[]);
     let end_to_end = run(&without_proxy(text), &[]);
-    // / The second hop alone, with the proxy's buffers.
+    // The second hop alone, with the proxy's buffers.
     let alone = Route {
         before: "",
         after: &format!("{}{}{}", link(20.0, 100), loss(0.005), delay(5.0)),
@@ -93,18 +93,18 @@ fn a_slow_second_hop_closes_the_window_of_the_first() {
     };
     let summary = run(&route.scenario(BULK), &["run.duration_s=20"]);
     let (flow, proxy) = split(&summary);
-    // / Both buffers fill, and never exceed their size.
+    // Both buffers fill, and never exceed their size.
     let most = proxy.buffered_bytes_max;
     assert!(most <= receive + send, "{most} bytes are more than the buffers hold");
     assert!(most > (receive + send) * 9 / 10, "only {most} bytes were held");
-    // / The second hop is full, and the first waits for it.
+    // The second hop is full, and the first waits for it.
     let full = 2.0 * 1448.0 / 1500.0;
     let goodput = flow.goodput_mbps.expect("it ran");
     assert!(goodput > 0.95 * full && goodput <= full, "{goodput}");
     let limited = flow.limited_s.as_ref().expect("a TCP flow");
     assert!(limited.receive_window > 18.0, "{limited:?}");
     assert_eq!(flow.retransmitted_segments, Some(0));
-    // / The sender on the second hop always has data: the first never lets it starve.
+    // The sender on the second hop always has data: the first never lets it starve.
     assert!(proxy.limited_s.application < 0.5, "{:?}", proxy.limited_s);
 }
 
@@ -120,17 +120,17 @@ fn a_slow_first_hop_leaves_the_second_waiting_for_data() {
     let (flow, proxy) = split(&summary);
     assert!(flow.goodput_mbps.expect("it ran") > 0.93 * 2.0 * 1448.0 / 1500.0);
     assert!(proxy.limited_s.application > 18.0, "{:?}", proxy.limited_s);
-    // / RTT and losses of a flow are those that its own sender sees: those of the first hop.
+    // RTT and losses of a flow are those that its own sender sees: those of the first hop.
     let (first, second) = (flow.rtt_ms.as_ref(), proxy.rtt_ms.as_ref());
     assert!(first.expect("samples").p50 > 40.0);
-    // / 20 ms, plus at most a delayed acknowledgement.
+    // 20 ms, plus at most a delayed acknowledgement.
     assert!(second.expect("samples").p50 < 70.0, "{second:?}");
     assert_eq!(proxy.retransmitted_segments, 0);
 }
 
 #[test]
 fn the_proxy_answers_the_syn_and_opens_the_other_connection_at_once() {
-    // / One way: 50 ms to the proxy, 5 ms from it. There is no rate limit: only round trips count.
+    // One way: 50 ms to the proxy, 5 ms from it. There is no rate limit: only round trips count.
     let route =
         Route { before: &delay(50.0), after: &delay(5.0), proxy: Some(""), back_ms: [5.0, 50.0] };
     let completed = |opened_by: &str, proxy: bool| {
@@ -142,14 +142,13 @@ fn the_proxy_answers_the_syn_and_opens_the_other_connection_at_once() {
         let seconds = run(&route.scenario(&flow), &[]).flows[0].completed_s.expect("it ends");
         (seconds * 1e6).round() / 1e3
     };
-    // / End to end: SYN, SYN+ACK, ACK and data, 55 ms each; if the sender opens, only three of
-    // them.
+    // End to end: SYN, SYN+ACK, ACK and data, 55 ms each; if the sender opens, only three of them.
     assert_eq!(completed("receiver", false), 4.0 * 55.0);
     assert_eq!(completed("sender", false), 3.0 * 55.0);
-    // / The receiver's SYN reaches the proxy after 5 ms; then SYN, SYN+ACK, ACK and data on the
-    // long hop, and data on the short one, whose handshake took place meanwhile.
+    // The receiver's SYN reaches the proxy after 5 ms; then SYN, SYN+ACK, ACK and data on the long
+    // hop, and data on the short one, whose handshake took place meanwhile.
     assert_eq!(completed("receiver", true), 5.0 + 4.0 * 50.0 + 5.0);
-    // / SYN, SYN+ACK and data on the long hop; the short one is open by then.
+    // SYN, SYN+ACK and data on the long hop; the short one is open by then.
     assert_eq!(completed("sender", true), 3.0 * 50.0 + 5.0);
 }
 
@@ -286,7 +285,7 @@ fn a_middlebox_on_either_side_wants_tcp_opened_by_the_ue() {
     assert_eq!(delivered(&["run.duration_s=5"]), 0);
     let opened = delivered(&["run.duration_s=5", "flow.0.opened_by=receiver"]);
     assert!(opened > 9 * 5_000_000 / 8, "{opened}");
-    // / The firewall alone: the SYN of the proxy itself does not pass it.
+    // The firewall alone: the SYN of the proxy itself does not pass it.
     let (nat_down, nat_up) = ("[[path.down]]\nstage = \"nat\"\n", "[[path.up]]\nstage = \"nat\"\n");
     let text = text.replace(nat_down, "").replace(nat_up, "");
     assert_eq!(run(&text, &["run.duration_s=5"]).flows[0].bytes_delivered, 0);
@@ -294,7 +293,7 @@ fn a_middlebox_on_either_side_wants_tcp_opened_by_the_ue() {
 
 #[test]
 fn a_middlebox_asks_its_counterpart_on_its_side_of_the_proxy() {
-    // / Only the first datagram goes up. The middlebox that forgets it first drops all later ones,
+    // Only the first datagram goes up. The middlebox that forgets it first drops all later ones,
     // with a drop reason of its own.
     let udp = "[[flow]]\nkind = \"udp\"\nrate_mbps = 1\nopened_by = \"receiver\"\n";
     let dropped = |nat_s: u32, firewall_s: u32| {

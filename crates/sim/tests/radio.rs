@@ -1,4 +1,4 @@
-//! ! TCP and pings over a cell.
+//! TCP and pings over a cell.
 
 mod common;
 
@@ -117,7 +117,7 @@ fn a_hosts_jitter_has_its_mean() {
     let without = rtt(&scenario);
     scenario.radio.as_mut().expect("there is one").hosts[0].jitter = Duration::from_millis(3);
     let with = rtt(&scenario);
-    // / 2,800 draws: three standard errors of the mean.
+    // 2,800 draws: three standard errors of the mean.
     assert!((with.mean - without.mean - 3.0).abs() < 0.17, "{with:?} after {without:?}");
     assert!(with.min >= without.min && with.max > without.max + 9.0);
 }
@@ -126,7 +126,7 @@ fn a_hosts_jitter_has_its_mean() {
 /// radio's own timing spaces them.
 #[test]
 fn a_file_arrives_whole_over_a_bad_channel() {
-    // / Some thousand blocks: the share of failed blocks varies by 0.015.
+    // Some thousand blocks: the share of failed blocks varies by 0.015.
     let file = BULK.replace("kind = \"bulk\"", "kind = \"file\"\nsize_bytes = 100_000_000");
     let mut scenario = over(CellConfig::nr(NrCarrier::n78_100_mhz()), &file);
     let radio = scenario.radio.as_mut().expect("there is one");
@@ -202,7 +202,7 @@ fn files_arrive_whole_through_a_proxy_and_a_cell() {
     }
     assert_eq!(summary.proxies.len(), 2);
     assert_eq!(summary.pings[0].lost, 0);
-    // / Beyond the proxy the RTT is that of the radio, before it that of the wire.
+    // Beyond the proxy the RTT is that of the radio, before it that of the wire.
     let (flow, proxy) = (&summary.flows[0], &summary.proxies[0]);
     let median = |rtt: &Option<airpath_record::Quantiles>| rtt.as_ref().expect("samples").p50;
     assert!(median(&flow.rtt_ms) < 12.0 && median(&proxy.rtt_ms) > 15.0);

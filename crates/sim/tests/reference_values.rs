@@ -1,4 +1,4 @@
-//! ! Values that a correct TCP must reproduce, by packet simulation.
+//! Values that a correct TCP must reproduce, by packet simulation.
 
 mod common;
 
@@ -27,8 +27,7 @@ rto.min_ms = 1000
 #[test]
 fn slow_start_doubles_every_round_trip_from_ten_segments() {
     for (round, segments) in (1..).zip([10, 30, 70, 150, 310, 630, 1270u64]) {
-        // / One round trip of handshake; data of round k arrives half a round trip after it was
-        // sent.
+        // One round trip of handshake; data of round k arrives half a round trip after it was sent.
         let seconds = 0.1 + 0.1 * f64::from(round) - 0.01;
         let duration = format!("run.duration_s={seconds:.3}");
         let delivered = flow(LONG_WIRE, &[&duration]).bytes_delivered;
@@ -74,7 +73,7 @@ fn slow_start_with_delayed_acks_and_byte_counting_off_grows_by_half() {
         let seconds = 0.1 + 0.1 * f64::from(round) - 0.01;
         let duration = format!("run.duration_s={seconds:.3}");
         let delivered = flow(LONG_WIRE, &[sets[0], sets[1], &duration]).bytes_delivered / MSS;
-        // / Odd segments wait for the timer, which blurs later rounds.
+        // Odd segments wait for the timer, which blurs later rounds.
         assert!(delivered.abs_diff(segments) <= 1 + segments / 20, "{delivered} in {round}");
     }
 }
@@ -111,8 +110,8 @@ fn average_window(congestion: &str, period: u64) -> f64 {
         let duration = format!("run.duration_s={seconds}");
         flow(&text, &[&congestion, &duration]).bytes_delivered as f64
     };
-    // / Without a queue or a rate limit, the first slow start ends at half the distance to the
-    // first loss: the effect of that takes a while to fade.
+    // Without a queue or a rate limit, the first slow start ends at half the distance to the first
+    // loss: the effect of that takes a while to fade.
     let (warm_up, end) = (150, 650);
     (delivered(end) - delivered(warm_up)) / MSS as f64 * 0.1 / (end - warm_up) as f64
 }
@@ -185,7 +184,7 @@ fn a_small_window_carries_one_window_per_round_trip() {
     let sets = ["flow.0.window_bytes=65160", "run.duration_s=60"];
     let text = LONG_WIRE.replace("window_bytes = 1000000000\n", "");
     let flow = flow(&text, &sets);
-    // / 45 segments each 100 ms except during the handshake and slow start.
+    // 45 segments each 100 ms except during the handshake and slow start.
     let expected = 45.0 * 1448.0 * 8.0 / 0.1 / 1e6;
     let measured = flow.steady_mbps.expect("60 s are long enough");
     assert!((measured / expected - 1.0).abs() < 0.001, "{measured} for {expected}");

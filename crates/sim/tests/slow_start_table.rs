@@ -1,5 +1,6 @@
-//! !~ Where each version of slow start ends, over paths whose RTT varies without a queue: ==> Where
-//! each version of slow start ends, on paths whose RTT varies without a queue:
+//! Where each version of slow start ends, on paths whose RTT varies without a queue:
+//! docs/concepts/slow-start-table.md. `AIRPATH_BLESS=1 cargo test -p airpath-sim --test
+//! slow_start_table` rewrites it.
 
 mod common;
 
@@ -176,7 +177,7 @@ fn scenario(keys: &str, mbps: f64, rtt_ms: f64, bdp: f64, way: Return) -> String
 }
 
 fn exit(scenario: &str, seed: u64, bdp: f64) -> Exit {
-    // / A file is as large as necessary: a few times what is sent until slow start ends.
+    // A file is as large as necessary: a few times what is sent until slow start ends.
     let mut segments = (bdp / 8.0).max(60.0);
     while segments < 1000.0 * bdp {
         let text = format!("run.seed = {seed}\n{scenario}size_bytes = {:.0}\n", segments * MSS);

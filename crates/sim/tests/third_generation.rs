@@ -1,4 +1,4 @@
-//! ! TCP and pings over UMTS and EV-DO, as the shipped scenarios configure them.
+//! TCP and pings over UMTS and EV-DO, as the shipped scenarios configure them.
 
 mod common;
 
@@ -27,11 +27,11 @@ fn pings_take_the_sum_of_their_parts() {
     // Up 2 + 3 + 8, 1.6 ms of HARQ; down 8 + 4.3 + 4
     let hspa_plus = ping_ms("umts-hspa-plus", connected);
     assert!((hspa_plus - (20.0 + 14.6 + 16.3)).abs() < 3.0, "{hspa_plus} ms");
-    // / Up 2 + 10 + 20 + 25; down 25 + 10 + 4: 70 ms after the end of one TTI another one begins
+    // Up 2 + 10 + 20 + 25; down 25 + 10 + 4: 70 ms after the end of one TTI another one begins
     let r99 = ping_ms("umts-r99", connected);
     assert!((r99 - (20.0 + 57.0 + 39.0)).abs() < 3.0, "{r99} ms");
-    // / Up 2 + 3.3, a subpacket and 20 ms later the second of 6.7, 15; down 15 + 0.8, a slot and
-    // 6.7 ms later the second of 1.7, 5; 1 ms for third subpackets, and 1 in 100 packets that RLC
+    // Up 2 + 3.3, a subpacket and 20 ms later the second of 6.7, 15; down 15 + 0.8, a slot and 6.7
+    // ms later the second of 1.7, 5; 1 ms for third subpackets, and 1 in 100 packets that RLC
     // retransmits
     let evdo = ping_ms("evdo-rev-a", connected);
     assert!((evdo - (20.0 + 47.0 + 29.2 + 1.0)).abs() < 6.0, "{evdo} ms");
@@ -46,8 +46,7 @@ fn a_download_from_idle_waits_for_the_connection_and_pings_find_fach() {
     let without = 0.8 / connected.flows[0].goodput_mbps.expect("it ends");
     // Qian et al., IMC 2010: 2 s from idle to CELL_DCH
     assert!((seconds - without - 2.0).abs() < 0.1, "{seconds} {without} s");
-    // / A ping in CELL_FACH: three blocks of the PRACH, two of the S-CCPCH, 5 ms for those in
-    // between
+    // A ping in CELL_FACH: three blocks of the PRACH, two of the S-CCPCH, 5 ms for those in between
     let fach = summary.pings[0].rtt_ms.as_ref().expect("answers");
     assert!((240.0..320.0).contains(&fach.mean), "{fach:?}");
     assert_eq!(summary.pings[0].lost, 0);
@@ -59,7 +58,7 @@ fn bulk_fills_each_of_them() {
         let preset = format!("radio.preset={preset}");
         shipped("evdo", &[&preset]).flows[0].steady_mbps.expect("30 s are long enough")
     };
-    // / 1,448 of 1,500 bytes, less RLC's headers; HSPA: CQI 24, 11,418 bits with PDUs of 656 bits
+    // 1,448 of 1,500 bytes, less RLC's headers; HSPA: CQI 24, 11,418 bits with PDUs of 656 bits
     // need 10 % now and then
     for (preset, lowest, highest) in [
         ("umts-r99", 0.34, 0.384 * 0.965),

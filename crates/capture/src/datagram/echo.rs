@@ -1,4 +1,4 @@
-//! ! ICMP: pings, matched by identifier and sequence number (RFC 792, RFC 4443 4), and other
+//! ICMP: pings, matched by identifier and sequence number (RFC 792, RFC 4443 4), and other
 //! messages.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -56,8 +56,8 @@ impl Echoes {
             }
             (true, 0) | (false, 129) => {
                 let Some(number) = number() else { return };
-                // / Sequence numbers wrap after 65535: the reply answers the newest request with
-                // its number.
+                // Sequence numbers wrap after 65535: the reply answers the newest request with its
+                // number.
                 let asked = self.waiting.iter_mut().rev();
                 let asked = asked.into_iter().find(|one| (one.0, one.1) == (number, 1 - from));
                 match asked {

@@ -1,4 +1,4 @@
-//! ! Flows other than TCP: what their datagrams show of rate, loss, delay and round-trip time.
+//! Flows other than TCP: what their datagrams show of rate, loss, delay and round-trip time.
 
 mod echo;
 mod quic;

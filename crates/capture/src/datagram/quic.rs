@@ -1,4 +1,4 @@
-//! ! QUIC as far as its headers are in the clear: versions, connection IDs, packet types, the spin
+//! QUIC as far as its headers are in the clear: versions, connection IDs, packet types, the spin
 //! bit (RFC 8999, RFC 9000 17, RFC 9369 3.2).
 
 use std::collections::BTreeMap;

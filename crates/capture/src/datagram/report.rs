@@ -1,4 +1,4 @@
-//! ! What is reported of flows other than TCP.
+//! What is reported of flows other than TCP.
 
 use std::collections::BTreeMap;
 

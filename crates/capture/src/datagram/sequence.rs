@@ -1,4 +1,4 @@
-//! ! Sequence numbers of datagrams: which are missing, late or duplicated, and how regularly they
+//! Sequence numbers of datagrams: which are missing, late or duplicated, and how regularly they
 //! arrive.
 //!
 //! iperf3 puts its time and a number in front of each datagram; RTP has a header of its own (RFC
@@ -49,7 +49,7 @@ pub(super) struct Numbers {
 
 impl Default for Numbers {
     fn default() -> Self {
-        // / Of kinds that fit equally well, the last one is taken.
+        // Of kinds that fit equally well, the last one is taken.
         let kinds = [Kind::Number, Kind::Iperf3Wide, Kind::Iperf3, Kind::Rtp];
         Self { candidates: kinds.map(Meter::new).to_vec(), packets: 0 }
     }
@@ -121,7 +121,7 @@ impl Meter {
     fn add(&mut self, now: Instant, payload: &[u8]) -> bool {
         let read = self.kind.read(payload);
         let Some(read) = read.filter(|read| self.fits(read)) else {
-            // / A sender's first or last datagram may carry something else.
+            // A sender's first or last datagram may carry something else.
             self.unfitting += 1;
             return self.unfitting <= 2 + self.fitting / 16;
         };
@@ -144,10 +144,10 @@ impl Meter {
         let number = self.unwrap(read.number, highest);
         let apart = number.abs_diff(highest);
         let goes_on = self.last.is_none_or(|(_, time)| match self.kind {
-            // / Consecutive datagrams are at most a second apart, either way.
+            // Consecutive datagrams are at most a second apart, either way.
             Kind::Iperf3 | Kind::Iperf3Wide => read.time.abs_diff(time) < 60_000_000_000,
             Kind::Rtp => true,
-            // / A constant is not a sequence number.
+            // A constant is not a sequence number.
             Kind::Number => apart > 0 && (number > highest || apart <= MOST_BEHIND),
         });
         read.source == self.source && apart <= MOST_APART && goes_on
@@ -166,7 +166,7 @@ impl Meter {
 
     fn count(&mut self, read: Numbered) {
         let Some(highest) = self.highest else {
-            // / Leaves room below for datagrams that the first one overtook.
+            // Leaves room below for datagrams that the first one overtook.
             let number = if self.kind == Kind::Rtp { (1 << 32) + read.number } else { read.number };
             (self.first, self.highest, self.received, self.window) = (number, Some(number), 1, 1);
             return;
@@ -258,8 +258,7 @@ impl Kind {
                 let (seconds, micros) = (word(0)?, word(1 << 2)?);
                 let wide = self == Self::Iperf3Wide;
                 let number = if wide { word(8)? << 32 | word(12)? } else { word(8)? };
-                // / Numbers start at 1; the upper half of a 64-bit number stays zero for a long
-                // time.
+                // Numbers start at 1; the upper half of a 64-bit number stays zero for a long time.
                 let is_one = micros < 1_000_000 && number > 0 && number < 1 << 40;
                 let time = seconds * 1_000_000_000 + micros * 1000;
                 is_one.then_some(Numbered { number, time, source: 0 })
@@ -267,7 +266,7 @@ impl Kind {
             Self::Number => Some(Numbered { number: word(0)?, time: 0, source: 0 }),
             Self::Rtp => {
                 let &[first, second, high, low, ..] = payload else { return None };
-                // / Version 2; RTCP's packet types are not valid RTP payload types (RFC 5761 4).
+                // Version 2; RTCP's packet types are not valid RTP payload types (RFC 5761 4).
                 let kind = second & 0x7f;
                 let is_one = first >> 6 == 2 && !(64..=95).contains(&kind);
                 let number = u64::from(u16::from_be_bytes([high, low]));

@@ -1,5 +1,5 @@
-//! ! The latency spin bit (RFC 9000 17.4): the client inverts what it receives and the server
-//! repeats it, so that the bit changes once per round trip wherever it is observed.
+//! The latency spin bit (RFC 9000 17.4): the client inverts what it receives and the server repeats
+//! it, so that the bit changes once per round trip wherever it is observed.
 
 use airpath_base::{Duration, Instant, SparseHistogram};
 
@@ -40,7 +40,7 @@ impl Spin {
             return;
         }
         let period = bit.changed.map(|changed| now.saturating_since(changed));
-        // / A packet that the change overtook causes two false changes (RFC 9312 3.8.2.2): a change
+        // A packet that the change overtook causes two false changes (RFC 9312 3.8.2.2): a change
         // within an eighth of a period is ignored.
         if let (Some(last), Some(period)) = (bit.period, period)
             && period < last / 8
@@ -49,7 +49,7 @@ impl Spin {
             return;
         }
         bit.changes += 1;
-        // / The first change ends an interval that did not begin with a change.
+        // The first change ends an interval that did not begin with a change.
         if let Some(period) = period {
             bit.period = Some(period);
             self.rtt.record(period);

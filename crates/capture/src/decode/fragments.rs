@@ -1,4 +1,4 @@
-//! ! Fragmented packets: the headers of the first fragment wait until all fragments were seen.
+//! Fragmented packets: the headers of the first fragment wait until all fragments were seen.
 
 use std::collections::VecDeque;
 

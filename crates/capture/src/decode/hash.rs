@@ -1,10 +1,9 @@
-//! ! A fast hash of a few bytes, the same on every machine. It does not resist deliberate
-//! collisions.
+//! A fast hash of a few bytes, the same on every machine. It does not resist deliberate collisions.
 
 /// Hashes one more word.
 #[inline]
 pub(crate) fn word(hash: u64, word: u64) -> u64 {
-    // / Folds the two halves of the product: each bit of both inputs affects all of them.
+    // Folds the two halves of the product: each bit of both inputs affects all of them.
     let product = u128::from(hash ^ word) * 0xe703_7ed1_a0b4_28db_u128;
     (product as u64) ^ (product >> 64) as u64
 }

@@ -1,4 +1,4 @@
-//! ! ICMP errors, which quote the packet that they are about (RFC 792, RFC 1191 4, RFC 4443 3).
+//! ICMP errors, which quote the packet that they are about (RFC 792, RFC 1191 4, RFC 4443 3).
 
 use super::{ICMP_V4, ICMP_V6, IpPacket, half, ip, tunnel, word};
 
@@ -25,7 +25,7 @@ impl<'a> IcmpError<'a> {
         }
         let rest = (packet.body_length as usize).saturating_sub(HEADER_BYTES);
         let outer = ip::read(packet.body.get(HEADER_BYTES..)?, rest).ok()?;
-        // / An error seen within a tunnel is about a packet in the tunnel; it may also be about the
+        // An error seen within a tunnel is about a packet in the tunnel; it may also be about the
         // tunnel.
         let quoted = tunnel::inner(&outer).unwrap_or(IpPacket { tunnel: packet.tunnel, ..outer });
         Some(Self { name: name(v4, kind, code), mtu: mtu(packet), quoted })

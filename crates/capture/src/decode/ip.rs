@@ -40,7 +40,7 @@ fn read_v4(bytes: &[u8], rest: usize) -> Result<IpPacket<'_>, Skipped> {
     let header: &[u8; 20] = bytes.first_chunk().ok_or(Skipped::Truncated)?;
     let header_bytes = usize::from(header[0] & 15) * 4;
     let length = match u16::from_be_bytes([header[2], header[3]]) {
-        // / The length is left to the device, which segments the packet (segmentation offload).
+        // The length is left to the device, which segments the packet (segmentation offload).
         0 => rest,
         length => usize::from(length),
     };
@@ -109,7 +109,7 @@ fn read_v6(bytes: &[u8], rest: usize) -> Result<IpPacket<'_>, Skipped> {
                 let parts = half(body, 2).ok_or(Skipped::Truncated)?;
                 let id = word(body, 4).ok_or(Skipped::Truncated)?;
                 let (offset, more) = (u32::from(parts & 0xfff8), parts & 1 == 1);
-                // / An atomic fragment is the whole packet (RFC 6946).
+                // An atomic fragment is the whole packet (RFC 6946).
                 if offset > 0 || more {
                     packet.fragment = Some(Fragment { id, offset, more });
                 }

@@ -48,7 +48,7 @@ pub(super) fn ip_at(link_type: u16, frame: &[u8]) -> Result<usize, Skipped> {
             let kind = half(frame, 0).ok_or(Skipped::Truncated)?;
             return if frame.len() < 20 { Err(Skipped::Truncated) } else { after(frame, 20, kind) };
         }
-        // / Each system numbers the address family differently; the IP header has the version.
+        // Each system numbers the address family differently; the IP header has the version.
         NULL | LOOP => 4,
         PPP => {
             let skipped = if frame.starts_with(&[0xff, 3]) { 2 } else { 0 };

@@ -1,4 +1,4 @@
-//! ! From a captured frame to the innermost IP packet: link layers, tunnels, extension headers.
+//! From a captured frame to the innermost IP packet: link layers, tunnels, extension headers.
 //!
 //! Lengths come from the headers, so a truncated packet counts in full.
 
@@ -125,7 +125,7 @@ pub(crate) fn headers_need(
         }
         Err(_) => return None,
     };
-    // / Truncated data ends where the frame does.
+    // Truncated data ends where the frame does.
     let (kept, at) = (ip.body.len(), data.len() - ip.body.len());
     if kept >= ip.body_length as usize || ip.fragment.is_some_and(|part| part.offset > 0) {
         return None;

@@ -62,8 +62,8 @@ impl TcpHeader {
         };
         let options = segment.get(20..(header_bytes as usize).min(segment.len()));
         let options = options.unwrap_or_default();
-        // / Two no-operations and the timestamps: the options of most segments that Linux sends
-        // (RFC 7323 A).
+        // Two no-operations and the timestamps: the options of most segments that Linux sends (RFC
+        // 7323 A).
         if let &[1, 1, 8, 10, a, b, c, d, e, f, g, h] = options {
             let (value, echo) =
                 (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
@@ -94,7 +94,7 @@ impl TcpHeader {
     fn read_option(&mut self, kind: u8, value: &[u8]) {
         match (kind, value) {
             (2, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),
-            // / RFC 7323 2.3: a shift above 14 counts as 14.
+            // RFC 7323 2.3: a shift above 14 counts as 14.
             (3, &[scale]) => self.window_scale = Some(scale.min(14)),
             (4, []) => self.sack_permitted = true,
             (5, blocks) => {

@@ -1,5 +1,5 @@
-//! ! Tunnels: GTP-U, VXLAN, Geneve, IP in IP. Data that looks like a tunnel but holds no IP packet
-//! is not a tunnel.
+//! Tunnels: GTP-U, VXLAN, Geneve, IP in IP. Data that looks like a tunnel but holds no IP packet is
+//! not a tunnel.
 
 use super::{IpPacket, Tunnel, UDP, half, hash, ip, link};
 use crate::gtpu;
@@ -18,7 +18,7 @@ const ETHERNET_FRAME: u16 = 0x6558;
 /// The packet inside a packet; `None` if the packet carries none.
 #[inline]
 pub(super) fn inner<'a>(outer: &IpPacket<'a>) -> Option<IpPacket<'a>> {
-    // / Only the first fragment of a packet has the headers.
+    // Only the first fragment of a packet has the headers.
     if outer.fragment.is_some_and(|fragment| fragment.offset > 0) {
         return None;
     }
@@ -54,7 +54,7 @@ fn through_udp<'a>(outer: &IpPacket<'a>, rest: usize) -> Option<IpPacket<'a>> {
     };
     let datagram = outer.body.get(UDP_BYTES..)?;
     let at = match tunnel {
-        // / RFC 7348 5: flags with a valid network identifier, then an Ethernet frame.
+        // RFC 7348 5: flags with a valid network identifier, then an Ethernet frame.
         Tunnel::Vxlan if datagram.first()? & 8 != 0 => {
             link::after(datagram, 22, half(datagram, 20)?)
         }
@@ -69,7 +69,7 @@ fn through_udp<'a>(outer: &IpPacket<'a>, rest: usize) -> Option<IpPacket<'a>> {
 /// Whether a truncated datagram is GTP-U with a packet, of which too little was captured.
 pub(super) fn is_cut(datagram: &[u8]) -> bool {
     let is_gtpu = half(datagram, 0) == Some(gtpu::PORT) || half(datagram, 2) == Some(gtpu::PORT);
-    // / The message type follows the flags. Only a G-PDU carries a packet.
+    // The message type follows the flags. Only a G-PDU carries a packet.
     is_gtpu && datagram.get(UDP_BYTES + 1).is_none_or(|&kind| kind == gtpu::G_PDU)
 }
 

@@ -1,4 +1,4 @@
-//! ! Packets that were captured more than once: at several interfaces of a machine (`-i any`), in
+//! Packets that were captured more than once: at several interfaces of a machine (`-i any`), in
 //! front of and behind a router or a bridge, or by a switch that mirrors both what enters and what
 //! leaves.
 //!
@@ -84,7 +84,7 @@ impl Copies {
             if one.times == 0 || one.packet != packet {
                 continue;
             }
-            // / Times in a file may go backwards.
+            // Times in a file may go backwards.
             if now.saturating_since(one.first).max(one.first.saturating_since(now)) > LATEST {
                 (one.times, recurs) = (0, true);
             } else if one.place == place {

@@ -1,4 +1,4 @@
-//! ! One flow, while its packets are read.
+//! One flow, while its packets are read.
 
 use airpath_base::Instant;
 

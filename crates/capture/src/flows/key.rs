@@ -1,4 +1,4 @@
-//! ! What distinguishes flows.
+//! What distinguishes flows.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

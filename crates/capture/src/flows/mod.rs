@@ -1,4 +1,4 @@
-//! ! From packets to flows, and what is reported of each flow.
+//! From packets to flows, and what is reported of each flow.
 
 mod copies;
 mod flow;
@@ -58,7 +58,7 @@ pub fn analyse_while(
         return Ok(None);
     };
     match again {
-        // / Whether indistinguishable packets are copies is known only at the end.
+        // Whether indistinguishable packets are copies is known only at the end.
         Some(file) if !repeated.is_empty() => {
             let found = read_once(Reader::open(&file)?, repeated, &mut keep_on)?;
             Ok(found.map(|(report, _)| report))
@@ -152,7 +152,7 @@ impl Analysis {
         }
         let decoded = decoded.and_then(|ip| {
             let sight = self.copies.see(packet.time, packet.interface, &ip);
-            // / No two fragments are alike.
+            // No two fragments are alike.
             if sight.is_copy || (ip.fragment.is_some() && sight.times > 1) {
                 return Err(Skipped::Copy);
             }

@@ -1,4 +1,4 @@
-//! ! The packets of one flow of any protocol, one by one.
+//! The packets of one flow of any protocol, one by one.
 
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ impl<'a> PacketCollector<'a> {
             }
             _ => None,
         };
-        // / Where times in the file go backwards, a packet gets the time of the one before it.
+        // Where times in the file go backwards, a packet gets the time of the one before it.
         packets.time_ns.push(packets.time_ns.last().copied().unwrap_or(0).max(seen.at_ns));
         packets.frame.push(seen.frame);
         packets.from_client.push(by_client);

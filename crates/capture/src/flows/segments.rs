@@ -1,4 +1,4 @@
-//! ! The segments of one TCP flow, one by one: when each was sent, and when it was acknowledged.
+//! The segments of one TCP flow, one by one: when each was sent, and when it was acknowledged.
 //!
 //! [`analyse`](crate::analyse) keeps no packets. To see them, the file is read again for one flow.
 
@@ -219,7 +219,7 @@ impl<'a> Collector<'a> {
         }
         let Some(by_client) = self.ends.sent_by_client(ip, seen) else { return };
         let Ok(header) = tcp_header(ip) else { return };
-        // / Where times in the file go backwards, a packet gets the time of the one before it.
+        // Where times in the file go backwards, a packet gets the time of the one before it.
         let at = self.latest.max(seen.at_ns);
         self.latest = at;
         let seen = Seen { at_ns: at, ..seen };
@@ -237,7 +237,7 @@ impl<'a> Collector<'a> {
     fn note_handshake(&mut self, at: u64, by_client: bool, header: &TcpHeader) {
         let [syn, answer, last] = &mut self.segments.handshake_ns;
         match (header.has(SYN), by_client) {
-            // / A retransmission gives no round-trip time.
+            // A retransmission gives no round-trip time.
             (true, true) if answer.is_none() => *syn = Some(at),
             (true, false) if last.is_none() => *answer = Some(at),
             (false, true) if answer.is_some() => {
@@ -299,7 +299,7 @@ impl<'a> Collector<'a> {
     fn on_ack(&mut self, at: u64, size: u32, header: &TcpHeader) {
         let Some(first) = self.first else { return };
         let offset = |number: u32| {
-            // / Only sequence numbers of segments advance the sequence space.
+            // Only sequence numbers of segments advance the sequence space.
             let mut space = self.space;
             space.offset(number)
         };

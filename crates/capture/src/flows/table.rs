@@ -1,4 +1,4 @@
-//! ! The flows that are alive, and report rows of the flows that have ended.
+//! The flows that are alive, and report rows of the flows that have ended.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -150,7 +150,7 @@ impl Table {
     /// Most segments that may wait for an acknowledgement in each direction of a flow.
     #[inline]
     pub(super) fn most_outstanding(&self) -> usize {
-        // / Rounds the number of flows up to a power of 2, to shift instead of dividing.
+        // Rounds the number of flows up to a power of 2, to shift instead of dividing.
         let alive = (self.index.len() + 1).next_power_of_two().trailing_zeros();
         (MOST_OUTSTANDING >> alive).max(LEAST_OUTSTANDING)
     }
@@ -278,7 +278,7 @@ impl Table {
 fn join_points(rows: &mut [Row]) {
     rows.sort_by_key(|row| (row.key.addresses, row.key.ports, row.key.protocol, row.report.id));
     for group in rows.chunk_by_mut(|a, b| a.key.same_ends(&b.key)) {
-        // / Ports that are reused again and again, or hostile input: nobody reads such a list.
+        // Ports that are reused again and again, or hostile input: nobody reads such a list.
         if group.len() > MOST_POINTS {
             continue;
         }

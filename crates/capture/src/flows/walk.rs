@@ -1,4 +1,4 @@
-//! ! Reads a file once more, for some of its flows.
+//! Reads a file once more, for some of its flows.
 
 use std::net::IpAddr;
 
@@ -92,7 +92,7 @@ impl<'a> Ends<'a> {
                 IpAddr::V6(address) => u128::from(address),
             })
         };
-        // / Fractional seconds lose nanoseconds.
+        // Fractional seconds lose nanoseconds.
         let end = flow.start_s + flow.duration_s;
         let lost = 1e-6 + 4.0 * f64::EPSILON * end;
         let range = [flow.start_s - lost, end + lost];
@@ -102,7 +102,7 @@ impl<'a> Ends<'a> {
             "icmp" => [ICMP_V4, ICMP_V6],
             other => {
                 let number = other.strip_prefix("ip-").and_then(|number| number.parse().ok());
-                // / Protocol number 255 is reserved.
+                // Protocol number 255 is reserved.
                 [number.unwrap_or(u8::MAX); 2]
             }
         };

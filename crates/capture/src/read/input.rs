@@ -1,4 +1,4 @@
-//! ! A window on the bytes of a file, which only moves forward.
+//! A window on the bytes of a file, which only moves forward.
 
 use std::io::{self, Read};
 

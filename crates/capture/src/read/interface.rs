@@ -1,4 +1,4 @@
-//! ! Interfaces, and the units of their timestamps.
+//! Interfaces, and the units of their timestamps.
 
 /// An interface at which packets were captured.
 #[derive(Clone, Default, Debug)]
@@ -43,7 +43,7 @@ impl Clock {
         let power = u32::from(resolution & 0x7f);
         self.units = match resolution & 0x80 {
             0 if power <= 9 => Units::Nanoseconds(10_u64.pow(9 - power)),
-            // / A unit below 10^-19 s or 2^-64 s: 64 bits of such units are less than a second.
+            // A unit below 10^-19 s or 2^-64 s: 64 bits of such units are less than a second.
             0 => Units::PerSecond(10_u128.pow(power.min(38))),
             _ => Units::PerSecond(1 << power.min(127)),
         };

@@ -1,4 +1,4 @@
-//! ! Reading the packets of a capture, one after another.
+//! Reading the packets of a capture, one after another.
 
 mod input;
 mod interface;
@@ -250,7 +250,7 @@ impl Reader {
             pcapng::STATISTICS => {
                 let (interface, dropped) = pcapng::statistics(order, body).ok_or_else(short)?;
                 if let Some(known) = self.interfaces[first..].get_mut(interface as usize) {
-                    // / The count starts with the capture.
+                    // The count starts with the capture.
                     known.dropped = known.dropped.max(dropped);
                 }
                 return Ok(None);

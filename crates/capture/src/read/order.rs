@@ -1,4 +1,4 @@
-//! ! Integers in either byte order.
+//! Integers in either byte order.
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ByteOrder {

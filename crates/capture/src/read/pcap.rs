@@ -27,7 +27,7 @@ impl Header {
     /// Reads the header; `None` if it is not a pcap header.
     pub(super) fn read(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let magic = [bytes[0], bytes[1], bytes[2], bytes[3]];
-        // / Units of 10^-6 s, of 10^-9 s, and of 10^-6 s with eight more bytes for each packet
+        // Units of 10^-6 s, of 10^-9 s, and of 10^-6 s with eight more bytes for each packet
         // (Linux, about 1998).
         let known = [(0xa1b2_c3d4_u32, 1000, 16), (0xa1b2_3c4d, 1, 16), (0xa1b2_cd34, 1000, 24)];
         known.iter().find_map(|&(number, unit, record_bytes)| {
@@ -36,7 +36,7 @@ impl Header {
                 _ if magic == number.to_be_bytes() => ByteOrder::Big,
                 _ => return None,
             };
-            // / The upper bits tell whether frames end with a checksum.
+            // The upper bits tell whether frames end with a checksum.
             let link_type = order.word(&bytes[20..]) as u16;
             Some(Self { order, unit, record_bytes, link_type })
         })

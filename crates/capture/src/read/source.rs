@@ -1,4 +1,4 @@
-//! ! Sources of bytes: a file or standard input, uncompressed or compressed with gzip or zstd.
+//! Sources of bytes: a file or standard input, uncompressed or compressed with gzip or zstd.
 
 use std::io::{self, BufReader, Chain, Cursor, Read};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! ! How acknowledgements arrive: alone, or in batches.
+//! How acknowledgements arrive: alone, or in batches.
 
 use airpath_base::{Duration, Instant, SparseHistogram};
 

@@ -1,4 +1,4 @@
-//! ! How new data is sent: in bursts, triggered by acknowledgements or not.
+//! How new data is sent: in bursts, triggered by acknowledgements or not.
 
 use airpath_base::{Duration, Instant};
 

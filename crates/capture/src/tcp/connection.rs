@@ -1,4 +1,4 @@
-//! ! Both directions of a connection, its handshake and its end.
+//! Both directions of a connection, its handshake and its end.
 
 use airpath_base::{Duration, Instant};
 
@@ -77,7 +77,7 @@ impl Connection {
         if header.flags & (SYN | FIN | RST) != 0 || self.established.is_none() {
             self.on_control(now, from, header);
         }
-        // / The sequence numbers of a reset often lie outside the connection's.
+        // The sequence numbers of a reset often lie outside the connection's.
         if header.has(RST) {
             return;
         }
@@ -125,7 +125,7 @@ impl Connection {
         if header.has(SYN) && !header.has(RST) {
             self.on_syn(now, from, header);
         } else if self.initial == [None; 2] {
-            // / The connection was open before the capture began.
+            // The connection was open before the capture began.
             self.established.get_or_insert(now);
         } else if self.initial.iter().all(Option::is_some) && Some(from) == self.opener {
             self.established.get_or_insert(now);
@@ -151,7 +151,7 @@ impl Connection {
         self.streams[from].set_options(options);
         let [first, second] = [0, 1].map(|end| self.streams[end].options());
         if let (Some(first), Some(second)) = (first, second) {
-            // / RFC 7323 2.2: either both ends scale, or neither does.
+            // RFC 7323 2.2: either both ends scale, or neither does.
             let is_cut = |options: SynOptions| options.window_scale.is_none() && options.cut;
             let scales = match first.window_scale.zip(second.window_scale) {
                 Some((first, second)) => Some([first, second]),

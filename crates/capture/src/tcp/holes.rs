@@ -1,4 +1,4 @@
-//! ! Gaps in a stream: bytes that were not seen although later ones were.
+//! Gaps in a stream: bytes that were not seen although later ones were.
 
 use airpath_base::Instant;
 

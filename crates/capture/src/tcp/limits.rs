@@ -1,4 +1,4 @@
-//! ! What limits a stream at each moment: the receive window, a loss, an application without data.
+//! What limits a stream at each moment: the receive window, a loss, an application without data.
 
 use airpath_base::{Duration, Instant};
 
@@ -47,7 +47,7 @@ impl Limits {
     #[inline]
     pub(super) fn note(&mut self, now: Instant, limit: Limit) {
         if limit == Limit::Idle && self.limit == Limit::Idle && self.since.is_some() {
-            // / Whether the application is idle shows only with its next data.
+            // Whether the application is idle shows only with its next data.
             return;
         }
         if let Some(since) = self.since {

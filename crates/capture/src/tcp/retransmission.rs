@@ -1,4 +1,4 @@
-//! ! Why a segment was retransmitted, and whether it was necessary.
+//! Why a segment was retransmitted, and whether it was necessary.
 
 use std::collections::VecDeque;
 
@@ -110,7 +110,7 @@ impl Recovery {
         }
         let rtt = at.srtt.unwrap_or_default();
         let is_silent = at.silence >= SHORTEST_TIMEOUT && at.silence >= rtt;
-        // / RFC 8985 7.2: two round trips, and more if only one segment is outstanding.
+        // RFC 8985 7.2: two round trips, and more if only one segment is outstanding.
         let is_tail = at.to == at.highest && at.sacked < at.to && at.to > at.acked;
         if is_tail
             && self.probed < at.highest

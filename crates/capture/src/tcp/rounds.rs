@@ -1,4 +1,4 @@
-//! ! The first round trips of a stream: how the bytes in flight grow, and when that ends.
+//! The first round trips of a stream: how the bytes in flight grow, and when that ends.
 
 use airpath_base::{Duration, Instant};
 
@@ -69,7 +69,7 @@ impl Rounds {
             (self.began, self.end) = (Some(now), highest);
         }
         if !self.has_acks {
-            // / The initial window: data that was sent before the first acknowledgement.
+            // The initial window: data that was sent before the first acknowledgement.
             self.end = highest;
         }
         self.current.most_in_flight = self.current.most_in_flight.max(in_flight);
@@ -93,8 +93,8 @@ impl Rounds {
             self.current.ended = now.saturating_since(began);
             self.current.delivered = acked - self.acked.unwrap_or(acked).min(acked);
             self.acked = Some(acked);
-            // / Compared with a round in which nothing was sent any other round would have grown:
-            // an empty round becomes part of the next one, if there is one.
+            // Compared with a round in which nothing was sent any other round would have grown: an
+            // empty round becomes part of the next one, if there is one.
             if let Some(empty) = self.rounds.pop_if(|last| last.is_empty()) {
                 self.current.delivered += empty.delivered;
                 self.current.idle |= empty.idle;
@@ -160,7 +160,7 @@ impl Rounds {
         let stays = |at: usize| {
             self.rounds.get(at).is_some_and(|round| round.most_in_flight as f64 >= peak * FALL)
         };
-        // / Bytes in flight that are lower for two rounds mean that the sender reduced.
+        // Bytes in flight that are lower for two rounds mean that the sender reduced.
         if is_paced && (stays(at + 1) || stays(at + 2)) {
             return self.believes_at(at);
         }
@@ -234,7 +234,7 @@ impl Rounds {
         } else {
             "no-growth"
         };
-        // / Only a sender that models the path and paces waits for three rounds.
+        // Only a sender that models the path and paces waits for three rounds.
         let goes_on = why == "no-growth" && is_paced && self.goes_on(at);
         Some((if goes_on { self.last_before_fall(at) } else { first }, why))
     }
@@ -268,7 +268,7 @@ mod tests {
             if bytes > 0 {
                 rounds.on_sent(at(now), acked + bytes, bytes);
             }
-            // / First a part is acknowledged while nothing else is sent, then the rest.
+            // First a part is acknowledged while nothing else is sent, then the rest.
             rounds.on_acked(at(now + 50), acked + bytes / 2, acked + bytes);
             rounds.on_acked(at(now + 90), acked + bytes, acked + bytes);
         });
@@ -283,11 +283,11 @@ mod tests {
 
     #[test]
     fn a_model_believes_three_rounds_after_the_rate_grew_last() {
-        // / The bytes in flight stop growing after round 3, and round 4 delivers them; the sender
+        // The bytes in flight stop growing after round 3, and round 4 delivers them; the sender
         // never drains.
         let rounds = rounds(&[10, 20, 40, 80, 90, 70, 85, 70, 80, 75], 4);
         assert_eq!(rounds.report(true).unwrap().exit_round, Some(7));
-        // / Other senders reduce after a loss.
+        // Other senders reduce after a loss.
         assert_eq!(rounds.report(false).unwrap().exit_round, Some(4));
     }
 

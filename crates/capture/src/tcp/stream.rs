@@ -1,4 +1,4 @@
-//! ! One direction of a connection: its segments, and the acknowledgements that come back.
+//! One direction of a connection: its segments, and the acknowledgements that come back.
 
 use std::collections::VecDeque;
 
@@ -180,7 +180,7 @@ impl Stream {
             self.rounds.on_window_limited();
         }
         if self.first_data.is_some() {
-            // / The FIN is not data that the sender could still send.
+            // The FIN is not data that the sender could still send.
             let data_end = self.end.map_or(self.highest, |end| self.highest.min(end - 1));
             let recovers_until = self.recovery.until();
             self.limits.note(now, Limit::of(data_end, self.acked, recovers_until, !is_full));
@@ -245,7 +245,7 @@ impl Stream {
             let late = now.saturating_since(hole.since);
             let is_early =
                 late < context.other_rtt.map_or(REORDERING, |(min, _)| min.max(REORDERING));
-            // / A retransmission cannot arrive here before its sender learnt of the loss.
+            // A retransmission cannot arrive here before its sender learnt of the loss.
             if hole.acknowledged || is_early && self.duplicates < DUPLICATE_ACKS {
                 self.out_of_order += 1;
                 self.latest = self.latest.max(late);
@@ -316,7 +316,7 @@ impl Stream {
         let mut space = self.space;
         let number = space.offset(header.acknowledgement);
         if !self.began {
-            // / Nothing in this direction was captured yet.
+            // Nothing in this direction was captured yet.
             (self.space, self.began, self.highest, self.first) = (space, true, number, number);
             self.acked = number;
         }
@@ -393,7 +393,7 @@ impl Stream {
             (offset(from), offset(to))
         };
         let first = blocks_at(0);
-        // / RFC 2883 4: the first block is below the acknowledgement, or within the second block.
+        // RFC 2883 4: the first block is below the acknowledgement, or within the second block.
         let within = blocks.len() > 1 && {
             let second = blocks_at(1);
             second.0 <= first.0 && first.1 <= second.1
@@ -428,7 +428,7 @@ impl Stream {
         if let Some(sent) = echoed {
             self.rtt_timestamps.record(now.saturating_since(sent));
         }
-        // / RFC 6298 3; segments that were selectively acknowledged before arrived before.
+        // RFC 6298 3; segments that were selectively acknowledged before arrived before.
         if let Some(sent) = last.filter(|_| !again && number > self.no_rtt_until.max(self.sacked)) {
             let rtt = now.saturating_since(sent);
             self.rtt.record(rtt);

@@ -1,4 +1,4 @@
-//! ! The receive window, and how long it limited the sender.
+//! The receive window, and how long it limited the sender.
 
 use airpath_base::{Duration, Instant};
 

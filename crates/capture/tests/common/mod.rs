@@ -1,4 +1,4 @@
-//! ! Hand-made captures: frames, and files of them.
+//! Hand-made captures: frames, and files of them.
 
 #![allow(dead_code)]
 

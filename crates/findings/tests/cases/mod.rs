@@ -1,4 +1,4 @@
-//! ! Scenarios whose advice is followed.
+//! Scenarios whose advice is followed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn studies() -> Vec<Case> {
                 directory: Some(directory.clone()),
                 sets: sets.clone(),
             };
-            // / An assumption does not say which scenarios of its study it applies to.
+            // An assumption does not say which scenarios of its study it applies to.
             if parse(&case.source(), sets).is_ok() {
                 cases.push(case);
             }

@@ -1,4 +1,4 @@
-//! ! Draws scenario files from the JSON schema: which keys are present, and their values.
+//! Draws scenario files from the JSON schema: which keys are present, and their values.
 
 use airpath_base::Stream;
 use airpath_scenario::{Source, parse, profiles, radio_presets};
@@ -83,7 +83,7 @@ impl Drawer {
         if let Some(own) = flow.get_mut("duration_s") {
             *own = json!(duration * (0.05 + self.random.unit()));
         }
-        // / The amount in flight determines how long a scenario takes to run.
+        // The amount in flight determines how long a scenario takes to run.
         if let Some(segment) = flow.get_mut("mss_bytes")
             && segment.as_u64() < Some(50)
         {
@@ -118,7 +118,7 @@ impl Drawer {
             names.filter_map(Value::as_str).map(str::to_owned).collect()
         };
         let mut wanted = names(&schema);
-        // / Exactly one of these keys.
+        // Exactly one of these keys.
         let either: Vec<String> =
             schema["oneOf"].as_array().into_iter().flatten().flat_map(names).collect();
         if !either.is_empty() {

@@ -1,4 +1,4 @@
-//! ! Runs a drawn scenario and reports results that are impossible.
+//! Runs a drawn scenario and reports results that are impossible.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ fn run(parsed: &mut Parsed, accounted: bool) -> Result<(RunSummary, Tables), Str
         if lasted < least {
             return Err(format!("{handled} events at the first instant"));
         }
-        // / A sample at exactly that time would be reported once more.
+        // A sample at exactly that time would be reported once more.
         scenario.run.duration = lasted - least;
     }
     Err("the same run has more events than before".to_owned())
@@ -107,7 +107,7 @@ fn finite(debug: &str) -> Result<(), String> {
 /// Checks that nothing carries more than its capacity.
 fn rates(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
     for link in &summary.links {
-        // / The transmission time of a packet on an idle link is rounded down to whole nanoseconds:
+        // The transmission time of a packet on an idle link is rounded down to whole nanoseconds:
         // for the smallest packet the error is this large.
         let rounding = link.capacity_mbps * 1e6 * 1e-9 / (28.0 * 8.0);
         let most = link.capacity_mbps * (1.0 + rounding + 1e-9);
@@ -170,7 +170,7 @@ fn delays(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
         stages_of(scenario, direction).iter().map(delay).sum()
     };
     let both = least(Direction::Downlink) + least(Direction::Uplink);
-    // / Linux's TCP clocks have a resolution of one microsecond, at both ends of what they measure.
+    // Linux's TCP clocks have a resolution of one microsecond, at both ends of what they measure.
     let judged = |id: &str, what: &str, found: Option<f64>, least: f64| match found {
         Some(found) if found < least - 2e-3 => {
             Err(format!("{what} of {id} is {found} ms at least, its path takes {least} ms"))
@@ -185,9 +185,9 @@ fn delays(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
         let Some(config) = config else { continue };
         let one_way = flow.delay_ms.as_ref().map(|delay| delay.min);
         judged(&flow.id, "delay", one_way, least(config.direction))?;
-        // / A proxy answers in place of the other end.
+        // A proxy answers in place of the other end.
         if scenario.proxy.is_none() {
-            // / A round trip that is known only from timestamps has whole ticks.
+            // A round trip that is known only from timestamps has whole ticks.
             let tick = match &config.traffic {
                 Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
                     tcp.sender.timestamp_tick.as_millis_f64()
@@ -275,7 +275,7 @@ fn conservation(scenario: &Scenario, summary: &RunSummary) -> Result<(), String>
 /// Checks the explanation of the run.
 fn findings(source: &Source<'_>, parsed: &Parsed, summary: &RunSummary) -> Result<(), String> {
     let sets = [format!("run.duration_s={}", parsed.scenario.run.duration.as_secs_f64())];
-    // / Cut short, some of its flows may never start.
+    // Cut short, some of its flows may never start.
     let Ok(parsed) = parse(source, &sets) else { return Ok(()) };
     let budget = Budget { changes: 4, seeds: 2, seeds_in_doubt: 2, advised: 1, events: 0, runs: 6 };
     let seeds = budget.seeds_of(1, 1);

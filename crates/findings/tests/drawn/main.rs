@@ -1,4 +1,4 @@
-//! ! Scenarios drawn from the JSON schema: each runs to its end, and none of its figures is
+//! Scenarios drawn from the JSON schema: each runs to its end, and none of its figures is
 //! impossible.
 //!
 //! `PROPTEST_RNG_SEED` decides what is drawn, `SCENARIOS` how many: `make fuzz-scenarios`.

@@ -1,4 +1,4 @@
-//! ! Explains a scenario given as text.
+//! Explains a scenario given as text.
 
 use airpath_findings::{Budget, Explanation, Question, explain};
 use airpath_scenario::{Source, parse};

@@ -1,4 +1,4 @@
-//! ! Runs independent cases on all cores and returns results in the order in which they were
+//! Runs independent cases on all cores and returns results in the order in which they were
 //! requested.
 
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! ! Paths on which a flow is limited by their rate alone: wires, 3G, LTE and NR, one to three
-//! flows, data down or up.
+//! Paths on which a flow is limited by their rate alone: wires, 3G, LTE and NR, one to three flows,
+//! data down or up.
 
 use crate::draft::{Draft, Random, Table, number, quoted, stage};
 use crate::outcome::simulated;
@@ -58,7 +58,7 @@ pub(crate) fn base(
         let rtts = || run.flows.iter().filter_map(|flow| flow.rtt_ms.as_ref());
         let shortest = rtts().map(|rtt| rtt.min).fold(f64::MAX, f64::min);
         let longest = rtts().map(|rtt| rtt.p95).fold(0.0, f64::max);
-        // / A radio needs time for grants and retransmissions; on the 3G uplink a UE has only its
+        // A radio needs time for grants and retransmissions; on the 3G uplink a UE has only its
         // grant.
         let (full, late) = match access {
             Wire => (0.85, 0.0),
@@ -88,7 +88,7 @@ fn drawn(random: &mut Random, access: Access, most_flows: usize, up: Option<bool
             if random.chance(0.5) {
                 codel(&mut link, "", (0.4 * one_way).max(5.0));
             } else {
-                // / A queue of the bandwidth-delay product, as routers should have.
+                // A queue of the bandwidth-delay product, as routers should have.
                 let bdp = rate * 1e6 / 8.0 * 2.0 * one_way / 1e3;
                 let bytes = (bdp * random.between(0.7, 1.0)).max(15_000.0);
                 link.set("queue_bytes", number(bytes.round()));

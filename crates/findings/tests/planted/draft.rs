@@ -1,4 +1,4 @@
-//! ! A scenario under construction: tables of keys, and the direction of the data.
+//! A scenario under construction: tables of keys, and the direction of the data.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! ! Scenarios with a planted cause, drawn at random and verified by removing it. Does the
+//! Scenarios with a planted cause, drawn at random and verified by removing it. Does the
 //! explanation name the cause first? Does it name both of two? Does it name nothing where nothing
 //! is wrong, or where a symptom is harmless? `make findings` draws the whole set, `make test` one
 //! minute's worth of it.
@@ -91,7 +91,7 @@ fn planted(random: &mut Random, plants: &[&'static Plant], severe: bool) -> Opti
         let ground = Ground::drawn(random, plant);
         let rates = BEHAVIOUR.contains(&plant.cause);
         let on_first = |(well, ill): &(Draft, Draft)| worth(ill, well, &SEEDS[..1], rates);
-        // / Where the greatest severity does no harm, none does.
+        // Where the greatest severity does no harm, none does.
         if on_first(&ground.at(1.0)) < 0.5 * MILD {
             continue;
         }
@@ -160,7 +160,7 @@ fn two(random: &mut Random) -> Option<Case> {
         let fits = |plant: &&Plant, cause| plant.cause == cause && plant.into.contains(&access);
         let Some(first) = plants().find(|plant| fits(plant, one)) else { continue };
         let Some(second) = plants().find(|plant| fits(plant, other)) else { continue };
-        // / Both would take the same place.
+        // Both would take the same place.
         let places = [["short-queue", "bufferbloat"], ["receive-window", "send-buffer"]];
         if one == other || places.iter().any(|all| all.contains(&one) && all.contains(&other)) {
             continue;

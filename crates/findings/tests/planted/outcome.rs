@@ -1,4 +1,4 @@
-//! ! The results of a run, and how an edit changed them: computed here, independently of the code
+//! The results of a run, and how an edit changed them: computed here, independently of the code
 //! under test.
 
 use std::collections::BTreeMap;
@@ -32,8 +32,7 @@ fn figures(draft: &Draft, run: &RunSummary) -> Vec<Figure> {
     for flow in &run.flows {
         match flow.kind {
             "file" => {
-                // / A transfer that does not complete counts as at least as late as the run is
-                // long.
+                // A transfer that does not complete counts as at least as late as the run is long.
                 let late = flow.completed_s.unwrap_or(2.0 * draft.seconds);
                 add(format!("{} completed", flow.id), late.max(1e-3), false, 1.0);
             }
@@ -54,7 +53,7 @@ fn figures(draft: &Draft, run: &RunSummary) -> Vec<Figure> {
             add(format!("{} mean", ping.id), rtt.mean, false, 1.0);
         }
     }
-    // / For flows with different congestion control, the one that gets least. How equal flows share
+    // For flows with different congestion control, the one that gets least. How equal flows share
     // is a matter of chance, which three seeds do not show where little else is drawn.
     let bulk = || run.flows.iter().filter(|flow| flow.kind == "bulk");
     if bulk().count() > 1 {
@@ -117,7 +116,7 @@ pub(crate) fn largest_gain(ill: &Draft, well: &Draft, seeds: &[u64]) -> f64 {
 /// delays.
 pub(crate) fn worth(ill: &Draft, well: &Draft, seeds: &[u64], rates: bool) -> f64 {
     let mut changes = changes(ill, well, seeds);
-    // / Where flows share, one flow gains what another one loses.
+    // Where flows share, one flow gains what another one loses.
     let shared = changes.contains_key("sum");
     changes.retain(|name, _| !(shared && name.ends_with("goodput")));
     let rate = changes.values().filter(|change| change.is_rate);

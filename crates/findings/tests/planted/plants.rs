@@ -1,5 +1,5 @@
-//! ! How causes are planted: each as an edit of a scenario without it, drawn so that a larger
-//! `severity` (0 to 1) does more harm.
+//! How causes are planted: each as an edit of a scenario without it, drawn so that a larger `severity`
+//! (0 to 1) does more harm.
 
 mod hosts;
 mod path;

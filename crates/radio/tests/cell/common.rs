@@ -1,4 +1,4 @@
-//! ! Helpers that drive a cell.
+//! Helpers that drive a cell.
 
 use airpath_base::{Direction, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 use airpath_radio::cell::{
@@ -69,7 +69,7 @@ pub(crate) fn um(ue: &mut UeConfig) {
                 mode: NrMode::Um { sn: NrUmSn::Bits12, t_reassembly: ms(50) },
                 release: Release::InOrder { t_reordering: Some(ms(100)) },
             },
-            // / UMTS has no UM here.
+            // UMTS has no UM here.
             RlcConfig::Umts(am) => RlcConfig::Umts(am),
         };
     }

@@ -1,4 +1,4 @@
-//! ! Blocks that fail: what HARQ costs, and what it leaves for RLC to repair.
+//! Blocks that fail: what HARQ costs, and what it leaves for RLC to repair.
 
 use airpath_base::DropReason;
 use airpath_radio::cell::*;
@@ -42,7 +42,7 @@ fn ten_percent_cost_a_tenth_of_a_round_trip_each_way() {
         let (clean, ..) = stream(&cell, &ue, down);
         bler(&mut ue, 0.1, 0.1);
         let (lossy, delivered, _) = stream(&cell, &ue, down);
-        // / A round is 8 ms: 0.8 ms for the first failure, a tenth of that for the second. A packet
+        // A round is 8 ms: 0.8 ms for the first failure, a tenth of that for the second. A packet
         // behind a failed one waits for it: it comes 5.07 ms later and t-Reordering holds it, so
         // that 2.93 of the 8 ms count once more.
         let expected = 0.8 * 1.11 + 0.1 * 2.93;

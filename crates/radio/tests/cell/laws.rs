@@ -1,4 +1,4 @@
-//! ! Slicing, conservation, determinism, and freedom from stalls, for random cells and traffic.
+//! Slicing, conservation, determinism, and freedom from stalls, for random cells and traffic.
 
 use airpath_base::{Direction, Drop, Duration, FlowId, Instant};
 use airpath_radio::adaptation::{McsMode, OuterLoopConfig};
@@ -199,7 +199,7 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
             for link in [&mut ue.downlink, &mut ue.uplink] {
                 link.harq.max_transmissions = losses.2;
                 if let RlcConfig::Umts(am) = &mut link.bearer.rlc {
-                    // / Less than the inactivity timer, as in the other technologies: a poll that
+                    // Less than the inactivity timer, as in the other technologies: a poll that
                     // needs a page each time takes longer than this test waits.
                     am.arq.t_poll_retransmit = ms(45);
                     am.arq.t_status_prohibit = ms(10);
@@ -285,7 +285,7 @@ fn wide_world() -> impl Strategy<Value = RanConfig> {
             let accesses: Vec<_> = cells.iter().map(|cell| cell.access.clone()).collect();
             in_cell.prop_map(move |mut in_cell| {
                 let am = |ue: &UeConfig| ue.downlink.bearer.rlc.is_acknowledged();
-                // / A bearer keeps its RLC mode. UMTS has AM only.
+                // A bearer keeps its RLC mode. UMTS has AM only.
                 let only_am = |access: &Access| matches!(access, Access::Umts(_) | Access::Evdo);
                 if accesses.iter().any(only_am) {
                     for (ue, access) in in_cell.iter_mut().zip(&accesses) {

@@ -1,4 +1,4 @@
-//! ! The cell: closed forms of rates and delays, and its invariants.
+//! The cell: closed forms of rates and delays, and its invariants.
 
 mod common;
 mod delays;

@@ -1,4 +1,4 @@
-//! ! UEs that change cells: what it costs, what is lost, and when it happens.
+//! UEs that change cells: what it costs, what is lost, and when it happens.
 
 use std::sync::Arc;
 
@@ -98,8 +98,8 @@ fn with_forwarding_nothing_is_lost_and_the_gap_is_the_interruption() {
             let outcome = send_200(&network(cells.clone()), direction);
             assert_eq!(outcome.delivered.len(), 200);
             assert!(in_order(&outcome.delivered) && outcome.dropped.is_empty());
-            // / Before the gap a packet every millisecond; after it one block. The uplink must send
-            // a request first: at most every 10 ms, and then it waits for the answer.
+            // Before the gap a packet every millisecond; after it one block. The uplink must send a
+            // request first: at most every 10 ms, and then it waits for the answer.
             let gap = gap_ms(&outcome.delivered);
             let longest = if direction == DOWN { 54.0 } else { 75.0 };
             assert!((50.0..longest).contains(&gap), "{direction:?}: {gap} ms");
@@ -122,13 +122,13 @@ fn without_forwarding_all_is_lost_until_the_path_is_switched() {
     let outcome = send_200(&config, DOWN);
     let numbers: Vec<u64> = outcome.dropped.iter().map(|&(number, _)| number).collect();
     assert!(outcome.dropped.iter().all(|&(_, reason)| reason == DropReason::Handover));
-    // / The packets that arrived between the command and the switch, and the last few that were not
+    // The packets that arrived between the command and the switch, and the last few that were not
     // received.
     assert_eq!(numbers.last(), Some(&169));
     assert!((96..=100).contains(&numbers[0]), "{}", numbers[0]);
     assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1));
     assert!(in_order(&outcome.delivered));
-    // / The source has no uplink data to forward.
+    // The source has no uplink data to forward.
     assert!(send_200(&config, UP).dropped.is_empty());
 }
 
@@ -236,7 +236,7 @@ fn event_a3_moves_the_ue_after_time_to_trigger_and_preparation() {
     ]);
     measured(&mut config, true, false);
     let outcome = send_200(&config, DOWN);
-    // / The condition holds at 60 ms, is reported 40 ms later, and prepared in 20 ms.
+    // The condition holds at 60 ms, is reported 40 ms later, and prepared in 20 ms.
     let commands: Vec<_> = outcome.events.iter().map(|&(at, name, _)| (at, name)).collect();
     assert_eq!(commands[0], (120.0, "handover_command"));
     assert_eq!((outcome.delivered.len(), commands.len()), (200, 3));
@@ -271,7 +271,7 @@ fn a_ue_without_any_cell_goes_on_looking() {
     let mut config = network([with_channel(lte_am(), &points), with_channel(lte_am(), &points)]);
     measured(&mut config, false, true);
     let outcome = send_200(&config, DOWN);
-    // / First after 110 ms, then every 200 ms until 900 ms have passed.
+    // First after 110 ms, then every 200 ms until 900 ms have passed.
     assert_eq!(outcome.events[1], (910.0, "handover_complete", 0));
     assert_eq!(outcome.delivered.len(), 200);
 }

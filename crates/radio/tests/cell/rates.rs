@@ -1,4 +1,4 @@
-//! ! Full buffers: the theoretical rate within 2 %, shared within 2 %.
+//! Full buffers: the theoretical rate within 2 %, shared within 2 %.
 
 use airpath_base::{Direction, Duration, Instant, Rate};
 use airpath_radio::adaptation::McsMode;
@@ -77,7 +77,7 @@ fn nr_bits(link: &NrLink, symbols: u32) -> f64 {
 
 #[test]
 fn nr_n78_100_mhz() {
-    // / DDDSU 10:2:2, two control symbols: 12, 12, 12 and 8 symbols down, 14 up, in 2.5 ms
+    // DDDSU 10:2:2, two control symbols: 12, 12, 12 and 8 symbols down, 14 up, in 2.5 ms
     let carrier = NrCarrier::n78_100_mhz();
     let down = 3.0 * nr_bits(&carrier.downlink, 12) + nr_bits(&carrier.downlink, 8);
     let up = nr_bits(&carrier.uplink, 14);
@@ -136,7 +136,7 @@ fn a_rate_cap_holds_each_way() {
         let rate = Rate::from_bps(10_000_000).unwrap();
         link.cap = Some(RateCap { rate, bucket_bytes: 3_000 });
     }
-    // / Includes the headers of RLC, MAC and PDCP: 10 of 1,510 bytes
+    // Includes the headers of RLC, MAC and PDCP: 10 of 1,510 bytes
     check(&cell, &ue, 1, DOWN, 9_930_000.0);
     check(&cell, &ue, 3, DOWN, 29_800_000.0);
     check(&cell, &ue, 1, UP, 9_930_000.0);

@@ -1,4 +1,4 @@
-//! ! DRX and RRC: what a sleeping UE costs, and that an idle one costs nothing.
+//! DRX and RRC: what a sleeping UE costs, and that an idle one costs nothing.
 
 use airpath_base::{Duration, Instant};
 use airpath_radio::cell::*;
@@ -42,9 +42,9 @@ fn a_downlink_packet_waits_for_the_on_duration() {
     // 800.5 ms apart: 320 phases of the cycle, each 0.5 ms from the next
     let times = delays(&ue, &cell, us(800_500), false);
     let awake = times.iter().filter(|&&time| time < us(4_600)).count();
-    // / Active for 10 of 160 ms; the last subframe of them cannot be waited for
+    // Active for 10 of 160 ms; the last subframe of them cannot be waited for
     assert!((17..=20).contains(&awake), "{awake}");
-    // / Uniform over the 150 ms of sleep
+    // Uniform over the 150 ms of sleep
     let waits = times.iter().map(|&time| time.saturating_sub(us(4_000)));
     let mean = mean_ms(waits);
     assert!((mean - 150.0 * 150.0 / 2.0 / 160.0).abs() < 1.5, "{mean} ms");
@@ -87,8 +87,8 @@ fn an_idle_ue_is_paged_or_connects() {
     let fresh = || Cell::new(&cell, core::slice::from_ref(&ue), 1);
     // Base station 1 ms: 101 ms; page at 1,289 ms, connected at 1,369 ms, 1 ms, UE 1.5 ms
     assert_eq!(one_way(&mut fresh(), at(100_000), DOWN, 100), us(1_371_500 - 100_000));
-    // / Connected at 180 ms, and the setup has reported the data: grant at 180, sent from 184 to
-    // 185 ms, 1.5 ms
+    // Connected at 180 ms, and the setup has reported the data: grant at 180, sent from 184 to 185
+    // ms, 1.5 ms
     assert_eq!(one_way(&mut fresh(), at(100_000), UP, 100), us(86_500));
     let mut cell = fresh();
     one_way(&mut cell, at(100_000), UP, 100);

@@ -1,4 +1,4 @@
-//! ! Runs a scenario given as TOML.
+//! Runs a scenario given as TOML.
 
 #![allow(dead_code, reason = "each test uses a part")]
 

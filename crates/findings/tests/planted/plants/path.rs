@@ -1,4 +1,4 @@
-//! ! Causes on the path.
+//! Causes on the path.
 
 use super::{
     DOWN, Plant, file, insert, managed_queue, middlebox, only, ping, plain_queue, scaled, stream,
@@ -19,7 +19,7 @@ pub(crate) const PATH: &[Plant] = &[
         up: None,
         brings: None,
         edit: |random, severity, _, known| {
-            // / Rates fall as 1 / (RTT sqrt(p)).
+            // Rates fall as 1 / (RTT sqrt(p)).
             let window = known.bdp_bytes() / 1448.0;
             let worst = (40.0 / (window * window)).clamp(0.002, 0.1);
             insert(
@@ -170,8 +170,8 @@ pub(crate) const PATH: &[Plant] = &[
             insert(random, true, stage("mtu").with("mtu_bytes", bytes))
         },
     },
-    // / A tunnel that loses so few packets that it hardly matters, but three times as many
-    // fragments. The window that Reno maintains is 1.22 / sqrt(p) segments (Mathis 1997).
+    // A tunnel that loses so few packets that it hardly matters, but three times as many fragments.
+    // The window that Reno maintains is 1.22 / sqrt(p) segments (Mathis 1997).
     Plant {
         cause: "fragmentation",
         into: ALL,
@@ -249,8 +249,7 @@ pub(crate) const PATH: &[Plant] = &[
             )
         },
     },
-    // / Bursts of a sender meet a processor that is three times as fast as the link, behind a ring
-    // of few packets.
+    // Bursts of a sender meet a processor that is three times as fast as the link, behind a ring of few packets.
     Plant {
         cause: "receive-ring",
         into: ALL,
@@ -269,7 +268,7 @@ pub(crate) const PATH: &[Plant] = &[
             Box::new(move |draft| draft.there[0].set("ring_packets", ring))
         },
     },
-    // / A processor that is slower than the link. Its ring has the length that a queue should have
+    // A processor that is slower than the link. Its ring has the length that a queue should have
     // there.
     Plant {
         cause: "host-processor",
@@ -355,7 +354,7 @@ pub(crate) const PATH: &[Plant] = &[
             Box::new(move |draft| {
                 draft.there.push(stage("proxy").with("window_bytes", bytes));
                 draft.back.insert(0, stage("proxy"));
-                // / Half of the path is before the stage, half behind it.
+                // Half of the path is before the stage, half behind it.
                 let half =
                     |stage: &Table| stage.get("delay_ms").and_then(|ms| ms.parse::<f64>().ok());
                 let there = draft.there.iter().find_map(half).unwrap_or(10.0) * 0.8;
