@@ -31,7 +31,7 @@ pub struct Packet {
     pub size: u32,
     /// ECN codepoint; a stage may change it to `Ce`.
     pub ecn: Ecn,
-    /// Its encapsulation while it is in a tunnel.
+    /// The packet's encapsulation while it is in a tunnel.
     pub tunnel: Tunnel,
     /// The journey under which its time is accounted for ([`Journeys`](crate::Journeys)); `None`:
     /// it is not accounted for. No header carries it.

@@ -1,11 +1,10 @@
 //! Captures of simulated packets: headers made from the model's state, without payload.
 //!
 //! The server is 10.77.0.1 and UEs are 10.77.1.1, 10.77.1.2, …, as in an emulation. Time 0 of the
-//! model is the beginning of the year 2000 (UTC). At a UE the ports are 40000, 40001, … by flow, at
-//! the server
-//! 5201. A datagram begins like one of iperf3, with the time at which it was sent and a number that
-//!       counts from 1. Checksums of IP and ICMP are right; those of TCP and UDP would cover
-//!       payload that does not exist.
+//! model is the beginning of the year 2000 (UTC). Ports are 40000, 40001, … by flow at a UE, and
+//! 5201 at the server. A datagram begins like one of iperf3, with the time at which it was sent and
+//! a number that counts from 1. Checksums of IP and ICMP are right; those of TCP and UDP would
+//! cover payload that does not exist.
 
 use std::io;
 use std::path::Path;

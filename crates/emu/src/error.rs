@@ -117,7 +117,7 @@ pub enum EmuError {
     Congestion {
         /// The flow's id in the scenario.
         flow: String,
-        /// Its congestion control.
+        /// Congestion control of the flow.
         name: String,
     },
     /// Packets that would be fragmented.

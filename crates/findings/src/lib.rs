@@ -1,4 +1,4 @@
-//! What holds a run back, found by experiment.
+//! What limits a run, found by experiment.
 //!
 //! A symptom only decides what is tried first. The cause is removed, the scenario runs again with
 //! the same seeds, and the change is measured. Advice is tried in the same way before it is given.

@@ -9,7 +9,7 @@ use crate::batch::{self, Job};
 use crate::compare::{half_width, mean};
 use crate::measure::{Measure, Metric, measures};
 
-/// A smaller relative difference does not count, even if every seed has it.
+/// A smaller relative difference does not count, even if it appears with every seed.
 const EVEN: f64 = 0.01;
 
 /// What to compare.

@@ -24,7 +24,7 @@ pub struct NetworkSnapshot {
 /// A link of the path.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkSnapshot {
-    /// Its stage's name.
+    /// Name of the stage.
     pub id: Arc<str>,
     /// Bytes that left.
     pub bytes: u64,
@@ -37,7 +37,7 @@ pub struct LinkSnapshot {
 /// A cell; pairs are downlink and uplink.
 #[derive(Clone, Debug, Serialize)]
 pub struct CellSnapshot {
-    /// Its name.
+    /// Name of the cell.
     pub id: Arc<str>,
     /// Resource blocks used, retransmissions included.
     pub prbs: [u64; 2],
@@ -48,7 +48,7 @@ pub struct CellSnapshot {
 /// The state of one UE, with its counters in both directions.
 #[derive(Clone, Debug, Serialize)]
 pub struct UeSnapshot {
-    /// Its name.
+    /// Name of the UE.
     pub id: Arc<str>,
     /// The cell that the UE is in, or changes to.
     pub cell: Arc<str>,

@@ -175,7 +175,7 @@ impl<P: Path> FixedLink<P> {
         self.upstream.next_event().map_or(self.first, |at| at.min(self.first))
     }
 
-    /// What waits, without the packet in service; valid after [`Self::meter_departed`].
+    /// Packets that wait, without the packet in service; valid after [`Self::meter_departed`].
     fn waiting(&self) -> Load {
         match self.ring.get(self.metered) {
             None => Load::default(),

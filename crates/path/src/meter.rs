@@ -8,11 +8,11 @@ use airpath_queue::Load;
 pub struct LinkMeter {
     /// Name of the stage.
     pub name: String,
-    /// Its position in its direction of the path.
+    /// Position of the link in its direction of the path.
     pub stage: u32,
-    /// What left; bytes as sent, including outer headers of a tunnel.
+    /// Packets that left; bytes as sent, including outer headers of a tunnel.
     pub departed: Load,
-    /// What waits, without the packet in service; bytes as sent.
+    /// Packets that wait, without the packet in service; bytes as sent.
     pub queued: Load,
     /// Sum of the times from arrival to departure of all packets that left.
     pub sojourn_sum: Duration,

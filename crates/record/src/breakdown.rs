@@ -43,7 +43,7 @@ pub struct DelayPart {
 /// What the path could have carried while a flow was measured, and how it was used.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct GoodputBreakdown {
-    /// Capacity of its slowest link, or of the radio, in Mb/s.
+    /// Capacity of the path's slowest link, or of the radio, in Mb/s.
     pub capacity: f64,
     /// That link or radio: `down.0.link`, `radio.ue-0.down`.
     pub place: Option<String>,
@@ -56,7 +56,7 @@ pub struct GoodputBreakdown {
 /// One part of the capacity that did not become goodput.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct GoodputPart {
-    /// What used it, or why it was not used.
+    /// What used this part of the capacity, or why it was not used.
     pub part: &'static str,
     /// Size of the part in Mb/s.
     pub mbps: f64,

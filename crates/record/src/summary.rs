@@ -71,7 +71,7 @@ pub struct GroupSummary {
 }
 
 impl GroupSummary {
-    /// Sums up these flows, of which there must be at least one.
+    /// Sums up these flows; there must be at least one.
     pub fn of(id: &str, flows: &[&FlowSummary]) -> Self {
         let goodputs: Vec<f64> = flows.iter().filter_map(|flow| flow.goodput_mbps).collect();
         let all: Vec<f64> = flows.iter().map(|flow| flow.goodput_mbps.unwrap_or(0.0)).collect();
@@ -132,7 +132,7 @@ impl FairnessSummary {
 /// One TCP or UDP flow.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FlowSummary {
-    /// Its name.
+    /// Name of the flow.
     pub id: String,
     /// bulk, file, udp (ping in the table only); others: the flows of an emulation that have no row
     /// of their own, combined.
@@ -327,7 +327,7 @@ pub struct Quantiles {
 /// One ping flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct PingSummary {
-    /// Its name.
+    /// Name of the flow.
     pub id: String,
     /// Requests sent.
     pub sent: u64,
@@ -340,11 +340,11 @@ pub struct PingSummary {
 /// What a stage with a rate, or a buffer of the radio, carried.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkSummary {
-    /// Its name.
+    /// Name of the stage or buffer.
     pub id: String,
-    /// What left over the whole run, headers included.
+    /// Rate of departures over the whole run, headers included.
     pub throughput_mbps: f64,
-    /// What could have left.
+    /// Rate at which packets could have left.
     pub capacity_mbps: f64,
     /// Throughput divided by capacity.
     pub utilisation: f64,

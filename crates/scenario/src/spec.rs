@@ -100,7 +100,7 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     /// The key's former name, which still works.
     pub(crate) old: Option<&'static str>,
-    /// What it holds.
+    /// Type of the value.
     pub(crate) kind: Kind,
     /// What applies if the key is not given.
     pub(crate) default: Default,
@@ -124,7 +124,7 @@ pub(crate) struct Key {
 pub(crate) enum Privacy {
     /// The value itself.
     Open,
-    /// Its hash ([`crate::secret`]).
+    /// The hash of the value ([`crate::secret`]).
     Secret,
     /// Left out, because it says where secrets are.
     Location,
@@ -196,7 +196,7 @@ pub(crate) enum Kind {
 pub(crate) struct Choice {
     /// The value as written in a file.
     pub(crate) value: &'static str,
-    /// What it means.
+    /// What the value means.
     pub(crate) doc: &'static str,
 }
 

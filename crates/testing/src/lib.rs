@@ -1,5 +1,5 @@
-//! What tests of several crates share and no crate ships, above all for tests that a busy machine
-//! cannot judge.
+//! Helpers that tests of several crates share and no crate ships, above all for tests that a busy
+//! machine cannot judge.
 //!
 //! It may use: nothing of airpath. Start reading at [`real_clock`], and at docs/adr/0029.
 //!

@@ -24,7 +24,7 @@ struct Crossed {
     flow: u32,
     down: bool,
     bytes: u32,
-    /// Its kind: `data`, `retransmission`, `ack`, `syn`, `fin`, `request`, `reply` or `datagram`.
+    /// Kind: `data`, `retransmission`, `ack`, `syn`, `fin`, `request`, `reply` or `datagram`.
     kind: &'static str,
     /// First byte of a segment, or the number of a datagram.
     sequence: u64,

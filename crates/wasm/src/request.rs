@@ -27,7 +27,7 @@ pub(crate) enum Request {
         #[serde(default)]
         accounted: bool,
     },
-    /// What holds the scenario back.
+    /// What limits the flows of the scenario.
     Explain {
         #[serde(flatten)]
         scenario: Given,

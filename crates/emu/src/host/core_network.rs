@@ -25,7 +25,7 @@ const DEFAULT_QFI: u8 = 9;
 /// Bytes of IPv4, UDP and GTP-U with a PDU session container.
 const MOST_OUTER: u32 = 20 + 8 + 16;
 
-/// The server, and the nodes that lead to it.
+/// The server, and the nodes on the way to it.
 pub(crate) struct CoreNetwork {
     pub(crate) server: Namespace,
     /// The port of the server, or of the innermost NAT.

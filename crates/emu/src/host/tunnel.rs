@@ -311,7 +311,7 @@ impl Tunnel {
         let mut buffers = batch.bytes.chunks_exact_mut(DATAGRAM).map(IoSliceMut::new);
         let mut buffers: [IoSliceMut<'_>; MOST_MESSAGES] =
             std::array::from_fn(|_| buffers.next().expect("a batch has room for all messages"));
-        // Nothing is there, or an earlier ICMP error: losses are counted.
+        // Nothing to read, or an earlier ICMP error: losses are counted.
         sys::receive_many(socket.as_fd(), &mut buffers, &mut batch.lengths).unwrap_or(0)
     }
 

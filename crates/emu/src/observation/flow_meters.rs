@@ -73,7 +73,7 @@ struct Meter {
     key: Key,
     /// It keeps its row, because it is a flow of the scenario.
     pinned: bool,
-    /// Its receiver reads at once: the time that it takes is the host's share.
+    /// The flow's receiver reads at once: the time that it takes is the host's share.
     measures_host: bool,
     /// The meter is not in use.
     free: bool,

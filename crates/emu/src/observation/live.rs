@@ -105,7 +105,7 @@ impl Live {
 }
 
 impl FlowSnapshot {
-    /// The snapshot of a flow of which nothing is known yet.
+    /// The snapshot of a flow about which nothing is known yet.
     pub(crate) fn of(key: Key, id: &str) -> Self {
         Self {
             key,

@@ -51,7 +51,7 @@ pub(crate) struct Outputs {
 
 /// Streams that are being read.
 pub(crate) struct Reading {
-    /// Dropping it says that nobody writes any more.
+    /// Dropping it tells the reader that no writer is left.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<Vec<Written>>>,
 }
@@ -128,7 +128,7 @@ impl Drop for Reading {
     }
 }
 
-/// Reads until nobody writes any more, and everything has been read.
+/// Reads until no writer is left and everything has been read.
 fn read_all(mut streams: Vec<Stream>, stopped: &PipeReader) -> Vec<Written> {
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut over = false;

@@ -79,7 +79,7 @@ pub struct ProgramReport {
     pub silent: bool,
     /// When it ended; null: it was stopped with the run.
     pub ended_s: Option<f64>,
-    /// Its exit code, or 128 plus the number of a signal; null: it was stopped with the run.
+    /// Exit code, or 128 plus the number of a signal; null: it was stopped with the run.
     pub code: Option<i32>,
     /// Standard output and standard error, if they are written to files.
     pub written: Option<[Written; 2]>,

@@ -54,7 +54,7 @@ pub(crate) struct Relay {
     ours: Arc<OwnedFd>,
     screen: Arc<OwnedFd>,
     keyboard: Option<Arc<Keyboard>>,
-    /// Dropping it says that nobody writes any more.
+    /// Dropping it tells the reader that no writer is left.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
@@ -162,7 +162,7 @@ impl Drop for Relay {
 }
 
 impl Keyboard {
-    /// Takes the keyboard; `None` if another emulation has it.
+    /// Takes the keyboard; `None` if another emulation holds it.
     fn take(terminal: OwnedFd) -> io::Result<Option<Self>> {
         if READS.swap(true, Ordering::SeqCst) {
             return Ok(None);

@@ -94,7 +94,7 @@ pub(crate) struct Running {
 /// A flow that could not do what it was configured to do.
 #[derive(Clone, Debug, Serialize)]
 pub struct FailedFlow {
-    /// Its name.
+    /// Name of the flow.
     pub id: String,
     /// Why it failed.
     pub because: String,

@@ -42,7 +42,7 @@ pub struct SocketState {
 /// Both ends of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowSockets {
-    /// Its name.
+    /// Name of the flow.
     pub id: String,
     /// The sender's connection; null if there was none.
     pub sender: Option<SocketState>,
@@ -199,7 +199,7 @@ mod tests {
         assert!(said(small).starts_with("TCP_MAXSEG: 536 was asked for"));
         let large = Asked { receive_buffer: Some(1), ..reno.clone() };
         assert!(said(large).starts_with("SO_RCVBUF: 1 was asked for"));
-        // What can be set again is.
+        // Options that can be set again are set.
         let told = Asked { window_clamp: Some(20_000), ..reno };
         assert_eq!(told.on(&connection).unwrap().window_clamp_bytes, 20_000);
     }

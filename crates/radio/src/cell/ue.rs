@@ -110,7 +110,7 @@ pub(super) enum Readiness {
 
 impl Ue {
     /// A UE on its `visit`-th return, 0 if it was present from the start: its channel is the same
-    /// as always in this cell, everything else is drawn anew.
+    /// as always in this cell, everything else is drawn again.
     pub(super) fn new(
         index: u32,
         config: &UeConfig,

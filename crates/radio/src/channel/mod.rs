@@ -38,7 +38,7 @@ pub enum Quality {
 /// The source of a channel's quality.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ChannelConfig {
-    /// The same at all times.
+    /// The same quality at all times.
     Constant(Quality),
     /// Recorded.
     Trace {

@@ -94,9 +94,9 @@ impl BsrTrigger {
 pub struct BsrPlan {
     /// Why it is sent.
     pub trigger: BsrTrigger,
-    /// Its control element.
+    /// Control element of the report.
     pub kind: BsrKind,
-    /// Its size in bytes, including the subheader.
+    /// Size of the report in bytes, including the subheader.
     pub bytes: u32,
     /// The groups that it covers, one bit each.
     groups: u8,

@@ -29,7 +29,7 @@ pub struct RanConfig {
 /// One UE in all cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MobileConfig {
-    /// Its configuration in each cell, in their order.
+    /// Configuration of the UE in each cell, in the order of the cells.
     pub in_cell: Vec<UeConfig>,
 }
 
@@ -118,7 +118,7 @@ pub enum RanConfigError {
     /// A cell is invalid.
     #[error("cell {cell}: {error}")]
     Cell {
-        /// Its position in the configuration, from 0.
+        /// Position of the cell in the configuration, from 0.
         cell: u32,
         /// The cell's error.
         error: CellConfigError,

@@ -8,7 +8,7 @@ use crate::mac::bsr::{BsrFormat, BsrReport, GROUPS};
 /// How a base station interprets requests and reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EstimateConfig {
-    /// Bytes granted to a UE of which only a scheduling request is known.
+    /// Bytes granted to a UE about which only a scheduling request is known.
     pub request_grant: u32,
     /// Time without any message from the UE after which its last report no longer counts. `None`:
     /// it always counts.

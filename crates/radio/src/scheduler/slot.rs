@@ -23,7 +23,7 @@ pub struct Candidate {
 /// A failed block, whose retransmission takes the same PRBs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retransmission {
-    /// Its PRBs; if the slot has fewer, all of them.
+    /// PRBs of the block; if the slot has fewer, all of them.
     pub prbs: u32,
     /// Since when it has waited: the oldest goes first.
     pub since: Instant,

@@ -342,7 +342,8 @@ unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes
         if libc::setns(program.program.network, libc::CLONE_NEWNET) < 0 {
             fail(pipes, index, 1);
         }
-        // Its own session: it can reach neither airpath's terminal nor other processes' groups.
+        // A session of its own: the program reaches neither airpath's terminal nor other groups of
+        // processes.
         libc::setsid();
         let nothing = || libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         libc::dup2(input.unwrap_or_else(nothing), 0);
@@ -426,7 +427,7 @@ unsafe fn listeners(network: RawFd, pipes: Pipes) -> u32 {
                     };
                     if matched == LISTEN.len() {
                         count += 1;
-                        // Its last byte may be the first byte of the next match.
+                        // The last byte of a match may be the first byte of the next match.
                         matched = 1;
                     }
                 }

@@ -11,12 +11,12 @@ use libc::{c_char, c_int, c_void, pid_t};
 pub(crate) struct Program {
     /// Program and arguments.
     pub(crate) words: Vec<CString>,
-    /// Its network namespace.
+    /// The network namespace in which it runs.
     pub(crate) network: RawFd,
     /// Time from [`Container::origin_ns`] until it starts.
     pub(crate) start_ns: u64,
     /// Nothing starts after it until it listens for TCP connections, or a time limit has passed.
-    /// Its end is not waited for.
+    /// The run does not wait for its end.
     pub(crate) service: bool,
     /// The first of these programs to end ends all others.
     pub(crate) ends_run: bool,
