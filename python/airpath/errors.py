@@ -17,10 +17,6 @@ class InputTypeError(InputError, TypeError):
     """An argument from Python is of a kind that cannot be."""
 
 
-class OldSpellingWarning(FutureWarning):
-    """A scenario has a key under the name that it had before."""
-
-
 class MissingTableError(AirpathError, AttributeError):
     """A run has no such table, so ``hasattr(run, name)`` is false."""
 

@@ -158,7 +158,7 @@ def markdown(rows: dict[Case, dict[str, Any]], repetitions: int, profile: str) -
         "simulation with profile",
         f"`{profile}`. {repetitions} starts, each at another phase of the radio, the same ones in",
         "every row. Goodput and its 95 % confidence interval; the gain is that over 4.19 with the",
-        "same start. The simulated hosts take as much time as those of the twins (ADR 18).",
+        "same start. The simulated hosts take as much time as those of the twins (ADR 106).",
         f"Kernel {platform.release()}, airpath {__version__}, {today}.",
         "",
     ]

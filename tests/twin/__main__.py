@@ -69,7 +69,7 @@ def markdown(done: Sequence[Done]) -> str:
         "it for any scenario; [metrics](../concepts/metrics.md) defines the figures. The simulated",
         f"endpoints have the profile `{first.profile}`, their receivers aggregate what arrives at",
         "one instant, as the emulation hands it over, and hosts take some tens of microseconds",
-        f"([ADR 18](../adr/0018-traffic-and-twin.md)). Kernel {first.kernel}, airpath",
+        f"([ADR 106](../adr/0106-twin-hosts-take-time.md)). Kernel {first.kernel}, airpath",
         f"{__version__}, {datetime.now(UTC).date()}.",
         "",
         "Limits: goodput 5 %, median RTT 10 %, 95th percentile 20 %, the end of slow start one",

@@ -80,12 +80,6 @@ impl PyScenario {
         &self.0.resolved_toml
     }
 
-    /// Old spellings of keys that it uses.
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.0.warnings.iter().map(ToString::to_string).collect()
-    }
-
     #[getter]
     fn lateness_bound_s(&self) -> f64 {
         self.0.scenario.emulation.lateness_bound.as_secs_f64()

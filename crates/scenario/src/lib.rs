@@ -53,7 +53,6 @@ mod set;
 mod shipped;
 mod source;
 mod spec;
-mod spelling;
 mod stage;
 mod subscription;
 mod suggest;
@@ -63,7 +62,6 @@ mod value;
 use document::Document;
 use node::Node;
 use problem::Problems;
-use spelling::Warnings;
 
 pub use model::{
     CoreConfig, EmulationConfig, FlowConfig, GtpuLink, HandUpConfig, HostLinkConfig, NamedStage,
@@ -78,7 +76,6 @@ pub use schema::json_schema;
 pub use secret::{redacted, secret_hash};
 pub use shipped::shipped;
 pub use source::Source;
-pub use spelling::Warning;
 pub use traces::TraceFile;
 
 /// A scenario and its provenance.
@@ -98,8 +95,6 @@ pub struct Parsed {
     /// Keys of the flows that only simulated endpoints follow, where they differ from the flow's
     /// profile.
     pub simulated_only: Vec<SimulatedOnly>,
-    /// Old spellings of keys that the scenario uses, one warning per spelling.
-    pub warnings: Vec<Warning>,
 }
 
 /// Parses and checks a scenario; `sets` are `KEY=VALUE` arguments, of which the last one wins.
@@ -112,13 +107,10 @@ pub fn parse(source: &Source<'_>, sets: &[String]) -> Result<Parsed, ScenarioErr
     let mut root = Node::parse(source.name, source.text, &mut problems);
     // What the parser recovered from a broken file is not what was meant.
     problems.finish()?;
-    let (mut problems, mut warnings) = (Problems::default(), Warnings::default());
-    spelling::renew(&mut root, &mut warnings, &mut problems);
+    let mut problems = Problems::default();
     for set in sets {
-        set::apply(&mut root, set, &mut warnings, &mut problems);
+        set::apply(&mut root, set, &mut problems);
     }
-    // A `--set` can set a whole table.
-    spelling::renew(&mut root, &mut warnings, &mut problems);
     let document = Document::read(source, &root, &mut problems);
     problems.finish()?;
     let scenario = build::scenario(&document);
@@ -129,12 +121,5 @@ pub fn parse(source: &Source<'_>, sets: &[String]) -> Result<Parsed, ScenarioErr
         hashed.push_str(&format!("trace {} {}\n", trace.file, trace.sha256));
     }
     let sha256 = digest::sha256_hex(hashed.as_bytes());
-    Ok(Parsed {
-        scenario,
-        resolved_toml,
-        sha256,
-        simulated_only: document.simulated_only,
-        traces,
-        warnings: warnings.into_vec(),
-    })
+    Ok(Parsed { scenario, resolved_toml, sha256, simulated_only: document.simulated_only, traces })
 }

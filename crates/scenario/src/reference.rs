@@ -58,8 +58,7 @@ element of the list to which the key applies: `--set 'flow.*.congestion=bbr'`, `
 
 The keys of a TCP endpoint that are needed less often stand in tables of their own, such as `recovery` and `ack`.
 They can be written in three ways: `recovery.frto = true` in `[[flow]]`, `recovery = { frto = true }`, or
-`frto = true` under `[flow.recovery]`, after the flow's other keys. In earlier versions they were keys of the flow
-itself, such as `frto`. The old names still work, and a warning gives the new one.
+`frto = true` under `[flow.recovery]`, after the flow's other keys.
 ";
 
 fn section(out: &mut String, table: &Table) {

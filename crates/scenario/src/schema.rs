@@ -174,27 +174,10 @@ fn properties(spec: &Table, variant: Option<&str>) -> Value {
         }
         insert(&mut properties, key, schema);
     }
-    for key in spec.keys(variant) {
-        if let Some(old) = key.old {
-            insert_old(&mut properties, key, old);
-        }
-    }
     Value::Object(properties)
 }
 
-/// Adds a key's old spelling. A table may have that name today, as `pacing` does.
-fn insert_old(properties: &mut Map<String, Value>, key: &Key, old: &str) {
-    let mut schema = of_kind(key.kind);
-    schema["deprecated"] = json!(true);
-    schema["description"] = json!(format!("Old spelling of `{}`.", key.name));
-    let schema = match properties.remove(old) {
-        Some(table) => json!({ "oneOf": [table, schema] }),
-        None => schema,
-    };
-    properties.insert(old.to_owned(), schema);
-}
-
-/// Adds a key's schema to the properties, or to those of its subtable.
+/// Puts a key's schema among the properties, or among those of the table that it stands in.
 fn insert(properties: &mut Map<String, Value>, key: &Key, schema: Value) {
     let Some((name, leaf)) = key.name.split_once('.') else {
         properties.insert(key.name.to_owned(), schema);

@@ -98,8 +98,6 @@ pub(crate) struct Subtable {
 pub(crate) struct Key {
     /// Name, unit included. A key of a [`Subtable`] begins with the subtable's name and a dot.
     pub(crate) name: &'static str,
-    /// The key's former name, which still works.
-    pub(crate) old: Option<&'static str>,
     /// Type of the value.
     pub(crate) kind: Kind,
     /// What applies if the key is not given.
@@ -295,7 +293,6 @@ impl Key {
         let privacy = Privacy::Open;
         Self {
             name,
-            old: None,
             kind,
             default,
             needs: None,
@@ -307,12 +304,7 @@ impl Key {
         }
     }
 
-    /// Adds the key's former name.
-    pub(crate) const fn was(self, old: &'static str) -> Self {
-        Self { old: Some(old), ..self }
-    }
-
-    /// Adds a condition.
+    /// The same, under a condition.
     pub(crate) const fn needs(self, need: Need) -> Self {
         Self { needs: Some(need), ..self }
     }
@@ -358,12 +350,7 @@ impl Table {
         self.keys(variant).find(|key| key.name == name)
     }
 
-    /// The key whose former name this is.
-    pub(crate) fn find_old(&self, old: &str) -> Option<&'static Key> {
-        self.keys(None).find(|key| key.old == Some(old))
-    }
-
-    /// Whether a subtable has this name.
+    /// True for the name of a table within this one.
     pub(crate) fn has_subtable(&self, name: &str) -> bool {
         self.keys(None).any(|key| key.subtable() == Some(name))
     }

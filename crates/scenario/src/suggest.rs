@@ -91,15 +91,12 @@ fn meant<'a, I: Iterator<Item = &'a str>>(name: &str, keys: impl Fn() -> I) -> O
         .or_else(|| nearest(name, keys()))
 }
 
-/// The key of a subtable that was probably meant: it has this name there, or a similar old name.
+/// The key of a table within the table that was probably meant: its name there is this one, or nearly.
 fn meant_in_a_subtable(name: &str, table: &Table, variant: Option<&str>) -> Option<&'static str> {
-    let keys = || table.keys(variant).filter(|key| key.subtable().is_some());
-    let leaf = |key: &&Key| key.name.split_once('.').is_some_and(|(_, leaf)| leaf == name);
-    let by_old_name = || {
-        let old = nearest(name, keys().filter_map(|key| key.old))?;
-        keys().find(|key| key.old == Some(old))
-    };
-    keys().find(leaf).or_else(by_old_name).map(|key| key.name)
+    let keys = || table.keys(variant);
+    let leaf = |key: &'static Key| key.name.split_once('.').map(|(_, leaf)| leaf);
+    let meant = nearest(name, keys().filter_map(leaf))?;
+    keys().find(|key| leaf(key) == Some(meant)).map(|key| key.name)
 }
 
 /// A missing unit, or one too many, is the likeliest mistake.

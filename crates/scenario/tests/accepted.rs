@@ -314,7 +314,7 @@ fn reno_has_hystart_only_where_it_is_asked_for() {
     let derived =
         "profile = \"mine\"\n[profile.mine]\nbase = \"linux-6.18\"\nslow_start = \"hystart++\"\n";
     assert_eq!(exit(derived), EarlyExit::HystartPlusPlus);
-    let kept = "profile = \"mine\"\n[profile.mine]\nbase = \"linux-6.18\"\nmin_rto_ms = 300\n";
+    let kept = "profile = \"mine\"\n[profile.mine]\nbase = \"linux-6.18\"\nrto.min_ms = 300\n";
     assert_eq!(exit(kept), EarlyExit::None);
 }
 

@@ -2,7 +2,7 @@
 
 use airpath_base::{Duration, Instant};
 
-/// A run begins this long after a tick of the host's clock, as an emulated one does (ADR 18).
+/// A run begins this long after a tick of the host's clock, as an emulated one does (ADR 106).
 pub(crate) const AFTER_TICK: Duration = Duration::from_micros(250);
 
 /// A timestamp clock of 1 µs (RFC 7323 5.4 allows 1 ms to 1 s; only differences matter here). Its

@@ -47,7 +47,6 @@ pub(crate) fn described(given: &Given, parsed: &Parsed) -> Value {
         "flows": flows,
         "ues": scenario.radio.as_ref().map(|radio| radio.ues.clone()),
         "programs": scenario.programs.iter().map(|program| &program.name).collect::<Vec<_>>(),
-        "warnings": parsed.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 

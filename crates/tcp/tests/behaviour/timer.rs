@@ -353,7 +353,7 @@ fn the_first_segment_sent_again_restarts_the_timer_of_linux() {
 
 #[test]
 fn what_arrives_ahead_of_the_first_segment_sent_again_restarts_the_timer_of_linux() {
-    // ADR 74: Linux 6.18 had no time-out behind a queue that other flows made longer. RFC 6298
+    // ADR 64: Linux 6.18 had no time-out behind a queue that other flows made longer. RFC 6298
     // (5.3) counts only what is acknowledged.
     for (estimator, restarts) in [(RtoEstimator::Rfc6298, false), (RtoEstimator::Linux, true)] {
         let mut config = config();

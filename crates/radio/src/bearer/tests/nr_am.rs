@@ -225,6 +225,6 @@ fn data_discarded_behind_the_last_pdu_leaves_no_one_unheard() {
 
 #[test]
 fn a_pdu_is_small() {
-    // The size is quoted in decision record 7.
+    // The size is quoted in decision record 11.
     assert_eq!(size_of::<Pdu>(), 40);
 }
