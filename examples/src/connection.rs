@@ -9,7 +9,7 @@ use airpath_tcp::{CongestionControl, Endpoint, EndpointConfig};
 /// The results of a download.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Download {
-    /// Payload that arrived, over the whole time.
+    /// Payload that arrived, averaged over the whole time.
     pub goodput_mbps: f64,
     /// The sender's smoothed RTT at the end.
     pub srtt: Option<Duration>,
@@ -17,7 +17,7 @@ pub struct Download {
     pub retransmitted: u64,
 }
 
-/// One direction of a wire: a queue of `packets` before a link of `rate_mbps`, then `delay`.
+/// One direction of a wire: a queue of `packets` in front of a link of `rate_mbps`, then `delay`.
 pub fn link(rate_mbps: u64, delay: Duration, packets: u32) -> Box<dyn Path> {
     let rate = Rate::from_bps(rate_mbps * 1_000_000).expect("a rate above zero");
     let queue = QueueConfig { packets: Some(packets), bytes: None, aqm: Aqm::DropTail };
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::{Outage, Vegas};
 
-    /// 20 Mb/s, 40 ms there and back, a queue of 7 bandwidth-delay products.
+    /// 20 Mb/s, a round trip of 40 ms, and a queue of 7 bandwidth-delay products.
     fn wire() -> Box<dyn Path> {
         link(20, Duration::from_millis(20), 480)
     }

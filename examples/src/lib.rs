@@ -1,4 +1,4 @@
-//! How to extend airpath from outside: a congestion control and a stage, by public traits alone.
+//! How to extend airpath from outside: a congestion control and a stage, using only public traits.
 //!
 //! - [`Vegas`] implements [`CongestionControl`](airpath_tcp::CongestionControl): TCP Vegas, which
 //!   keeps a few segments in the queue instead of filling it.

@@ -1,4 +1,4 @@
-//! A stage that lets nothing through at regular times.
+//! A stage that blocks packets at regular times.
 
 use airpath_base::{Drop, Duration, Instant, Packet};
 use airpath_path::{Departure, LinkMeter, Path};

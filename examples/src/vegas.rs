@@ -6,11 +6,11 @@ use airpath_tcp::{
     AckSample, Congestion, CongestionControl, SlowStartExit, SlowStartExitReason, Window,
 };
 
-/// Segments in the queue: fewer than `ALPHA` let cwnd grow, more than `BETA` let it shrink.
+/// Segments in the queue below which cwnd grows.
 const ALPHA: f64 = 2.0;
-/// See [`ALPHA`].
+/// Segments in the queue above which cwnd shrinks.
 const BETA: f64 = 4.0;
-/// Segments in the queue that end slow start.
+/// Segments in the queue at which slow start ends.
 const GAMMA: f64 = 1.0;
 
 /// Compares the actual rate with the rate that the smallest RTT would allow: the difference, times
@@ -19,7 +19,7 @@ const GAMMA: f64 = 1.0;
 pub struct Vegas {
     /// The round ends when this sequence number is acknowledged.
     round_end: u64,
-    /// Smallest RTT of the round, which a delayed acknowledgement does not lengthen.
+    /// Smallest RTT of the round, which excludes delayed acknowledgements.
     rtt: Option<Duration>,
     /// Slow start grows only in every second round, so that the rounds in between can measure.
     grows: bool,

@@ -56,24 +56,24 @@ table! {
     }
 }
 
-/// An [`AckRow`] without anything of HyStart, as most are, in fewer words.
+/// An [`AckRow`] without HyStart's columns, as most rows are, in fewer words.
 #[derive(Clone, Copy, Debug)]
 pub struct BareAckRow {
-    /// When it came.
+    /// When the acknowledgement arrived.
     pub time_ns: i64,
-    /// Whose sender received it.
+    /// The flow whose sender received it.
     pub flow: Name,
     /// Payload acknowledged since the start.
     pub acked_bytes: u64,
-    /// The window after it was processed.
+    /// The congestion window after it was processed.
     pub cwnd_segments: u32,
-    /// `None`: before the first congestion.
+    /// The slow start threshold; `None` before the first congestion.
     pub ssthresh_segments: Option<u32>,
-    /// `None`: before the first RTT.
+    /// Smoothed RTT; `None` before the first RTT.
     pub srtt: Option<Duration>,
-    /// What it measured itself.
+    /// The acknowledgement's own RTT; `None` if it gave none.
     pub rtt: Option<Duration>,
-    /// RFC 6675 pipe.
+    /// Segments in flight (RFC 6675 pipe).
     pub inflight_segments: u32,
 }
 
@@ -98,17 +98,17 @@ impl From<BareAckRow> for AckRow {
     }
 }
 
-/// The table while it is written: there may be a row for every second segment.
+/// The table while it is written: it may have a row for every second segment.
 ///
-/// It is in blocks of [`BLOCK`] rows, or a few less. The first is in ordinary memory, so that a small run
-/// has no large page. The others share large pages: columns as long as the table would each end in one
-/// that is hardly used.
+/// It consists of blocks of [`BLOCK`] rows, or a few less. The first is in ordinary memory, so that
+/// a small run needs no large page. The others share large pages: if columns were as long as the
+/// table, each would end in a page that is hardly used.
 #[derive(Debug, Default)]
 pub(crate) struct AckTable {
     full: Vec<Acks>,
     /// The last block.
     rows: Acks,
-    /// Rows behind those, not in the columns yet.
+    /// Later rows that are not in the columns yet.
     bare: Vec<BareAckRow>,
     pages: LargePages,
 }
@@ -116,7 +116,7 @@ pub(crate) struct AckTable {
 const BLOCK: usize = if cfg!(test) { 300 } else { 1 << 15 };
 
 impl AckTable {
-    /// For the reference of tables.
+    /// The table's entry in the reference.
     pub(crate) const ABOUT: AboutTable = Acks::ABOUT;
 
     pub(crate) fn push(&mut self, row: AckRow) {
@@ -128,7 +128,7 @@ impl AckTable {
     #[inline]
     pub(crate) fn push_bare(&mut self, row: BareAckRow) {
         if self.rows.has_waiting() {
-            // They come first, and few rows at once would take longer.
+            // They come first, and appending few rows at once would take longer.
             self.rows.push(row.into());
             return;
         }
@@ -138,14 +138,14 @@ impl AckTable {
         }
     }
 
-    /// Its blocks, at least one.
+    /// The table's blocks, at least one.
     pub(crate) fn finish(&mut self, names: &Names) -> Vec<RecordBatch> {
         self.append_bare();
         self.full.push(std::mem::take(&mut self.rows));
         self.full.drain(..).map(|mut block| block.finish(names)).collect()
     }
 
-    /// Rows that wait fit in still.
+    /// Begins a block if the last is full; rows that wait still fit into it.
     #[inline]
     fn begin_block_where_full(&mut self) {
         if self.rows.time_ns.len() > BLOCK - 2 * ROWS_AT_ONCE {
@@ -218,7 +218,7 @@ mod tests {
             };
             (bare, samples.map(|samples| samples as u32))
         });
-        // Long stretches of one kind, and changes between them.
+        // Long stretches of one kind of row, with changes between them.
         proptest::collection::vec((proptest::collection::vec(row, 0..150), any::<bool>()), 0..8)
             .prop_map(|stretches| {
                 let stretch = |(rows, bare): (Vec<(BareAckRow, Option<u32>)>, bool)| {

@@ -1,4 +1,4 @@
-//! The reference of tables in Markdown, made from what their declarations say.
+//! The reference of tables in Markdown, generated from their declarations.
 
 use std::fmt::Write as _;
 

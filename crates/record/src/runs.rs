@@ -75,21 +75,21 @@ table! {
     }
 }
 
-/// Those that only campaigns have, in the order of the reference.
+/// The tables that only campaigns have, in the order of the reference.
 pub(crate) const ABOUT: [(&str, AboutTable); 3] = [
     ("runs", Runs::ABOUT),
     ("pings (of a campaign)", PingFlows::ABOUT),
     ("links (of a campaign)", LinkTotals::ABOUT),
 ];
 
-/// A table and the run of each of its rows.
+/// A table, and the run to which each of its rows belongs.
 #[derive(Default, Debug)]
 struct Of<T> {
     rows: T,
     runs: Vec<u64>,
 }
 
-/// Rows of many runs. A run is known by its number in the campaign.
+/// Rows of many runs. A run is identified by its number in the campaign.
 #[derive(Default, Debug)]
 pub struct RunTables {
     names: Names,
@@ -182,7 +182,7 @@ impl RunTables {
         ]
     }
 
-    /// A name stands once, however many runs have it.
+    /// A name is stored once, however many runs have it.
     fn name(&mut self, name: &str) -> Name {
         if let Some(&known) = self.known.get(name) {
             return known;

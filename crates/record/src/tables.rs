@@ -457,8 +457,9 @@ impl Tables {
         self.acks.push_bare(row);
     }
 
-    /// Ends recording: every table by name, in a fixed order; events by time. `acks` only if asked for, `groups`,
-    /// `proxies`, `radio` and `radio_log` only if they have rows. A table is one batch, `acks` one or more.
+    /// Ends recording: every table by name, in a fixed order; events by time. `acks` only if
+    /// requested, `groups`, `proxies`, `radio` and `radio_log` only if they have rows. A table is
+    /// one batch; `acks` is one or more.
     pub fn finish(mut self, acks: bool) -> Vec<(&'static str, Vec<RecordBatch>)> {
         let names = &self.names;
         let mut tables = vec![
@@ -492,7 +493,8 @@ impl Tables {
     }
 }
 
-/// Rows by time; those of one instant stay as they were. An emulation's observers each have theirs.
+/// Rows by time; those of one instant keep their order. An emulation's observers write theirs
+/// separately.
 fn in_order(events: RecordBatch) -> RecordBatch {
     let times = events.column(0).as_primitive::<Int64Type>().values();
     if times.is_sorted() {

@@ -391,7 +391,7 @@ pub struct SimulatedOnly {
     pub flow: usize,
     /// Name of the key.
     pub key: &'static str,
-    /// Its value in TOML, text without quotes; empty for none.
+    /// The key's value in TOML, text without quotes; empty for none.
     pub value: String,
     /// The profile's value; a kernel that matches the profile uses it.
     pub profile_value: String,

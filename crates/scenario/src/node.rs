@@ -43,7 +43,7 @@ pub(crate) struct Entry {
     pub(crate) key: String,
     /// Where the key came from.
     pub(crate) origin: Origin,
-    /// Its value.
+    /// The value at this key.
     pub(crate) node: Node,
 }
 

@@ -98,7 +98,7 @@ pub(crate) struct Subtable {
 pub(crate) struct Key {
     /// Name, unit included. A key of a [`Subtable`] begins with the subtable's name and a dot.
     pub(crate) name: &'static str,
-    /// What it holds.
+    /// Type of the value.
     pub(crate) kind: Kind,
     /// What applies if the key is not given.
     pub(crate) default: Default,
@@ -122,7 +122,7 @@ pub(crate) struct Key {
 pub(crate) enum Privacy {
     /// The value itself.
     Open,
-    /// Its hash ([`crate::secret`]).
+    /// The hash of the value ([`crate::secret`]).
     Secret,
     /// Left out, because it says where secrets are.
     Location,
@@ -194,7 +194,7 @@ pub(crate) enum Kind {
 pub(crate) struct Choice {
     /// The value as written in a file.
     pub(crate) value: &'static str,
-    /// What it means.
+    /// What the value means.
     pub(crate) doc: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Where each version of slow start ends, over paths whose RTT varies without a queue:
+//! Where each version of slow start ends, on paths whose RTT varies without a queue:
 //! docs/concepts/slow-start-table.md. `AIRPATH_BLESS=1 cargo test -p airpath-sim --test
 //! slow_start_table` rewrites it.
 
@@ -27,12 +27,12 @@ const VERSIONS: [(&str, &str); 8] = [
     ("HyStart++", "slow_start = \"hystart++\""),
 ];
 const NONE: &str = "slow_start = \"none\"";
-/// Seeds for a path with jitter; odd, and fewer where they take long.
+/// How many seeds a path with jitter is run with; odd, and fewer where they take long.
 fn seeds(bdp: f64) -> u64 {
     if bdp < 1000.0 { 15 } else { 5 }
 }
 
-/// What acknowledgements meet.
+/// What acknowledgements meet on their way.
 #[derive(Clone, Copy)]
 enum Return {
     Clean,
@@ -115,7 +115,7 @@ fn section(document: &mut String, mbps: f64, rtt_ms: f64) {
     }
 }
 
-/// Exits of one version on one path, in order of cwnd.
+/// Slow-start exits of one version on one path, ordered by cwnd.
 struct Exits(Vec<Exit>);
 
 struct Exit {
@@ -159,7 +159,7 @@ impl Exits {
     }
 }
 
-/// All but the flow's size and the seed.
+/// The whole scenario except the flow's size and the seed.
 fn scenario(keys: &str, mbps: f64, rtt_ms: f64, bdp: f64, way: Return) -> String {
     let (buffer, delay) = (bdp * 10.0, rtt_ms / 2.0);
     let (jitter, batch) = match way {
@@ -178,7 +178,7 @@ fn scenario(keys: &str, mbps: f64, rtt_ms: f64, bdp: f64, way: Return) -> String
 }
 
 fn exit(scenario: &str, seed: u64, bdp: f64) -> Exit {
-    // A file is as long as it has to be: a few times what is sent until slow start ends.
+    // A file is as large as necessary: a few times what is sent until slow start ends.
     let mut segments = (bdp / 8.0).max(60.0);
     while segments < 1000.0 * bdp {
         let text = format!("run.seed = {seed}\n{scenario}size_bytes = {:.0}\n", segments * MSS);

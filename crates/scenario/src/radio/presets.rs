@@ -34,7 +34,7 @@ pub(crate) const BUILT_IN: &[(&str, &str)] = presets![
 /// Name and description of each preset of `[radio]`.
 pub fn radio_presets() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILT_IN.iter().map(|&(name, text)| {
-        // A test ensures that the comment is there.
+        // A test ensures that the comment exists.
         let description = text.lines().next().unwrap_or_default();
         (name, description.trim_start_matches('#').trim())
     })

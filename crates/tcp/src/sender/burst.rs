@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What is told without a division is right.
+        /// The answer that is given without a division is right.
         #[test]
         fn what_is_surely_small_is_smaller_than_a_full_burst(
             (bytes, rtt_us, ratio) in (1e3f64..1e9, 1u64..1_000_000, 0.5f64..3.0),
@@ -344,7 +344,7 @@ mod tests {
             let surely_small = sender.is_surely_small(&offload, room);
             let goal = sender.burst_goal(&offload);
             prop_assert!(!surely_small || room < goal);
-            // It is told for all bursts except nearly full ones.
+            // That answer exists for all bursts except nearly full ones.
             prop_assert!(surely_small || room + 2 >= goal.saturating_sub(1));
         }
     }

@@ -274,7 +274,7 @@ impl Sender {
 
     /// The application writes, if the send buffer has room. Returns whether it wrote.
     fn write(&mut self) -> bool {
-        // Before the handshake is over there is nobody to write for.
+        // Before the handshake is over there is no peer to write for.
         if !self.buffer.is_memory() || self.max_peer_window == 0 {
             return false;
         }
