@@ -159,7 +159,7 @@ def markdown(rows: dict[Case, dict[str, Any]], repetitions: int, profile: str) -
         f"`{profile}`. Each row has {repetitions} starts at different phases of the radio, the",
         "same in every row. Goodput is given with its 95 % confidence interval; the gain is",
         "relative to 4.19 with the same start. The simulated hosts take as much time as those of",
-        "the twins ([ADR 18](../adr/0018-traffic-and-twin.md)).",
+        "the twins ([ADR 106](../adr/0106-twin-hosts-take-time.md)).",
         f"Kernel {platform.release()}, airpath {__version__}, {today}.",
         "",
     ]

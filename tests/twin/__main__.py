@@ -69,7 +69,7 @@ def markdown(done: Sequence[Done]) -> str:
         "this for any scenario; [metrics](../concepts/metrics.md) defines the figures. The",
         f"simulated endpoints have the profile `{first.profile}`. Their receivers aggregate",
         "segments that arrive at one instant, as the emulation delivers them, and hosts take some",
-        "tens of microseconds ([ADR 18](../adr/0018-traffic-and-twin.md)).",
+        "tens of microseconds ([ADR 106](../adr/0106-twin-hosts-take-time.md)).",
         f"Kernel {first.kernel}, airpath {__version__}, {datetime.now(UTC).date()}.",
         "",
         "Limits: goodput 5 %, median RTT 10 %, 95th percentile 20 %, the end of slow start one",
