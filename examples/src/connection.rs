@@ -1,6 +1,6 @@
 //! A connection over two paths with its own clock: the loop at the core of a driver.
 
-use airpath_base::{Duration, FlowId, Instant, Packet, Payload, Rate, Tunnel};
+use airpath_base::{Duration, FlowId, Instant, Payload, Rate};
 use airpath_path::{
     Aqm, DelayConfig, LinkConfig, Path, QueueConfig, ServiceConfig, StageConfig, build,
 };
@@ -66,17 +66,9 @@ pub fn download(
 
 /// Puts what the endpoint sends into the path.
 fn send(now: Instant, endpoint: &mut Endpoint, path: &mut impl Path) {
-    while let Some(segment) = endpoint.poll_transmit(now) {
-        let packet = Packet {
-            flow: FlowId(0),
-            size: endpoint.wire_size(&segment),
-            ecn: endpoint.ecn_codepoint(&segment),
-            tunnel: Tunnel::default(),
-            journey: None,
-            payload: Payload::Tcp(segment),
-        };
-        path.enqueue(now, &packet);
-    }
+    endpoint.transmit(now, FlowId(0), |packet| {
+        path.enqueue(now, packet);
+    });
 }
 
 /// Hands what leaves the path to the endpoint.

@@ -75,7 +75,10 @@ def _modules(source: Path) -> Iterator[Module]:
                 else:
                     module.uses.append(target)
         inline = re.sub(r"\b(?:pub(?:\([^)]*\))? )?use [^;]+;", "", text)
-        for path in re.findall(r"\b((?:crate|super)(?:::\w+)+)", inline):
+        # A module names those within it without a prefix.
+        within = re.findall(r"^(?:pub(?:\([^)]*\))? )?mod (\w+);", text, re.M)
+        first = "|".join(("crate", "super", "self", *within))
+        for path in re.findall(rf"(?<!::)\b((?:{first})(?:::\w+)+)", inline):
             target = _absolute(tuple(path.split("::")), module.path)
             if target is not None:
                 module.uses.append(target)
@@ -237,6 +240,21 @@ def python_graph() -> Graph:
 
 
 # --- Circles ----------------------------------------------------------------------------------
+
+
+def is_within_one_of(circle: Iterable[str]) -> bool:
+    """Whether one of the files is a module that contains all others; a whole crate is too much."""
+    files = set(circle)
+
+    def inside(file: str) -> str:
+        path = Path(file)
+        return str(path.parent if path.name == "mod.rs" else path.with_suffix("")) + "/"
+
+    return any(
+        Path(file).name not in ("lib.rs", "__init__.py")
+        and all(other.startswith(inside(file)) for other in files - {file})
+        for file in files
+    )
 
 
 def circles(graph: Graph) -> list[frozenset[str]]:

@@ -11,27 +11,6 @@ import house
 
 ARCHITECTURE = (house.ROOT / "ARCHITECTURE.md").read_text()
 
-ONE_TYPE = "one state machine: a file for each subject has its methods and the types of its fields"
-CIRCLES: dict[frozenset[str], str] = {
-    frozenset(
-        {
-            "crates/tcp/src/congestion/bbr/v3/loss.rs",
-            "crates/tcp/src/congestion/bbr/v3/mod.rs",
-            "crates/tcp/src/congestion/bbr/v3/probe_bw.rs",
-        }
-    ): ONE_TYPE,
-    frozenset(
-        {
-            "crates/tcp/src/sender/burst.rs",
-            "crates/tcp/src/sender/limits.rs",
-            "crates/tcp/src/sender/mod.rs",
-            "crates/tcp/src/sender/probe.rs",
-            "crates/tcp/src/sender/recovery.rs",
-        }
-    ): ONE_TYPE,
-}
-"""Files that use each other, and why they may. What is not here is a fault."""
-
 
 def test_crates_use_each_other_as_the_architecture_says() -> None:
     block = re.search(r"^crate +uses\n(.*?)^```", ARCHITECTURE, re.M | re.S)
@@ -81,13 +60,25 @@ def test_a_comment_that_repeats_a_name_is_known(name: str, doc: str, more: bool)
     assert house.Documented("", name, doc).says_more_than_its_name() is more
 
 
-def test_files_lead_in_circles_only_where_a_reason_is_given() -> None:
+def test_files_lead_in_circles_only_within_a_module() -> None:
+    """A module's own file and those within it may use each other: together they are one thing."""
     graphs = [*map(house.rust_graph, house.crates().values()), house.python_graph()]
-    found = {circle for graph in graphs for circle in house.circles(graph)}
-    new = [sorted(circle) for circle in found - set(CIRCLES)]
-    gone = [sorted(circle) for circle in set(CIRCLES) - found]
-    assert not new, f"these files lead to each other, without a reason in {__file__}: {new}"
-    assert not gone, f"these circles are no longer there, {__file__} still lists them: {gone}"
+    found = [sorted(circle) for graph in graphs for circle in house.circles(graph)]
+    assert [circle for circle in found if not house.is_within_one_of(circle)] == []
+
+
+@pytest.mark.parametrize(
+    ("circle", "one"),
+    [
+        (["a/src/sender/ack.rs", "a/src/sender/mod.rs"], True),
+        (["a/src/endpoint.rs", "a/src/endpoint/fast_path.rs"], True),
+        (["a/src/build.rs", "a/src/radio.rs", "a/src/radio/build.rs"], False),
+        (["a/src/lib.rs", "a/src/sender/mod.rs"], False),
+        (["p/a.py", "p/b.py"], False),
+    ],
+)
+def test_a_circle_beyond_a_module_is_known(circle: list[str], one: bool) -> None:
+    assert house.is_within_one_of(circle) is one
 
 
 def forbidden() -> list[house.Forbidden]:

@@ -11,6 +11,7 @@
 mod direction;
 mod histogram;
 mod journey;
+mod memo;
 mod packet;
 mod random;
 mod rate;
@@ -22,6 +23,9 @@ mod time;
 pub use direction::Direction;
 pub use histogram::{Folded, Histogram};
 pub use journey::{Journey, JourneyId, Journeys, Part, Site, Spent};
+#[cfg(debug_assertions)]
+pub use memo::reference;
+pub use memo::{Memo, fast_paths};
 pub use packet::{
     Datagram, Drop, DropReason, Ecn, Flags, FlowId, MAX_SACK_BLOCKS, Packet, Payload, SackBlock,
     SackBlocks, Segment, Timestamps, Tunnel,

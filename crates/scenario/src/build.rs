@@ -7,8 +7,8 @@ mod core_network;
 pub(crate) use core_network::server_delay;
 
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, FqCoDelConfig, Isolation, Jitter, LinkConfig, LossConfig,
-    LossProcess, MiddleboxKind, QueueConfig, ServiceConfig, StageConfig,
+    DelayConfig, Distribution, Jitter, LinkConfig, LossConfig, LossProcess, MiddleboxKind,
+    ServiceConfig, StageConfig,
 };
 use airpath_tcp::{
     AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
@@ -30,11 +30,12 @@ use crate::model::{
 use crate::numbers;
 use crate::programs;
 use crate::proxy;
+use crate::queue;
 use crate::read::Fields;
 use crate::spec::{
     AfterIdle, Arithmetic, Congestion, CwndReduction, Detection, Ecn, Estimator, FlowDirection,
-    FlowKind, Io, JitterDistribution, LinkAqm, Observer, Opener, RenoGrowsBy, RenoHalves,
-    SlowStart, SlowStartSource, StageKind, TuningRule, WaitFor,
+    FlowKind, Io, JitterDistribution, Observer, Opener, RenoGrowsBy, RenoHalves, SlowStart,
+    SlowStartSource, StageKind, TuningRule, WaitFor,
 };
 use crate::stage::Stage;
 use crate::subscription;
@@ -156,11 +157,11 @@ fn stage_config(direction: Direction, stage: &Stage) -> Option<StageConfig> {
         StageKind::Proxy => return None,
         StageKind::Link => StageConfig::Link(LinkConfig {
             service: ServiceConfig::Rate(get.rate("rate_mbps")),
-            queue: queue(&get),
+            queue: queue::config(&get),
         }),
         StageKind::Trace => StageConfig::Link(LinkConfig {
             service: ServiceConfig::Trace(stage.trace.clone().expect("loaded, or a problem")),
-            queue: queue(&get),
+            queue: queue::config(&get),
         }),
         StageKind::Delay => {
             StageConfig::Delay(DelayConfig { base: get.time("delay_ms"), jitter: jitter(&get) })
@@ -172,7 +173,7 @@ fn stage_config(direction: Direction, stage: &Stage) -> Option<StageConfig> {
                 rate: get.rate("rate_mbps"),
                 burst: get.count("burst_bytes"),
             },
-            queue: queue(&get),
+            queue: queue::config(&get),
         }),
         StageKind::Policer => core_network::policer(&get),
         StageKind::Gtpu => StageConfig::Gtpu(core_network::tunnel_end(&get)),
@@ -182,36 +183,6 @@ fn stage_config(direction: Direction, stage: &Stage) -> Option<StageConfig> {
         StageKind::Nat => core_network::middlebox(MiddleboxKind::Nat, direction, &get),
         StageKind::Firewall => core_network::middlebox(MiddleboxKind::Firewall, direction, &get),
     })
-}
-
-/// The configuration of the queue in front of a server.
-pub(crate) fn queue(get: &Get<'_>) -> QueueConfig {
-    QueueConfig {
-        packets: get.0.count("queue_packets").map(narrow),
-        bytes: get.0.count("queue_bytes"),
-        aqm: match get.chosen() {
-            LinkAqm::Codel => Aqm::CoDel {
-                target: get.time("codel_target_ms"),
-                interval: get.time("codel_interval_ms"),
-            },
-            LinkAqm::FqCodel => Aqm::FqCoDel(FqCoDelConfig {
-                target: get.time("codel_target_ms"),
-                interval: get.time("codel_interval_ms"),
-                quantum: get.narrow("fq_codel_quantum_bytes"),
-                isolation: isolation(get),
-            }),
-            LinkAqm::DropTail => Aqm::DropTail,
-        },
-    }
-}
-
-/// Which flows share a queue of FQ-CoDel.
-pub(crate) fn isolation(get: &Get<'_>) -> Isolation {
-    match get.0.count("fq_codel_queues") {
-        // The key's range ends at 2^20.
-        Some(queues) => Isolation::Hashed { queues: queues as u32 },
-        None => Isolation::Perfect,
-    }
 }
 
 fn jitter(get: &Get<'_>) -> Option<Jitter> {

@@ -43,6 +43,7 @@ mod problem;
 mod profiles;
 mod programs;
 mod proxy;
+mod queue;
 mod radio;
 mod read;
 mod reference;

@@ -1,10 +1,15 @@
 //! One end of a connection: the handshake, a sending and a receiving half, and three verbs.
 
-use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment, Timestamps};
+mod fast_path;
+
+use airpath_base::{
+    Duration, Ecn, Flags, FlowId, Instant, Memo, Packet, Payload, SackBlocks, Segment, Timestamps,
+    Tunnel,
+};
 
 use crate::event::{Event, EventKind};
-use crate::receiver::{CeCounters, MAX_WINDOW_SCALE, Receiver};
-use crate::sender::{self, Activity, LimitTimes, Sender, SenderCounters};
+use crate::receiver::{CeCounters, MAX_WINDOW_SCALE, Receiver, Repeated};
+use crate::sender::{self, Activity, Ahead, LimitTimes, Sender, SenderCounters};
 use crate::timestamp::timestamp;
 use crate::{
     CongestionControl, DelayedAckConfig, EcnConfig, EndpointConfig, HystartSnapshot, Window,
@@ -22,14 +27,14 @@ const ECN_SETUP: Flags = Flags::ECE.with(Flags::CWR);
 ///
 /// A driver
 /// 1. hands in what arrives: [`Endpoint::on_segment`], [`Endpoint::on_timer`], [`Endpoint::offer`];
-/// 2. then takes what is to be sent, until `None`: [`Endpoint::poll_transmit`];
+/// 2. then sends what is to be sent: [`Endpoint::transmit`];
 /// 3. then asks when to call [`Endpoint::on_timer`]: [`Endpoint::next_timer`].
 ///
 /// [`Endpoint::poll_event`] tells what happened, at any time.
 #[derive(Debug)]
 pub struct Endpoint {
-    sender: Sender,
-    receiver: Receiver,
+    sender: Memo<Sender, Ahead>,
+    receiver: Memo<Receiver, Repeated>,
     state: State,
     /// The configuration, without options that the peer refused.
     config: EndpointConfig,
@@ -66,8 +71,8 @@ impl Endpoint {
     /// An end that waits for a SYN.
     pub fn listen(now: Instant, config: &EndpointConfig) -> Self {
         Self {
-            sender: Sender::new(config),
-            receiver: Receiver::new(config),
+            sender: Memo::new(Sender::new(config)),
+            receiver: Memo::new(Receiver::new(config)),
             state: State::Listen,
             config: config.clone(),
             peer_scale: 0,
@@ -86,35 +91,35 @@ impl Endpoint {
     #[must_use]
     pub fn with_congestion_control(mut self, algorithm: Box<dyn CongestionControl>) -> Self {
         let window = Window::initial(self.config.initial_window);
-        self.sender = Sender::with(&self.config, algorithm, window);
+        self.sender = Memo::new(Sender::with(&self.config, algorithm, window));
         self
     }
 
     /// The application has `bytes` more to send; `u64::MAX` means as much as TCP takes.
     pub fn offer(&mut self, bytes: u64) {
-        self.sender.offer(bytes);
+        self.sender.touch().offer(bytes);
     }
 
     /// The application stops now: what has not entered the send buffer is withdrawn; the rest is
     /// still sent, followed by a FIN.
     pub fn close(&mut self) {
-        self.sender.close();
+        self.sender.touch().close();
     }
 
     /// The application stops at the end of its current write, where each write has `bytes` bytes.
     pub fn close_after_write(&mut self, bytes: u64) {
-        self.sender.close_after_write(bytes);
+        self.sender.touch().close_after_write(bytes);
     }
 
     /// Closes the stream after everything offered.
     pub fn close_when_written(&mut self) {
-        self.sender.close_when_written();
+        self.sender.touch().close_when_written();
     }
 
     /// Treats ECN as negotiated, whatever the handshake said.
     #[doc(hidden)]
     pub fn assume_ecn(&mut self) {
-        self.sender.ecn = sender::Ecn::Negotiated;
+        self.sender.touch().ecn = sender::Ecn::Negotiated;
     }
 
     /// A segment arrived in a packet with this ECN codepoint.
@@ -130,23 +135,23 @@ impl Endpoint {
         if segment.flags.has(Flags::SYN) {
             // A repeated SYN+ACK: our ACK of it was lost.
             if !opens && self.answers_repeated(now) {
-                self.receiver.request_ack();
+                self.receiver.touch().request_ack();
             }
             return;
         }
         if segment.flags.has(Flags::ACK) {
             if segment.ack > self.sender.next() {
                 // RFC 9293 3.10.7.4: it acknowledges data that was not sent.
-                self.receiver.request_ack();
+                self.receiver.touch().request_ack();
                 return;
             }
             let window = u64::from(segment.window) << self.peer_scale;
-            self.sender.on_ack(now, segment, window);
+            fast_path::on_ack(&mut self.sender, now, segment, window);
         }
         if segment.sequence_len() > 0 {
-            self.receiver.on_data(now, segment, ecn, &self.sender.rtt);
+            self.receiver.touch().on_data(now, segment, ecn, &self.sender.rtt);
         } else {
-            self.receiver.note_timestamp(now, segment);
+            self.receiver.aside().note_timestamp(now, segment);
         }
     }
 
@@ -161,7 +166,7 @@ impl Endpoint {
                 self.syn_pending = true;
             }
             State::SynReceived if syn && !ack => {
-                self.receiver.on_syn(now, segment);
+                self.receiver.touch().on_syn(now, segment);
                 if !segment.flags.has(ECN_SETUP) {
                     self.config.ecn = EcnConfig::Off;
                 }
@@ -170,7 +175,7 @@ impl Endpoint {
             State::SynSent if syn && ack => {
                 self.learn(now, segment);
                 self.established(now, segment);
-                self.receiver.request_ack();
+                self.receiver.touch().request_ack();
             }
             State::SynReceived if ack && segment.ack >= 1 => self.established(now, segment),
             _ => {}
@@ -206,38 +211,40 @@ impl Endpoint {
             // RFC 7323 2.3
             self.peer_scale = scale.min(MAX_WINDOW_SCALE);
         }
-        self.receiver.establish(config);
-        self.receiver.on_syn(now, segment);
+        self.receiver.touch().establish(config);
+        self.receiver.touch().on_syn(now, segment);
         // The window of a SYN is never scaled (RFC 7323 2.2).
-        self.sender.establish(config, u64::from(segment.window));
+        self.sender.touch().establish(config, u64::from(segment.window));
     }
 
     fn established(&mut self, now: Instant, segment: &Segment) {
         self.state = State::Established;
-        self.receiver.on_established(now);
+        self.receiver.touch().on_established(now);
         if self.ecn_negotiated() {
-            self.sender.ecn = sender::Ecn::Negotiated;
+            self.sender.touch().ecn = sender::Ecn::Negotiated;
         }
         // An application wakes once everything that arrived together is processed.
         let DelayedAckConfig { handshake_at_once, wake, .. } = self.config.delayed_ack;
         let wakes = handshake_at_once && self.sender.has_work();
         self.handshake_timer = wakes.then_some(now + wake);
-        self.sender.account_limit(now, Some(now));
-        let timeouts = self.sender.rtt.backoff();
+        let first_syn_arrived = self.first_syn_arrived(segment);
+        let sender = self.sender.touch();
+        sender.account_limit(now, Some(now));
+        let timeouts = sender.rtt.backoff();
         // RFC 6298 (2.2): the handshake gives the first measurement, unless Karn's rule forbids it.
         if self.syns_sent == 1 {
-            self.sender.rtt.sample(now - self.syn_sent_at);
-        } else if let Some(rtt) = self.sender.rtt_by_timestamp(now, segment) {
-            self.sender.rtt.sample(rtt);
+            sender.rtt.sample(now - self.syn_sent_at);
+        } else if let Some(rtt) = sender.rtt_by_timestamp(now, segment) {
+            sender.rtt.sample(rtt);
         } else if timeouts > 0 {
-            self.sender.rtt.start_after_syn_loss();
+            sender.rtt.start_after_syn_loss();
         }
-        self.sender.rtt.end_back_off();
-        self.sender.on_established();
-        if timeouts > 1 && !self.first_syn_arrived(segment) {
-            self.sender.start_after_syn_loss();
+        sender.rtt.end_back_off();
+        sender.on_established();
+        if timeouts > 1 && !first_syn_arrived {
+            sender.start_after_syn_loss();
         }
-        self.sender.events.push_back(Event { at: now, kind: EventKind::Established });
+        sender.events.push_back(Event { at: now, kind: EventKind::Established });
     }
 
     /// Whether the peer answers the first SYN, so that the other ones were spurious (RFC 3522 3.2,
@@ -248,98 +255,79 @@ impl Endpoint {
             && segment.echo() == Some(timestamp(self.first_syn_at))
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) would return `None` because nothing was ever
-    /// offered here and no acknowledgement is due.
+    /// Sends all that may be sent at `now`, as packets of this flow. `emit` takes each of them: a segment with its
+    /// size on the wire in bytes, headers and options included, and its ECN codepoint.
     #[inline(always)]
-    pub fn rests(&self) -> bool {
-        self.only_acknowledges() && !self.receiver.wants_ack()
+    pub fn transmit(&mut self, now: Instant, flow: FlowId, emit: impl FnMut(&Packet)) {
+        if !self.only_acknowledges() {
+            self.transmit_all(now, flow, emit);
+        } else if self.receiver.wants_ack() {
+            self.transmit_ack(now, flow, emit);
+        }
     }
 
-    /// Whether nothing was ever offered here: only acknowledgements can be sent.
-    #[inline(always)]
-    pub fn only_acknowledges(&self) -> bool {
-        self.state == State::Established && self.sender.is_silent()
+    fn transmit_all(&mut self, now: Instant, flow: FlowId, mut emit: impl FnMut(&Packet)) {
+        let mut packet = blank(flow);
+        // Segments are written in their packet: a copy of what was just written stalls the processor.
+        while let Payload::Tcp(segment) = &mut packet.payload
+            && self.write_next(now, segment)
+        {
+            packet.size = self.wire_size(segment);
+            packet.ecn = self.ecn_codepoint(segment);
+            emit(&packet);
+            while let Payload::Tcp(segment) = &mut packet.payload
+                && self.write_following(now, segment)
+            {
+                emit(&packet);
+            }
+        }
     }
 
-    /// The next segment to send at `now`; call until it returns `None`.
-    #[inline]
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        let mut segment = Segment::BLANK;
-        self.fill_transmit(now, &mut segment).then_some(segment)
-    }
-
-    /// Like [`poll_transmit`](Self::poll_transmit), but writes the next segment into `segment`,
-    /// which must be blank or filled in here before. Returns false if there is none.
+    /// Writes the next segment into `segment`, which is blank or the one before it. False: there is none.
     #[inline(always)]
-    pub fn fill_transmit(&mut self, now: Instant, segment: &mut Segment) -> bool {
+    fn write_next(&mut self, now: Instant, segment: &mut Segment) -> bool {
         if self.state != State::Established {
             let Some(first) = self.poll_handshake(now) else { return false };
             *segment = first;
             return true;
         }
-        let piece = if self.handshake_timer.is_some() { None } else { self.sender.poll(now) };
+        let piece = match self.handshake_timer {
+            Some(_) => None,
+            None => fast_path::poll(&mut self.sender, now),
+        };
         let (seq, len, flags, retransmission) = match piece {
             Some(piece) => (piece.seq, piece.len, piece.flags(), piece.again),
             None if self.receiver.wants_ack() => (self.sender.next(), 0, Flags::NONE, false),
             None => return false,
         };
-        self.fill(now, segment, (seq, len, flags, retransmission));
+        self.write(now, segment, (seq, len, flags, retransmission));
         true
     }
 
-    /// Like [`fill_transmit`](Self::fill_transmit), for an end that [only
-    /// acknowledges](Self::only_acknowledges).
+    /// Writes a segment with this place in the stream, length and flags, and whether it is a retransmission.
     #[inline(always)]
-    pub fn fill_acknowledgement(&mut self, now: Instant, segment: &mut Segment) -> bool {
-        debug_assert!(self.only_acknowledges());
-        let wanted = self.receiver.wants_ack();
-        if wanted {
-            self.fill(now, segment, (self.sender.next(), 0, Flags::NONE, false));
-        }
-        wanted
-    }
-
-    /// Writes a segment with this sequence number, length and flags; one sent before is marked as a
-    /// retransmission.
-    #[inline(always)]
-    fn fill(
+    fn write(
         &mut self,
         now: Instant,
         segment: &mut Segment,
         (seq, len, flags, retransmission): (u64, u32, Flags, bool),
     ) {
-        let ack = self.receiver.acknowledge(now);
-        let stamps = Timestamps { value: timestamp(now), echo: Some(ack.ts_ecr) };
+        let told = fast_path::acknowledge(&mut self.receiver, now);
+        let stamps = Timestamps { value: timestamp(now), echo: Some(self.receiver.echo()) };
         segment.seq = seq;
-        segment.ack = ack.ack;
+        segment.ack = self.receiver.next();
         segment.len = len;
         segment.timestamps = self.config.timestamps.then_some(stamps);
-        segment.window = ack.window;
-        segment.flags = flags.with(ack.flags);
+        segment.window = told.window;
+        segment.flags = flags.with(told.flags);
         segment.window_scale = None;
         segment.sack_permitted = false;
         segment.retransmission = retransmission;
         if self.receiver.has_blocks() {
-            segment.sack = self.receiver.take_blocks();
+            segment.sack = self.receiver.aside().take_blocks();
         } else if !segment.sack.is_empty() {
             segment.sack = SackBlocks::NONE;
         }
-    }
-
-    /// Like [`fill_transmit`](Self::fill_transmit), if the next segment differs from `segment`,
-    /// which was filled in here at `now`, only in its sequence number and flags, and not in size or
-    /// codepoint. Returns false if that is not known.
-    #[inline(always)]
-    pub fn fill_following(&mut self, now: Instant, segment: &mut Segment) -> bool {
-        if !segment.sack.is_empty() || self.receiver.has_blocks() {
-            return false;
-        }
-        let Some(flags) = self.receiver.settled_flags() else { return false };
-        let Some(piece) = self.sender.poll_run(now) else { return false };
-        self.receiver.acks_sent += 1;
-        segment.seq = piece.seq;
-        segment.flags = piece.flags().with(flags);
-        true
     }
 
     #[cold]
@@ -363,7 +351,7 @@ impl Endpoint {
         segment.flags = Flags::SYN;
         let ecn = self.config.ecn == EcnConfig::Classic;
         if self.state == State::SynReceived {
-            self.receiver.fill_syn_ack(&mut segment);
+            self.receiver.touch().fill_syn_ack(&mut segment);
             if ecn {
                 segment.flags = segment.flags.with(Flags::ECE);
             }
@@ -387,7 +375,10 @@ impl Endpoint {
     /// When to call [`Endpoint::on_timer`] next; every other call may change it.
     #[inline(always)]
     pub fn next_timer(&self) -> Option<Instant> {
-        let own = match (self.sender.timer(), self.receiver.timer()) {
+        let own = match (
+            fast_path::sender_timer(&self.sender),
+            fast_path::receiver_timer(&self.receiver),
+        ) {
             (Some(first), Some(second)) => Some(first.min(second)),
             (first, second) => first.or(second),
         };
@@ -402,15 +393,15 @@ impl Endpoint {
         if self.handshake_timer.is_some_and(|at| at <= now) {
             self.handshake_timer = None;
             if self.state != State::Established {
-                self.sender.rtt.back_off();
+                self.sender.touch().rtt.back_off();
                 self.syn_pending = true;
             }
         }
-        if self.sender.timer().is_some_and(|at| at <= now) {
-            self.sender.on_timer(now);
+        if fast_path::sender_timer(&self.sender).is_some_and(|at| at <= now) {
+            self.sender.touch().on_timer(now);
         }
-        if self.receiver.timer().is_some_and(|at| at <= now) {
-            self.receiver.on_timer(now, &self.sender.rtt);
+        if fast_path::receiver_timer(&self.receiver).is_some_and(|at| at <= now) {
+            self.receiver.touch().on_timer(now, &self.sender.rtt);
         }
     }
 
@@ -423,7 +414,7 @@ impl Endpoint {
     /// The next event that has not been returned yet.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.sender.events.pop_front()
+        self.sender.aside().events.pop_front()
     }
 
     /// Size on the wire in bytes of a segment from this end, headers and options included.
@@ -442,7 +433,7 @@ impl Endpoint {
     /// The application reads up to `bytes` of what arrived in order; with
     /// [`ReaderConfig::Driver`](crate::ReaderConfig::Driver) this is the only way to read.
     pub fn read(&mut self, now: Instant, bytes: u64) {
-        self.receiver.take(now, bytes);
+        self.receiver.touch().take(now, bytes);
     }
 
     /// Payload bytes that arrived in order and have not been read.
@@ -533,7 +524,7 @@ impl Endpoint {
     /// RTT sample of the last acknowledgement; each sample is returned once, then `None`.
     #[inline]
     pub fn take_rtt_sample(&mut self) -> Option<Duration> {
-        self.sender.take_rtt_sample()
+        self.sender.aside().take_rtt_sample()
     }
 
     /// Totals of the sending half.
@@ -552,89 +543,15 @@ impl Endpoint {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::OffloadConfig;
-
-    /// What the peer sends: how far its acknowledgement is behind what was sent, how much data it
-    /// carries and how far above the expected byte, flags, and how many microseconds after the
-    /// previous segment.
-    type Received = (u64, u32, u64, Flags, u64);
-
-    fn received() -> impl Strategy<Value = Received> {
-        let behind = prop_oneof![4 => (0u64..8).prop_map(|n| n * 1000), 1 => 0u64..9000];
-        let len = prop_oneof![3 => Just(0u32), 1 => 1u32..1000];
-        let above = prop_oneof![3 => Just(0u64), 1 => 0u64..3000];
-        let flags =
-            prop_oneof![6 => Just(Flags::NONE), 1 => Just(Flags::ECE), 1 => Just(Flags::PSH)];
-        (behind, len, above, flags, 0u64..20_000)
-    }
-
-    /// An end whose connection is open, with either unlimited data to send or none.
-    fn opened(config: &EndpointConfig, offers: bool) -> Endpoint {
-        let now = Instant::ZERO;
-        let mut end = Endpoint::connect(now, config);
-        let syn = end.poll_transmit(now).expect("it opens the connection");
-        let flags = Flags::SYN.with(Flags::ACK).with(Flags::ECE);
-        end.on_segment(now, &Segment { flags, ack: 1, window_scale: None, ..syn }, Ecn::NotEct);
-        if offers {
-            end.offer(u64::MAX);
-        }
-        end
-    }
-
-    proptest! {
-        /// Segments that follow one another are written like any others, and so are
-        /// acknowledgements of an end that has no data.
-        #[test]
-        fn what_follows_is_nothing_special(
-            (bursts, dsack, timestamps, ecn) in any::<(bool, bool, bool, bool)>(),
-            offers in any::<bool>(),
-            all in proptest::collection::vec(received(), 1..80),
-        ) {
-            let mut config = EndpointConfig { mss: 1000, dsack, timestamps, ..EndpointConfig::default() };
-            config.ecn = if ecn { EcnConfig::Classic } else { EcnConfig::Off };
-            config.offload = bursts.then_some(OffloadConfig::SMALL);
-            let (mut now, mut followed) = (Instant::ZERO, 0u32);
-            let mut ways = [true, false].map(|short| (short, opened(&config, offers)));
-            // At first nothing prevents a run.
-            let all = std::iter::once((0, 0, 0, Flags::NONE, 0)).chain(all);
-            for (behind, len, above, flags, pause) in all {
-                now += Duration::from_micros(pause);
-                let mut told = ways.each_mut().map(|(short, end)| {
-                    if end.next_timer().is_some_and(|at| at <= now) {
-                        end.on_timer(now);
-                    }
-                    let ack = end.sender.next() - behind.min(end.sender.next() - 1);
-                    let seq = end.delivered() + 1 + above;
-                    let value = timestamp(now);
-                    let stamps = timestamps.then_some(Timestamps { value, echo: Some(value) });
-                    let flags = flags.with(Flags::ACK);
-                    let window = 60_000;
-                    let told =
-                        Segment { seq, ack, len, flags, window, timestamps: stamps, ..Segment::BLANK };
-                    end.on_segment(now, &told, Ecn::NotEct);
-                    let (mut sent, mut segment) = (Vec::new(), Segment::BLANK);
-                    while match *short && end.only_acknowledges() {
-                        true => end.fill_acknowledgement(now, &mut segment),
-                        false => end.fill_transmit(now, &mut segment),
-                    } {
-                        let (size, codepoint) = (end.wire_size(&segment), end.ecn_codepoint(&segment));
-                        sent.push((segment, size, codepoint));
-                        while *short && end.fill_following(now, &mut segment) {
-                            sent.push((segment, size, codepoint));
-                            followed += 1;
-                        }
-                    }
-                    (sent, end.next_timer(), format!("{end:?}"))
-                });
-                let [one, other] = &mut told;
-                prop_assert_eq!(one, other);
-            }
-            prop_assert_eq!(followed > 0, offers, "a run was not taken for one");
-        }
+/// A packet of this flow with a blank segment.
+#[inline(always)]
+fn blank(flow: FlowId) -> Packet {
+    Packet {
+        flow,
+        size: 0,
+        ecn: Ecn::NotEct,
+        tunnel: Tunnel::default(),
+        journey: None,
+        payload: Payload::Tcp(Segment::BLANK),
     }
 }

@@ -85,10 +85,17 @@ class StandIns:
 
     def renamed(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """The document with the recorded flows' ids, which no scenario may have."""
-        text = json.dumps(document)
-        for name, recorded in self.names.items():
-            text = text.replace(name, json.dumps(recorded)[1:-1])
-        renamed: dict[str, Any] = json.loads(text)
+
+        def of(value: Any) -> Any:
+            if isinstance(value, str):
+                for name, recorded in self.names.items():
+                    value = value.replace(name, recorded)
+                return value
+            if isinstance(value, Mapping):
+                return {of(key): of(one) for key, one in value.items()}
+            return [of(one) for one in value] if isinstance(value, list | tuple) else value
+
+        renamed: dict[str, Any] = of(document)
         return renamed
 
 

@@ -238,7 +238,7 @@ impl Table {
         self.others.retransmissions += retransmissions;
     }
 
-    /// Ends the half of the flows that was silent longest.
+    /// Ends half of the flows that was silent longest.
     #[cold]
     fn end_silent(&mut self, epoch: Instant) {
         let mut alive: Vec<_> =

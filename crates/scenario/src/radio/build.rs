@@ -66,7 +66,7 @@ fn host(ue: &Ue, radio: &Get<'_>) -> UeHostConfig {
         let get = Get(ue.tables.part(part));
         let limit = get.0.rate("rate_mbps").map(|rate| LinkConfig {
             service: ServiceConfig::Rate(rate),
-            queue: crate::build::queue(&get),
+            queue: crate::queue::config(&get),
         });
         HostLinkConfig { limit, delay: get.time("delay_ms") }
     });

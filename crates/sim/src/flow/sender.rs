@@ -1,6 +1,6 @@
 //! Records one TCP sender while it runs: RTT samples, events, the end of slow start.
 
-use airpath_base::{Duration, Ecn, Histogram, Instant, Packet, Payload, Segment, Tunnel};
+use airpath_base::{Duration, Histogram, Instant};
 use airpath_metrics::MeanRtt;
 use airpath_network::Hop;
 use airpath_record::{EventRow, Exit, LimitSeconds, Name};
@@ -127,64 +127,8 @@ pub(super) fn transmit(
     path: Hop,
     context: &mut Context<'_>,
 ) -> Instant {
-    if !endpoint.only_acknowledges() {
-        transmit_all(endpoint, identity, path, context);
-    } else if !endpoint.rests() {
-        acknowledge_all(endpoint, identity, path, context);
-    }
+    endpoint.transmit(context.now, identity.flow, |packet| context.send(path, packet));
     endpoint.next_timer().unwrap_or(Instant::MAX)
-}
-
-fn transmit_all(
-    endpoint: &mut Endpoint,
-    identity: &Identity,
-    path: Hop,
-    context: &mut Context<'_>,
-) {
-    let mut packet = blank(identity);
-    while let Payload::Tcp(segment) = &mut packet.payload
-        && endpoint.fill_transmit(context.now, segment)
-    {
-        packet.size = endpoint.wire_size(segment);
-        packet.ecn = endpoint.ecn_codepoint(segment);
-        context.send(path, &packet);
-        while let Payload::Tcp(segment) = &mut packet.payload
-            && endpoint.fill_following(context.now, segment)
-        {
-            context.send(path, &packet);
-        }
-    }
-}
-
-/// Sends everything from an end that only acknowledges.
-#[inline(never)]
-fn acknowledge_all(
-    endpoint: &mut Endpoint,
-    identity: &Identity,
-    path: Hop,
-    context: &mut Context<'_>,
-) {
-    let mut packet = blank(identity);
-    while let Payload::Tcp(segment) = &mut packet.payload
-        && endpoint.fill_acknowledgement(context.now, segment)
-    {
-        packet.size = endpoint.wire_size(segment);
-        context.send(path, &packet);
-    }
-}
-
-/// Segments are written in place in their packet: copying what was just written makes the processor
-/// wait.
-#[inline(always)]
-fn blank(identity: &Identity) -> Packet {
-    Packet {
-        flow: identity.flow,
-        size: 0,
-        ecn: Ecn::NotEct,
-        tunnel: Tunnel::default(),
-        journey: None,
-        payload: Payload::Tcp(Segment::BLANK),
-    }
 }
 
 /// ssthresh in segments; `None` before the first congestion.

@@ -226,19 +226,6 @@ pub struct OffloadConfig {
     pub push: bool,
 }
 
-#[cfg(test)]
-impl OffloadConfig {
-    /// Bursts of up to 16 kB; smaller ones wait.
-    pub(crate) const SMALL: Self = Self {
-        max_bytes: 16_000,
-        time: Duration::from_millis(1),
-        min_segments: 2,
-        window_divisor: 3,
-        ack_within: Duration::ZERO,
-        push: true,
-    };
-}
-
 /// How cwnd may change while it is not fully used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValidationConfig {

@@ -3,6 +3,7 @@
 mod compress;
 mod delay;
 mod ecn;
+mod fast_path;
 mod reassembly;
 mod window;
 
@@ -15,6 +16,7 @@ use crate::{EcnConfig, EndpointConfig, RttEstimator};
 use compress::Compression;
 use delay::{Delay, Part, Room, Waiting};
 use ecn::{Change, Echo};
+pub(crate) use fast_path::Repeated;
 use reassembly::{Arrival, Reassembly};
 use window::ReceiveWindow;
 
@@ -41,25 +43,7 @@ pub(crate) struct Receiver {
     /// RCV.NXT in the last acknowledgement sent (Last.ACK.sent).
     last_ack_sent: u64,
     fin_at: Option<u64>,
-    /// What the next acknowledgement repeats as long as nothing happens: no timer runs.
-    settled: Option<Settled>,
     pub(crate) acks_sent: u64,
-}
-
-/// The part of an acknowledgement that the next one repeats.
-#[derive(Clone, Copy, Debug)]
-struct Settled {
-    window: u16,
-    flags: Flags,
-}
-
-/// Fields of an outgoing segment that report what has arrived.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acknowledgement {
-    pub(crate) ack: u64,
-    pub(crate) ts_ecr: u32,
-    pub(crate) window: u16,
-    pub(crate) flags: Flags,
 }
 
 /// Payload assumed for a full-sized segment until a larger one is seen (RFC 9293 3.7.1).
@@ -86,27 +70,23 @@ impl Receiver {
             ts_recent_at: Instant::ZERO,
             last_ack_sent: 0,
             fin_at: None,
-            settled: None,
             acks_sent: 0,
         }
     }
 
     /// Adopts what the two ends agreed on.
     pub(crate) fn establish(&mut self, agreed: &EndpointConfig) {
-        self.settled = None;
         self.sack = agreed.sack;
         self.timestamps = agreed.timestamps;
         self.reassembly.dsack = agreed.sack && agreed.dsack;
         self.window.establish(agreed);
         let echoes = agreed.ecn == EcnConfig::Classic;
         self.echo.enable(echoes);
-        self.alone = self.delay.hands_up_alone() && self.window.is_read_at_once() && !echoes;
-        self.plain = self.alone && self.delay.is_plain() && self.window.is_fixed();
+        self.choose_fast_paths(echoes);
     }
 
     /// The SYN arrived.
     pub(crate) fn on_syn(&mut self, now: Instant, segment: &Segment) {
-        self.settled = None;
         self.reassembly.nxt = segment.end();
         self.window.begin(now, segment.end());
         if let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps) {
@@ -117,7 +97,6 @@ impl Receiver {
 
     /// The handshake is complete.
     pub(crate) fn on_established(&mut self, now: Instant) {
-        self.settled = None;
         self.window.on_established(now);
     }
 
@@ -162,48 +141,15 @@ impl Receiver {
         rtt: &RttEstimator,
     ) {
         if self.alone && self.expects(segment, ecn) {
-            // The result that all the rules would have.
-            self.settled = None;
-            self.note_timestamp(now, segment);
-            self.reassembly.nxt = segment.end();
-            if self.plain {
-                self.window.read_at_once(segment.end());
-                self.delay.decide(now, Waiting { unread: false, ..self.waiting() }, rtt);
-            } else {
-                self.learn_from_expected(now, segment, rtt);
-            }
+            self.on_expected(now, segment, rtt);
         } else {
             self.on_any_data(now, segment, ecn, rtt);
         }
     }
 
-    /// Whether the segment is the next full-sized one of a stream without a gap, and nothing else.
-    #[inline(always)]
-    fn expects(&self, segment: &Segment, ecn: Ecn) -> bool {
-        let bare = !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::FIN);
-        bare && segment.seq == self.reassembly.nxt
-            && segment.len == self.full
-            && segment.end() <= self.window.edge()
-            && ecn != Ecn::Ce
-            && self.reassembly.is_whole()
-            && self.fin_at.is_none()
-    }
-
-    /// Continues the short path when something is learned from the segment, which was the next one
-    /// expected.
-    #[inline(never)]
-    fn learn_from_expected(&mut self, now: Instant, segment: &Segment, rtt: &RttEstimator) {
-        self.delay.note_arrival(now, self.room(), rtt);
-        if self.window.read_next(now, segment) {
-            self.delay.quicken_once();
-        }
-        self.delay.decide(now, Waiting { unread: false, ..self.waiting() }, rtt);
-    }
-
     /// Processes any segment that occupies sequence space, by all the rules.
     #[inline(never)]
     fn on_any_data(&mut self, now: Instant, segment: &Segment, ecn: Ecn, rtt: &RttEstimator) {
-        self.settled = None;
         let nxt = self.reassembly.nxt;
         if self.window.advance(now, nxt) {
             self.acknowledge_read();
@@ -392,7 +338,6 @@ impl Receiver {
 
     /// The driver's application reads up to `bytes`.
     pub(crate) fn take(&mut self, now: Instant, bytes: u64) {
-        self.settled = None;
         let before = self.unread();
         self.window.advance(now, self.reassembly.nxt);
         self.window.take(now, bytes, self.reassembly.nxt);
@@ -418,7 +363,7 @@ impl Receiver {
 
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
-        if self.settled.is_some() || self.delay.is_due() {
+        if self.delay.is_due() {
             return None;
         }
         let update = match self.is_closed() {
@@ -436,7 +381,6 @@ impl Receiver {
     }
 
     pub(crate) fn on_timer(&mut self, now: Instant, rtt: &RttEstimator) {
-        self.settled = None;
         let before = self.unread();
         if self.window.advance(now, self.reassembly.nxt) {
             self.acknowledge_read();
@@ -459,30 +403,12 @@ impl Receiver {
 
     /// Requests an acknowledgement.
     pub(crate) fn request_ack(&mut self) {
-        self.settled = None;
         self.delay.at_once();
     }
 
-    /// The acknowledgement to put into an outgoing segment.
-    #[inline(always)]
-    pub(crate) fn acknowledge(&mut self, now: Instant) -> Acknowledgement {
-        self.acks_sent += 1;
-        let Settled { window, flags } = match self.settled {
-            Some(settled) => settled,
-            None => self.settle(now),
-        };
-        Acknowledgement { ack: self.reassembly.nxt, ts_ecr: self.ts_recent, window, flags }
-    }
-
-    /// Flags of the next acknowledgement, if it repeats the last one.
-    #[inline(always)]
-    pub(crate) fn settled_flags(&self) -> Option<Flags> {
-        self.settled.map(|settled| settled.flags)
-    }
-
-    /// Acknowledges what has arrived.
+    /// Acknowledges what has arrived. Also returns what is known of the next acknowledgement.
     #[inline]
-    fn settle(&mut self, now: Instant) -> Settled {
+    pub(crate) fn acknowledge(&mut self, now: Instant) -> (Repeated, Option<Repeated>) {
         let nxt = self.reassembly.nxt;
         if self.plain {
             self.delay.end();
@@ -495,10 +421,21 @@ impl Receiver {
         }
         self.compression.on_sent();
         self.last_ack_sent = nxt;
-        let settled = Settled { window: self.window.advertise(nxt), flags: self.echo.flags() };
+        let told = Repeated { window: self.window.advertise(nxt), flags: self.echo.flags() };
         let rests = self.plain || self.delay.rests() && self.window.rests();
-        self.settled = rests.then_some(settled);
-        settled
+        (told, rests.then_some(told))
+    }
+
+    /// Next byte expected (RCV.NXT).
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u64 {
+        self.reassembly.nxt
+    }
+
+    /// Timestamp to echo (RFC 7323 4.3, TS.Recent).
+    #[inline(always)]
+    pub(crate) fn echo(&self) -> u32 {
+        self.ts_recent
     }
 
     /// Whether there is something to report in SACK blocks.
@@ -514,7 +451,6 @@ impl Receiver {
 
     /// Fills in the acknowledgement of a SYN+ACK, whose window is not scaled and holds nothing yet.
     pub(crate) fn fill_syn_ack(&mut self, segment: &mut Segment) {
-        self.settled = None;
         segment.flags = segment.flags.with(Flags::ACK);
         segment.ack = self.reassembly.nxt;
         if let Some(timestamps) = &mut segment.timestamps {
@@ -527,100 +463,3 @@ impl Receiver {
 
 /// Half of the range of a timestamp in microseconds: an older one compares the wrong way.
 const TIMESTAMP_HORIZON: Duration = Duration::from_micros(1 << 31);
-
-#[cfg(test)]
-mod tests {
-    use airpath_base::Timestamps;
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::RightSizing;
-
-    /// What arrives: how far from the next expected byte, how long, with which flags and codepoint,
-    /// after how many milliseconds; and whether a pending acknowledgement is sent.
-    type Arriving = (i64, u32, Flags, Ecn, u64, bool);
-
-    fn arriving() -> impl Strategy<Value = Arriving> {
-        let offset = prop_oneof![8 => Just(0i64), 1 => Just(1000), 1 => -1500i64..3000];
-        let len = prop_oneof![8 => Just(1000u32), 1 => Just(536), 1 => 1u32..1000];
-        let end = prop_oneof![
-            8 => Just(Flags::NONE),
-            2 => Just(Flags::PSH),
-            1 => Just(Flags::FIN),
-        ];
-        let ecn = prop_oneof![8 => Just(Ecn::NotEct), 1 => Just(Ecn::Ce)];
-        (offset, len, end, ecn, 0u64..60, any::<bool>())
-    }
-
-    /// Plain ends, and ends that learn from arrivals as Linux does.
-    fn config() -> impl Strategy<Value = EndpointConfig> {
-        let room = prop_oneof![Just(1u64 << 30), Just(4000)];
-        let tuned = prop_oneof![Just(None), (2000u64..80_000).prop_map(Some)];
-        let flags = any::<(bool, bool, bool)>();
-        (1u32..4, room, tuned, flags).prop_map(|(segments, room, tuned, flags)| {
-            let (adaptive, timestamps, recent) = flags;
-            let mut config = EndpointConfig {
-                mss: 1000,
-                receive_buffer: crate::BufferConfig::fixed(room),
-                dsack: true,
-                timestamps,
-                right_sizing: if recent { RightSizing::Linux6_16 } else { RightSizing::Linux4_19 },
-                ..EndpointConfig::default()
-            };
-            if let Some(initial) = tuned {
-                config.receive_buffer = crate::BufferConfig { initial, max: 1 << 20, tuned: true };
-            }
-            config.delayed_ack.segments = segments;
-            if adaptive {
-                config.delayed_ack.quick_segments = 4;
-                config.delayed_ack.max_timeout = Duration::from_millis(200);
-            }
-            config
-        })
-    }
-
-    proptest! {
-        /// The short path of an expected segment has the same result as the general one.
-        #[test]
-        fn what_is_expected_is_nothing_special(
-            arrivals in proptest::collection::vec(arriving(), 1..80),
-            config in config(),
-        ) {
-            let rtt = RttEstimator::new(config.rto);
-            let mut ways = [true, false].map(|short| {
-                let mut receiver = Receiver::new(&config);
-                receiver.establish(&config);
-                receiver.on_syn(Instant::ZERO, &Segment { flags: Flags::SYN, ..Segment::BLANK });
-                receiver.on_established(Instant::ZERO);
-                assert!(receiver.alone);
-                (receiver.alone, receiver.plain) = (short, short && receiver.plain);
-                receiver
-            });
-            let mut now = Instant::ZERO;
-            for (offset, len, flags, ecn, pause, takes_ack) in arrivals {
-                now += Duration::from_millis(pause);
-                let seen = ways.each_mut().map(|receiver| {
-                    if receiver.timer().is_some_and(|at| at <= now) {
-                        receiver.on_timer(now, &rtt);
-                    }
-                    let seq = receiver.reassembly.nxt.saturating_add_signed(offset);
-                    let value = (now.as_nanos() / 1000) as u32;
-                    let echo = Some(value.saturating_sub(20_000));
-                    let timestamps = config.timestamps.then_some(Timestamps { value, echo });
-                    let flags = flags.with(Flags::ACK);
-                    let segment = Segment { seq, len, flags, timestamps, ..Segment::BLANK };
-                    receiver.on_data(now, &segment, ecn, &rtt);
-                    let wanted = receiver.wants_ack();
-                    let told = (wanted && takes_ack)
-                        .then(|| (receiver.acknowledge(now), receiver.take_blocks()));
-                    let mut state = format!("{receiver:?}");
-                    for way in ["plain", "alone"] {
-                        state = state.replace(&format!("{way}: true"), &format!("{way}: false"));
-                    }
-                    (wanted, format!("{told:?}"), receiver.timer(), state)
-                });
-                prop_assert_eq!(&seen[0], &seen[1]);
-            }
-        }
-    }
-}

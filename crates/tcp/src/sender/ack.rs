@@ -16,13 +16,7 @@ impl Sender {
     /// Processes the acknowledgement in `segment`; `peer_window` is its window field, scaled.
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
-        if self.silent && self.is_news_of_window_only(segment) {
-            self.take_window(segment, peer_window);
-            self.buffer.note_acknowledgement();
-            return;
-        }
         self.bursts.resume();
-        self.run = None;
         if segment.ack < self.una {
             self.on_old_ack(segment);
         } else {
@@ -39,33 +33,6 @@ impl Sender {
         } else {
             self.on_any_ack(now, segment, peer_window);
         }
-    }
-
-    /// Whether everything outstanding was sent once, none of it was SACKed or is lost, and no probe
-    /// is outstanding.
-    #[inline]
-    fn is_undisturbed(&self) -> bool {
-        self.phase == Phase::Open
-            && !self.model_based
-            && !self.zero_window.is_persisting()
-            && self.tail_probe.is_quiet()
-            && self.scoreboard.is_undisturbed(self.una)
-    }
-
-    /// Processes an acknowledgement of new data that carries nothing else, while the sender is
-    /// [undisturbed](Self::is_undisturbed): the result is that of [`on_any_ack`](Self::on_any_ack).
-    #[inline]
-    fn on_progress(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
-        self.take_window(segment, peer_window);
-        let acked = self.scoreboard.acknowledge_undisturbed(segment.ack, now);
-        let newest = acked.last_sent.map(|sent| now - sent);
-        let newest = self.measure(now, segment, &acked, newest);
-        self.advance(now, segment.ack);
-        self.rack.due = None;
-        self.follow_recovery(now, segment, &acked);
-        let (phase, newly_lost, ecn_echo, rate) = (Phase::Open, 0, false, None);
-        self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, rate });
-        self.end_ack(now, acked.segments > 0);
     }
 
     /// Processes any acknowledgement that is not old, by all the rules.
@@ -130,7 +97,7 @@ impl Sender {
 
     /// Advances SND.UNA.
     #[inline(always)]
-    fn advance(&mut self, now: Instant, ack: u64) {
+    pub(super) fn advance(&mut self, now: Instant, ack: u64) {
         self.una = ack;
         self.progress_at = now;
         // RFC 6298 (5.2), (5.3)
@@ -143,7 +110,7 @@ impl Sender {
     /// Updates what depends on cwnd and on what is acknowledged; `progress`: a segment was
     /// acknowledged.
     #[inline(always)]
-    fn end_ack(&mut self, now: Instant, progress: bool) {
+    pub(super) fn end_ack(&mut self, now: Instant, progress: bool) {
         if self.window.cwnd > self.largest_window {
             self.largest_window = self.window.cwnd;
             self.buffer.note_window(self.window.cwnd);
@@ -173,27 +140,13 @@ impl Sender {
     /// segment. With the same numbers the larger window is the later one, because a receiver does
     /// not shrink it (3.8.6).
     #[inline]
-    fn take_window(&mut self, segment: &Segment, peer_window: u64) {
+    pub(crate) fn take_window(&mut self, segment: &Segment, peer_window: u64) {
         let same = segment.seq == self.window_seq;
         let newer = segment.ack > self.una || segment.seq > self.window_seq;
         if newer || (same && peer_window > self.peer_window) {
             self.window_seq = segment.seq;
             self.set_peer_window(peer_window);
         }
-    }
-
-    /// Whether only the window can be news: at an end that has never sent anything, the peer's data
-    /// acknowledges nothing, so there is no RTT to measure, no loss to find and nothing to grow by.
-    #[inline]
-    fn is_news_of_window_only(&self, segment: &Segment) -> bool {
-        debug_assert!(self.run.is_none() && !self.bursts.is_deferred(), "nothing is sent");
-        // Even if nothing was ever sent, a peer may report congestion.
-        let quiet = self.phase == Phase::Open && self.undo.is_none() && !self.model_based;
-        quiet
-            && segment.ack == self.una
-            && segment.len > 0
-            && segment.sack.is_empty()
-            && !segment.flags.has(Flags::ECE)
     }
 
     /// Processes an acknowledgement below SND.UNA: only a D-SACK carries information.
@@ -208,7 +161,7 @@ impl Sender {
 
     /// Takes RTT samples. Returns that of the newest segment, or what stands for it.
     #[inline]
-    fn measure(
+    pub(super) fn measure(
         &mut self,
         now: Instant,
         segment: &Segment,
@@ -251,7 +204,7 @@ impl Sender {
 
     /// Passes the acknowledgement to the congestion control.
     #[inline(always)]
-    fn grow(&mut self, now: Instant, growth: &Growth) {
+    pub(super) fn grow(&mut self, now: Instant, growth: &Growth) {
         let Growth { phase, acked, newest, newly_lost, ecn_echo, rate } = *growth;
         // cwnd does not grow during fast recovery, nor with the acknowledgement that ends it.
         let grown_by = match phase {
@@ -332,15 +285,15 @@ impl Sender {
 }
 
 /// The input of [`Sender::grow`].
-struct Growth {
+pub(super) struct Growth {
     /// Phase before this acknowledgement.
-    phase: Phase,
-    acked: Acked,
-    newest: Option<Duration>,
-    newly_lost: u32,
-    ecn_echo: bool,
+    pub(super) phase: Phase,
+    pub(super) acked: Acked,
+    pub(super) newest: Option<Duration>,
+    pub(super) newly_lost: u32,
+    pub(super) ecn_echo: bool,
     /// Delivery rate, for model-based congestion control.
-    rate: Option<RateSample>,
+    pub(super) rate: Option<RateSample>,
 }
 
 /// The first block, if it reports a duplicate (RFC 2883 4): it lies below the acknowledgement, or
@@ -350,113 +303,4 @@ fn dsack_of(segment: &Segment) -> Option<(u64, u64)> {
     let (start, end) = blocks.next()?;
     let within = |(other_start, other_end)| start >= other_start && end <= other_end;
     (start < segment.ack || blocks.next().is_some_and(within)).then_some((start, end))
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::{
-        EndpointConfig, IdleRestart, LossDetection, OffloadConfig, RecoveryConfig, Reduction,
-        ValidationConfig,
-    };
-
-    const MSS: u32 = 1000;
-
-    /// What the peer sends: how far its acknowledgement is behind what was sent, in bytes; the
-    /// range above it that has arrived, in segments; whether it echoes congestion; its window; and
-    /// how many microseconds after the previous one.
-    type Received = (u64, Option<(u64, u64)>, bool, u64, u64);
-
-    fn received() -> impl Strategy<Value = Received> {
-        let behind = prop_oneof![4 => (0u64..8).prop_map(|n| n * 1000), 1 => 0u64..9000];
-        let block = prop_oneof![4 => Just(None), 1 => (1u64..4, 1u64..4).prop_map(Some)];
-        let window = prop_oneof![8 => Just(1u64 << 20), 1 => Just(0), 1 => 0u64..9000];
-        let pause = prop_oneof![8 => 0u64..20_000, 1 => 0u64..1_000_000];
-        (behind, block, prop_oneof![9 => Just(false), 1 => Just(true)], window, pause)
-    }
-
-    /// A sender that follows the RFCs, or one with Linux's additions.
-    fn config(linux: bool, sack: bool) -> EndpointConfig {
-        let plain = EndpointConfig { mss: MSS, sack, ..EndpointConfig::default() };
-        if !linux {
-            return plain;
-        }
-        EndpointConfig {
-            rto: crate::RtoConfig { estimator: RtoEstimator::Linux, ..plain.rto },
-            recovery: RecoveryConfig {
-                detection: LossDetection::Rack,
-                tail_loss_probe: true,
-                timer_tick: Duration::from_millis(4),
-                reduction: Reduction::Prr,
-                frto: true,
-                undo_by_timestamps: true,
-                undo_by_dsack: true,
-            },
-            validation: ValidationConfig {
-                half_used_grows: true,
-                delivered_grows: true,
-                decays: true,
-                idle: IdleRestart::Decay,
-            },
-            offload: Some(OffloadConfig::SMALL),
-            ..plain
-        }
-    }
-
-    /// Does what is due and sends everything that may be sent.
-    fn drive(sender: &mut Sender, now: Instant) {
-        if sender.timer().is_some_and(|at| at <= now) {
-            sender.on_timer(now);
-        }
-        while sender.poll(now).is_some() {}
-    }
-
-    proptest! {
-        /// The short path of an acknowledgement in an undisturbed sender has the same result as the
-        /// general one.
-        #[test]
-        fn progress_is_nothing_special(
-            (linux, sack, ecn) in any::<(bool, bool, bool)>(),
-            bytes in prop_oneof![Just(u64::MAX), 1u64..60_000],
-            all in proptest::collection::vec(received(), 1..120),
-        ) {
-            let config = config(linux, sack);
-            let mut now = Instant::ZERO;
-            let mut ways = [true, false].map(|short| {
-                let mut sender = Sender::new(&config);
-                sender.establish(&config, 1 << 20);
-                sender.on_established();
-                sender.ecn = if ecn { super::super::Ecn::Negotiated } else { sender.ecn };
-                sender.account_limit(now, Some(now));
-                sender.offer(bytes);
-                sender.close_when_written();
-                drive(&mut sender, now);
-                (short, sender)
-            });
-            for (behind, block, echoes, window, pause) in all {
-                now += Duration::from_micros(pause);
-                let told = ways.each_mut().map(|(short, sender)| {
-                    let ack = (sender.nxt - sender.nxt.min(behind)).max(sender.una);
-                    let mut segment = Segment { ack, flags: Flags::ACK, ..Segment::BLANK };
-                    if let Some((gap, len)) = block.filter(|_| sack) {
-                        let start = ack + gap * u64::from(MSS);
-                        segment.sack.push(ack, start, start + len * u64::from(MSS));
-                    }
-                    if echoes {
-                        segment.flags = segment.flags.with(Flags::ECE);
-                    }
-                    sender.bursts.resume();
-                    match short {
-                        true => sender.on_recent_ack(now, &segment, window),
-                        false => sender.on_any_ack(now, &segment, window),
-                    }
-                    drive(sender, now);
-                    format!("{sender:?}")
-                });
-                prop_assert_eq!(&told[0], &told[1]);
-            }
-        }
-    }
 }

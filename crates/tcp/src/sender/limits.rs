@@ -62,8 +62,9 @@ impl Sender {
             self.bursts.end();
         }
         self.bursts.pause();
-        self.silent = self.offered == 1 && !self.closed;
-        self.note_usage(now, limit);
+        if self.has_work() {
+            self.note_usage(now, limit);
+        }
         // An application that waits for room in the send buffer has more to send
         // (draft-ietf-ccwg-bbr 4.1.2.4): what is delivered in the meantime shows what the path can
         // carry.

@@ -4,6 +4,7 @@ mod ack;
 mod activity;
 mod buffer;
 mod burst;
+mod fast_path;
 mod limits;
 mod probe;
 mod rate;
@@ -23,10 +24,12 @@ use crate::event::{Event, EventKind, SendLimit, SlowStartExitReason};
 use crate::{EndpointConfig, RecoveryConfig, RttEstimator, ValidationConfig};
 use buffer::{SendBuffer, Write};
 use burst::Bursts;
+pub(crate) use fast_path::Ahead;
 use limits::{Limits, Usage};
 use probe::TailProbe;
 use recovery::{Phase, Prr, Rack, Undo};
 use scoreboard::{Scoreboard, Sent};
+use sending::Next;
 
 /// Largest payload of a window probe in bytes (RFC 9293 3.8.6.1: at least one).
 const PROBE_BYTES: u64 = 1;
@@ -74,11 +77,6 @@ pub(crate) struct Sender {
     /// End of what the application has offered, as an offset; some may still wait for the buffer.
     offered: u64,
     closed: bool,
-    /// Nothing was ever offered, and this has been noted: this end only receives.
-    silent: bool,
-    /// Full segments still allowed by cwnd; `None` if unknown, because something other than sending
-    /// happened.
-    run: Option<u32>,
     /// The peer's window in bytes (SND.WND), and the largest one seen.
     peer_window: u64,
     max_peer_window: u64,
@@ -227,8 +225,6 @@ impl Sender {
             nxt: 1,
             offered: 1,
             closed: false,
-            silent: false,
-            run: None,
             peer_window: 0,
             max_peer_window: 0,
             window_seq: 0,
@@ -265,9 +261,11 @@ impl Sender {
     /// The application offers `bytes` more.
     pub(crate) fn offer(&mut self, bytes: u64) {
         debug_assert!(!self.closed, "offered after close");
-        self.run = None;
+        if !self.has_work() {
+            // What was acknowledged before the first write has freed nothing.
+            self.buffer.takes_freed();
+        }
         self.offered = self.offered.saturating_add(bytes);
-        self.silent = false;
         self.bursts.resume();
         self.write();
     }
@@ -301,8 +299,7 @@ impl Sender {
     /// Notes that nothing more can be sent for this reason, unless an application that waited for
     /// room in the send buffer writes.
     #[inline]
-    fn stop(&mut self, now: Instant, mut limit: SendLimit) -> Option<Piece> {
-        self.run = None;
+    pub(crate) fn stop(&mut self, now: Instant, mut limit: SendLimit) -> Next {
         if self.buffer.takes_freed() {
             let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
             // Seen with Linux 6.18: a buffer that fills cwnd is large enough.
@@ -311,13 +308,13 @@ impl Sender {
             }
             if self.write() && limit == SendLimit::SendBuffer {
                 match self.new_piece(now, cwnd, pipe) {
-                    Ok(piece) => return Some(self.send_new(now, piece)),
+                    Ok(piece) => return (Some(self.send_new(now, piece)), None),
                     Err(other) => limit = other,
                 }
             }
         }
         self.note_limit(now, limit);
-        None
+        (None, (!self.has_work()).then_some(Ahead::Silent))
     }
 
     /// The state of the stream that the send buffer uses.
@@ -356,8 +353,6 @@ impl Sender {
 
     fn end_stream(&mut self) {
         self.closed = true;
-        self.silent = false;
-        self.run = None;
     }
 
     /// End of what the send buffer holds, as an offset.
@@ -393,12 +388,6 @@ impl Sender {
         self.last_rtt.take()
     }
 
-    /// Whether nothing was ever offered and this has been noted.
-    #[inline(always)]
-    pub(crate) fn is_silent(&self) -> bool {
-        self.silent
-    }
-
     /// Whether the application has offered something, or closed.
     pub(crate) const fn has_work(&self) -> bool {
         self.offered > 1 || self.closed
@@ -407,10 +396,6 @@ impl Sender {
     /// The earliest of the retransmission, probe, reordering and pacing timers.
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
-        if self.silent {
-            // Nothing is outstanding, and nothing waits to be sent.
-            return None;
-        }
         let Some(first) = self.timer else {
             return [self.tail_probe.due, self.rack.due, self.bursts.due]
                 .into_iter()
@@ -475,7 +460,6 @@ impl Sender {
 
     /// Advances time to `now`.
     pub(crate) fn on_timer(&mut self, now: Instant) {
-        self.run = None;
         if self.timer().is_some_and(|at| at <= now) {
             self.bursts.resume();
         }

@@ -3,41 +3,17 @@
 use airpath_base::Instant;
 
 use super::scoreboard::Sent;
-use super::{Ecn, Frto, PROBE_BYTES, Piece, Sender};
+use super::{Ahead, Ecn, Frto, PROBE_BYTES, Piece, Sender};
 use crate::RtoEstimator;
 use crate::event::{Event, EventKind, SendLimit};
 
+/// A piece to send, and what is known of what follows it.
+pub(super) type Next = (Option<Piece>, Option<Ahead>);
+
 impl Sender {
-    /// The next piece to send at `now`, if the windows allow one.
+    /// The next piece to send at `now`, if the windows allow one, and what is known of what follows.
     #[inline(always)]
-    pub(crate) fn poll(&mut self, now: Instant) -> Option<Piece> {
-        if self.silent {
-            return None;
-        }
-        match self.run {
-            None => self.poll_anew(now),
-            Some(0) => self.stop(now, SendLimit::Cwnd),
-            Some(_) => self.poll_run(now),
-        }
-    }
-
-    /// The next piece of a [run](Self::run): a full segment of new data after another one.
-    #[inline(always)]
-    pub(crate) fn poll_run(&mut self, now: Instant) -> Option<Piece> {
-        debug_assert!(self.run.is_none_or(|left| {
-            let bytes = u64::from(left) * u64::from(self.mss);
-            self.scoreboard.pipe() + left == self.window.segments()
-                && self.written() - self.nxt > bytes
-                && self.una + self.peer_window - self.nxt >= bytes
-        }));
-        let left = self.run.filter(|&left| left > 0)?;
-        self.run = Some(left - 1);
-        Some(self.send_new(now, Piece::new(self.nxt, self.mss, false)))
-    }
-
-    /// The next piece to send if nothing is known about what follows.
-    #[inline(always)]
-    fn poll_anew(&mut self, now: Instant) -> Option<Piece> {
+    pub(crate) fn poll(&mut self, now: Instant) -> Next {
         let special = self.zero_window.is_due()
             | self.tail_probe.pending
             | (self.frto == Frto::NewFirst)
@@ -63,15 +39,10 @@ impl Sender {
         }
         // Without bursts the rest of cwnd may follow, if the peer's window and the buffer allow it,
         // too.
-        let more = cwnd - pipe - 1;
-        let bytes = u64::from(more) * mss;
         let plain = self.bursts.offload.is_none() && !self.bursts.is_paced();
-        // With nothing in flight cwnd may change (RFC 5681 4.1).
-        if plain && !self.scoreboard.is_empty() && window - mss >= bytes && unsent - mss > bytes {
-            self.run = Some(more);
-        }
-        let piece = Piece::new(self.nxt, self.mss, false);
-        Some(self.send_new(now, piece))
+        let run = self.run_after_next((cwnd, pipe), window, unsent);
+        let ahead = run.filter(|_| plain);
+        (Some(self.send_full(now)), ahead)
     }
 
     /// The first full segment of a burst, or anything else if no burst may begin.
@@ -82,7 +53,7 @@ impl Sender {
         (cwnd, pipe): (u32, u32),
         window: u64,
         unsent: u64,
-    ) -> Option<Piece> {
+    ) -> Next {
         let mss = u64::from(self.mss);
         let begins = self.bursts.offload.is_some() && !self.bursts.in_burst();
         if !begins || window < mss || self.bursts.waits(now) {
@@ -93,42 +64,38 @@ impl Sender {
         }
         // A burst that fills cwnd is sent as a run, if the peer's window and the buffer allow it,
         // too.
-        let more = cwnd - pipe - 1;
-        let bytes = u64::from(more) * mss;
-        let fills = self.bursts.left() == cwnd - pipe && !self.scoreboard.is_empty();
-        if fills && window - mss >= bytes && unsent - mss > bytes {
-            self.run = Some(more);
-        }
-        Some(self.send_new(now, Piece::new(self.nxt, self.mss, false)))
+        let run = self.run_after_next((cwnd, pipe), window, unsent);
+        let ahead = run.filter(|_| self.bursts.left() == cwnd - pipe);
+        (Some(self.send_full(now)), ahead)
     }
 
     /// New data that is not a full segment in the middle of a burst, or the reason why none can be
     /// sent.
     #[inline(never)]
-    fn poll_new(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Option<Piece> {
+    fn poll_new(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Next {
         match self.new_piece(now, cwnd, pipe) {
-            Ok(piece) => Some(self.send_new(now, piece)),
+            Ok(piece) => (Some(self.send_new(now, piece)), None),
             Err(limit) => self.stop(now, limit),
         }
     }
 
     /// The next piece to send when something may precede new data.
     #[inline(never)]
-    fn poll_special(&mut self, now: Instant) -> Option<Piece> {
+    fn poll_special(&mut self, now: Instant) -> Next {
         if self.zero_window.is_due()
             && let Some(piece) = self.probe(now)
         {
-            return Some(piece);
+            return (Some(piece), None);
         }
         if self.tail_probe.pending
             && let Some(piece) = self.tail_probe(now)
         {
-            return Some(piece);
+            return (Some(piece), None);
         }
         let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
         if self.frto == Frto::NewFirst {
             if let Ok(piece) = self.new_piece(now, cwnd, pipe) {
-                return Some(self.send_new(now, piece));
+                return (Some(self.send_new(now, piece)), None);
             }
             // There is no new data to send: F-RTO cannot decide (RFC 5682 2.1 (2)); but data
             // already sent may.
@@ -145,13 +112,19 @@ impl Sender {
                 return self.stop(now, SendLimit::Pacing);
             }
             if let Some(sent) = self.scoreboard.resend(now) {
-                return Some(self.sent_again(now, &sent));
+                return (Some(self.sent_again(now, &sent)), None);
             }
         }
         self.poll_new(now, cwnd, pipe)
     }
 
     /// Records a retransmission.
+    /// A full segment of new data.
+    #[inline(always)]
+    pub(crate) fn send_full(&mut self, now: Instant) -> Piece {
+        self.send_new(now, Piece::new(self.nxt, self.mss, false))
+    }
+
     #[cold]
     pub(super) fn sent_again(&mut self, now: Instant, sent: &Sent) -> Piece {
         self.counters.segments += 1;

@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment, Timestamps};
+use airpath_base::{
+    Duration, Ecn, Flags, FlowId, Instant, Payload, SackBlocks, Segment, Timestamps,
+};
 use airpath_tcp::{
     AckSample, BufferConfig, Congestion, CongestionConfig, CongestionControl, DelayedAckConfig,
     Endpoint, EndpointConfig, Event, EventKind, RtoConfig, RtoEstimator, SlowStartExit, Window,
@@ -202,9 +204,10 @@ impl Script {
     }
 
     fn poll(&mut self) {
-        while let Some(segment) = self.end.poll_transmit(self.now) {
+        self.end.transmit(self.now, FlowId(0), |packet| {
+            let Payload::Tcp(segment) = packet.payload else { panic!("{packet:?}") };
             self.sent.push_back(segment);
-        }
+        });
     }
 
     /// The next segment that the endpoint sent.

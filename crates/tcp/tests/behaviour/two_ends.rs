@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::{Duration, Ecn, Flags, Instant, Rate, Segment, Stream};
+use airpath_base::{Duration, Ecn, Flags, FlowId, Instant, Packet, Payload, Rate, Segment, Stream};
 use airpath_tcp::{
     AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
     DelayedAckConfig, EarlyExit, EcnConfig, Endpoint, EndpointConfig, Event, EventKind, GrowthUnit,
     Halved, HystartConfig, IdleRestart, LimitTimes, LossDetection, OffloadConfig, PacingConfig,
     ReaderConfig, RecoveryConfig, Reduction, RenoConfig, RightSizing, RtoConfig, RtoEstimator,
-    SackCompressionConfig, SendMemoryConfig, SlowStartConfig, ValidationConfig,
+    SackCompressionConfig, SendMemoryConfig, SenderCounters, SlowStartConfig, ValidationConfig,
 };
 use proptest::prelude::*;
 
@@ -67,15 +67,19 @@ struct End {
     established: u32,
     finished: u32,
     last_event: Instant,
+    events: Vec<Event>,
     /// When the connection was open: from the end of the handshake to the end of the stream.
     open: (Instant, Instant),
 }
 
-/// What must be the same when the run is repeated.
+/// What must be the same when the run is repeated, and when no fast path is taken.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     at: Instant,
-    packets: u64,
+    /// What each end sent, and when.
+    sent: Vec<(Instant, usize, Packet)>,
+    events: [Vec<Event>; 2],
+    counters: [SenderCounters; 2],
     delivered: [u64; 2],
     acks: [u64; 2],
 }
@@ -101,6 +105,7 @@ impl End {
             established: 0,
             finished: 0,
             last_event: Instant::ZERO,
+            events: Vec::new(),
             open: (Instant::MAX, Instant::MAX),
         }
     }
@@ -227,7 +232,9 @@ impl End {
         let LimitTimes { cwnd, pacing, receive_window, send_buffer, application } =
             self.endpoint.limit_times(now);
         let accounted = cwnd + pacing + receive_window + send_buffer + application;
-        while let Some(Event { at, kind }) = self.endpoint.poll_event() {
+        while let Some(event) = self.endpoint.poll_event() {
+            self.events.push(event);
+            let Event { at, kind } = event;
             assert!(at >= self.last_event && at <= now);
             self.last_event = at;
             assert_eq!(self.finished, 0, "{kind:?} after the end");
@@ -289,14 +296,19 @@ fn run(connection: &Connection) -> Outcome {
     let mut random = Stream::new(connection.seed, "channel");
     let mut arrivals: BTreeMap<(Instant, u64), (usize, Segment, Ecn)> = BTreeMap::new();
     let (mut now, mut packets, mut steps) = (Instant::ZERO, 0, 0);
+    let mut sent = Vec::new();
     loop {
         for index in 0..2 {
             ends[index].operate(now);
-            while let Some(segment) = ends[index].endpoint.poll_transmit(now) {
+            let mut leaving = Vec::new();
+            ends[index].endpoint.transmit(now, FlowId(0), |packet| leaving.push(*packet));
+            for packet in leaving {
+                let Payload::Tcp(segment) = packet.payload else { panic!("{packet:?}") };
+                sent.push((now, index, packet));
                 let peer_sent_end = ends[1 - index].sent_end;
                 ends[index].check_sent(&segment, peer_sent_end);
                 let channel = &connection.channels[index];
-                let codepoint = ends[index].endpoint.ecn_codepoint(&segment);
+                let codepoint = packet.ecn;
                 let copies = 1 + u32::from(random.chance(channel.duplication));
                 for _ in 0..copies {
                     packets += 1;
@@ -348,7 +360,9 @@ fn run(connection: &Connection) -> Outcome {
     }
     let [delivered, acks] = [Endpoint::delivered, Endpoint::acks_sent]
         .map(|count| [count(&ends[0].endpoint), count(&ends[1].endpoint)]);
-    Outcome { at: now, packets, delivered, acks }
+    let counters = ends.each_ref().map(|end| end.endpoint.counters());
+    let events = ends.map(|end| end.events);
+    Outcome { at: now, sent, events, counters, delivered, acks }
 }
 
 fn micros(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
@@ -618,7 +632,14 @@ proptest! {
     #[test]
     fn every_stream_arrives_once_in_order_and_ends(connection in connection()) {
         let outcome = run(&connection);
-        prop_assert_eq!(run(&connection), outcome);
+        // Once more, by all the rules where that can be had.
+        #[cfg(debug_assertions)]
+        let again = airpath_base::reference(|| run(&connection));
+        #[cfg(not(debug_assertions))]
+        let again = run(&connection);
+        let first = outcome.sent.iter().zip(&again.sent).find(|(one, other)| one != other);
+        prop_assert_eq!(first, None);
+        prop_assert_eq!(again, outcome);
     }
 }
 

@@ -7,8 +7,8 @@ use airpath_radio::rlc::{
     ArqConfig, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, RlcConfig, UmtsAm, UmtsPdu,
 };
 
-use crate::build::isolation;
 use crate::get::Get;
+use crate::queue;
 use crate::spec::{AccessKind, BufferAqm, Chosen, RlcMode};
 
 /// One direction of the bearer.
@@ -118,7 +118,7 @@ fn discipline(get: &Get<'_>) -> Discipline {
         BufferAqm::FqCodel => Discipline::FqCoDel {
             codel: codel(),
             quantum: get.narrow("fq_codel_quantum_bytes"),
-            isolation: isolation(get),
+            isolation: queue::isolation(get),
         },
         BufferAqm::DropTail => Discipline::DropTail,
     }
