@@ -43,6 +43,9 @@ const TOLD: usize = 20;
 /// Most characters of an argument that a message shows.
 const MOST_SHOWN: usize = 200;
 
+/// Most bytes of a message: what it quotes of the input may be as long as the input.
+const MOST_BYTES: usize = 1000;
+
 /// Most problems that are kept; the rest are only counted.
 const KEPT: usize = 1000;
 
@@ -112,7 +115,8 @@ impl Problems {
         allowed: Option<String>,
     ) {
         // A message may quote the input.
-        let (message, help) = (redacted(&message), help.map(|help| redacted(&help)));
+        let shown = |text: String| shortened(redacted(&text));
+        let (message, help) = (shown(message), help.map(shown));
         let problem = Problem { origin: origin.clone(), message, help, allowed };
         if self.found.len() >= KEPT {
             self.more += 1;
@@ -121,6 +125,19 @@ impl Problems {
             self.found.push(problem);
         }
     }
+}
+
+/// The text without its middle, if it is too long.
+fn shortened(text: String) -> String {
+    if text.len() <= MOST_BYTES {
+        return text;
+    }
+    let (head, tail) = (MOST_BYTES * 3 / 4, text.len() - MOST_BYTES / 4);
+    format!(
+        "{}…{}",
+        &text[..text.floor_char_boundary(head)],
+        &text[text.ceil_char_boundary(tail)..]
+    )
 }
 
 impl fmt::Display for Origin {

@@ -42,6 +42,15 @@ fn a_key_without_its_table_is_refused_with_the_key_that_was_meant() {
 }
 
 #[test]
+fn a_message_does_not_grow_with_what_it_quotes() {
+    let long = "é".repeat(100_000);
+    for text in [flow(&format!("\"{long}\" = 1\n")), flow(&format!("congestion = \"{long}\"\n"))] {
+        let said = refused(&text, &[]);
+        assert!(said.len() < 3000, "{} bytes: {}", said.len(), &said[..200]);
+    }
+}
+
+#[test]
 fn a_set_of_a_key_in_a_table_replaces_the_one_in_the_file() {
     for set in ["flow.0.recovery.frto=false", "flow.*.recovery.frto=false"] {
         let parsed = parsed(&flow("recovery.frto = true\n"), &[set]);
