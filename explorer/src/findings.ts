@@ -80,7 +80,7 @@ const WORDS: [start: string, words: string][] = [
   ["queue_delay_ms.p95", "delay in the queue (p95)"],
   ["jain_index", "Jain's index"],
   ["answered_share", "share of answered requests"],
-  ["retransmitted_share", "share of segments sent again"],
+  ["retransmitted_share", "share of retransmitted segments"],
 ];
 
 /** A figure's name in `--json`, as it stands in a sentence. */

@@ -85,7 +85,7 @@ def test_settings_of_streams_are_said_to_be_those_of_all() -> None:
     finding = airpath.explain("random-loss", set="flow.0.streams=4")["findings"][0]
     assert finding["set"] == ['flow.0.congestion="bbr"']
     assert (finding["advice"] or "").endswith(
-        "The settings are those of all 4 streams of download."
+        "The settings apply to all 4 streams of download."
     )
 
 
@@ -96,7 +96,7 @@ def test_of_flows_that_are_held_alike_the_one_that_is_held_most_is_named() -> No
         set={"flow.0.send_buffer_bytes": 120_000, "flow.1.send_buffer_bytes": 40_000},
     )["findings"][0]
     assert (finding["cause"], finding["subject"]) == ("send-buffer", "reno")
-    assert "held reno back" in finding["evidence"]
+    assert "limited reno for" in finding["evidence"]
     assert "The same holds for cubic." in finding["evidence"]
     assert "Raise the send buffers of reno and cubic to" in (finding["advice"] or "")
     assert {one.split(".")[1] for one in finding["set"] or []} == {"0", "1"}

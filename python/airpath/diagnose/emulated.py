@@ -158,7 +158,7 @@ def late_host(run: Run, simulated: _Simulated) -> tuple[Finding, Tried]:
         before, after = rate(gain["before"] or 0.0), rate(gain["after"] or 0.0)
         seeds = "1 seed" if gain["seeds"] == 1 else f"{gain['seeds']} seeds"
         said.append(
-            f"With packets in time, the goodput of {gain['flow']} is {after} instead of {before} "
+            f"With packets on time, the goodput of {gain['flow']} is {after} instead of {before} "
             f"(simulated, {seeds})."
         )
     evidence = " ".join(said)
