@@ -47,7 +47,7 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
             f"None of {int(asked.sum())} pings had a reply.",
             own,
             tuple(frames),
-            advice="Let the firewall pass what comes from outside, or let the UE send first.",
+            advice="Open the firewall for packets from outside, or let the UE send first.",
         )
         return
     trips = _round_trips(column(packets, "echo")[is_echo], at, asked)
@@ -58,7 +58,7 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
             lost,
             f"{lost:.1%} of {int(asked.sum())} pings had no reply.",
             own,
-            advice="Send pings of another size and at another rate: does the share change?",
+            advice="Send pings of another size and at another rate, and see whether the share changes.",
         )
     quiet = [one for one in trips if not _loaded(one[0], loads)]
     if len(quiet) < _LEAST_PINGS:
@@ -83,10 +83,10 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
         yield Suspect(
             "drx",
             min(0.9, (high - low) / (high - low + base)),
-            f"{what} on an idle path differ {how} by {short(high - low)} ms (from {short(low)} to "
+            f"{what} on an idle path vary {how} by {short(high - low)} ms (from {short(low)} to "
             f"{short(high)} ms): they wait for a cycle of about {short(about)} ms.",
             own,
-            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests.",
+            advice="Compare with the UE's timers: DRX cycle, period of scheduling requests.",
         )
 
 
@@ -120,7 +120,7 @@ def _refused(flow: dict[str, Any], count: int, frames: tuple[int, ...]) -> Itera
         f"({' and '.join(kinds)}){takes if errors['mtu_bytes'] else ''}.",
         (flow["id"],),
         frames,
-        advice="Clamp the MSS to what the hop takes, or raise its MTU.",
+        advice="Clamp the MSS to the hop's MTU, or raise its MTU.",
     )
 
 
@@ -178,10 +178,10 @@ def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect
             continue
         if sequence:
             expected, lost = sequence["expected"], sequence["lost"]
-            by = "by their numbers"
+            by = "judging by their sequence numbers"
         else:
             expected, lost = _missing(packets, end == "client")
-            by = "by the regular times at which the others came"
+            by = "judging by the regular times at which the others arrived"
         share = lost / max(1, expected)
         if share >= _LEAST_LOST and lost >= 3:
             yield Suspect(
@@ -189,8 +189,7 @@ def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect
                 share,
                 f"{share:.1%} of the datagrams are missing, {by}.",
                 (flow["id"],),
-                advice="Send at half the rate: does the share change? Then it is a policer or a "
-                "queue.",
+                advice="Send at half the rate: if the share changes, it is a policer or a queue.",
             )
 
 
@@ -229,9 +228,9 @@ def connections(
             "one-way-path",
             1.0,
             f"The SYN was sent {client['retransmissions']['handshake'] + 1} times, and nothing "
-            "ever came back.",
+            "ever arrived in reply.",
             own,
-            advice="Let the firewall pass what comes from outside, or let the UE open the "
+            advice="Open the firewall for packets from outside, or let the UE open the "
             "connection.",
         )
         return
@@ -245,7 +244,7 @@ def connections(
                 1.0,
                 f"The connection was set up in {short(tcp['handshake_ms'])} ms, but of "
                 f"{stream['data_packets']} segments of up to "
-                f"{stream['largest_payload_bytes']} bytes none was acknowledged after "
+                f"{stream['largest_payload_bytes']} bytes, none was acknowledged after "
                 f"{again['timeout']} time-outs.",
                 own,
                 advice="Clamp the MSS (nft ... tcp option maxseg size set 1380), or raise the MTU; "
@@ -261,9 +260,9 @@ def connections(
         yield Suspect(
             "mtu",
             0.95,
-            f"The connection was set up, with {_of(again + 1, 'SYN-ACK')}, and then no data came "
+            f"The connection was set up, with {_of(again + 1, 'SYN-ACK')}, and then no data arrived "
             f"in {silent:.1f} s: the client's first segments may be too large, or it has nothing "
-            "to say.",
+            "to send.",
             own,
             advice="Capture at the client. Clamp the MSS, or raise the MTU.",
         )
@@ -278,9 +277,9 @@ def connections(
         yield Suspect(
             "rrc-promotion",
             min(0.9, (hands - trip) / 1000 / max(0.05, flow["duration_s"])),
-            f"The handshake took {short(hands)} ms, and later round trips {short(trip)} ms.",
+            f"The handshake took {short(hands)} ms, and later round trips took {short(trip)} ms.",
             own,
-            advice="Keep the UE connected (inactivity timer), or send a packet ahead.",
+            advice="Keep the UE connected (inactivity timer), or send a packet in advance.",
         )
 
 

@@ -150,7 +150,7 @@ def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
                 Suspect(
                     "cross-traffic",
                     max(0.6, share),
-                    f"Datagrams beside the transfers are {share:.0%} of the bytes on the same way.",
+                    f"Concurrent datagrams are {share:.0%} of the bytes in the same direction.",
                     tuple(one["id"] for one, count in beside if count),
                     advice="Measure without them, or give each flow a queue of its own.",
                 )
@@ -171,8 +171,8 @@ def _nothing(groups: list[Group], report: dict[str, Any]) -> Blame:
     if not groups:
         return Blame(
             "inconclusive",
-            "No transfer of TCP has data enough, and no ping says more. A capture of a bulk "
-            "transfer of 10 s at its sender would tell (iperf3 -t 10, "
+            "No TCP transfer has enough data, and no ping tells more. Capture a bulk transfer of 10 s "
+            "at its sender (iperf3 -t 10, "
             f"{advice_on_length(report)}).",
             [],
         )
@@ -187,17 +187,16 @@ def _nothing(groups: list[Group], report: dict[str, Any]) -> Blame:
     if group.busy >= 0.75 and group.seconds >= _LEAST_SECONDS:
         return Blame(
             "bound",
-            f"The path carried {group.rate_mbps:.4g} Mb/s, {group.busy:.0%} of the most that it "
-            "showed, and packets waited no longer than in a queue of its length: its capacity "
-            "is what bounds the transfers.",
+            f"The path carried {group.rate_mbps:.4g} Mb/s, {group.busy:.0%} of the highest rate "
+            "seen, and packets waited no longer than in a queue of one BDP: the path's capacity "
+            "limits the transfers.",
             [],
         )
-    where = "" if group.at_sender else " at the sender, where what is in flight shows"
+    where = "" if group.at_sender else " at the sender, where the bytes in flight are visible"
     return Blame(
         "inconclusive",
-        f"The path was used to {group.busy:.0%} of the most that it showed, in "
-        f"{group.seconds:.1f} s. A longer transfer, captured{where}, with a ping beside it would "
-        "tell more.",
+        f"The transfers used {group.busy:.0%} of the highest rate seen, over "
+        f"{group.seconds:.1f} s. Capture a longer transfer{where}, together with a ping.",
         [],
     )
 

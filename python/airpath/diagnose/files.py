@@ -45,7 +45,7 @@ def describe(found: Recognised) -> dict[str, Any]:
 def _causes(name: str, report: dict[str, Any]) -> dict[str, Any]:
     """What holds the flows back; a stream cannot be read twice."""
     if name in (STDIN, STDIN_NAME):
-        because = "Causes need a file, because they are looked for packet by packet."
+        because = "Causes need a file, because the search reads it twice, packet by packet."
         return {"verdict": "inconclusive", "because": because, "causes": []}
     from airpath.causes import blame
 

@@ -163,7 +163,7 @@ def of_programs(run: Run, scenario: _core.Scenario) -> StandIns:
     flows = [flow for flow in carried if flow["bytes_delivered"] >= _LEAST_SHARE * total]
     pings = _pings(run)
     if not flows and not pings:
-        return StandIns(because="no flow was recorded that a simulated one could stand for")
+        return StandIns(because="no flow was recorded that can be simulated")
     ends = [rows[flow["id"]]["end_ns"] / _NS for flow in flows if rows[flow["id"]]["end_ns"]]
     end_s = max([*ends, *(ping["end_s"] for ping in pings)], default=0.0)
     if end_s > _LONGEST_S:

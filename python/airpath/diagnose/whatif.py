@@ -49,7 +49,7 @@ def whatif(
     from airpath import _core
 
     if not variants:
-        raise InputError("there is nothing to try: give at least one variant")
+        raise InputError("nothing to try: give at least one variant")
     if not 1 <= seeds <= _MOST_SEEDS:
         raise InputError(f"seeds is {seeds}, but must be from 1 to {_MOST_SEEDS}")
     threads = worker_count(workers)
