@@ -62,7 +62,7 @@ def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
     """Return text, name for messages and directory for relative files of a scenario."""
     if not isinstance(name_or_path, str | os.PathLike):
         raise InputTypeError(
-            f"a scenario is a file, the name of a shipped one or what load() returned, "
+            f"a scenario must be a file, the name of a shipped one or the result of load(), "
             f"not {name_or_path!r}"
         )
     given = os.fspath(name_or_path)
@@ -83,7 +83,7 @@ def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
         raise InputError(f"no scenario named '{name}'{_suggestion(name, shipped)}")
     if given in shipped:
         raise InputError(
-            f"'{given}' is a shipped scenario and a file here; say {BUILT_IN}{given} or ./{given}"
+            f"'{given}' is both a shipped scenario and a file here; use {BUILT_IN}{given} or ./{given}"
         )
     return _read_file(path), given, str(path.parent)
 
@@ -123,7 +123,7 @@ def set_list(sets: Sets) -> list[str]:
     for entry in entries:
         if not isinstance(entry, str):
             raise InputTypeError(
-                f"set takes KEY=VALUE texts or a dictionary, not {redacted(repr(entry))}"
+                f"set takes KEY=VALUE strings or a dictionary, not {redacted(repr(entry))}"
             )
     return entries
 
@@ -165,7 +165,7 @@ def _read_file(path: Path) -> str:
 def _suggestion(name: str, shipped: Iterable[str], *, listing: bool = True) -> str:
     near = difflib.get_close_matches(name, list(shipped), n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    return f"{hint}\n  there are: {', '.join(shipped)}" if listing else hint
+    return f"{hint}\n  available: {', '.join(shipped)}" if listing else hint
 
 
 def _toml_value(value: object) -> str:
@@ -175,4 +175,4 @@ def _toml_value(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml_value(item) for item in value) + "]"
     told = redacted(repr(value))
-    raise InputTypeError(f"a scenario key takes a number, text, boolean or list, not {told}")
+    raise InputTypeError(f"a scenario key takes a number, string, boolean or list, not {told}")

@@ -88,7 +88,7 @@ def test_a_closed_output_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("run", DOWNLINK, "--out", ""), "'.' cannot become a run directory; name a new one"),
+        (("run", DOWNLINK, "--out", ""), "'.' cannot become a run directory; choose another"),
         (("run", DOWNLINK, "--out", "/"), "'/' cannot become a run directory"),
         (("run", DOWNLINK, "--out", ".."), "'..' cannot become a run directory"),
         (("run", DOWNLINK, "--repeat", "1000000000000"), f"repeat must be from 1 to {MOST_SEEDS}"),

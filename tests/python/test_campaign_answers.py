@@ -84,10 +84,10 @@ def test_means_and_intervals_are_those_of_the_seeds(campaign: airpath.Campaign) 
 @pytest.mark.parametrize(
     ("figure", "message"),
     [
-        ("flows.speed", "flows has no figure `speed`\n  there are: run"),
-        ("flows.goodput_mbps@uplink", "flows has nothing named 'uplink'\n  there are: "),
+        ("flows.speed", "flows has no figure `speed`\n  available: run"),
+        ("flows.goodput_mbps@uplink", "flows has nothing named 'uplink'\n  available: "),
         ("pings.rtt_ms_p50", "the campaign has no rows in pings"),
-        ("a.b.c", "`a.b.c` is no figure\n  allowed: TABLE.COLUMN"),
+        ("a.b.c", "`a.b.c` is not a figure\n  allowed: TABLE.COLUMN"),
     ],
 )
 def test_a_figure_that_is_not_there_is_said(

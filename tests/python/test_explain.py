@@ -84,9 +84,7 @@ def test_what_a_link_carries_itself_is_no_starvation_of_acknowledgements() -> No
 def test_settings_of_streams_are_said_to_be_those_of_all() -> None:
     finding = airpath.explain("random-loss", set="flow.0.streams=4")["findings"][0]
     assert finding["set"] == ['flow.0.congestion="bbr"']
-    assert (finding["advice"] or "").endswith(
-        "The settings apply to all 4 streams of download."
-    )
+    assert (finding["advice"] or "").endswith("The settings apply to all 4 streams of download.")
 
 
 def test_of_flows_that_are_held_alike_the_one_that_is_held_most_is_named() -> None:

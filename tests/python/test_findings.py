@@ -169,7 +169,7 @@ def test_what_is_sent_again_is_a_cost_that_is_told() -> None:
         "metric": "retransmitted_share", "flow": "download", "before": 0.02, "after": 0.05,
         "ci95": [0.04, 0.06], "seeds": 3,
     }  # fmt: skip
-    assert describe.gain_name(cost) == "segments sent again of download"
+    assert describe.gain_name(cost) == "retransmitted segments of download"
     assert describe.gain_text(cost) == "2 % → 5 %"
 
 

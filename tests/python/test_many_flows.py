@@ -93,7 +93,7 @@ def test_a_page_of_many_flows_lists_the_largest_and_says_so(
 def test_the_others_are_summed_up(runs: tuple[Run, Run]) -> None:
     _, many = runs
     (table, *_) = tables(many)
-    at = list(table.heads).index("segments sent again")
+    at = list(table.heads).index("retransmitted segments")
     cells = [float(row[at].replace("\u202f", "") or 0) for row in table.rows]
     assert len(cells) == MOST_ENTRIES + 1
     assert sum(cells) == sum(flow["retransmitted_segments"] or 0 for flow in many.summary["flows"])

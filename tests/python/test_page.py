@@ -68,7 +68,7 @@ def test_addresses(text: str, host: str, port: int) -> None:
         ("::1:8080", "a port is a number"),
         ("[::1", "a port is a number"),
         ("[::1]", "a port is a number"),
-        ("example.org:80", "'example.org' is no IP address"),
+        ("example.org:80", "'example.org' is not an IP address"),
         ("127.0.0.256:80", "is no IP address"),
         ("[]:80", "a port is a number"),
         ("[::1%1]:80", "a port is a number"),

@@ -108,7 +108,7 @@ def test_a_copy_is_the_same_run_and_asks_for_the_keys(copy: Path) -> None:
     [
         (f"{IMSI} {OTHER} {OPC}", r"its key \(K\) in .*usims is not the one of the run"),
         (f"{IMSI} {KEY} {OTHER}", r"its OPc in .*usims is not the one of the run"),
-        (f"001010000000002 {KEY} {OPC}", r"usims has no keys of it"),
+        (f"001010000000002 {KEY} {OPC}", r"usims has no keys for it"),
         (f"{IMSI} {KEY}", r"usims, line 1: expects IMSI, K and OPc"),
         (f"\n{IMSI} {KEY} {OPC}\n{IMSI} {KEY} {OPC}", r"usims, line 3: IMSI 001010000000001 is "),
     ],

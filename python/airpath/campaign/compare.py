@@ -42,7 +42,7 @@ def compare(
     common = [name for name in first.cell_columns if name in second.cell_columns]
     if axis is not None:
         if axis not in common:
-            raise InputError(f"`{axis}` was not varied\n  there are: {', '.join(common)}")
+            raise InputError(f"`{axis}` was not varied\n  available: {', '.join(common)}")
         common = [name for name in common if name != axis]
     rows = []
     for figure in figures or _there(first, second):
@@ -105,5 +105,5 @@ def _only(frame: pl.DataFrame, axis: str, value: str) -> pl.DataFrame:
     some = frame.filter(pl.col(axis).cast(pl.String) == value)
     if some.is_empty():
         found = [str(each) for each in frame[axis].unique(maintain_order=True)]
-        raise InputError(f"`{axis}` has no value {value}\n  there are: {', '.join(found)}")
+        raise InputError(f"`{axis}` has no value {value}\n  available: {', '.join(found)}")
     return some

@@ -130,7 +130,7 @@ class _Files:
         except OSError as error:
             raise InputError(f"cannot read {path}: {reason(error)}") from None
         if not stat.S_ISREG(about.st_mode):
-            raise InputError(f"{path} is no file; a source is {_ROWS}")
+            raise InputError(f"{path} is not a file; a source is {_ROWS}")
         name = self._new()
         name.symlink_to(real)
         self._real.append(str(real))
@@ -254,7 +254,7 @@ def _answer(database: Any, sql: str) -> pl.DataFrame:
     if statements[0].type != duckdb.StatementType.SELECT:
         kind = str(statements[0].type).rpartition(".")[2]
         raise InputError(
-            f"{kind} is no query; a query only reads\n"
+            f"{kind} is not a query; a query only reads\n"
             "  allowed: SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW and SUMMARIZE"
         )
     asked = database.sql(sql)

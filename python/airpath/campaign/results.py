@@ -37,7 +37,9 @@ def open_campaign(place: str | os.PathLike[str]) -> Campaign:
     store = open_store(place)
     document = read_document(store)
     if document is None:
-        raise InputError(f"{os.fspath(place)} is no campaign; `airpath sweep CAMPAIGN` makes one")
+        raise InputError(
+            f"{os.fspath(place)} is not a campaign; `airpath sweep CAMPAIGN` creates one"
+        )
     return Campaign(os.fspath(place), store, document)
 
 
@@ -48,7 +50,7 @@ def read_document(store: Store) -> dict[str, Any] | None:
         return None if data is None else campaign_document(data)
     except DamagedError as error:
         raise InputError(
-            f"{store.place} has a damaged {DOCUMENT}: {error}; `airpath sweep CAMPAIGN` makes one"
+            f"{store.place} has a damaged {DOCUMENT}: {error}; `airpath sweep CAMPAIGN` creates one"
         ) from None
 
 
@@ -58,7 +60,7 @@ def newest_campaign(parent: Path) -> Path:
         (about.stat().st_mtime_ns, about.parent.name) for about in parent.glob("*/campaign.json")
     ]
     if not found:
-        raise InputError(f"there is no campaign in {parent}; `airpath sweep CAMPAIGN` makes one")
+        raise InputError(f"there is no campaign in {parent}; `airpath sweep CAMPAIGN` creates one")
     return parent / max(found)[1]
 
 
@@ -100,7 +102,7 @@ class Campaign:
                 part = read_part(self.store, name, check=False)
             except DamagedError as error:
                 raise InputError(
-                    f"{self.store.place}/{name} is damaged: {error}; --resume makes it again"
+                    f"{self.store.place}/{name} is damaged: {error}; --resume rebuilds it"
                 ) from None
             for table, file in part["files"].items():
                 found.setdefault(table, []).append(file["name"])
@@ -120,13 +122,13 @@ class Campaign:
 
         if name not in self.files:
             raise MissingTableError(
-                f"the campaign has no table '{name}'; there are: {', '.join(self.tables())}"
+                f"the campaign has no table '{name}'; available: {', '.join(self.tables())}"
             )
         frames = []
         for file in self.files[name]:
             data = self.store.read(file)
             if data is None:
-                raise InputError(f"{self.store.place}/{file} is gone; --resume makes it again")
+                raise InputError(f"{self.store.place}/{file} is missing; --resume rebuilds it")
             try:
                 frames.append(read_rows(data, name, self.axes))
             except DamagedError as error:

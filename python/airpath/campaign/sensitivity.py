@@ -39,7 +39,7 @@ def sensitivity(campaign: Campaign, figure: str) -> pl.DataFrame:
         if len(means) != size:
             raise InputError(
                 f"{len(means)} of {size} points of {scenario} have {figure} of {of or 'the run'}: "
-                "Sobol indices need all"
+                "Sobol indices need all points"
             )
         indices = sobol_indices(means["value"].to_numpy(), len(campaign.axes))
         rows += [(scenario, of, *row) for row in _named(campaign.axes, indices)]

@@ -92,14 +92,14 @@ class Estimate:
         there = self.runs - self.waiting
         told = f"{plural(self.runs, 'run')} of {plural(self.cells, 'cell')}"
         if there:
-            told += f", {there} of them there"
+            told += f", {there} of them done"
         if self.sample == 0:
             return told
         left = self.waiting * self.run_s
         return (
-            f"{told}; a run takes {digits(self.run_s * 1000)} ms (mean of {self.sample}), all "
-            f"{_duration(left)} of processor time, with {plural(self.workers, 'worker')} about "
-            f"{_duration(left / self.workers)}; about {size(self.runs * self.run_bytes)}"
+            f"{told}; a run takes {digits(self.run_s * 1000)} ms (mean of {self.sample}), all take "
+            f"{_duration(left)} of processor time, about {_duration(left / self.workers)} with "
+            f"{plural(self.workers, 'worker')}; about {size(self.runs * self.run_bytes)}"
         )
 
 
@@ -212,11 +212,11 @@ def check_engine(workers: int | None, scheduler: Any, cluster: str | None) -> in
     """How many workers are wanted. Raises ``InputError`` for what does not go together."""
     number = worker_count(workers)
     if scheduler is not None and cluster is not None:
-        raise InputError("either a scheduler or a cluster: a cluster brings its own scheduler")
+        raise InputError("give either a scheduler or a cluster: a cluster brings its own scheduler")
     if scheduler is not None and workers is not None:
-        raise InputError("the scheduler knows its workers: their number is not given")
+        raise InputError("--workers does not go with a scheduler, which knows its own workers")
     if cluster is not None and workers is None:
-        raise InputError("how many workers is the cluster to have? --workers says so")
+        raise InputError("a cluster needs a number of workers: --workers")
     return number
 
 
@@ -254,7 +254,7 @@ class _Sweep:
         """Do it all."""
         began = datetime.datetime.now(datetime.UTC)
         for name in self.kept.recover(retry_failed=retry_failed):
-            self.tell(f"{self.store.place}/{name} is damaged: what it had is simulated again")
+            self.tell(f"{self.store.place}/{name} is damaged: its runs are simulated again")
         self._describe(began, complete=False)
         try:
             self._rounds()
@@ -291,7 +291,7 @@ class _Sweep:
             if not more:
                 return
             self.plan.add(more)
-            self.tell(f"{len(more)} cells want more seeds: {self.plan.runs} runs in all")
+            self.tell(f"{len(more)} cells need more seeds: {self.plan.runs} runs in all")
 
     def _sample(self, todo: list[plans.Numbered]) -> list[plans.Numbered]:
         """Simulate a few runs from all over the campaign, and say what the rest will take."""
@@ -391,7 +391,7 @@ class _Sweep:
     def _kept_sentence(self, why: str) -> str:
         return (
             f"{why}; {len(self.kept.done)} of {self.plan.runs} runs are kept in "
-            f"{self.store.place}: go on with --resume"
+            f"{self.store.place}: continue with --resume"
         )
 
     def _describe(self, began: datetime.datetime, *, complete: bool) -> None:
@@ -438,12 +438,12 @@ def _refuse(store: Store, resume: bool) -> None:
     if document is not None and not resume:
         raise InputError(
             f"{store.place} has {document['done']} of {document['runs']} runs already\n"
-            "  --resume goes on with it; --out names another"
+            "  --resume continues it; --out chooses another folder"
         )
     if document is None and store.others():
-        told = " and is no campaign to go on with" if resume else ""
+        told = " and is not a campaign that can be resumed" if resume else ""
         raise InputError(
-            f"{store.place} exists and is not empty{told}; name another --out or remove it"
+            f"{store.place} exists and is not empty{told}; choose another --out or remove it"
         )
 
 

@@ -75,7 +75,7 @@ def simulate(batch: Batch, keep_on: Callable[[], bool] | None = None) -> Done:
     if (batch.version, batch.core) != (_core.__version__, core_hash() or ""):
         raise OtherCoreError(
             f"this worker has airpath {_core.__version__} with core {str(core_hash())[:12]}, the "
-            f"campaign is of {batch.version} with core {batch.core[:12]}: install the same on all"
+            f"campaign has {batch.version} with core {batch.core[:12]}: install the same one everywhere"
         )
     ready: list[tuple[int, _core.Scenario, int]] = []
     failed: dict[int, str] = {}
@@ -87,7 +87,9 @@ def simulate(batch: Batch, keep_on: Callable[[], bool] | None = None) -> Done:
             failed |= {number: str(error) for number, _ in job.runs}
             continue
         if scenario.sha256 != job.sha256:
-            raise OtherCoreError(f"{name} is another scenario for this worker: are its files here?")
+            raise OtherCoreError(
+                f"{name} is a different scenario on this worker: check that its files are here"
+            )
         ready += [(number, scenario, seed) for number, seed in job.runs]
     began = time.thread_time()
     result = _core.simulate_batch(ready, 1, keep_on)

@@ -230,8 +230,7 @@ def connections(
             f"The SYN was sent {client['retransmissions']['handshake'] + 1} times, and nothing "
             "ever arrived in reply.",
             own,
-            advice="Open the firewall for packets from outside, or let the UE open the "
-            "connection.",
+            advice="Open the firewall for packets from outside, or let the UE open the connection.",
         )
         return
     for stream in (client, server):

@@ -84,7 +84,9 @@ def _too_large(group: Group) -> Iterator[Suspect]:
         return
     smallest, largest = main.too_large
     joined = main.stream["larger_than_mss"] > 0
-    how = "which receive offload merged and nothing split afterwards" if joined else "not fragmented"
+    how = (
+        "which receive offload merged and nothing split afterwards" if joined else "not fragmented"
+    )
     yield Suspect(
         "mtu",
         max(idle_cost(group), group.loss_share),

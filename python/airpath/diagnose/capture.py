@@ -74,7 +74,9 @@ def _of_the_capture(report: dict[str, Any]) -> Iterator[Statement]:
             "path, or they took another path.",
         )
     if report["damaged"]:
-        yield Statement("capture-damaged", None, f"The file is incomplete or damaged: {report['damaged']}.")
+        yield Statement(
+            "capture-damaged", None, f"The file is incomplete or damaged: {report['damaged']}."
+        )
     unread = [one for one in report["interfaces"] if one["link"] is None and one["packets"]]
     for one in unread:
         yield Statement(

@@ -135,7 +135,9 @@ def _quic(quic: dict[str, Any]) -> str:
         if quic[name] is not None
     ]
     if sides:
-        text += f"; in the handshake the round trip from the capture point was {' and '.join(sides)}"
+        text += (
+            f"; in the handshake the round trip from the capture point was {' and '.join(sides)}"
+        )
     spin = quic["spin"]
     if spin["state"] == "spins" and spin["rtt_ms"]:
         rtt = spin["rtt_ms"]

@@ -24,7 +24,11 @@ _LEAST_SNAPSHOTS = 3
 _QUEUE_MS = 20.0
 _LOSS_SHARE = 0.001
 _LIMITS = {
-    "rwnd_limited": ("receive-window", "the receive window", "raise net.ipv4.tcp_rmem at the receiver"),
+    "rwnd_limited": (
+        "receive-window",
+        "the receive window",
+        "raise net.ipv4.tcp_rmem at the receiver",
+    ),
     "sndbuf_limited": ("send-buffer", "its send buffer", "raise net.ipv4.tcp_wmem at the sender"),
     "cwnd_limited": ("cwnd-limited", "the congestion window", "that is how TCP finds its rate"),
 }
@@ -96,9 +100,7 @@ def _iperf_test(document: dict[str, Any], at: str) -> Iterator[tuple[str, str]]:
         yield "bounceback", f"An answer took {document['answer_ms']:.4g} ms on average."
     still = document["stood_still"]
     if still is not None:
-        text = (
-            f"From {still['start_s']:.4g} s, no data moved for {still['duration_s']:.4g} s"
-        )
+        text = f"From {still['start_s']:.4g} s, no data moved for {still['duration_s']:.4g} s"
         window = still["cwnd_bytes"]
         if window is not None and window < _TWO_SEGMENTS:
             text += (

@@ -244,10 +244,10 @@ def sentences(run: Run) -> list[str]:
         line = f"{direction}: {counts['left']} packets left, {dropped} dropped"
         if late:
             most, all_of_them = late["p99"], late["max"]
-            line += f"; 99 % of them at most {most:.0f} us late, all at most {all_of_them:.0f} us"
+            line += f"; 99 % at most {most:.0f} us late, all at most {all_of_them:.0f} us"
         if host := counts["host_us"]:
             line += (
-                f"; 99 % of the acknowledgements came back within {host['p99']:.0f} us of the data"
+                f"; 99 % of the acknowledgements returned within {host['p99']:.0f} us of the data"
             )
         said.append(line)
     said += [f"flow {one['id']} failed: {one['because']}" for one in emulation["failed_flows"]]
@@ -262,7 +262,9 @@ def sentences(run: Run) -> list[str]:
     if emulation["other_flows"]:
         least = "at least " if emulation["more_flows"] else ""
         count = f"{least}{emulation['other_flows']} of {emulation['flows']} flows"
-        said.append(f"{count} share the row `others`: 1000 at a time have a row of their own")
+        said.append(
+            f"{count} share the row `others`: at most 1000 at a time get a row of their own"
+        )
     said += emulation["limits"]
     said += _sender_records(emulation["observer"])
     said += describe.partial(run.summary)
@@ -278,7 +280,7 @@ def _limits(environment: Environment) -> list[str]:
         limits.append(rootless.NO_PRIORITY)
     if environment["asleep_because"] is not None:
         limits.append(
-            f"idle processors sleep, so packets are later: {environment['asleep_because']}"
+            f"idle processors may sleep, which delays packets: {environment['asleep_because']}"
         )
     for end in environment["ends"]:
         limits += [
@@ -308,22 +310,24 @@ def _sender_records(observer: ObserverReport) -> list[str]:
     said = []
     if observer["because"]:
         said.append(
-            f"the senders were read only every {observer['poll_ms']:g} ms: {observer['because']}"
+            f"the senders were polled only every {observer['poll_ms']:g} ms: {observer['because']}"
         )
     if observer["lost_records"]:
         said.append(f"{observer['lost_records']} records of the senders were lost")
     if observer["forgotten_sockets"]:
         said.append(
-            f"the tables lack the windows and events of {observer['forgotten_sockets']} ends of "
-            "connections, which were too many to keep"
+            f"the tables lack the windows and events of {observer['forgotten_sockets']} "
+            "sockets, because there were too many"
         )
     if observer["crowded_records"]:
         said.append(
-            f"{observer['crowded_records']} readings of further sockets were left out, because too "
-            "many were open"
+            f"{observer['crowded_records']} readings of sockets were left out, because too many "
+            "were open"
         )
     if observer["unmatched_sockets"]:
-        said.append(f"{observer['unmatched_sockets']} sockets belong to no flow of the model")
+        said.append(
+            f"{observer['unmatched_sockets']} sockets do not belong to any flow of the model"
+        )
     return said
 
 
@@ -334,7 +338,7 @@ def _about(program: dict[str, Any]) -> str | None:
         return None
     if program["code"]:
         last = f": {program['said']}" if program["said"] else ""
-        return f"{who} failed with {program['code']} after {program['ended_s']:.1f} s{last}"
+        return f"{who} failed with code {program['code']} after {program['ended_s']:.1f} s{last}"
     if program["silent"]:
         return f"{who} did not listen for TCP connections within 5 s"
     if program["started_s"] is None:

@@ -81,16 +81,16 @@ def run(
     if not isinstance(scenario, _core.Scenario):
         loaded = scenarios.load(scenario, set)
     elif set is not None:
-        raise InputTypeError("a loaded scenario takes no set: give it to airpath.load()")
+        raise InputTypeError("a loaded scenario takes no set: pass it to airpath.load()")
     else:
         loaded = scenario
     for name, number in (("seed", seed), ("repeat", repeat)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
-            raise InputTypeError(f"{name} is a whole number, not {number!r}")
+            raise InputTypeError(f"{name} must be a whole number, not {number!r}")
     diagnose.check(explain)
     directory = None if out is None else Path(out)
     if capture and directory is None:
-        raise InputError("capture needs out: the directory that the capture is written to")
+        raise InputError("capture needs out, the directory to write the capture to")
     run = execute(loaded, seed=seed, repeat=repeat, workers=workers, out=directory, capture=capture)
     diagnose.add(run, loaded, explain, workers=workers)
     if run.partial:
@@ -277,7 +277,7 @@ def kept_failed(pending: PendingDirectory, error: AirpathError) -> AirpathError:
     kept = pending.keep_failed()
     if kept is None:
         return error
-    return type(error)(f"{error}\n  what is there is kept: {kept}")
+    return type(error)(f"{error}\n  what was written is kept: {kept}")
 
 
 def in_threads(

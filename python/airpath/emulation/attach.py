@@ -99,7 +99,7 @@ def attach(core: dict[str, Any]) -> list[Session]:
             raise _refused(
                 ue,
                 f"{words.session} rejected, {words.management} cause #26 (insufficient resources)",
-                f"all addresses of the pool {core['pool']} are taken; `core.pool` can be larger",
+                f"all addresses of the pool {core['pool']} are in use; enlarge `core.pool`",
             )
         sessions.append(
             Session(
@@ -133,7 +133,7 @@ def _authenticated(
         raise _refused(
             ue,
             f"authentication failure, {words.mobility} cause #20 (MAC failure)",
-            f"`key` or `opc` of the UE is not the subscriber's in {core['subscribers']}",
+            f"`key` or `opc` of the UE does not match the subscriber's in {core['subscribers']}",
         )
     return subscriber
 
@@ -148,14 +148,14 @@ def _check_network(
             ue,
             f"{words.session} rejected, {words.management} cause #27 "
             f"(missing or unknown {words.network_name})",
-            f"it asks for '{ue['apn']}', but there is only '{core['apn']}' (`core.apn`)",
+            f"it requests '{ue['apn']}', but there is only '{core['apn']}' (`core.apn`)",
         )
     if asked != subscriber.apn.lower():
         raise _refused(
             ue,
             f"{words.session} rejected, {words.management} cause #33 "
             "(requested service option not subscribed)",
-            f"it asks for '{ue['apn']}', but its subscription has '{subscriber.apn}'",
+            f"it requests '{ue['apn']}', but its subscription has '{subscriber.apn}'",
         )
 
 

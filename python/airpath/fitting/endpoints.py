@@ -47,8 +47,8 @@ def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
         unknown.append(
             Unknown(
                 "initial window",
-                "the beginning of the connection, or its first round trip, was not captured",
-                "a capture that begins before the connection",
+                "the start of the connection, or its first round trip, was not captured",
+                "a capture that starts before the connection",
             )
         )
     window = stream["window"] or {}
@@ -57,7 +57,7 @@ def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
     limits = bool(duration and limited / duration >= _LIMITED)
     if not limits:
         because = (
-            f"it never held the sender back; it was {short(at_least / 1000)} kB at the most"
+            f"it never limited the sender; it was at most {short(at_least / 1000)} kB"
             if at_least
             else "its scale is in the handshake, which was not captured"
         )

@@ -288,7 +288,7 @@ def _finished(
         f"Fitted to flow {seen.flow['id']} of {Path(seen.file).name}, captured next to the "
         f"{seen.place}." if seen.place != "between" else
         f"Fitted to flow {seen.flow['id']} of {Path(seen.file).name}, captured between the ends.",
-        f"A re-run is alike by {score.total:.2f} (1: the same): "
+        f"A re-run has a score of {score.total:.2f} (1: the same): "
         + ", ".join(
             f"{name} {_shown(told['capture'])} and {_shown(told['rerun'])}"
             for name, told in score.figures.items()
@@ -324,10 +324,9 @@ def _unlike(score: Score) -> str | None:
     if score.total >= _ALIKE and (goodput["agreement"] or 0.0) >= _ALIKE_GOODPUT:
         return None
     return (
-        f"the scenario is not like the capture (score {score.total:.3f}; goodput "
+        f"the scenario differs too much from the capture (score {score.total:.3f}; goodput "
         f"{_shown(goodput['capture'])} Mb/s in the capture, {_shown(goodput['rerun'])} Mb/s in the "
-        f"re-run): a score of {_ALIKE} and a goodput within {1 - _ALIKE_GOODPUT:.0%} are needed "
-        "before what helps the one may be advised for the other"
+        f"re-run): advice needs a score of {_ALIKE} and a goodput within {1 - _ALIKE_GOODPUT:.0%}"
     )
 
 
@@ -337,23 +336,28 @@ def _shown(value: float | None) -> str:
 
 def _parameters(one: Candidate, *, is_control_clear: bool) -> list[dict[str, Any]]:
     known, ends = one.path, one.ends
-    alike = "the re-run that is most alike"
+    alike = "the closest re-run"
     rows: list[tuple[str, float | str | None, str, str]] = [
         ("base_rtt", *_base_rtt(known)),
         ("capacity", known.capacity_mbps, "Mb/s", f"{known.busy_s:.1f} s of a busy bottleneck"),
         ("queue", *_queue(known)),
-        ("loss", known.loss, "share", f"{known.lost - known.overflowed} losses without a queue"),
-        ("jitter", known.jitter_ms, "ms", "waits besides the queue's"),
+        (
+            "loss",
+            known.loss,
+            "share",
+            f"{known.lost - known.overflowed} losses without a full queue",
+        ),
+        ("jitter", known.jitter_ms, "ms", "waits outside the queue"),
         ("ack_batches", known.batch_ms, "ms", "intervals between batches"),
         ("initial_window", ends.initial_window, "segments", "the first flight"),
-        ("receive_window", ends.window_bytes, "bytes", "the window that held the sender back"),
+        ("receive_window", ends.window_bytes, "bytes", "the window that limited the sender"),
         (
             "pauses",
             len(ends.writes) - 1 if ends.writes else None,
             "times",
-            "new data that waited for nothing",
+            "new data that was sent without waiting",
         ),
-        ("mss", ends.mss_bytes, "bytes", "the usual segment"),
+        ("mss", ends.mss_bytes, "bytes", "the usual segment size"),
         ("congestion", one.congestion, "", alike if is_control_clear else "several that fit"),
         ("profile", one.profile, "", alike),
     ]
@@ -367,8 +371,12 @@ def _base_rtt(known: path.Path) -> tuple[float | None, str, str]:
     """The middle of its range, if that is narrow; the scenario has what is most alike."""
     least, most = known.base_rtt_within_ms
     if most - least > 2 * _BASE_KNOWN * known.base_rtt_ms:
-        return None, "ms", f"from {short(least)} to {short(most)} ms: packets come in batches only"
-    return (least + most) / 2, "ms", "the smallest round trip less what sending takes"
+        return (
+            None,
+            "ms",
+            f"from {short(least)} to {short(most)} ms: packets arrive only in batches",
+        )
+    return (least + most) / 2, "ms", "the smallest round trip less serialisation"
 
 
 def _queue(known: path.Path) -> tuple[float | None, str, str]:
@@ -376,9 +384,9 @@ def _queue(known: path.Path) -> tuple[float | None, str, str]:
         return (
             None,
             "bytes",
-            f"about {short(known.queue_bytes or 0.0)}: packets come in batches only",
+            f"about {short(known.queue_bytes or 0.0)}: packets arrive only in batches",
         )
-    return known.queue_bytes, "bytes", f"{known.overflowed} losses behind longest waits"
+    return known.queue_bytes, "bytes", f"{known.overflowed} losses behind the longest waits"
 
 
 def _explained(text: str, directory: str, budget: str, threads: int) -> Explanation:

@@ -113,16 +113,16 @@ def estimate(seen: Observed) -> Path:
         unknown.append(
             Unknown(
                 "base RTT",
-                f"every packet waits for the next of the batches, which are {short(batch)} ms "
-                "apart: it may be shorter by a part of that",
+                f"every packet waits for the next batch, and batches are {short(batch)} ms "
+                "apart: it may be shorter by up to that",
                 "a ping with random intervals on the idle path",
             )
         )
     if capacity is None:
-        never = "packets never waited for each other at the bottleneck"
+        never = "packets never queued at the bottleneck"
         briefly = (
-            f"packets waited for each other for {short(busy_s * 1000)} ms only, and come in "
-            f"batches that are {short(batch or 0.0)} ms apart"
+            f"packets queued for only {short(busy_s * 1000)} ms, and arrive in batches that are "
+            f"{short(batch or 0.0)} ms apart"
         )
         unknown.append(
             Unknown(
@@ -150,7 +150,7 @@ def estimate(seen: Observed) -> Path:
         unknown.append(
             Unknown(
                 "queue",
-                f"packets waited {short(queue * 8 / used / 1000)} ms in it, and come in batches "
+                f"packets waited {short(queue * 8 / used / 1000)} ms in it, and arrive in batches "
                 f"that are {short(batch)} ms apart",
                 "a capture at the other end",
             )
@@ -161,7 +161,7 @@ def estimate(seen: Observed) -> Path:
         unknown.append(
             Unknown(
                 "jitter",
-                "what packets wait for in the queue is not known well enough, or hides it",
+                "the time in the queue is not known well enough, or hides it",
                 "a ping on the idle path",
             )
         )
@@ -192,12 +192,12 @@ def _never(seen: Observed) -> list[Unknown]:
     unknown = [
         Unknown(
             "order",
-            f"one point of the path does not tell {place}",
+            f"one capture point does not show {place}",
             "captures at both ends at the same time",
         ),
         Unknown(
             "split",
-            "round trips do not tell how much of the delay is in each direction",
+            "round trips do not show how much of the delay is in each direction",
             "captures at both ends with synchronised clocks",
         ),
     ]
@@ -205,7 +205,7 @@ def _never(seen: Observed) -> list[Unknown]:
         unknown.append(
             Unknown(
                 "acknowledgement loss",
-                "a later acknowledgement says the same as one that was lost",
+                "a later acknowledgement makes up for one that was lost",
                 "a capture at the receiver",
             )
         )

@@ -19,5 +19,5 @@ def json_document(text: str, name: str) -> dict[str, Any]:
             f"{name}: this JSON is nested too deeply, or a number is too long"
         ) from None
     if not isinstance(document, dict):
-        raise InputError(f"{name}: this JSON is no object")
+        raise InputError(f"{name}: this JSON is not an object")
     return document

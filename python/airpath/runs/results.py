@@ -208,7 +208,7 @@ class Run:
     def table(self, name: str) -> pl.DataFrame:
         """Return a table by name, all seeds in one."""
         if name not in TABLES:
-            raise InputError(f"no table '{name}'; there are {', '.join(TABLES)}")
+            raise InputError(f"no table '{name}'; available: {', '.join(TABLES)}")
         if name not in self._cache:
             self._cache[name] = self._load(name)
         return self._cache[name]
@@ -323,7 +323,7 @@ class RunDirectory:
         provenance = self._fitted("provenance.json", provenance, Provenance)
         seeds = provenance["seeds"]
         if len(set(seeds)) < len(seeds):
-            raise InputError(f"{self.path / 'provenance.json'} is damaged: seeds has one twice")
+            raise InputError(f"{self.path / 'provenance.json'} is damaged: seeds has a duplicate")
         return Run(document, provenance, toml, self.tables(seeds), self.path)
 
     def _text(self, name: str) -> str:

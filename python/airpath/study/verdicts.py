@@ -27,29 +27,35 @@ class Verdict(NamedTuple):
 
 
 VERDICTS = (
-    Verdict(REPRODUCED, "value", "What was obtained is within the figure's tolerance."),
+    Verdict(REPRODUCED, "value", "The obtained value is within the figure's tolerance."),
     Verdict(
         CALIBRATED,
         "value",
-        "It is, but the figure chose a parameter of the model, so it is an input and no result. A "
-        "parameter is chosen by one figure only.",
+        "The obtained value is within the tolerance, but a parameter of the model was chosen to "
+        "match it, so it is an input and not a result. A parameter is matched to one figure "
+        "only.",
     ),
     Verdict(
         UNDER_SPECIFIED,
         "value or shape",
-        "It is not, but a choice that the source leaves open moves this figure inside, or makes "
-        "the relation hold, and moves no other figure of the study out. The note names the choice.",
+        "The figure disagrees, but a choice that the source leaves open moves it inside, or "
+        "makes the relation hold, and moves no other figure of the study out. The note names "
+        "the choice.",
     ),
-    Verdict(NOT_REPRODUCED, "value", "It is not, and no listed choice moves it there."),
+    Verdict(
+        NOT_REPRODUCED,
+        "value",
+        ("The obtained value is outside the tolerance, and no listed choice moves it inside."),
+    ),
     Verdict(NOT_EXPRESSIBLE, "value", "The model cannot express what was measured."),
-    Verdict(HOLDS, "shape", "The relation that the source argues from holds."),
+    Verdict(HOLDS, "shape", "The relation on which the source bases its argument holds."),
     Verdict(
         EXPLAINED_BY,
         "shape",
-        "It holds only with a fault that was searched for; the note names the fault.",
+        "The relation holds only with a fault that was searched for; the note names the fault.",
     ),
-    Verdict(REFUTED, "shape", "It does not hold."),
-    Verdict(NOT_JUDGED, "shape", "It was not judged; the note says why."),
+    Verdict(REFUTED, "shape", "The relation does not hold."),
+    Verdict(NOT_JUDGED, "shape", "The relation was not judged; the note says why."),
 )
 """All of them, in the order in which they are listed."""
 
@@ -79,12 +85,12 @@ class Counts(NamedTuple):
         kinds = ", ".join(f"{count} {name}" for name, count in self.by_verdict.items())
         said = (
             f"{self.agree} of {self.of_all} figures agree, "
-            f"{self.agree} of the {self.not_calibrated} that chose no parameter, "
-            f"with what is under-specified {self.accounted}"
+            f"{self.agree} of the {self.not_calibrated} to which no parameter was matched, "
+            f"or {self.accounted} with the under-specified ones"
         )
         if self.seen:
             said += (
-                f"; without those that were looked at when something was chosen "
+                "; without those that were seen when something was chosen, "
                 f"{self.accounted - self.seen_accounted} of {self.not_calibrated - self.seen}"
             )
         return f"{said} ({kinds})"

@@ -162,7 +162,7 @@ def _emulated(directory: Path) -> Run:
     """Read an emulated run that a twin has kept."""
     run = Run.open(directory)
     if (run.summary.get("emulation") or {}).get("parity") is None:
-        raise InputError(f"{directory} is no emulated run of a twin: its summary has no parity")
+        raise InputError(f"{directory} is not an emulated run of a twin: its summary has no parity")
     return run
 
 
@@ -194,10 +194,10 @@ def _claim(out: Path, comparable: Comparable) -> None:
         if os.path.lexists(file):
             found = json.loads(read_regular(file, _MOST_PLAN_BYTES))
             if not isinstance(found, dict) or found.get("id") != plan["id"]:
-                raise InputError(f"{out} holds another twin; name another --out or remove it")
+                raise InputError(f"{out} holds another twin; choose another --out or remove it")
             return
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise InputError(f"{out} exists and holds no twin; name another --out or remove it")
+            raise InputError(f"{out} exists and is not a twin; choose another --out or remove it")
         out.mkdir(parents=True, exist_ok=True)
         with replaced_file(file) as aside:
             aside.write_text(to_json(plan), encoding="utf-8")
