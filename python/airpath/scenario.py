@@ -83,7 +83,8 @@ def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
         raise InputError(f"no scenario named '{name}'{_suggestion(name, shipped)}")
     if given in shipped:
         raise InputError(
-            f"'{given}' is both a shipped scenario and a file here; use {BUILT_IN}{given} or ./{given}"
+            f"'{given}' is both a shipped scenario and a file here; use {BUILT_IN}{given} or "
+            f"./{given}"
         )
     return _read_file(path), given, str(path.parent)
 

@@ -66,9 +66,9 @@ def test_quic_is_told_of_with_and_without_its_spin_bit() -> None:
     udp = {"from_client": {}, "from_server": {}, "quic": quic}
     (said,) = datagrams.statements({"flows": [_flow(udp=udp)]})
     assert said.text == (
-        "Flow 0: QUIC, version 1; in the handshake the round trip from the capture point was 3 ms to "
-        "the client and 20 ms to the server; the spin bit does not spin, so the round trip is not "
-        "known; the server required address validation (Retry)."
+        "Flow 0: QUIC, version 1; in the handshake the round trip from the capture point was 3 ms "
+        "to the client and 20 ms to the server; the spin bit does not spin, so the round trip is "
+        "not known; the server required address validation (Retry)."
     )
     spin.update(state="spins", rtt_ms={"min": 20.0, "p50": 24.0, "count": 9})
     (said,) = datagrams.statements({"flows": [_flow(udp=udp)]})

@@ -72,8 +72,8 @@ def shaped(group: Group) -> Iterator[Suspect]:
                 "policer",
                 min(0.9, 5 * group.loss_share),
                 f"The first packets arrived at {short(group.first_mbps)} Mb/s, and later ones "
-                f"evenly at {short(group.capacity_mbps)} Mb/s and never faster. No packet waited, and "
-                f"{group.loss_share:.2%} of the packets were lost: what exceeds the rate is "
+                f"evenly at {short(group.capacity_mbps)} Mb/s and never faster. No packet waited, "
+                f"and {group.loss_share:.2%} of the packets were lost: what exceeds the rate is "
                 "dropped.",
                 flow_numbers(group),
                 advice="Allow a burst of the rate x 2 RTT, or shape instead of dropping.",

@@ -70,7 +70,9 @@ def losses(group: Group) -> Iterator[Suspect]:
             "host stalls for a while, and its ring overflows.",
             flow_numbers(group),
             frames,
-            advice="Look at the forwarding hosts: steal time, interrupts, the length of their rings.",
+            advice=(
+                "Look at the forwarding hosts: steal time, interrupts, the length of their rings."
+            ),
         )
         return
     # Next to the receiver it is known when a lost packet was sent to a part of a round trip only.
@@ -99,9 +101,9 @@ def losses(group: Group) -> Iterator[Suspect]:
             yield Suspect(
                 "random-loss",
                 max(cost, LEAST_COST),
-                f"{lost}, regardless of what was sent before them: as often at a low as at a high level "
-                f"of a bucket that fills with what is sent ({bucket.match:.2f}; 0.5 is chance). "
-                f"{group.busy:.0%} of the path's capacity was used.",
+                f"{lost}, regardless of what was sent before them: as often at a low as at a high "
+                f"level of a bucket that fills with what is sent ({bucket.match:.2f}; 0.5 is "
+                f"chance). {group.busy:.0%} of the path's capacity was used.",
                 flow_numbers(group),
                 frames,
                 advice="Use BBR at the sender, or repair the link; look at the radio's BLER."

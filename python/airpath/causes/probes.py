@@ -58,7 +58,9 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
             lost,
             f"{lost:.1%} of {int(asked.sum())} pings had no reply.",
             own,
-            advice="Send pings of another size and at another rate, and see whether the share changes.",
+            advice=(
+                "Send pings of another size and at another rate, and see whether the share changes."
+            ),
         )
     quiet = [one for one in trips if not _loaded(one[0], loads)]
     if len(quiet) < _LEAST_PINGS:
@@ -259,9 +261,9 @@ def connections(
         yield Suspect(
             "mtu",
             0.95,
-            f"The connection was set up, with {_of(again + 1, 'SYN-ACK')}, and then no data arrived "
-            f"in {silent:.1f} s: the client's first segments may be too large, or it has nothing "
-            "to send.",
+            f"The connection was set up, with {_of(again + 1, 'SYN-ACK')}, and then no data "
+            f"arrived in {silent:.1f} s: the client's first segments may be too large, or it has "
+            "nothing to send.",
             own,
             advice="Capture at the client. Clamp the MSS, or raise the MTU.",
         )

@@ -171,9 +171,8 @@ def _nothing(groups: list[Group], report: dict[str, Any]) -> Blame:
     if not groups:
         return Blame(
             "inconclusive",
-            "No TCP transfer has enough data, and no ping tells more. Capture a bulk transfer of 10 s "
-            "at its sender (iperf3 -t 10, "
-            f"{advice_on_length(report)}).",
+            "No TCP transfer has enough data, and no ping tells more. Capture a bulk transfer of "
+            f"10 s at its sender (iperf3 -t 10, {advice_on_length(report)}).",
             [],
         )
     group = max(groups, key=lambda one: one.rate_mbps * one.seconds)

@@ -97,7 +97,9 @@ def _too_large(group: Group) -> Iterator[Suspect]:
         advice="Switch off receive offload where packets are forwarded (ethtool -K DEV gro off lro "
         "off)."
         if joined
-        else "Clamp the MSS, or raise the MTU; see whether ICMP's fragmentation-needed is filtered.",
+        else (
+            "Clamp the MSS, or raise the MTU; see whether ICMP's fragmentation-needed is filtered."
+        ),
     )
 
 
@@ -188,9 +190,9 @@ def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspec
         yield Suspect(
             "send-buffer",
             max(idle_cost(group), 0.5 * main.ceiling_share),
-            f"Never more than {kilobytes(most)} were in flight, and {main.ceiling_share:.0%} of the "
-            "segments were sent at that limit, although nothing was lost, packets hardly waited, "
-            "and the receive window had room.",
+            f"Never more than {kilobytes(most)} were in flight, and {main.ceiling_share:.0%} of "
+            "the segments were sent at that limit, although nothing was lost, packets hardly "
+            "waited, and the receive window had room.",
             flows,
             main.ceiling_frames,
             advice=_SEND_BUFFER,
@@ -199,9 +201,9 @@ def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspec
         yield Suspect(
             "send-buffer",
             _unshown(group),
-            f"Within two round trips the bytes in flight fell to {main.trough:.0%} of their maximum (the "
-            "median where nothing was lost), although the receive window had room: the sender "
-            "waits until its buffer is nearly empty.",
+            f"Within two round trips the bytes in flight fell to {main.trough:.0%} of their "
+            "maximum (the median where nothing was lost), although the receive window had room: "
+            "the sender waits until its buffer is nearly empty.",
             flows,
             advice=_SEND_BUFFER,
         )
@@ -209,8 +211,8 @@ def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspec
         yield Suspect(
             "send-buffer",
             _unused(group),
-            f"For {_unused(group):.0%} of the time the path was idle, although nothing was lost, the "
-            "receive window had room, and the rate did not grow: the sender did not send more.",
+            f"For {_unused(group):.0%} of the time the path was idle, although nothing was lost, "
+            "the receive window had room, and the rate did not grow: the sender did not send more.",
             flows,
             advice=f"Capture at the sender. {_SEND_BUFFER}",
         )
@@ -403,8 +405,8 @@ def _silences(group: Group) -> Iterator[Suspect]:
         yield Suspect(
             "stalling-host",
             cost,
-            f"Nothing arrived {len(long)} times for {lengths.min():.0f} to {longest:.0f} ms, while data "
-            "was outstanding.",
+            f"Nothing arrived {len(long)} times for {lengths.min():.0f} to {longest:.0f} ms, while "
+            "data was outstanding.",
             flow_numbers(group),
             at_s=at_s,
             advice="Look at the forwarding hosts: steal time, interrupts, power saving.",

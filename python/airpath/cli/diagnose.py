@@ -75,7 +75,7 @@ def command(
     if report is not None:
         if identify or len(files) != 1 or files[0] == STDIN:
             raise InputError(
-                ("--report needs exactly one capture, as a file, and does not go with --identify")
+                "--report needs exactly one capture, as a file, and does not go with --identify"
             )
         check_file_target(report)
     hide: Callable[[Any], Any] = lambda told: told  # noqa: E731

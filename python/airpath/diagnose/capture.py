@@ -82,7 +82,10 @@ def _of_the_capture(report: dict[str, Any]) -> Iterator[Statement]:
         yield Statement(
             "link-type",
             None,
-            f"{one['packets']} packets have link type {one['link_type']}, which airpath does not read.",
+            (
+                f"{one['packets']} packets have link type {one['link_type']}, which airpath does "
+                "not read."
+            ),
         )
     yield from _of_copies(report)
     cut = report["cut_headers"]
@@ -127,8 +130,8 @@ def _of_copies(report: dict[str, Any]) -> Iterator[Statement]:
         text = (
             f"Each packet was captured {said}, {where}: the {copies} copies are left out."
             if said
-            else f"{_of(copies, 'packet')} were captured again at another place, {where}: copies are "
-            "left out."
+            else f"{_of(copies, 'packet')} were captured again at another place, {where}: copies "
+            "are left out."
         )
         yield Statement("copies", None, text)
     twice = [] if copies else [flow["id"] for flow in flows if flow["times_captured"] > 1]
@@ -137,7 +140,8 @@ def _of_copies(report: dict[str, Any]) -> Iterator[Statement]:
             "copies-kept",
             None,
             f"Each packet of {_of(len(twice), 'flow')} was captured more than once, {where}. The "
-            "copies are counted below, because standard input cannot be read twice: give airpath a file.",
+            "copies are counted below, because standard input cannot be read twice: give airpath a "
+            "file.",
         )
 
 
@@ -288,7 +292,8 @@ def _of_sending(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "pacing",
             f"{alone:.0%} of the bursts ({short(size)} segments on average) left although no "
-            "acknowledgement had just arrived: the sender paces, or its application writes that way.",
+            "acknowledgement had just arrived: the sender paces, or its application writes that "
+            "way.",
         )
     elif largest >= _LARGE_BURST:
         yield (
@@ -351,9 +356,9 @@ def _of_acknowledgements(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
     else:
         yield (
             "ack-batches",
-            f"acknowledgements arrive {acks['per_batch']:.1f} at a time, every {short(interval)} ms "
-            "(median): uplink access of a radio, DRX, or ACK batching, which cannot be told apart "
-            "here.",
+            f"acknowledgements arrive {acks['per_batch']:.1f} at a time, every {short(interval)} "
+            "ms (median): uplink access of a radio, DRX, or ACK batching, which cannot be told "
+            "apart here.",
         )
 
 

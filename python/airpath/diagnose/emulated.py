@@ -28,9 +28,9 @@ _JITTER_MS = 2.0
 """Two medians that are no further apart are the same."""
 _SEEDS = 3
 _QUIETER = (
-    "Emulate on a machine with nothing else to do, as root and with real-time priority "
-    "(`airpath doctor` says what is missing), or at a lower rate. No key of the scenario does that: "
-    "the host is not part of it."
+    "Emulate on a machine with nothing else to do, as root and with real-time priority (`airpath "
+    "doctor` says what is missing), or at a lower rate. No key of the scenario does that: the host "
+    "is not part of it."
 )
 _NS = 1e9
 
@@ -268,8 +268,8 @@ def _rates_differ(run: Run, simulated: list[dict[str, Any]]) -> str | None:
         simulated_even = _mean([_jain(values) for values in by_seed])
         if abs(simulated_even - even) > DIFFERENT * even:
             return (
-                f"Jain's index of the flows {direction} is {simulated_even:.2f} in the simulation and "
-                f"{even:.2f} in the recording, which differs by more than {percent(DIFFERENT)}"
+                f"Jain's index of the flows {direction} is {simulated_even:.2f} in the simulation "
+                f"and {even:.2f} in the recording, which differs by more than {percent(DIFFERENT)}"
             )
     return None
 

@@ -104,8 +104,8 @@ def _iperf_test(document: dict[str, Any], at: str) -> Iterator[tuple[str, str]]:
         window = still["cwnd_bytes"]
         if window is not None and window < _TWO_SEGMENTS:
             text += (
-                ", with a congestion window of one segment: retransmissions do not arrive, as in an "
-                "outage or an MTU black hole, which ping -M do -s 1472 tells apart"
+                ", with a congestion window of one segment: retransmissions do not arrive, as in "
+                "an outage or an MTU black hole, which ping -M do -s 1472 tells apart"
             )
         yield "stood-still", f"{text}."
 

@@ -70,8 +70,8 @@ class Pair:
         first, second = self.files
         return (
             f"{first} and {second} saw {self.flow}, {self.segments} segments of its data at both "
-            f"points. The clock of {second} differs from that of {first} by {self.offset_ms:+.4f} ms, "
-            f"or up to {self.within_ms:.4g} ms more or less if the empty path is asymmetric. "
+            f"points. The clock of {second} differs from that of {first} by {self.offset_ms:+.4f} "
+            f"ms, or up to {self.within_ms:.4g} ms more or less if the empty path is asymmetric. "
             f"{self._between()}"
         )
 

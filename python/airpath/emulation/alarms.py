@@ -100,8 +100,9 @@ KINDS = (
     Kind(
         "packet_loss",
         "minor",
-        f"{100 * LOSS:g} % of a direction's packets in the last {LOSS_WINDOW_S:.0f} s, and at least "
-        f"{LOSS_PACKETS}, were dropped; drops by full queues and by queue management do not count",
+        f"{100 * LOSS:g} % of a direction's packets in the last {LOSS_WINDOW_S:.0f} s, and at "
+        f"least {LOSS_PACKETS}, were dropped; drops by full queues and by queue management do not "
+        "count",
         f"Less than {100 * LOSS_CLEARED:g} % were dropped",
     ),
     Kind(

@@ -53,7 +53,10 @@ def _about(campaign: Campaign) -> list[str]:
     told = [
         f"{plural(about['runs'], 'run')} of {plural(about['cells'], 'cell')}; varied: {varied}. "
         f"Scenarios: {', '.join(about['scenarios'])}.",
-        f"airpath {about['version']}, core {about['core_sha256'][:12]}; started {about['started']}.",
+        (
+            f"airpath {about['version']}, core {about['core_sha256'][:12]}; started "
+            f"{about['started']}."
+        ),
     ]
     if about["explain"] == "off":
         told.append("The runs were not explained: there are no findings.")

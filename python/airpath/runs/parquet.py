@@ -123,7 +123,8 @@ def check(file: BinaryIO) -> None:
     most = FREE_BYTES + BYTES_PER_BYTE * size
     if unpacked > most:
         raise DamagedError(
-            f"its {size} bytes would take {unpacked} in memory; at most {most} are allowed for its size"
+            f"its {size} bytes would take {unpacked} in memory; at most {most} are allowed for "
+            "its size"
         )
 
 

@@ -116,9 +116,9 @@ class Judge:
             return Finding(figure, base.value, base.bounds, verdict, note, effects)
         verdict, note = self._reached(figure, base.value, choices)
         if parameter is not None:
-            note = f"although {parameter.name} was chosen to match it: {parameter.value}; {note}".rstrip(
-                "; "
-            )
+            note = (
+                f"although {parameter.name} was chosen to match it: {parameter.value}; {note}"
+            ).rstrip("; ")
         return Finding(figure, base.value, base.bounds, verdict, note, effects)
 
     def _shape(self, figure: Figure) -> tuple[str, str]:
