@@ -87,7 +87,7 @@ def test_files_are_identified(cli: Any, tmp_path: Path) -> None:
         (b'{"a": 1}', ': this JSON is not from iperf3 (no "start", no "error"), flent or jc'),
         (b"\x1f\x8b\x08", ": the gzip file is damaged: "),
         (b"\x28\xb5\x2f\xfd", ": cannot be read after byte 0: incomplete frame"),
-        (b"\xd4\xc3\xb2\xa1", ": this is no capture: it begins with the bytes d4 c3 b2 a1. A "),
+        (b"\xd4\xc3\xb2\xa1", ": this is not a capture: it begins with the bytes d4 c3 b2 a1. A "),
     ],
 )
 def test_what_is_none_of_these_is_refused_in_a_line(

@@ -367,8 +367,8 @@ fn clamped(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
     let segments = options.first().map(|option| {
         format!("clamp the MSS to {option} bytes (nft … tcp option maxseg size set {option})")
     });
-    let datagrams = datagrams
-        .then(|| format!("limit datagrams to {packet} bytes including IP headers"));
+    let datagrams =
+        datagrams.then(|| format!("limit datagrams to {packet} bytes including IP headers"));
     let what: Vec<String> = segments.into_iter().chain(datagrams).collect();
     (!what.is_empty()).then(|| Cure {
         advice: format!("Send smaller packets: {}.", what.join(", and ")),

@@ -284,7 +284,9 @@ impl Lab<'_, '_> {
                         continue;
                     }
                     Err(NoChange::AlreadySo) => continue,
-                    Err(NoChange::Refused(reason)) => format!("The scenario rejects the change: {reason}"),
+                    Err(NoChange::Refused(reason)) => {
+                        format!("The scenario rejects the change: {reason}")
+                    }
                 }
             };
             self.answer.tried.push(Tried {

@@ -124,7 +124,11 @@ fn what_five_seeds_confirm_is_named_and_advised_by_five() {
     let explanation = explained(UNEVEN, Budget::QUICK);
     let first = &explanation.findings[0];
     assert_eq!(first.cause, "stalling-host");
-    assert!(first.evidence.ends_with("5 of 5 seeds; the first 3 left doubt)."), "{}", first.evidence);
+    assert!(
+        first.evidence.ends_with("5 of 5 seeds; the first 3 left doubt)."),
+        "{}",
+        first.evidence
+    );
     assert_eq!(first.gain.as_ref().map(|gain| gain.seeds), Some(5));
     assert_eq!(explanation.seeds, 3);
 }

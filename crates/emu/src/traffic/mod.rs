@@ -120,7 +120,7 @@ enum Failure {
     #[error("{0}: {1}")]
     Step(&'static str, #[source] io::Error),
     /// What a connection has is not what was asked for.
-    #[error("{option}: {asked} was asked for, but the kernel has {got}")]
+    #[error("{option}: {asked} was requested, but the kernel has {got}")]
     Differs { option: &'static str, asked: String, got: String },
     /// The machine is too slow.
     #[error("rate not reached: {got_mbps:.3} of {asked_mbps} Mb/s were sent")]

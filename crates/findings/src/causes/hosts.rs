@@ -197,9 +197,9 @@ fn slow_start(
     let path = format!("flow.{}", config.index);
     let early = |reason| matches!(reason, "delay" | "falling_minimum" | "ack_train" | "css");
     if let Some(exit) = flow.slow_start_exit.as_ref().filter(|exit| early(exit.reason)) {
-        let held = exit.bdp_fraction.map_or_else(String::new, |share| {
-            format!(", {} of the BDP", percent(share))
-        });
+        let held = exit
+            .bdp_fraction
+            .map_or_else(String::new, |share| format!(", {} of the BDP", percent(share)));
         all.push(Candidate {
             cause: Cause::SlowStartExit,
             subject: config.id.clone(),
