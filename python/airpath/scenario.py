@@ -35,14 +35,14 @@ Sets: TypeAlias = Mapping[str, object] | Iterable[str] | None
 def load(name_or_path: str | os.PathLike[str], sets: Sets = None) -> _core.Scenario:
     """Load a scenario file, or a shipped scenario by its name, with keys set on top.
 
-    Raises ``InputError`` with a message for people if there is no such scenario or it is faulty.
+    Raises ``InputError`` with a readable message if there is no such scenario or it has errors.
     """
     text, name, directory = read(name_or_path)
     return parse(text, name, directory, sets)
 
 
 def parse(text: str, name: str, directory: str | None = None, sets: Sets = None) -> _core.Scenario:
-    """Parse a scenario from its text; ``name`` is what messages call it."""
+    """Parse a scenario from its text; messages call it ``name``."""
     from airpath import _core
 
     entries = set_list(sets)
@@ -138,7 +138,7 @@ def stem(scenario: _core.Scenario) -> str:
 
 
 def _is_text(given: str) -> bool:
-    """Whether it is what UTF-8 can say; bytes of a command line may be anything."""
+    """Whether the text can be encoded as UTF-8; a command line may hold any bytes."""
     try:
         given.encode()
     except UnicodeEncodeError:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FIGURES = ("flows.goodput_mbps", "flows.rtt_ms_p95", "pings.rtt_ms_p95", "runs.jain_index_down")
-"""What is compared where nothing is named."""
+"""The figures that are compared by default."""
 
 
 def compare(
@@ -28,8 +28,8 @@ def compare(
 ) -> pl.DataFrame:
     """Compare two campaigns, or with ``axis`` two of its values within them.
 
-    Cells that both have are compared, with the seeds that both have as pairs. Columns: the
-    scenario and what was varied, ``figure``, ``of``, ``pairs``, ``before``, ``after``, ``change``
+    Cells that both have are compared, paired by the seeds that both have. Columns: the scenario
+    and the varied keys, ``figure``, ``of``, ``pairs``, ``before``, ``after``, ``change``
     with ``low`` and ``high`` (95 %), ``change_percent``, ``effect`` and ``p``.
     ``pairs=False`` compares the samples as if they were independent (Welch).
     """

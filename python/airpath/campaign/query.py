@@ -1,7 +1,7 @@
 """SQL over runs, campaigns and captures, by DuckDB.
 
-Each source has its tables as views; of several sources the rows of tables of one name stand
-together, and the column ``source`` says which they are of.
+The tables of each source become views. With several sources, tables of the same name are
+concatenated, and the column ``source`` names each row's source.
 
 A source may come from anybody, and so may a query. Tables have the names that airpath gives them.
 Their files are reached by links with plain names, because DuckDB would take ``a[1]`` for a pattern.
@@ -61,15 +61,15 @@ _CAPTURE_FLOW = {
 
 
 def query(sql: str, *sources: Campaign | str | os.PathLike[str]) -> pl.DataFrame:
-    """Ask campaigns, run directories and captures in SQL.
+    """Query campaigns, run directories and captures in SQL.
 
-    Without a source it is the newest campaign in ``campaigns``. Tables of a campaign: ``runs``,
-    ``flows``, ``groups``, ``pings``, ``links``, ``findings``; of a run those of its directory; of a
-    capture ``flows``. Raises ``InputError`` with what DuckDB says of the query.
+    The default source is the newest campaign in ``campaigns``. A campaign has the tables ``runs``,
+    ``flows``, ``groups``, ``pings``, ``links`` and ``findings``, a run those of its directory, and
+    a capture ``flows``. Raises ``InputError`` with DuckDB's message about the query.
 
     The answer has the types of DuckDB where polars has them. Whole numbers beyond 64 bits are
     ``Int128``; intervals, bit strings, enums, unions, times with a zone, and dates within lists or
-    structs are texts.
+    structs are strings.
     """
     try:
         import duckdb

@@ -1,4 +1,4 @@
-"""A campaign that was run, or that runs: its tables as polars frames."""
+"""A campaign, finished or still running: its tables as polars frames."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_document(store: Store) -> dict[str, Any] | None:
 
 
 def newest_campaign(parent: Path) -> Path:
-    """Return the campaign in there that was begun or finished last."""
+    """Return the campaign in there that was started or finished last."""
     found = [
         (about.stat().st_mtime_ns, about.parent.name) for about in parent.glob("*/campaign.json")
     ]
@@ -65,7 +65,7 @@ def newest_campaign(parent: Path) -> Path:
 
 
 class Campaign:
-    """The results of a campaign. Tables that it does not have raise ``MissingTableError``."""
+    """The results of a campaign. A missing table raises ``MissingTableError``."""
 
     def __init__(self, place: str, store: Store, document: dict[str, Any]) -> None:
         self.place = place
@@ -80,17 +80,17 @@ class Campaign:
 
     @property
     def axes(self) -> list[str]:
-        """Names of the columns of what was varied."""
+        """Names of the columns of the varied keys."""
         return list(self.document["axes"])
 
     @property
     def cell_columns(self) -> list[str]:
-        """The scenario and what was varied."""
+        """The scenario and the varied keys."""
         return ["scenario", *self.axes]
 
     @property
     def complete(self) -> bool:
-        """Whether every run is there."""
+        """Whether every run is done."""
         return self.store.read(MANIFEST) is not None and bool(self.document["complete"])
 
     @cached_property
@@ -113,10 +113,10 @@ class Campaign:
         return [name for name in TABLES if name in self.files]
 
     def table(self, name: str) -> pl.DataFrame:
-        """Return a table: what is written of it so far.
+        """Return a table, as far as it is written.
 
-        One row a run, flow, group, ping, link or finding; the first columns are the run's number,
-        ``cell``, ``scenario``, ``seed`` and what was varied.
+        One row per run, flow, group, ping, link or finding; the first columns are the run's
+        number, ``cell``, ``scenario``, ``seed`` and the varied keys.
         """
         import polars as pl
 

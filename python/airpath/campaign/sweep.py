@@ -1,4 +1,4 @@
-"""Run a campaign: check it, estimate it, simulate what is not there yet, keep it."""
+"""Run a campaign: check it, estimate it, simulate the missing runs, store them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, InputError
 
 Told = Callable[[str], None]
-"""Takes a line about what happens."""
+"""Takes a line of progress."""
 Progress = Callable[[float], None]
 """Takes the share of the runs that are done."""
 
@@ -144,11 +144,11 @@ def sweep(
     """Run a campaign: a file, a shipped one by its name, or a mapping with the keys of a file.
 
     ``out`` is a folder or a URL (default: ``campaigns/NAME``). ``workers`` threads of this machine
-    simulate; or else those of a Dask ``scheduler`` (an address, a cluster or a client), or of a
-    ``cluster`` that is begun for it: "local" or "slurm". The results do not depend on which.
-    With ``resume`` what ``out`` has already is not simulated again.
+    simulate, or those of a Dask ``scheduler`` (an address, a cluster or a client), or of a
+    ``cluster`` that is started for the campaign: "local" or "slurm". The results do not depend on
+    this. With ``resume``, runs that are already in ``out`` are not simulated again.
 
-    Raises ``InputError`` for a campaign that cannot be run, before anything is run.
+    Raises ``InputError`` for a campaign that cannot be run, before any run starts.
 
     ::
 

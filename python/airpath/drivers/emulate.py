@@ -1,9 +1,8 @@
 """Run a program inside a scenario's network: the kernel's TCP over the model, on the real clock.
 
-What passes is counted where the model is, so the run directory has the tables of a simulation:
-links, radio, drops. The command is the traffic, unless the scenario's flows are asked for, which
-the kernel's sockets then run. Where TCP is concerned they say what the kernel is told: congestion
-control, buffers, options.
+Packets are counted inside the model, so the run directory has the tables of a simulation: links,
+radio, drops. The command is the traffic; on request the kernel's sockets also run the scenario's
+flows. The TCP keys of those flows set up the kernel: congestion control, buffers, options.
 """
 
 from __future__ import annotations
@@ -79,16 +78,16 @@ def emulate(
     Without a command the scenario's programs decide how long the run lasts. ``servers`` are shell
     commands at the server's end, started before. ``out`` is the run directory; without it, one of
     its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
-    ``capture`` adds ``capture.pcapng``. ``monitor`` sees what happens, ``attached`` is told which
-    sessions the UEs get. ``output`` and ``error`` are descriptors for what the command writes;
-    ``written`` has what went to ``output``, if that is to be kept. ``user`` is as whom programs
-    run: a name, a number, or ``root`` for all its rights; None: who called sudo, else root without
-    its capabilities. ``variables`` names those of this process's environment that they get besides
-    the usual ones.
+    ``capture`` adds ``capture.pcapng``. ``monitor`` observes the run, ``attached`` receives the
+    sessions of the UEs. ``output`` and ``error`` are descriptors for what the command writes;
+    ``written`` holds what went to ``output``, if that is to be kept. ``user`` is the user that
+    programs run as: a name, a number, or ``root`` for all its rights; None: the user who called
+    sudo, else root without its capabilities. ``variables`` names the variables of this process's
+    environment that programs get in addition to the usual ones.
 
-    With ``flows`` the kernel's sockets run the scenario's flows: beside the command or the programs
-    until those end, or without any until the scenario's end. ``parity`` plays the packets again on
-    the virtual clock and says in the summary whether they left at the same times.
+    With ``flows`` the kernel's sockets run the scenario's flows: alongside the command or the
+    programs until those end, or without any until the scenario's end. ``parity`` replays the
+    packets on the virtual clock and says in the summary whether they left at the same times.
     """
     from airpath import _core
 
@@ -235,7 +234,7 @@ def shell() -> list[str]:
 
 
 def sentences(run: Run) -> list[str]:
-    """Say how the run went."""
+    """Report how the run went."""
     emulation = run.summary["emulation"]
     said = []
     for direction, counts in emulation["directions"].items():
@@ -274,7 +273,7 @@ def sentences(run: Run) -> list[str]:
 
 
 def _limits(environment: Environment) -> list[str]:
-    """What this machine, or this user, did not allow."""
+    """What this machine, or this user, does not allow."""
     limits = [rootless.LIMITS] if environment["user_namespace"] else []
     if not environment["real_time"]:
         limits.append(rootless.NO_PRIORITY)
@@ -306,7 +305,7 @@ def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
 
 
 def _sender_records(observer: ObserverReport) -> list[str]:
-    """Say what the tables lack of the senders."""
+    """Report what the tables lack about the senders."""
     said = []
     if observer["because"]:
         said.append(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TRACE = "capacity.trace"
 Progress = Callable[[float], None]
-"""It is told which share of the work is done."""
+"""Called with the share of the work that is done."""
 _SEEDS = 3
 _ROUNDS = 2
 _SEEDS_AT_ONCE = 24
@@ -45,18 +45,18 @@ _MOST_S = 300.0
 _BASE_KNOWN = 0.02
 _ALIKE = 0.8
 _ALIKE_GOODPUT = 0.9
-"""A scenario that is less like the capture says nothing of what would help that network."""
+"""A scenario that is less like the capture cannot tell what would help that network."""
 
 
 @dataclass
 class Fit:
-    """A scenario that does what a capture shows.
+    """A scenario that behaves as a capture shows.
 
     ``scenario`` is its TOML, ``trace`` the capacity by time that it refers to (None: constant).
-    ``parameters`` has each figure with its unit and what it rests on, ``not_identifiable`` what
-    the capture does not tell. ``score`` compares a re-run with the capture. ``explanation`` has
-    the causes that were taken away, and what that obtained; it is None if that was not asked for,
-    or if the re-run is not like the capture, and then ``unexplained`` says so.
+    ``parameters`` has each figure with its unit and its basis, ``not_identifiable`` what the
+    capture does not reveal. ``score`` compares a re-run with the capture. ``explanation`` has the
+    causes that were removed, and the effect; it is None if that was not requested, or if the
+    re-run differs too much from the capture, in which case ``unexplained`` says so.
     """
 
     file: str
@@ -88,7 +88,7 @@ class Fit:
         }
 
     def write(self, file: Path) -> list[Path]:
-        """Write the scenario, and its trace beside it. The names of what was written."""
+        """Write the scenario, and its trace beside it; return the names of the files."""
         written = [file]
         text = self.scenario
         if self.trace is not None:
@@ -121,8 +121,8 @@ def fit(
 ) -> Fit:
     """Fit a scenario to the TCP flow of a capture with that number, or the one with the most data.
 
-    ``explain`` is "off", "quick" or "full": causes are taken away from the fitted scenario, and
-    what that obtains is the gain for the network that was captured, as far as the score carries.
+    ``explain`` is "off", "quick" or "full": causes are removed from the fitted scenario, and the
+    effect is the gain to expect in the captured network, as far as the score supports that.
     Raises ``InputError`` if there is no capture, or no flow with enough data.
     """
     from airpath.diagnose import explain as explaining
@@ -169,7 +169,7 @@ def _candidate(seen: Observed) -> Candidate:
 
 @dataclass(frozen=True)
 class _Run:
-    """A candidate, and how it did."""
+    """A candidate and its score."""
 
     candidate: Candidate
     score: Score
@@ -319,7 +319,7 @@ def _finished(
 
 
 def _unlike(score: Score) -> str | None:
-    """Why a re-run is too different from the capture for its causes to be the network's."""
+    """Why a re-run differs too much from the capture for its causes to apply to the network."""
     goodput = score.figures["goodput_mbps"]
     if score.total >= _ALIKE and (goodput["agreement"] or 0.0) >= _ALIKE_GOODPUT:
         return None
