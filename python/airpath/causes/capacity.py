@@ -1,4 +1,4 @@
-"""What bounds the rate of transfers: queues, shapers, other transfers, and how they begin."""
+"""What limits the rate of transfers: queues, shapers, other transfers, and how they start."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEAST_ROUNDS = 80
 
 
 def standing_queue(group: Group) -> Iterator[Suspect]:
-    """Packets wait for longer than a queue of the path's length lets them."""
+    """Packets wait longer than they would in a queue of one BDP."""
     wait = group.typical_wait_ms
     # Managed queues of a radio hold 25 to 60 ms, and others what the path holds. Before LTE a UE's
     # rate varies most.
@@ -110,7 +110,7 @@ def shaped(group: Group) -> Iterator[Suspect]:
 
 
 def rivals(group: Group) -> Iterator[Suspect]:
-    """Transfers beside each other of which one has much more."""
+    """Concurrent transfers of which one gets much more."""
     beside = [one for one in group.transfers if one.seconds >= 0.7 * group.seconds]
     trip = max(one.typical_rtt_ms for one in beside) if beside else 0.0
     # A sender with nothing to send does not compete.
@@ -133,7 +133,7 @@ def rivals(group: Group) -> Iterator[Suspect]:
 
 
 def beginnings(group: Group) -> Iterator[Suspect]:
-    """A transfer that is short against the time that it takes to begin."""
+    """A transfer that is short compared with its ramp-up."""
     main = group.main
     if len(group.transfers) > 1:
         return

@@ -1,4 +1,4 @@
-"""Why packets are lost: by chance, because too much was sent, or because a host stands still."""
+"""Why packets are lost: at random, because too much was sent, or because a host stalls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CUT = (
 
 
 def losses(group: Group) -> Iterator[Suspect]:
-    """By chance, or because too much was sent: docs/adr/0056, 0100."""
+    """Random losses, or too much was sent: docs/adr/0056, 0100."""
     main = group.main
     share = group.loss_share
     bucket = group.bucket

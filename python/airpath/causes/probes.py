@@ -1,4 +1,4 @@
-"""Causes that pings, datagrams and connections without data show."""
+"""Causes that pings, datagrams and connections without data reveal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOO_LARGE = ("fragmentation-needed", "packet-too-big")
 
 
 def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> Iterator[Suspect]:
-    """Of one who pings: replies that never come, or come late on an idle path.
+    """Causes that a ping shows: replies that never arrive, or arrive late on an idle path.
 
     ``loads`` has the beginning and end of each transfer, in milliseconds.
     """
@@ -109,7 +109,7 @@ def _apart_ms(at: Floats, cycle: float) -> float:
 
 
 def _refused(flow: dict[str, Any], count: int, frames: tuple[int, ...]) -> Iterator[Suspect]:
-    """Pings that ICMP errors answered: the path is not silent. Only an MTU error is a cause."""
+    """Pings answered by ICMP errors: the path is not silent. Only an MTU error is a cause."""
     errors = flow["icmp_errors"]
     kinds = [kind for kind in TOO_LARGE if kind in errors["messages"]]
     if not kinds:
@@ -127,7 +127,7 @@ def _refused(flow: dict[str, Any], count: int, frames: tuple[int, ...]) -> Itera
 
 
 def _round_trips(echo: Floats, at: Floats, asked: Any) -> list[tuple[float, float, float]]:
-    """When each request was answered that was: its time, its round trip, its number."""
+    """The requests that were answered: time, round trip and number of each."""
     waiting: dict[float, float] = {}
     trips = []
     for when, is_request, number in zip(at, asked, echo, strict=True):
@@ -169,7 +169,7 @@ def _steps(number: Floats) -> Floats:
 
 
 def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect]:
-    """Of a stream of datagrams as its receiver has it: those that are missing."""
+    """Datagrams that are missing from a stream, as its receiver sees it."""
     udp = flow["udp"]
     if not udp or udp.get("quic"):
         return
@@ -196,7 +196,7 @@ def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect
 
 
 def _missing(packets: dict[str, Any], from_client: bool) -> tuple[int, int]:
-    """Datagrams of a regular sender, and how many of them did not come."""
+    """Datagrams of a regular sender, and how many of them did not arrive."""
     mine = (column(packets, "from_client") > 0) == from_client
     at = column(packets, "time_ns")[mine] / 1e6
     apart = np.diff(at)
@@ -213,7 +213,7 @@ def _missing(packets: dict[str, Any], from_client: bool) -> tuple[int, int]:
 def connections(
     flow: dict[str, Any], *, others_deliver: bool, remains_s: float
 ) -> Iterator[Suspect]:
-    """Of a connection on which no data arrives, or that took long to be there.
+    """Causes of a connection on which no data arrives, or that was slow to set up.
 
     ``others_deliver``: other connections of the capture have data. ``remains_s``: how long the
     capture goes on.

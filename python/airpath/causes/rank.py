@@ -1,4 +1,4 @@
-"""What a capture blames, ranked: the flows of a file are read again, and each rule is asked."""
+"""Ranked causes of a capture: the flows of a file are read again, and each rule is applied."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _ENDS = (("client", True), ("server", False))
 
 @dataclass(frozen=True)
 class Blame:
-    """What is blamed.
+    """The causes that a capture blames.
 
-    ``suspects`` are in the order of what they cost. ``verdict`` is ``named``, ``bound`` (the path's
-    capacity is all that holds the transfers back) or ``inconclusive``; ``because`` says why.
+    ``suspects`` are ordered by cost. ``verdict`` is ``named``, ``bound`` (only the path's capacity
+    limits the transfers) or ``inconclusive``; ``because`` says why.
     """
 
     verdict: str
@@ -49,7 +49,7 @@ class Blame:
 
 
 def blame(file: Path, report: dict[str, Any]) -> Blame:
-    """Rank what holds back the flows of a capture, of which ``read_capture`` gave the report.
+    """Rank what limits the flows of a capture, given the report from ``read_capture``.
 
     Raises ``OSError`` and ``ValueError`` as ``read_capture`` does.
     """
@@ -83,7 +83,7 @@ def blame(file: Path, report: dict[str, Any]) -> Blame:
 
 
 def _unique(report: dict[str, Any], protocol: str) -> list[dict[str, Any]]:
-    """Flows of a protocol, the largest first; of a packet's several points the first."""
+    """Flows of a protocol, the largest first; with several capture points, the first."""
     flows = [one for one in report["flows"] if one["protocol"] == protocol]
     flows.sort(key=lambda one: -(one["from_client"]["bytes"] + one["from_server"]["bytes"]))
     told: set[int] = set()
@@ -130,7 +130,7 @@ def _groups(
 
 
 def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
-    """Streams of datagrams beside a group of transfers, on the same way."""
+    """Streams of datagrams concurrent with a group of transfers, in the same direction."""
     found = []
     for group in groups:
         ours = sum(one.wire_bytes for one in group.transfers)
@@ -159,7 +159,7 @@ def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
 
 
 def _merged(found: list[Suspect]) -> list[Suspect]:
-    """One for each cause or group of causes: the one that costs most."""
+    """One suspect for each cause or group of causes: the one that costs most."""
     best: dict[tuple[str, ...], Suspect] = {}
     for one in found:
         if one.causes not in best or best[one.causes].cost < one.cost:

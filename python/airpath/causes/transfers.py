@@ -1,8 +1,9 @@
 """Causes of slow transfers: rules on what a group of TCP transfers shows.
 
-Each rule gives what its cause would cost. A cause is named only if that is something: a transfer
-that fills its path at a short round trip has none. The cuts were found on drawn cases of which the
-cause is known (``make findings-captures`` draws others), and the comments say what they separate.
+Each rule estimates what its cause would cost. A cause is named only if that cost is significant: a
+transfer that fills its path at a short round trip has none. The thresholds were found on drawn
+cases with known causes (``make findings-captures`` draws others), and the comments say what they
+separate.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _NEARLY_ALL = 0.95
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
-    """What a group of transfers is held back by, in no order."""
+    """What limits a group of transfers, in no order."""
     if too_large := list(_too_large(group)):
         # What is lost because of its size is lost for no other reason.
         yield from too_large
@@ -118,7 +119,7 @@ def _closed_windows(group: Group) -> Iterator[Suspect]:
 
 
 def _windows(group: Group) -> Iterator[Suspect]:
-    """One of the two ends holds the data back."""
+    """One of the two ends limits the data."""
     main = group.main
     if main.window_bytes is None:
         # Without the scale nobody knows whether the window is full: neither end is blamed.
@@ -167,7 +168,7 @@ def _windows(group: Group) -> Iterator[Suspect]:
 
 
 def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspect]:
-    """What the sender may have under way holds it back.
+    """A limit on the bytes in flight limits the sender.
 
     ``share``: of the time, in which the receive window had no room.
     """
@@ -225,7 +226,7 @@ def _unshown(group: Group) -> float:
 
 
 def _runs_dry(group: Group) -> bool:
-    """What is in flight falls low again and again, and losses are not why."""
+    """The bytes in flight drop again and again, and not because of losses."""
     main = group.main
     if main.trough is None or group.late_loss_share >= _FEW_LOST:
         return False
@@ -348,7 +349,7 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
 
 
 def _only_back(group: Group, per_batch: float) -> bool:
-    """All that waits are acknowledgements, one by one in a standing queue; BBR keeps that short."""
+    """Only acknowledgements wait, one by one in a standing queue, which BBR keeps short."""
     main = group.main
     if main.back_ms is None or not main.at_sender or per_batch > _ONE_BY_ONE:
         return False
@@ -414,7 +415,7 @@ def _silences(group: Group) -> Iterator[Suspect]:
 
 
 def _is_the_paths(group: Group) -> bool:
-    """Some silence is known to be the path's: the sender alone may have waited, too."""
+    """At least one silence is known to be the path's; otherwise only the sender may have waited."""
     return any(one.is_open or one.least_ms >= LEAST_SILENCE_MS for one in group.silences)
 
 
