@@ -45,14 +45,14 @@ Frames = dict[str, "pl.DataFrame"]
 
 @dataclass(frozen=True)
 class _Source:
-    """Something on the disk that has rows: a whole partition, or a piece."""
+    """A file with rows: a whole partition, or a piece."""
 
     part: dict[str, Any] | None
     piece: str | None
 
 
 class Partitions:
-    """What of a campaign is done."""
+    """The part of a campaign that is done."""
 
     def __init__(
         self,
@@ -352,7 +352,7 @@ class Partitions:
 
 
 def read_part(store: Store, name: str, *, check: bool = True) -> dict[str, Any]:
-    """Read what is said of a partition.
+    """Read the manifest of a partition.
 
     Raises ``DamagedError`` if that, or with ``check`` one of its files, is not whole.
     """

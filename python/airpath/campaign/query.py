@@ -123,7 +123,7 @@ class _Files:
         self._bytes = 0
 
     def link(self, path: Path) -> str:
-        """Return another name of a file. Raises ``InputError`` for what is none."""
+        """Return another name for a file. Raises ``InputError`` for anything else."""
         try:
             about = path.lstat()
             real = path.resolve()
@@ -242,7 +242,7 @@ def _kept(frame: pl.DataFrame, files: _Files) -> str:
 
 
 def _answer(database: Any, sql: str) -> pl.DataFrame:
-    """What a query comes to, as polars has it."""
+    """The result of a query as a polars frame."""
     import duckdb
     import polars as pl
 
@@ -316,10 +316,10 @@ def _polars_errors() -> type[Exception]:
 
 
 def _name(name: str) -> str:
-    """A name of SQL."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _text(text: str) -> str:
-    """A text of SQL."""
+    """Quote a string for SQL."""
     return "'" + text.replace("'", "''") + "'"

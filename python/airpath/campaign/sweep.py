@@ -44,7 +44,7 @@ _SPACE = 1.2
 
 
 class Engine(Protocol):
-    """What simulates batches."""
+    """Simulates batches."""
 
     @property
     def slots(self) -> int:
@@ -60,11 +60,11 @@ class Engine(Protocol):
         """Batches that have ended and were not asked for."""
 
     def close(self) -> None:
-        """Stop what is at work."""
+        """Stop the running batches."""
 
 
 class InterruptedCampaignError(AirpathError):
-    """SIGINT or SIGTERM came, which the exit code tells; what was done is kept."""
+    """SIGINT or SIGTERM arrived, as the exit code tells; finished runs are kept."""
 
     def __init__(self, message: str, stop: BaseException) -> None:
         super().__init__(message)
@@ -105,7 +105,7 @@ class Estimate:
 
 @dataclass
 class Tally:
-    """What was spent."""
+    """The time that was spent."""
 
     engine_s: float = 0.0
     wall_s: float = 0.0
@@ -221,7 +221,7 @@ def check_engine(workers: int | None, scheduler: Any, cluster: str | None) -> in
 
 
 def begin(workers: int, scheduler: Any, cluster: str | None) -> Engine:
-    """Begin the engine that was asked for."""
+    """Start the requested engine."""
     if scheduler is None and cluster is None:
         return LocalEngine(workers)
     from airpath.campaign import dask
@@ -251,7 +251,7 @@ class _Sweep:
         """The suspect that runs with nothing beside it."""
 
     def go(self, retry_failed: bool) -> None:
-        """Do it all."""
+        """Run the campaign."""
         began = datetime.datetime.now(datetime.UTC)
         for name in self.kept.recover(retry_failed=retry_failed):
             self.tell(f"{self.store.place}/{name} is damaged: its runs are simulated again")
@@ -294,7 +294,7 @@ class _Sweep:
             self.tell(f"{len(more)} cells need more seeds: {self.plan.runs} runs in all")
 
     def _sample(self, todo: list[plans.Numbered]) -> list[plans.Numbered]:
-        """Simulate a few runs from all over the campaign, and say what the rest will take."""
+        """Simulate a few runs from all over the campaign, and estimate the rest."""
         chosen = [todo[index] for index in _spread(list(range(len(todo))))]
         amounts: list[float] = []
         for run in chosen:
@@ -338,7 +338,7 @@ class _Sweep:
             self._next()
 
     def _next(self) -> Done | None:
-        """Wait for a batch and keep what it came to."""
+        """Wait for a batch and keep its results."""
         ended = self.engine.next()
         self._pass()
         return self._take(*ended)
@@ -354,7 +354,7 @@ class _Sweep:
         self.at_work += 1
 
     def _take(self, batch: Batch, outcome: Done | BaseException) -> Done | None:
-        """Keep what a batch came to."""
+        """Keep the results of a batch."""
         self.at_work -= 1
         if isinstance(outcome, OtherCoreError | InputError | MemoryError):
             raise outcome
@@ -370,7 +370,7 @@ class _Sweep:
         return outcome
 
     def _failed(self, batch: Batch, error: BaseException) -> None:
-        """A batch that brought its worker down: its runs are tried alone before they are failed."""
+        """Handle a batch that killed its worker: try its runs alone before they count as failed."""
         if batch is not self.alone:
             self.batches.suspect(batch)
             return
@@ -433,7 +433,7 @@ class _Sweep:
 
 
 def _refuse(store: Store, resume: bool) -> None:
-    """Neither write over a campaign nor into a folder of something else."""
+    """Refuse to overwrite a campaign or to write into a folder with other contents."""
     document = read_document(store)
     if document is not None and not resume:
         raise InputError(

@@ -37,7 +37,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a worker is sent."""
+    """The batch that is sent to a worker."""
 
     bases: tuple[tuple[str, str, str | None], ...] = field(repr=False)
     """Text, name and directory of each scenario; the text maybe with secrets."""
@@ -184,7 +184,7 @@ def unpack(packed: bytes) -> dict[str, pl.DataFrame]:
 
 
 def _findings(ready: list[tuple[int, _core.Scenario, int]], budget: str) -> pl.DataFrame:
-    """What holds each run back: its findings, the largest first."""
+    """What limits each run: its findings, the largest first."""
     import polars as pl
 
     from airpath import _core

@@ -1,4 +1,4 @@
-"""UEs attach to a core network and get a session, or are refused in the words of the field.
+"""UEs attach to a core network and get a session, or are refused with a 3GPP cause.
 
 LTE: attach with a default bearer (TS 23.401 5.3.2). NR: registration and a PDU session (TS 23.502
 4.2.2.2, 4.3.2.2). Milenage is not computed: the network's AUTN is right for a UE, and the UE's RES
@@ -18,12 +18,12 @@ from airpath.errors import AirpathError
 
 
 class AttachError(AirpathError):
-    """The network does not let a UE in."""
+    """The network rejects a UE."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """What a UE got."""
+    """The session of a UE."""
 
     index: int
     ue: str

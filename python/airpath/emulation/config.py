@@ -1,4 +1,4 @@
-"""What the driver of the real clock is told, in one object."""
+"""The configuration of the emulation driver, in one object."""
 
 from __future__ import annotations
 

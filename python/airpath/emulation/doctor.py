@@ -53,7 +53,7 @@ may have that: how late it woke up, in microseconds."""
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked for."""
+    """The result of one check."""
 
     name: str
     needed_for: str
@@ -70,7 +70,7 @@ Check = Callable[[Machine], "Finding | tuple[Finding, ...]"]
 
 
 def examine(machine: Machine | None = None) -> list[Finding]:
-    """Look for everything. It takes half a second and changes nothing that lasts."""
+    """Run all checks. This takes half a second and changes nothing permanently."""
     machine = machine or Machine()
     found: list[Finding] = []
     for check in _CHECKS:

@@ -1,4 +1,4 @@
-"""A scenario made of what a capture tells, as TOML with the reason for each key."""
+"""A scenario built from a capture, as TOML with the reason for each key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_OPPORTUNITIES = 2_000_000
 
 @dataclass(frozen=True)
 class Candidate:
-    """Path, ends and the names of what only an experiment can tell."""
+    """Path, ends, and the names of choices that only an experiment can decide."""
 
     path: FittedPath
     ends: Endpoints
@@ -42,11 +42,11 @@ class Candidate:
 
     @property
     def is_random(self) -> bool:
-        """Two runs of it differ."""
+        """Two runs of the candidate differ."""
         return bool(self.path.loss or self.path.jitter_ms)
 
     def scaled(self, **factors: float) -> Candidate:
-        """The same with some figures of the path multiplied."""
+        """The candidate with some figures of the path multiplied."""
         changed = {
             name: getattr(self.path, name) * factor
             for name, factor in factors.items()
@@ -201,7 +201,7 @@ def _application(ends: Endpoints) -> list[str]:
 
 
 def write_trace(file: Path, path: FittedPath, duration_s: float, start_s: float) -> None:
-    """Capacity by time as opportunities of 1500 bytes, in Mahimahi's format."""
+    """Capacity over time as delivery opportunities of 1500 bytes, in Mahimahi's format."""
     times = np.array([at - start_s for at, _ in path.rates])
     rates = np.array([rate for _, rate in path.rates])
     steps = np.arange(0, max(duration_s, 1.0) * 1000, _STEP_MS)

@@ -1,4 +1,4 @@
-"""What a flow tells of its ends: first window, segment size, receive window, what was sent."""
+"""What a flow reveals about its ends: initial window, segment size, receive window, data sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEADER = 40
 
 @dataclass
 class Endpoints:
-    """The ends as far as they are known; None is not identifiable."""
+    """The ends as far as they are known; None means not identifiable."""
 
     mss_bytes: int
     header_bytes: int
@@ -38,7 +38,7 @@ class Endpoints:
 
 
 def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
-    """What the flow tells of its ends; ``base_rtt_ms`` is the path's."""
+    """Estimate the ends from the flow; ``base_rtt_ms`` is the path's."""
     unknown: list[Unknown] = []
     stream = seen.stream
     mss, header = _segment(seen)

@@ -177,7 +177,7 @@ class _Run:
 
 
 class _Search:
-    """Congestion controls are tried, then profiles, small corrections of the path, and seeds."""
+    """Try congestion controls, then profiles, small corrections of the path, and seeds."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class _Search:
         return self.seeded(self.highest())
 
     def seeded(self, run: _Run) -> _Run:
-        """The same with the seed whose losses and delays are most like those that were seen."""
+        """The candidate with the seed whose losses and delays are closest to the observed ones."""
         if not run.candidate.is_random:
             return run
         again: list[dict[str, float | None]] = []
@@ -258,7 +258,7 @@ class _Search:
 
 
 def _corrected(run: _Run) -> Candidate | None:
-    """A random loss that the re-run shows less or more of than the capture."""
+    """A random loss that is smaller or larger in the re-run than in the capture."""
     one = run.candidate
     captured, seen = (run.score.figures["retransmitted"]["capture"], run.means["retransmitted"])
     if not one.path.loss or not captured or not seen or one.path.overflowed:
@@ -368,7 +368,7 @@ def _parameters(one: Candidate, *, is_control_clear: bool) -> list[dict[str, Any
 
 
 def _base_rtt(known: path.Path) -> tuple[float | None, str, str]:
-    """The middle of its range, if that is narrow; the scenario has what is most alike."""
+    """The middle of its range, if that is narrow; the scenario has the closest value."""
     least, most = known.base_rtt_within_ms
     if most - least > 2 * _BASE_KNOWN * known.base_rtt_ms:
         return (
