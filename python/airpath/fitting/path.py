@@ -4,7 +4,6 @@ A segment's *wait* is its round trip less the smallest one. While every segment 
 bottleneck is always busy, and the rate at which it delivers is its capacity. A wait that the
 segments ahead do not cause is jitter. Next to the receiver the wait is one-way, by the sender's
 timestamps.
-
 """
 
 from __future__ import annotations

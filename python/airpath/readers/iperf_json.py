@@ -37,7 +37,7 @@ def read(text: str, name: str = "iperf3") -> IperfOutput:
         try:
             output.tests += _tests(document, run)
         except (AttributeError, OverflowError, TypeError, ValueError) as odd:
-            raise InputError(f"{name}: this JSON is not built as iperf3's is: {odd}") from None
+            raise InputError(f"{name}: this JSON does not have iperf3's structure: {odd}") from None
     return output
 
 
@@ -70,7 +70,7 @@ def _documents(text: str, name: str, remarks: list[str]) -> list[dict[str, Any]]
     if why:
         remarks.append(f"{why}; the complete part was read")
     elif text[end:].strip():
-        remarks.append("there is more after the last JSON document, which was not read")
+        remarks.append("text after the last JSON document was not read")
     return found
 
 
