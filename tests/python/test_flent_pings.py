@@ -119,7 +119,7 @@ def test_pings_in_other_forms(tmp_path: Path) -> None:
         (flent.read, '{"results": {"a": ["b"]}, "x_values": [0]}', "not have flent's structure"),
         (flent.read, '{"a":' * 99_999, "nested too deeply"),
         (ping_forms.read_json, '{"responses": []}', 'no "packets_transmitted"'),
-        (ping_forms.read_json, json.dumps({**JC, "responses": [1]}), "not have the structure of jc's"),
+        (ping_forms.read_json, json.dumps({**JC, "responses": [1]}), "have the structure of jc's"),
         (ping_forms.read_table, "RTT [ms],n\n20,1\nno,2\n", "line 3: RTT .* is 'no'"),
         (ping_forms.read_table, "RTT [ms],n\n20,1\n\0,2\n", "line 3: RTT"),
         (ping_forms.read_table, "RTT [ms],n\nnan,1\n", "line 2: RTT"),
