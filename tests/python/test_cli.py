@@ -102,8 +102,8 @@ def test_help(cli: Any, command: str) -> None:
         (["run", "codle"], "error: no scenario named 'codle'; did you mean 'codel'?"),
         (["run", "qqqqqqqq"], "error: no scenario named 'qqqqqqqq'\n  available: asymmetric-3g, "),
         (["run", "wire", "nope"], "error: no scenario named 'nope'"),
-        (["run", "wire", "codel", "--out", "x"], "error: --out is for one scenario; several "
-         "scenarios get a directory each in runs"),
+        (["run", "wire", "codel", "--out", "x"], "error: --out is for one scenario; each of "
+         "several gets its own directory in runs"),
         (["report"], "error: there is no run in runs; `airpath run SCENARIO` creates one"),
         (["reproduce", "q"], "error: no study named 'q'\n  available: 3g-latency, "),
         (["run", "lab/codel.toml"], "error: no scenario file lab/codel.toml; did you mean "

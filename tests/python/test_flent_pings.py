@@ -124,7 +124,7 @@ def test_pings_in_other_forms(tmp_path: Path) -> None:
         (ping_forms.read_table, "RTT [ms],n\n20,1\n\0,2\n", "line 3: RTT"),
         (ping_forms.read_table, "RTT [ms],n\nnan,1\n", "line 2: RTT"),
         (ping_forms.read_table, "RTT [ms],n\n", "no row"),
-        (ping_forms.read_table, "a,b\n1,2\n", "no table with one column of RTTs"),
+        (ping_forms.read_table, "a,b\n1,2\n", "not a table with one column of RTTs"),
     ],
 )
 def test_what_is_broken_is_refused_in_a_line(

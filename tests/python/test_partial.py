@@ -243,7 +243,7 @@ def test_a_run_whose_name_was_taken_meanwhile_is_kept_beside(tmp_path: Path) -> 
     def taken(_: float) -> None:
         (tmp_path / "run/mine").mkdir(parents=True, exist_ok=True)
 
-    with pytest.raises(AirpathError, match=r"made by another process; the run is in .*run-2"):
+    with pytest.raises(AirpathError, match=r"another process created .*; the run is in .*run-2"):
         simulate.execute(airpath.load(DOWNLINK), out=tmp_path / "run", progress=taken)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine"]
     assert Run.open(tmp_path / "run-2").flows.height == 2

@@ -240,7 +240,7 @@ def test_what_iperf3_could_not_tell_is_said() -> None:
     assert (failed.error, failed.complete) == ("server is busy", False)
     assert iperf.read("iperf3: error - unable to connect\n").error == "unable to connect"
     twice = iperf.read(json.dumps(DOCUMENT) + "\nmore")
-    assert "more after the last" in twice.remarks[0]
+    assert "text after the last" in twice.remarks[0]
     nothing = {**DOCUMENT, "end": {**DOCUMENT["end"], "sum_received": {"bytes": 0}}}  # type: ignore[dict-item]
     (old,) = iperf.read(json.dumps(nothing)).tests
     assert old.received is None

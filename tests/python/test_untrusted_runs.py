@@ -143,8 +143,8 @@ def test_the_file_and_the_field_are_named(
         ("endless", "it is a link"),
         ("elsewhere", "it is a link"),
         ("to itself", "it is a link"),
-        ("pipe", "it is no regular file"),
-        ("directory", "it is no regular file"),
+        ("pipe", "it is not a regular file"),
+        ("directory", "it is not a regular file"),
         ("sparse", "it is larger than 128 MiB"),
     ],
 )
@@ -268,7 +268,7 @@ def test_a_page_that_lies_about_its_size_is_refused(run: Path) -> None:
     at = data.index(b"\xd0\x0f", start)  # 1000, in the footer.
     data[at : at + 2] = b"\xd2\x0f"
     file.write_bytes(data)
-    with pytest.raises(parquet.DamagedError, match="another number of rows"):
+    with pytest.raises(parquet.DamagedError, match="not have the number of rows"):
         check(file)
 
 
@@ -304,7 +304,7 @@ def test_the_check_can_fail(known: list[Path], monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_twin_takes_no_other_run_for_one_that_it_kept(known: list[Path], tmp_path: Path) -> None:
     assert twins._emulated(known[-1]).summary["emulation"]["parity"]["same"]
-    with pytest.raises(InputError, match="two-flows is no emulated run of a twin: its summary"):
+    with pytest.raises(InputError, match="two-flows is not an emulated run of a twin: its summary"):
         twins._emulated(known[0])
     wire: Any = SimpleNamespace(scenario=airpath.load("wire"), kernel="6.1", profile=None)
     for target, said in (("/dev/zero", "it is a link"), ("missing", "it is a link")):

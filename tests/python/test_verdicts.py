@@ -163,7 +163,7 @@ def test_what_is_left_out_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "message"), [(("b",), "which is no figure"), (("a", "a"), "more than one")]
+    ("figures", "message"), [(("b",), "which is not a figure"), (("a", "a"), "more than one")]
 )
 def test_a_figure_chooses_one_parameter(
     tmp_path: Path, figures: tuple[str, ...], message: str

@@ -33,7 +33,7 @@ _COMMANDS = {
 
 _GROUPS = {
     "scenario": "List, show and check scenarios; print their format.",
-    "metrics": "Dashboards for the metrics of `airpath emulate --metrics PORT`.",
+    "metrics": "Dashboards for `airpath emulate --metrics PORT`.",
     "subscriber": "Edit the subscribers of an emulation's core network.",
 }
 """Commands that have commands, each the ``app`` of its module, and their help."""

@@ -50,9 +50,7 @@ def command(
     ] = None,
     explain: Annotated[
         Explain,
-        typer.Option(
-            help="How hard to search for what would help the captured network: quick, full or off."
-        ),
+        typer.Option(help="How hard to search for what would help the captured network."),
     ] = Explain.quick,
     workers: Workers = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

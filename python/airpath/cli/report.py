@@ -94,5 +94,5 @@ def _formats(text: str) -> list[str]:
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in FORMATS:
-            raise InputError(f"unknown figure format '{name}'; known: {', '.join(FORMATS)}")
+            raise InputError(f"no figure format '{name}'; available: {', '.join(FORMATS)}")
     return names or ["svg"]

@@ -158,8 +158,8 @@ def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> R
     raise InputError(
         f"{shown}: {why}"
         if why
-        else f"{shown}: this is neither a capture (pcap, pcapng) nor what "
-        f"{', '.join(TOOLS[:-1])} or {TOOLS[-1]} prints: no line was recognised"
+        else f"{shown}: this is neither a capture (pcap, pcapng) nor what {', '.join(TOOLS[:-1])} "
+        f"or {TOOLS[-1]} prints: neither line 1 nor any other was recognised"
     )
 
 

@@ -102,15 +102,15 @@ def of_text(text: str) -> str | None:
             break
     if len(first) >= _TABLE_LINES and all(line.isdigit() for _, line in first):
         return (
-            f"line {first[0][0]} looks like a trace of delivery opportunities, which is not read; "
-            "use it as the file of a link in a scenario"
+            f"line {first[0][0]} looks like a trace of delivery opportunities, which airpath "
+            "does not read here; a link of a scenario can use it as its file"
         )
     for mark, name in ((",", "CSV"), (";", "CSV"), ("\t", "TSV")):
         rows = csv.reader((line for _, line in first[:10]), delimiter=mark)
         columns = {len(row) for row in rows}
         if len(first) >= _TABLE_LINES and len(columns) == 1 and columns.pop() > 1:
             return (
-                f"line {first[0][0]} looks like a table ({name}), which is not read; a "
-                "table needs commas and a column of round trips called RTT [ms]"
+                f"line {first[0][0]} looks like a table ({name}), which airpath does not "
+                "read; it needs commas and a column of round trips called RTT [ms]"
             )
     return None
