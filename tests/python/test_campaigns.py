@@ -56,7 +56,7 @@ def test_rows_are_in_the_campaigns_order_and_say_what_was_varied(whole: Path) ->
 
 
 def test_a_folder_that_has_a_campaign_is_not_written_over(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has 40 of 40 runs already\n  --resume goes on"):
+    with pytest.raises(InputError, match="has 40 of 40 runs already\n  --resume continues it"):
         airpath.sweep(SHORT, out=whole)
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="exists and is not empty"):
@@ -340,7 +340,7 @@ def test_the_command_runs_checks_and_resumes(airpath_command: Command, tmp_path:
         (["no.toml"], "error: no campaign file no.toml"),
         (["buffers", "--until", "2"], "error: --until 2: must be ci=N%"),
         (["buffers", "--until", "ci=2%"], "error: --until needs seeds = 10 or more in buffers"),
-        (["buffers", "--cluster", "slurm"], "error: how many workers is the cluster to have?"),
+        (["buffers", "--cluster", "slurm"], "error: a cluster needs a number of workers"),
         (["buffers", "--cluster", "k8s", "--workers", "2"], "error: no cluster 'k8s'; available:"),
         (["buffers", "--retry-failed"], "error: --retry-failed needs --resume"),
         (["buffers", "--scheduler", "tcp://127.0.0.1:1"], "error: no scheduler at tcp://127.0.0.1"),
