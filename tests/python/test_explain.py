@@ -160,7 +160,7 @@ def test_an_error_in_progress_comes_out() -> None:
     [
         ({"budget": "much"}, "budget is 'much', but must be one of quick, full"),
         ({"workers": 0}, "workers must be from 1 to 10000"),
-        ({"seed": -1}, "a seed is a whole number from 0 to"),
+        ({"seed": -1}, "a seed must be a whole number from 0 to"),
         ({"set": "flow.0.windw_bytes=1"}, "did you mean `window_bytes`"),
     ],
 )

@@ -235,7 +235,7 @@ def test_where_nothing_helps_the_bound_is_told() -> None:
     tried = [{"score": 0.01}, {"score": None}]
     summary: Any = {"findings": [bound], "tried": tried, "explained": {"budget": "quick"}}
     assert describe.answer(summary) == [
-        "no cause found: 1 change tried, none helps",
+        "no cause found: 1 change tried, none helped",
         "bound: It is full.",
     ]
     summary["explained"] = None

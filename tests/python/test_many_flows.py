@@ -78,7 +78,7 @@ def test_a_page_of_many_flows_lists_the_largest_and_says_so(
     page = page_of(many, tmp_path)
     assert "scenario.toml has 390 [[flow]] more." in page
     assert "350 others, in sum" in page
-    assert "370 flows that carried less" in page
+    assert "370 more flows that carried less" in page
     assert len(page) < len(page_of(few, tmp_path)) + 300_000
     # What is left out does not make the page longer.
     more = copy.copy(many)

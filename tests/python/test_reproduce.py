@@ -270,7 +270,10 @@ variants = [
     ("parts", "message"),
     [
         (("[[figure]]\nid = 'x'\nhow = ''\n",), "no published value"),
-        ((FIGURE.format(name="a", published=1), WINDOW, 'figures = ["b"]'), "an unknown figure 'b'"),
+        (
+            (FIGURE.format(name="a", published=1), WINDOW, 'figures = ["b"]'),
+            "an unknown figure 'b'",
+        ),
         (
             (FIGURE.format(name="a", published=1), WINDOW, "alternatives = [{ label = 'x' }]"),
             "both",
