@@ -55,7 +55,7 @@ NO_PAGES: dict[str, Any] = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
-"""Dask's web servers, which ask nobody who they are, serve nothing."""
+"""Dask's web servers, which have no authentication, serve nothing."""
 
 
 class DaskEngine:

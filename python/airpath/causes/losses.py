@@ -30,7 +30,7 @@ _DEEP = 0.9
 _MANY_LOST = 0.06
 _HARDLY_USED = 0.6
 _MANY_EPISODES = 20
-"""Of so many the mean rank of a wait that says nothing of them is below 0.65 (2 deviations)."""
+"""With this many, the mean rank of an unrelated wait is below 0.65 (2 deviations)."""
 _LEAST_RANK = 0.9
 _LEAST_CUT = 1300
 _CUT = (

@@ -19,7 +19,7 @@ from airpath.fitting.observed import arrays
 _MOST_FLOWS = 8
 """Flows of each kind that are read again: those with the most bytes."""
 _MOST_PACKETS = 1_000_000
-"""Of all flows together; of longer ones the beginning is judged."""
+"""Of all flows together; longer ones are judged by their beginning."""
 LEAST_SEGMENTS = 20
 _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4

@@ -27,7 +27,7 @@ _LARGE_BURST = 16
 """More than the ten segments of an initial window (RFC 6928), and what one acknowledgement adds."""
 _LIMITED_SHARE = 0.1
 _DELAYED_ACK_MS = 50.0
-"""What receivers delay acknowledgements by: 40 ms (Linux), and a little."""
+"""How long receivers delay acknowledgements: 40 ms (Linux), and a little more."""
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 DIFFERENT = 0.2
 """A run whose simulated figures are further from the recorded ones is not the same run."""
 _LEAST = 0.1
-"""What helps less is no cause."""
+"""A smaller improvement does not make a cause."""
 _JITTER_MS = 2.0
-"""Two medians that are no further apart are the same."""
+"""Two medians that differ by no more than this count as the same."""
 _SEEDS = 3
 _QUIETER = (
     "Emulate on a machine with nothing else to do, as root and with real-time priority (`airpath "
@@ -103,9 +103,9 @@ class _Simulated:
         self.breakdowns: list[Any] = []
         """Of the first, also where nothing can be tried."""
         self.figures: Any = None
-        """Of what is closest, with the run's seed."""
+        """Of the closest stand-in, with the run's seed."""
         self.summaries: list[dict[str, Any]] = []
-        """By seed, of what is closest, or else of the first."""
+        """By seed, of the closest stand-in, or else of the first."""
 
     def closest(self) -> tuple[_core.Scenario | None, str | None]:
         """The first that does as was recorded; or why none does.

@@ -1,4 +1,4 @@
-"""Several files of one test: what pings say while transfers loaded the path, and otherwise.
+"""Several files of one test: what pings show while transfers load the path, and otherwise.
 
 They are aligned by the times that they have; each is the clock of the machine on which it ran.
 Where a capture has the packets of ping or iperf3, their clocks' offset is estimated.

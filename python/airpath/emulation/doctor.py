@@ -89,7 +89,7 @@ def as_json(findings: list[Finding]) -> dict[str, object]:
 
 
 _EMULATION = ("system", "extension", "namespaces", "ip")
-"""Without these there is no emulation; without others it is worse."""
+"""Emulation does not work without these; without the others it is worse."""
 
 
 def _system(machine: Machine) -> Finding:

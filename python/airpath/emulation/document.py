@@ -103,7 +103,7 @@ class ObserverReport(TypedDict):
     by: str
     """``bpf``, ``poll`` or ``none``."""
     because: str | None
-    """Why not by BPF, though nobody asked for something else."""
+    """Why not by BPF, although no other method was requested."""
     poll_ms: float | None
     records: int
     lost_records: int

@@ -88,7 +88,7 @@ def _data_stages(candidate: Candidate) -> list[list[str]]:
         stages.append(_loss(path))
     if candidate.trace is not None:
         link = [
-            "# What was delivered while the bottleneck was busy, by time.",
+            "# The rate that was delivered while the bottleneck was busy, over time.",
             'stage = "trace"',
             f"file = {_text(candidate.trace)}",
         ]
@@ -152,7 +152,7 @@ def _ack_stages(candidate: Candidate) -> list[list[str]]:
     if path.batch_ms is None:
         return [delay]
     batch = [
-        "# Acknowledgements come in batches: uplink access, DRX, or a device that joins them.",
+        "# Acknowledgements arrive in batches: uplink access, DRX, or a device that joins them.",
         'stage = "batch"',
         f"interval_ms = {path.batch_ms:.4g}",
     ]

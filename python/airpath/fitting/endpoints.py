@@ -13,7 +13,7 @@ from airpath.fitting.observed import Observed
 from airpath.fitting.path import Unknown
 
 _LIMITED = 0.1
-"""A window that had no room for this share of the time holds the sender back."""
+"""A window that was full for this share of the time limits the sender."""
 _MOST_INITIAL = 100
 _HEADER = 40
 
@@ -26,7 +26,7 @@ class Endpoints:
     header_bytes: int
     initial_window: int | None
     window_bytes: int | None
-    """The receive window, where it held the sender back."""
+    """The receive window, where it limited the sender."""
     window_at_least_bytes: int
     size_bytes: int
     closed: bool

@@ -39,9 +39,9 @@ _MOST_SEEDS = 96
 _SHARES = (0.05, 0.275, 0.725, 0.95)
 """Where base RTTs that are tried lie between the least and the most."""
 _CLEAR = 0.02
-"""A congestion control is told from another one by this difference of the score."""
+"""A difference of the score by which congestion controls can be told apart."""
 _MOST_S = 300.0
-"""Seconds of a flow that are run again at the most."""
+"""The most seconds of a flow that are re-run."""
 _BASE_KNOWN = 0.02
 _ALIKE = 0.8
 _ALIKE_GOODPUT = 0.9

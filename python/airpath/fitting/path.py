@@ -26,7 +26,7 @@ _MOST_GAPS = 512
 _LEAST_LOSSES = 3
 _LEAST_ODDS = 2.0
 _VARIES = 0.15
-"""Capacity is told by time if it differs by this share from one window to the next."""
+"""Capacity is given over time if it differs by this share from one window to the next."""
 _WINDOW_MS = 500.0
 _LEAST_PAIRS = 8
 _LEAST_BACK_MS = 1.0
@@ -74,7 +74,7 @@ class Path:
     """The path's is between these. They differ where packets only come in batches."""
     capacity_mbps: float | None
     at_least_mbps: float
-    """What was delivered at the most; less than the capacity where that is not known."""
+    """The highest delivered rate; less than the capacity where that is not known."""
     busy_s: float
     """How long the bottleneck was busy all the time, as far as it shows."""
     rates: list[tuple[float, float]]
