@@ -69,7 +69,7 @@ def test_addresses(text: str, host: str, port: int) -> None:
         ("[::1", "a port is a number"),
         ("[::1]", "a port is a number"),
         ("example.org:80", "'example.org' is not an IP address"),
-        ("127.0.0.256:80", "is no IP address"),
+        ("127.0.0.256:80", "is not an IP address"),
         ("[]:80", "a port is a number"),
         ("[::1%1]:80", "a port is a number"),
         ("0.0.0.0:8080", "0.0.0.0 is not on loopback.*ssh -L 8080:127.0.0.1:8080"),

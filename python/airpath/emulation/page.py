@@ -51,7 +51,7 @@ class Address(loopback.Address):
             raise InputError(f"--page '{text}': '{host}' is not an IP address") from None
         if not address.is_loopback:
             raise InputError(
-                f"--page '{text}': {host} is not a loopback address, and the page has no password; "
+                f"--page '{text}': {host} is not on loopback, and the page has no password; "
                 f"from another machine use ssh -L {port}:{LOOPBACK}:{port} THIS-MACHINE"
             )
         return cls(str(address), int(port))
