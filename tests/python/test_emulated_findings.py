@@ -101,7 +101,7 @@ def test_where_the_simulation_differs_nothing_is_tried() -> None:
     assert run.findings == []
     why = because(run) or ""
     assert "the goodput of flow-0 is" in why
-    assert "was recorded with 90 Mb/s" in why
+    assert "90 Mb/s in the recording" in why
     assert describe.answer(run.summary) == [f"nothing could be tried: {why}"]
 
 

@@ -119,7 +119,7 @@ def test_sentences_compare_no_flow_with_every_other(runs: tuple[Run, Run]) -> No
     summary = copy.copy(runs[1].summary)
     summary["flows"] = [Counted(flow) for flow in summary["flows"]]  # type: ignore[misc]
     said = describe.sentences(summary)
-    assert f"and {MANY - 30} flows that carried less" in said
+    assert f"and {MANY - 30} more flows that carried less" in said
     assert Counted.compared <= MANY
 
 
