@@ -1,4 +1,4 @@
-//! A connection over two paths, on a clock of its own: the loop that a driver is.
+//! A connection over two paths with its own clock: the loop at the core of a driver.
 
 use airpath_base::{Duration, FlowId, Instant, Packet, Payload, Rate, Tunnel};
 use airpath_path::{
@@ -6,18 +6,18 @@ use airpath_path::{
 };
 use airpath_tcp::{CongestionControl, Endpoint, EndpointConfig};
 
-/// What a download was like.
+/// The results of a download.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Download {
-    /// Payload that arrived, over the whole time.
+    /// Payload that arrived, averaged over the whole time.
     pub goodput_mbps: f64,
     /// The sender's smoothed RTT at the end.
     pub srtt: Option<Duration>,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmitted: u64,
 }
 
-/// One direction of a wire: a queue of `packets` before a link of `rate_mbps`, then `delay`.
+/// One direction of a wire: a queue of `packets` in front of a link of `rate_mbps`, then `delay`.
 pub fn link(rate_mbps: u64, delay: Duration, packets: u32) -> Box<dyn Path> {
     let rate = Rate::from_bps(rate_mbps * 1_000_000).expect("a rate above zero");
     let queue = QueueConfig { packets: Some(packets), bytes: None, aqm: Aqm::DropTail };
@@ -28,8 +28,8 @@ pub fn link(rate_mbps: u64, delay: Duration, packets: u32) -> Box<dyn Path> {
     build(stages.iter().map(|(name, stage)| (*name, stage)), 0)
 }
 
-/// Downloads for `time` over `down`; acknowledgements take 20 ms back. `congestion` replaces what
-/// `config` names.
+/// Downloads for `time` over `down`; acknowledgements take 20 ms to return. `congestion` replaces
+/// the congestion control that `config` names.
 pub fn download(
     config: &EndpointConfig,
     congestion: Option<Box<dyn CongestionControl>>,
@@ -48,7 +48,7 @@ pub fn download(
     while now <= end {
         send(now, &mut client, &mut up);
         send(now, &mut server, &mut down);
-        // The next thing that happens, at either end or between them.
+        // The next event, at either end or between them.
         let times = [client.next_timer(), server.next_timer(), up.next_event(), down.next_event()];
         let Some(next) = Instant::earliest(times) else { break };
         now = next;
@@ -64,7 +64,7 @@ pub fn download(
     }
 }
 
-/// What the endpoint sends enters the path.
+/// Puts what the endpoint sends into the path.
 fn send(now: Instant, endpoint: &mut Endpoint, path: &mut impl Path) {
     while let Some(segment) = endpoint.poll_transmit(now) {
         let packet = Packet {
@@ -79,7 +79,7 @@ fn send(now: Instant, endpoint: &mut Endpoint, path: &mut impl Path) {
     }
 }
 
-/// What leaves the path arrives at the endpoint.
+/// Hands what leaves the path to the endpoint.
 fn receive(now: Instant, path: &mut impl Path, endpoint: &mut Endpoint) {
     while let Some(departure) = path.poll(now) {
         if let Payload::Tcp(segment) = departure.packet.payload {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::{Outage, Vegas};
 
-    /// 20 Mb/s, 40 ms there and back, a queue of 7 bandwidth-delay products.
+    /// 20 Mb/s, a round trip of 40 ms, and a queue of 7 bandwidth-delay products.
     fn wire() -> Box<dyn Path> {
         link(20, Duration::from_millis(20), 480)
     }
@@ -122,7 +122,7 @@ mod tests {
         let (period, length) = (Duration::from_secs(2), Duration::from_millis(400));
         let away = run(None, Outage::new(wire(), period, length));
         let (share, whole) = (0.8, run(None, wire()).goodput_mbps);
-        // What the queue held leaves at the end of the outage, and is not lost to it.
+        // Queued packets leave at the end of the outage and are not lost.
         assert!(away.goodput_mbps > share * whole * 0.9, "{away:?} of {whole}");
         assert!(away.goodput_mbps < whole, "{away:?} of {whole}");
     }

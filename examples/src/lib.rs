@@ -1,8 +1,8 @@
-//! How to extend airpath from outside: a congestion control and a stage, by public traits alone.
+//! How to extend airpath from outside: a congestion control and a stage, using only public traits.
 //!
 //! - [`Vegas`] implements [`CongestionControl`](airpath_tcp::CongestionControl): TCP Vegas, which
 //!   keeps a few segments in the queue instead of filling it.
-//! - [`Outage`] implements [`Path`](airpath_path::Path): a link that is away at regular times, as
+//! - [`Outage`] implements [`Path`](airpath_path::Path): a link that is down at regular times, as
 //!   a satellite's beam is while it moves.
 //! - [`download`] runs a connection over any two paths, with any congestion control.
 //!

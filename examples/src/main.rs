@@ -1,4 +1,4 @@
-//! Downloads with Reno and with Vegas, over a link and over one with outages: one line each.
+//! Downloads with Reno and with Vegas, over a link and over one with outages, one line each.
 #![expect(clippy::print_stdout, reason = "the program's output")]
 
 use airpath_base::Duration;

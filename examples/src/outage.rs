@@ -1,14 +1,14 @@
-//! A stage that lets nothing through at regular times.
+//! A stage that blocks packets at regular times.
 
 use airpath_base::{Drop, Duration, Instant, Packet};
 use airpath_path::{Departure, LinkMeter, Path};
 use airpath_queue::Load;
 
-/// What would leave in the first `length` of each `period` leaves at the end of that time.
+/// Delays packets that would leave in the first `length` of each `period` to the end of that time.
 ///
-/// It holds no packet of its own. Because the time at which a packet leaves depends only on when
-/// the stages before let it go, polling early, late or often changes nothing: the law of slicing
-/// that every stage keeps (see [`Path`]).
+/// The stage stores no packets itself. A packet's departure depends only on when the upstream
+/// stages release it, so polling early, late or often changes nothing: the law of slicing, which
+/// every stage obeys (see [`Path`]).
 #[derive(Debug)]
 pub struct Outage<P> {
     upstream: P,
@@ -17,13 +17,13 @@ pub struct Outage<P> {
 }
 
 impl<P: Path> Outage<P> {
-    /// Interrupts what leaves `upstream`; `length` is shorter than `period`.
+    /// Interrupts the packets that leave `upstream`; `length` must be shorter than `period`.
     pub fn new(upstream: P, period: Duration, length: Duration) -> Self {
         assert!(length < period, "an outage without end");
         Self { upstream, period, length }
     }
 
-    /// The outage around `at`: its first instant, and the first one after it.
+    /// The outage that contains `at`: its first instant, and the first instant after it.
     fn around(&self, at: Instant) -> Option<(Instant, Instant)> {
         let start = at.checked_sub(Duration::from_nanos(at.as_nanos() % self.period.as_nanos()))?;
         let end = start + self.length;
@@ -45,7 +45,7 @@ impl<P: Path> Path for Outage<P> {
     }
 
     fn poll(&mut self, now: Instant) -> Option<Departure> {
-        // In an outage: only what had left before it.
+        // During an outage, only packets that left before it.
         let until = match self.around(now) {
             Some((start, _)) => start.checked_sub(Duration::from_nanos(1))?,
             None => now,
@@ -76,8 +76,8 @@ mod tests {
 
     const PACKETS: u64 = 100;
 
-    /// A packet each 3 ms through an outage of 20 ms in each 100 ms, polled each `step`: when each
-    /// left, in milliseconds.
+    /// Sends a packet every 3 ms through an outage of 20 ms in every 100 ms, polling every `step`.
+    /// Returns the departure times in milliseconds.
     fn departures(step: Duration) -> Vec<u64> {
         let mut path =
             Outage::new(Wire::new(), Duration::from_millis(100), Duration::from_millis(20));

@@ -6,22 +6,22 @@ use airpath_tcp::{
     AckSample, Congestion, CongestionControl, SlowStartExit, SlowStartExitReason, Window,
 };
 
-/// Segments in the queue: fewer than `ALPHA` let cwnd grow, more than `BETA` let it shrink.
+/// Segments in the queue below which cwnd grows.
 const ALPHA: f64 = 2.0;
-/// See [`ALPHA`].
+/// Segments in the queue above which cwnd shrinks.
 const BETA: f64 = 4.0;
-/// Segments in the queue that end slow start.
+/// Segments in the queue at which slow start ends.
 const GAMMA: f64 = 1.0;
 
-/// Compares the rate that it gets with the rate that the smallest RTT would allow: the difference,
-/// times that RTT, is what waits in the queue. cwnd follows it by a segment each round trip.
+/// Compares the actual rate with the rate that the smallest RTT would allow: the difference, times
+/// that RTT, is what waits in the queue. cwnd is adjusted by one segment per round trip.
 #[derive(Debug, Default)]
 pub struct Vegas {
-    /// The round ends when this is acknowledged.
+    /// The round ends when this sequence number is acknowledged.
     round_end: u64,
-    /// Smallest RTT of the round, which a delayed acknowledgement does not lengthen.
+    /// Smallest RTT of the round, which excludes delayed acknowledgements.
     rtt: Option<Duration>,
-    /// Slow start grows in every second round only, so that the others can measure.
+    /// Slow start grows only in every second round, so that the rounds in between can measure.
     grows: bool,
 }
 
@@ -43,7 +43,7 @@ impl Vegas {
             };
             window.cwnd = window.cwnd.max(2.0);
         } else if queued > GAMMA {
-            // What waits is more than the path holds.
+            // The queued segments exceed what the path holds.
             window.cwnd = (window.cwnd - queued).max(2.0);
             window.ssthresh = window.cwnd;
             let reason = SlowStartExitReason::Delay;

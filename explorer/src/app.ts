@@ -387,9 +387,8 @@ export class App {
     this.#controls.show(this.figure ? only(this.#sections, this.figure.keys) : this.#sections);
     this.#offerSweep();
     this.#offerDownloads();
-    const notes = [...parsed.warnings];
-    if (parsed.programs.length > 0) notes.push(`Programs are not simulated: ${parsed.programs.join(", ")}.`);
-    fill(byId("title"), parsed.title || parsed.name, ...notes.map((note) => h("span", { class: "help" }, ` ${note}`)));
+    const left = parsed.programs.length > 0 ? ` Programs are not simulated: ${parsed.programs.join(", ")}.` : "";
+    fill(byId("title"), parsed.title || parsed.name, h("span", { class: "help" }, left));
   }
 
   #offerFlows(parsed: Parsed): void {

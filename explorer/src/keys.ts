@@ -18,7 +18,6 @@ export interface Schema {
   minimum?: number;
   maximum?: number;
   exclusiveMinimum?: number;
-  deprecated?: boolean;
 }
 
 export interface Key {
@@ -114,7 +113,7 @@ export class Keys {
     const found = new Map<string, Schema>();
     for (const one of variants) {
       for (const [name, known] of Object.entries(one?.properties ?? {})) {
-        if (!known.deprecated && !found.has(name)) found.set(name, this.#leaf(known));
+        if (!found.has(name)) found.set(name, this.#leaf(known));
       }
     }
     return [...found];
@@ -137,8 +136,7 @@ export class Keys {
       Object.entries(one.properties ?? {}).some(
         ([name, known]) => known.const !== undefined && within(value, name) === known.const,
       );
-    // An old spelling of a key may stand beside a table of that name.
-    return found.oneOf.find(fits) ?? found.oneOf.find((one) => one.properties && !isVariant(one)) ?? found;
+    return found.oneOf.find(fits) ?? found;
   }
 
   #radio(
@@ -210,10 +208,6 @@ const NAMES = new Set(["id", "name"]);
 function nameWithin(path: Path): string {
   const last = path.slice(path.findLastIndex((step) => typeof step === "number") + 1);
   return (last.length > 2 || path[0] === "flow" ? last : last.slice(-1)).join(".");
-}
-
-function isVariant(schema: Schema): boolean {
-  return Object.values(schema.properties ?? {}).some((one) => one.const !== undefined);
 }
 
 /** A value of a document. */

@@ -76,7 +76,6 @@ export interface Parsed {
   flows: FlowInfo[];
   ues: string[] | null;
   programs: string[];
-  warnings: string[];
 }
 
 export interface TableEntry {

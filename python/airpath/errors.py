@@ -17,10 +17,6 @@ class InputTypeError(InputError, TypeError):
     """An argument from Python has the wrong type."""
 
 
-class OldSpellingWarning(FutureWarning):
-    """A scenario uses an old name of a key."""
-
-
 class MissingTableError(AirpathError, AttributeError):
     """The run has no such table, so ``hasattr(run, name)`` is false."""
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from airpath.base.files import read_within
 from airpath.base.secrets import redacted
-from airpath.errors import InputError, InputTypeError, OldSpellingWarning, reason
+from airpath.errors import InputError, InputTypeError, reason
 
 if TYPE_CHECKING:
     from airpath import _core
@@ -50,12 +49,9 @@ def parse(text: str, name: str, directory: str | None = None, sets: Sets = None)
         if not _is_text(each):
             raise InputError(f"{redacted(repr(each))[:82]} is not UTF-8 text")
     try:
-        parsed = _core.parse(text, name, directory, entries)
+        return _core.parse(text, name, directory, entries)
     except _core.ScenarioError as error:
         raise InputError(str(error)) from error
-    for warning in parsed.warnings:
-        warnings.warn(warning, OldSpellingWarning, stacklevel=3)
-    return parsed
 
 
 def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:

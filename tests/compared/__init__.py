@@ -1,1 +1,1 @@
-"""Captures as airpath, tshark and tcptrace have them: `make captures-compared`."""
+"""Captures as read by airpath, tshark and tcptrace: `make captures-compared`."""

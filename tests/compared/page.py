@@ -12,9 +12,9 @@ _FIGURES = {
     "flows": "TCP flows of a file",
     "packets": "packets",
     "bytes": "bytes of payload",
-    "again or late": "packets sent again or out of order, together",
-    "again, late": "each of the two",
-    "round trips": "round trips: number, least, mean, longest",
+    "again or late": "packets retransmitted or out of order, together",
+    "again, late": "each of the two separately",
+    "round trips": "round trips: count, minimum, mean, maximum",
     "bytes in flight": "bytes in flight: each value",
 }
 
@@ -48,28 +48,29 @@ def page(compared: Sequence[Compared], versions: Sequence[str]) -> str:
         (one.reader, rule) for each in compared for one in each.verdicts for rule in one.rules or ()
     )
     lines = [
-        "# Captures as airpath, tshark and tcptrace have them",
+        "# Captures as read by airpath, tshark and tcptrace",
         "",
-        "Written by `make captures-compared`, which runs the tools anew on every capture in the "
-        "folder that `AIRPATH_PCAPS` names, and fails if a difference has no rule.",
+        "Written by `make captures-compared`, which runs the tools on every capture in the folder "
+        "that `AIRPATH_PCAPS` names, and fails if a difference has no rule.",
         "",
         f"{len(compared)} captures of real networks with {flows} TCP flows; {', '.join(versions)}. "
-        "A figure is compared once for each file, flow, or end of a flow.",
+        "Each figure is compared once per file, flow, or end of a flow.",
         "",
         *_markdown(table(compared)),
         "",
         f"tcptrace has no connection for {sum(not_read.values())} of the flows, because it does "
-        "not read what they are in: "
+        "not read their encapsulation: "
         + ", ".join(f"{why} ({count})" for why, count in sorted(not_read.items()))
         + ".",
         "",
         "## The rules",
         "A rule explains a difference only if it accounts for all of it. `tests/compared/model.py` "
-        "has the rules of [the guide](../guides/captures.md#the-figures-of-tcp) once more, with a "
-        "switch for each rule of the other tool's. Without a switch it must tell airpath's "
-        "figures, and with some of them the other tool's, down to the last value. The fewest "
-        "switches that do so are counted here. For what was sent again and what was late, each "
-        "packet is labelled by both, and the rule follows from the packet.",
+        "implements the rules of [the guide](../guides/captures.md#the-figures-of-tcp) a second "
+        "time, with a switch for each rule of the other tool. Without switches it must yield "
+        "airpath's figures, and with some of them the other tool's, down to the last value. The "
+        "tables count the smallest set of switches that does so. For retransmitted and late "
+        "packets, both tools label each packet, and the rule follows from the packet. Statements "
+        "that name no tool are airpath's rules.",
         "",
     ]
     for reader in (TSHARK, TCPTRACE):

@@ -311,7 +311,7 @@ def _link(pick: Random, path: Path) -> None:
 def _linked_seed(pick: Random, path: Path) -> None:
     """A directory of a seed that is a link out of the run."""
     if path.parent.name.startswith("seed-"):
-        away = path.parent.rename(path.parent.parent / "away")
+        away = path.parent.rename(path.parent.with_name(f"away-{path.parent.name}"))
         path.parent.symlink_to(pick.choice((away, Path("/"), Path("missing"))))
 
 

@@ -251,7 +251,7 @@ def test_a_short_queue_is_told_from_a_shaper_and_by_few_losses(
 
 def test_next_to_the_receiver_a_send_buffer_of_a_few_segments_is_blamed(tmp_path: Path) -> None:
     text = UPLOAD.format(back='stage = "mtu"\nmtu_bytes = 9000')
-    # Linux 6.18 writes pieces that are larger than such a buffer (docs/adr/0086).
+    # Linux 6.18 writes pieces that are larger than such a buffer (docs/adr/0032).
     text = text.replace("linux-6.18", "linux-6.1")
     held = "send_buffer_bytes = 5000\nbuffer.send_factor = 0\n"
     (tmp_path / "up.toml").write_text(text + held)

@@ -250,6 +250,8 @@ def test_what_is_drawn_is_read_back(system: str) -> None:
             for head, body, tail in parts
             for line in [*(head if headed else []), *body, *(tail if tailed else [])]
         ]
+        address = pick.choice((ADDRESS, "2001:db8::17", "2002:c000:201::1:2"))
+        lines = [line.replace(ADDRESS, address) for line in lines]
         stamp, absolute = pick.choice(STAMPS) if pick.random() < 0.5 else ("", False)
         # RouterOS's rows begin with a number, and Windows's silence is in the user's language.
         if system == "RouterOS" or (windows and not headed):
@@ -271,10 +273,11 @@ def test_what_is_drawn_is_read_back(system: str) -> None:
             if tailed or windows or silent or system in ("RouterOS",):
                 assert [run.lost for run in read.runs] == [run.lost for run in runs], shown
         assert [run.complete for run in read.runs] == [tailed] * len(runs), shown
+        assert not headed or {run.address for run in read.runs} <= {None, address}, shown
         times = [one.time_s for one in read.replies]
         assert all((one is not None) == absolute for one in times), shown
         if absolute:
-            begin = lines.index(parts[0][1][0])
+            begin = lines.index(parts[0][1][0].replace(ADDRESS, address))
             assert times[0] == pytest.approx(START + begin, abs=0.3), shown
 
 

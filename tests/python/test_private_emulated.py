@@ -77,8 +77,8 @@ def test_the_page_marks_what_was_late() -> None:
     }
     text = private.markdown({"ping": "20 of 20"}, obtained, 15)
     assert "| down | 1M | 5.60 Mb/s / 0 |  | 5.72 Mb/s |" in text
-    assert "| up | the kernel's own | 8.90 kb/s / 3 (late) | 62.2 kb/s |" in text
-    assert "marked: 1 of 2 rows" in text
+    assert "| up | the kernel's default | 8.90 kb/s / 3 (late) | 62.2 kb/s |" in text
+    assert "which are marked: 1 of 2." in text
 
 
 @needs("ip", "iperf3", "nft", "ping", "tshark")
@@ -88,7 +88,7 @@ def test_a_ue_attaches_and_a_lost_window_scale_holds_it_back(tmp_path: Path) -> 
     out = private.attach(database, tmp_path)
     assert out["address from the pool"].startswith("10.45.0.")
     assert "0% packet loss" in out["ping"]
-    assert out["ICMP in GTP-U, says tshark"] == "40 packets, 2 TEIDs"
+    assert out["ICMP in GTP-U, according to tshark"] == "40 packets, 2 TEIDs"
     lost = private.measure(private.Point("up", "", "cubic", lost_scale=True), database, tmp_path, 3)
     assert lost.mbps < 0.1
     assert json.dumps(lost)

@@ -51,14 +51,14 @@ def test_what_is_planted_is_found(searcher: Any, tmp_path: Path) -> None:
     assert within == [(1, 1)]
     page = searcher.markdown(whole, tried)
     assert "| 1 | window: 100 kB; delay: 50 ms | **" in page
-    assert "joint choices move in: n0." in page
+    assert "without losing another figure: n0." in page
 
 
 def test_a_figure_moved_out_is_no_gain(searcher: Any, tmp_path: Path) -> None:
     whole = made(tmp_path, FAST, OBTAINED, 50_000)
     page = searcher.markdown(whole, searcher.search(whole, 1000, 1, tmp_path / "kept.jsonl"))
-    assert "No joint choice moves a figure in without moving another one out." in page
-    assert "whatever the others do: n2." in page
+    assert "No joint choice brings a figure within tolerance without losing another one." in page
+    assert "whatever it loses: n2." in page
 
 
 def test_a_budget_is_kept_and_nothing_runs_twice(

@@ -279,6 +279,15 @@ def test_a_file_is_no_view_of_sql_by_its_name(run: Path, cli: Any) -> None:
     assert (code, said) == (0, f"n\n{read_table(run, 'flows').height}\n")  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_numbers_that_json_does_not_have_are_refused(run: Path, number: str) -> None:
+    """In keys that no version of airpath knows, too."""
+    file = run / "summary.json"
+    file.write_text(file.read_text().replace("{", f'{{"further": [{number}],', 1))
+    with pytest.raises(InputError, match="summary.json is damaged: "):
+        Run.open(run)
+
+
 def test_damaged_directories_are_read_or_refused(known: list[Path], tmp_path: Path) -> None:
     """Others with each commit; `make fuzz-runs` has more."""
     pick = Random(f"airpath runs {os.environ.get('PROPTEST_RNG_SEED', '0')}")

@@ -66,9 +66,7 @@ def test_what_chose_a_parameter_is_calibrated_and_does_not_agree(tmp_path: Path)
     assert outcomes[0].note == "the window was chosen to match it: 50 kB"
     found = counts(outcomes)
     assert (found.agree, found.of_all, found.not_calibrated) == (1, 2, 1)
-    assert found.text().startswith(
-        "1 of 2 figures agree, 1 of the 1 to which no parameter was matched"
-    )
+    assert found.text().startswith("1 of 2 figures agree, 1 of the 1 not used for calibration")
     (entry,) = document([(made, outcomes)])["studies"]
     assert entry["counts"]["figures_not_calibrated"] == 1
     assert entry["parameters"][0]["chosen_by"] == "made-up/a"
@@ -142,7 +140,7 @@ def test_what_was_looked_at_is_counted_apart(tmp_path: Path) -> None:
     found = counts(outcomes).as_dict()
     assert (found["accounted"], found["figures_not_calibrated"]) == (2, 2)
     assert (found["accounted_not_seen"], found["figures_not_seen"]) == (1, 1)
-    assert "without those that were seen" in counts(outcomes).text()
+    assert "not seen during calibration either" in counts(outcomes).text()
     with pytest.raises(InputError, match="refers to an unknown figure 'made-up/d'"):
         study(tmp_path, *figures, seen.replace("/b", "/d"))
 

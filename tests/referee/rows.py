@@ -15,9 +15,9 @@ LARGE = {
     "receive_buffer_bytes": 20_971_520,
     "buffer.receive_tuning": "false",
 }
-"""Buffers that are never the limit, on neither side. A kernel that is told a size offers all of it
-from the first round trip on (6.18.44), and so does ours: were it to grow, each segment would be
-acknowledged meanwhile."""
+"""Buffers that are never the limit, on either side. A kernel with a fixed size advertises all of it
+from the first round trip on (6.18.44), and so does the simulated receiver: if its window grew, it
+would acknowledge each segment meanwhile."""
 
 CONGESTION = ("cubic", "reno", "bbr")
 RTTS_MS = (20, 80)
@@ -29,11 +29,11 @@ LIMITS = {"goodput": 0.03, "SRTT": 0.05, "exit cwnd": 0.15, "completion": 0.03}
 
 DURATION_S = {20: 20.0, 80: 30.0}
 """By RTT. CUBIC's cycle is K = cbrt(0.3 W_max / 0.4) seconds (RFC 9438 4.2): 3.7 s at 20 Mb/s, 20
-ms and one BDP, 10 s at 100 Mb/s and 80 ms. So three to five cycles; in longer ones, as Reno's at
-100 Mb/s, both sides show the same part."""
+ms and one BDP, 10 s at 100 Mb/s and 80 ms. The durations are three to five cycles. Of longer ones,
+such as Reno's at 100 Mb/s, both sides show the same part."""
 
 BULK, STOCK, FILE = "bulk", "stock", "file"
-"""Flows: with large buffers, with those that Linux has, and with an end."""
+"""Flows: with large buffers, with Linux's default buffers, and of a fixed size."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """File name: every coordinate, none of the results."""
+        """File name: all parameters, no results."""
         flow = {BULK: "", STOCK: "-stock", FILE: f"-{self.size_bytes // 1000}kB"}[self.flow]
         return (
             f"{self.congestion}-{self.rate_mbps}mbps-{self.rtt_ms}ms"

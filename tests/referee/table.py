@@ -24,7 +24,7 @@ UNITS["completion"] = ("s", 3)
 
 @dataclass(frozen=True)
 class Compared:
-    """A row and what both sides made of it."""
+    """A row and the results of both sides."""
 
     row: Row
     kernel: Sequence[Result]
@@ -39,14 +39,14 @@ class Compared:
         return kernel, simulated
 
     def difference(self, figure: str) -> float | None:
-        """Simulation over kernel, less one, of the means; None where a side has no value."""
+        """Simulation over kernel, minus one, of the means; None where a side has no value."""
         kernel, simulated = self.values(figure)
         if not kernel or not simulated:
             return None
         return statistics.fmean(simulated) / statistics.fmean(kernel) - 1
 
     def wrong(self) -> list[str]:
-        """Figures that are too far apart, or that one side has alone."""
+        """Figures that are too far apart, or that only one side has."""
         return [figure for figure in LIMITS if not self._agrees(figure)]
 
     def _agrees(self, figure: str) -> bool:
@@ -56,7 +56,7 @@ class Compared:
         return abs(difference) <= LIMITS[figure]
 
     def verdict(self) -> str:
-        """What the row says."""
+        """The verdict as text."""
         if not self.simulated:
             return "not simulated"
         wrong = self.wrong()
@@ -64,7 +64,7 @@ class Compared:
 
 
 def figures(run: Run) -> Result:
-    """What the table takes of a run of either side."""
+    """The figures of a run, of either side, that the table uses."""
     flow = run.summary["flows"][0]
     acks = run.table("acks")
     seen = acks.filter(pl.col("flow") == flow["id"])["srtt_ms"].drop_nulls()
@@ -138,24 +138,24 @@ _PAGE = """\
 
 # The kernel as referee
 
-The host kernel's TCP and the simulated one over the same path: one rate, one drop-tail queue, one
-delay, random loss after the queue. Kernel {kernels}, {dates};
+This page compares the host kernel's TCP with the simulated one over the same path: one rate, one
+drop-tail queue, one delay, random loss after the queue. Kernel {kernels}, {dates};
 airpath {version}, profile `{profile}`. Large send buffers are
-{buffers} MiB on both sides, stock buffers what Linux has. Each row is a [twin](twin.md) of
-`tests/referee/path.toml`; `make referee` runs what is missing (root) and makes this page.
+{buffers} MiB on both sides; stock buffers are Linux's defaults. Each row is a [twin](twin.md) of
+`tests/referee/path.toml`; `make referee` runs missing rows (as root) and writes this page.
 
 [Metrics](../concepts/metrics.md) defines goodput. SRTT is the sender's own smoothed RTT, the median
-of what it was at each acknowledgement; exit cwnd is the window at which slow start ended first.
+over all acknowledgements; exit cwnd is cwnd at the end of the first slow start.
 Each figure is kernel / simulated, the mean over runs, and the difference is simulation over kernel,
-less one. A row agrees if each of its figures is within its limit:
+minus one. A row agrees if each of its figures is within its limit:
 {limits}.
-The same seed loses packets of the same numbers on both sides. Runs for which the machine was too
-busy were repeated ([decision 7](../adr/0007-referee.md)).
+With the same seed, packets with the same numbers are lost on both sides. Runs for which the machine
+was too busy were repeated ([decision 7](../adr/0007-referee.md)).
 
 **{agreeing} of {simulated} rows agree ({share}); {rows} of {total} rows were measured.** {lateness}
 
 | CC | rate Mb/s | RTT ms | buffer BDP | loss | flow | runs | goodput Mb/s | diff. | SRTT ms | \
-diff. | exit cwnd | diff. | completion s | diff. | sent again | verdict |
+diff. | exit cwnd | diff. | completion s | diff. | retransmitted | verdict |
 |---|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|
 {table}
 """
@@ -211,6 +211,6 @@ def _lateness(runs: Sequence[Result]) -> str:
         for name in ("p50", "p99", "p99_9")
     )
     return (
-        f"Packets left the path {median:.0f} µs late in the median of the worst run, "
+        f"Packets left the path at most {median:.0f} µs late at the median of a run, "
         f"{p99:.0f} µs at p99, {p99_9:.0f} µs at p99.9."
     )

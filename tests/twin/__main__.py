@@ -29,9 +29,9 @@ def main(
     out: Annotated[Path, typer.Option(help="Where the runs are kept.")] = ROOT / "runs/twin",
     page: Annotated[Path, typer.Option(help="The page.")] = ROOT / "docs/reference/twin.md",
 ) -> None:
-    """Run every scenario both ways, and write what differs.
+    """Run every scenario both simulated and emulated, and write what differs.
 
-    Runs that are complete are kept. The page has all rows, so those not named must be there.
+    Complete runs are kept. The page has all rows, so the runs of rows not named must exist.
     """
     unknown = set(only or ()) - {row.name for row in ROWS}
     if unknown:
@@ -66,23 +66,23 @@ def markdown(done: Sequence[Done]) -> str:
         "",
         "Each scenario below ran twice: on the virtual clock with the simulated TCP, and on the",
         "real clock with the kernel's, over the same path and cell. `airpath twin SCENARIO` does",
-        "it for any scenario; [metrics](../concepts/metrics.md) defines the figures. The simulated",
-        f"endpoints have the profile `{first.profile}`, their receivers aggregate what arrives at",
-        "one instant, as the emulation hands it over, and hosts take some tens of microseconds",
-        f"([ADR 18](../adr/0018-traffic-and-twin.md)). Kernel {first.kernel}, airpath",
-        f"{__version__}, {datetime.now(UTC).date()}.",
+        "this for any scenario; [metrics](../concepts/metrics.md) defines the figures. The",
+        f"simulated endpoints have the profile `{first.profile}`. Their receivers aggregate",
+        "segments that arrive at one instant, as the emulation delivers them, and hosts take some",
+        "tens of microseconds ([ADR 106](../adr/0106-twin-hosts-take-time.md)).",
+        f"Kernel {first.kernel}, airpath {__version__}, {datetime.now(UTC).date()}.",
         "",
         "Limits: goodput 5 %, median RTT 10 %, 95th percentile 20 %, the end of slow start one",
-        "base RTT and 20 % in cwnd. A difference is emulated over simulated, less one, of the",
-        "means over the seeds. Emulated runs that were too late were run again, and never averaged",
-        "in.",
+        "base RTT and 20 % in cwnd. A difference is emulated over simulated, minus one, of the",
+        "means over the seeds. Emulated runs that were too late were repeated, and do not count in",
+        "the means.",
         "",
         f"**{len(agreeing)} of {len(limited)} figures with a limit agree; "
         f"{sum(verdict == compare.AGREES for *_, verdict in done)} of {len(done)} scenarios agree "
         "in all of them.**",
-        f"{sum(one['left'] for one in replayed)} emulated packets were played again on the virtual",
-        f"clock: {sum(not one['same'] for one in replayed)} of {len(replayed)} runs had other "
-        "times of departure.",
+        f"{sum(one['left'] for one in replayed)} emulated packets were replayed on the virtual",
+        f"clock: {sum(not one['same'] for one in replayed)} of {len(replayed)} runs had different "
+        "departure times.",
         "",
         "| scenario | | verdict | late, p99 µs |",
         "|---|---|---|--:|",
@@ -109,9 +109,9 @@ def _section(row: Row, twin: runs.Twin, figures: Sequence[compare.Figure]) -> li
     lines = [f"`airpath twin {row.scenario}{sets}{seeds}`", ""]
     thrown = sum(len(pair.invalid) for pair in twin.pairs)
     if thrown:
-        lines += [f"{thrown} emulated runs did not count, and were done again.", ""]
+        lines += [f"{thrown} emulated runs did not count, and were repeated.", ""]
     if not twin.valid:
-        return [*lines, "No run counts: the machine was too late."]
+        return [*lines, "No run counts, because the machine was too late."]
     lines += [
         "| flow | figure | simulated | emulated | difference | limit | verdict |",
         "|---|---|--:|--:|--:|--:|---|",

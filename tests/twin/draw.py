@@ -1,4 +1,4 @@
-"""Scenarios that nobody chose: what `make twin-random` draws, and how often.
+"""Random scenarios: what `make twin-random` draws, and how often.
 
 The weights below were fixed before the first hundred were run, and do not change after them. A seed
 and this file give a scenario; nothing else goes into it.

@@ -92,16 +92,16 @@ JITTERS: dict[str, Sets] = {
     "40 ms": JITTER,
 }
 OTHERS: dict[str, Sets] = {
-    "as the study has it": (),
+    "as in the study": (),
     "receive window 300 kB": ("flow.0.receive_buffer_bytes=300000",),
     "receive window 1 MiB": ("flow.0.receive_buffer_bytes=1048576",),
     "receive window does not start small": ("flow.0.buffer.initial_receive_bytes=0",),
-    "receive window grows a segment at a time": ("flow.0.buffer.receive_tuning=false",),
+    "receive window grows by one segment at a time": ("flow.0.buffer.receive_tuning=false",),
     "gNB's buffer 0.3 MB": ("radio.rlc.buffer_bytes=300000",),
     "gNB's buffer 0.6 MB": ("radio.rlc.buffer_bytes=600000",),
     "gNB's buffer 10 MB": ("radio.rlc.buffer_bytes=10000000",),
-    "scheduling request each 80 ms": ("radio.sr.period_ms=80",),
-    "gNB goes by reports alone": (REPORTS,),
+    "scheduling request every 80 ms": ("radio.sr.period_ms=80",),
+    "gNB relies on reports alone": (REPORTS,),
     "reports alone, HyStart off": (REPORTS, 'flow.0.slow_start="none"'),
     "reports alone, BBR": (REPORTS, 'flow.0.congestion="bbr"'),
     "link adaptation starts 15 dB low": ("radio.link_adaptation.outer_loop_start_db=-15",),
@@ -186,59 +186,62 @@ def exits(found: Sequence[dict[str, Any] | None]) -> str:
 
 
 TEXT = """\
-# 5g-drx: what makes the ramp?
+# 5g-drx: what causes the ramp?
 
 <!-- Generated: python tools/pages/ablation.py -->
 
 The study's source measured 5 to 6 s until a download reaches its steady 230 to 262 Mb/s, and 205
-Mb/s over 30 s. It blames DRX: ACKs wait in the sleeping UE. This page switches every part of that
-on and off, in the scenario of the study [5g-drx](studies.md#5g-drx), {seeds} seeds each.
+Mb/s over 30 s. It blames DRX: ACKs wait in the sleeping UE. This page switches each part of that
+explanation on and off, in the scenario of the study [5g-drx](studies.md#5g-drx), with
+{seeds} seeds each.
 
-A cell of the tables is *time to 90 % of the steady rate in s* / *average of 30 s* of *steady rate
-in Mb/s* / *cwnd in segments and reason at the end of slow start*. The rate is that of the last
-second, so a ramp is never below 1 s. "never" means that the receive window ended the growth.
+A cell of the tables gives *time to 90 % of the steady rate in s* / *average over 30 s* of *steady
+rate in Mb/s* / *cwnd in segments and reason at the end of slow start*. The rate is measured over
+the last second, so a ramp is never below 1 s. "never" means that slow start did not end, because
+the receive window ended the growth.
 
 ## Conclusion
 
-- **DRX as specified causes no ramp.** Off and 3GPP are the same in every cell of the table,
-  because data restarts the inactivity timer, and a pending scheduling request is Active Time (TS
-  38.321 5.7).
-- **DRX sleep that holds ACKs** (`uplink_waits_for_on_duration`, which is not 3GPP) does not give
-  the ramp with default windows. The RTT becomes the cycle of 320 ms, and the download ends at 38
-  to 65 Mb/s, not at 246. With windows of 64 MiB and 32 MB of buffer in the gNB it reaches 246 Mb/s
-  after 4 to 6 s, at a mean RTT of 0.6 s or more. BBR stays below 1 Mb/s. In the uplink CUBIC takes
-  3 to 7 s, after a spurious time-out at 10 segments.
+- **DRX as specified causes no ramp.** The columns "off" and "3GPP" are equal in every row of the
+  table, because data restarts the inactivity timer, and a pending scheduling request is Active Time
+  (TS 38.321 5.7).
+- **DRX sleep that delays ACKs** (`uplink_waits_for_on_duration`, which 3GPP does not specify) does
+  not cause the ramp with default windows. The RTT becomes the cycle of 320 ms, and the download
+  ends at 38 to 65 Mb/s, not at 246. With windows of 64 MiB and 32 MB of buffer in the gNB it
+  reaches 246 Mb/s after 4 to 6 s, at a mean RTT of 0.6 s or more. BBR stays below 1 Mb/s. In the
+  uplink CUBIC takes 3 to 7 s, after a spurious time-out at 10 segments.
 - **HyStart alone** costs nothing: slow start exits at 230 to 644 segments, which is more than the
   path holds, within the first second.
-- **An early HyStart exit because ACKs arrive unevenly** gives the ramp. With 40 ms of variation on
-  the way up, slow start exits at 24 to 88 segments, and the ramp takes 4 to 5 s, at 222 to 226 Mb/s
-  of 246. All three published downlink figures are then within their tolerances, but for the average
-  with Linux 6.14's HyStart, 226 for 225.5. Without HyStart the ramp is gone (1.3 s).
-- **A gNB that goes by reports alone** gives it, too. A UE that has more ACKs than it reported is
+- **An early HyStart exit due to unevenly spaced ACKs** causes the ramp. With an uplink delay that
+  varies by 40 ms, slow start exits at 24 to 88 segments, and the ramp takes 4 to 5 s, at 222 to 226
+  Mb/s of 246. All three published downlink figures are then within their tolerances, except the
+  average with Linux 6.14's HyStart, 226 with a limit of 225.5. Without HyStart the ramp is gone
+  (1.3 s).
+- **A gNB that relies on reports alone** causes it, too. A UE that has more ACKs than it reported is
   then silent until retxBSR-Timer, 80 ms, and slow start exits at 70 segments: 5.7 s, 198 Mb/s of
-  224, all three within their tolerances, with any of Linux's versions. TS 38.321 does not say what
-  a scheduler has to do about it. Without HyStart 3.5 s of the ramp are left, and BBR suffers most.
+  224, all three within their tolerances, with any of Linux's versions. TS 38.321 does not say how a
+  scheduler must handle this. Without HyStart a ramp of 3.5 s remains, and BBR suffers most.
 - **Receive window and buffers** do not cause it: with too little of either, the download does not
   reach its steady rate.
 
-So the model supports two accounts, and not the sleep. Both are about when ACKs may go up, and the
-source neither states nor rules out either; its UDP test saw only the way down. Four measurements
-would decide:
+So the model supports two explanations, and the sleep is not one of them. Both concern when ACKs can
+be sent, and the source neither states nor rules out either; its UDP test saw only the downlink.
+Four measurements would decide:
 
-| | ACKs that vary | reports alone | sleep, large windows |
+| | ACK jitter | reports alone | sleep, large windows |
 |---|---|---|---|
 | CUBIC with `hystart=0` | 1.3 s | 3.5 s | 4.2 s |
 | mean RTT | 0.1 s, a queue | 0.1 s, with gaps of 80 ms | 0.6 s or more |
 | retxBSR-Timer of 10 ms | no change | 1.9 s | no change |
-| DRX off in the gNB | no change, unless DRX is what makes them vary | no change | no ramp |
+| DRX off in the gNB | no change, unless DRX causes the jitter | no change | no ramp |
 
-`uplink_waits_for_on_duration` holds back only scheduling requests. The UE uses at once grants that
+`uplink_waits_for_on_duration` delays only scheduling requests. The UE immediately uses grants that
 the gNB gives without a request (padding reports, piggybacked reports, HARQ retransmissions). Once
 uplink data flows without a gap, the key changes nothing. A UE that also ignored grants would be
 slower.
 
-The uplink's average of 56 Mb/s remains unexplained. With 91 Mb/s in the steady state it takes a
-ramp of over 10 s, or pauses; the source speaks of bursts.
+The uplink's average of 56 Mb/s remains unexplained. With 91 Mb/s in the steady state it would take
+a ramp of over 10 s, or pauses; the source speaks of bursts.
 
 ## Downlink: DRX
 
@@ -248,14 +251,14 @@ ramp of over 10 s, or pauses; the source speaks of bursts.
 
 {uplink}
 
-## Downlink: ACKs that vary
+## Downlink: ACK jitter
 
-DRX is as in 3GPP. On the way up each packet is delayed by up to the time in the table's head;
-their order stays.
+DRX is as in 3GPP. In the uplink each packet is delayed by up to the time in the column's heading,
+without reordering.
 
 {jitter}
 
-BBR suffers too: its window is two BDP at the smallest RTT, and with the jitter the usual RTT is
+BBR suffers too: its window is two BDP at the smallest RTT, and with this jitter the typical RTT is
 several times the smallest.
 
 ## Downlink: other suspects

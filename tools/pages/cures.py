@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "docs/guides/cures-compared.md"
 NETWORKS = {"China Unicom": "unicom", "China Mobile": "mobile"}
 FLOOD = ("flow.2.enabled=true", "path.down.0.enabled=false")
-"""It comes from elsewhere: it does not share the server's 1 Gb/s."""
+"""The flood comes from elsewhere, so it does not share the server's 1 Gb/s."""
 
 PROXY = ("path.down.2.enabled=true", "path.up.0.enabled=true")
 
@@ -35,7 +35,7 @@ Sets = tuple[str, ...]
 
 
 class Run(NamedTuple):
-    """What one run obtained."""
+    """The figures of one run."""
 
     rate_mbps: float
     ping_ms: float
@@ -73,14 +73,14 @@ def cures(pool: ThreadPoolExecutor, path: Path, more: Sets, seeds: Sequence[int]
     plain = list(pool.map(lambda seed: run(path, (), seed), seeds))
     rate = fmean(each.rate_mbps for each in plain)
     as_it_is = measure(()) if more else plain
-    rows = [row("CUBIC, as it is", as_it_is, None)]
+    rows = [row("plain CUBIC", as_it_is, None)]
     rows += [row(name, measure(sets), as_it_is) for name, sets in variants(rate).items()]
     head = "| cure | Mb/s | change | ping, ms | change | fairness | change | pings lost |"
     return "\n".join([head, "|---|---|---|---|---|---|---|---|", *rows])
 
 
 def variants(rate_mbps: float) -> dict[str, Sets]:
-    """Each cure's settings; some depend on the rate that there is."""
+    """Each cure's settings; some depend on the rate of plain CUBIC."""
     shaped = round(0.8 * rate_mbps)
     window = round(rate_mbps * 1e6 / 8 * WINDOW_MS / 1e3 / STREAMS, -3)
     return {
@@ -93,12 +93,14 @@ def variants(rate_mbps: float) -> dict[str, Sets]:
             "radio.ue.0.host_link.aqm=codel",
             "radio.ue.0.host_link.queue_packets=1000",
         ),
-        f"receive window of {window / 1e3:.0f} kB a stream": (f"flow.0.window_bytes={window:.0f}",),
+        f"receive window of {window / 1e3:.0f} kB per stream": (
+            f"flow.0.window_bytes={window:.0f}",
+        ),
     }
 
 
 WINDOW_MS = 30
-"""The windows of the streams together hold what the rate carries in this time."""
+"""The streams' windows together hold what the rate carries in this time."""
 
 STREAMS = 4
 
@@ -224,21 +226,22 @@ TEXT = """\
 # Cures compared
 
 Over the two networks of the study [nr-bbr-cubic](studies.md#nr-bbr-cubic), four streams of CUBIC
-fill the base station's buffer and a ping to the same phone waits behind them. This page tries
-what could be done about it. Each row is the mean of {seeds} seeds. A change is that from CUBIC as
-it is over the same seeds, with its 95 % confidence interval. Fairness is Jain's index of the four
+fill the base station's buffer and a ping to the same phone waits behind them. This page compares
+what could be done about it. Each row is the mean of {seeds} seeds. A change is relative to plain
+CUBIC over the same seeds, with its 95 % confidence interval. Fairness is Jain's index of the four
 streams. The networks are simulated: their parameters were fitted to CUBIC's published figures,
 and no row of these tables was measured.
 
 The cures:
 
 - **BBR at the sender** needs the sender's cooperation.
-- **A BBR proxy at the edge** ends the TCP connection beside the core, and sends on with BBR.
-- **CoDel or FQ-CoDel in the RLC** needs the vendor of the base station; the limits are RFC 8289's
-  defaults.
+- **A BBR proxy at the edge** terminates the TCP connection beside the core, and sends onward with
+  BBR.
+- **CoDel or FQ-CoDel in the RLC** needs the vendor of the base station; target and interval are
+  RFC 8289's defaults.
 - **A shaper at the CPE** is a link behind the radio with 80 % of CUBIC's rate, CoDel, and a queue
   of 1,000 packets.
-- **A capped receive window** holds what the rate carries in 30 ms, a quarter in each stream.
+- **A capped receive window**: the four windows together hold what the rate carries in 30 ms.
 
 ## China Unicom
 {unicom}
@@ -246,24 +249,24 @@ The cures:
 ## China Mobile
 {mobile}
 
-What they come to:
+What the cures achieve:
 
-- **BBR**, at the sender or at the edge, keeps the rate and takes away much of the waiting. The
-  proxy's short round trip takes away most. Its four streams share less evenly.
+- **BBR**, at the sender or at the edge, keeps the rate and removes much of the queueing delay. The
+  proxy, with its short round trip, removes the most. Its four streams share less evenly.
 - **Queue management in the RLC** gives the shortest pings. It costs little where the channel is
   steady (China Unicom), and about half of the rate where it fades for long (China Mobile), because
-  CoDel takes a fade for a standing queue, and CUBIC is slow to come back.
-- **A shaper at the CPE** has to be slower than the radio at all times, or the queue is in the base
-  station again. On a channel that fades that is half of the rate, and pings are still long.
-- **A capped window** shortens pings more than BBR does, for a part of the rate. But somebody has to
-  know rate and round trip, and other connections of the UE each have a window of their own.
+  CoDel takes a fade for a standing queue, and CUBIC is slow to recover.
+- **A shaper at the CPE** must be slower than the radio at all times; otherwise the queue moves back
+  to the base station. On a fading channel that costs half of the rate, and pings are still long.
+- **A capped window** shortens pings more than BBR does, at the cost of a part of the rate. But the
+  rate and the round trip must be known, and each further connection of the UE adds its own window.
 
-## With a UDP flood beside all
-A UDP flow of 700 Mb/s, more than the radio carries, goes to the same phone from elsewhere. It has
-no congestion control, so nothing that acts on TCP helps: neither BBR at the sender nor the proxy,
-nor a receive window. CoDel alone does not help either, because the flood does not answer to it.
-With FQ-CoDel the ping has a queue of its own, and the streams lose little to the flood. Lost pings
-have no time and are in no mean.
+## With a UDP flood
+A UDP flow of 700 Mb/s, more than the radio carries, is sent to the same phone from elsewhere. It
+has no congestion control, so nothing that acts on TCP helps: neither BBR at the sender nor the
+proxy, nor a receive window. CoDel alone does not help either, because the flood does not react to
+it. With FQ-CoDel the ping has its own queue, and the streams lose little to the flood. Lost pings
+have no RTT and do not count in the means.
 
 ### China Unicom
 {unicom_flood}
@@ -272,10 +275,10 @@ have no time and are in no mean.
 {mobile_flood}
 
 ## Pings over fibre, WiFi and 5G
-Three accesses with the same server, four streams or none beside the ping. Fibre is a link of 300
-Mb/s with 500 kB of buffer. The WiFi-like access is a link of 200 Mb/s with 1,000 packets of
-buffer, exponential contention of 2 ms, and acknowledgements that leave in batches every 2 ms; no
-WLAN is modelled. 5G is the phone on China Unicom.
+The table compares three accesses with the same server, with four streams beside the ping or none.
+Fibre is a link of 300 Mb/s with 500 kB of buffer. The WiFi-like access is a link of 200 Mb/s with
+1,000 packets of buffer, exponential contention of 2 ms, and acknowledgements that leave in batches
+every 2 ms; no WLAN is modelled. 5G is the phone on China Unicom.
 
 {pings}
 """

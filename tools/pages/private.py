@@ -312,26 +312,27 @@ This page belongs to the study [lte-private](studies.md#lte-private). Everything
 with the study's scenarios and nothing fitted for the page. Numbers are means of {seeds} seeds.
 
 ## Windows both ways, CUBIC and Reno
-Over the simulated RAN, with the server across the ocean: Mb/s, with the 95 % interval where it is
-wider than 1 %, and after the slash the segments that were sent again.
+The table is for the simulated RAN, with the server across the ocean. It shows Mb/s, with the 95 %
+interval if that is wider than 1 %, and after the slash the number of retransmitted segments.
 
 {windows}
 
 ![Rate over window](img/lte-private-windows.svg)
 
-- **Down**, 64 kB carry less than the cell does, because the round trip is 113 ms. From 256 kB on
-  the cell is the limit.
-- **Up**, 64 kB already fill the cell, so the window decides nothing. The source's conclusion that
-  it does needs a fault ([the search](studies.md#what-explains-the-uplink)). A larger window only
-  fills the UE's buffer of 3 MB, behind which packets wait for seconds.
-- **CUBIC and Reno** carry the same where nothing is lost. With 4 MB the buffer overflows: HyStart
-  keeps CUBIC from most of that in the uplink, where Reno spends the rest of the test on repairs.
-  With a loss of one in 1,000 CUBIC is a tenth ahead down; up they cannot be told apart.
+- **Down**, a window of 64 kB carries less than the cell could, because the round trip is 113 ms.
+  From 256 kB on the cell is the limit.
+- **Up**, 64 kB already fill the cell, so the window makes no difference. The source concludes that
+  it does, which takes a fault to explain ([the search](studies.md#what-explains-the-uplink)). A
+  larger window only fills the UE's buffer of 3 MB, in which packets wait for seconds.
+- **CUBIC and Reno** carry the same if nothing is lost. With 4 MB the buffer overflows: HyStart
+  spares CUBIC most of that in the uplink, where Reno spends the rest of the test on recovery.
+  With a loss of one in 1,000 CUBIC is a tenth ahead in the downlink; in the uplink the two are
+  indistinguishable.
 
 ## RTTs of four accesses
-Pings once a second between a client and the server across the ocean. The way to the server is the
-same for all, with 0.2 ms of exponential jitter each way. The private LTE is the simulated RAN,
-commercial LTE is the preset `lte-2012`, and WiFi-like has the numbers of the shipped scenario
+A client pings the server across the ocean once a second. The path to the server is the same for
+all accesses, with 0.2 ms of exponential jitter each way. The private LTE is the simulated RAN,
+commercial LTE is the preset `lte-2012`, and WiFi-like uses the values of the shipped scenario
 `wifi-like`: delay, jitter and batches, which is not a model of 802.11.
 
 {rtts}
@@ -339,8 +340,8 @@ commercial LTE is the preset `lte-2012`, and WiFi-like has the numbers of the sh
 ![Densities of the RTTs](img/lte-private-rtt.svg)
 
 - **A wire** has one narrow peak.
-- **LTE** spreads over the period of scheduling requests, 10 ms; a block that failed adds 8 ms.
-- **WiFi-like** spreads by what was assumed for it.
+- **LTE** spreads over the period of scheduling requests, 10 ms; a failed block adds 8 ms.
+- **WiFi-like** spreads as much as was assumed for it.
 
 ## A firewall that lets traffic through one way
 The indoor cell, with the firewall in the core and without it, one seed:
@@ -349,19 +350,20 @@ The indoor cell, with the firewall in the core and without it, one seed:
 
 How to recognise it:
 
-- Who *opens* a connection decides, not where its data goes. Loss, a bad uplink or a full buffer
-  hurt a direction.
-- It is all or nothing. A path that loses packets lets some through.
+- What matters is which end *opens* a connection, not in which direction its data flows. Loss, a
+  bad uplink or a full buffer affect one direction.
+- The firewall blocks everything or nothing. A path that loses packets lets some through.
 - `iperf3 -R` and `iperf3 --bidir` work, because the client opens every connection. `iperf -d` of
-  iperf 2 does not, because the server opens the way back. A test that says that the downlink is
-  dead should be run again with `-R`.
-- A capture on the laptop has nothing of the PC's SYN or echo requests; one on the PC has them again
-  and again.
+  iperf 2 does not, because the server opens the return connection. If a test says that the
+  downlink is dead, run it again with `-R`.
+- A capture on the laptop contains none of the PC's SYNs or echo requests; one on the PC contains
+  them over and over.
 - `airpath run one-way-firewall` shows how airpath names it: the cause is `one-way-path`, found by
-  taking the firewall away.
+  removing the firewall.
 
-Both ways at once say something else too: a download of 35 Mb/s falls below 1 Mb/s beside an upload,
-with or without the firewall, because its acknowledgements wait behind the upload in the UE.
+The tests of both directions at once also show that a download of 35 Mb/s falls below 1 Mb/s beside
+an upload, with or without the firewall, because its acknowledgements wait behind the upload in the
+UE.
 """
 
 if __name__ == "__main__":

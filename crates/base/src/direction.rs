@@ -1,11 +1,11 @@
-//! Which way packets travel.
+//! The direction in which packets travel.
 
 use core::fmt;
 use core::ops::{Index, IndexMut};
 
-/// Which way packets travel between a server and a UE.
+/// The direction in which packets travel between a server and a UE.
 ///
-/// What there is once for each direction stands in an array of two, which a direction indexes:
+/// Values that exist once per direction are in an array of two, which a direction indexes:
 ///
 /// ```
 /// use airpath_base::Direction;
@@ -24,10 +24,10 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both, in the order in which results list them.
+    /// Both directions, in the order in which results list them.
     pub const BOTH: [Self; 2] = [Self::Downlink, Self::Uplink];
 
-    /// The other one.
+    /// The opposite direction.
     #[inline]
     pub const fn reverse(self) -> Self {
         match self {
@@ -36,7 +36,7 @@ impl Direction {
         }
     }
 
-    /// Its name in scenarios and tables.
+    /// The direction's name in scenarios and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Downlink => "down",

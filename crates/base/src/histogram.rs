@@ -1,17 +1,16 @@
-//! A log-linear histogram of durations: it has room for the octaves that it has met, and allocates for new ones
-//! only.
+//! A log-linear histogram of durations: it allocates only for octaves in which there are samples.
 
 use crate::Duration;
 use crate::time::to_f64;
 
-/// Buckets per factor of two: relative width below 0.8 %.
+/// Buckets per factor of two, as a power of two: their relative width is below 0.8 %.
 const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
 
 /// Counts of durations in buckets whose width is below 0.8 % of their value.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// Of the buckets from `first` on, whole octaves.
+    /// Counts of whole octaves, from bucket `first` on.
     counts: Vec<u64>,
     first: usize,
     count: u64,
@@ -21,10 +20,10 @@ pub struct Histogram {
     max: u64,
 }
 
-/// What a [`Histogram`] holds, in the space that it takes: to be kept while nothing is added.
+/// The content of a [`Histogram`] in a compact form, for one to which nothing is added for a while.
 #[derive(Clone, Debug)]
 pub struct Folded {
-    /// Buckets that are not empty, and their counts.
+    /// Non-empty buckets and their counts.
     counts: Box<[(u16, u64)]>,
     count: u64,
     sum: u64,
@@ -59,7 +58,7 @@ impl Histogram {
         self.record_all(std::iter::once(sample));
     }
 
-    /// Adds a sample so many times.
+    /// Adds the same sample several times.
     #[inline]
     pub fn record_times(&mut self, sample: Duration, times: u64) {
         if times == 0 {
@@ -79,7 +78,7 @@ impl Histogram {
         self.max = self.max.max(nanos);
     }
 
-    /// Adds samples, in their order.
+    /// Adds samples, in order.
     #[inline]
     pub fn record_all(&mut self, samples: impl Iterator<Item = Duration>) {
         let Self { mut count, mut sum, mut sum_of_squares, mut min, mut max, .. } = *self;
@@ -101,7 +100,7 @@ impl Histogram {
             (count, sum, sum_of_squares, min, max);
     }
 
-    /// Takes everything out; the histogram is empty afterwards.
+    /// Takes out the content; the histogram is empty afterwards.
     pub fn fold(&mut self) -> Folded {
         let counts = self.used().map(|(index, count)| (index as u16, count)).collect();
         let Self { count, sum, sum_of_squares, min, max, .. } = *self;
@@ -110,7 +109,7 @@ impl Histogram {
         Folded { counts, count, sum, sum_of_squares, min, max }
     }
 
-    /// Adds what was taken out of this one or another.
+    /// Adds content that was taken out of this histogram or another.
     pub fn unfold(&mut self, folded: &Folded) {
         for &(index, count) in &folded.counts {
             *self.bucket(usize::from(index)) += count;
@@ -122,7 +121,7 @@ impl Histogram {
         self.max = self.max.max(folded.max);
     }
 
-    /// Samples so far.
+    /// Number of samples so far.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -142,7 +141,7 @@ impl Histogram {
         (self.count > 0).then(|| Duration::from_nanos(self.max))
     }
 
-    /// Mean, exact to a nanosecond; `None` without samples.
+    /// Mean, exact to the nanosecond; `None` without samples.
     pub fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.sum / self.count))
     }
@@ -154,8 +153,8 @@ impl Histogram {
         (self.count > 0).then(|| Duration::from_nanos(variance.sqrt() as u64))
     }
 
-    /// The quantile in [0, 1] by nearest rank, placed linearly within its bucket; the first and
-    /// the last rank are exact; `None` without samples.
+    /// The quantile in [0, 1] by nearest rank, interpolated linearly within its bucket; the first
+    /// and the last rank are exact; `None` without samples.
     pub fn quantile(&self, quantile: f64) -> Option<Duration> {
         if self.count == 0 {
             return None;
@@ -184,13 +183,13 @@ impl Histogram {
         })
     }
 
-    /// Buckets that are not empty.
+    /// Non-empty buckets.
     fn used(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let counts = (self.first..).zip(self.counts.iter().copied());
         counts.filter(|&(_, count)| count > 0)
     }
 
-    /// The count of a bucket, for which room is made if there is none.
+    /// The count of a bucket; allocates if necessary.
     #[cold]
     fn bucket(&mut self, index: usize) -> &mut u64 {
         let octave = 1 << SUB_BITS;
@@ -208,7 +207,7 @@ impl Histogram {
     }
 }
 
-/// Values below `SUB` have a bucket each; above, each octave has `SUB` buckets.
+/// Values below `SUB` have one bucket each; above that, each octave has `SUB` buckets.
 #[inline]
 pub(crate) fn index(nanos: u64) -> usize {
     let octave = (63 - (nanos | (SUB - 1)).leading_zeros()) - (SUB_BITS - 1);

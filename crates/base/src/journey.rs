@@ -1,4 +1,4 @@
-//! Where packets spend their time: an account of each on its way, written where the time is spent.
+//! Where packets spend their time: an account for each packet, written where the time is spent.
 
 use core::num::NonZeroU32;
 use std::collections::VecDeque;
@@ -18,10 +18,10 @@ macro_rules! parts {
         }
 
         impl Part {
-            /// All of them, in the order of tables.
+            /// All parts, in the order of tables.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its stable name.
+            /// The part's stable name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -30,9 +30,9 @@ macro_rules! parts {
 }
 
 parts! {
-    /// Fixed delay: the way itself.
+    /// Fixed delay of the path itself.
     Propagation = "propagation";
-    /// Being sent by a link, or in blocks of the radio.
+    /// Transmission by a link, or in blocks of the radio.
     Serialisation = "serialisation";
     /// Waiting behind other packets of the same queue.
     Queue = "queue";
@@ -40,48 +40,50 @@ parts! {
     Jitter = "jitter";
     /// Waiting for a batch to leave.
     Batching = "batching";
-    /// In a host that forwards in software, or in the UE's.
+    /// Processing in a host that forwards in software, or in the UE's host.
     Host = "host";
-    /// Being prepared or decoded by base station and UE.
+    /// Preparation or decoding by base station and UE.
     Processing = "radio_processing";
-    /// Waiting for the scheduler's next slot, with nothing of its own queue before it.
+    /// Waiting for the scheduler's next slot, with nothing ahead in its own queue.
     Slot = "slot";
     /// Waiting for the occasion of a scheduling request (TS 38.321 5.4.4).
     Sr = "sr";
-    /// From the scheduling request, or the base station's knowledge of data, to the granted block.
+    /// From the scheduling request, or from when the base station knows of the data, to the granted
+    /// block.
     Grant = "grant";
-    /// From a block with a buffer status report to the block that was granted for it (TS 38.321 5.4.5).
+    /// From a block with a buffer status report to the block granted for it (TS 38.321 5.4.5).
     Bsr = "bsr";
-    /// Asleep: waiting for the UE to listen again (TS 38.321 5.7).
+    /// Waiting for a sleeping UE to listen again (TS 38.321 5.7).
     Drx = "drx";
-    /// Waiting for random access to end (TS 38.321 5.1).
+    /// Waiting for the end of random access (TS 38.321 5.1).
     RandomAccess = "random_access";
-    /// Waiting for a connection (RRC).
+    /// Waiting for an RRC connection.
     Rrc = "rrc";
     /// Between two cells.
     Handover = "handover";
-    /// Blocks that failed and were sent again by HARQ.
+    /// Blocks that failed and were retransmitted by HARQ.
     Harq = "harq";
-    /// RLC's retransmissions, and waiting for what was sent before (in-order delivery).
+    /// RLC retransmissions, and waiting for what was sent before (in-order delivery).
     Rlc = "rlc";
-    /// From a segment's arrival to its acknowledgement: delayed acknowledgements, offload, gaps.
+    /// From the arrival of a segment to its acknowledgement: delayed acknowledgements, offload,
+    /// gaps.
     Acknowledgement = "acknowledgement";
-    /// What nobody has accounted for.
+    /// Time not accounted for.
     Unattributed = "unattributed";
 }
 
-/// Where time is spent, numbered by whoever builds the path.
+/// A place where time is spent, numbered by the builder of the path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Site(pub u32);
 
 /// Time spent on one part in one place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spent {
-    /// On what.
+    /// The part on which it was spent.
     pub part: Part,
-    /// Where.
+    /// The place where it was spent.
     pub place: Site,
-    /// How long.
+    /// The time spent.
     pub time: Duration,
 }
 
@@ -92,14 +94,14 @@ pub struct Journey {
     pub began: Instant,
     /// When it arrived.
     pub ended: Instant,
-    /// What the time between was spent on; each part and place once.
+    /// What the time in between was spent on; each pair of part and place occurs once.
     pub spent: Vec<Spent>,
 }
 
-/// The journeys of a run, shared by all that write into them.
+/// The journeys of a run, shared by everything that writes into them.
 ///
 /// Each journey has a time up to which it is accounted for, which only moves forward: whatever is
-/// said, the parts sum to the whole.
+/// recorded, the parts sum to the whole.
 ///
 /// ```
 /// use airpath_base::{Duration, Instant, Journeys, Part, Site};
@@ -117,7 +119,7 @@ pub struct Journeys(Arc<Mutex<OpenJourneys>>);
 
 #[derive(Debug, Default)]
 struct OpenJourneys {
-    /// Journeys that ended before the first of `open`.
+    /// Number of journeys that ended before the first of `open`.
     ended: u32,
     open: VecDeque<Option<Open>>,
 }
@@ -125,18 +127,18 @@ struct OpenJourneys {
 #[derive(Debug)]
 struct Open {
     began: Instant,
-    /// Accounted for until then.
+    /// Time up to which it is accounted for.
     until: Instant,
     spent: Vec<Spent>,
 }
 
 impl Journeys {
-    /// A run is on one thread: nobody waits here.
+    /// A run is on one thread: there is no contention.
     fn open(&self) -> MutexGuard<'_, OpenJourneys> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A packet is sent. `None`: there are no more numbers.
+    /// A packet is sent. `None`: there are no numbers left.
     pub fn begin(&self, now: Instant) -> Option<JourneyId> {
         let mut journeys = self.open();
         let number = u32::try_from(journeys.open.len()).ok()?.checked_add(journeys.ended)?;
@@ -145,7 +147,7 @@ impl Journeys {
         Some(id)
     }
 
-    /// What is not accounted for until `at` was spent on `part`.
+    /// The time not accounted for until `at` was spent on `part`.
     pub fn until(&self, id: JourneyId, at: Instant, part: Part, place: Site) {
         self.open().edit(id, |journey| {
             let time = at.saturating_since(journey.until);
@@ -158,14 +160,14 @@ impl Journeys {
         self.open().edit(id, |journey| journey.add(time, part, place));
     }
 
-    /// Until when it is accounted for.
+    /// Time up to which the journey is accounted for.
     pub fn accounted(&self, id: JourneyId) -> Option<Instant> {
         let mut until = None;
         self.open().edit(id, |journey| until = Some(journey.until));
         until
     }
 
-    /// The packet has arrived: takes its journey out.
+    /// The packet has arrived: removes and returns its journey.
     pub fn end(&self, id: JourneyId, now: Instant) -> Option<Journey> {
         let mut open = self.open().take(id)?;
         let rest = now.saturating_since(open.until);
@@ -173,7 +175,7 @@ impl Journeys {
         Some(Journey { began: open.began, ended: now, spent: open.spent })
     }
 
-    /// The packet was lost.
+    /// The packet was lost: removes its journey.
     pub fn forget(&self, id: JourneyId) {
         self.open().take(id);
     }

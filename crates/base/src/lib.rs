@@ -1,10 +1,10 @@
 //! The types that all other crates share: time, rates, packets and random streams.
 //!
-//! [`Instant`] and [`Duration`] count nanoseconds, [`Rate`] bits per second. A [`Packet`] has a flow, a
-//! size and a payload. A [`Stream`] is a source of random numbers with a seed and a name. A
-//! [`Histogram`] keeps quantiles. [`Journeys`] say where packets spent their time.
+//! [`Instant`] and [`Duration`] count nanoseconds, [`Rate`] bits per second. A [`Packet`] has a
+//! flow, a size and a payload. A [`Stream`] is a source of random numbers with a seed and a name. A
+//! [`Histogram`] gives quantiles. [`Journeys`] record where packets spent their time.
 //!
-//! Nothing here reads a clock, allocates for each packet or knows a protocol's rules.
+//! Nothing here reads a clock, allocates per packet or knows the rules of a protocol.
 //!
 //! It may use: nothing of airpath. Start reading at [`Instant`] and [`Packet`].
 

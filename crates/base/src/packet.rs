@@ -1,4 +1,4 @@
-//! What travels: a small value in simulation, a handle to real bytes in emulation.
+//! Packets: a small value in simulation, a handle to real bytes in emulation.
 
 use crate::{Instant, JourneyId};
 
@@ -9,7 +9,7 @@ pub struct FlowId(pub u32);
 /// ECN codepoint of the IP header (RFC 3168 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ecn {
-    /// The endpoints do not understand ECN.
+    /// The endpoints do not support ECN.
     #[default]
     NotEct,
     /// ECN-capable transport, codepoint 0.
@@ -22,39 +22,39 @@ pub enum Ecn {
 
 /// One IP packet.
 ///
-/// Path stages look at everything but `payload`, which is for the endpoints.
+/// Path stages use everything except `payload`, which is for the endpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// The flow it belongs to.
+    /// The flow to which the packet belongs.
     pub flow: FlowId,
     /// Size in bytes, IP header included, as the endpoints know it.
     pub size: u32,
     /// ECN codepoint; a stage may change it to `Ce`.
     pub ecn: Ecn,
-    /// What is around it while it is in a tunnel.
+    /// The packet's encapsulation while it is in a tunnel.
     pub tunnel: Tunnel,
-    /// Under which number its time is accounted for ([`Journeys`](crate::Journeys)); `None`: it is
-    /// not. No header says so.
+    /// The journey under which its time is accounted for ([`Journeys`](crate::Journeys)); `None`:
+    /// it is not accounted for. No header carries it.
     pub journey: Option<JourneyId>,
     /// What the endpoints read.
     pub payload: Payload,
 }
 
 impl Packet {
-    /// Bytes that a link sends for it: its size and what a tunnel put around it.
+    /// Bytes that a link sends: the packet's size plus its tunnel headers.
     #[inline]
     pub const fn wire_size(&self) -> u32 {
         self.size + self.tunnel.header_bytes as u32
     }
 }
 
-/// What a tunnel puts around a packet. The default is no tunnel.
+/// What a tunnel adds to a packet. The default is no tunnel.
 ///
-/// Packed into three bytes, which leaves room in a packet's words for its journey.
+/// It is packed into three bytes, so that the journey fits into the same words of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(Rust, packed)]
 pub struct Tunnel {
-    /// Bytes of the outer headers, those of all fragments together.
+    /// Bytes of the outer headers, all fragments together.
     pub header_bytes: u16,
     /// Outer fragments besides the first. They travel one after another, and each can be lost.
     pub further_fragments: u8,
@@ -67,18 +67,18 @@ pub enum Payload {
     Tcp(Segment),
     /// A ping or a UDP datagram.
     Datagram(Datagram),
-    /// Nothing an endpoint of ours reads: the driver's own handle.
+    /// Nothing that airpath's endpoints read: the driver's own handle.
     Opaque(u64),
 }
 
 /// A datagram of a `ping` or `udp` flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    /// Counts from 0.
+    /// Number of the datagram, from 0.
     pub sequence: u64,
-    /// When the (first) sender sent it.
+    /// When its sender sent it; for a reply, when the request was sent.
     pub sent_at: Instant,
-    /// True on the way back.
+    /// True for a reply.
     pub reply: bool,
 }
 
@@ -87,46 +87,47 @@ pub struct Datagram {
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// No flag.
+    /// No flags.
     pub const NONE: Self = Self(0);
     /// Synchronise.
     pub const SYN: Self = Self(1);
-    /// Acknowledgement field is valid.
+    /// The acknowledgement field is valid.
     pub const ACK: Self = Self(2);
-    /// Sender has finished.
+    /// The sender has finished.
     pub const FIN: Self = Self(4);
     /// ECN echo.
     pub const ECE: Self = Self(8);
     /// Congestion window reduced.
     pub const CWR: Self = Self(16);
-    /// Push: receive offload hands up what it has.
+    /// Push: receive offload delivers what it holds.
     pub const PSH: Self = Self(32);
 
-    /// All flags of `other` are set.
+    /// Whether all flags of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets together.
+    /// The union of both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// SACK blocks that fit beside the timestamps option (RFC 2018 3).
+/// Most SACK blocks that fit beside the timestamps option (RFC 2018 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-/// One received range `[start, end)`, in bytes above the cumulative acknowledgement: one word, with the start
-/// in its lower half.
+/// One received range `[start, end)`, in bytes above the cumulative acknowledgement: one word, with
+/// the start in the lower half.
 ///
-/// A D-SACK block (RFC 2883) below it has a wrapped, hence huge, start.
+/// The start of a D-SACK block (RFC 2883) below the acknowledgement wraps around, and is therefore
+/// huge.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SackBlock(u64);
 
 impl SackBlock {
     const EMPTY: Self = Self(0);
 
-    /// Of stream offsets: differences modulo 2^32, as on the wire.
+    /// A block from stream offsets: differences are modulo 2^32, as on the wire.
     const fn new(ack: u64, start: u64, end: u64) -> Self {
         Self(start.wrapping_sub(ack) & 0xffff_ffff | end.wrapping_sub(ack) << 32)
     }
@@ -139,10 +140,10 @@ impl SackBlock {
 
 /// Up to [`MAX_SACK_BLOCKS`] blocks, most recently received first (RFC 2018 4).
 ///
-/// What is behind the last one is empty, `[0, 0)`: a count of its own would make every packet larger by a word.
+/// Unused blocks are empty, `[0, 0)`: a separate count would make every packet larger by a word.
 ///
-/// In words, so that a copy is made of the same ones that were written: the processor then need not
-/// wait for them to reach the cache.
+/// They are stored as words, so that a copy reads the same words that were written: the processor
+/// need not wait for them to reach the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SackBlocks {
     blocks: [SackBlock; MAX_SACK_BLOCKS],
@@ -152,9 +153,10 @@ impl SackBlocks {
     /// No blocks.
     pub const NONE: Self = Self { blocks: [SackBlock::EMPTY; MAX_SACK_BLOCKS] };
 
-    /// Adds `[start, end)`, stream offsets, for a segment that acknowledges `ack`; an empty range is no block.
+    /// Adds `[start, end)`, in stream offsets, for a segment that acknowledges `ack`; an empty
+    /// range is ignored.
     ///
-    /// Returns false when the option is full.
+    /// Returns false if the option is full.
     pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
         let len = self.len();
         let Some(slot) = self.blocks.get_mut(len) else {
@@ -171,7 +173,7 @@ impl SackBlocks {
         self.blocks.iter().take_while(|&&block| block != SackBlock::EMPTY).count()
     }
 
-    /// No blocks.
+    /// Whether there are no blocks.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.blocks[0] == SackBlock::EMPTY
@@ -184,17 +186,17 @@ impl SackBlocks {
     }
 }
 
-/// A TCP segment. Sequence numbers are stream offsets in 64 bits (the SYN is byte 0), so that
-/// the model need not reason about wrapping; everything else has its width on the wire.
+/// A TCP segment. Sequence numbers are stream offsets of 64 bits (the SYN is byte 0), so that the
+/// model need not handle wrapping; everything else has its width on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// First byte.
+    /// Offset of the first byte.
     pub seq: u64,
     /// Next byte expected; valid with [`Flags::ACK`].
     pub ack: u64,
     /// Payload bytes.
     pub len: u32,
-    /// The timestamps option, if it has one.
+    /// The timestamps option, if present.
     pub timestamps: Option<Timestamps>,
     /// Window field as on the wire, before scaling.
     pub window: u16,
@@ -202,16 +204,17 @@ pub struct Segment {
     pub flags: Flags,
     /// Window scale of a SYN (RFC 7323 2.2), `None` if not offered.
     pub window_scale: Option<u8>,
-    /// A SYN has the option "SACK permitted" (RFC 2018 2).
+    /// For a SYN: whether it has the option "SACK permitted" (RFC 2018 2).
     pub sack_permitted: bool,
-    /// The sender has sent it before. No header says so: it is for drivers and captures.
+    /// Whether the sender has sent it before. No header carries this: it is for drivers and
+    /// captures.
     pub retransmission: bool,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
 }
 
 impl Segment {
-    /// Nothing at all: to be filled in.
+    /// A blank segment, to be filled in.
     pub const BLANK: Self = Self {
         seq: 0,
         ack: 0,
@@ -230,12 +233,12 @@ impl Segment {
         self.seq + self.sequence_len() as u64
     }
 
-    /// Sequence space taken.
+    /// Length in sequence space.
     pub const fn sequence_len(&self) -> u32 {
         self.len + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
     }
 
-    /// The timestamp of ours that the peer echoes, if it does.
+    /// The timestamp that the peer echoes, if there is one.
     #[inline]
     pub const fn echo(&self) -> Option<u32> {
         match self.timestamps {
@@ -257,38 +260,38 @@ pub struct Timestamps {
 /// A packet that a stage dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Drop {
-    /// When, in logical time.
+    /// When it was dropped, in logical time.
     pub at: Instant,
-    /// What.
+    /// The dropped packet.
     pub packet: Packet,
-    /// Where: the stage's position in its direction of the path.
+    /// Where it was dropped: the stage's position in its direction of the path.
     pub stage: u32,
-    /// Why.
+    /// Why it was dropped.
     pub reason: DropReason,
 }
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DropReason {
-    /// Loss stage.
+    /// Dropped by a loss stage.
     Loss,
     /// A queue had no room for the packet, in packets or in bytes.
     QueueFull,
-    /// An active queue management decision.
+    /// Dropped by active queue management.
     Aqm,
     /// It waited longer than PDCP's discard timer allows (TS 38.323 5.3).
     Discarded,
-    /// The radio link lost it: unacknowledged mode, or a link that was given up.
+    /// Lost by the radio link: in unacknowledged mode, or because retransmission was given up.
     RadioLink,
-    /// A change of cell lost it: what was in the old one was not forwarded.
+    /// Lost in a handover: what was in the old cell was not forwarded.
     Handover,
-    /// Larger than a hop's MTU, and not to be fragmented.
+    /// Larger than a hop's MTU, and must not be fragmented.
     TooBig,
-    /// More than a policer's token bucket held.
+    /// Exceeded the tokens in a policer's bucket.
     Policed,
-    /// No live NAT binding leads to it.
+    /// There is no live NAT binding for it.
     NoBinding,
-    /// A firewall has not seen anything of its flow come from the inside lately.
+    /// A firewall has not recently seen a packet of its flow from the inside.
     Blocked,
     /// The receive ring of a host was full.
     RingFull,
@@ -319,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_small() {
-        // Rings hold packets by value: growth here is paid for on every hop.
+        // Rings hold packets by value: every hop pays for growth.
         assert!(size_of::<Packet>() <= 80, "{} bytes", size_of::<Packet>());
     }
 

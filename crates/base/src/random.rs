@@ -1,10 +1,11 @@
-//! Named random streams: same (seed, component name), same numbers, whatever else runs.
+//! Named random streams: the same seed and component name give the same numbers, whatever else
+//! runs.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sha2::{Digest, Sha256};
 
-/// One component's private source of randomness.
+/// The private random stream of one component.
 ///
 /// ```
 /// use airpath_base::Stream;
@@ -31,12 +32,12 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// Uniform in [0, 1), a multiple of 2^-53.
+    /// A number uniform in [0, 1), a multiple of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True with this probability.
+    /// Returns true with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }

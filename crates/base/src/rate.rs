@@ -7,7 +7,7 @@ use crate::Duration;
 pub struct Rate(core::num::NonZeroU64);
 
 impl Rate {
-    /// `None` for zero: a link that never sends is an outage, not a rate.
+    /// `None` for zero: a link that never sends is an outage, and has no rate.
     pub const fn from_bps(bits_per_second: u64) -> Option<Self> {
         match core::num::NonZeroU64::new(bits_per_second) {
             Some(bps) => Some(Self(bps)),
@@ -15,19 +15,19 @@ impl Rate {
         }
     }
 
-    /// Bits per second.
+    /// The rate in bits per second.
     pub const fn bps(self) -> u64 {
         self.0.get()
     }
 
-    /// Megabits (10^6) per second.
+    /// The rate in megabits (10^6) per second.
     pub fn mbps(self) -> f64 {
         self.bps() as f64 / 1e6
     }
 
-    /// Time to send `bytes`, and the remainder in units of 1/rate ns that the division left.
+    /// Time to send `bytes`, and the remainder of the division in units of 1/rate ns.
     ///
-    /// A sender that carries the remainder into the next packet keeps the long-run rate exact.
+    /// A sender that carries the remainder over to the next packet keeps the long-run rate exact.
     pub const fn transmission_time(self, bytes: u32, carried: u64) -> (Duration, u64) {
         let work = bytes as u64 * 8_000_000_000 + carried;
         let rate = self.bps();

@@ -1,10 +1,10 @@
-//! Recorded files: read once, within limits.
+//! Recorded files: each is read once, within limits.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
-/// Most bytes of a recording, as stored and unpacked.
+/// Most bytes of a recording, both as stored and unpacked.
 pub const MOST_BYTES: u64 = 128 << 20;
 
 /// Reads a file as it is stored. Devices and pipes are refused: they have no end, or cannot be read
@@ -13,7 +13,7 @@ pub fn read_stored(path: &Path) -> Result<Vec<u8>> {
     if cfg!(target_family = "wasm") {
         return Err(Error::new(ErrorKind::Unsupported, "a browser has no files"));
     }
-    // Opening a pipe waits until somebody writes to it.
+    // Opening a pipe would wait for a writer.
     if std::fs::metadata(path)?.is_dir() {
         return Err(Error::from(ErrorKind::IsADirectory));
     }
@@ -23,7 +23,7 @@ pub fn read_stored(path: &Path) -> Result<Vec<u8>> {
     limited(File::open(path)?, "it is larger than")
 }
 
-/// What a stored file holds: gzip (told by its first bytes) is unpacked.
+/// The content of a stored file: gzip (recognised by its first bytes) is unpacked.
 pub fn unpacked(stored: Vec<u8>) -> Result<Vec<u8>> {
     if !stored.starts_with(&[0x1f, 0x8b]) {
         return Ok(stored);
@@ -31,8 +31,8 @@ pub fn unpacked(stored: Vec<u8>) -> Result<Vec<u8>> {
     limited(flate2::read::MultiGzDecoder::new(&stored[..]), "it unpacks to more than")
 }
 
-/// What an error may quote of a file: a number, a date or a time of up to 20 characters. Of anything
-/// else it says `this`, because a file may be named by somebody who must not read it.
+/// What an error may quote from a file: a number, a date or a time of up to 20 characters. Anything
+/// else becomes `this`, because whoever names a file need not be allowed to read it.
 ///
 /// ```
 /// use airpath_base::recording::quoted;

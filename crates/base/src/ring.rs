@@ -1,11 +1,12 @@
-//! Rings that take little more memory than what is in them.
+//! Rings that take little more memory than their content.
 
 use std::collections::VecDeque;
 
-/// Appends to a ring that grows by a half where there is no room, instead of doubling.
+/// Appends to a ring; a full one grows by a half instead of doubling.
 ///
-/// A queue goes round in all of its memory, however little is in it, and many queues that are half empty
-/// do not fit into the caches that all of them together would. One that grows by less is copied more often.
+/// A queue cycles through all of its memory, however little it holds, and many half-empty queues
+/// together do not fit into caches that would hold their content. A ring that grows by less is
+/// copied more often.
 #[inline]
 pub fn push_tightly<T>(ring: &mut VecDeque<T>, item: T) {
     if ring.len() == ring.capacity() {

@@ -1,16 +1,16 @@
-//! A histogram that takes the space of what it holds: for very many of them at once.
+//! A histogram whose size is that of its content: for very many at once.
 
 use crate::Duration;
 #[cfg(doc)]
 use crate::Histogram;
 use crate::histogram::{index, low};
 
-/// Counts of durations in the buckets of a [`Histogram`], of which only those exist that are not empty.
+/// Counts of durations in the buckets of a [`Histogram`]; only non-empty buckets are stored.
 #[derive(Clone, Default, Debug)]
 pub struct SparseHistogram {
     /// Buckets and their counts, in order.
     buckets: Vec<(u16, u32)>,
-    /// Where the last sample went.
+    /// The bucket of the last sample.
     last: usize,
     count: u64,
     sum: u64,
@@ -39,7 +39,7 @@ impl SparseHistogram {
         *count = count.saturating_add(1);
     }
 
-    /// Samples so far.
+    /// Number of samples so far.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -54,12 +54,12 @@ impl SparseHistogram {
         (self.count > 0).then(|| Duration::from_nanos(self.max))
     }
 
-    /// Mean, exact to a nanosecond; `None` without samples.
+    /// Mean, exact to the nanosecond; `None` without samples.
     pub fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.sum / self.count))
     }
 
-    /// The quantile in [0, 1], as [`Histogram::quantile`] has it; `None` without samples.
+    /// The quantile in [0, 1], computed as by [`Histogram::quantile`]; `None` without samples.
     pub fn quantile(&self, quantile: f64) -> Option<Duration> {
         let rank = ((quantile * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         if rank == 1 || rank == self.count {

@@ -1,4 +1,5 @@
-//! Time as an integer count of nanoseconds. There is no `now()`: whoever drives the model says it.
+//! Time as an integer count of nanoseconds. There is no `now()`: the driver of the model passes the
+//! time.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -14,7 +15,7 @@ pub struct Duration(u64);
 impl Instant {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than any time a run reaches (584 years).
+    /// Later than any time that a run reaches (584 years).
     pub const MAX: Self = Self(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the start.
@@ -32,21 +33,21 @@ impl Instant {
         to_f64(self.0) / 1e9
     }
 
-    /// Time since `earlier`, zero if that is later.
+    /// Time since `earlier`; zero if that is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// The earliest of times that may be never, as [`Instant::MAX`] also is.
+    /// The earliest of several times; both `None` and [`Instant::MAX`] mean never.
     #[inline]
     pub fn earliest<const N: usize>(times: [Option<Self>; N]) -> Option<Self> {
-        // Without a branch for each: this is asked after every event.
+        // Avoids a branch per time: this is called after every event.
         let first =
             times.into_iter().fold(Self::MAX, |first, at| first.min(at.unwrap_or(Self::MAX)));
         (first < Self::MAX).then_some(first)
     }
 
-    /// This instant moved back, not before [`Instant::ZERO`]; `None` where it would be.
+    /// This instant moved back; `None` if it would be before [`Instant::ZERO`].
     pub const fn checked_sub(self, by: Duration) -> Option<Self> {
         match self.0.checked_sub(by.0) {
             Some(nanos) => Some(Self(nanos)),
@@ -56,7 +57,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// The zero duration.
     pub const ZERO: Self = Self(0);
     /// Longer than any run.
     pub const MAX: Self = Self(u64::MAX);
@@ -83,7 +84,7 @@ impl Duration {
 
     /// From fractional seconds, rounded to the nearest nanosecond; negative and NaN give zero.
     pub fn from_secs_f64(secs: f64) -> Self {
-        // A float-to-int cast saturates and maps NaN to 0, which is what the doc says.
+        // A float-to-int cast saturates and maps NaN to 0, as documented.
         Self((secs * 1e9 + 0.5) as u64)
     }
 
@@ -102,18 +103,18 @@ impl Duration {
         to_f64(self.0) / 1e6
     }
 
-    /// `self - other`, zero where that would be negative.
+    /// `self - other`; zero if that would be negative.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// `self * factor`, [`Duration::MAX`] where that would not fit.
+    /// `self * factor`; [`Duration::MAX`] if that would overflow.
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 }
 
-/// The nearest number, as a cast gives it: processors have an instruction for signed ones only.
+/// The nearest float, as a cast gives it: processors have an instruction for signed integers only.
 #[inline]
 pub(crate) fn to_f64(nanos: u64) -> f64 {
     match i64::try_from(nanos) {
@@ -137,7 +138,7 @@ impl AddAssign<Duration> for Instant {
 
 impl Sub for Instant {
     type Output = Duration;
-    /// Panics in debug builds if `earlier` is later: an ordering bug of ours.
+    /// Panics in debug builds if `earlier` is later, which is a bug in the order of events.
     fn sub(self, earlier: Self) -> Duration {
         debug_assert!(self >= earlier, "{self:?} is before {earlier:?}");
         self.saturating_since(earlier)

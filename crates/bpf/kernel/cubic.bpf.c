@@ -9,7 +9,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Length of a jiffy; the loader knows it. */
+/* Length of a jiffy in microseconds; set by the loader. */
 const volatile __u32 tick_us = 4000;
 
 struct ack_sample {
@@ -42,7 +42,7 @@ static __always_inline bool in_slow_start(struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh;
 }
 
-/* cwnd is what limits the sender; in slow start, if more than half of it was in use (RFC 7661 1). */
+/* Whether cwnd limits the sender; in slow start, if more than half was in use (RFC 7661 1). */
 static __always_inline bool cwnd_limited(struct tcp_sock *tp)
 {
 	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
@@ -59,7 +59,7 @@ static __always_inline void exit_slow_start(struct tcp_sock *tp, struct state *s
 	tp->snd_ssthresh = tp->snd_cwnd;
 }
 
-/* HyStart: Ha and Rhee, "Taming the elephants", 2011; what Linux made of it: hystart.rs. */
+/* HyStart: Ha and Rhee, "Taming the elephants", 2011; for what Linux made of it see hystart.rs. */
 
 #define LOW_WINDOW 16
 #define TRAIN_SPACING_US 2000
@@ -82,7 +82,7 @@ static __always_inline void follow_rounds(struct tcp_sock *tp, struct state *s)
 	s->round_rtt = 0;
 }
 
-/* The train that began with the round is as long as the path. */
+/* The ACK train that began with the round is as long as the path. */
 static __always_inline bool train_is_long(struct tcp_sock *tp, struct state *s)
 {
 	__u32 now = stamp(s, tp->tcp_mstamp);
@@ -95,13 +95,13 @@ static __always_inline bool train_is_long(struct tcp_sock *tp, struct state *s)
 	return now - s->round_start > longest_train(tp, s->generation, s->min_rtt);
 }
 
-/* Highest RTT of a round that is no sign of a queue. */
+/* Highest RTT of a round that does not indicate a queue. */
 static __always_inline __u32 highest(__u32 min_rtt)
 {
 	return min_rtt + least(most(min_rtt / 8, 4000), 16000);
 }
 
-/* Even the smallest of the round's RTTs is well above the connection's smallest: why, or nothing. */
+/* Even the smallest RTT of the round is well above the connection's: the reason, or nothing. */
 static __always_inline __u32 delay_rose(struct state *s, __u32 rtt)
 {
 	bool complete = s->samples >= SAMPLES;
@@ -146,7 +146,7 @@ static __always_inline void examine(struct tcp_sock *tp, struct state *s, __u32 
 	}
 }
 
-/* HyStart++ (RFC 9406): names of 4.2 and 4.3. */
+/* HyStart++ (RFC 9406), with the names of 4.2 and 4.3. */
 
 #define CSS_GROWTH_DIVISOR 4
 #define CSS_ROUNDS 5
@@ -181,7 +181,7 @@ static __always_inline void end_round(struct tcp_sock *tp, struct state *s)
 	}
 }
 
-/* Grows cwnd in slow start; the segments that are left for congestion avoidance. */
+/* Grows cwnd in slow start; returns the segments left for congestion avoidance. */
 static __always_inline __u32 grow(struct tcp_sock *tp, struct state *s, __u32 acked, bool plus_plus)
 {
 	__u32 room = tp->snd_ssthresh - tp->snd_cwnd;
@@ -199,14 +199,14 @@ static __always_inline __u32 grow(struct tcp_sock *tp, struct state *s, __u32 ac
 	return left;
 }
 
-/* CUBIC; what it does otherwise than RFC 9438 stands in linux_cubic.rs. */
+/* CUBIC; for its differences from RFC 9438 see linux_cubic.rs. */
 
 #define RECOMPUTE_US 31250
 #define FASTEST 2
 #define SLOWEST_WITHOUT_W_MAX 20
 #define AT_TARGET 100
 
-/* Newton's method from above; as many steps as the smallest result needs. */
+/* Newton's method from above, with as many steps as the smallest result needs. */
 static __always_inline __u32 cube_root(__u64 a)
 {
 	__u64 x = 1 << 20;
@@ -256,7 +256,7 @@ static __always_inline __u32 reno(struct state *s, __u32 cwnd)
 	return s->w_est;
 }
 
-/* Acknowledged segments for each one by which cwnd grows. */
+/* Acknowledged segments per segment of growth. */
 static __always_inline void choose_pace(struct tcp_sock *tp, struct state *s)
 {
 	__u32 cwnd = tp->snd_cwnd, now = tp->tcp_mstamp, target, estimate, pace;
@@ -287,7 +287,7 @@ static __always_inline void avoid_congestion(struct tcp_sock *tp, struct state *
 	choose_pace(tp, s);
 	pace = most(s->pace, FASTEST);
 	if (s->credit >= pace) {
-		/* Earned at a slower pace: it is worth one segment. */
+		/* The credit was earned at a slower pace: it is worth one segment. */
 		grown = 1;
 		s->credit = 0;
 	}
@@ -420,7 +420,7 @@ __u32 cubic_undo_cwnd(__u64 *ctx)
 	return most(tp->snd_cwnd, tp->prior_cwnd);
 }
 
-/* Members by the names that the kernel has; their order does not matter. */
+/* Members have the kernel's names; their order does not matter. */
 struct tcp_congestion_ops {
 	char name[TCP_CA_NAME_MAX];
 	void (*init)(__u64 *ctx);
@@ -433,7 +433,7 @@ struct tcp_congestion_ops {
 	__u32 flags;
 };
 
-/* The link takes it back when the process that loaded it ends. NON_RESTRICTED: a child network
+/* The link unregisters it when the process that loaded it ends. NON_RESTRICTED: a child network
  * namespace may use it. */
 #define GENERATION(id, text, generation)                                                           \
 	SEC("struct_ops")                                                                          \
@@ -454,7 +454,7 @@ struct tcp_congestion_ops {
 		.flags = TCP_CONG_NON_RESTRICTED,                                                  \
 	}
 
-/* src/cubic.rs knows the names. */
+/* src/cubic.rs uses these names. */
 GENERATION(none, "air_none", 0);
 GENERATION(v4_19, "air_4.19", TRAIN_HALF | DELAY | FALLING_MINIMUM | MILLISECONDS);
 GENERATION(v4_19_131, "air_4.19.131", TRAIN_HALF | DELAY | MILLISECONDS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
  * The few members of the kernel's types that are read here. Offsets come from the BTF of the kernel
- * that loads the programs (CO-RE): order and everything else may differ there.
+ * that loads the programs (CO-RE): the order and everything else may differ there.
  */
 #pragma once
 

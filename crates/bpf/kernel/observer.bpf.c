@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * What the kernel's TCP senders do, one record each time that something happens: an acknowledgement
- * comes, the congestion state changes, a connection begins or ends.
+ * Records what the kernel's TCP senders do, one record per event: an acknowledgement arrives, the
+ * congestion state changes, a connection begins or ends.
  */
 #include "kernel.h"
 #include "variant.h"
@@ -53,7 +53,7 @@ struct record {
 };
 _Static_assert(sizeof(struct record) == 152, "src/record.rs");
 
-/* What ends slow start before a loss does: detector. */
+/* What may end slow start before a loss: detector. */
 #define DETECTOR_NONE 0
 #define DETECTOR_HYSTART 1
 #define DETECTOR_PLUS_PLUS 2
@@ -65,7 +65,7 @@ struct tcp_congestion_ops {
 	char name[TCP_CA_NAME_MAX];
 } __attribute__((preserve_access_index));
 
-/* Network namespaces to observe, by inode number: the end's number. */
+/* Network namespaces to observe, from inode number to number of the end. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 512);
@@ -78,7 +78,7 @@ struct {
 	__uint(max_entries, 8 << 20);
 } records SEC(".maps");
 
-/* An acknowledgement is seen before it is processed: what it did stands in the next record. */
+/* An acknowledgement is seen before it is processed: its effect is in the next record. */
 struct pending {
 	__u32 acknowledged;
 };
@@ -90,7 +90,7 @@ struct {
 	__type(value, struct pending);
 } sockets SEC(".maps");
 
-/* Records that found no room. */
+/* Records lost for lack of room. */
 __u64 lost_records;
 
 static __always_inline __u32 *end_of(struct sock *sk)
@@ -106,7 +106,7 @@ static __always_inline bool is_cubic(const char *name)
 	       name[4] == 'c' && !name[5];
 }
 
-/* The train of acknowledgements that began with the round, and the longest that may be. */
+/* The ACK train that began with the round, and the longest that does not end slow start. */
 static __always_inline void tell_train(struct record *record, struct tcp_sock *tp, __u32 generation,
 				       __u32 min_rtt, __u32 start, __u32 last_ack)
 {
@@ -116,7 +116,7 @@ static __always_inline void tell_train(struct record *record, struct tcp_sock *t
 		record->train_us = last_ack - start;
 }
 
-/* One of our own. Once it has found something, the RTTs are those that it compared. */
+/* One of airpath's own. Once it has found something, the RTTs are those that it compared. */
 static __always_inline void tell_ours(struct record *record, struct tcp_sock *tp, struct state *s)
 {
 	bool found = s->found.reason != FOUND_NOTHING;
@@ -140,7 +140,7 @@ static __always_inline void tell_ours(struct record *record, struct tcp_sock *tp
 	}
 }
 
-/* tcp_cubic. Rounds without a start: HyStart is switched off. */
+/* tcp_cubic. A round without a start means that HyStart is switched off. */
 static __always_inline void tell_cubic(struct record *record, struct tcp_sock *tp,
 				       struct bictcp *cubic)
 {
@@ -158,7 +158,7 @@ static __always_inline void tell_cubic(struct record *record, struct tcp_sock *t
 		   BPF_CORE_READ(cubic, last_ack));
 }
 
-/* HyStart's round and finding, where the congestion control keeps them. */
+/* HyStart's round and finding, from where the congestion control keeps them. */
 static __always_inline void tell_hystart(struct record *record, struct tcp_sock *tp)
 {
 	void *private = tp->inet_conn.icsk_ca_priv;
@@ -220,11 +220,11 @@ static __always_inline void tell(struct sock *sk, struct tcp_sock *tp, __u32 end
 	bpf_probe_read_kernel(record->congestion, sizeof(record->congestion),
 			      &icsk->icsk_ca_ops->name);
 	tell_hystart(record, tp);
-	/* The reader comes by now and then: waking it up for each record would cost more. */
+	/* The reader polls now and then: waking it up for each record would cost more. */
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-/* A segment has come, and is not processed yet. */
+/* A segment has arrived, and is not processed yet. */
 SEC("tp_btf/tcp_probe")
 int on_segment(__u64 *ctx)
 {
@@ -240,7 +240,7 @@ int on_segment(__u64 *ctx)
 	pending = bpf_sk_storage_get(&sockets, sk, 0, outstanding ? BPF_SK_STORAGE_GET_F_CREATE : 0);
 	if (!pending)
 		return 0;
-	/* Without anything outstanding it acknowledges nothing; the one before may have. */
+	/* With nothing outstanding it acknowledges nothing, but the previous one may have. */
 	if (outstanding || pending->acknowledged)
 		tell(sk, tp, *end, KIND_ACK, 0);
 	pending->acknowledged = outstanding;

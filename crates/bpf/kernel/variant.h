@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* The state of our own congestion controls, and those of HyStart's rules that the observer needs too. */
+/* The state of airpath's congestion controls, and the HyStart rules that the observer needs too. */
 #pragma once
 
-/* Reasons for the end of slow start; the Rust side knows the numbers. */
+/* Reasons for the end of slow start; the Rust side uses the same numbers. */
 #define FOUND_NOTHING 0
 #define FOUND_SOMETHING 1 /* tcp_cubic does not say what */
 #define FOUND_ACK_TRAIN 2
@@ -13,7 +13,7 @@
 struct found {
 	__u32 magic;
 	__u32 reason;
-	/* Microseconds: the connection's smallest RTT, or the round before's; the round's. */
+	/* Microseconds: smallest RTT of the connection, or of the previous round; of the round. */
 	__u32 base_rtt;
 	__u32 round_rtt;
 };
@@ -62,7 +62,7 @@ struct state {
 
 _Static_assert(sizeof(struct state) <= 104, "ICSK_CA_PRIV_SIZE");
 
-/* RTT samples that make a round's RTT. */
+/* RTT samples that determine a round's RTT. */
 #define SAMPLES 8
 
 static __always_inline bool paced(struct tcp_sock *tp)
@@ -70,7 +70,7 @@ static __always_inline bool paced(struct tcp_sock *tp)
 	return tp->inet_conn.icsk_inet.sk.sk_pacing_status != 0;
 }
 
-/* Time that segmentation offload may add: four bursts at two windows each smoothed RTT. */
+/* Time that segmentation offload may add: four bursts at two windows per smoothed RTT. */
 static __always_inline __u32 cushion(struct tcp_sock *tp)
 {
 	__u64 bytes_per_rtt = 2ULL * tp->snd_cwnd * tp->mss_cache;
@@ -79,7 +79,7 @@ static __always_inline __u32 cushion(struct tcp_sock *tp)
 	return us < 1000 ? us : 1000;
 }
 
-/* The length above which a train ends slow start. */
+/* Length above which an ACK train ends slow start. */
 static __always_inline __u32 longest_train(struct tcp_sock *tp, __u32 generation, __u32 min_rtt)
 {
 	__u32 longest;

@@ -1,4 +1,4 @@
-//! CUBIC with the slow start of a chosen generation, as congestion controls of the host's kernel.
+//! CUBIC with the slow start of a chosen generation, as congestion controls in the host's kernel.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,40 +10,41 @@ use crate::object::{Elf, attempt, load};
 
 static ELF: &Elf<[u8]> = &Elf(*include_bytes!(concat!(env!("OUT_DIR"), "/cubic.bpf.o")));
 
-/// TCP_CA_NAME_MAX, the zero included.
+/// TCP_CA_NAME_MAX, including the terminating zero.
 const NAME_BYTES: usize = 16;
 
-/// Loads at once that a machine can bear.
+/// Most sets of congestion controls that a machine can have at once.
 const MOST_LOADS: u32 = 9;
 
-/// What every name begins with.
+/// Prefix of every name.
 const PREFIX: &[u8] = b"air_";
 
-/// A generation of slow start, as `slow_start` in a scenario and docs/concepts/slow-start.md have them.
+/// A generation of slow start, as in a scenario's `slow_start` and in docs/concepts/slow-start.md.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Generation {
-    /// Until a loss.
+    /// No early exit: until a loss.
     None,
-    /// 4.19 until .130.
+    /// Linux 4.19 up to 4.19.130.
     V4_19,
-    /// From 4.19.131: a falling minimum does not end slow start.
+    /// Linux since 4.19.131: a falling minimum does not end slow start.
     V4_19_131,
-    /// The same, and the round's first acknowledgement belongs to it.
+    /// Like [`V4_19_131`](Self::V4_19_131), but the round's first acknowledgement belongs to the
+    /// round.
     V4_19Both,
-    /// 5.6 and 5.7.
+    /// Linux 5.6 and 5.7.
     V5_6,
-    /// 5.8 to 5.15.
+    /// Linux 5.8 to 5.15.
     V5_8,
-    /// 5.16 to 6.13.
+    /// Linux 5.16 to 6.13.
     V5_16,
-    /// From 6.14.
+    /// Linux since 6.14.
     V6_14,
-    /// RFC 9406.
+    /// HyStart++ (RFC 9406).
     PlusPlus,
 }
 
 impl Generation {
-    /// Every one that can be loaded, Linux's in the order of its versions.
+    /// All generations that can be loaded, Linux's in the order of its versions.
     pub const ALL: [Self; 9] = [
         Self::None,
         Self::V4_19,
@@ -56,7 +57,7 @@ impl Generation {
         Self::PlusPlus,
     ];
 
-    /// Name in the kernel, where airpath is there once.
+    /// Name in the kernel, if only one airpath has loaded it.
     pub const fn kernel_name(self) -> &'static str {
         match self {
             Self::None => "air_none",
@@ -75,16 +76,16 @@ impl Generation {
 /// All generations, registered until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Cubic {
-    // Dropped before the object.
+    // Must be dropped before the object.
     _links: Vec<Link>,
     _object: Object,
     suffix: String,
 }
 
 impl Cubic {
-    /// Registers them. `tick_us` is the length of a jiffy.
+    /// Registers all generations. `tick_us` is the length of a jiffy in microseconds.
     ///
-    /// Names are the machine's: who comes second has `_2` behind each of them.
+    /// Names are shared by the whole machine: a second process appends `_2` to each of them.
     ///
     /// # Errors
     ///
@@ -96,7 +97,7 @@ impl Cubic {
                 continue;
             }
             match Self::load_as(&suffix, tick_us) {
-                // Another one was faster.
+                // Another process was faster.
                 Err(error) if error.is_taken() => {}
                 done => return done,
             }
@@ -131,7 +132,7 @@ impl Cubic {
     }
 }
 
-/// Puts something behind the name in a `struct tcp_congestion_ops`.
+/// Appends a suffix to the name in a `struct tcp_congestion_ops`.
 fn append(value: &mut [u8], suffix: &str) {
     let Some(name) = value.windows(PREFIX.len()).position(|window| window == PREFIX) else {
         return;

@@ -1,17 +1,17 @@
-//! Why the kernel would not take a program.
+//! Why the kernel did not accept a program.
 
-/// What failed, and what libbpf said about it.
+/// What failed, with libbpf's warnings.
 #[derive(Debug)]
 pub struct BpfError {
-    /// What was tried.
+    /// The attempted step.
     pub(crate) step: &'static str,
     pub(crate) source: libbpf_rs::Error,
-    /// Its warnings, one on each line.
+    /// The warnings of libbpf, one per line.
     pub(crate) warnings: String,
 }
 
 impl BpfError {
-    /// A name is in use already.
+    /// Whether a name is already in use.
     pub(crate) fn is_taken(&self) -> bool {
         self.source.kind() == libbpf_rs::ErrorKind::AlreadyExists
     }

@@ -1,9 +1,9 @@
-//! The body of this crate's fuzz target (`fuzz/`): whatever bytes come in, nothing panics. Tests replay
-//! its corpus. No part of the library.
+//! The body of this crate's fuzz target (`fuzz/`): whatever bytes arrive, nothing panics. Tests
+//! replay its corpus. This is not part of the library.
 
 use crate::Record;
 
-/// A record out of the ring buffer.
+/// Takes a record from the ring buffer.
 pub fn record(bytes: &[u8]) {
     let Some(record) = Record::parse(bytes) else {
         assert!(bytes.len() < Record::BYTES || bytes[Record::KIND] > 3, "a whole record is read");
@@ -12,7 +12,7 @@ pub fn record(bytes: &[u8]) {
     assert!(record.congestion().len() <= record.congestion.len());
     assert!(!record.congestion().contains('\0'));
     assert_eq!(record.remote.is_ipv6(), record.v6);
-    // What follows a record is none of it.
+    // Bytes after a record do not belong to it.
     assert_eq!(Record::parse(&bytes[..Record::BYTES]), Some(record));
 }
 
@@ -20,7 +20,7 @@ pub fn record(bytes: &[u8]) {
 mod tests {
     use super::Record;
 
-    /// A corpus of records that are shorter than today's would try nothing.
+    /// A corpus whose records are shorter than today's would test nothing.
     #[test]
     fn the_corpus_is_survived_and_has_records() {
         let read = std::cell::Cell::new(0);

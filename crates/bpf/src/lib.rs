@@ -1,7 +1,7 @@
 //! Programs inside the host's kernel: some observe its TCP senders, others are congestion controls.
 //!
-//! `kernel/` holds them in C. `build.rs` compiles them with clang, and libbpf loads them for as long as
-//! a value here lives. Nothing is pinned, so a process that was killed leaves nothing behind.
+//! Their C sources are in `kernel/`. `build.rs` compiles them with clang, and libbpf loads them for
+//! as long as a value here lives. Nothing is pinned, so a killed process leaves nothing behind.
 //!
 //! Without the feature `kernel` the crate is empty and needs neither clang nor libelf. Tests and
 //! fuzzers read records without it.

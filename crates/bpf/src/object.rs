@@ -1,4 +1,4 @@
-//! Loading an object, with what libbpf has to say kept for the error.
+//! Loads an object, and keeps libbpf's warnings for the error.
 
 use std::cell::RefCell;
 
@@ -6,7 +6,7 @@ use libbpf_rs::{Object, ObjectBuilder, OpenObject, PrintLevel, set_print};
 
 use crate::BpfError;
 
-/// An ELF file, aligned as its words are.
+/// An ELF file in memory, with the alignment that its words need.
 #[repr(C, align(8))]
 pub(crate) struct Elf<Bytes: ?Sized>(pub(crate) Bytes);
 
@@ -14,7 +14,7 @@ thread_local! {
     static WARNINGS: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Opens an object, has `prepare` change it, and loads it.
+/// Opens an object, lets `prepare` change it, and loads it.
 pub(crate) fn load(
     elf: &[u8],
     prepare: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
@@ -24,7 +24,7 @@ pub(crate) fn load(
     attempt("loading the programs (root, and CONFIG_DEBUG_INFO_BTF)", || open.load())
 }
 
-/// Does a step; if it fails, with the warnings of the while.
+/// Performs a step; if it fails, the error contains the warnings printed meanwhile.
 pub(crate) fn attempt<T>(
     step: &'static str,
     work: impl FnOnce() -> libbpf_rs::Result<T>,

@@ -1,4 +1,4 @@
-//! Watches TCP senders of chosen network namespaces.
+//! Observes TCP senders in chosen network namespaces.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,18 +10,18 @@ use crate::{BpfError, Record};
 
 static ELF: &Elf<[u8]> = &Elf(*include_bytes!(concat!(env!("OUT_DIR"), "/observer.bpf.o")));
 
-/// Watches until it is dropped. Stays in its thread.
+/// Observes senders until it is dropped. It stays in its thread.
 #[derive(Debug)]
 pub struct SenderObserver {
     seen: Rc<RefCell<Vec<Record>>>,
     records: RingBuffer<'static>,
-    // Dropped before the object.
+    // Must be dropped before the object.
     _links: Vec<Link>,
     object: Object,
 }
 
 impl SenderObserver {
-    /// Begins: network namespaces by the inode of `/proc/PID/ns/net`.
+    /// Begins to observe these network namespaces, given by the inode of `/proc/PID/ns/net`.
     ///
     /// # Errors
     ///
@@ -53,17 +53,17 @@ impl SenderObserver {
         Ok(Self { seen, records, _links: links, object })
     }
 
-    /// What was seen since the last call, in order for each processor.
+    /// The records since the last call, in order for each processor.
     ///
     /// # Errors
     ///
-    /// What libbpf says.
+    /// Those of libbpf.
     pub fn take(&mut self) -> Result<Vec<Record>, BpfError> {
         attempt("reading the ring buffer", || self.records.consume())?;
         Ok(self.seen.take())
     }
 
-    /// Records for which there was no room.
+    /// Number of records lost for lack of room.
     pub fn lost(&self) -> u64 {
         let bss = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss"));
         let value = bss.and_then(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()?);

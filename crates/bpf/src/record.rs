@@ -1,35 +1,35 @@
-//! What `kernel/observer.bpf.c` tells.
+//! The records that `kernel/observer.bpf.c` writes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// `struct record`, without what only the C side needs.
+/// `struct record`, without the fields that only the C side needs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Record {
     /// CLOCK_MONOTONIC in nanoseconds.
     pub time_ns: u64,
-    /// The socket's cookie: no other one has had it since the machine started.
+    /// The socket's cookie, which is unique since the machine started.
     pub cookie: u64,
-    /// Place of the socket's network namespace in the list that was given.
+    /// Index of the socket's network namespace in the given list.
     pub end: u32,
-    /// What happened.
+    /// Why the record was written.
     pub kind: Kind,
-    /// TCP over IPv6.
+    /// Whether the connection uses IPv6.
     pub v6: bool,
-    /// Port of the socket; 0 once it is closed.
+    /// The socket's port; 0 once it is closed.
     pub local_port: u16,
-    /// The other end's.
+    /// The other end's port.
     pub remote_port: u16,
-    /// The other end's.
+    /// The other end's address.
     pub remote: IpAddr,
-    /// Payload acknowledged since the connection began, the SYN counted as a byte.
+    /// Payload bytes acknowledged since the connection began, counting the SYN as one byte.
     pub acked_bytes: u64,
-    /// Segments.
+    /// Congestion window in segments.
     pub cwnd: u32,
-    /// Segments; `None` before the first congestion.
+    /// Slow start threshold in segments; `None` before the first congestion.
     pub ssthresh: Option<u32>,
     /// Smoothed RTT in microseconds; 0 before the first sample.
     pub srtt_us: u32,
-    /// RACK.rtt (RFC 8985 5.2): of the segment that was sent last among those delivered.
+    /// RACK.rtt (RFC 8985 5.2) in microseconds: that of the delivered segment that was sent last.
     pub rtt_us: u32,
     /// Smallest RTT in microseconds; `None` before the first sample.
     pub min_rtt_us: Option<u32>,
@@ -41,47 +41,48 @@ pub struct Record {
     pub delivered: u32,
     /// cwnd before the last reduction.
     pub prior_cwnd: u32,
-    /// RTO in ticks of the kernel's coarse clock.
+    /// RTO in jiffies.
     pub rto_ticks: u32,
     /// Data segments sent, retransmissions included.
     pub sent: u32,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: u32,
-    /// Retransmission time-outs since Linux 6.7.
+    /// Retransmission time-outs; only since Linux 6.7.
     pub timeouts: u32,
-    /// Bytes of payload in a full segment.
+    /// Payload bytes of a full segment.
     pub mss: u32,
     /// What HyStart found.
     pub found: Found,
-    /// The RTT that a delay test begins with, in microseconds; 0 for none. In conservative slow
+    /// The reference RTT of a delay test in microseconds; 0 if there is none. In conservative slow
     /// start: cssBaselineMinRtt.
     pub base_rtt_us: u32,
-    /// The round's smallest RTT so far in microseconds; 0 for none.
+    /// The round's smallest RTT so far in microseconds; 0 if there is none.
     pub round_rtt_us: u32,
-    /// What may end slow start before a loss does.
+    /// What may end slow start before a loss.
     pub detector: Detector,
     /// RTT samples of the round, at most eight.
     pub samples: u8,
-    /// The train of acknowledgements that began with the round, in microseconds.
+    /// Length so far of the ACK train that began with the round, in microseconds.
     pub train_us: Option<u32>,
-    /// A longer train ends slow start. The kernel keeps no such figure: it is computed.
+    /// Length in microseconds above which an ACK train ends slow start. The kernel keeps no such
+    /// value: it is computed.
     pub longest_train_us: Option<u32>,
-    /// What the peer has announced last, in bytes.
+    /// The window that the peer last advertised, in bytes.
     pub peer_window: u32,
-    /// Congestion control, ended by zeros.
+    /// Name of the congestion control, padded with zeros.
     pub congestion: [u8; 16],
 }
 
-/// Why a record was made.
+/// Why a record was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A segment came, and is not processed yet.
+    /// A segment arrived, and is not processed yet.
     Ack,
-    /// The congestion state is to change.
+    /// The congestion state is about to change.
     Congestion {
-        /// From.
+        /// The old state.
         before: u8,
-        /// To; RFC-wise 2 is CWR, 3 fast recovery, 4 after a time-out.
+        /// The new state: 2 is CWR, 3 fast recovery, 4 after a time-out.
         after: u8,
     },
     /// The connection is established.
@@ -90,12 +91,12 @@ pub enum Kind {
     End,
 }
 
-/// What may end slow start before a loss does.
+/// What may end slow start before a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detector {
     /// Nothing that is known here.
     None,
-    /// HyStart: the kernel's own, or one of ours.
+    /// HyStart: the kernel's own, or one of airpath's.
     Hystart,
     /// HyStart++ (RFC 9406).
     PlusPlus,
@@ -106,32 +107,32 @@ pub enum Detector {
 /// What a congestion control's HyStart found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// Nothing yet, or it has none.
+    /// Nothing yet, or there is no HyStart.
     Nothing,
-    /// The end of slow start; why is not said.
+    /// An end of slow start whose reason is not known.
     Something,
-    /// A long train of acknowledgements.
+    /// A long ACK train.
     AckTrain,
     /// A rise of the round's RTT.
     Delay,
     /// A fall of the smallest RTT.
     FallingMinimum,
-    /// A rise that lasted through conservative slow start (RFC 9406).
+    /// A rise of the RTT that lasted through conservative slow start (RFC 9406).
     Css,
 }
 
 /// TCP_INFINITE_SSTHRESH
 const INFINITE: u32 = 0x7fff_ffff;
-/// No train.
+/// Value for no ACK train.
 const ABSENT: u32 = u32::MAX;
 
 impl Record {
-    /// Bytes of `struct record`.
+    /// Size of `struct record` in bytes.
     pub(crate) const BYTES: usize = 152;
-    /// Where its kind stands.
+    /// Offset of the kind.
     pub(crate) const KIND: usize = 100;
 
-    /// `None` if that is none.
+    /// Parses a record; `None` if the bytes are not one.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::BYTES] = bytes.get(..Self::BYTES)?.try_into().ok()?;
         let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("in range"));

@@ -1,6 +1,6 @@
-//! The host's kernel takes the programs, and keeps nothing of them.
+//! The host's kernel accepts the programs, and keeps nothing of them.
 //!
-//! `make test` runs these where it is root.
+//! `make test` runs these tests if it is root.
 #![cfg(feature = "kernel")]
 
 use std::fs;
@@ -12,7 +12,8 @@ use std::thread;
 use airpath_bpf::{Cubic, Generation, Kind, SenderObserver};
 use airpath_testing::has;
 
-/// What the kernel says of its own types, without which no program fits it (CONFIG_DEBUG_INFO_BTF).
+/// The kernel's description of its own types, without which no program can be adapted to it
+/// (CONFIG_DEBUG_INFO_BTF).
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 fn registered(name: &str) -> bool {
@@ -51,7 +52,7 @@ fn a_namespace_without_senders_has_no_records() {
     assert_eq!(observer.lost(), 0);
 }
 
-/// Sends a byte there and back, so many times, over the loopback; the client's port.
+/// Sends a byte back and forth this many times over the loopback; returns the client's port.
 fn echo(times: usize) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -90,11 +91,11 @@ fn every_acknowledgement_is_a_record() {
     let port = echo(50);
     let mut records = observer.take().unwrap_or_else(|error| panic!("{error}"));
     records.retain(|record| record.local_port == port);
-    // The client is there from the handshake on, and after it only acknowledgements came.
+    // The client appears with the handshake, and after that only acknowledgements came.
     assert_eq!(records[0].kind, Kind::Begin);
     let acks: Vec<_> = records.iter().filter(|record| record.kind == Kind::Ack).collect();
-    // Each shows what the one before has left; the SYN counts as a byte. An answer may come after
-    // the acknowledgement.
+    // Each record shows the effect of the one before; the SYN counts as a byte. An answer may come
+    // after the acknowledgement.
     let mut acked: Vec<u64> = acks.iter().map(|record| record.acked_bytes).collect();
     acked.dedup();
     assert_eq!(acked[..50], (1..=50).collect::<Vec<_>>());
@@ -110,7 +111,7 @@ fn records_without_room_are_counted() {
     }
     const TIMES: usize = 40_000;
     let mut observer = SenderObserver::new(&[here()]).unwrap_or_else(|error| panic!("{error}"));
-    // Both ends have an acknowledgement each time, and nobody fetches them.
+    // Both ends get an acknowledgement each time, and nobody fetches the records.
     echo(TIMES);
     let taken = observer.take().unwrap_or_else(|error| panic!("{error}")).len();
     // 8 MiB of records of 152 bytes behind a head of 8.

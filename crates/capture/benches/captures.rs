@@ -1,7 +1,7 @@
-//! What `benches/capture.py` times: captures of a given size, made and read.
+//! The program that `benches/capture.py` times: makes and reads captures of a given size.
 //!
-//! `captures write FILE PACKETS FLOWS ALIVE` writes a pcap file of TCP downloads, of which so many are
-//! alive at once; `captures read FILE` reads it with all figures, and prints what it holds.
+//! `captures write FILE PACKETS FLOWS ALIVE` writes a pcap file of TCP downloads, of which ALIVE
+//! are alive at once; `captures read FILE` reads it with all figures, and prints what it holds.
 
 #![allow(clippy::print_stdout, reason = "a command line program")]
 
@@ -11,14 +11,14 @@ use std::path::Path;
 
 use airpath_capture::{Reader, analyse};
 
-/// Bytes of a packet that are kept.
+/// Bytes of a packet that are captured.
 const SNAP: usize = 96;
 const MSS: u32 = 1448;
 /// Segments in flight.
 const WINDOW: u32 = 32;
-/// One packet to the next, in microseconds.
+/// Time between packets, in microseconds.
 const INTERVAL: u64 = 10;
-/// Of so many segments one is lost behind the point, and sent again.
+/// One segment in this many is lost behind the capture point and retransmitted.
 const LOST: u32 = 1000;
 
 const FIN: u8 = 1;
@@ -49,10 +49,10 @@ struct Download {
     index: u32,
     packets: u64,
     length: u64,
-    /// Segments that were sent, and those that are acknowledged.
+    /// Segments that were sent, and segments that were acknowledged.
     sent: u32,
     acked: u32,
-    /// A segment that is missing at the client, and when it is sent again: after so many segments.
+    /// The segment that is missing at the client, and after how many segments it is retransmitted.
     missing: Option<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! What captures hold, a line of JSON each, as the library says it: `cargo run -p airpath-capture --example analyse FILE…`.
+//! Reports what captures hold, as the library says it, with one line of JSON each: `cargo run -p
+//! airpath-capture --example analyse FILE…`.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,8 +1,9 @@
-//! Columns of numbers as bytes, little endian: a fifth of what they are as text, or as objects.
+//! Columns of numbers as little-endian bytes: a fifth of the size of the same numbers as text or as
+//! objects.
 
 use serde::{Serialize, Serializer};
 
-/// Numbers of 64 bits. Whole ones are exact below 2^53: nanoseconds of a hundred days.
+/// 64-bit numbers. Whole numbers are exact below 2^53, in nanoseconds a hundred days.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Column(pub Vec<f64>);
 
@@ -13,7 +14,7 @@ impl Serialize for Column {
     }
 }
 
-/// Numbers of 32 bits.
+/// 32-bit numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rough(pub Vec<f32>);
 
@@ -24,7 +25,7 @@ impl Serialize for Rough {
     }
 }
 
-/// Serialises a list as a [`Column`]; none is NaN.
+/// Serialises a list as a [`Column`]; no value may be NaN.
 pub(crate) fn column<S: Serializer, T: Number>(
     list: &[T],
     serializer: S,
@@ -33,9 +34,9 @@ pub(crate) fn column<S: Serializer, T: Number>(
     serializer.serialize_bytes(&bytes)
 }
 
-/// What can stand in a column.
+/// A number that can stand in a column.
 pub(crate) trait Number: Copy {
-    /// As a number of 64 bits.
+    /// The value as a 64-bit number.
     fn number(self) -> f64;
 }
 

@@ -1,27 +1,27 @@
-//! Samples of a time, in a few numbers.
+//! Samples of a duration, summarised in a few numbers.
 
 use airpath_base::{Duration, SparseHistogram};
 use serde::Serialize;
 
-/// Samples of a time, in milliseconds.
+/// Samples of a duration, in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Distribution {
-    /// How many.
+    /// How many samples there are.
     pub count: u64,
     /// Smallest.
     pub min: f64,
-    /// Their sum over their number.
+    /// Arithmetic mean.
     pub mean: f64,
     /// Median.
     pub p50: f64,
-    /// 95 % are not above.
+    /// 95th percentile: 95 % of the samples are not above it.
     pub p95: f64,
     /// Largest.
     pub max: f64,
 }
 
 impl Distribution {
-    /// `None` without samples.
+    /// Summarises samples; `None` if there are none.
     pub(crate) fn of(samples: &SparseHistogram) -> Option<Self> {
         let millis = |duration: Option<Duration>| duration.map(Duration::as_millis_f64);
         Some(Self {

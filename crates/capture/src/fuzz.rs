@@ -1,5 +1,5 @@
-//! Bodies of the fuzz targets of this crate (`fuzz/`): whatever bytes come in, nothing panics, and what
-//! was understood means what the bytes say. Tests replay the corpora. No part of the library.
+//! Bodies of this crate's fuzz targets (`fuzz/`): no input makes anything panic, and what was
+//! parsed matches the bytes. Tests replay the corpora. Not part of the library.
 
 use std::io::Cursor;
 
@@ -9,7 +9,7 @@ use crate::flows::collect_from;
 use crate::gtpu::{self, Gpdu, Header};
 use crate::{Detail, FlowReport, Found, Packets, Reader, Segments, Wanted, analyse, view};
 
-/// A datagram on S1-U or N3.
+/// Fuzzes the parsing of a datagram on S1-U or N3.
 pub fn gtpu(datagram: &[u8]) {
     let Some(Gpdu { teid, qfi, packet }) = gtpu::read(datagram) else { return };
     let end = 8 + usize::from(u16::from_be_bytes([datagram[2], datagram[3]]));
@@ -21,7 +21,7 @@ pub fn gtpu(datagram: &[u8]) {
     }
 }
 
-/// A file of packets.
+/// Fuzzes the analysis of a capture file.
 pub fn capture(file: &[u8]) {
     let source = Box::new(Cursor::new(file.to_vec()));
     let report = match Reader::new(source, "capture".to_owned()).and_then(analyse) {
@@ -44,12 +44,12 @@ pub fn capture(file: &[u8]) {
     }
 }
 
-/// Flows of a file that are read again.
+/// Most flows of a file that are read again.
 const MOST_FLOWS: usize = 8;
-/// Packets that are kept of each: few, so that some have more.
+/// Most packets that are kept of each flow: few, so that some flows have more.
 const MOST_PACKETS: usize = 24;
 
-/// A file of packets that is read twice: its flows packet by packet, and as they are drawn.
+/// Fuzzes a second reading of a capture file: its flows packet by packet, and as they are drawn.
 pub fn second_reading(file: &[u8]) {
     let open = || Reader::new(Box::new(Cursor::new(file.to_vec())), "capture".to_owned());
     let Ok(report) = open().and_then(analyse) else { return };
@@ -107,7 +107,7 @@ fn check_packets(flow: &FlowReport, found: &Packets) {
     let lists = [found.frame.len(), found.from_client.len(), found.size.len(), found.echo.len()];
     assert_eq!(lists, [count; 4]);
     assert!(found.frame.is_sorted());
-    // Times that jump back leave packets out of what the flow lasted.
+    // Where times jump back, packets fall outside the flow's duration.
     let packets = flow.from_client.packets + flow.from_server.packets;
     assert!(!found.cut || count == MOST_PACKETS);
     assert!(packets > 0);
@@ -135,13 +135,13 @@ mod tests {
         files.iter().map(|file| std::fs::read(file).unwrap()).collect()
     }
 
-    /// What is done to a file: a byte is changed, some are cut out, some are put in again elsewhere.
+    /// Changes to a file: a byte is changed, bytes are cut out, or bytes are inserted elsewhere.
     fn mutations() -> impl Strategy<Value = Vec<(u8, f64, f64, u8)>> {
         prop::collection::vec((0u8..4, 0.0..1.0, 0.0..1.0, any::<u8>()), 1..12)
     }
 
     proptest! {
-        /// Without the coverage that libFuzzer has, but wherever tests run.
+        /// Has no coverage guidance as libFuzzer has, but runs wherever tests run.
         #[test]
         fn files_like_the_corpus_are_survived(
             which in any::<prop::sample::Index>(),

@@ -1,19 +1,19 @@
-//! What is around a packet on S1-U and N3: GTP-U (TS 29.281), for NR with the PDU session container
-//! (TS 38.415).
+//! The encapsulation of a packet on S1-U and N3: GTP-U (TS 29.281), for NR with the PDU session
+//! container (TS 38.415).
 
 use airpath_base::Direction;
 
 /// UDP port (TS 29.281 4.4.2).
 pub const PORT: u16 = 2152;
 
-/// Message type of what carries a packet (TS 29.281 6.1).
+/// Message type of a GTP-U message that carries a packet (TS 29.281 6.1).
 pub(crate) const G_PDU: u8 = 255;
 
 /// Version 1, protocol type GTP (TS 29.281 5.1).
 const VERSION: u8 = 0x30;
 const VERSION_BITS: u8 = 0xf0;
 
-/// Flags: an extension header follows; a sequence number; an N-PDU number.
+/// Header flags: an extension header follows; a sequence number; an N-PDU number.
 const EXTENSION: u8 = 4;
 const SEQUENCE: u8 = 2;
 const N_PDU: u8 = 1;
@@ -21,29 +21,30 @@ const N_PDU: u8 = 1;
 /// Type of the extension header (TS 29.281 5.2.1).
 const PDU_SESSION_CONTAINER: u8 = 0x85;
 
-/// Bytes of the longest header that is made here.
+/// Length of the longest header that [`Header`] makes, in bytes.
 pub const MOST_BYTES: usize = 16;
 
-/// What stands between the UDP header and the packet.
+/// The GTP-U header between the UDP header and the packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
     bytes: [u8; MOST_BYTES],
     length: usize,
 }
 
-/// What a datagram says.
+/// The contents of a GTP-U datagram that carries a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gpdu<'a> {
     /// Tunnel endpoint identifier.
     pub teid: u32,
     /// QoS flow identifier, from the PDU session container.
     pub qfi: Option<u8>,
-    /// The packet inside.
+    /// The encapsulated packet.
     pub packet: &'a [u8],
 }
 
 impl Header {
-    /// Before a packet of `length` bytes; with a PDU session container if there is a QoS flow.
+    /// Makes the header for a packet of `length` bytes, with a PDU session container if there is a
+    /// QoS flow.
     pub fn new(teid: u32, qfi: Option<u8>, direction: Direction, length: usize) -> Self {
         let mut bytes = [0; MOST_BYTES];
         (bytes[0], bytes[1]) = (VERSION, G_PDU);
@@ -52,7 +53,8 @@ impl Header {
         if let Some(qfi) = qfi {
             bytes[0] |= EXTENSION;
             bytes[11] = PDU_SESSION_CONTAINER;
-            // In units of 4 bytes; PDU type 0 or 1 (TS 38.415 5.5.2.1 and 5.5.2.2); no further one.
+            // Length in units of 4 bytes; PDU type 0 or 1 (TS 38.415 5.5.2.1 and 5.5.2.2); no
+            // further extension header.
             bytes[12] = 1;
             bytes[13] = if direction == Direction::Uplink { 0x10 } else { 0 };
             bytes[14] = qfi & 0x3f;
@@ -63,21 +65,21 @@ impl Header {
         Self { bytes, length: header }
     }
 
-    /// As it stands in front of the packet.
+    /// The header's bytes, as they precede the packet.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
 
-/// Reads a datagram; `None` if it is no G-PDU, or broken.
+/// Reads a datagram; `None` if it is not a G-PDU or is malformed.
 pub fn read(datagram: &[u8]) -> Option<Gpdu<'_>> {
     let &[_, _, high, low, ..] = datagram.first_chunk::<8>()?;
     datagram.get(8..8 + usize::from(u16::from_be_bytes([high, low])))?;
     read_beginning(datagram)
 }
 
-/// Reads the beginning of a datagram, as a capture may hold it: the packet inside may be cut short.
-/// `None` if it is no G-PDU, or ends within its headers.
+/// Reads the beginning of a datagram, as a capture may hold it: the packet inside may be truncated.
+/// `None` if it is not a G-PDU, or ends within its headers.
 pub fn read_beginning(datagram: &[u8]) -> Option<Gpdu<'_>> {
     let &[flags, message, high, low, a, b, c, d] = datagram.first_chunk()?;
     if flags & VERSION_BITS != VERSION || message != G_PDU {
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_no_packet_is_refused() {
-        // An echo request (TS 29.281 7.2.1), another version, and what ends too early.
+        // An echo request (TS 29.281 7.2.1), another version, and datagrams that end too early.
         assert_eq!(read(&[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0]), None);
         assert_eq!(read(&[0x50, 255, 0, 0, 0, 0, 0, 1]), None);
         assert_eq!(read(&[0x30, 255, 0, 4, 0, 0, 0, 1, 0]), None);
@@ -147,16 +149,16 @@ mod tests {
         }
     }
 
-    /// A G-PDU as the specification allows it, and what was done to it then.
+    /// A valid G-PDU, and whether it was then changed.
     #[derive(Clone, Debug)]
     struct Drawn {
         datagram: Vec<u8>,
-        /// What `read` has to say, if nothing was done to it.
+        /// The result that `read` must return if nothing was changed.
         expected: Option<(u32, Option<u8>, Vec<u8>)>,
     }
 
     impl Drawn {
-        /// Version, protocol and message type are right, and the length is there.
+        /// Whether version, protocol and message type are right, and the length field is present.
         fn has_a_header(&self) -> bool {
             let Some(&[flags, message, high, low, ..]) = self.datagram.first_chunk::<8>() else {
                 return false;
@@ -166,7 +168,7 @@ mod tests {
         }
     }
 
-    /// An IP packet inside: version 4 or 6, TCP, UDP, or anything.
+    /// An IP packet to encapsulate: version 4 or 6, TCP, UDP, or anything.
     fn inner() -> impl Strategy<Value = Vec<u8>> {
         let payload = || prop::collection::vec(any::<u8>(), 0..200);
         let made = (any::<bool>(), any::<bool>(), payload()).prop_map(|(v6, tcp, payload)| {
@@ -186,7 +188,7 @@ mod tests {
         prop_oneof![4 => made, 1 => payload()]
     }
 
-    /// Extension headers: type, and content in front of the next one's type.
+    /// Extension headers: type, and the content that precedes the next type.
     fn extensions() -> impl Strategy<Value = Vec<(u8, Vec<u8>)>> {
         // PDCP PDU number, UDP port, long PDCP PDU number, RAN container (TS 29.281 5.2.1).
         let kind =
@@ -224,12 +226,12 @@ mod tests {
         Drawn { datagram, expected: Some((teid, qfi, packet.to_vec())) }
     }
 
-    /// Bits turned over, bytes cut out or put in.
+    /// Flips bits, cuts out bytes or inserts bytes.
     fn change(mut drawn: Drawn, changes: &[(usize, u8, u8)]) -> Drawn {
         for &(at, how, byte) in changes {
             drawn.expected = None;
             let length = drawn.datagram.len().max(1);
-            // Half of them in the header and what follows it.
+            // Half of the changes are in the header and just behind it.
             let at = if how & 8 == 0 { at % length.min(24) } else { at % length };
             match how & 7 {
                 0..=3 if at < drawn.datagram.len() => drawn.datagram[at] ^= 1 << (byte & 7),
@@ -263,7 +265,7 @@ mod tests {
             if let Some(found) = found {
                 prop_assert!(drawn.has_a_header());
                 prop_assert!(found.qfi.is_none_or(|qfi| qfi < 64));
-                // What is inside ends where the length says.
+                // The encapsulated packet ends where the length field says.
                 let length = u16::from_be_bytes([drawn.datagram[2], drawn.datagram[3]]);
                 let body = &drawn.datagram[8..8 + usize::from(length)];
                 prop_assert!(body.ends_with(found.packet));
@@ -271,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Random bytes never get there: what is drawn above has to.
+    /// Random bytes never get past the header: the generated datagrams must.
     #[test]
     fn most_that_is_drawn_gets_past_the_header() {
         const CASES: usize = 20_000;

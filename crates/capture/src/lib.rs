@@ -1,9 +1,9 @@
-//! Captures: packets with the place and the time at which they were seen, written and read.
+//! Writing and reading captures: packets with the place and the time at which they were seen.
 //!
-//! [`Writer`] writes one pcapng file with an interface for each place, [`ModelWriter`] one of what a
-//! simulation sends. [`Reader`] reads what other tools
-//! wrote, and [`analyse`] says what its flows did. Nothing here opens a socket or reads a clock: the
-//! caller has the packets and says when they passed, or a file does.
+//! [`Writer`] writes a pcapng file with an interface for each place, [`ModelWriter`] one with the
+//! packets of a simulation. [`Reader`] reads captures of other tools, and [`analyse`] reports what
+//! the flows in them did. Nothing here opens a socket or reads a clock: packets and their times
+//! come from the caller or from a file.
 //!
 //! It may use: `base`, `metrics`. Start reading at [`Writer`] and at [`analyse`].
 //!

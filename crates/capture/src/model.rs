@@ -1,9 +1,10 @@
-//! Packets of the model as a capture has them: headers made of what the model knows, no payload.
+//! Captures of simulated packets: headers made from the model's state, without payload.
 //!
-//! The server is 10.77.0.1, UEs are 10.77.1.1, 10.77.1.2, …, as in an emulation; the model's time 0 is
-//! the beginning of the year 2000 (UTC). At a UE the ports are 40000, 40001, … by flow, at the server
-//! 5201. A datagram begins as one of iperf3 does, with the time at which it was sent and a number
-//! from 1. Checksums of IP and ICMP are right; TCP's and UDP's would cover payload that there is not.
+//! The server is 10.77.0.1 and UEs are 10.77.1.1, 10.77.1.2, …, as in an emulation. Time 0 of the
+//! model is the beginning of the year 2000 (UTC). Ports are 40000, 40001, … by flow at a UE, and
+//! 5201 at the server. A datagram begins like one of iperf3, with the time at which it was sent and
+//! a number that counts from 1. Checksums of IP and ICMP are right; those of TCP and UDP would
+//! cover payload that does not exist.
 
 use std::io;
 use std::path::Path;
@@ -18,31 +19,32 @@ const EPOCH: u64 = 946_684_800_000_000_000;
 const SERVER: [u8; 4] = [10, 77, 0, 1];
 const SERVER_PORT: u32 = 5201;
 const UE_PORT: u32 = 40_000;
-/// Flows after which the ports at the UEs begin anew, and the server's is the next one.
+/// After this many flows the ports at the UEs start over, and the server's port is the next one.
 const UE_PORTS: u32 = 20_000;
 
 const IP_BYTES: usize = 20;
 /// The longest header of TCP.
 const MOST_TCP_BYTES: usize = 60;
-/// RFC 7323: bytes of the timestamps option with two NOPs.
+/// Bytes of the timestamps option (RFC 7323) with two NOPs.
 const TIMESTAMPS_BYTES: u32 = 12;
 const NOP: u8 = 1;
 
-/// What the headers of a flow need besides its packets.
+/// What the headers of a flow need to know besides its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelFlow {
-    /// Which way its data goes.
+    /// Direction of the flow's data.
     pub direction: Direction,
-    /// Its UE's place, from 0.
+    /// Index of the flow's UE, from 0.
     pub ue: usize,
-    /// Payload of full segments and bytes of their headers, the sender's and the receiver's.
-    /// `None`: the flow is not TCP.
+    /// For the sender and the receiver: payload of a full segment and bytes of its headers. `None`:
+    /// the flow is not TCP.
     pub segments: Option<[(u32, u32); 2]>,
-    /// Without TCP: it is an echo (ICMP), and not UDP.
+    /// Whether a flow that is not TCP is an ICMP echo rather than UDP.
     pub is_echo: bool,
 }
 
-/// Writes what passes the ends of a simulation: interface 0 is the server, the others are UEs.
+/// Writes the packets that pass the ends of a simulation: interface 0 is the server, the others are
+/// UEs.
 #[derive(Debug)]
 pub struct ModelWriter {
     writer: Writer,
@@ -50,12 +52,12 @@ pub struct ModelWriter {
 }
 
 impl ModelWriter {
-    /// Makes the file; `ues` are the names of its interfaces after `server`. Nothing is left out
-    /// where the disk is slow: who writes waits.
+    /// Creates the file; `ues` are the names of the interfaces after `server`. No packet is dropped
+    /// if the disk is slow: the caller waits.
     ///
     /// # Errors
     ///
-    /// When the file or its thread cannot be made.
+    /// If the file or its thread cannot be created.
     pub fn create(file: &Path, ues: &[String], flows: Vec<ModelFlow>) -> io::Result<Self> {
         let places: Vec<_> =
             std::iter::once("server").chain(ues.iter().map(String::as_str)).collect();
@@ -66,7 +68,7 @@ impl ModelWriter {
         Ok(Self { writer, flows })
     }
 
-    /// A packet is at the server, or at its flow's UE.
+    /// Writes a packet that is at the server, or at the UE of its flow.
     pub fn packet(&mut self, at: Instant, at_server: bool, direction: Direction, packet: &Packet) {
         let Some(flow) = self.flows.get(packet.flow.0 as usize) else { return };
         let headers = Headers::of(flow, packet.flow.0, direction, packet);
@@ -74,13 +76,13 @@ impl ModelWriter {
         self.writer.headers(place, at, headers.bytes(), headers.length);
     }
 
-    /// Ends the file; what it came to.
+    /// Closes the file and returns the counts.
     pub fn finish(self) -> Captured {
         self.writer.finish()
     }
 }
 
-/// A packet's headers, and its length with payload.
+/// The headers of a packet, and its length with payload.
 struct Headers {
     bytes: [u8; IP_BYTES + MOST_TCP_BYTES],
     used: usize,
@@ -102,7 +104,7 @@ impl Headers {
             }
             (Payload::Datagram(datagram), _) => {
                 let number = datagram.sequence.wrapping_add(1) as u32;
-                // What is behind the header, of which 12 bytes are told.
+                // The bytes behind the header, of which 12 are written.
                 let payload = packet.size.saturating_sub(28);
                 if flow.is_echo {
                     let kind = if datagram.reply { 0 } else { 8 };
@@ -163,7 +165,7 @@ impl Headers {
         self.used = used;
     }
 
-    /// Writes the internet checksum of what is there from a place on (RFC 1071).
+    /// Writes the Internet checksum (RFC 1071) of the bytes between two positions.
     fn check(&mut self, from: usize, to: usize) {
         let words = self.bytes[from..self.used].chunks(2);
         let sum: u32 = words.map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
@@ -195,7 +197,7 @@ impl Headers {
         self.push(&[0; 4]);
         if segment.flags.has(Flags::SYN) {
             let (payload, header) = sizes[usize::from(direction != flow.direction)];
-            // RFC 9293 3.7.1: without the options that full segments have.
+            // RFC 9293 3.7.1: the options that full segments carry are subtracted.
             let options = if segment.timestamps.is_some() { TIMESTAMPS_BYTES } else { 0 };
             let mss = payload + header.saturating_sub(40).min(options);
             let [high, low] = (mss.min(0xffff) as u16).to_be_bytes();
@@ -223,7 +225,7 @@ impl Headers {
                 }
             }
         }
-        // Options end at 32 bits, and the packet is as long as the model's where that can be.
+        // Options end at a 32-bit boundary, and the packet has the model's length where possible.
         let wanted = size.saturating_sub(segment.len) as usize;
         let wanted = wanted.clamp(self.used.next_multiple_of(4), IP_BYTES + MOST_TCP_BYTES) & !3;
         while self.used < wanted {
@@ -233,7 +235,8 @@ impl Headers {
     }
 }
 
-/// RFC 9293 3.4.1 wants them to differ; those of the end that sends in this direction come first.
+/// Initial sequence numbers, which should differ (RFC 9293 3.4.1); the one of the end that sends in
+/// this direction comes first.
 fn initial_numbers(index: u32, direction: Direction) -> [u32; 2] {
     let server = (2 * index + 1).wrapping_mul(0x9e37_79b9);
     let ue = (2 * index + 2).wrapping_mul(0x9e37_79b9);

@@ -1,11 +1,12 @@
-//! A capture at several places at once: pcapng (draft-ietf-opsawg-pcapng), one interface a place.
+//! Captures at several places at once: pcapng (draft-ietf-opsawg-pcapng), with one interface for
+//! each place.
 //!
-//! Times are the model's, so that the difference between two places is what the model did. Another
-//! thread writes the file: who captures never waits for a disk. If that is too slow, or full, packets
-//! are left out and counted.
+//! Timestamps are the model's, so that the difference between two places is the delay of the model.
+//! Another thread writes the file, so that the capturing thread never waits for a disk. If the disk
+//! is too slow or full, packets are dropped and counted.
 //!
-//! Packets stand behind an Ethernet header: libpcap reads several interfaces only if their link type
-//! has the same number in the file as in the library, and LINKTYPE_RAW has not.
+//! Packets follow an Ethernet header: libpcap reads several interfaces only if their link type has
+//! the same number in the file as in the library, which LINKTYPE_RAW does not.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,66 +19,66 @@ use airpath_base::Instant;
 
 use crate::read::pcapng::{ENHANCED_PACKET, IF_NAME, IF_TSRESOL, INTERFACE, MAGIC, SECTION};
 
-/// Bytes that are handed to the writing thread at once, and room for the packet that exceeds them.
+/// Bytes that are passed to the writing thread at once, and room for the packet that exceeds them.
 const CHUNK: usize = 1 << 20;
 const ROOM: usize = CHUNK + (1 << 17);
 
-/// Chunks that wait for the disk, at most.
+/// Most chunks that wait for the disk.
 const WAITING: usize = 64;
 
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u16 = 1;
-/// Timestamps are 10^-9 s.
+/// if_tsresol: timestamps count units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Bytes of an Ethernet header; its addresses are locally administered and say nothing.
+/// Bytes of an Ethernet header. The addresses in it are locally administered and carry no meaning.
 pub const HEADER_BYTES: usize = 14;
 const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
 
-/// Writes packets; the file is complete after [`finish`](Self::finish).
+/// Writes packets to a file; the file is complete after [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Writer {
     buffer: Vec<u8>,
-    /// Packets in it.
+    /// Packets in `buffer`.
     packets: u64,
     /// Nanoseconds since 1970 at the model's time 0.
     epoch: u64,
     to: SyncSender<Chunk>,
-    /// Buffers that were written.
+    /// Buffers that were written and can be reused.
     empty: Receiver<Vec<u8>>,
     writer: JoinHandle<Captured>,
     dropped: u64,
-    /// Who captures waits for the disk.
+    /// Whether the capturing thread waits for the disk.
     waits: bool,
 }
 
-/// Whole blocks.
+/// A number of whole blocks.
 struct Chunk {
     bytes: Vec<u8>,
     packets: u64,
 }
 
-/// What a capture came to.
+/// How many packets a capture wrote and dropped.
 #[derive(Debug, Default)]
 pub struct Captured {
     /// Packets in the file.
     pub written: u64,
-    /// Packets that are not, because the disk was slower than they came.
+    /// Packets that are not in the file because the disk was slower than they arrived.
     pub dropped: u64,
-    /// Packets that are not, because writing had failed.
+    /// Packets that are not in the file because writing had failed.
     pub lost: u64,
-    /// How it failed: the file ends there, with a whole packet.
+    /// Why writing failed: the file ends there, after a whole packet.
     pub failed: Option<io::Error>,
 }
 
 impl Writer {
-    /// Makes the file, with an interface of each name.
+    /// Creates the file, with an interface for each name.
     ///
     /// # Errors
     ///
-    /// When the file or its thread cannot be made.
+    /// If the file or its thread cannot be created.
     pub fn create(file: &Path, places: &[String]) -> io::Result<Self> {
-        // It has what others sent: nobody else may read it.
+        // The file holds other users' traffic: nobody else may read it.
         let file =
             File::options().write(true).create(true).truncate(true).mode(0o600).open(file)?;
         let (to, chunks) = sync_channel(WAITING);
@@ -87,7 +88,7 @@ impl Writer {
             let mut captured = Captured::default();
             for chunk in &chunks {
                 written.add(&chunk, &mut captured);
-                // Nobody wants it any more when the capture ends.
+                // Nobody receives the buffer any more when the capture ends.
                 let _ = back.send(chunk.bytes);
             }
             captured
@@ -95,7 +96,7 @@ impl Writer {
         let buffer = Vec::with_capacity(ROOM);
         let (epoch, waits) = (0, false);
         let mut capture = Self { buffer, packets: 0, epoch, to, empty, writer, dropped: 0, waits };
-        // Byte order, version 1.0, length of the section unknown.
+        // Byte order, version 1.0, section length unknown.
         let mut section = MAGIC.to_le_bytes().to_vec();
         section.extend([1, 0, 0, 0]);
         section.extend([0xff; 8]);
@@ -111,27 +112,28 @@ impl Writer {
         Ok(capture)
     }
 
-    /// The model's time 0 is so many nanoseconds after 1970.
+    /// Sets the real time of the model's time 0, in nanoseconds since 1970.
     pub fn begin(&mut self, epoch: u64) {
         self.epoch = epoch;
     }
 
-    /// From now on who captures waits where the disk is slow, and no packet is left out.
+    /// From now on the caller waits if the disk is slow, and no packet is dropped.
     pub fn wait_for_the_disk(&mut self) {
         self.waits = true;
     }
 
-    /// A packet of `length` bytes was at a place; its headers alone are kept.
+    /// Writes a packet of `length` bytes that was at a place; only its headers are kept.
     pub fn headers(&mut self, place: usize, at: Instant, headers: &[u8], length: u32) {
         self.add(place, at, &[], headers, length);
     }
 
-    /// A packet was at a place. Returns the capture's copy of it, for what is still to be filled in.
+    /// Writes a packet that was at a place. Returns the copy in the buffer, so that the caller can
+    /// fill in what is missing.
     pub fn packet(&mut self, place: usize, at: Instant, packet: &[u8]) -> &mut [u8] {
         self.tunnelled(place, at, &[], packet)
     }
 
-    /// A packet was at a place, in a tunnel with these headers.
+    /// Writes a packet that was at a place, in a tunnel with these headers.
     pub fn tunnelled(
         &mut self,
         place: usize,
@@ -171,10 +173,10 @@ impl Writer {
         &mut self.buffer[from..from + packet.len()]
     }
 
-    /// Ends the file; what it came to.
+    /// Closes the file and returns the counts.
     pub fn finish(mut self) -> Captured {
         let chunk = Chunk { bytes: std::mem::take(&mut self.buffer), packets: self.packets };
-        // Now there is time to wait. Without a writer all is lost.
+        // Now there is time to wait. Without the writing thread the chunk is lost.
         let unsent = self.to.send(chunk).err().map_or(0, |unsent| unsent.0.packets);
         drop(self.to);
         let captured = self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -190,7 +192,7 @@ impl Writer {
             self.to.try_send(chunk)
         };
         match sent {
-            // All buffers are made once, the first ones when they are needed.
+            // Each buffer is allocated once; the first ones when they are needed.
             Ok(()) => {
                 self.buffer = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(ROOM));
             }
@@ -202,7 +204,8 @@ impl Writer {
         self.buffer.clear();
     }
 
-    /// Appends a block, padded to 32 bits, its length before and after; where it begins.
+    /// Appends a block, padded to 32 bits, with its length before and after; returns where it
+    /// begins.
     fn block(&mut self, kind: u32, parts: &[&[u8]]) -> usize {
         let from = self.buffer.len();
         let body: usize = parts.iter().map(|part| part.len()).sum();
@@ -223,16 +226,16 @@ fn option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
     block.resize(block.len().next_multiple_of(4), 0);
 }
 
-/// The file so far.
+/// The file as written so far.
 struct Written {
     file: File,
-    /// Where the last chunk begins, and its packets.
+    /// Where the last chunk begins, and how many packets it has.
     last: (u64, u64),
     length: u64,
 }
 
 impl Written {
-    /// Writes a chunk; after a failure nothing any more.
+    /// Writes a chunk; after a failure it writes nothing more.
     fn add(&mut self, chunk: &Chunk, captured: &mut Captured) {
         if captured.failed.is_none() {
             match self.file.write_all(&chunk.bytes) {
@@ -244,8 +247,8 @@ impl Written {
                 }
                 Err(error) => captured.failed = Some(error),
             }
-            // Only whole blocks stay, and the last chunk makes room for what else is to be written to
-            // a full disk. What is no file, a device or a pipe, cannot be cut.
+            // Only whole blocks stay, and removing the last chunk makes room for whatever else is
+            // to be written to a full disk. Devices and pipes cannot be truncated.
             let (from, packets) = self.last;
             if from > 0 && self.file.set_len(from).is_ok() {
                 captured.written -= packets;
@@ -291,7 +294,7 @@ mod tests {
         assert_eq!(word(packet + 48), 52);
     }
 
-    /// A place for a file, and the packets that a writer was given there; it is slow or fails.
+    /// Writes packets to a place that is slow or fails.
     fn fill(file: &Path, packets: u64) -> Captured {
         let mut capture = Writer::create(file, &["ue".to_owned()]).unwrap();
         for _ in 0..packets {
@@ -317,7 +320,8 @@ mod tests {
         let pipe = std::env::temp_dir().join(format!("airpath-{}.pipe", std::process::id()));
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.is_ok_and(|status| status.success()));
-        // It takes the file's beginning, and then nothing until all packets are there.
+        // The reader takes the beginning of the file, and then nothing until all packets were
+        // written.
         let (full, is_full) = channel::<()>();
         let reader = thread::spawn({
             let pipe = pipe.clone();
@@ -338,7 +342,8 @@ mod tests {
         std::fs::remove_file(&pipe).unwrap();
         assert!(captured.lost == 0 && captured.failed.is_none(), "{captured:?}");
         assert_eq!(captured.written + captured.dropped, packets);
-        // 66 chunks of a mebibyte at the most: those that wait, one that is written, the last one.
+        // At most 66 chunks of a mebibyte: those that wait, one that is being written, and the last
+        // one.
         let most = 66 * CHUNK as u64 / 1500;
         assert!(captured.dropped > 0 && captured.written <= most, "{captured:?}");
     }

@@ -1,4 +1,4 @@
-//! A flow to be drawn: the whole of it in bins of several widths, and single packets where they
+//! A flow prepared for drawing: all of it in bins of several widths, and single packets where they
 //! matter, in a size that does not grow with the capture.
 
 use serde::Serialize;
@@ -7,20 +7,21 @@ use crate::Segments;
 use crate::column::{Column, Rough};
 use crate::tcp::Limit;
 
-/// Nothing that the sender does is slower than this: RFC 6298 (2.4) has a second.
+/// Shortest gap between two segments that counts as a stall. The minimum time-out of RFC 6298 (2.4)
+/// is longer: a second.
 const STALL_NS: u64 = 200_000_000;
-/// Segments of slow start, and around a loss or a stall, that are shown one by one.
+/// Most segments of slow start, and around a loss or a stall, that are shown one by one.
 const FIRST_SEGMENTS: usize = 2_000;
 const AROUND: usize = 80;
-/// One bin for each pixel of a wide screen, and what is seen when a part of it is drawn larger.
+/// One bin for each pixel of a wide screen, and the finest level for a part that is drawn larger.
 const COARSE: usize = 1_024;
 
-/// How much is kept of a flow.
+/// How much of a flow is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Detail {
     /// Bins of the finest level.
     pub bins: usize,
-    /// Packets that are kept one by one.
+    /// Most packets that are kept one by one.
     pub packets: usize,
 }
 
@@ -32,64 +33,67 @@ pub struct Level {
     /// The lowest and the highest byte that was sent.
     pub low: Rough,
     pub high: Rough,
-    /// All before this byte was acknowledged at the bin's end, and the window's edge then.
+    /// Cumulative acknowledgement at the end of the bin, and the window's right edge then.
     pub acked: Rough,
     pub edge: Rough,
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     pub again: Rough,
-    /// The most in flight, in bytes.
+    /// Maximum of the bytes in flight.
     pub flight: Rough,
-    /// The shortest and the longest round trip that ended, in ms.
+    /// The shortest and the longest round-trip time that ended in the bin, in ms.
     pub rtt_low: Rough,
     pub rtt_high: Rough,
-    /// Payload that was acknowledged, also selectively, in bytes.
+    /// Payload that was acknowledged, cumulatively or selectively, in bytes.
     pub delivered: Rough,
-    /// What held the sender back for most of the bin: 0 path or congestion window, 1 receive window,
-    /// 2 nothing to send, 3 recovery. Next to the receiver it says nothing.
+    /// What limited the sender for most of the bin: 0 path or congestion window, 1 receive window,
+    /// 2 nothing to send, 3 recovery. Next to the receiver this says nothing.
     pub limit: Rough,
 }
 
-/// Single packets, in the ranges of time (ms) that have all of their segments. Times are ms after
-/// `begin_ms`. Of acknowledgements there are twice as many as segments at the most, of selective ones
-/// as many.
+/// Single packets, complete within the given ranges of time (ms). Times are ms after `begin_ms`.
+/// There are at most twice as many acknowledgements as segments, and at most as many selective
+/// ones.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Packets {
-    /// From when to when, in pairs.
+    /// Start and end of each range, in pairs.
     pub ranges: Column,
-    /// When each segment was sent, its first byte, its length, 1 if it was sent again, its number in
-    /// the file, and its round trip in ms (NaN: none).
+    /// When each segment was sent, its first byte, its length, 1 if it was a retransmission, its
+    /// frame number in the file, and its round-trip time in ms (NaN: none).
     pub sent: Column,
     pub offset: Column,
     pub length: Rough,
     pub again: Rough,
     pub frame: Column,
     pub rtt: Rough,
-    /// When each acknowledgement came, what it acknowledged, and the window's edge.
+    /// When each acknowledgement passed, the byte that it acknowledges, and the window's right
+    /// edge.
     pub acked_at: Column,
     pub acked: Column,
     pub edge: Column,
-    /// Selectively acknowledged: when, from which byte to which.
+    /// Selective acknowledgements: when each passed, the first byte of the block, and the byte
+    /// after its last one.
     pub sack_at: Column,
     pub sack_from: Column,
     pub sack_to: Column,
 }
 
-/// One end's data, to be drawn.
+/// One end's data, prepared for drawing.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct View {
-    /// The first segment or acknowledgement, after the capture's first packet.
+    /// Time of the first segment or acknowledgement, after the capture's first packet.
     pub begin_ms: f64,
-    /// Until the last one.
+    /// Time from the first to the last of them.
     pub duration_ms: f64,
-    /// The coarsest first.
+    /// Levels of bins, the coarsest first.
     pub levels: Vec<Level>,
-    /// What is drawn one by one.
+    /// The packets that are drawn one by one.
     pub packets: Packets,
 }
 
-/// Bins and packets of a flow whose receiver shifts its windows by so many bits, if that is known.
+/// Bins and packets of a flow; `window_scale` is the shift of the receiver's windows, if it is
+/// known.
 pub fn view(segments: &Segments, window_scale: Option<u8>, detail: Detail) -> View {
-    // Times of a file may go back.
+    // Times in a file may go backwards.
     let begin =
         [segments.sent_ns.iter().min(), segments.ack_ns.iter().min()].into_iter().flatten().min();
     let end =
@@ -116,7 +120,8 @@ pub fn view(segments: &Segments, window_scale: Option<u8>, detail: Detail) -> Vi
     }
 }
 
-/// The window's edge; none with the SYN, whose window is not scaled, or if the scale is not known.
+/// The right edge of the window; none for the SYN, whose window is not scaled, or if the scale is
+/// not known.
 fn edge(segments: &Segments, at: usize, scale: Option<u8>) -> Option<u64> {
     let scale = scale.filter(|_| at > 0)?;
     Some(segments.ack_offset[at] + (u64::from(segments.window[at]) << scale))
@@ -176,7 +181,7 @@ fn level(segments: &Segments, scale: Option<u8>, begin: u64, span: u64, bins: us
     level
 }
 
-/// From when on what holds the sender back, in order.
+/// When each limit on the sender begins, in order.
 fn limits(segments: &Segments, scale: Option<u8>) -> Vec<(u64, Limit)> {
     let full = u64::from(segments.payload.iter().copied().max().unwrap_or_default());
     let mut changes: Vec<(u64, Limit)> = Vec::new();
@@ -206,13 +211,13 @@ fn limits(segments: &Segments, scale: Option<u8>) -> Vec<(u64, Limit)> {
     changes
 }
 
-/// What lasted longest in each bin.
+/// The limit that lasted longest in each bin.
 fn of_bins(changes: &[(u64, Limit)], begin: u64, span: u64, bins: usize) -> Rough {
     let width = span as f64 / bins as f64;
     let mut lasted = vec![[0.0; 4]; bins];
     for (index, &(from, limit)) in changes.iter().enumerate() {
         let to = changes.get(index + 1).map_or(begin.saturating_add(span), |&(to, _)| to);
-        // Times of a file may go back.
+        // Times in a file may go backwards.
         let [from, to] = [from, to].map(|at| at.saturating_sub(begin).min(span) as f64);
         let first = ((from / width) as usize).min(bins - 1);
         for (bin, lasted) in lasted.iter_mut().enumerate().skip(first) {
@@ -232,7 +237,7 @@ fn of_bins(changes: &[(u64, Limit)], begin: u64, span: u64, bins: usize) -> Roug
     Rough(lasted.iter().map(longest).collect())
 }
 
-/// From a segment that was sent once to its acknowledgement, in ns.
+/// Time from a segment that was not retransmitted to its acknowledgement, in ns.
 fn round_trip(segments: &Segments, index: usize) -> Option<u64> {
     let once = segments.sent_again[index] == 0 && !segments.is_again[index];
     let acked = segments.acked_ns[index].filter(|_| once)?;
@@ -283,7 +288,7 @@ fn packets(segments: &Segments, scale: Option<u8>, begin: u64, most: usize) -> P
     kept
 }
 
-/// First and last segment of each range, in order and apart from each other.
+/// First and last segment of each range; the ranges are ordered and disjoint.
 fn ranges(segments: &Segments, most: usize) -> Vec<(usize, usize)> {
     let count = segments.sent_ns.len();
     if count == 0 {
@@ -326,7 +331,7 @@ fn ranges(segments: &Segments, most: usize) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// A segment each ms, acknowledged 10 ms later; number 500 of them is sent again.
+    /// One segment each ms, acknowledged 10 ms later; number 500 is retransmitted.
     fn segments(count: usize) -> Segments {
         let mut made = Segments::default();
         for index in 0..count {
@@ -394,7 +399,8 @@ mod tests {
         let [level] = &found.levels[..] else { panic!("one level") };
         assert!((level.bin_ms - 10.0).abs() < 0.02);
         let limits: Vec<_> = level.limit.0.iter().map(|&each| each as u8).collect();
-        // It is sent again at 100 ms and acknowledged at 110 ms; all is at 210 ms.
+        // It is retransmitted at 100 ms and acknowledged at 110 ms; everything is acknowledged at
+        // 210 ms.
         assert_eq!(limits[9..12], [0, 3, 0]);
         assert_eq!(limits[20..52], [[0; 1].as_slice(), &[2; 29], &[0; 2]].concat());
         assert_eq!(limits[62..70], [1; 8]);

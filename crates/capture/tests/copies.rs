@@ -1,4 +1,4 @@
-//! Packets that were captured more than once: copies are left out, and what was really sent again stays.
+//! Packets that were captured more than once: copies are left out, and real retransmissions stay.
 
 mod common;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 const SEGMENTS: u32 = 30;
 const MSS: u32 = 1000;
 
-/// IPv4 packets with an identification each and without, or IPv6, which has none.
+/// IPv4 packets with and without individual identifications, or IPv6 packets, which have none.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Version {
     V4,
@@ -48,7 +48,7 @@ impl Seen {
         }
     }
 
-    /// A packet as it is seen first (0) and then (1).
+    /// The frame of a packet that is seen first (0) and then (1).
     fn frame(self, packet: &[u8], time: usize) -> Vec<u8> {
         let kind: u16 = if packet[0] >> 4 == 4 { 0x0800 } else { 0x86dd };
         let second = time as u8;
@@ -109,7 +109,8 @@ impl Seen {
     }
 }
 
-/// A download in which one segment is sent again, 250 ms later and without timestamps, and a ping.
+/// A download in which one segment is retransmitted, 250 ms later and without timestamps, and a
+/// ping.
 fn packets(version: Version) -> Vec<(u64, Vec<u8>)> {
     let mut sent = vec![
         (0, Segment::new(true, SYN, 0, 0, 0).options(&SYN_OPTIONS)),
@@ -165,7 +166,7 @@ fn file(packets: &[(u64, Vec<u8>)], place: Seen, times: usize, apart: u64, snap:
     pcap
 }
 
-/// Written, and read from there: what is captured twice without a difference is read a second time.
+/// Writes the capture to a file and reads it: indistinguishable copies need a second reading.
 fn read(pcap: &Pcap) -> (CaptureReport, Vec<Found>) {
     static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -179,7 +180,7 @@ fn read(pcap: &Pcap) -> (CaptureReport, Vec<Found>) {
     (report, found)
 }
 
-/// What is said of the flows, without what tells how often they were captured.
+/// What is reported of the flows, without the fields that tell how often they were captured.
 fn figures(report: &CaptureReport) -> String {
     let mut flows = report.flows.clone();
     for flow in &mut flows {
@@ -196,8 +197,8 @@ fn a_capture_with_two_copies_says_what_one_with_one_says() {
         let packets = packets(version);
         for place in PLACES {
             for apart in [3, 700] {
-                // Duplicate acknowledgements without a number are all alike, 400 us apart: which of them
-                // is the copy cannot be told where nothing else differs.
+                // Duplicate acknowledgements without an identification are all alike, 400 us apart:
+                // which of them is the copy cannot be told where nothing else differs.
                 if place == Seen::Mirror && version != Version::V4 && apart > 400 {
                     continue;
                 }
@@ -220,7 +221,7 @@ fn a_capture_with_two_copies_says_what_one_with_one_says() {
 fn copies_are_known_in_captures_that_were_cut() {
     for place in PLACES {
         for snap in [64, 68, 96, 128] {
-            // So little of a packet in GTP-U does not reach the packet inside.
+            // Truncated to this length, a packet in GTP-U does not reach the packet inside.
             if place == Seen::GtpU && snap < 70 {
                 continue;
             }

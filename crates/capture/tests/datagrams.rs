@@ -1,4 +1,4 @@
-//! What datagrams tell: pings, numbers of iperf3 and RTP, QUIC's headers and its spin bit.
+//! What datagrams show: pings, sequence numbers of iperf3 and RTP, QUIC headers and the spin bit.
 
 use std::io::Cursor;
 
@@ -7,7 +7,7 @@ use airpath_capture::{CaptureReport, FlowReport, Found, Reader, Wanted, analyse,
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// A capture in microseconds of raw IP packets.
+/// A capture of raw IP packets, in microseconds.
 fn capture(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     file.extend([0, 0, 1, 0, 101, 0, 0, 0]);
@@ -114,7 +114,7 @@ fn iperf3(number: u32, micros: u64, wide: bool) -> Vec<u8> {
 #[test]
 fn numbers_of_iperf3_tell_what_is_lost_late_and_twice() {
     for wide in [false, true] {
-        // 7 and 8 are lost, 12 comes after 13, 20 comes twice.
+        // 7 and 8 are lost, 12 arrives after 13, and 20 arrives twice.
         let mut order: Vec<u32> = (1..=40).filter(|number| ![7, 8].contains(number)).collect();
         order.swap(9, 10);
         order.insert(19, 20);
@@ -136,7 +136,7 @@ fn numbers_of_iperf3_tell_what_is_lost_late_and_twice() {
 
 #[test]
 fn rtp_is_known_by_its_numbers_and_its_clock() {
-    // 20 ms of audio at 48 kHz; numbers begin anew after 65535; one packet is missing.
+    // 20 ms of audio at 48 kHz; numbers wrap after 65535; one packet is missing.
     let packets: Vec<_> = (0..100u32)
         .filter(|&index| index != 50)
         .map(|index| {
@@ -149,7 +149,7 @@ fn rtp_is_known_by_its_numbers_and_its_clock() {
         .collect();
     let report = read(&packets);
     let udp = only(&report).udp.as_ref().unwrap();
-    // The only end that was seen to speak is the client.
+    // The only end that was seen to send is the client.
     let numbers = udp.from_client.sequence.as_ref().unwrap();
     assert_eq!((numbers.header, numbers.clock_hz), ("rtp", Some(48_000)));
     assert_eq!((numbers.expected, numbers.lost, numbers.out_of_order), (100, 1, 0));
@@ -158,7 +158,8 @@ fn rtp_is_known_by_its_numbers_and_its_clock() {
 
 #[test]
 fn a_number_that_comes_first_tells_what_is_lost() {
-    // As those of iperf 2 and SRT do; what stays the same is no number, nor is what goes back far.
+    // As in iperf 2 and SRT; a constant is not a sequence number, and neither is a value that goes
+    // back far.
     let counts: fn(u32) -> u32 = |index| index;
     let stays: fn(u32) -> u32 = |_| 7;
     let jumps: fn(u32) -> u32 = |index| index * 977 % 5000;
@@ -205,8 +206,8 @@ fn long(first: u8, version: u32, destination: &[u8], source: &[u8]) -> Vec<u8> {
     payload
 }
 
-/// A connection over 40 ms, seen 10 ms from the client; a packet of each end every 5 ms. The client
-/// inverts the bit that it got, the server repeats it.
+/// A connection over 40 ms, seen 10 ms from the client, with one packet of each end every 5 ms. The
+/// client inverts the bit that it received, the server repeats it.
 fn quic(spins: bool) -> Vec<(u64, Vec<u8>)> {
     let mut packets = vec![
         (0, udp(true, &long(0xc3, 1, &[9; 8], &[1, 2]))),
@@ -214,8 +215,8 @@ fn quic(spins: bool) -> Vec<(u64, Vec<u8>)> {
         (40_000, udp(true, &long(0xe1, 1, &[5; 4], &[1, 2]))),
     ];
     let bit = |up: bool, micros: u64| {
-        // At the client it changes every 40 ms; it is seen 10 ms later, and 30 ms later from the
-        // server.
+        // At the client the bit changes every 40 ms; the change is seen 10 ms later, and 30 ms
+        // later from the server.
         let late = if up { 10_000 } else { 30_000 };
         spins && (micros + 400_000 - late) / 40_000 % 2 == 1
     };
@@ -255,7 +256,7 @@ fn a_bit_that_does_not_spin_is_no_round_trip() {
     let quic = only(&report).udp.as_ref().unwrap().quic.as_ref().unwrap();
     assert_eq!(quic.spin.state, "constant");
     assert!(quic.spin.rtt_ms.is_none());
-    // RFC 9000 17.4: ends that do not take part have a random value, for each packet if they like.
+    // RFC 9000 17.4: ends that do not take part send a random value, for each packet if they like.
     let mut packets = quic_random();
     packets.splice(0..0, quic_opening());
     let report = read(&packets);

@@ -1,4 +1,4 @@
-//! Files: every form of pcap and pcapng, compressed, cut short, hostile.
+//! Files: every form of pcap and pcapng, compressed, truncated, hostile.
 
 mod common;
 
@@ -71,7 +71,7 @@ fn packet() -> Vec<u8> {
     Segment::new(true, ACK, 1, 1, 100).packet()
 }
 
-/// What does not depend on the file's form.
+/// The parts of a report that do not depend on the form of the file.
 fn summary(report: &CaptureReport) -> (u64, u64, Option<f64>, f64, String) {
     let flows = format!("{:?}", report.flows);
     (report.packets, report.bytes, report.first_time_s, report.duration_s, flows)
@@ -149,9 +149,9 @@ fn sections_interfaces_and_clocks_of_pcapng() {
         file.interface(1, &options);
         file.packet(0, 5_000_000_001, &packet(), &[]);
         file.packet(1, 512, &common::ethernet(0x800, &packet()), &[]);
-        // A block of a custom kind is passed over.
+        // A custom block is skipped.
         file.block(0xbad, &[1; 1000]);
-        // Another section: other order, other interfaces, microseconds.
+        // Another section: other byte order, other interfaces, microseconds.
         file.section(!big);
         file.interface(101, &[]);
         file.packet(0, 7_000_000, &packet(), &[]);
@@ -163,7 +163,8 @@ fn sections_interfaces_and_clocks_of_pcapng() {
         let starts: Vec<_> = report.flows.iter().map(|flow| flow.start_s).collect();
         assert_eq!(starts, [0.0, 95.499999999, 1.999999999]);
         assert_eq!(report.backward_times, 1);
-        // The same packets at three points: at the times of the first and the third they could be one.
+        // The same packets at three points: judging by the times of the first and the third, these
+        // could be one flow.
         let same: Vec<_> = report.flows.iter().map(|flow| flow.same_as.clone()).collect();
         assert_eq!(same, [vec![], vec![], vec![]] as [Vec<u64>; 3]);
     }
@@ -224,7 +225,8 @@ fn a_file_that_ends_early_says_where() {
 }
 
 proptest! {
-    /// Whatever is cut off or changed, packets are accounted for; a prefix has the packets that it has.
+    /// Whatever is cut off or changed, packets are accounted for; a prefix has the packets that it
+    /// holds.
     #[test]
     fn a_damaged_file_is_read_as_far_as_it_is_one(
         kept in 0.0..1.0,

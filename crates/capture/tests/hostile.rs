@@ -1,4 +1,4 @@
-//! Files that want much memory or time: many flows, many gaps, many fragments, many interfaces.
+//! Files that demand much memory or time: many flows, many gaps, many fragments, many interfaces.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use airpath_capture::{CaptureReport, Reader, analyse};
 use common::{ACK, FIN, Pcap, SYN, Segment};
 
-/// A capture that is made while it is read: packets `n` from 0.
+/// A capture that is generated while it is read: packets `n` from 0.
 struct Endless {
     packets: u64,
     at: u64,
@@ -38,13 +38,13 @@ fn report(packets: u64, frame: impl Fn(u64) -> Vec<u8> + Send + Sync + 'static) 
     analyse(Reader::new(Box::new(source), "endless".to_owned()).unwrap()).unwrap()
 }
 
-/// Of this process, in bytes (proc_pid_statm(5)).
+/// Resident memory of this process, in bytes (proc_pid_statm(5)).
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
-/// One test, because memory is the process's: nothing runs beside it.
+/// A single test, because memory is measured for the process: nothing may run beside it.
 #[test]
 fn memory_is_bounded() {
     const MOST: u64 = 200 << 20;
@@ -76,7 +76,7 @@ fn memory_is_bounded() {
     drop(unacknowledged);
     assert!(resident() < MOST, "{} MB for data", resident() >> 20);
 
-    // A gap in front of every segment, and gaps that are cut in two.
+    // A gap in front of every segment, and gaps that are split in two.
     let gaps = report(300_000, |n| {
         let number = (n + 10) * 1000 - if n % 2 == 0 { 0 } else { 1500 };
         Segment::new(true, ACK, number as u32, 1, 10).packet()
@@ -85,7 +85,7 @@ fn memory_is_bounded() {
     assert_eq!(sent.data_packets, 300_000);
     assert!(sent.retransmissions.packets + sent.out_of_order_packets >= 149_000);
 
-    // Fragments of which the others never come.
+    // Fragments of packets whose other fragments never come.
     let fragments = report(300_000, |n| {
         let mut packet = Segment::new(true, ACK, 1, 1, 100).packet();
         packet[4..6].copy_from_slice(&(n as u16).to_be_bytes());
@@ -94,7 +94,7 @@ fn memory_is_bounded() {
     });
     assert_eq!(fragments.skipped.values().sum::<u64>(), 300_000);
 
-    // Connections that follow each other on the same ports.
+    // Successive connections on the same ports.
     let connections = report(300_000, |n| {
         let flags = if n % 2 == 0 { SYN } else { ACK | FIN };
         Segment::new(true, flags, (n / 2 * 100_000 + n % 2) as u32, 1, 0).packet()

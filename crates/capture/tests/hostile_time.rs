@@ -1,5 +1,5 @@
-//! Files that want much time: lengths that lie, headers without end, gaps and blocks that are
-//! searched for. Each is read twice, as a report with evidence needs, and compared with a plain file.
+//! Files that demand much time: false lengths, endless headers, searches for gaps and blocks. Each
+//! is read twice, as a report with evidence requires, and compared with a plain file.
 
 mod common;
 
@@ -9,21 +9,22 @@ use airpath_capture::{CaptureReport, Detail, Found, Reader, Wanted, analyse, col
 use common::{ACK, FIN, Pcap, SYN, Segment, ipv4, ipv6, udp};
 
 const PACKETS: u64 = 20_000;
-/// A packet that was made to be slow takes at most so many times as long as a plain one.
+/// A packet designed to be slow takes at most this many times as long as a plain one.
 const MOST_TIMES: f64 = 30.0;
-/// What the machine adds.
+/// Time added by the machine.
 const NOISE_S: f64 = 0.02;
 
 /// Packet `n` of a file.
 type Frame<'a> = &'a dyn Fn(u64) -> Vec<u8>;
 
-/// Of this thread, in nanoseconds that it ran (Documentation/scheduler/sched-stats of Linux).
+/// CPU time of this thread, in nanoseconds that it ran (Documentation/scheduler/sched-stats of
+/// Linux).
 fn processor_time_s() -> f64 {
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     said.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
 }
 
-/// Writes a file of frames and reads it twice: its report, and processor time.
+/// Writes a file of frames and reads it twice; returns its report and the CPU time.
 fn read(name: &str, link_type: u32, frame: impl Fn(u64) -> Vec<u8>) -> (CaptureReport, f64) {
     let mut pcap = Pcap::new(link_type);
     for n in 0..PACKETS {
@@ -63,7 +64,7 @@ fn blocks(n: u64) -> Vec<u8> {
     Segment::new(false, ACK, 1, 1, 0).sack(&blocks).packet()
 }
 
-/// One test, because the time is the process's.
+/// A single test, because time is measured for the process.
 #[test]
 fn time_is_bounded() {
     let (plain, base) =
@@ -75,7 +76,7 @@ fn time_is_bounded() {
     };
 
     let extensions = |n: u64| {
-        // Hop-by-hop options whose next header is again one, to the end of the packet.
+        // Hop-by-hop options whose next header is hop-by-hop again, to the end of the packet.
         let mut body = [0u8; 8].repeat(180);
         let last = body.len() - 8;
         body[last] = if n.is_multiple_of(2) { 0 } else { 6 };
@@ -86,7 +87,7 @@ fn time_is_bounded() {
         (0..40).fold(segment, |inside, _| ipv4([10, 9, 0, 1], [10, 9, 0, 2], 4, &inside))
     };
     let gtp_u = |_: u64| {
-        // Extension headers of GTP-U that each announce another one.
+        // GTP-U extension headers that each announce another one.
         let chain = [1, 0, 0, 0x85].repeat(300);
         let length = (chain.len() as u16 + 4).to_be_bytes();
         let header = [0x34, 255, length[0], length[1], 0, 0, 0, 7, 0, 0, 0, 0x85];
@@ -94,14 +95,14 @@ fn time_is_bounded() {
         ipv4([10, 9, 0, 1], [10, 9, 0, 2], 17, &datagram)
     };
     let options = |n: u64| {
-        // Options of length 0 and 255, and none that end.
+        // Options of length 0 and 255, and a list of options that never ends.
         let kinds: [&[u8]; 3] = [&[5, 0], &[8, 255], &[254, 2]];
         let bytes = kinds[n as usize % 3].repeat(20);
         Segment::new(true, ACK, n as u32, 1, 0).options(&bytes).packet()
     };
     let vlans = |_: u64| [&[2u8; 12][..], &[0x81, 0, 0, 1].repeat(350), &[8, 0]].concat();
     let fragments = |n: u64| {
-        // Parts that all belong to the same packets, in the wrong order.
+        // Fragments that all belong to the same packets, in the wrong order.
         let mut packet = Segment::new(true, ACK, 1, 1, 1000).packet();
         packet[4..6].copy_from_slice(&((n % 64) as u16).to_be_bytes());
         packet[6..8].copy_from_slice(&(0x2000 | (8000 - (n % 8000)) as u16).to_be_bytes());
@@ -121,7 +122,7 @@ fn time_is_bounded() {
     let gaps = |n: u64| Segment::new(true, ACK, (PACKETS - n) as u32 * 3000, 1, 10).packet();
     let forward = |n: u64| Segment::new(true, ACK, n as u32 * 3000, 1, 10).packet();
     let again = |n: u64| {
-        // Small segments, and then large ones that each send 300 of them again.
+        // Small segments, and then large ones that each retransmit 300 of them.
         let half = PACKETS / 2;
         if n < half {
             Segment::new(true, ACK, n as u32 * 10, 1, 10).packet()
@@ -155,7 +156,7 @@ fn time_is_bounded() {
         in_time(name, took);
     }
 
-    // Lengths of the file itself: of a packet, of a block, of an option.
+    // Lengths in the file format itself: of a packet, of a block, of an option.
     let frame = Segment::new(true, ACK, 1, 1, 100).packet();
     let good = Pcap::raw().frame(0, &frame).bytes.clone();
     for length in [0u32, 1, 0x7fff_ffff, 0xffff_ffff] {

@@ -1,4 +1,4 @@
-//! What stands before the TCP header: link layers, tunnels, extension headers, fragments.
+//! What precedes the TCP header: link layers, tunnels, extension headers, fragments.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{ACK, CLIENT, Pcap, SERVER, SYN, Segment, ethernet, ipv4, ipv6, udp}
 
 const IP: u16 = 0x0800;
 
-/// A handshake, data both ways and their acknowledgements.
+/// A handshake, data in both directions and the acknowledgements.
 fn segments() -> Vec<Segment> {
     let syn = |up, flags, ack| Segment::new(up, flags, 0, ack, 0).options(&common::SYN_OPTIONS);
     vec![
@@ -21,7 +21,7 @@ fn segments() -> Vec<Segment> {
     ]
 }
 
-/// The segments' flow in frames that `around` makes of packets.
+/// The flow of the segments in frames that `around` makes of packets.
 fn flow(link_type: u32, around: impl Fn(&[u8], bool) -> Vec<u8>) -> FlowReport {
     let mut pcap = Pcap::new(link_type);
     for (n, segment) in segments().iter().enumerate() {
@@ -193,7 +193,7 @@ fn extension_headers_of_ipv6() {
     ]
     .concat();
     assert_eq!(with(&|tcp| ipv6(0, &[&headers, tcp].concat())), expected);
-    // A chain that says it is longer than the packet, and one that never ends.
+    // A chain that claims to be longer than the packet, and one that never ends.
     let mut pcap = Pcap::raw();
     pcap.frame(0, &ipv6(60, &[6, 200, 1, 4, 0, 0, 0, 0]));
     pcap.frame(0, &ipv6(60, &[60, 0, 1, 4, 0, 0, 0, 0].repeat(100)));
@@ -202,7 +202,7 @@ fn extension_headers_of_ipv6() {
     assert_eq!(skipped.get(&Skipped::TooDeep), Some(&1));
 }
 
-/// A packet in two parts, each of its own.
+/// A packet in two fragments, each a packet of its own.
 fn parts(packet: &[u8], id: u8, first: usize) -> [Vec<u8>; 2] {
     let body = &packet[20..];
     let part = |from: usize, to: usize, more: bool| {
@@ -270,10 +270,11 @@ fn packets_that_were_cut_count_in_full() {
     };
     assert_eq!(format!("{:?}", with(74).flows), format!("{:?}", with(2000).flows));
     assert_eq!((with(74).cut_packets, with(2000).cut_packets), (2, 0));
-    // Without the options: the flow is there, the round trips are, what the options say is not.
+    // Without the options the flow and its round trips are there, and the contents of the options
+    // are not.
     let tcp = with(54).flows.remove(0).tcp.unwrap();
     assert_eq!((tcp.from_server.acked_bytes, tcp.from_client.options.unwrap().mss), (900, None));
-    // Without the header up to its window: nothing can be said.
+    // Without the header up to its window, nothing can be reported.
     assert_eq!(format!("{:?}", with(50).flows), format!("{:?}", with(54).flows));
     assert_eq!(with(49).skipped.get(&Skipped::Truncated), Some(&5));
 }

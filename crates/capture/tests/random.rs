@@ -1,4 +1,4 @@
-//! Captures that nobody chose: transfers with drawn losses, whose truth is known, and drawn packets.
+//! Random captures: transfers with drawn losses, whose truth is known, and drawn packets.
 
 mod common;
 
@@ -8,7 +8,8 @@ use common::{ACK, Pcap, Segment, ipv4, ipv6, udp};
 use proptest::prelude::*;
 
 const MSS: usize = 1000;
-/// Round trips of the capture point to the server, which sends, and to the client, in microseconds.
+/// Round-trip times from the capture point to the server, which sends, and to the client, in
+/// microseconds.
 const TO_SERVER: u64 = 20_000;
 const TO_CLIENT: u64 = 30_000;
 
@@ -18,14 +19,14 @@ struct Truth {
     sent_again: u64,
     overtaken: u64,
     bytes: u64,
-    /// Rounds whose first segment arrived. Of one that lost it nothing has a round trip: what follows is
-    /// selectively acknowledged before.
+    /// Rounds whose first segment arrived. A round that lost it has no round-trip times: the
+    /// segments after it are selectively acknowledged first.
     timed: u64,
 }
 
-/// A transfer of rounds. In each, a drawn number of segments passes the point; some were lost before
-/// it, some after it, one may be overtaken on its way to it. All that was lost is sent again, alone,
-/// after its duplicate acknowledgements, until it arrives.
+/// A transfer in rounds. In each, a drawn number of segments passes the point; some were lost
+/// before it, some are lost after it, and one may be overtaken on its way to it. Each lost segment
+/// is retransmitted alone, after its duplicate acknowledgements, until it arrives.
 fn transfer(seed: u64, rounds: u64) -> (StreamReport, Truth) {
     let (mut random, mut truth) = (Stream::new(seed, "capture"), Truth::default());
     let mut below = |bound: u64| (random.unit() * bound as f64) as u64;
@@ -100,7 +101,7 @@ proptest! {
         prop_assert_eq!((sent.packets, sent.fast, sent.spurious), (truth.sent_again, truth.sent_again, 0));
         prop_assert_eq!(seen.out_of_order_packets, truth.overtaken);
         prop_assert_eq!((seen.acked_bytes, seen.unseen_bytes), (truth.bytes, 0));
-        // The handshake's, and those of the data.
+        // One of the handshake, and those of the data.
         let rtt = seen.rtt_ms.unwrap();
         prop_assert_eq!(rtt.min, 10.0);
         prop_assert_eq!(rtt.count > 1, truth.timed > 0);

@@ -1,4 +1,4 @@
-//! What an observer tells of TCP: one script for each thing that happens.
+//! What an observer sees of TCP: one script for each event.
 
 mod common;
 
@@ -12,18 +12,18 @@ fn data(n: u32) -> Segment {
     Segment::new(false, ACK, 1 + n * MSS as u32, 1, MSS)
 }
 
-/// The client has the first `n` segments.
+/// An acknowledgement by the client of the first `n` segments.
 fn ack(n: u32) -> Segment {
     Segment::new(true, ACK, 1, number(n), 0)
 }
 
-/// The number of segment `n`'s first byte.
+/// Sequence number of the first byte of segment `n`.
 fn number(n: u32) -> u32 {
     1 + n * MSS as u32
 }
 
-/// Segments at times in milliseconds after a handshake, whose round trips are 20 ms to the server and
-/// 10 ms to the client: what is said of the server's data.
+/// Plays segments at times in milliseconds after a handshake, with round-trip times of 20 ms to the
+/// server and 10 ms to the client; returns the report on the server's data.
 fn downlink(script: &[(u64, Segment)]) -> StreamReport {
     let mut pcap = Pcap::raw();
     pcap.handshake();
@@ -37,7 +37,8 @@ fn sent_again(script: &[(u64, Segment)]) -> Retransmissions {
     downlink(script).retransmissions
 }
 
-/// One packet of a kind: which, and the proofs that it was spurious (ACK, DSACK, timestamp).
+/// Checks that there is one retransmission of a kind, and the proofs that it was spurious (ACK,
+/// DSACK, timestamp).
 #[track_caller]
 fn one(script: &[(u64, Segment)], kind: &str, proofs: [u64; 3]) {
     let sent = sent_again(script);
@@ -63,7 +64,7 @@ fn the_handshake_has_options_and_both_round_trips() {
         assert_eq!((options.mss, options.window_scale), (Some(1460), Some(7)));
         assert!(options.sack_permitted && options.timestamps);
     }
-    // The client's SYN goes to the server's side and comes back; the server's to the client's side.
+    // The client's SYN measures the server's side, the server's SYN the client's side.
     assert_eq!(tcp.from_client.rtt_ms.unwrap().p50, 20.0);
     assert_eq!(tcp.from_server.rtt_ms.unwrap().p50, 10.0);
 }
@@ -109,7 +110,7 @@ fn a_syn_that_is_sent_again_is_no_new_connection() {
         .segment(1_020_000, &Segment::new(false, SYN | ACK, 0, 1, 0));
     let tcp = pcap.tcp();
     assert_eq!(tcp.from_client.retransmissions.handshake, 1);
-    // Karn's rule (RFC 6298 3): of which of the two is this the answer?
+    // Karn's rule (RFC 6298 3): which of the two SYNs does this answer?
     assert!(tcp.from_client.rtt_ms.is_none());
 }
 
@@ -175,7 +176,7 @@ fn a_tail_loss_probe() {
         "tail-loss-probe",
         [0; 3],
     );
-    // Once: what comes after it is a time-out.
+    // Only once: what follows is a time-out.
     let sent = sent_again(&[
         (40, data(0)),
         (40, data(1)),
@@ -217,7 +218,7 @@ fn spurious_because_the_echo_is_the_originals() {
     one(&late, "timeout", [0, 0, 1]);
     let needed = [&original[..], &[with(410, ack(1), 600, 500)]].concat();
     one(&needed, "timeout", [0; 3]);
-    // A round trip by timestamps counts also then, from the time that is echoed.
+    // A round trip from timestamps counts even then, from the time that is echoed.
     assert_eq!(downlink(&needed).rtt_timestamps_ms.unwrap().max, 10.0);
     assert_eq!(downlink(&late).rtt_timestamps_ms.unwrap().max, 365.0);
 }
@@ -252,7 +253,7 @@ fn what_the_capture_missed_is_told() {
     let stream = downlink(&[(40, data(0)), (40, data(2)), (50, ack(3)), (51, ack(6))]);
     assert_eq!((stream.acks_of_unseen, stream.unseen_bytes), (2, 4000));
     assert_eq!((stream.acked_bytes, stream.retransmissions.packets), (6000, 0));
-    // What comes after its acknowledgement was captured out of order.
+    // Data that comes after its acknowledgement was captured out of order.
     let stream = downlink(&[(40, data(0)), (50, ack(2)), (51, data(1))]);
     assert_eq!((stream.acks_of_unseen, stream.out_of_order_packets), (1, 1));
 }
@@ -324,7 +325,7 @@ fn acknowledgements_in_batches() {
     assert_eq!(acks.bytes_per_ack, 1000.0);
 }
 
-/// Rounds of so many segments, 30 ms each.
+/// Rounds with these numbers of segments, 30 ms each.
 fn rounds(sizes: &[u32]) -> StreamReport {
     let (mut script, mut next, mut at) = (Vec::new(), 0, 40);
     for &size in sizes {
@@ -341,7 +342,8 @@ fn slow_start_round_by_round() {
     let growing = rounds(&[10, 20, 40, 80]).slow_start.unwrap();
     assert_eq!(growing.rounds_bytes, [10_000, 20_000, 40_000, 80_000]);
     assert_eq!((growing.exit_round, growing.ended_by), (None, None));
-    // Each acknowledgement lets two segments go: rounds are those of the numbers, not of pauses.
+    // Each acknowledgement releases two segments: rounds are determined by sequence numbers, not by
+    // pauses.
     let mut script: Vec<_> = (0..4).map(|n| (40, data(n))).collect();
     for n in 0..28 {
         let at = 50 + 10 * u64::from((n + 4_u32).ilog2() - 2);
@@ -362,17 +364,18 @@ fn slow_start_round_by_round() {
     assert_eq!(lost.exit_s, Some(0.07));
 }
 
-/// Rounds of so many segments; something is always outstanding, and so the first two are one.
+/// Rounds with these numbers of segments; something is always outstanding, and so the first two are
+/// one.
 fn busy_rounds(sizes: &[u32]) -> SlowStart {
     busy_rounds_again(sizes, None)
 }
 
-/// In one of them a segment is sent again.
+/// Like `busy_rounds`, with a segment retransmitted in one of the rounds.
 fn busy_rounds_again(sizes: &[u32], again: Option<u64>) -> SlowStart {
     let (mut script, mut next) = (vec![(40, data(0))], 0);
     for (number, &size) in (0..).zip(sizes) {
         let at = 40 + 30 * number;
-        // The first of the next round leaves before this one is acknowledged.
+        // The first segment of the next round leaves before this round is acknowledged.
         script.extend((next + 1..next + size).map(|n| (at, data(n))));
         script.extend((again == Some(number)).then(|| (at + 5, data(next + 1))));
         next += size;
@@ -385,19 +388,20 @@ fn busy_rounds_again(sizes: &[u32], again: Option<u64>) -> SlowStart {
 fn two_rounds_without_growth_end_it_unless_a_third_grows() {
     let ended = busy_rounds(&[10, 20, 40, 44, 45, 45, 45, 90]);
     assert_eq!((ended.exit_round, ended.ended_by), (Some(2), Some("no-growth")));
-    // As with BBR, which waits for three; then it drains what waits.
+    // As with BBR, which waits for three rounds and then drains its queue.
     let goes_on = busy_rounds(&[10, 20, 40, 44, 45, 90, 90, 50, 40, 40]);
     assert_eq!((goes_on.exit_round, goes_on.ended_by), (Some(5), Some("no-growth")));
 }
 
 #[test]
 fn a_sender_that_does_not_reduce_for_a_loss_is_still_in_its_startup() {
-    // As BBR: what is in flight stays. With others it falls, and only the gap made it grow.
+    // As with BBR: the bytes in flight stay. With others they fall, and only the gap made them
+    // grow.
     let stays = busy_rounds_again(&[10, 20, 40, 44, 90, 92, 92, 92, 40, 40], Some(4));
     assert_eq!((stays.exit_round, stays.ended_by), (Some(6), Some("retransmission")));
     let falls = busy_rounds_again(&[10, 20, 40, 44, 90, 60, 50, 50, 50, 50], Some(4));
     assert_eq!((falls.exit_round, falls.ended_by), (Some(2), Some("retransmission")));
-    // What paces and soon drains was in its startup until then.
+    // A sender that paces and soon drains was in its startup until then.
     let drains = busy_rounds_again(&[10, 20, 40, 44, 90, 70, 60, 30, 30, 30], Some(4));
     assert_eq!((drains.exit_round, drains.ended_by), (Some(5), Some("retransmission")));
 }
@@ -422,12 +426,12 @@ fn bursts_and_what_set_them_off() {
         (100, data(2)),
         (100, data(3)),
         (110, ack(2)),
-        // The acknowledgement lets these go, and nothing the next one.
+        // The acknowledgement triggers these, and nothing triggers the next one.
         (110, data(4)),
         (110, data(5)),
         (115, data(6)),
         (125, ack(7)),
-        // Nothing is outstanding: the application begins anew.
+        // Nothing is outstanding: the application starts again.
         (150, data(7)),
         (160, ack(8)),
     ]);

@@ -1,4 +1,4 @@
-//! The only place that reads a clock.
+//! The only module that reads a clock.
 
 use std::os::unix::net::UnixDatagram;
 use std::sync::OnceLock;
@@ -7,14 +7,14 @@ use airpath_base::{Duration, Instant};
 use rustix::thread::nanosleep;
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
-/// [`Instant::ZERO`] is that much after a whole number of [`GRID_NANOS`]: what happens at whole or
-/// half milliseconds is between the kernel's ticks, where it can be late without passing one, and
-/// does not have its interrupts at the same time.
+/// Offset of [`Instant::ZERO`] from a whole number of [`GRID_NANOS`]: events at whole or half
+/// milliseconds then fall between the kernel's ticks, so that a late one does not cross a tick, and
+/// do not coincide with its interrupts.
 const PHASE_NANOS: u64 = 250_000;
 
-/// Linux's TCP counts the milliseconds of CLOCK_MONOTONIC (in timestamps, and hence in what its
-/// receivers take for a round trip), its timers count ticks of 1, 4 or 10 ms: so these fall in the
-/// same way in each run.
+/// Grid of [`Instant::ZERO`], so that ticks fall in the same way in each run: Linux's TCP counts
+/// the milliseconds of CLOCK_MONOTONIC (in timestamps, and hence in what its receivers take for a
+/// round trip), and its timers count ticks of 1, 4 or 10 ms.
 const GRID_NANOS: u64 = 20_000_000;
 
 /// CLOCK_MONOTONIC as the model's time, counted from when the clock was made.
@@ -24,19 +24,20 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Now is [`Instant::ZERO`].
+    /// A clock whose [`Instant::ZERO`] is now.
     #[expect(clippy::new_without_default, reason = "reading a clock is no default")]
     pub fn new() -> Self {
         Self { origin: monotonic() }
     }
 
-    /// [`Instant::ZERO`] is at `origin` on CLOCK_MONOTONIC, in nanoseconds.
+    /// A clock whose [`Instant::ZERO`] is at `origin` on CLOCK_MONOTONIC, in nanoseconds.
     pub(crate) const fn since(origin: u64) -> Self {
         Self { origin }
     }
 
-    /// [`Instant::ZERO`] is that far ahead, and up to 20 ms more; until then it is that. With a wheel up to
-    /// eight times as much more: coarse timers of the kernel fire at the same model times in each run.
+    /// A clock whose [`Instant::ZERO`] is `length` ahead, and up to 20 ms more; until then it reads
+    /// zero. With a wheel it is up to eight times as much more: the kernel's coarse timers then
+    /// fire at the same model times in each run.
     pub(crate) fn ahead(length: Duration, wheel: Option<Wheel>) -> Self {
         let first = (monotonic() + length.as_nanos()).next_multiple_of(GRID_NANOS);
         let mut all = (0..Wheel::STEP).map(|more| first + more * GRID_NANOS);
@@ -50,47 +51,47 @@ impl Clock {
         Instant::from_nanos(monotonic().saturating_sub(self.origin))
     }
 
-    /// How long it still is to [`Instant::ZERO`].
+    /// Time left until [`Instant::ZERO`].
     pub(crate) fn before_zero(&self) -> Duration {
         Duration::from_nanos(self.origin.saturating_sub(monotonic()))
     }
 
-    /// Lets others have the processor.
+    /// Sleeps, and leaves the processor to others.
     pub(crate) fn sleep(length: Duration) {
         // A signal may end it early.
         let _ = nanosleep(&timespec(length));
     }
 
-    /// Nanoseconds since 1970 at [`Instant::ZERO`], by CLOCK_REALTIME as it is now.
+    /// Nanoseconds since 1970 at [`Instant::ZERO`], by the current CLOCK_REALTIME.
     pub fn epoch_nanos(&self) -> u64 {
         let wall = nanos(clock_gettime(ClockId::Realtime));
         (wall + self.origin).saturating_sub(monotonic())
     }
 
-    /// CLOCK_MONOTONIC, in nanoseconds, at [`Instant::ZERO`].
+    /// CLOCK_MONOTONIC at [`Instant::ZERO`], in nanoseconds.
     pub const fn origin_nanos(&self) -> u64 {
         self.origin
     }
 }
 
-/// Where the kernel's coarse timers fire, such as those of a SYN: of 63 ticks and more, every eighth tick
-/// only. Which of eight it is differs from boot to boot.
+/// When the kernel's coarse timers fire, such as those of a SYN: timers of 63 ticks and more fire
+/// at every eighth tick only. Which of the eight differs from boot to boot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Wheel {
-    /// In nanoseconds.
+    /// Tick in nanoseconds.
     tick: u64,
-    /// The remainder of the ticks of CLOCK_MONOTONIC.
+    /// Remainder of the number of ticks of CLOCK_MONOTONIC.
     place: u64,
 }
 
 impl Wheel {
     const STEP: u64 = 8;
-    /// Ticks that a timer takes which fires there.
+    /// Length in ticks of a timer that fires then.
     const COARSE: u32 = 64;
     const LOOKS: usize = 4;
 
-    /// Looks when such timers fire, which takes a second, once in a process. `None`: the machine is too busy
-    /// to tell, or there is no socket to be had.
+    /// Finds out when such timers fire, which takes a second, once per process. `None`: the machine
+    /// is too busy to tell, or no socket is available.
     pub(crate) fn of_kernel() -> Option<Self> {
         static FOUND: OnceLock<Option<Wheel>> = OnceLock::new();
         *FOUND.get_or_init(|| {
@@ -99,7 +100,7 @@ impl Wheel {
         })
     }
 
-    /// Now and then one fires a tick late, on a busy machine some ticks, and none fires early.
+    /// Timers sometimes fire a tick late, on a busy machine several ticks, and never early.
     fn earliest(seen: &[Self]) -> Option<Self> {
         let late =
             |first: Self| move |other: &Self| (other.place + Self::STEP - first.place) % Self::STEP;
@@ -108,7 +109,7 @@ impl Wheel {
         seen.iter().find(first).copied()
     }
 
-    /// Nothing is ever sent: the socket's time-out is a coarse timer.
+    /// Nothing is ever sent: the time-out of the socket is a coarse timer.
     fn see() -> Option<Self> {
         let (socket, _other) = UnixDatagram::pair().ok()?;
         let tick = tick();
@@ -130,7 +131,7 @@ pub(crate) fn monotonic() -> u64 {
     nanos(clock_gettime(ClockId::Monotonic))
 }
 
-/// The kernel's tick: the resolution of its coarse clock.
+/// The kernel's tick, which is the resolution of its coarse clock.
 pub(crate) fn tick() -> Duration {
     Duration::from_nanos(nanos(clock_getres(ClockId::MonotonicCoarse)))
 }
@@ -139,7 +140,7 @@ const fn nanos(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A length of time as the kernel wants it.
+/// A length of time as a `timespec`.
 pub(crate) fn timespec(length: Duration) -> Timespec {
     let nanos = length.as_nanos();
     Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
@@ -179,7 +180,7 @@ mod tests {
             assert_eq!((origin % GRID_NANOS, origin / tick % 8), (0, place));
             assert!((5_000_000..=165_000_000).contains(&(origin - before)));
         }
-        // A kernel with 300 ticks a second has no such time.
+        // A kernel with 300 ticks per second has no such time.
         let clock = Clock::ahead(Duration::ZERO, Some(Wheel { tick: 3_333_333, place: 1 }));
         assert_eq!(clock.origin_nanos() % GRID_NANOS, PHASE_NANOS);
     }

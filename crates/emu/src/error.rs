@@ -1,23 +1,23 @@
-//! What can go wrong between the model and the operating system.
+//! Errors between the model and the operating system.
 
 use std::io;
 
-/// Why there is no BPF here.
+/// Message for a build without BPF.
 #[cfg(not(feature = "bpf"))]
 pub(crate) const BPF_NOT_BUILT: &str = "this airpath was built without BPF (apt-get install clang libelf-dev zlib1g-dev make, then `make build`)";
 
-/// Why an emulation could not begin or go on.
+/// Why an emulation could not begin or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum EmuError {
-    /// A device argument that is none.
+    /// An invalid device argument.
     #[error("`{0}` is not a device: write NAMESPACE:DEVICE, where the device has at most 15 bytes")]
     Device(String),
-    /// A namespace that is not there or may not be entered.
+    /// A namespace that does not exist or must not be entered.
     #[error("network namespace `{name}`: {source} (`ip netns list` lists them)")]
     Namespace {
-        /// As it was given.
+        /// The name as given.
         name: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The TUN driver is missing or refuses.
@@ -26,135 +26,135 @@ pub enum EmuError {
          open, and root or CAP_NET_ADMIN; emulation.io = \"packet\" needs none of these)"
     )]
     Tun {
-        /// Its name inside the namespace, or a path under /dev.
+        /// The device's name inside the namespace, or a path under /dev.
         device: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// No packet socket.
+    /// A packet socket could not be opened.
     #[error("a packet socket: {0} (root, or CAP_NET_RAW)")]
     PacketSocket(io::Error),
     /// Reading packets failed: the device is gone.
     #[error("reading from `{device}`: {source}")]
     Read {
-        /// Its name inside the namespace, or a path under /dev.
+        /// The device's name inside the namespace, or a path under /dev.
         device: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A TCP proxy in the path.
+    /// There is a TCP proxy in the path.
     #[error(
         "`{stage}`: a TCP proxy can be simulated, not emulated; remove it from [[path.down]] and \
          [[path.up]]"
     )]
     Proxy {
-        /// Its name.
+        /// The proxy's name.
         stage: String,
     },
-    /// No network namespace.
+    /// A network namespace could not be created.
     #[error("a network namespace for `{name}`: {source} (root, or CAP_SYS_ADMIN)")]
     Unshare {
-        /// Whose.
+        /// The end for which it was needed.
         name: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// `ip` failed or is not there.
+    /// `ip` failed or is missing.
     #[error("ip -batch: {said} (apt-get install iproute2)")]
     Ip {
-        /// What it said.
+        /// The message of `ip`.
         said: String,
     },
-    /// `nft` failed or is not there.
+    /// `nft` failed or is missing.
     #[error("nft for `{name}`: {said} (apt-get install nftables)")]
     Nft {
-        /// The NAT.
+        /// The NAT's name.
         name: String,
-        /// What it said.
+        /// The message of `nft`.
         said: String,
     },
-    /// A sysctl without which a node does not work.
+    /// A sysctl that a node needs could not be set.
     #[error("sysctl {setting} in `{name}`: {said}")]
     Sysctl {
-        /// Whose.
+        /// The node's name.
         name: String,
         /// Key and value.
         setting: String,
-        /// What the kernel said.
+        /// The kernel's message.
         said: String,
     },
-    /// No UDP socket for GTP-U.
+    /// A UDP socket for GTP-U could not be opened.
     #[error("a UDP socket at {address}: {source}")]
     Tunnel {
-        /// IPv4 address and port that it was to have.
+        /// The IPv4 address and port that it should have.
         address: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// More NATs in a row than there are addresses for.
+    /// There are more NATs in a row than addresses for them.
     #[error("{nats} NATs in a row can be simulated; emulation supports up to {most}")]
     Nats {
-        /// How many.
+        /// The number of NATs.
         nats: usize,
-        /// How many there can be.
+        /// The largest possible number.
         most: usize,
     },
-    /// Larger packets than the forwarder has room for.
+    /// Packets are larger than the forwarder supports.
     #[error(
         "flow `{flow}`: packets of {mtu} bytes (mss_bytes + header_bytes) can be simulated; \
          emulation supports up to {most}"
     )]
     Mtu {
-        /// Its id in the scenario.
+        /// The flow's id in the scenario.
         flow: String,
-        /// Its packets' size.
+        /// The size of its packets in bytes.
         mtu: u32,
-        /// The largest.
+        /// The largest supported size in bytes.
         most: usize,
     },
-    /// A congestion control that is ours only.
+    /// A congestion control that only airpath's own TCP has.
     #[error("flow `{flow}`: the kernel has no `{name}`; emulation supports reno, cubic, bbr")]
     Congestion {
-        /// Its id in the scenario.
+        /// The flow's id in the scenario.
         flow: String,
-        /// Its congestion control.
+        /// Congestion control of the flow.
         name: String,
     },
-    /// Packets that would be cut into fragments.
+    /// Packets that would be fragmented.
     #[error(
         "flow `{flow}`: packets of {bytes} bytes (packet_bytes) can be simulated; the kernel \
          would fragment them: at most {mtu}, the MTU, can be emulated"
     )]
     Packet {
-        /// Its id in the scenario.
+        /// The flow's id in the scenario.
         flow: String,
-        /// Its packets' size.
+        /// The size of its packets in bytes.
         bytes: u32,
-        /// The largest.
+        /// The largest size in bytes.
         mtu: u32,
     },
-    /// More flows than there are ports.
+    /// There are more flows than ports.
     #[error("the scenario has {flows} flows; emulation supports up to {most}")]
     Flows {
-        /// How many.
+        /// The number of flows.
         flows: usize,
-        /// How many there are ports for.
+        /// The number of flows for which there are ports.
         most: usize,
     },
-    /// A socket could not be opened or set.
+    /// A socket could not be opened or configured.
     #[error("flow `{flow}`: {step}: {source}")]
     Socket {
-        /// Its id in the scenario.
+        /// The flow's id in the scenario.
         flow: String,
-        /// What was attempted.
+        /// The attempted step.
         step: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A flow would have been another one than was asked for.
+    /// A flow would have differed from the one requested.
     #[error("flow `{flow}`: {said}")]
     Differs {
-        /// Its id in the scenario.
+        /// The flow's id in the scenario.
         flow: String,
         /// What differs.
         said: String,
@@ -162,7 +162,7 @@ pub enum EmuError {
     /// The run was stopped.
     #[error("stopped")]
     Stopped,
-    /// A slow start of CUBIC that none of ours has.
+    /// A slow start of CUBIC that none of airpath's congestion controls has.
     #[error(
         "flow `{flow}`: emulation.slow_start = \"profile\" takes slow_start none, hystart-4.19, \
          hystart-5.6, hystart-5.8, hystart-5.16, hystart-6.14 and hystart++ as they are, and \
@@ -170,60 +170,60 @@ pub enum EmuError {
          hystart.late_reset = false"
     )]
     SlowStart {
-        /// Its id in the scenario.
+        /// The flow's id in the scenario.
         flow: String,
     },
-    /// More UEs than there are addresses.
+    /// There are more UEs than addresses.
     #[error(
         "the scenario has {ues} UEs; emulation supports up to {most}, because each has a network \
             namespace"
     )]
     Ues {
-        /// How many.
+        /// The number of UEs.
         ues: usize,
-        /// How many there can be.
+        /// The largest possible number.
         most: usize,
     },
-    /// A UE with the name of another namespace.
+    /// A UE has the name of another namespace.
     #[error(
         "a UE is called `{name}`, but emulation uses this name for another namespace: choose \
             another name"
     )]
     UeName {
-        /// As it was given.
+        /// The name as given.
         name: String,
     },
-    /// A place that is none.
+    /// A place that does not exist.
     #[error("the network has no end `{name}`; its ends are {known}")]
     UnknownEnd {
-        /// As given.
+        /// The name as given.
         name: String,
-        /// Those there are.
+        /// The existing places.
         known: String,
     },
-    /// Only services, and nobody whose end could be waited for.
+    /// There are only services, so no program would end the run.
     #[error(
         "no program would end the run: set `ends_run = true` in one [[program]], add one without \
          `wait_for = \"listen\"`, or give a COMMAND"
     )]
     Endless,
-    /// A file for what a program writes.
+    /// A file for a program's output could not be created.
     #[error("{file}: {source}")]
     Output {
-        /// Its path.
+        /// The file's path.
         file: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A word of the command that no program can be given.
+    /// A word of the command that cannot be passed to a program.
     #[error("the command word `{0}` contains a NUL byte, which cannot be passed to a program")]
     Word(String),
     /// The programs could not be started.
     #[error("{step}: {source}")]
     Start {
-        /// What was tried.
+        /// The attempted step.
         step: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The forwarder's thread ended before the command.
@@ -232,30 +232,30 @@ pub enum EmuError {
     /// Waiting failed.
     #[error("ppoll: {0}")]
     Wait(io::Error),
-    /// BPF is not there or not allowed.
+    /// BPF is unavailable or not permitted.
     #[error("{said}")]
     Bpf {
-        /// Why.
+        /// The reason.
         said: String,
     },
-    /// Sockets could not be asked.
+    /// The kernel could not be queried for sockets.
     #[error("NETLINK_SOCK_DIAG: {source} (CONFIG_INET_DIAG)")]
     Diag {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A capture could not be written.
     #[error("capture {file}: {source}")]
     Capture {
-        /// Its path.
+        /// The file's path.
         file: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl EmuError {
-    /// What was asked for makes no sense; asking for the same again will not help.
+    /// Whether the request itself is at fault, so that repeating it will not help.
     pub const fn is_bad_use(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! Bodies of the fuzz targets of this crate (`fuzz/`): whatever bytes come in, nothing panics, and what
-//! was understood means what the bytes say. Tests replay the corpora. No part of the library.
+//! Bodies of this crate's fuzz targets (`fuzz/`): whatever bytes arrive, nothing panics, and the
+//! interpretation agrees with the bytes. Tests replay the corpora. This is not part of the library.
 
 use airpath_base::Ecn;
 
@@ -11,7 +11,8 @@ use crate::wire::packet::{
     Checksum, Layout, OFFLOAD_BYTES, Offload, complete, fold, reopen_checksum, sum,
 };
 
-/// What is said about a packet, and the packet: where its headers stand, its mark, its checksum.
+/// Takes a packet with its offload information: checks the positions of its headers, its mark and
+/// its checksum.
 pub fn packet(data: &[u8]) {
     let Some((said, packet)) = data.split_first_chunk::<OFFLOAD_BYTES>() else { return };
     let offload = Offload::read(*said);
@@ -41,7 +42,7 @@ pub fn packet(data: &[u8]) {
     reopen_and_complete(packet);
 }
 
-/// A checksum that was right is right again.
+/// A correct checksum is correct again.
 fn reopen_and_complete(packet: &[u8]) {
     let mut again = packet.to_vec();
     let checksum = reopen_checksum(&mut again);
@@ -58,8 +59,8 @@ fn reopen_and_complete(packet: &[u8]) {
     assert_eq!(again, packet);
 }
 
-/// What is said about a packet, and the packet: what it is cut to, and what that goes together to. The
-/// first byte's lowest bit puts right what is said about the checksum.
+/// Takes a packet with its offload information: checks into what it is cut, and what the pieces are
+/// joined to. The lowest bit of the first byte corrects the checksum information.
 pub fn segments(data: &[u8]) {
     let Some((&[how], data)) = data.split_first_chunk::<1>() else { return };
     let Some((said, packet)) = data.split_first_chunk::<OFFLOAD_BYTES>() else { return };
@@ -93,7 +94,7 @@ pub fn segments(data: &[u8]) {
     join(&packets, offload.checksum, packet.len());
 }
 
-/// Two packets that came one after the other: the first one's length, and both.
+/// Takes two consecutive packets: the length of the first, then both.
 pub fn gso_batches(data: &[u8]) {
     let Some((&[high, low], packets)) = data.split_first_chunk::<2>() else { return };
     let first = usize::from(u16::from_be_bytes([high, low])).min(packets.len());
@@ -104,7 +105,7 @@ pub fn gso_batches(data: &[u8]) {
     join(&[first, second], checksum, usize::MAX);
 }
 
-/// Puts packets together as far as they follow each other.
+/// Joins packets as far as they are consecutive.
 fn join(packets: &[Vec<u8>], checksum: Option<Checksum>, length: usize) {
     let offload = Offload::single(checksum);
     let Some(mut batch) = GsoBatch::begin(&packets[0], offload) else { return };
@@ -120,7 +121,7 @@ fn join(packets: &[Vec<u8>], checksum: Option<Checksum>, length: usize) {
     assert!(joined < packets.len() || whole.len() == length || length == usize::MAX);
     assert_eq!(said.segment_bytes.is_some(), joined > 1);
     if joined > 1 {
-        // What the kernel is given, it cuts to what it was.
+        // What is passed to the kernel is cut into the original segments again.
         let again = Segments::of(&whole, Offload::read(said.bytes())).expect("it can be cut");
         assert_eq!(again.count(), joined);
         let mut out = vec![0; 1 << 17];
@@ -132,7 +133,7 @@ fn join(packets: &[Vec<u8>], checksum: Option<Checksum>, length: usize) {
     }
 }
 
-/// An answer of the kernel's about its sockets.
+/// Takes the kernel's answer about its sockets.
 pub fn netlink(answer: &[u8]) {
     observer::note_answer(answer);
 }

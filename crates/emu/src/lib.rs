@@ -1,9 +1,10 @@
 //! The real clock: packets of the host's kernel through a scenario's network.
 //!
-//! [`Emulation`] runs programs inside namespaces for the server and the UEs. A [`Forwarder`] joins
-//! these: it reads IP packets from their devices, lets them pass the same
-//! [`Network`](airpath_network::Network) that the simulator uses, and writes each one when its logical
-//! time has come. It measures how late that was. Only this crate reads a clock and makes system calls.
+//! [`Emulation`] runs programs inside namespaces for the server and the UEs. A [`Forwarder`]
+//! connects these: it reads IP packets from their devices, passes them through the same
+//! [`Network`](airpath_network::Network) that the simulator uses, and writes each one when its
+//! logical time has come. It measures how late that was. Only this crate reads a clock and makes
+//! system calls.
 //!
 //! It may use: `base`, `path`, `radio`, `tcp`, `record`, `metrics`, `capture`, `bpf`, `scenario`,
 //! `network`. Start reading at [`Emulation`], then at [`Forwarder`].

@@ -1,7 +1,7 @@
-//! Law 3: what the kernel's packets did on the real clock they do again on the virtual one.
+//! Law 3: what the kernel's packets did on the real clock, they do again on the virtual one.
 //!
-//! `make test` runs these where it is root. On a busy machine iperf3 may give up, and then there is
-//! nothing to judge; how late packets were changes nothing.
+//! `make test` runs these tests if it is root. On a busy machine iperf3 may give up, and then there
+//! is nothing to judge; late packets change nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,10 +20,10 @@ fn scenario_with(name: &str, sets: &[String]) -> Scenario {
     parse(&source, sets).unwrap_or_else(|error| panic!("{error}")).scenario
 }
 
-/// Runs shell commands at both ends; the journal.
+/// Runs shell commands at both ends; returns the journal.
 fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
     let settings = Settings { journal: true, ..Settings::of(&scenario.emulation) };
-    // Somebody watches all the time: that changes nothing either.
+    // An observer is attached all the time: that changes nothing either.
     let live = Live::default();
     let observers = Observers { live: Some(live.clone()), ..Observers::default() };
     let emulation = Emulation::observed(scenario, 7, &settings, observers)

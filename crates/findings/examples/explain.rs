@@ -1,5 +1,5 @@
-//! `cargo run --release -p airpath-findings --example explain -- NAME [KEY=VALUE]…`: what holds a
-//! shipped scenario back.
+//! `cargo run --release -p airpath-findings --example explain -- NAME [KEY=VALUE]…`: what limits a
+//! shipped scenario.
 #![allow(clippy::print_stdout, clippy::disallowed_methods)]
 
 use airpath_findings::{Budget, Question, explain};

@@ -14,27 +14,28 @@ use crate::observed::Observed;
 use crate::price::{HARM, Price, taken};
 use crate::trial::{Advised, Beside, Trial};
 
-/// What an advice stands on: the scenario as it is, or with what is advised against the causes behind
-/// which this one hides.
+/// The basis of an advice: the scenario as it is, or with what is advised against the causes that
+/// hide this one.
 struct Ground {
     sets: Vec<String>,
-    /// What that is, in words; empty for the scenario as it is.
+    /// Description of that basis; empty for the scenario as it is.
     told: String,
     runs: Vec<Vec<Measure>>,
 }
 
-/// What is known of an advice beside others.
+/// What ranks an advice among others.
 #[derive(Clone, Copy)]
 struct Merit {
-    /// It improves what suffers most; its cause is gone with it.
+    /// Whether it improves what suffers most, and whether its cause disappears with it.
     rank: [bool; 2],
-    /// What it obtains, and what that costs.
+    /// What it gains, and what it costs.
     mean: f64,
     costs: f64,
 }
 
 impl Merit {
-    /// What takes nothing is kept where a trade does not obtain twice as much.
+    /// Whether it is better than `was`. An advice without cost is kept unless a trade gains twice
+    /// as much.
     fn is_better(self, was: Self) -> bool {
         let is_better = match (self.costs > 0.0, was.costs > 0.0) {
             (false, true) => 2.0 * self.mean > was.mean,
@@ -50,7 +51,7 @@ const NO_BUDGET: &str =
     "the budget ran out before one could be tried; --explain full has a larger one";
 
 impl Lab<'_, '_> {
-    /// Tries the cures and keeps the best that does no harm. Returns why there is none, if so.
+    /// Tries the cures and keeps the best that does no harm. If there is none, returns why.
     pub(crate) fn advise(
         &mut self,
         observed: &Observed<'_>,
@@ -72,11 +73,11 @@ impl Lab<'_, '_> {
         if trial.beside.is_some() && !self.still_counts(trial, &ground)? {
             return Ok(self.nothing_more(&ground, before, finding).to_owned());
         }
-        // What it was compared with was seen in that run.
+        // The run with which it was compared showed the symptom.
         let seen = trial.beside.as_ref().and_then(|beside| beside.observed(observed));
         let observed = seen.as_ref().unwrap_or(observed);
-        // Any figure that suffers from the cause may be the one that the advice improves; the one that
-        // suffers most is preferred.
+        // The advice may improve any figure that suffers from the cause; the one that suffers most
+        // is preferred.
         let suffers: Vec<&Effect> =
             trial.effects.iter().filter(|effect| counts(effect) && effect.mean() > LEAST).collect();
         let is = |one: &Effect, other: &Effect| {
@@ -84,12 +85,13 @@ impl Lab<'_, '_> {
         };
         let same = |effect: &&Effect| suffers.iter().any(|one| is(one, effect));
         let mut because = NO_KEY;
-        // What did harm, and least of it.
+        // The harmful advice that did the least harm.
         let mut least: Option<(f64, String)> = None;
         let mut kept: Option<Merit> = None;
         let removed: Option<Vec<Vec<Measure>>> = trial.runs.iter().cloned().collect();
         for cure in cures::cures(observed, &trial.candidate, trial.removal()) {
-            // A higher rate is somebody else's to give: it is asked for where nothing else helps.
+            // A higher rate is for somebody else to grant: it is only suggested if nothing else
+            // helps.
             let asked = trial.candidate.cause == Cause::Policer
                 && cure.alternatives.iter().any(|own| own == trial.removal());
             if asked && kept.is_some() {
@@ -102,7 +104,7 @@ impl Lab<'_, '_> {
                 because = NO_BUDGET;
                 continue;
             };
-            // What the removal did was judged already.
+            // The effect of the removal was measured before.
             let judged = trial.beside.is_none() && change.sets == trial.change.sets;
             let effects = match judged {
                 true => trial.effects.clone(),
@@ -117,7 +119,7 @@ impl Lab<'_, '_> {
                 one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
             });
             let Some(obtained) = most else { continue };
-            // Where the removal would help as much again, the same advice would come again.
+            // If the removal would help as much again, the same advice would be given again.
             let rest = removed.as_ref().filter(|removed| removed.len() == runs.len());
             let gone = rest.is_none_or(|removed| {
                 let left = self::effects(&runs, removed);
@@ -125,8 +127,8 @@ impl Lab<'_, '_> {
             });
             let (preferred, mean) = worth(obtained);
             let all = self::effects(before, &runs);
-            // What is promised is against the scenario as it is. Behind another cause this one may have done
-            // no harm yet: then it is what both together obtain.
+            // What is promised is relative to the scenario as it is. Behind another cause this one
+            // may not have done harm yet: then the promise is what both achieve together.
             let itself = all.iter().find(|effect| is(effect, obtained) && effect.mean() > 0.0);
             let promised = match trial.beside {
                 None => itself,
@@ -149,7 +151,8 @@ impl Lab<'_, '_> {
                 let own = change.sets[ground.sets.len()..].to_vec();
                 self.remember(trial, own, change.parsed.scenario, runs);
                 finding.set = Some(change.sets);
-                // One congestion control may do as much as another one, and give a reason to go on to that.
+                // One congestion control may achieve as much as another, and still give a reason to
+                // go on to that.
                 let only = trial.candidate.cause != Cause::CongestionMix;
                 let free = only && price.is_nothing();
                 if free && now.rank == [true; 2] && mean > 0.8 * wanted.mean() {
@@ -180,8 +183,8 @@ impl Lab<'_, '_> {
         Ok(least.map_or_else(|| because.to_owned(), |(_, harmed)| harmed))
     }
 
-    /// The runs of a change: those that are known, or new ones. Of what is of no use on the first seed, no
-    /// other is run. `None` where the budget does not reach.
+    /// The runs of a change, known or new. If a change is useless on the first seed, no other seed
+    /// is run. `None` if the budget is exhausted.
     fn tried(
         &mut self,
         change: &Change,
@@ -207,7 +210,7 @@ impl Lab<'_, '_> {
         Ok(Some(self.measured(&change.parsed, &result)))
     }
 
-    /// Of the changes that are left, each cause that is to be advised has as many.
+    /// Divides the remaining changes equally among the causes that need advice.
     fn open_share(&mut self, place: usize) {
         let budget = self.question.budget;
         let left = budget.changes.saturating_sub(self.changes);
@@ -219,8 +222,9 @@ impl Lab<'_, '_> {
         self.changes < self.share && self.affords(seeds)
     }
 
-    /// Whether what hides counts also where the advice against the others is followed, which may do
-    /// less than their removal. On one seed; where the budget does not reach, it is taken to.
+    /// Whether a hidden cause still counts when the advice against the others is followed, which
+    /// may do less than their removal. It is checked on one seed; if the budget is exhausted, it is
+    /// assumed to count.
     fn still_counts(&mut self, trial: &Trial, ground: &Ground) -> Result<bool, Stopped> {
         let Question { source, sets, parsed, .. } = self.question;
         let both = [&ground.sets[..], trial.removal()].concat();
@@ -234,7 +238,7 @@ impl Lab<'_, '_> {
         Ok(best(&effects).is_some_and(|(_, score)| score > LEAST))
     }
 
-    /// The advice against the others is all that is needed. Returns why there would be none.
+    /// The advice against the others is sufficient. Returns why there would be none.
     fn nothing_more(
         &self,
         ground: &Ground,
@@ -254,13 +258,13 @@ impl Lab<'_, '_> {
         "what helps against the other causes does not help overall"
     }
 
-    /// What a change takes that obtains this.
+    /// The price of a change that gains this.
     fn price<'e>(&self, effects: &'e [Effect], obtained: &Effect) -> Price<'e> {
         let gain = obtained.metric.worth(obtained.mean());
         Price::of(effects, &self.question.parsed.scenario, gain)
     }
 
-    /// What a scenario came to on so many seeds, where it ran already.
+    /// The results of a scenario on this many seeds, if it has run already.
     fn known(
         &self,
         scenario: &Scenario,
@@ -292,8 +296,8 @@ impl Lab<'_, '_> {
         self.advised.push(Advised { cause, subject, own, scenario, runs });
     }
 
-    /// What is advised against the causes behind which another one hides; where nothing is yet, what
-    /// can be done against them. Or why there is nothing.
+    /// What is advised against the causes that hide another one; if nothing has been advised yet,
+    /// what can be done against them. Otherwise why there is nothing.
     fn ground(
         &mut self,
         observed: &Observed<'_>,
@@ -309,7 +313,7 @@ impl Lab<'_, '_> {
                 own.extend(advised.own.clone());
                 continue;
             }
-            // Just its removal, where the user can do that.
+            // Only its removal, if the user can do that.
             let all = cures::cures(observed, other, removal);
             let itself = |cure: &&Cure| cure.alternatives.contains(removal);
             let Some(cure) = all.iter().find(itself).or(all.first()) else {
@@ -364,7 +368,7 @@ impl Ground {
     }
 }
 
-/// How flows that are alike share is chance.
+/// How identical flows share is chance, so it does not count.
 fn counts(effect: &Effect) -> bool {
     effect.metric != Metric::Shared
 }

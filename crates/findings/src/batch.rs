@@ -1,4 +1,4 @@
-//! Many runs on all cores. Results do not depend on how many there are.
+//! Many runs on all cores. Results do not depend on the number of cores.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -14,16 +14,16 @@ use airpath_sim::{Stopped, simulate, simulate_accounted};
 pub struct Job<'a> {
     /// What to run.
     pub scenario: &'a Scenario,
-    /// With which seed: the same seed draws the same random streams in every scenario that has
-    /// them by the same names (common random numbers).
+    /// The seed: the same seed draws the same random streams in every scenario that has streams of
+    /// the same names (common random numbers).
     pub seed: u64,
-    /// Its summary also says where the time went.
+    /// Whether its summary also says where the time went.
     pub accounted: bool,
 }
 
 /// Simulates every job on `threads` threads and returns the summaries in the jobs' order; tables
-/// are dropped as soon as a run ends. `progress` is told how many runs are done and stops all by
-/// returning false; it is called from the working threads, one at a time.
+/// are dropped as soon as a run ends. `progress` receives the number of runs done, and stops
+/// everything by returning false; it is called from the worker threads, one at a time.
 ///
 /// # Errors
 ///
@@ -36,8 +36,8 @@ pub fn run(
     each(jobs, threads, progress, summarised)
 }
 
-/// Like [`run`], but a run that panics takes nothing from the others: in its place there is what it
-/// panicked with.
+/// Like [`run`], but a panic in one run does not affect the others: its result is the text of the
+/// panic.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ fn summarised(job: &Job<'_>, tick: &mut dyn FnMut(Instant) -> bool) -> Result<Ru
     simulate(job.scenario, job.seed, tick).map(|outcome| outcome.summary)
 }
 
-/// What the work came to, or the text of its panic.
+/// The result of the work, or the text of its panic.
 fn caught<T>(work: impl FnOnce() -> Result<T, Stopped>) -> Result<Result<T, String>, Stopped> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(ended) => ended.map(Ok),
@@ -67,7 +67,7 @@ fn caught<T>(work: impl FnOnce() -> Result<T, Stopped>) -> Result<Result<T, Stri
     }
 }
 
-/// Does `work` for every job, and returns what it came to in the jobs' order.
+/// Does `work` for every job, and returns the results in the jobs' order.
 fn each<T: Send>(
     jobs: &[Job<'_>],
     threads: usize,

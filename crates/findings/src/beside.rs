@@ -1,4 +1,4 @@
-//! Causes that hide behind others: each is worth something only where another one is away as well.
+//! Causes hidden behind others: each matters only if another one is removed as well.
 
 use airpath_record::RunSummary;
 use airpath_sim::Stopped;
@@ -13,7 +13,7 @@ use crate::observed::{Observed, direction_of};
 use crate::price::harms;
 use crate::trial::{Beside, Trial};
 
-/// A scenario with several causes away, and what its first seed came to.
+/// A scenario with several causes removed, and the result of its first seed.
 struct Without {
     change: Change,
     measured: Vec<Vec<Measure>>,
@@ -21,9 +21,9 @@ struct Without {
 }
 
 impl Lab<'_, '_> {
-    /// Queues of both directions: to manage one does no good as long as the other one, which holds the
-    /// acknowledgements, is as long. So where neither counts alone, or only at a throughput's cost, both
-    /// are tried together.
+    /// Queues of both directions: managing one does no good while the other, which holds the
+    /// acknowledgements, stays long. So if neither counts alone, or only at the cost of throughput,
+    /// both are tried together.
     pub(crate) fn try_both_queues(
         &mut self,
         trials: &mut Vec<Trial>,
@@ -48,7 +48,7 @@ impl Lab<'_, '_> {
         let mut together = [Trial::new(both, change, first.first, seeds.len())];
         self.changes += 1;
         self.screen(&mut together, before)?;
-        // Where one alone does as much, at the same cost, that is what there is to say.
+        // If one alone achieves as much at the same cost, only that one is reported.
         let alone = queues.iter().map(|trial| trial.score).fold(LEAST, f64::max);
         if together[0].score > alone + MORE || !harms(&together[0].effects, &parsed.scenario) {
             trials.extend(together);
@@ -58,8 +58,8 @@ impl Lab<'_, '_> {
         Ok(())
     }
 
-    /// Takes the largest cause away, and tries what the run without it shows. Where nothing is worth
-    /// anything alone, takes all away at once and puts each back.
+    /// Removes the largest cause, and tries what the run without it shows. If nothing matters
+    /// alone, removes all at once and puts each back.
     pub(crate) fn hidden(
         &mut self,
         causes: &[Trial],
@@ -74,10 +74,10 @@ impl Lab<'_, '_> {
         }
     }
 
-    /// Changes that are left for what hides.
+    /// Changes left for hidden causes.
     fn room(&self) -> usize {
         let left = self.question.budget.for_causes().saturating_sub(self.changes);
-        // One of them is confirmed, and one advice beside it.
+        // One of them is confirmed, and one advice with it.
         let kept = 2 * self.question.seeds.len();
         left.min(self.affordable().saturating_sub(kept as u64) as usize)
     }
@@ -101,12 +101,12 @@ impl Lab<'_, '_> {
             };
             let alone = causes.iter().any(|cause| same(&cause));
             let cured = best.candidate.cause == candidate.cause;
-            // What cures one queue makes the other out of it.
+            // A cure for one kind of queue turns it into the other.
             let queues = [Cause::ShortQueue, Cause::Bufferbloat];
             let opposite = queues.contains(&candidate.cause)
                 && queues.contains(&best.candidate.cause)
                 && best.candidate.subject == candidate.subject;
-            // A longer ring did as much as more speed would.
+            // A longer ring achieved as much as a faster processor would.
             let relieved = candidate.cause == Cause::HostProcessor
                 && causes.iter().any(|cause| {
                     let known = &cause.candidate;
@@ -187,7 +187,7 @@ impl Lab<'_, '_> {
         Ok(hidden)
     }
 
-    /// The first seed with several taken away at once; `None` where the scenario refuses that.
+    /// The first seed with several causes removed at once; `None` if the scenario refuses that.
     fn without(
         &mut self,
         which: &[&Trial],
@@ -203,7 +203,7 @@ impl Lab<'_, '_> {
         Ok(Some(Without { change, measured, run: result.into_iter().next() }))
     }
 
-    /// The other seeds of what hides, with and without it.
+    /// Runs the other seeds of a hidden cause, with and without it.
     pub(crate) fn confirm_hidden(
         &mut self,
         hidden: Vec<Trial>,
@@ -212,7 +212,7 @@ impl Lab<'_, '_> {
         let mut confirmed = Vec::new();
         for mut trial in hidden {
             let beside = trial.beside.as_mut().expect("it hides beside something");
-            // Often that ran with all seeds already.
+            // Often this has already run with all seeds.
             let ran = found.iter().find(|one| one.change.sets == beside.change.sets);
             if let Some(ran) = ran {
                 beside.runs = ran.runs[..trial.runs.len()].to_vec();

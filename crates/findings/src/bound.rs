@@ -1,14 +1,14 @@
-//! What bounds a run when nothing else does: stated last, never ranked.
+//! What limits a run if nothing else does: stated last, never ranked.
 
 use crate::cause::Cause;
 use crate::causes::{mbps, percent};
 use crate::finding::Finding;
 use crate::observed::Observed;
 
-/// A link this busy is a bound.
+/// Utilisation from which a link is a bound.
 const BUSY: f64 = 0.85;
 
-/// The busiest link of each direction that is full.
+/// The busiest full link of each direction.
 pub(crate) fn bounds(observed: &Observed<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for direction in ["down", "up"] {

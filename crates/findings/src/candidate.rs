@@ -1,28 +1,28 @@
-//! A cause that could be one, and how to take it away.
+//! A possible cause, and how to remove it.
 
 use airpath_scenario::{Parsed, Source, parse};
 
 use crate::cause::Cause;
 
-/// Something that one run gives reason to try.
+/// A possible cause that one run suggests.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
-    /// What it would be.
+    /// The possible cause.
     pub cause: Cause,
-    /// Id of the flow, name of the stage or dotted key that it is about.
+    /// What it concerns: id of the flow, name of the stage or dotted key.
     pub subject: String,
-    /// What was seen that makes it worth trying, as a sentence.
+    /// What makes it worth trying, as a sentence.
     pub evidence: String,
-    /// Settings that take it away, alternatives first to last: the first that the scenario accepts
-    /// and that changes it is used.
+    /// Alternative settings that remove it, in order: the first that the scenario accepts and that
+    /// changes it is used.
     pub removals: Vec<Vec<String>>,
 }
 
-/// Between the names of subjects that are taken away together.
+/// Separates the names of subjects that are removed together.
 const AND: &str = " and ";
 
 impl Candidate {
-    /// Both at once: their settings together, but for those that keep the other one as it is.
+    /// Both at once: their settings combined, except for those that keep the other one as it is.
     pub(crate) fn with(&self, own: &[String], other: &Self, others: &[String]) -> Self {
         let kept = |sets: &[String]| -> Vec<String> {
             let keeps = |one: &&String| one.ends_with("\"drop-tail\"");
@@ -36,18 +36,18 @@ impl Candidate {
         }
     }
 
-    /// What it is about, one by one.
+    /// The subjects, one by one.
     pub(crate) fn subjects(&self) -> Vec<&str> {
         self.subject.split(AND).collect()
     }
 
-    /// `policer of down.1.policer`.
+    /// The candidate in words: `policer of down.1.policer`.
     pub(crate) fn told(&self) -> String {
         format!("{} ({})", self.cause, self.subject)
     }
 }
 
-/// Settings that a scenario accepts, and what it becomes with them.
+/// Settings that a scenario accepts, and the scenario with them.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// `KEY=VALUE`, as for `--set`.
@@ -56,12 +56,12 @@ pub struct Change {
     pub parsed: Parsed,
 }
 
-/// Why nothing of the alternatives can be tried.
+/// Why none of the alternatives can be tried.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoChange {
-    /// The scenario is already so.
+    /// The scenario already has these settings.
     AlreadySo,
-    /// The scenario refuses it.
+    /// The scenario refuses them.
     Refused(String),
 }
 
@@ -87,6 +87,6 @@ pub fn change(
             Err(error) => refused = Some(error.to_string()),
         }
     }
-    // What one alternative finds as it wants it, another one may not even have a key for.
+    // If one alternative is already satisfied, another may not even have its keys.
     Err(refused.filter(|_| !so).map_or(NoChange::AlreadySo, NoChange::Refused))
 }

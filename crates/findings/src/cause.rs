@@ -1,25 +1,25 @@
-//! What can hold a run back, by name.
+//! Possible causes that hold a run back, by name.
 
 use std::fmt;
 
 macro_rules! causes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $class:ident;)*) => {
-        /// What can hold a run back. `docs/reference/causes.md` explains each.
+        /// A cause that can hold a run back. `docs/reference/causes.md` explains each.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Cause {
             $($(#[$doc])* $variant,)*
         }
 
         impl Cause {
-            /// All of them.
+            /// All causes.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its stable name.
+            /// The cause's stable name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What kind of cause it is.
+            /// The class of the cause.
             pub const fn class(self) -> Class {
                 match self { $(Self::$variant => Class::$class,)* }
             }
@@ -27,14 +27,14 @@ macro_rules! causes {
     };
 }
 
-/// How causes rank against each other.
+/// How causes are ranked against each other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
-    /// Something on the path, at the hosts or in the traffic that could be away.
+    /// Something on the path, at the hosts or in the traffic that could be absent.
     Fault,
-    /// How TCP behaves: the cause where no removal of a fault explains as much.
+    /// How TCP behaves: named if no removal of a fault explains as much.
     Behaviour,
-    /// What bounds every run: stated last, never ranked.
+    /// What limits every run: stated last, never ranked.
     Bound,
 }
 
@@ -114,9 +114,9 @@ causes! {
 }
 
 impl Cause {
-    /// It does harm by way of something more general, and is what can be helped: fragments by losses,
-    /// a link that is given up by blocks that fail, a slow application by a window that closes, batches
-    /// by a queue that does not hold them.
+    /// Whether it does harm through something more general, and is itself what can be remedied:
+    /// fragments through losses, a link that is given up through failing blocks, a slow application
+    /// through a closing window, batches through a queue that does not hold them.
     pub(crate) const fn special(self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! Which causes a run gives reason to try, most telling first. Nothing is judged here: what a
-//! symptom is worth is measured by taking its cause away.
+//! Which causes a run suggests, the most significant first. Nothing is judged here: the weight of a
+//! symptom is measured by removing its cause.
 
 mod hosts;
 mod path;
@@ -13,7 +13,7 @@ pub(crate) use crate::text::{bytes, count, listed, mbps, ms, percent, seconds};
 pub(crate) use path::{managed, ring_size};
 pub(crate) use radio::everywhere;
 
-/// Everything that one run gives reason to try. Faults come before behaviour.
+/// Everything that one run suggests. Faults come before behaviour.
 pub(crate) fn candidates(observed: &Observed<'_>) -> Vec<Candidate> {
     let mut all = Vec::new();
     path::add(observed, &mut all);
@@ -24,7 +24,7 @@ pub(crate) fn candidates(observed: &Observed<'_>) -> Vec<Candidate> {
     all
 }
 
-/// `KEY=VALUE`.
+/// The setting `KEY=VALUE`.
 pub(crate) fn set(key: impl std::fmt::Display, value: impl std::fmt::Display) -> String {
     format!("{key}={value}")
 }

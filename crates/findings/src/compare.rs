@@ -4,30 +4,30 @@ pub use crate::measure::LEAST;
 use crate::measure::{Incomplete, Measure, Metric};
 use crate::text::{percent, seconds};
 
-/// By this much more has to be obtained before something counts beside, or instead of, the best so
+/// How much more must be gained for something to count in addition to, or instead of, the best so
 /// far.
 pub(crate) const MORE: f64 = 0.05;
 
-/// So many times the segments are sent again: that costs.
+/// From this ratio on, a rise in retransmitted segments is a cost.
 const AGAIN: f64 = 1.5;
 
-/// What one figure became, over paired seeds.
+/// The change of one figure over paired seeds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Effect {
     /// Id of the flow, or a direction.
     pub subject: String,
-    /// What was measured.
+    /// The figure.
     pub metric: Metric,
     /// Mean over the seeds without the change.
     pub before: f64,
-    /// The same with it.
+    /// Mean over the seeds with the change.
     pub after: f64,
     /// 95 % confidence interval of `after`: what other seeds may give.
     pub ci95: [f64; 2],
-    /// By seed: logarithm of the ratio, positive where it is better.
+    /// Improvement per seed: the logarithm of the ratio, positive if it is better.
     pub improvements: Vec<f64>,
-    /// Of a completion time: how the transfer did not complete without the change, and with it. `before` and
-    /// `after` are estimates then.
+    /// For a completion time: how the transfer failed to complete without the change, and with it.
+    /// `before` and `after` are then estimates.
     pub incomplete: [Option<Incomplete>; 2],
 }
 
@@ -37,13 +37,13 @@ impl Effect {
         mean(&self.improvements)
     }
 
-    /// What it changed, in words.
+    /// The change in words.
     pub(crate) fn told(&self) -> String {
         let [before, after] = self.figures();
         format!("the {} of {} from {before} to {after}", self.words(), self.subject)
     }
 
-    /// What was measured, as it stands in a sentence before its figures.
+    /// The figure's name, as it stands in a sentence before its values.
     pub(crate) const fn words(&self) -> &'static str {
         match self.incomplete {
             [Some(_), Some(_)] => "part that arrived within the run",
@@ -51,7 +51,7 @@ impl Effect {
         }
     }
 
-    /// Without the change, and with it.
+    /// The values without the change, and with it.
     pub(crate) fn figures(&self) -> [String; 2] {
         if let [Some(before), Some(after)] = self.incomplete {
             return [before, after].map(|one| percent(one.delivered));
@@ -74,8 +74,8 @@ impl Effect {
         [figure(self.before, self.incomplete[0]), figure(self.after, self.incomplete[1])]
     }
 
-    /// The mean improvement is above 0 with a confidence of 90 % (Student's t, one-sided); of one
-    /// seed nobody knows.
+    /// Whether the mean improvement is above 0 with a confidence of 90 % (Student's t, one-sided);
+    /// unknown for a single seed.
     pub fn beyond_noise(&self) -> bool {
         self.mean() > self.noise()
     }
@@ -86,7 +86,8 @@ impl Effect {
         half(&self.improvements, &T, 1.282)
     }
 
-    /// It is worse by more than `least`, or for sure by half of that and by `least` within its interval.
+    /// Whether it is worse by more than `least`, or certainly by half of that and by `least` within
+    /// its interval.
     fn is_loss(&self, least: f64) -> bool {
         let again = self.metric == Metric::SentAgain;
         let least = if again { libm::log(AGAIN) } else { least };
@@ -96,24 +97,25 @@ impl Effect {
         is_sure || lost > least && !again
     }
 
-    /// Share of the seeds in which it improved by more than noise.
+    /// Fraction of the seeds in which the improvement is more than noise.
     pub fn confidence(&self) -> f64 {
         let better = self.improvements.iter().filter(|&&one| one > LEAST / 2.0).count();
         better as f64 / self.improvements.len().max(1) as f64
     }
 }
 
-/// Effects of a change: for every figure that both have, in the order of the first, but those that may only be
-/// costs. `before` and `after` have the figures of the same seeds in the same order.
+/// Effects of a change: one for every figure that both have, in the order of the first, except for
+/// those that can only be costs. `before` and `after` have the figures of the same seeds in the
+/// same order.
 pub fn effects(before: &[Vec<Measure>], after: &[Vec<Measure>]) -> Vec<Effect> {
     let mut all = effects_where(before, after, |one| one);
     all.retain(|effect| effect.metric != Metric::SentAgain);
     all
 }
 
-/// What a change makes worse, by more than `least`, or what may well be more; segments that are sent again, if
-/// they are surely half as many again. What flows get that are alike before and afterwards is left to chance;
-/// where the change makes them so, or no longer so, each one's loss counts.
+/// What a change makes worse, by more than `least` or possibly by more; retransmitted segments, if
+/// there are certainly half as many again. The shares of flows that are alike both before and after
+/// are left to chance; if the change makes them alike, or no longer alike, each one's loss counts.
 pub fn losses(before: &[Vec<Measure>], after: &[Vec<Measure>], least: f64) -> Vec<Effect> {
     let is_goodput = |metric| matches!(metric, Metric::Goodput | Metric::Shared);
     let shares = |runs: &[Vec<Measure>], of: &Effect| {
@@ -128,7 +130,7 @@ pub fn losses(before: &[Vec<Measure>], after: &[Vec<Measure>], least: f64) -> Ve
         .collect()
 }
 
-/// Figures are the same that have the same subject and, as `kind` takes them, the same metric.
+/// Figures match if they have the same subject and, as mapped by `kind`, the same metric.
 fn effects_where(
     before: &[Vec<Measure>],
     after: &[Vec<Measure>],
@@ -162,24 +164,25 @@ fn effects_where(
     first.iter().filter_map(effect).collect()
 }
 
-/// What a change is worth: the best figure's mean improvement, weighed, less what any throughput lost.
+/// The worth of a change: the mean improvement of the best figure, weighted, less the loss of any
+/// throughput.
 pub fn score(effects: &[Effect]) -> f64 {
     best(effects).map_or(0.0, |(_, score)| score)
 }
 
-/// The figure that improved most, and what the change is worth by it.
+/// The figure that improved most, and the worth of the change by it.
 pub fn best(effects: &[Effect]) -> Option<(&Effect, f64)> {
     best_by(effects, Effect::mean)
 }
 
-/// What a change is worth by the nearer ends of the 95 % confidence intervals of what its figures improve.
+/// The worth of a change by the near ends of the 95 % confidence intervals of the improved figures.
 pub(crate) fn surely(effects: &[Effect]) -> f64 {
     let nearer = |effect: &Effect| effect.mean() - half_width(&effect.improvements);
     best_by(effects, nearer).map_or(0.0, |(_, score)| score)
 }
 
 fn best_by(effects: &[Effect], gain: impl Fn(&Effect) -> f64) -> Option<(&Effect, f64)> {
-    // Where flows share, what they come to together says more than what each of them gets.
+    // If flows share, their sum says more than the share of each.
     let together = effects.iter().any(|effect| effect.metric == Metric::Total);
     let whole = effects.iter().filter(|effect| !together || effect.metric != Metric::Goodput);
     let cost = lowest(whole);
@@ -193,8 +196,8 @@ fn best_by(effects: &[Effect], gain: impl Fn(&Effect) -> f64) -> Option<(&Effect
     scored.max_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
-/// A percentile of a ping's RTT may fall while its requests wait longer on the whole, which is no gain: what the
-/// mean lost, 0 or less.
+/// A percentile of a ping's RTT may fall while its requests wait longer on average, which is no
+/// gain: returns what the mean lost, 0 or less.
 fn moved(effect: &Effect, effects: &[Effect]) -> f64 {
     if !matches!(effect.metric, Metric::PingRtt | Metric::MedianPingRtt) {
         return 0.0;
@@ -203,7 +206,7 @@ fn moved(effect: &Effect, effects: &[Effect]) -> f64 {
     effects.iter().find(mean).map_or(0.0, |mean| mean.mean().min(0.0))
 }
 
-/// What the throughput that lost most lost: 0 or less.
+/// The largest loss of a throughput: 0 or less.
 fn lowest<'a>(effects: impl Iterator<Item = &'a Effect>) -> f64 {
     let through = effects.filter(|effect| effect.metric.is_throughput());
     through.map(Effect::mean).fold(0.0, f64::min)
@@ -226,7 +229,7 @@ pub(crate) fn half_width(values: &[f64]) -> f64 {
     half(values, &T, 1.96)
 }
 
-/// A quantile, by degrees of freedom, times the standard error of the mean; 0 for one value.
+/// The quantile for the degrees of freedom times the standard error of the mean; 0 for one value.
 fn half(values: &[f64], quantiles: &[f64], of_many: f64) -> f64 {
     let Some(degrees) = values.len().checked_sub(1).filter(|&degrees| degrees > 0) else {
         return 0.0;
@@ -306,10 +309,10 @@ mod tests {
             ]
         };
         assert!(score(&effects(&[both(4.0, 6.0)], &[both(6.0, 4.0)])).abs() < 1e-9);
-        // The one that starved gains more, by ratio, than the other one loses.
+        // The flow that starved gains more, by ratio, than the other loses.
         let fair = score(&effects(&[both(1.0, 9.0)], &[both(5.0, 5.0)]));
         assert!((fair - (5.0f64.ln() - 1.8f64.ln())).abs() < 1e-9);
-        // Noise in how they share hides no gain of the whole.
+        // Noise in how they share does not hide a gain of the whole.
         let whole = score(&effects(&[both(4.0, 6.0)], &[both(9.0, 5.0)]));
         assert!(whole > 1.39f64.ln());
     }
@@ -337,7 +340,7 @@ mod tests {
             !losses.is_empty()
         };
         assert!(lost([0.97, 0.98, 0.97]));
-        // For sure, and other seeds may well lose 2 %.
+        // It is certain, and other seeds may well lose 2 %.
         assert!(lost([0.978, 0.984, 0.982]));
         assert!(!lost([0.986, 0.986, 0.985]));
         assert!(!lost([0.95, 1.0, 1.01]));
@@ -356,7 +359,7 @@ mod tests {
         assert!(lost(0.0, [0.02, 0.03, 0.02]));
         assert!(!lost(0.02, [0.02, 0.01, 0.2]));
         assert!(!lost(0.02, [0.025, 0.026, 0.025]));
-        // Less than one in a hundred is none.
+        // Less than one in a hundred does not count.
         assert!(!lost(0.0, [0.009, 0.009, 0.009]));
         assert!(!lost(0.05, [0.01, 0.01, 0.01]));
     }

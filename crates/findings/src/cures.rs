@@ -1,4 +1,4 @@
-//! What a user can do against a cause. Each is tried before it is advised.
+//! What a user can do against a cause. Each cure is tried before it is advised.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use crate::causes::{count, everywhere, listed, managed, mbps, ms, ring_size, set
 use crate::observed::{Observed, direction_name, direction_of, path_of};
 use crate::words::{Buffers, about_reports};
 
-/// Something to try against a cause.
+/// A cure to try against a cause.
 pub(crate) struct Cure {
     /// What to do, as a sentence.
     pub(crate) advice: String,
-    /// Settings, alternatives first to last.
+    /// Alternative settings, in order.
     pub(crate) alternatives: Vec<Vec<String>>,
 }
 
-/// What may help, best first. `removal` takes the cause away; where the user can do just that, it
+/// Cures that may help, best first. `removal` removes the cause; if the user can do just that, it
 /// is among them.
 pub(crate) fn cures(
     observed: &Observed<'_>,
@@ -222,7 +222,7 @@ pub(crate) fn cures(
     }
 }
 
-/// Settings of a flow are those of all its streams; the sentence that says so, or nothing.
+/// Settings of a flow apply to all its streams; the sentence that says so, or an empty one.
 pub(crate) fn of_streams(observed: &Observed<'_>, sets: &Option<Vec<String>>) -> String {
     let flows = &observed.scenario.flows;
     let mut groups: Vec<String> = Vec::new();
@@ -241,7 +241,7 @@ pub(crate) fn of_streams(observed: &Observed<'_>, sets: &Option<Vec<String>>) ->
     format!(" The settings apply to {}.", groups.join(" and "))
 }
 
-/// A sentence, and settings of every UE.
+/// A sentence, with settings for every UE.
 fn at_the_cell(observed: &Observed<'_>, advice: &str, sets: &[(&str, &str)]) -> Cure {
     let sets: Vec<_> = sets.iter().map(|&(key, value)| (key, value.to_owned())).collect();
     Cure { advice: advice.to_owned(), alternatives: everywhere(observed, &sets) }
@@ -259,7 +259,7 @@ fn shortest_retx_bsr_timer(observed: &Observed<'_>) -> Cure {
     at_the_cell(observed, &advice, &[("bsr.retx_timer_ms", shortest)])
 }
 
-/// The gentler ones first: a UE that sleeps less needs more power.
+/// The gentler ones come first: a UE that sleeps less needs more power.
 fn drx(observed: &Observed<'_>, removal: &[String]) -> Vec<Cure> {
     let ues = observed.scenario.radio.iter().flat_map(|radio| radio.ran.ues.iter());
     let cycles = ues.filter_map(|ue| ue.in_cell.first()?.drx.as_ref());
@@ -303,7 +303,7 @@ fn radio_loss(observed: &Observed<'_>) -> Vec<Cure> {
     ]
 }
 
-/// All senders, that of a proxy included.
+/// All senders, including a proxy's.
 fn congestion(observed: &Observed<'_>, control: &str) -> Vec<String> {
     let control = format!("\"{control}\"");
     let mut sets = of_tcp(observed, "congestion", &control);
@@ -315,7 +315,7 @@ fn congestion(observed: &Observed<'_>, control: &str) -> Vec<String> {
     sets
 }
 
-/// Every TCP flow with a setting; the streams of a flow have theirs in common.
+/// Every TCP flow with a setting; streams of a flow share theirs.
 fn of_tcp(observed: &Observed<'_>, key: &str, value: &str) -> Vec<String> {
     let mut sets: Vec<String> = (observed.tcp_flows())
         .map(|(flow, _)| set(format!("flow.{}.{key}", flow.index), value))
@@ -324,8 +324,8 @@ fn of_tcp(observed: &Observed<'_>, key: &str, value: &str) -> Vec<String> {
     sets
 }
 
-/// Segments and datagrams that pass where a stage drops them, or cuts them in two. Flows the other way, and what
-/// passes already, stay as they are.
+/// Segments and datagrams small enough for a stage that drops or fragments larger ones. Flows in
+/// the other direction, and those that pass already, stay as they are.
 fn clamped(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
     let direction = direction_of(stage);
     let packet = largest_packet(observed.scenario, direction)?;
@@ -336,7 +336,7 @@ fn clamped(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
         let mss = packet.saturating_sub(end.header);
         if (1..end.mss).contains(&mss) {
             sets.push(set(format!("{path}.mss_bytes"), mss));
-            // The option does not count what other options take (RFC 6691).
+            // The option does not account for other options (RFC 6691).
             options.insert(mss + if end.timestamps { TIMESTAMPS } else { 0 });
         }
     };
@@ -379,8 +379,8 @@ fn clamped(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
 /// Bytes of the timestamps option in each segment, padded (RFC 7323 A).
 const TIMESTAMPS: u32 = 12;
 
-/// The largest IP packet of a direction that passes every MTU on its way, with the headers of the tunnels that it is
-/// in there, whole; `None`: all do.
+/// The largest IP packet of a direction that passes every MTU on its way unfragmented, with the
+/// headers of its tunnels; `None` if every packet does.
 fn largest_packet(scenario: &Scenario, direction: &str) -> Option<u32> {
     let stages = if direction == "down" { &scenario.down } else { &scenario.up };
     let mut around = 0;
@@ -404,7 +404,7 @@ fn largest_packet(scenario: &Scenario, direction: &str) -> Option<u32> {
     largest
 }
 
-/// What a policer's rate lets pass in a round trip, and in several; never less than a few packets.
+/// What a policer's rate passes in one round trip, and in several; never less than a few packets.
 fn deeper_buckets(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
     let stages = observed.scenario.down.iter().chain(&observed.scenario.up);
     let policer = stages.filter(|one| one.name == stage).find_map(|one| match &one.stage {
@@ -451,13 +451,13 @@ fn longer_rings(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec
     sizes.into_iter().map(to).collect()
 }
 
-/// Half of the time for each packet, and less.
+/// Half of the time per packet, and less.
 fn faster_processors(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
     let Some(each) = host(observed, stage).map(|host| host.processing.as_millis_f64()) else {
         return Vec::new();
     };
     let faster = |factor: f64| {
-        // In whole nanoseconds, as the key is.
+        // In whole nanoseconds, like the key.
         let each = ((each / factor * 1e6).round() / 1e6).max(1e-6);
         Cure {
             advice: format!(
@@ -493,12 +493,12 @@ fn profile(observed: &Observed<'_>) -> Cure {
     }
 }
 
-/// Index of the flow that a setting is about.
+/// Index of the flow to which a setting applies.
 fn flow_index(set: &str) -> Option<usize> {
     set.strip_prefix("flow.")?.split('.').next()?.parse().ok()
 }
 
-/// The flows that settings are about, in words: that of the candidate first, a group of streams as one.
+/// The flows to which settings apply, in words: the candidate's first, a group of streams as one.
 fn flows_of(observed: &Observed<'_>, candidate: &Candidate, sets: &[String]) -> String {
     let of = |index: usize| {
         let mut streams = observed.scenario.flows.iter().filter(|flow| flow.index == index);
@@ -524,10 +524,10 @@ fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -
     let raise = |size| Buffers::of(removal).raise(&flows, how_many, size);
     let largest = Cure { advice: raise(None), alternatives: vec![removal.to_vec()] };
     let held = || observed.tcp_flows().filter(|(flow, _)| indices.contains(&flow.index));
-    // What the path holds, and as much again for what its queues hold.
+    // What the path holds, and the same again for what its queues hold.
     let bdps = held().filter_map(|(flow, _)| observed.bdp_bytes(direction_name(flow.direction)));
     let bdp = bdps.fold(0.0, f64::max);
-    // Less than they have, or hardly more, would not help.
+    // Sizes below the current ones, or hardly above, would not help.
     let sizes = held().map(|(_, tcp)| match candidate.cause {
         Cause::SendBuffer => tcp.sender.send_buffer,
         _ => tcp.receiver.receive_buffer.max,
@@ -535,7 +535,7 @@ fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -
     let has = sizes.max().unwrap_or(0);
     let sized = |factor: f64| {
         let wanted = (factor * bdp).max(factor * has as f64).max(65_536.0);
-        // A whole number of 64 KiB.
+        // A whole multiple of 64 KiB.
         (wanted / 65_536.0).ceil() * 65_536.0
     };
     let with = |factor: f64| {
@@ -552,7 +552,7 @@ fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -
     vec![with(2.0), with(6.0), largest]
 }
 
-/// What is done to one subject is done to all.
+/// A cure for one subject is applied to all.
 fn of_each(candidate: &Candidate, cure: impl Fn(&str) -> Cure) -> Cure {
     let cures = candidate.subjects().into_iter().map(cure);
     let both = |all: Cure, one: Cure| Cure {

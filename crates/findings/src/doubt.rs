@@ -1,4 +1,4 @@
-//! What a few seeds leave in doubt is seen on more before it is named.
+//! What a few seeds leave in doubt is tested on more before it is named.
 
 use airpath_sim::Stopped;
 
@@ -7,8 +7,9 @@ use crate::measure::Measure;
 use crate::trial::Trial;
 
 impl Lab<'_, '_> {
-    /// Ranks causes; what would be named but is in doubt runs with more seeds, and is judged by all of them.
-    /// Without it, something else may be named. Returns the others, too.
+    /// Ranks causes; a cause that would be named but is in doubt runs with more seeds, and is
+    /// judged by all of them. If it is dropped, another may be named instead. Also returns the
+    /// others.
     pub(crate) fn settled(
         &mut self,
         mut trials: Vec<Trial>,
@@ -20,7 +21,7 @@ impl Lab<'_, '_> {
             let most = self.seeds.len();
             let in_doubt = |trial: &Trial| trial.runs.len() < most && trial.is_in_doubt();
             let mut settled = true;
-            // What another one is named in the place of has to count without doubt as well.
+            // A cause that replaces another one must also count without doubt.
             for other in refuted.iter_mut().filter(|other| in_doubt(other)) {
                 let stands = |one: &Trial| one.score <= one.least() && one.stands_for(other);
                 if kept.iter().any(stands) {
@@ -49,7 +50,8 @@ impl Lab<'_, '_> {
         }
     }
 
-    /// All seeds that there are, with and without the cause. False if the budget does not reach.
+    /// Runs all available seeds, with and without the cause. Returns false if the budget is
+    /// exhausted.
     fn more_seeds(
         &mut self,
         trial: &mut Trial,

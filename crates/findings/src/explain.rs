@@ -1,5 +1,5 @@
-//! The experiment: candidates from one run, each taken away on one seed, what helped confirmed on
-//! more, the advice tried as well.
+//! The experiment: candidates from one run, each removed on one seed; what helped is confirmed on
+//! more, and advice is tried as well.
 
 use airpath_record::RunSummary;
 use airpath_scenario::{Parsed, Source};
@@ -19,17 +19,17 @@ use crate::{bound, cures, words};
 /// How much may be tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// Different changes of the scenario.
+    /// Most different changes of the scenario.
     pub changes: usize,
-    /// Paired seeds of what is printed.
+    /// Paired seeds for what is printed.
     pub seeds: usize,
-    /// The same of what those leave in doubt.
+    /// Paired seeds for what those leave in doubt.
     pub seeds_in_doubt: usize,
-    /// Causes for which advice is looked for.
+    /// Most causes for which advice is sought.
     pub advised: usize,
-    /// Simulated events, however few one run has.
+    /// Simulated events that are always allowed, however few a run has.
     pub events: u64,
-    /// Simulated events, in runs like the one that is explained, for each seed of it.
+    /// Simulated events allowed per seed, in multiples of the run that is explained.
     pub runs: u64,
 }
 
@@ -37,7 +37,7 @@ impl Budget {
     /// The default of the command line.
     pub const QUICK: Self =
         Self { changes: 12, seeds: 3, seeds_in_doubt: 5, advised: 4, events: 6_000_000, runs: 16 };
-    /// All that is known.
+    /// Tries everything that is known.
     pub const FULL: Self = Self {
         changes: 60,
         seeds: 5,
@@ -47,44 +47,45 @@ impl Budget {
         runs: u64::MAX,
     };
 
-    /// More seeds than these are not simulated again, however many the run has.
+    /// At most this many seeds are simulated again, however many the run has.
     const MOST_SEEDS: usize = 10;
 
-    /// Seeds of a run of `repeat` seeds that are compared in pairs.
+    /// The seeds to compare in pairs, for a run of `repeat` seeds.
     pub fn seeds_of(self, first: u64, repeat: usize) -> Vec<u64> {
         let count = repeat.clamp(self.seeds, self.seeds.max(Self::MOST_SEEDS));
         (0..count as u64).map(|index| first.wrapping_add(index)).collect()
     }
 
-    /// Changes that take causes away; the rest is kept for advice.
+    /// Changes for the removal of causes; the rest is reserved for advice.
     pub(crate) const fn for_causes(self) -> usize {
         self.changes - self.changes / 4
     }
 }
 
-/// What is to be explained.
+/// What to explain.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The scenario.
     pub source: Source<'a>,
-    /// What was set.
+    /// The settings.
     pub sets: &'a [String],
-    /// The same, parsed.
+    /// The scenario with these settings, parsed.
     pub parsed: &'a Parsed,
-    /// Seeds that are compared in pairs: [`Budget::seeds_of`].
+    /// Seeds to compare in pairs: [`Budget::seeds_of`].
     pub seeds: &'a [u64],
-    /// What the first of these seeds came to, where they ran already.
+    /// Results of the first of these seeds, if they have run already.
     pub known: &'a [RunSummary],
     /// How much may be tried.
     pub budget: Budget,
-    /// Threads; the answer does not depend on it.
+    /// Number of threads; the answer does not depend on it.
     pub threads: usize,
 }
 
-/// So many causes are confirmed at most.
+/// At most this many causes are confirmed.
 const MOST_CAUSES: usize = 4;
 
-/// Explains a run. `progress` is told how many simulations have ended; it stops by returning false.
+/// Explains a run. `progress` receives the number of simulations that have ended, and stops the
+/// search by returning false.
 ///
 /// # Errors
 ///
@@ -125,32 +126,35 @@ pub fn explain(
     Ok(lab.answer)
 }
 
-/// A run that its causes nearly stop has few events, and none of what helps against them could be afforded: then the
-/// budget is counted in runs without the cause. Events of the longest of these, if it is more than twice as long.
+/// A run that its causes nearly stop has few events, so that the budget would not allow anything
+/// that helps against them: then the budget is counted in runs without the cause. Returns the
+/// events of the longest of these, if it is more than twice as long.
 fn most_events(trials: &[Trial], typical: u64) -> u64 {
     let helpful = trials.iter().filter(|trial| trial.score > LEAST);
     let events = helpful.filter_map(|trial| Some(trial.run.as_ref()?.events));
     events.filter(|&events| events > 2 * typical).max().unwrap_or(0)
 }
 
-/// One explanation in the making.
+/// One explanation in progress.
 pub(crate) struct Lab<'a, 'p> {
     pub(crate) question: &'a Question<'a>,
-    /// The question's, and those for what they leave in doubt.
+    /// The question's seeds, and those for what they leave in doubt.
     pub(crate) seeds: Vec<u64>,
     progress: &'p mut (dyn FnMut(usize) -> bool + Send),
-    /// Where the first seed's time went is known.
+    /// Whether it is known where the first seed's time went.
     accounted: bool,
     runs: usize,
     pub(crate) changes: usize,
-    /// Simulated events that were spent, those spent beside for what was in doubt, and those of a usual run.
+    /// Simulated events spent, those spent in addition for doubtful causes, and those of a usual
+    /// run.
     events: u64,
     pub(crate) in_doubt: u64,
     typical: u64,
     pub(crate) answer: Explanation,
-    /// Advice that was found, the largest cause's first.
+    /// Advice found so far, for the largest cause first.
     pub(crate) advised: Vec<Advised>,
-    /// Causes that were found; and how many changes may have been tried when the advice of the one at hand ends.
+    /// Causes found so far; and how many changes may have been tried when the search for the
+    /// current advice ends.
     pub(crate) causes: usize,
     pub(crate) share: usize,
 }
@@ -169,7 +173,7 @@ impl Lab<'_, '_> {
             .iter()
             .map(|run| Observed { scenario: &parsed.scenario, run, ue_tables })
             .collect();
-        // What only some seeds show is tried on the first that does.
+        // What only some seeds show is tried on the first that shows it.
         let mut candidates: Vec<(Candidate, usize)> = Vec::new();
         for (seed, observed) in observed.iter().enumerate() {
             for candidate in causes::candidates(observed) {
@@ -186,7 +190,7 @@ impl Lab<'_, '_> {
         self.screen(&mut trials, &before)?;
         self.typical = self.typical.max(most_events(&trials, self.typical));
         self.try_both_queues(&mut trials, &before)?;
-        // What is worth something on the first seed, then what may be on others.
+        // First what matters on the first seed, then what may matter on others.
         trials.sort_by(|one, other| {
             let by_promise = other.promise().total_cmp(&one.promise());
             other.score.max(LEAST).total_cmp(&one.score.max(LEAST)).then(by_promise)
@@ -207,7 +211,7 @@ impl Lab<'_, '_> {
                 self.dismiss(&trial);
             }
         }
-        // Where nothing counts alone, the scenario as it is may have run with one seed only.
+        // If nothing counts alone, the scenario as it is may have run with one seed only.
         if !causes.is_empty() && before.len() < seeds.len() {
             let missing = self.run_all(&[(parsed, before.len()..seeds.len())])?.remove(0);
             before.extend(self.measured(parsed, &missing));
@@ -223,12 +227,12 @@ impl Lab<'_, '_> {
         Ok(())
     }
 
-    /// So many more runs are within the budget.
+    /// Whether this many more runs are within the budget.
     pub(crate) fn affords(&self, runs: usize) -> bool {
         self.affordable() >= runs as u64
     }
 
-    /// Usual runs that are within the budget.
+    /// Number of usual runs within the budget.
     pub(crate) fn affordable(&self) -> u64 {
         self.most_events().saturating_sub(self.events) / self.typical.max(1)
     }
@@ -239,13 +243,13 @@ impl Lab<'_, '_> {
         budget.events.max(budget.runs.saturating_mul(self.typical * seeds))
     }
 
-    /// What is in doubt has half of the budget beside it.
+    /// Doubtful causes have half of the budget in addition.
     pub(crate) fn affords_in_doubt(&self, runs: usize) -> bool {
         let left = (self.most_events() / 2).saturating_sub(self.in_doubt);
         left / self.typical.max(1) >= runs as u64
     }
 
-    /// Runs that are for what is in doubt.
+    /// Performs runs for doubtful causes.
     pub(crate) fn run_in_doubt(
         &mut self,
         wanted: &[(&Parsed, std::ops::Range<usize>)],
@@ -256,7 +260,7 @@ impl Lab<'_, '_> {
         Ok(results)
     }
 
-    /// Changes that take causes away, so that enough is left to confirm and to advise.
+    /// Changes for the removal of causes, such that enough is left to confirm and to advise.
     pub(crate) fn for_causes(&self) -> usize {
         let Question { budget, seeds, .. } = *self.question;
         let kept = 4 * (seeds.len() as u64 - 1) + 2;
@@ -264,7 +268,7 @@ impl Lab<'_, '_> {
         budget.for_causes().min(usize::try_from(events).unwrap_or(usize::MAX))
     }
 
-    /// The candidates that the scenario accepts, as many as the budget has.
+    /// The candidates that the scenario accepts, as many as the budget allows.
     fn accepted(&mut self, candidates: Vec<(Candidate, usize)>) -> Vec<Trial> {
         let Question { source, sets, parsed, .. } = self.question;
         let most = self.for_causes();
@@ -274,7 +278,7 @@ impl Lab<'_, '_> {
                 "Not tried: the budget ran out.".to_owned()
             } else {
                 match change(source, sets, parsed, &candidate.removals) {
-                    // Another subject, but the same change.
+                    // A different subject, but the same change.
                     Ok(change) if trials.iter().any(|trial| trial.change.sets == change.sets) => {
                         continue;
                     }
@@ -302,7 +306,7 @@ impl Lab<'_, '_> {
         trials
     }
 
-    /// Every trial on one seed.
+    /// Runs every trial on one seed.
     pub(crate) fn screen(
         &mut self,
         trials: &mut [Trial],
@@ -320,7 +324,7 @@ impl Lab<'_, '_> {
         Ok(())
     }
 
-    /// The other seeds of what helped on the first, and of the scenario as it is.
+    /// Runs the other seeds of what helped on the first, and of the scenario as it is.
     fn confirm(
         &mut self,
         trials: &mut [Trial],
@@ -334,7 +338,7 @@ impl Lab<'_, '_> {
         let missing = before.len()..seeds.len();
         let most = most.saturating_sub(missing.len() as u64);
         let mut wanted = vec![(parsed, missing)];
-        // Better fewer causes with advice than more without: one is tried with every seed.
+        // Fewer causes with advice are better than more without: one is tried with every seed.
         let most = most.saturating_sub(seeds.len() as u64);
         for (index, trial) in trials.iter().enumerate() {
             // The first is confirmed whatever it costs.
@@ -360,19 +364,19 @@ impl Lab<'_, '_> {
         Ok(())
     }
 
-    /// Causes by what they are worth; behaviour only where no fault explains as much.
-    /// Returns the others, too.
+    /// Ranks causes by what they are worth; behaviour only if no fault explains as much. Also
+    /// returns the others.
     pub(crate) fn rank(&self, mut trials: Vec<Trial>) -> (Vec<Trial>, Vec<Trial>) {
-        // Small transfers are slow to start whatever the path is like: all faults come before that.
+        // Small transfers start slowly whatever the path is like: all faults precede that.
         let inherent = |trial: &Trial| trial.candidate.cause == Cause::SlowStart;
         trials.sort_by(|one, other| {
             let by_score = || other.score.total_cmp(&one.score);
             let by_cause = || one.candidate.cause.cmp(&other.candidate.cause);
             inherent(one).cmp(&inherent(other)).then_with(by_score).then_with(by_cause)
         });
-        // Of two that are worth the same, one is what the other one comes to. A link that is given up takes all
-        // blocks of its time with it, and fragments multiply losses: what is left of the other one without them
-        // is what that does itself, and comes first if it is more.
+        // Of two causes worth the same, one is a consequence of the other. A link that is given up
+        // takes all blocks of its time with it, and fragments multiply losses: what is left of the
+        // other without them is its own effect, and it comes first if that is larger.
         for at in 1..trials.len() {
             let this = &trials[at];
             let general = |one: &Trial| {
@@ -383,7 +387,7 @@ impl Lab<'_, '_> {
                         | (Cause::Fragmentation, Cause::RandomLoss)
                 );
                 let special = match causes {
-                    // A ring overflows because its host stands still.
+                    // A ring overflows because its host stalls.
                     (Cause::StallingHost, other) => other == Cause::ReceiveRing,
                     (this, one) => this.special() && !one.special(),
                 };
@@ -396,12 +400,14 @@ impl Lab<'_, '_> {
                 trials[first..=at].rotate_right(1);
             }
         }
-        // Faults explain behaviour, and what slow start does explains that another control does better.
+        // Faults explain behaviour, and the behaviour of slow start explains why another control
+        // does better.
         let plainer: Vec<(Cause, Vec<Effect>)> = (trials.iter())
             .filter(|trial| trial.score > LEAST)
             .map(|trial| (trial.candidate.cause, trial.effects.clone()))
             .collect();
-        // What explains a behaviour that counts is named in its place, also where it alone is worth less.
+        // What explains a behaviour that counts is named in its place, even if it is worth less
+        // alone.
         let faults: Vec<_> =
             plainer.iter().filter(|(cause, _)| cause.class() == Class::Fault).cloned().collect();
         let stands: Vec<bool> = (trials.iter())
@@ -459,7 +465,7 @@ impl Lab<'_, '_> {
         });
     }
 
-    /// A cause, with the advice that obtained most.
+    /// A finding: a cause, with the advice that gained most.
     fn conclude(
         &mut self,
         observed: &Observed<'_>,
@@ -494,8 +500,9 @@ impl Lab<'_, '_> {
         Ok(finding)
     }
 
-    /// Runs scenarios with ranges of seeds, counted from the first. Beside the first of them runs the
-    /// first seed once more, to see where its time went: what may be tried does not depend on it.
+    /// Runs scenarios with ranges of seeds, counted from the first. Along with the first scenario
+    /// the first seed runs once more, to see where its time went: what may be tried does not depend
+    /// on it.
     pub(crate) fn run_all(
         &mut self,
         wanted: &[(&Parsed, std::ops::Range<usize>)],
@@ -522,7 +529,7 @@ impl Lab<'_, '_> {
             seed: self.seeds[0],
             accounted: true,
         });
-        // The longest first.
+        // The longest run first.
         let jobs: Vec<Job<'_>> = account.into_iter().chain(jobs).collect();
         let before = self.runs;
         let progress = &mut *self.progress;

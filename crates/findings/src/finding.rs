@@ -1,4 +1,4 @@
-//! What an explanation says, as it stands in `--json`.
+//! The results of an explanation, as they appear in `--json`.
 
 use airpath_record::Breakdown;
 use serde::Serialize;
@@ -12,19 +12,19 @@ pub struct Finding {
     pub cause: &'static str,
     /// Id of the flow or link, or dotted key.
     pub subject: String,
-    /// Share of the paired seeds in which removal helped by more than noise.
+    /// Fraction of the paired seeds in which the removal helped by more than noise.
     pub confidence: f64,
-    /// What was seen, and what its removal changed.
+    /// What was observed, and what its removal changed.
     pub evidence: String,
-    /// What to do, and why it has no settings if it has none; `None` for a bound.
+    /// What to do, and if there are no settings for it, why; `None` for a bound.
     pub advice: Option<String>,
-    /// The advice as settings of the scenario, which were tried.
+    /// The settings of the advice, which were tried.
     pub set: Option<Vec<String>>,
-    /// What the advice obtained. What the removal did is in [`Explanation::tried`].
+    /// What the advice gained. The effect of the removal is in [`Explanation::tried`].
     pub gain: Option<Gain>,
     /// What got worse with the advice.
     pub costs: Vec<Gain>,
-    /// Logarithm of the improvement's ratio, by which causes are ranked.
+    /// Logarithm of the improvement ratio, by which causes are ranked.
     #[serde(skip)]
     pub score: f64,
 }
@@ -32,14 +32,14 @@ pub struct Finding {
 /// A figure before and after.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Gain {
-    /// Its name in `--json`, with its unit.
+    /// The figure's name in `--json`, with its unit.
     pub metric: &'static str,
     /// Id of the flow, or a direction.
     pub flow: String,
-    /// Mean over the seeds without the change; null if it is a completion time, and in some seed the transfer did not
-    /// complete within the run.
+    /// Mean over the seeds without the change; null for a completion time if in some seed the
+    /// transfer did not complete within the run.
     pub before: Option<f64>,
-    /// The same with it.
+    /// Mean over the seeds with the change; null likewise.
     pub after: Option<f64>,
     /// 95 % confidence interval of `after`.
     pub ci95: Option<[f64; 2]>,
@@ -47,16 +47,16 @@ pub struct Gain {
     pub seeds: usize,
 }
 
-/// Something that was tried, or could not be.
+/// Something that was tried, or could not be tried.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tried {
-    /// What it would have been the cause of, or the cure for.
+    /// The possible cause, or the cause to cure.
     pub cause: &'static str,
-    /// What it is about.
+    /// The flow, stage or key concerned.
     pub subject: String,
     /// The settings.
     pub set: Vec<String>,
-    /// What came of it, or why it was not tried.
+    /// The result, or why it was not tried.
     pub outcome: String,
     /// Best improvement, the logarithm of a ratio; `None` if it was not tried.
     pub score: Option<f64>,
@@ -64,25 +64,25 @@ pub struct Tried {
     pub gain: Option<Gain>,
 }
 
-/// All that is known of what held a run back.
+/// Everything known about what held a run back.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Explanation {
     /// Causes, the largest first; then the bound.
     pub findings: Vec<Finding>,
-    /// What was tried, in order.
+    /// All trials, in order.
     pub tried: Vec<Tried>,
-    /// Where the time of each flow went, with the first seed.
+    /// Where the time of each flow went, for the first seed.
     pub breakdowns: Vec<Breakdown>,
-    /// Paired seeds.
+    /// Number of paired seeds.
     pub seeds: usize,
-    /// Simulations that it took.
+    /// Number of simulations needed.
     pub runs: usize,
-    /// Events that they simulated.
+    /// Number of events simulated.
     pub events: u64,
 }
 
 impl Gain {
-    /// Of an effect.
+    /// The gain of an effect.
     pub(crate) fn of(effect: &Effect) -> Self {
         Self {
             metric: effect.metric.name(),

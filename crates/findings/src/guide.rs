@@ -1,16 +1,17 @@
-//! `docs/reference/causes.md`: each cause in words. `tests/guide.rs` compares it with the file.
+//! Generates `docs/reference/causes.md`, which describes each cause. `tests/guide.rs` compares it
+//! with the file.
 
 use crate::cause::{Cause, Class};
 
-/// A cause in words.
+/// The description of a cause.
 struct Entry {
-    /// What it is.
+    /// What the cause is.
     what: &'static str,
-    /// How it is taken away.
+    /// How it is removed.
     tried: &'static str,
-    /// How it shows.
+    /// How it becomes visible.
     looks: &'static str,
-    /// What to do.
+    /// What to do about it.
     cure: &'static str,
 }
 
@@ -22,7 +23,7 @@ pub fn causes_markdown() -> String {
         let mut named = Vec::new();
         for cause in Cause::ALL.iter().filter(|cause| cause.class() == *class) {
             let Entry { what, tried, looks, cure } = entry(*cause);
-            // Two causes may have one name: the second entry continues the first.
+            // Two causes may share a name: the second entry continues the first.
             if !named.contains(&cause.name()) {
                 page.push_str(&format!("\n### {}\n\n", cause.name()));
                 named.push(cause.name());

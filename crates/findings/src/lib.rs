@@ -1,8 +1,8 @@
-//! What holds a run back, found by experiment.
+//! What limits a run, found by experiment.
 //!
-//! A symptom only chooses what is tried first. The cause is taken away, the scenario runs again with
+//! A symptom only decides what is tried first. The cause is removed, the scenario runs again with
 //! the same seeds, and the change is measured. Advice is tried in the same way before it is given.
-//! Budgets are counted in runs, so that an explanation is a pure function of scenario, settings and
+//! Budgets are counted in runs, so an explanation is a pure function of scenario, settings and
 //! seed.
 //!
 //! This crate knows neither files nor Python.

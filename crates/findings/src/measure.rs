@@ -1,4 +1,4 @@
-//! What a run came to, figure by figure, so that two runs can be compared.
+//! The results of a run, figure by figure, so that two runs can be compared.
 
 use airpath_base::Direction;
 
@@ -6,23 +6,24 @@ use crate::text::{mbps, ms, percent, seconds};
 use airpath_record::{FairnessSummary, RunSummary};
 use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
-/// A smaller relative change is none.
+/// A smaller relative change does not count.
 pub const LEAST: f64 = 0.1;
 
-/// A bulk flow's own delay counts from 15 % on.
+/// Relative change from which a bulk flow's own delay counts: 15 %.
 const NOTICED: f64 = 0.14;
 
-/// Something that is measured, with its unit. The names are those of `airpath run --json`.
+/// A measured quantity with its unit. The names are those of `airpath run --json`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Metric {
     /// In-order payload of a bulk or UDP flow, Mb/s.
     Goodput,
-    /// The same of one of several flows that differ in nothing: which gets how much is chance, and what they
-    /// come to together counts.
+    /// In-order payload of one of several flows that differ in nothing, Mb/s: which of them gets
+    /// how much is chance, and their sum counts.
     Shared,
     /// In-order payload of all bulk flows of one direction, Mb/s.
     Total,
-    /// Time until a file is complete, s; of one that is not, an estimate: the time at the rate that it had.
+    /// Time until a file is complete, s; for an incomplete one an estimate, the time at the rate
+    /// that it had.
     Completion,
     /// 95th percentile of a TCP flow's RTT, ms.
     RttUnderLoad,
@@ -32,19 +33,19 @@ pub enum Metric {
     MedianPingRtt,
     /// Mean of a ping's RTT, ms.
     MeanPingRtt,
-    /// Share of the pings that were answered.
+    /// Fraction of the pings that were answered.
     Answered,
     /// 95th percentile of the one-way delay of UDP, ms.
     Delay,
     /// Jain's index of the goodputs of one direction's bulk flows.
     Fairness,
-    /// Share of a TCP flow's segments that were sent again. It may be a cost, and no gain: what it is worth
-    /// is in what gets through.
+    /// Fraction of a TCP flow's segments that were retransmitted. It can be a cost, but not a gain:
+    /// what it is worth shows in what gets through.
     SentAgain,
 }
 
 impl Metric {
-    /// Its name in `--json`.
+    /// The metric's name in `--json`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Goodput | Self::Shared | Self::Total => "goodput_mbps",
@@ -59,7 +60,7 @@ impl Metric {
         }
     }
 
-    /// What it is, as it stands in a sentence.
+    /// The metric's name, as it stands in a sentence.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Goodput | Self::Shared => "goodput",
@@ -90,12 +91,12 @@ impl Metric {
         }
     }
 
-    /// Whether a change upwards is a gain: true of rates, false of times.
+    /// Whether an increase is a gain: true for rates, false for times.
     pub const fn more_is_better(self) -> bool {
         matches!(self, Self::Goodput | Self::Shared | Self::Total | Self::Answered | Self::Fairness)
     }
 
-    /// An interval of the figure, without what it cannot be: shares and Jain's index are 1 at most.
+    /// An interval of the figure, cut to possible values: fractions and Jain's index are at most 1.
     pub const fn within(self, [low, high]: [f64; 2]) -> [f64; 2] {
         match self {
             Self::Answered | Self::Fairness | Self::SentAgain => {
@@ -105,7 +106,7 @@ impl Metric {
         }
     }
 
-    /// It says how much gets through, not how late.
+    /// Whether it measures how much gets through, not how late.
     pub const fn is_throughput(self) -> bool {
         matches!(self, Self::Goodput | Self::Total | Self::Completion | Self::Answered)
     }
@@ -117,8 +118,8 @@ impl Metric {
         libm::log(ratio.clamp(1e-3, 1e3))
     }
 
-    /// What an improvement counts beside others. A bulk flow that waits in its own queue harms
-    /// nobody but itself, which counts half; what others wait is in their pings, files and datagrams.
+    /// The weight of an improvement among others. A bulk flow that waits in its own queue harms
+    /// only itself, which counts half; what others wait shows in their pings, files and datagrams.
     /// From `NOTICED` on it is no less than what counts at all.
     pub fn worth(self, improvement: f64) -> f64 {
         match self {
@@ -129,7 +130,7 @@ impl Metric {
         }
     }
 
-    /// Smaller values are taken for this one: nothing at all has no logarithm.
+    /// Smaller values are replaced by this one: zero has no logarithm.
     const fn floor(self) -> f64 {
         match self {
             Self::Goodput
@@ -143,7 +144,7 @@ impl Metric {
             | Self::MedianPingRtt
             | Self::MeanPingRtt
             | Self::Delay => 1e-2,
-            // One in a hundred is nothing that anybody would mind.
+            // Nobody would mind one in a hundred.
             Self::SentAgain => 1e-2,
         }
     }
@@ -154,25 +155,25 @@ impl Metric {
 pub struct Measure {
     /// Id of the flow, or a direction (fairness).
     pub subject: String,
-    /// What.
+    /// The quantity measured.
     pub metric: Metric,
-    /// In the metric's unit.
+    /// The value in the metric's unit.
     pub value: f64,
-    /// Of a completion time: the transfer did not complete, and `value` is an estimate. Runs are compared by it,
-    /// but it is no result.
+    /// For a completion time: the transfer did not complete, and `value` is an estimate. Runs are
+    /// compared by it, but it is not a result.
     pub incomplete: Option<Incomplete>,
 }
 
 /// A transfer that did not complete within its run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Incomplete {
-    /// In how many runs.
+    /// Number of runs in which it did not complete.
     pub runs: usize,
-    /// Part of it that arrived; the mean of all runs.
+    /// Fraction of it that arrived; the mean over all runs.
     pub delivered: f64,
-    /// Time that it had, s.
+    /// Time available to it, s.
     pub active_s: f64,
-    /// How long the run lasted, s.
+    /// Length of the run, s.
     pub run_s: f64,
 }
 
@@ -183,7 +184,7 @@ impl Measure {
 }
 
 impl Incomplete {
-    /// Of all runs, given each one's; `None` if all completed.
+    /// Combines all runs, given each one's; `None` if all completed.
     pub(crate) fn of_all(each: &[Option<Self>]) -> Option<Self> {
         let first = each.iter().flatten().next()?;
         let delivered = each.iter().map(|one| one.map_or(1.0, |one| one.delivered)).sum::<f64>();
@@ -243,7 +244,8 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
     all
 }
 
-/// The same, with what may only be a cost: [`crate::compare::losses`] looks at that, nothing else does.
+/// All figures of a run, including those that can only be costs, which only
+/// [`crate::compare::losses`] uses.
 pub fn with_costs(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
     let mut all = measures(scenario, summary);
     for flow in &summary.flows {
@@ -255,7 +257,7 @@ pub fn with_costs(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
     all
 }
 
-/// All bulk flows of its direction, of which there are several, differ in nothing but their names.
+/// Whether its direction has several bulk flows that differ only in their names.
 fn shares(scenario: &Scenario, config: &FlowConfig) -> bool {
     let bulk = |flow: &&FlowConfig| matches!(flow.traffic, Traffic::Bulk { .. });
     let beside = || {
@@ -268,7 +270,7 @@ fn shares(scenario: &Scenario, config: &FlowConfig) -> bool {
     bulk(&config) && beside().next().is_some() && beside().all(alike)
 }
 
-/// Goodputs of a direction's bulk flows in Mb/s; `None`: it never connected.
+/// Goodputs of a direction's bulk flows in Mb/s; `None` if a flow never connected.
 fn bulk_goodputs<'a>(
     scenario: &'a Scenario,
     summary: &'a RunSummary,
@@ -283,8 +285,8 @@ fn bulk_goodputs<'a>(
     })
 }
 
-/// How evenly bulk flows share their direction. A file is no part of it: the sooner it is there, the less even
-/// it would seem.
+/// How evenly bulk flows share their direction. Files are left out: the sooner a file is complete,
+/// the less even it would seem.
 fn evenness(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
     for direction in Direction::BOTH {
         let goodputs: Vec<f64> = bulk_goodputs(scenario, summary, direction).flatten().collect();
@@ -294,8 +296,8 @@ fn evenness(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
     }
 }
 
-/// What flows that share come to together: how they share is much of the noise. Where any direction has
-/// more than one, all directions have a sum.
+/// The sums of flows that share: how they share is much of the noise. If any direction has more
+/// than one flow, all directions have a sum.
 fn totals(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
     let of = |direction| bulk_goodputs(scenario, summary, direction);
     if Direction::BOTH.iter().all(|&direction| of(direction).count() < 2) {

@@ -1,4 +1,4 @@
-//! What the causes look at before anything is tried: the scenario and one run of it.
+//! The input of the causes before anything is tried: the scenario and one run of it.
 
 use crate::text::count;
 use airpath_base::Direction;
@@ -13,7 +13,7 @@ pub(crate) struct Observed<'a> {
     pub(crate) scenario: &'a Scenario,
     /// The run.
     pub(crate) run: &'a RunSummary,
-    /// How many `[[radio.ue]]` the scenario has, once it is written out.
+    /// Number of `[[radio.ue]]` tables once the scenario is written out.
     pub(crate) ue_tables: usize,
 }
 
@@ -24,13 +24,13 @@ impl<'a> Observed<'a> {
         all.map(|stage| (path_of(&stage.name), stage)).collect()
     }
 
-    /// Packets that a place lost for a reason; of all flows.
+    /// Packets of all flows that a place lost for a reason.
     pub(crate) fn dropped(&self, place: &str, reason: &str) -> u64 {
         let here = self.run.drops.iter().filter(|drop| drop.place == place);
         here.filter(|drop| drop.reason == reason).map(|drop| drop.packets).sum()
     }
 
-    /// Packets that a place lost for a reason, with whose they were: `99 packets of download`.
+    /// Packets that a place lost for a reason, with their flow: `99 packets of download`.
     pub(crate) fn lost_by(&self, places: &[&str], reasons: &[&str]) -> String {
         let here =
             self.run.drops.iter().filter(|drop| {
@@ -61,13 +61,13 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// Packets lost for a reason, wherever it was.
+    /// Packets lost for a reason in any place.
     pub(crate) fn dropped_anywhere(&self, reason: &str) -> u64 {
         let drops = self.run.drops.iter().filter(|drop| drop.reason == reason);
         drops.map(|drop| drop.packets).sum()
     }
 
-    /// TCP flows that are bulk or file.
+    /// TCP flows, bulk and file.
     pub(crate) fn tcp_flows(&self) -> impl Iterator<Item = (&'a FlowConfig, &'a TcpConfig)> {
         self.scenario.flows.iter().filter_map(|flow| match &flow.traffic {
             Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => Some((flow, tcp)),
@@ -75,7 +75,7 @@ impl<'a> Observed<'a> {
         })
     }
 
-    /// The flow's summary.
+    /// The summary of a flow.
     pub(crate) fn flow(&self, config: &FlowConfig) -> Option<&'a FlowSummary> {
         self.run.flows.iter().find(|flow| flow.id == config.id)
     }
@@ -95,20 +95,20 @@ impl<'a> Observed<'a> {
         self.links(direction).min_by(|one, other| one.capacity_mbps.total_cmp(&other.capacity_mbps))
     }
 
-    /// The shortest RTT that any flow or ping saw, ms.
+    /// The shortest RTT of any flow or ping, ms.
     pub(crate) fn base_rtt_ms(&self) -> Option<f64> {
         let flows = self.run.flows.iter().filter_map(|flow| flow.rtt_ms.as_ref());
         let pings = self.run.pings.iter().filter_map(|ping| ping.rtt_ms.as_ref());
         flows.chain(pings).map(|rtt| rtt.min).min_by(f64::total_cmp)
     }
 
-    /// Rate of the slowest link of a direction times the shortest RTT, bytes.
+    /// Rate of the slowest link of a direction times the shortest RTT, in bytes.
     pub(crate) fn bdp_bytes(&self, direction: &'static str) -> Option<f64> {
         let capacity = self.bottleneck(direction)?.capacity_mbps;
         Some(capacity * 1e6 / 8.0 * self.base_rtt_ms()? / 1e3)
     }
 
-    /// The 95th percentile of the RTT of whatever measured it, ms.
+    /// The 95th percentile of the RTT, from whatever measured it, ms.
     pub(crate) fn late_rtt_ms(&self) -> Option<f64> {
         let flows = self.run.flows.iter().filter_map(|flow| flow.rtt_ms.as_ref());
         let pings = self.run.pings.iter().filter_map(|ping| ping.rtt_ms.as_ref());
@@ -116,14 +116,14 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// `path.down.1` of `down.1.loss`.
+/// The path of a name for `--set`: `path.down.1` for `down.1.loss`.
 pub(crate) fn path_of(name: &str) -> String {
     let mut parts = name.split('.');
     let (direction, index) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     format!("path.{direction}.{index}")
 }
 
-/// `down` or `up` of a stage or of a radio buffer: `down.0.link`, `radio.ue-0.down`.
+/// The direction, `down` or `up`, of a stage or a radio buffer: `down.0.link`, `radio.ue-0.down`.
 pub(crate) fn direction_of(name: &str) -> &str {
     match name.strip_prefix("radio.") {
         Some(rest) => rest.rsplit('.').next().unwrap_or_default(),
@@ -139,7 +139,7 @@ pub(crate) const fn direction_name(direction: Direction) -> &'static str {
     }
 }
 
-/// It is a token bucket with a queue.
+/// Whether it is a token bucket with a queue.
 pub(crate) const fn is_shaper(link: &LinkConfig) -> bool {
     matches!(link.service, ServiceConfig::Bucket { .. })
 }

@@ -1,4 +1,4 @@
-//! What an advice takes from some for what it gives to others: nothing, a price, or too much.
+//! What an advice takes from some flows for what it gives to others: nothing, a price, or too much.
 
 use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
@@ -6,27 +6,28 @@ use crate::compare::{Effect, LEAST};
 use crate::measure::Metric;
 use crate::text::listed;
 
-/// A throughput that falls by no more than this loses nothing.
+/// A throughput that falls by no more than this does not count as lost.
 pub(crate) const HARM: f64 = 0.02;
 
-/// What a price may take of a throughput at most; by ratio it has to gain so many times as much.
+/// The most that a price may take from a throughput; the gain, by ratio, must be this many times as
+/// large.
 const MOST: f64 = LEAST;
 const WORTH: f64 = 10.0;
 
-/// What an advice takes.
+/// The price of an advice.
 #[derive(Debug)]
 pub(crate) enum Price<'e> {
     /// No throughput falls.
     Nothing,
-    /// Throughputs that fall, of which what is gained is worth it or which were more than an even share; and by
-    /// how much the one falls most that was not.
+    /// Throughputs that fall, where the gain is worth it or they had more than an even share; and
+    /// the largest fall of one that had not.
     Trade(Vec<&'e Effect>, f64),
-    /// The throughput that falls most of those for which that is not so.
+    /// The throughput that falls most without such a justification.
     Harm(&'e Effect),
 }
 
 impl<'e> Price<'e> {
-    /// Of what gains so much, by ratio.
+    /// The price of effects that gain this much, by ratio.
     pub(crate) fn of(effects: &'e [Effect], scenario: &Scenario, gain: f64) -> Self {
         let lost = |effect: &Effect| -effect.mean();
         let fallen: Vec<&Effect> =
@@ -44,7 +45,7 @@ impl<'e> Price<'e> {
         }
     }
 
-    /// The worse of two.
+    /// The worse of two prices.
     pub(crate) fn or(self, other: Self) -> Self {
         match (&self, &other) {
             (Self::Harm(_), _) | (_, Self::Nothing) => self,
@@ -64,7 +65,7 @@ impl<'e> Price<'e> {
         matches!(self, Self::Nothing)
     }
 
-    /// By so much less a trade is worth than what it gains.
+    /// How much less a trade is worth than its gain.
     pub(crate) const fn costs(&self) -> f64 {
         match self {
             Self::Trade(_, dearest) => WORTH * dearest.max(HARM),
@@ -72,7 +73,7 @@ impl<'e> Price<'e> {
         }
     }
 
-    /// What a trade takes, as a sentence that goes on; of anything else nothing.
+    /// What a trade takes, as the continuation of a sentence; empty for anything else.
     pub(crate) fn told(&self) -> String {
         let Self::Trade(fallen, _) = self else { return String::new() };
         let taken: Vec<String> = fallen.iter().map(|effect| taken(effect)).collect();
@@ -80,7 +81,7 @@ impl<'e> Price<'e> {
     }
 }
 
-/// What a harm takes. Where seeds differ much, a mean need not show what most of them lose.
+/// What a harm takes. If seeds differ much, the mean need not show what most of them lose.
 pub(crate) fn taken(harmed: &Effect) -> String {
     match harmed.metric.improvement(harmed.before, harmed.after) < 0.0 {
         true => {
@@ -91,12 +92,13 @@ pub(crate) fn taken(harmed: &Effect) -> String {
     }
 }
 
-/// A throughput falls, or flows share less evenly.
+/// Whether a throughput falls, or flows share less evenly.
 pub(crate) fn harms(effects: &[Effect], scenario: &Scenario) -> bool {
     effects.iter().any(|effect| falls(effect, scenario))
 }
 
-/// Whether a request or two more are answered is chance: it has to be more, and with every seed.
+/// Whether a throughput falls. One or two answered requests more or less are chance: the difference
+/// must be larger, and present with every seed.
 fn falls(effect: &Effect, scenario: &Scenario) -> bool {
     match effect.metric {
         Metric::Fairness => effect.mean() < -LEAST,
@@ -110,7 +112,7 @@ fn falls(effect: &Effect, scenario: &Scenario) -> bool {
     }
 }
 
-/// How many requests a ping sends.
+/// Number of requests that a ping sends.
 fn requests(id: &str, scenario: &Scenario) -> f64 {
     let Some(flow) = scenario.flows.iter().find(|flow| flow.id == id) else { return 0.0 };
     let Traffic::Ping { interval, count, .. } = flow.traffic else { return 0.0 };
@@ -119,8 +121,8 @@ fn requests(id: &str, scenario: &Scenario) -> f64 {
     (lasts.max(0.0) / interval.as_secs_f64().max(1e-3)).min(most)
 }
 
-/// What a flow loses is fair if it keeps its share; what all bulk flows of a direction lose together, if that
-/// is so of each that loses.
+/// The loss of a flow is fair if it keeps its share; the loss of all bulk flows of a direction
+/// together is fair if that holds for each that loses.
 pub(crate) fn is_fair(effect: &Effect, effects: &[Effect], flows: &[FlowConfig]) -> bool {
     if effect.metric != Metric::Total {
         return keeps_its_share(effect, effects, flows);
@@ -134,9 +136,9 @@ pub(crate) fn is_fair(effect: &Effect, effects: &[Effect], flows: &[FlowConfig])
     fallen.peek().is_some() && fallen.all(|one| keeps_its_share(one, effects, flows))
 }
 
-/// It gives away what it had more than others (the principle of transfers of Pigou and Dalton): no flow of its
-/// direction that gains has more than this one afterwards, what they gain is more than what is lost, by ratio,
-/// and where they are bulk flows, all together have no less.
+/// Whether it only gives away what it had more than others (the principle of transfers of Pigou and
+/// Dalton): no flow of its direction that gains has more than this one afterwards; their gain
+/// exceeds the loss, by ratio; and for bulk flows the sum does not fall.
 fn keeps_its_share(effect: &Effect, effects: &[Effect], flows: &[FlowConfig]) -> bool {
     let flow = |effect: &Effect| flows.iter().find(|flow| flow.id == effect.subject);
     let Some(own) = flow(effect) else { return false };
@@ -157,7 +159,7 @@ fn keeps_its_share(effect: &Effect, effects: &[Effect], flows: &[FlowConfig]) ->
     most > 0.0 && rate >= (1.0 - LEAST) * most && gained > 0.0 && !(all_bulk && less)
 }
 
-/// At which rate a TCP flow goes afterwards, in Mb/s.
+/// The rate of a TCP flow afterwards, in Mb/s.
 fn rate(effect: &Effect, flow: &FlowConfig) -> Option<f64> {
     match (effect.metric, &flow.traffic) {
         (Metric::Goodput | Metric::Shared, Traffic::Bulk { .. }) => Some(effect.after),
@@ -176,7 +178,7 @@ mod tests {
     use crate::compare::effects;
     use crate::measure::Measure;
 
-    /// Two bulk flows and a file of 10 Mbit, all downwards.
+    /// Two bulk flows and a file of 10 Mbit, all in the downlink.
     fn scenario() -> Scenario {
         let text = "[run]\nduration_s = 2\n[[path.down]]\nstage = \"link\"\nrate_mbps = 10\n\
                     queue_packets = 50\n[[flow]]\nid = \"one\"\nkind = \"bulk\"\n[[flow]]\nid = \"other\"\n\
@@ -185,7 +187,7 @@ mod tests {
         parse(&source, &[]).expect("a scenario").scenario
     }
 
-    /// Goodputs of two bulk flows in Mb/s, and when the file is complete, s.
+    /// Goodputs of two bulk flows in Mb/s, and the time at which the file is complete, s.
     fn run([one, other, file]: [f64; 3]) -> Vec<Vec<Measure>> {
         let of = Measure::of;
         vec![vec![
@@ -213,7 +215,7 @@ mod tests {
         let one = Some("one".to_owned());
         assert_eq!(taken_by(before, [4.75, 5.0, 2.0], 0.6), ("trade", one.clone()));
         assert_eq!(taken_by(before, [4.75, 5.0, 2.0], 0.4), ("harm", one.clone()));
-        // More than a tenth is paid for nothing.
+        // More than a tenth for no gain.
         assert_eq!(taken_by(before, [4.4, 5.0, 2.0], 5.0), ("harm", one));
     }
 
@@ -221,14 +223,14 @@ mod tests {
     fn what_was_more_than_others_have_may_go_to_them() {
         let one = Some("one".to_owned());
         assert_eq!(taken_by([9.0, 1.0, 2.0], [5.0, 5.0, 2.0], 0.0), ("trade", one.clone()));
-        // The other one has more than it afterwards.
+        // The other flow has more than this one afterwards.
         assert_eq!(taken_by([9.0, 1.0, 2.0], [4.0, 6.0, 2.0], 0.0), ("harm", one.clone()));
-        // Together they have less.
+        // Their sum is smaller.
         assert_eq!(
             taken_by([9.0, 1.0, 2.0], [4.5, 4.5, 2.0], 0.0),
             ("harm", Some("one".to_owned()))
         );
-        // A file of 10 Mbit goes at 0.1 Mb/s, then at 6.7, or at 4.
+        // A file of 10 Mbit arrives at 0.1 Mb/s, then at 6.7, or at 4.
         assert_eq!(taken_by([9.0, 4.0, 100.0], [4.5, 4.0, 1.5], 0.0).0, "harm");
         let price = taken_by([9.0, 4.0, 100.0], [4.5, 4.0, 2.5], 0.0);
         assert_eq!(price, ("trade", Some("one".to_owned())));

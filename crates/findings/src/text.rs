@@ -1,6 +1,6 @@
-//! Figures in sentences: three digits that count.
+//! Figures in sentences, with three significant digits.
 
-/// A number of at most three digits that count, as whole where it is 100 or more.
+/// A number with at most three significant digits; a whole number from 100 on.
 pub(crate) fn digits(value: f64) -> String {
     let places = match value.abs() {
         size if size >= 100.0 => 0,
@@ -31,12 +31,12 @@ pub(crate) fn ms(time: f64) -> String {
     if time >= 999.5 { seconds(time / 1e3) } else { format!("{} ms", digits(time)) }
 }
 
-/// A longer time.
+/// A longer time, in seconds.
 pub(crate) fn seconds(time: f64) -> String {
     format!("{} s", digits(time))
 }
 
-/// A share of one.
+/// A fraction in percent.
 pub(crate) fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
 }
@@ -59,7 +59,7 @@ pub(crate) fn count(number: f64) -> String {
     text
 }
 
-/// Names in a sentence; of more than three the first two, and how many others there are.
+/// Names in a sentence; if there are more than three, the first two and the number of others.
 pub(crate) fn listed(names: &[String]) -> String {
     let (said, last): (&[String], String) = match names {
         [] => return String::new(),

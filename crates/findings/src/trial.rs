@@ -1,4 +1,4 @@
-//! A candidate that changes the scenario, with what became of it.
+//! A candidate that changes the scenario, with its results.
 
 use airpath_record::RunSummary;
 use airpath_scenario::{FlowConfig, Scenario, Traffic};
@@ -13,36 +13,36 @@ use crate::observed::{Observed, direction_name, direction_of};
 use crate::price::is_fair;
 use crate::words;
 
-/// A candidate that is tried.
+/// A candidate being tried.
 pub(crate) struct Trial {
     pub(crate) candidate: Candidate,
     pub(crate) change: Change,
-    /// Which seed showed the symptom.
+    /// Index of the seed that showed the symptom.
     pub(crate) first: usize,
-    /// What that seed came to without the candidate.
+    /// The result of that seed without the candidate.
     pub(crate) run: Option<RunSummary>,
-    /// By seed, those that it ran with.
+    /// Results by seed, for those that it ran with.
     pub(crate) runs: Vec<Option<Vec<Measure>>>,
-    /// Seeds that were asked for; it has more where those left doubt.
+    /// Number of seeds asked for; it has more if those left doubt.
     pub(crate) asked: usize,
-    /// They left doubt, and the budget did not reach for more.
+    /// Whether they left doubt and the budget was exhausted.
     pub(crate) undecided: bool,
-    /// What it is compared with, where that is not the scenario as it is.
+    /// What it is compared with, if that is not the scenario as it is.
     pub(crate) beside: Option<Beside>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) score: f64,
 }
 
-/// The scenario without the causes behind which another one hides.
+/// The scenario without the causes that hide another one.
 pub(crate) struct Beside {
     pub(crate) change: Change,
-    /// Those causes, with the settings that take each away.
+    /// Those causes, with the settings that remove each.
     pub(crate) others: Vec<(Candidate, Vec<String>)>,
-    /// Settings that take away what hides, without theirs.
+    /// Settings that remove the hidden cause, without those of the others.
     pub(crate) own: Vec<String>,
-    /// What the first seed came to.
+    /// The result of the first seed.
     pub(crate) run: Option<RunSummary>,
-    /// By seed, those that it ran with.
+    /// Results by seed, for those that it ran with.
     pub(crate) runs: Vec<Option<Vec<Measure>>>,
 }
 
@@ -50,11 +50,11 @@ pub(crate) struct Beside {
 pub(crate) struct Advised {
     pub(crate) cause: Cause,
     pub(crate) subject: String,
-    /// What it sets itself, without what it stands on.
+    /// The settings of the advice itself, without those of its basis.
     pub(crate) own: Vec<String>,
-    /// The scenario with it.
+    /// The scenario with the advice.
     pub(crate) scenario: Scenario,
-    /// What that came to, by seed.
+    /// The results, by seed.
     pub(crate) runs: Vec<Vec<Measure>>,
 }
 
@@ -65,7 +65,7 @@ impl Beside {
         told.join(", ")
     }
 
-    /// What its first seed shows.
+    /// The observations of its first seed.
     pub(crate) fn observed(&self, like: &Observed<'_>) -> Option<Observed<'_>> {
         let (scenario, run) = (&self.change.parsed.scenario, self.run.as_ref()?);
         Some(Observed { scenario, run, ue_tables: like.ue_tables })
@@ -84,17 +84,18 @@ impl Trial {
         self.candidate.cause.class()
     }
 
-    /// From here on it is worth being named.
+    /// From here on it is worth naming.
     pub(crate) fn least(&self) -> f64 {
         match self.candidate.cause {
-            // Some other control does a little better nearly everywhere; a window that is fixed is too small.
+            // Some other control does a little better nearly everywhere; a fixed window is too
+            // small.
             Cause::CongestionControl if !self.is_fixed() => 2.0 * LEAST,
             _ if self.class() == Class::Behaviour => 1.3 * LEAST,
             _ => LEAST,
         }
     }
 
-    /// It enlarges windows that no congestion control has a say in.
+    /// Whether it enlarges windows that no congestion control controls.
     fn is_fixed(&self) -> bool {
         let flows = &self.change.parsed.scenario.flows;
         flows.iter().any(|flow| match &flow.traffic {
@@ -105,13 +106,13 @@ impl Trial {
         })
     }
 
-    /// Other seeds may well say that it is worth too little.
+    /// Whether other seeds may well show that it is worth too little.
     pub(crate) fn is_in_doubt(&self) -> bool {
         surely(&self.effects) <= self.least()
     }
 
-    /// Slow start that ends early is what the other behaviour counts by: a test is too short for the ramp that
-    /// this leaves, and another control has no such ramp.
+    /// An early end of slow start explains the other behaviour: a test is too short for the ramp
+    /// that this leaves, and another control has no such ramp.
     pub(crate) fn stands_for(&self, other: &Self) -> bool {
         let own = (self.candidate.cause, self.effects.clone());
         self.candidate.cause == Cause::SlowStartExit
@@ -134,7 +135,7 @@ impl Trial {
             && self.runs.iter().all(Option::is_some)
     }
 
-    /// The settings that take this cause away, and no other.
+    /// The settings that remove this cause, and no other.
     pub(crate) fn removal(&self) -> &[String] {
         self.beside.as_ref().map_or(&self.change.sets, |beside| &beside.own)
     }
@@ -149,23 +150,24 @@ impl Trial {
         let pairs = ran.filter_map(|(seed, after)| Some((without(seed)?, after.clone()?)));
         let (before, after): (Vec<_>, Vec<_>) = pairs.unzip();
         self.effects = effects(&before, &after);
-        // How TCP behaves is a cause where it carries too little. Where it waits in its own queue
-        // the queue is the cause, and another behaviour a cure.
-        // Of flows that share, one's loss is another one's gain.
+        // The behaviour of TCP is a cause if it carries too little. If it waits in its own queue,
+        // the queue is the cause, and another behaviour is a cure. Among flows that share, one's
+        // loss is another's gain.
         if self.class() == Class::Behaviour {
             let together = self.effects.iter().any(|effect| effect.metric == Metric::Total);
             let one_of_many = |metric| together && metric == Metric::Goodput;
             self.effects
                 .retain(|effect| effect.metric.is_throughput() && !one_of_many(effect.metric));
         }
-        // A window or an application that is too slow holds back, and delays nothing.
+        // A window or an application that is too slow limits throughput, and delays nothing.
         if matches!(
             self.candidate.cause,
             Cause::ReceiveWindow | Cause::SendBuffer | Cause::ApplicationLimited
         ) {
             self.effects.retain(|effect| effect.metric.is_throughput());
         }
-        // What flows of different controls share unevenly, one has to give to the other, down to its share.
+        // What flows with different controls share unevenly, one has to give to the other, down to
+        // its share.
         if self.candidate.cause == Cause::CongestionMix {
             let flows = &self.change.parsed.scenario.flows;
             let all = self.effects.clone();
@@ -175,8 +177,8 @@ impl Trial {
                 self.effects.clear();
             }
         }
-        // To data that go its way, the rate of a link that carries acknowledgements is capacity. Where no data
-        // go its way, pings wait there for acknowledgements alone.
+        // For data in its direction, the rate of a link that carries acknowledgements is capacity.
+        // If no data goes that way, pings there wait only for acknowledgements.
         if self.candidate.cause == Cause::AckStarvation {
             let back = direction_of(&self.candidate.subject);
             let flows = &self.change.parsed.scenario.flows;
@@ -191,18 +193,18 @@ impl Trial {
             };
             self.effects.retain(|effect| forth(&effect.subject));
         }
-        // A queue that is too short loses throughput; how flows that are alike share it is chance.
+        // A queue that is too short loses throughput; how identical flows share it is chance.
         if self.candidate.cause == Cause::ShortQueue {
             self.effects.retain(|effect| effect.metric != Metric::Fairness);
         }
-        // A queue shows in what waits longest; the median is of what every request waits for.
+        // A queue shows in the longest waits; the median shows what every request waits for.
         if self.candidate.cause == Cause::Bufferbloat {
             self.effects.retain(|effect| effect.metric != Metric::MedianPingRtt);
         }
         self.score = score(&self.effects);
     }
 
-    /// That it is a cause, as it stands among what was tried.
+    /// An entry for the list of trials that names it as a cause.
     pub(crate) fn told(&self) -> Tried {
         let removed = best(&self.effects).map(|(effect, _)| effect);
         Tried {
@@ -216,7 +218,7 @@ impl Trial {
         }
     }
 
-    /// What the removal does, as a sentence.
+    /// The effect of the removal, as a sentence.
     pub(crate) fn without(&self, effect: &Effect) -> String {
         let seeds = effect.improvements.len();
         let own = self.beside.as_ref().map_or(&self.change.sets, |beside| &beside.own);
@@ -238,14 +240,14 @@ impl Trial {
         )
     }
 
-    /// What it promises after one seed, of which half may be noise: what it costs is left out.
+    /// What it promises after one seed, half of which may be noise; its costs are left out.
     pub(crate) fn promise(&self) -> f64 {
         let gain = |effect: &Effect| effect.metric.worth(effect.mean());
         self.effects.iter().map(gain).fold(0.0, f64::max)
     }
 
-    /// Something plainer obtains at least half of what this change of behaviour obtains, in the same
-    /// figure.
+    /// Whether something plainer gains at least half of what this change of behaviour gains, in the
+    /// same figure.
     pub(crate) fn explained(&self, plainer: &[(Cause, Vec<Effect>)]) -> bool {
         let Some((wanted, _)) = best(&self.effects) else { return true };
         let plainer = plainer.iter().filter(|(cause, _)| match cause.class() {

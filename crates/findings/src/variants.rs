@@ -1,5 +1,5 @@
-//! Variants of a scenario on common seeds: what each changes, and which is the best where one is
-//! better than noise.
+//! Variants of a scenario on common seeds: what each changes, and which is best, if one is better
+//! by more than noise.
 
 use airpath_scenario::{Parsed, Source, parse};
 use airpath_sim::Stopped;
@@ -9,32 +9,32 @@ use crate::batch::{self, Job};
 use crate::compare::{half_width, mean};
 use crate::measure::{Measure, Metric, measures};
 
-/// A smaller relative difference is none, even if every seed has it.
+/// A smaller relative difference does not count, even if it appears with every seed.
 const EVEN: f64 = 0.01;
 
-/// What is compared.
+/// What to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison<'a> {
     /// The scenario.
     pub source: Source<'a>,
-    /// What was set.
+    /// The settings.
     pub sets: &'a [String],
-    /// The same, parsed.
+    /// The scenario with these settings, parsed.
     pub parsed: &'a Parsed,
-    /// Settings of each variant, on top of those.
+    /// Settings of each variant, on top of `sets`.
     pub variants: &'a [Vec<String>],
-    /// Seeds that all run with.
+    /// Seeds with which all run.
     pub seeds: &'a [u64],
-    /// Threads; the answer does not depend on it.
+    /// Number of threads; the answer does not depend on it.
     pub threads: usize,
 }
 
 /// Why nothing was compared.
 #[derive(Debug)]
 pub enum NotCompared {
-    /// A variant is no valid scenario.
+    /// A variant is not a valid scenario.
     Invalid(String),
-    /// The progress callback asked for an end before all had run.
+    /// The progress callback stopped the comparison before all had run.
     Stopped,
 }
 
@@ -43,14 +43,14 @@ pub enum NotCompared {
 pub struct Row {
     /// Id of the flow, or a direction.
     pub flow: String,
-    /// Its name in `--json`, with its unit.
+    /// The figure's name in `--json`, with its unit.
     pub metric: &'static str,
-    /// Whether a change upwards is a gain: true of rates, false of times.
+    /// Whether an increase is a gain: true for rates, false for times.
     pub more_is_better: bool,
-    /// The scenario as it is first, then the variants; null where it has no such figure.
+    /// The scenario as it is, then the variants; null for one without this figure.
     pub cells: Vec<Option<Cell>>,
-    /// Which is the best: 0 is the scenario as it is. Null where the best does not differ from every
-    /// other by more than noise.
+    /// The best one; 0 is the scenario as it is. Null if the best does not differ from every other
+    /// by more than noise.
     pub winner: Option<usize>,
 }
 
@@ -61,12 +61,12 @@ pub struct Cell {
     pub mean: Option<f64>,
     /// 95 % confidence interval of the mean.
     pub ci95: Option<[f64; 2]>,
-    /// By seed; null: it did not complete.
+    /// Values by seed; null where it did not complete.
     pub values: Vec<Option<f64>>,
-    /// Mean change against the scenario as it is, a share of it; null for that one, and where either did not
+    /// Mean relative change against the scenario as it is; null for that one, and if either did not
     /// complete.
     pub change: Option<f64>,
-    /// Its 95 % confidence interval, from paired seeds.
+    /// 95 % confidence interval of the change, from paired seeds.
     pub change_ci95: Option<[f64; 2]>,
 }
 
@@ -105,7 +105,7 @@ pub fn compare(
     Ok(rows(&measured))
 }
 
-/// Figures that any variant has, in order. `measured` is by variant and seed.
+/// All figures that any variant has, in order. `measured` is by variant and seed.
 fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
     let mut known: Vec<(&str, Metric)> = Vec::new();
     for one in measured.iter().flatten().flatten() {
@@ -123,7 +123,7 @@ fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
         let cells = figures.iter().enumerate().map(|(index, own)| {
             own.as_ref().map(|own| cell(metric, index, own, figures[0].as_deref()))
         });
-        // What did not complete is compared by an estimate.
+        // Incomplete transfers are compared by an estimate.
         let value = |own: &Vec<Measure>| own.iter().map(|one| one.value).collect();
         let columns: Vec<Option<Vec<f64>>> =
             figures.iter().map(|own| own.as_ref().map(value)).collect();
@@ -160,7 +160,7 @@ fn cell(metric: Metric, index: usize, own: &[Measure], base: Option<&[Measure]>)
     }
 }
 
-/// The variant that is better than every other one in paired seeds, by more than the half width of the
+/// The variant that is better than every other in paired seeds, by more than the half width of the
 /// 95 % confidence interval and by more than [`EVEN`].
 fn winner(metric: Metric, columns: &[Option<Vec<f64>>]) -> Option<usize> {
     let all: Vec<&Vec<f64>> = columns.iter().map(Option::as_ref).collect::<Option<_>>()?;

@@ -3,7 +3,7 @@
 use crate::cause::Cause;
 use crate::text::count;
 
-/// Which buffers of TCP settings enlarge.
+/// Which TCP buffers some settings enlarge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Buffers {
     Send,
@@ -17,7 +17,7 @@ impl Buffers {
         match (any(".send_buffer_bytes="), any(".receive_buffer_bytes=")) {
             (true, false) => Self::Send,
             (false, true) => Self::Receive,
-            // `window_bytes` is both.
+            // `window_bytes` sets both.
             _ => Self::Both,
         }
     }
@@ -30,7 +30,7 @@ impl Buffers {
         }
     }
 
-    /// What to do for so many flows: `size` is how far, if that is known.
+    /// What to do for this many flows; `size` is by how much, if known.
     pub(crate) fn raise(self, flows: &str, how_many: usize, size: Option<f64>) -> String {
         let s = if how_many > 1 { "s" } else { "" };
         let size = size.map_or_else(String::new, |size| format!(" to {} bytes", count(size)));
@@ -49,7 +49,7 @@ impl Buffers {
     }
 }
 
-/// How a sentence begins that says what the removal by these settings, from so many subjects, did.
+/// Beginning of a sentence about the removal by these settings from this many subjects.
 pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'static str {
     match cause {
         Cause::Bufferbloat if subjects > 1 => "With CoDel in these queues",
@@ -91,12 +91,12 @@ pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'stati
     }
 }
 
-/// Whether settings against uplink access are about what UEs report, not about their requests.
+/// Whether settings against uplink access concern the UEs' reports, not their requests.
 pub(crate) fn about_reports(sets: &[String]) -> bool {
     sets.iter().any(|set| set.contains(".grants.assume_more="))
 }
 
-/// What to do in the world where no setting of the scenario does it.
+/// What to do in the real network if no setting of the scenario does it.
 pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
     match cause {
         Cause::RandomLoss => "Find and repair whatever loses packets.",

@@ -1,10 +1,10 @@
-//! Advice holds: applied by its own settings on other seeds it obtains what it promised, makes nothing
-//! worse, and does not come again.
+//! Advice holds: applied with its own settings on other seeds, it achieves what it promised, makes
+//! nothing worse, and is not given again.
 //!
-//! `make findings` follows all advice of every shipped scenario, of every variant of the studies, and of the
-//! planted scenarios that it kept. `ADVICE_ONLY=nsa,5g-drx` follows that of scenarios with one of these
-//! in their names; with `ADVICE_LOG=FILE` what is followed is kept there, and a later call begins where
-//! this one ended.
+//! `make findings` follows all advice of every shipped scenario, of every variant of the studies,
+//! and of the planted scenarios that were kept. `ADVICE_ONLY=nsa,5g-drx` restricts this to
+//! scenarios with one of these in their names; with `ADVICE_LOG=FILE` the results are written
+//! there, and a later call continues where this one ended.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods)]
 
 mod cases;
@@ -24,9 +24,9 @@ use serde::{Deserialize, Serialize};
 
 /// Seeds that no explanation has seen.
 const OTHERS: [u64; 3] = [1001, 1002, 1003];
-/// So far from what was promised is still as promised.
+/// A result within this share of the promised value is still as promised.
 const CLOSE: f64 = 0.15;
-/// So much worse is noise.
+/// A change for the worse up to this share is noise.
 const NOISE: f64 = 0.02;
 
 /// What became of one finding.
@@ -36,7 +36,7 @@ struct Followed {
     cause: String,
     subject: String,
     advice: String,
-    /// Null where the advice has no settings, and then nothing below is known.
+    /// Null where the advice has no settings; nothing below is known then.
     set: Option<Vec<String>>,
     outcome: Option<Outcome>,
 }
@@ -52,15 +52,15 @@ struct Outcome {
     /// The figure itself became worse than it was.
     worse: bool,
     again: bool,
-    /// Costs that are higher than was told, beyond their interval and what is close.
+    /// Costs that are higher than stated, beyond their interval and `CLOSE`.
     dearer: Vec<String>,
-    /// Throughputs that fell, in every seed and by more than noise, and what is sent again much more in every
-    /// seed, if the costs do not name it.
+    /// Throughputs that fell in every seed and by more than noise, and retransmissions that rose
+    /// much in every seed, if the costs do not mention them.
     harmed: Vec<String>,
 }
 
 impl Outcome {
-    /// Half the interval's width, as a share of what was promised.
+    /// Half the width of the interval, as a share of the promised value.
     fn half_width(&self) -> f64 {
         (self.ci95[1] - self.ci95[0]) / 2.0 / self.promised.max(1e-9)
     }
@@ -128,7 +128,7 @@ fn key(set: &str) -> &str {
     set.split_once('=').map_or(set, |(key, _)| key)
 }
 
-/// The same advice for the same cause, be it with another value.
+/// Whether a finding gives the advice for the same cause once more, even with another value.
 fn is_again(finding: &Finding, found: &Finding) -> bool {
     let keys = |one: &Finding| -> Option<Vec<String>> {
         Some(one.set.as_ref()?.iter().map(|set| key(set).to_owned()).collect())
@@ -141,9 +141,9 @@ fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outc
     let (before, after) = (on_other_seeds(case, &[]), on_other_seeds(case, sets));
     let changed = effects(&before, &after);
     let same = |one: &&Effect| one.subject == gain.flow && one.metric.name() == gain.metric;
-    // Two figures of one flow may have one name: p95 of TCP's RTT and of a ping's.
+    // Two figures of one flow may have the same name: p95 of the RTT of TCP and of a ping.
     let effect = changed.iter().find(same).expect("what improved is measured on every seed");
-    // Of a transfer that does not complete nothing is promised.
+    // Nothing is promised of a transfer that does not complete.
     let promised = gain.after.unwrap_or(effect.after);
     let within = |ci95: Option<[f64; 2]>, value| {
         ci95.is_none_or(|[low, high]| low <= value && value <= high)
@@ -220,7 +220,7 @@ fn follow(case: &Case) -> Vec<Followed> {
     causes.map(followed).collect()
 }
 
-/// What an earlier call followed: the case of each line and what was found.
+/// The results of an earlier call: the case of each line and its findings.
 fn kept(log: Option<&str>) -> Vec<(String, Vec<Followed>)> {
     let text = log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("a line of this test")).collect()
@@ -309,7 +309,7 @@ fn advice_holds_on_other_seeds() {
     }
 }
 
-/// `make findings`.
+/// Run by `make findings`.
 #[test]
 #[ignore = "takes an hour"]
 fn all_advice_holds() {

@@ -1,4 +1,4 @@
-//! What three seeds leave in doubt is seen on five before it is named.
+//! What three seeds leave in doubt is checked on five before it is reported.
 #![allow(clippy::disallowed_methods)]
 
 mod explained;
@@ -6,8 +6,8 @@ mod explained;
 use airpath_findings::{Budget, Explanation};
 use explained::{explained, explained_with};
 
-/// Packets overtake each other a little. In order, one flow's round trips are shorter with each of the first
-/// three seeds, and longer with both of the next two.
+/// Packets are reordered a little. Delivered in order, the round trips of one flow are shorter with
+/// each of the first three seeds, and longer with both of the next two.
 const MILD: &str = r#"
 [run]
 duration_s = 12
@@ -44,7 +44,7 @@ profile = "linux-6.18"
 congestion = "cubic"
 "#;
 
-/// Two buffers that are too short.
+/// Two buffers that are too small.
 const TWO: &str = r#"
 [run]
 duration_s = 8
@@ -73,7 +73,7 @@ interval_ms = 100
 direction = "up"
 "#;
 
-/// Stalls that cost something with every seed, with some much more than with others.
+/// Stalls that cost something with every seed, and with some seeds much more than with others.
 const UNEVEN: &str = r#"
 [run]
 duration_s = 9.446
@@ -150,7 +150,7 @@ fn an_explanation_with_five_seeds_asks_for_no_more() {
 
 #[test]
 fn what_hides_where_nothing_counts_alone_is_compared_seed_by_seed() {
-    // What is left once either advice is followed.
+    // What is left once the advice of either finding is followed.
     for finding in explained(TWO, Budget::QUICK).findings {
         let left = explained_with(TWO, &finding.set.unwrap_or_default(), Budget::QUICK).findings;
         let gains = left.iter().filter_map(|finding| finding.gain.as_ref());

@@ -1,4 +1,4 @@
-//! The page of causes is what the engine says of them.
+//! The page of causes agrees with what the engine says of them.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! What holds a run back at a hop: rings and processors of hosts, bursts of policers, MTUs. And what is said of a
-//! transfer that does not complete.
+//! What limits a run at a hop: rings and processors of hosts, bursts of policers, MTUs. Also what
+//! is reported for a transfer that does not complete.
 #![allow(clippy::disallowed_methods)]
 
 mod explained;
@@ -12,7 +12,7 @@ use explained::explained;
 const DELAYS: &str = "[[path.down]]\nstage = \"delay\"\ndelay_ms = 10\n\
                       [[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n";
 
-/// A link of 20 Mb/s behind a stage that data meet first, in either direction, for 4 s.
+/// A 20 Mb/s link behind a stage that data reach first, in either direction, for 4 s.
 fn behind(direction: &str, stage: &str, flows: &str) -> String {
     format!(
         "[run]\nduration_s = 4\n[[path.{direction}]]\n{stage}\n[[path.{direction}]]\nstage = \"link\"\n\
@@ -30,7 +30,7 @@ fn quick(text: &str) -> Explanation {
     explained(text, Budget::QUICK)
 }
 
-/// The causes that were named; bounds are none.
+/// The causes that were named, without the bounds.
 fn causes(explanation: &Explanation) -> Vec<&str> {
     let named = explanation.findings.iter().map(|finding| finding.cause);
     named.filter(|cause| !cause.ends_with("-capacity")).collect()
@@ -49,7 +49,7 @@ fn only_set(finding: &Finding) -> &str {
     }
 }
 
-/// Three times as fast as the link, with room for a few packets.
+/// A host three times as fast as the link, with room for a few packets.
 const SHORT_RING: &str = "stage = \"host\"\nprocessing_ms = 0.2\nring_packets = 4";
 
 #[test]
@@ -60,7 +60,7 @@ fn a_ring_that_is_too_short_is_named_for_what_it_is() {
         let first = &found.findings[0];
         assert_eq!(first.subject, format!("{direction}.0.host"));
         assert!(only_set(first).starts_with(&format!("path.{direction}.0.ring_packets=")));
-        // Nothing stands still, and a processor that is idle between bursts is fast enough.
+        // Nothing stalls, and a processor that is idle between bursts is fast enough.
         assert!(!causes(&found).contains(&"stalling-host"));
         assert!(!causes(&found).contains(&"host-processor"), "{:?}", found.findings);
         assert!(found.tried.iter().all(|tried| tried.cause != "stalling-host"));
@@ -69,14 +69,14 @@ fn a_ring_that_is_too_short_is_named_for_what_it_is() {
 
 #[test]
 fn packets_per_second_limit_a_processor() {
-    // 800 packets per second, where the link has more than 1,600.
+    // 800 packets per second, where the link can carry more than 1,600.
     let slow = "stage = \"host\"\nprocessing_ms = 1.25\nring_packets = 60";
     let datagrams = "[[flow]]\nid = \"bulk\"\nkind = \"udp\"\nrate_mbps = 16\n";
     for (direction, flows) in [
         ("down", transfer("down")),
         ("up", transfer("up")),
         ("down", datagrams.to_owned()),
-        // Small packets, of which the link would carry many more.
+        // Small packets, of which the link could carry many more.
         ("down", datagrams.replace("= 16", "= 3\npacket_bytes = 200")),
     ] {
         let found = quick(&behind(direction, slow, &flows));
@@ -98,7 +98,7 @@ fn a_host_that_stalls_behind_a_short_ring_has_both() {
     let found = quick(&behind("down", stage, &transfer("down")));
     assert_eq!(causes(&found)[0], "stalling-host", "{:?}", found.findings);
     assert!(only_set(named(&found, "receive-ring")).starts_with("path.down.0.ring_packets="));
-    // With a ring that holds what comes meanwhile, the stalls are all that is left.
+    // With a ring that holds what arrives meanwhile, the stalls are all that is left.
     let roomy = quick(&behind("down", &stage.replace("= 20", "= 4000"), &transfer("down")));
     assert!(roomy.tried.iter().all(|tried| tried.cause != "receive-ring"), "{:?}", roomy.tried);
 }
@@ -130,7 +130,7 @@ fn an_mss_is_advised_that_passes_with_all_headers() {
     let ipv6 = "mss_bytes = 1428\noptions.header_bytes = 72\n";
     let bare = "mss_bytes = 1460\noptions.header_bytes = 40\noptions.timestamps = false\n";
     for (stage, more, mss, option) in [
-        // 1410 - 52; the option counts the 12 bytes of the timestamps.
+        // 1410 - 52; the option includes the 12 bytes of the timestamps.
         ("stage = \"mtu\"\nmtu_bytes = 1410".to_owned(), "", 1358, 1370),
         ("stage = \"mtu\"\nmtu_bytes = 1410".to_owned(), "mss_bytes = 1368\n", 1358, 1370),
         ("stage = \"mtu\"\nmtu_bytes = 1410".to_owned(), ipv6, 1338, 1350),
@@ -144,7 +144,7 @@ fn an_mss_is_advised_that_passes_with_all_headers() {
         assert_eq!(only_set(first), format!("flow.0.mss_bytes={mss}"));
         let advice = first.advice.as_deref().expect("advice");
         assert!(advice.contains(&format!("maxseg size set {option})")), "{advice}");
-        // It is what just passes: one byte more does not.
+        // This is the largest that passes: one byte more does not.
         let lost = |mss: u32| {
             let flow = format!("{}{more}", transfer("down"));
             let sets = [format!("flow.0.mss_bytes={mss}"), "run.duration_s=1".to_owned()];
@@ -172,7 +172,7 @@ fn a_transfer_that_does_not_complete_has_no_completion_time() {
     assert!(gain.after.is_some() && gain.ci95.is_some());
     let texts = serde_json::to_string(&found).expect("strings and numbers");
     assert!(!texts.contains("4000"), "{texts}");
-    // Where it does not complete either way, how much of it arrived is what changes.
+    // If the transfer completes neither way, the amount that arrived is what changes.
     let large = file.replace("3000000", "300000000");
     let lossy = quick(&behind("down", "stage = \"loss\"\nprobability = 0.02", &large));
     let first = named(&lossy, "random-loss");

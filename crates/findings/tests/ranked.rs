@@ -1,4 +1,4 @@
-//! Which of two that explain the same is named, and what a ping counts for.
+//! Which of two causes with the same effect is named, and what a ping counts for.
 #![allow(clippy::disallowed_methods)]
 
 mod explained;
@@ -6,7 +6,8 @@ mod explained;
 use airpath_findings::Budget;
 use explained::explained;
 
-/// A tunnel cuts packets in three and loses a few of them. Of whole packets it loses so few that it hardly matters.
+/// A tunnel cuts packets in three and loses a few of the fragments. It would lose so few whole
+/// packets that it hardly matters.
 const FRAGMENTS: &str = r#"
 [run]
 duration_s = 8.098
@@ -36,7 +37,8 @@ profile = "linux-5.4"
 congestion = "reno"
 "#;
 
-/// Slow start takes the jitter of an uplink for a queue. That costs 12 %, of 14 % that a longer test gains.
+/// Slow start mistakes the jitter of an uplink for a queue. That costs 12 % of the 14 % that a
+/// longer test would gain.
 const EARLY: &str = r#"
 [run]
 duration_s = 3.932
@@ -112,7 +114,8 @@ congestion = "fixed"
 fixed_window_segments = 6
 "#;
 
-/// A download whose acknowledgements wait for retxBSR-Timer where more of them come than were reported.
+/// A download whose acknowledgements wait for retxBSR-Timer if more of them arrive than were
+/// reported.
 const REPORTS_ALONE: &str = r#"
 [run]
 duration_s = 10
@@ -172,7 +175,7 @@ fn a_ping_that_waits_for_acknowledgements_alone_shows_that_they_starve() {
         starved.expect("it is named").evidence.contains("of ping-1 is")
     };
     assert!(is_of_the_ping(BESIDE_ACKNOWLEDGEMENTS));
-    // To data that go up the rate of that link is capacity, and to a ping beside them.
+    // For data in the uplink, the rate of that link is capacity, and so it is for a ping beside it.
     let stream = "[[flow]]\nkind = \"udp\"\nrate_mbps = 0.02\ndirection = \"up\"\n";
     assert!(!is_of_the_ping(&format!("{BESIDE_ACKNOWLEDGEMENTS}{stream}")));
 }
@@ -185,7 +188,7 @@ fn a_base_station_that_goes_by_reports_alone_is_named_with_what_it_may_do() {
     assert!(first.evidence.contains("retxBSR-Timer, 320 ms"), "{}", first.evidence);
     let sets = first.set.as_ref().expect("there is something to set");
     assert_eq!(sets, &["radio.grants.assume_more=true"]);
-    // And where it grants again there is nothing to say.
+    // And where the base station grants again, there is nothing to report.
     let grants_again = REPORTS_ALONE.replace("assume_more = false", "assume_more = true");
     assert_eq!(named(&grants_again), [""; 0]);
 }

@@ -1,4 +1,5 @@
-//! What an advice may take from some for what it gives to others, and what is none of a cause's doing.
+//! What an advice may take from some flows to give to others, and what is not the effect of a
+//! cause.
 #![allow(clippy::disallowed_methods)]
 
 mod explained;
@@ -6,7 +7,8 @@ mod explained;
 use airpath_findings::{Budget, Explanation, Finding};
 use explained::explained;
 
-/// One download has filled the base station's queue when another one begins, which gets next to nothing.
+/// One download has filled the base station's queue when another one begins, which gets almost
+/// nothing.
 const FIRST_COME: &str = r#"
 [run]
 duration_s = 9
@@ -62,8 +64,8 @@ kind = "ping"
 interval_ms = 100
 "#;
 
-/// CUBIC and BBR share evenly. With CUBIC alone the one that comes later has a fifth of the first one's rate
-/// when the run ends.
+/// CUBIC and BBR share evenly. With CUBIC alone, the flow that comes later has a fifth of the first
+/// one's rate when the run ends.
 const EVEN: &str = r#"
 [run]
 duration_s = 8.7
@@ -111,7 +113,7 @@ kind = "file"
 size_bytes = 3000000
 "#;
 
-/// How many times as large a figure became.
+/// The factor by which a figure grew.
 fn times(gain: &airpath_findings::Gain) -> f64 {
     gain.after.expect("it is known") / gain.before.expect("it is known")
 }
@@ -135,7 +137,7 @@ fn who_had_most_may_pay_and_the_advice_says_so() {
     assert!(paid.after > gain.after.map(|gained| 0.9 * gained), "{paid:?}, {gain:?}");
 }
 
-/// As they are in base stations.
+/// As base stations have them.
 #[test]
 fn a_queue_for_each_flow_is_tried_on_links() {
     let explanation = explained(STARVED, Budget::QUICK);
@@ -162,7 +164,7 @@ fn what_a_flow_gains_when_a_file_has_ended_is_no_ramp() {
     assert!(of(&explanation, "test-too-short").is_none(), "{:?}", explanation.findings);
     let tried = explanation.tried.iter().find(|one| one.cause == "test-too-short");
     assert!(tried.is_none(), "{tried:?}");
-    // Beside a small one, in a test of two seconds, it may be.
+    // Beside a small file, in a test of two seconds, the test may be too short.
     let alone = BESIDE_A_FILE.replace("size_bytes = 3000000", "size_bytes = 3000");
     let ramp = explained(&alone.replace("duration_s = 13", "duration_s = 2"), Budget::QUICK);
     assert!(ramp.tried.iter().any(|one| one.cause == "test-too-short"), "{:?}", ramp.tried);

@@ -1,4 +1,4 @@
-//! A flow of datagrams at a rate.
+//! A flow of datagrams at a constant rate.
 
 use airpath_base::{Duration, Histogram, Instant};
 use airpath_record::{FlowSummary, Quantiles};
@@ -7,13 +7,13 @@ use crate::{InterarrivalJitter, mbps};
 
 /// Meter of one UDP flow: datagrams that were sent, arrived or were dropped.
 ///
-/// Those that arrive until the sender stops, that time included, count into the goodput; all count
-/// into `bytes_delivered`, the delay and the jitter.
+/// Datagrams that arrive up to and including the time at which the sender stops count for the
+/// goodput; all count for `bytes_delivered`, the delay and the jitter.
 #[derive(Clone, Debug)]
 pub struct DatagramMeter {
     start: Instant,
     stop: Option<Instant>,
-    /// Of each datagram.
+    /// Payload of each datagram.
     payload_bytes: u64,
     sent: u64,
     received: u64,
@@ -21,13 +21,13 @@ pub struct DatagramMeter {
     lost: u64,
     delay: Histogram,
     jitter: InterarrivalJitter,
-    /// End of the last sample interval, and what had been delivered.
+    /// End of the last sample interval, and the bytes delivered by then.
     sampled: (Instant, u64),
 }
 
 impl DatagramMeter {
-    /// A flow that sends for `duration`, or until the run ends; each datagram has so many bytes of
-    /// payload.
+    /// A flow that sends for `duration`, or until the run ends; each datagram has `payload_bytes`
+    /// bytes of payload.
     pub fn new(start: Instant, duration: Option<Duration>, payload_bytes: u32) -> Self {
         Self {
             start,
@@ -48,7 +48,7 @@ impl DatagramMeter {
         self.sent += 1;
     }
 
-    /// A datagram arrives at `at`; when it was sent, if that is known.
+    /// A datagram arrives at `at`; `sent_at` is when it was sent, if known.
     pub fn on_received(&mut self, at: Instant, sent_at: Option<Instant>) {
         self.received += 1;
         self.received_in_time += u64::from(self.stop.is_none_or(|stop| at <= stop));
@@ -74,13 +74,13 @@ impl DatagramMeter {
         self.received * self.payload_bytes
     }
 
-    /// Nothing is under way any more.
+    /// Whether nothing is in transit any more.
     pub const fn is_settled(&self) -> bool {
         self.received + self.lost >= self.sent
     }
 
-    /// A sample interval ends: the goodput in it, in Mb/s. The first begins when the flow starts.
-    /// `None` if no time has passed.
+    /// Ends a sample interval and returns the goodput in it, in Mb/s. The first interval begins
+    /// when the flow starts. `None` if no time has passed.
     pub fn sample(&mut self, now: Instant) -> Option<f64> {
         let (since, before) = self.sampled;
         let seconds = now.saturating_since(since).as_secs_f64();
@@ -89,7 +89,7 @@ impl DatagramMeter {
         Some(goodput_mbps)
     }
 
-    /// Adds the flow's figures at the end of the run to what else is known of it.
+    /// Adds the flow's figures at the end of the run to what is already known of it.
     pub fn summarise(&self, now: Instant, flow: FlowSummary) -> FlowSummary {
         let end = self.stop.map_or(now, |stop| stop.min(now));
         let seconds = end.saturating_since(self.start).as_secs_f64();
@@ -108,16 +108,16 @@ impl DatagramMeter {
     }
 }
 
-/// When the last datagrams were sent, by their number: for who sees only the number when one arrives.
+/// When the last datagrams were sent, by number: for drivers that see only the number on arrival.
 #[derive(Clone, Debug, Default)]
 pub struct SendTimes {
     sent: u64,
-    /// That of number `n` at `n` modulo [`SendTimes::REMEMBERED`].
+    /// The time of number `n` is at `n` modulo [`SendTimes::REMEMBERED`].
     at: Vec<Instant>,
 }
 
 impl SendTimes {
-    /// Datagrams whose times are kept: more than can be under way.
+    /// Number of datagrams whose times are kept: more than can be in transit.
     pub const REMEMBERED: u64 = 1 << 17;
 
     /// The next datagram is sent at `at`.
@@ -130,8 +130,8 @@ impl SendTimes {
         }
     }
 
-    /// When the newest datagram was sent whose number has these lowest 32 bits; `None` if that was
-    /// too long ago, or none has.
+    /// When the newest datagram whose number has these lowest 32 bits was sent; `None` if that was
+    /// too long ago, or there is none.
     pub fn of(&self, number: u32) -> Option<Instant> {
         let back = u64::from((self.sent as u32).wrapping_sub(number));
         let is_remembered = (1..=Self::REMEMBERED.min(self.sent)).contains(&back);

@@ -6,7 +6,7 @@ use airpath_record::{FlowSummary, Name, PingRow, PingSummary, Quantiles, Tables}
 use crate::write_histogram;
 
 /// Meter of one ping flow: each request, its round trip, and whether it or its reply was dropped.
-/// What is still under way when the run ends is neither answered nor lost.
+/// What is still in transit when the run ends is neither answered nor lost.
 #[derive(Clone, Debug)]
 pub struct EchoMeter {
     requests: Vec<Request>,
@@ -23,12 +23,12 @@ struct Request {
 }
 
 impl EchoMeter {
-    /// A flow without requests so far.
+    /// A flow without requests yet.
     pub fn new() -> Self {
         Self { requests: Vec::new(), answered: 0, lost: 0, rtt: Histogram::new() }
     }
 
-    /// The next request is sent at `at`; they are numbered from 0.
+    /// The next request is sent at `at`; requests are numbered from 0.
     pub fn on_sent(&mut self, at: Instant) {
         self.requests.push(Request { sent_at: at, rtt: None, lost: false });
     }
@@ -52,24 +52,24 @@ impl EchoMeter {
         }
     }
 
-    /// Requests sent so far: the number of the next one.
+    /// Requests sent so far, which is the number of the next one.
     pub fn sent(&self) -> u64 {
         self.requests.len() as u64
     }
 
-    /// Number of the newest request whose number has these lowest 16 bits, which are all that an
-    /// ICMP header holds (RFC 792).
+    /// Number of the newest request with these lowest 16 bits, which are all that an ICMP header
+    /// holds (RFC 792).
     pub fn newest(&self, number: u16) -> Option<u64> {
         let newest = self.sent().checked_sub(1)?;
         newest.checked_sub((newest as u16).wrapping_sub(number).into())
     }
 
-    /// Nothing is under way any more.
+    /// Whether nothing is in transit any more.
     pub fn is_settled(&self) -> bool {
         self.answered + self.lost >= self.sent()
     }
 
-    /// The run ends: writes the flow's rows and adds its figures to what else is known of it.
+    /// Ends the run: writes the flow's rows and adds its figures to what is already known of it.
     pub fn finish(
         &self,
         now: Instant,

@@ -4,7 +4,7 @@ use airpath_base::Direction;
 use airpath_record::{FairnessSummary, FlowSummary};
 
 /// Jain's index of the goodputs in each direction that has two or more TCP flows. A flow without a
-/// congestion control is no TCP flow.
+/// congestion control is not a TCP flow.
 pub fn fairness(flows: &[FlowSummary]) -> Vec<FairnessSummary> {
     let index = |direction| {
         let flows = flows.iter().filter(|flow| flow.direction == direction);

@@ -3,10 +3,10 @@
 use airpath_base::Duration;
 
 /// Interarrival jitter (RFC 3550 6.4.1): the mean deviation of the difference in one-way delay
-/// between each packet and the one that arrived before it, whatever their sequence numbers.
+/// between consecutive arrivals, whatever their sequence numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InterarrivalJitter {
-    /// Of the packet that arrived last.
+    /// Delay of the packet that arrived last.
     last_delay: Option<Duration>,
     jitter_ns: f64,
 }
@@ -21,7 +21,7 @@ impl InterarrivalJitter {
         }
     }
 
-    /// The jitter by now; `None` before the first packet.
+    /// The current jitter; `None` before the first packet.
     pub fn millis(&self) -> Option<f64> {
         self.last_delay.map(|_| self.jitter_ns / 1e6)
     }

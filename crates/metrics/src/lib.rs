@@ -1,13 +1,13 @@
 //! Meters of flows: goodput, steady rate, completion, round trips, one-way delay, jitter and loss,
 //! as docs/concepts/metrics.md defines them.
 //!
-//! A driver tells a meter times with bytes, sequence numbers or round trips. A meter knows no
+//! A driver feeds a meter with times and bytes, sequence numbers or round trips. A meter knows no
 //! socket, no packet format and no simulator, so the virtual clock, the real clock and captures can
-//! feed the same ones. What they report then differs only by what was measured.
+//! feed the same meters. Their reports then differ only by what was measured.
 //!
 //! It may use: `base`, `record`. Start reading at [`TransferMeter`] (bulk and file flows),
-//! [`DatagramMeter`] (UDP) and [`EchoMeter`] (ping), which the endpoints feed; [`StreamMeter`] finds
-//! the same out from TCP headers that pass.
+//! [`DatagramMeter`] (UDP) and [`EchoMeter`] (ping), which the endpoints feed; [`StreamMeter`]
+//! measures the same from TCP headers that pass.
 //!
 //! ```
 //! use airpath_base::{Duration, Instant};

@@ -4,18 +4,19 @@ use airpath_base::{Duration, Instant};
 
 use crate::mbps;
 
-/// The rate at which a flow settles, and when it got there.
+/// The rate at which a flow settles, and when it reached it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SteadyRate {
-    /// Median, over the second half of the flow's time, of the goodput over the last second.
+    /// Median over the second half of the flow's time of the goodput in the preceding second, in
+    /// Mb/s.
     pub mbps: f64,
-    /// First time since the start, in seconds, at which the goodput over the last second is 90 % of
-    /// that or more.
+    /// First time since the start, in seconds, at which the goodput of the preceding second is at
+    /// least 90 % of the steady rate.
     pub converged_after_s: Option<f64>,
 }
 
-/// The steady rate of a flow that was measured from `start` to `end`; `None` if that is below 5 s.
-/// `delivery` has the cumulative payload in bytes at each sample.
+/// The steady rate of a flow that was measured from `start` to `end`; `None` if that is less than 5
+/// s. `delivery` has the cumulative payload in bytes at each sample.
 pub fn steady_rate(
     start: Instant,
     end: Instant,

@@ -1,19 +1,19 @@
-//! One direction of a TCP connection, by the headers of the segments that pass.
+//! Measures one direction of a TCP connection from the headers of passing segments.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use airpath_base::{Duration, Instant};
 
-/// What of a segment's header the meter needs.
+/// The fields of a segment that the meter needs.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentHeader {
     /// Sequence number.
     pub sequence: u32,
-    /// Acknowledgement number, if the segment has one.
+    /// Acknowledgement number, if valid.
     pub acknowledgement: Option<u32>,
-    /// It opens the connection.
+    /// Whether it opens the connection.
     pub syn: bool,
-    /// It has the timestamps option (RFC 7323).
+    /// Whether it has the timestamps option (RFC 7323).
     pub timestamps: bool,
     /// Bytes of payload.
     pub payload: u64,
@@ -21,21 +21,21 @@ pub struct SegmentHeader {
     pub length: u64,
 }
 
-/// Meter of the data that one direction of a TCP connection carries. It is told of segments at the
-/// sender ([`on_sent`](Self::on_sent)), of those that reach the receiver
-/// ([`on_arrived`](Self::on_arrived)) and of acknowledgements that reach the sender
-/// ([`on_acknowledged`](Self::on_acknowledged)); all it needs is their headers.
+/// Meter of the data in one direction of a TCP connection. It is called for segments at the sender
+/// ([`on_sent`](Self::on_sent)), for those that reach the receiver
+/// ([`on_arrived`](Self::on_arrived)) and for acknowledgements that reach the sender
+/// ([`on_acknowledged`](Self::on_acknowledged)); it only needs their headers.
 #[derive(Debug, Default)]
 pub struct StreamMeter {
-    /// Segments with payload that were sent.
+    /// Segments with payload sent so far.
     sent: u64,
     retransmitted: u64,
     sender: SequenceSpace,
-    /// Highest offset that was sent.
+    /// Highest offset sent so far.
     highest: u64,
     receiver: SequenceSpace,
     stream: Reassembly,
-    /// Segments under way, in order.
+    /// Segments in transit, in order.
     in_transit: VecDeque<InTransit>,
 }
 
@@ -43,12 +43,13 @@ pub struct StreamMeter {
 #[derive(Clone, Copy, Debug)]
 struct InTransit {
     end: u64,
-    /// When it was sent last.
+    /// When it was last sent.
     sent: Instant,
     retransmitted: bool,
 }
 
-/// Segments whose round trip is awaited, and ranges ahead of a gap: more than any window holds.
+/// Most segments whose round trip is awaited, and most ranges ahead of a gap: more than any window
+/// holds.
 const MOST_IN_TRANSIT: usize = 1 << 16;
 const MOST_AHEAD: usize = 1 << 16;
 
@@ -81,16 +82,17 @@ impl StreamMeter {
     pub fn on_arrived(&mut self, segment: &SegmentHeader) {
         if segment.length > 0 {
             let from = self.receiver.offset(segment.sequence);
-            // The SYN's number is no byte.
+            // The SYN's sequence number is not a byte.
             let from = from + u64::from(segment.syn);
             self.stream.add(from, from + segment.payload);
         }
     }
 
-    /// An acknowledgement of this direction's data reaches the sender: the round trip that it ends.
-    /// That is the one of the first segment that it newly acknowledges; if one of them was sent
-    /// twice, since that one was sent last, which is what the timestamp echoes (RFC 7323 4.3).
-    /// Without `timestamps` there is none then (RFC 6298 3).
+    /// An acknowledgement of this direction's data reaches the sender: returns the round trip that
+    /// it ends. It is that of the first segment that it newly acknowledges; if any of them was
+    /// retransmitted, it counts from the last transmission of that first segment, which is the one
+    /// that the timestamp echoes (RFC 7323 4.3). Without `timestamps` there is then no sample (RFC
+    /// 6298 3).
     pub fn on_acknowledged(
         &mut self,
         now: Instant,
@@ -119,7 +121,7 @@ impl StreamMeter {
         self.sent
     }
 
-    /// Of these, retransmissions.
+    /// Retransmissions among the segments sent.
     pub const fn retransmitted(&self) -> u64 {
         self.retransmitted
     }
@@ -130,19 +132,19 @@ impl StreamMeter {
     }
 }
 
-/// Sequence numbers, which wrap, as offsets in 64 bits.
+/// Maps sequence numbers, which wrap, to offsets in 64 bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SequenceSpace {
-    /// The number with the highest offset.
+    /// The number with the highest offset, and that offset.
     highest: Option<(u32, u64)>,
 }
 
-/// Offsets begin in the middle, so that what came before the first segment seen has one too.
+/// Offsets begin in the middle, so that bytes before the first segment seen have one too.
 const BASE: u64 = 1 << 40;
 
 impl SequenceSpace {
     /// The offset with this number that is nearest to the highest one: forged numbers far behind it
-    /// lead nowhere, however many there are.
+    /// have no effect, however many there are.
     pub fn offset(&mut self, number: u32) -> u64 {
         let offset = match self.highest {
             None => BASE,
@@ -157,12 +159,12 @@ impl SequenceSpace {
     }
 }
 
-/// What arrived of a byte stream.
+/// The part of a byte stream that arrived.
 #[derive(Debug, Default)]
 struct Reassembly {
-    /// All before is there.
+    /// Everything before this offset has arrived.
     edge: Option<u64>,
-    /// Ranges beyond it, by their beginning.
+    /// Ranges beyond the edge, by their beginning.
     ahead: BTreeMap<u64, u64>,
     delivered: u64,
 }
@@ -187,7 +189,7 @@ impl Reassembly {
         self.join();
     }
 
-    /// Takes what follows without a gap.
+    /// Moves the edge over what follows without a gap.
     fn join(&mut self) {
         let Some(edge) = &mut self.edge else { return };
         while let Some(entry) = self.ahead.first_entry()
@@ -199,7 +201,7 @@ impl Reassembly {
         }
     }
 
-    /// The first gap is not waited for any more: it stays uncounted.
+    /// Stops waiting for the first gap, which stays uncounted.
     #[cold]
     fn skip_gap(&mut self) {
         if let Some((&from, _)) = self.ahead.first_key_value() {
@@ -231,7 +233,7 @@ mod tests {
         let mut space = SequenceSpace::default();
         assert_eq!(space.offset(7), BASE);
         for n in 1..2000_u32 {
-            // Each is as far behind the one before as can be.
+            // Each is as far behind the previous one as possible.
             let number = 7_u32.wrapping_sub(n.wrapping_mul(1 << 31));
             assert!(space.offset(number) >= BASE - (1 << 31));
         }

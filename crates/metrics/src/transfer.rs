@@ -8,21 +8,21 @@ use crate::{SteadyRate, mbps, steady_rate};
 
 /// Meter of one bulk or file flow: what its receiver has in order, and what its application wrote.
 ///
-/// A bulk flow is measured until its application stops, a file until its last byte has arrived, both
-/// at the latest until the run ends. The driver may tell of the stop late: what arrives after it
-/// does not count into the goodput, what arrives at that very time does.
+/// A bulk flow is measured until its application stops, a file until its last byte has arrived;
+/// both at the latest until the run ends. The driver may report the stop late: what arrives after
+/// it does not count for the goodput, what arrives at that very time does.
 #[derive(Clone, Debug)]
 pub struct TransferMeter {
     start: Instant,
-    /// Of a bulk flow.
+    /// When the application stops, for a bulk flow.
     stop: Option<Instant>,
-    /// Of a file, in bytes.
+    /// Size in bytes, for a file.
     size: Option<u64>,
     delivered: u64,
     written: u64,
-    /// End of the measurement, and what had been delivered then.
+    /// End of the measurement, and the bytes delivered by then.
     measured: Option<(Instant, u64)>,
-    /// Cumulative delivery at each sample.
+    /// Cumulative delivery in bytes at each sample.
     delivery: Vec<(Instant, u64)>,
 }
 
@@ -52,8 +52,8 @@ impl TransferMeter {
         }
     }
 
-    /// The application has handed `bytes` of payload to TCP, all in all. It hands over nothing after
-    /// it has stopped, so this may be told late, but has to be told.
+    /// The application has written `bytes` of payload to TCP in total. It writes nothing after it
+    /// has stopped, so this may be reported late, but must be reported.
     pub fn on_written(&mut self, bytes: u64) {
         self.written = bytes;
     }
@@ -63,19 +63,19 @@ impl TransferMeter {
         self.measured.get_or_insert((now, self.delivered));
     }
 
-    /// The end of the measurement is known.
+    /// Whether the end of the measurement is known.
     #[inline]
     pub const fn is_measured(&self) -> bool {
         self.measured.is_some()
     }
 
-    /// What the receiver has in order.
+    /// Bytes that the receiver has in order.
     pub const fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// A sample interval ends: the goodput in it, in Mb/s. The first begins when the flow starts.
-    /// `None` if no time has passed.
+    /// Ends a sample interval and returns the goodput in it, in Mb/s. The first interval begins
+    /// when the flow starts. `None` if no time has passed.
     pub fn sample(&mut self, now: Instant) -> Option<f64> {
         self.end_if_due(now);
         let (since, before) = self.delivery.last().copied().unwrap_or((self.start, 0));
@@ -85,8 +85,8 @@ impl TransferMeter {
         Some(goodput_mbps)
     }
 
-    /// Adds the flow's figures at the end of the run to what else is known of it; with its round
-    /// trips (`rtt_ms`) also those that need them.
+    /// Adds the flow's figures at the end of the run to what is already known of it; if that
+    /// includes its round trips (`rtt_ms`), also the figures that need them.
     pub fn summarise(&self, now: Instant, flow: FlowSummary) -> FlowSummary {
         let start = self.start;
         let (end, delivered) = self.measured.unwrap_or((now, self.delivered));
@@ -112,7 +112,7 @@ impl TransferMeter {
         }
     }
 
-    /// Somebody tells of what happened after the application stopped.
+    /// An event after the application stopped is reported.
     #[inline]
     fn end_if_due(&mut self, now: Instant) {
         if let Some(stop) = self.stop.filter(|&stop| now > stop) {
@@ -135,8 +135,8 @@ mod tests {
         meter.summarise(ms(now), FlowSummary::default())
     }
 
-    /// A driver that hears of everything at once (the virtual clock), and one that learns from the
-    /// next packet or sample that the application has stopped (the real clock).
+    /// Compares a driver that learns of everything at once (the virtual clock) with one that learns
+    /// from the next packet or sample that the application has stopped (the real clock).
     #[test]
     fn a_late_driver_measures_what_a_punctual_one_does() {
         let meter = || TransferMeter::bulk(ms(200), Some(Duration::from_secs(6)));
@@ -150,7 +150,7 @@ mod tests {
         punctual.on_written(625_000);
         punctual.on_stop(ms(6200));
         for meter in [&mut punctual, &mut late] {
-            // What was under way still arrives.
+            // What was in transit still arrives.
             meter.on_delivered(ms(6201), 700_000);
             meter.sample(ms(6300));
         }

@@ -1,18 +1,19 @@
-//! What the places of a network could have carried.
+//! What the parts of a network could have carried.
 
 use airpath_base::{Direction, Duration, Site};
 
-/// What one place could have carried since the start of the run.
+/// What one link or radio could have carried since the start of the run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Capacity {
-    /// A link, or a direction of a UE's radio.
+    /// The link, or the direction of a UE's radio.
     pub place: Site,
-    /// Which way.
+    /// The direction in which it carries.
     pub direction: Direction,
-    /// Whose radio it is, by its place in the scenario; `None`: everybody's.
+    /// The UE whose radio it is, by its position in the scenario; `None`: it is shared by all.
     pub ue: Option<usize>,
-    /// At its rate, or at the radio's MCS; a shaper's tokens count when they are used, or lost.
+    /// Bytes at its rate, or at the radio's MCS; a shaper's tokens count when they are used, or
+    /// lost.
     pub bytes: f64,
-    /// How long something waited there; `None` for a link, which carries at its rate then.
+    /// How long packets waited there; `None` for a link, which then carries at its rate.
     pub busy: Option<Duration>,
 }

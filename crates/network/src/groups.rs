@@ -1,17 +1,17 @@
-//! Flows that one table of the scenario stands for (`streams`): their sum, for any clock.
+//! Sums of the flows that one table of the scenario stands for (`streams`), for either clock.
 
 use airpath_record::{FlowSummary, GroupSummary, RunSummary, Tables};
 use airpath_scenario::Scenario;
 
-/// Adds what the flows of each group got together to the summary and to the table `groups`. The
-/// flows have to be in the summary already.
+/// Adds what the flows of each group achieved together to the summary and to the table `groups`.
+/// The flows must already be in the summary.
 pub fn summarise_groups(scenario: &Scenario, summary: &mut RunSummary, tables: &mut Tables) {
     let mut groups: Vec<(&str, Vec<&FlowSummary>)> = Vec::new();
     for flow in &scenario.flows {
         let Some(group) = flow.group.as_deref() else { continue };
         let Some(row) = summary.flows.iter().find(|row| row.id == flow.id) else { continue };
         match groups.last_mut() {
-            // The flows of a group follow on each other.
+            // The flows of a group are adjacent.
             Some((name, rows)) if *name == group => rows.push(row),
             _ => groups.push((group, vec![row])),
         }

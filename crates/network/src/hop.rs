@@ -1,30 +1,31 @@
-//! The hops of a network, and where a packet that leaves one goes.
+//! The hops of a network, and where packets that leave them go.
 
 use airpath_base::{Direction, Instant, Packet};
 
-/// A part of a network that packets go through: the stages of a path, a UE's host, or the radio.
+/// A part of a network through which packets go: the stages of a path, a UE's host, or the radio.
 ///
-/// Without a proxy, the first two go all the way, and the two that begin at the proxy are not used.
+/// Without a proxy, the first two span the whole way, and the two that begin at the proxy are not
+/// used.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Hop {
     /// The path that begins at the server.
     FromServer,
     /// The path that begins at the UE.
     FromUe,
-    /// The path on which data goes on from the proxy to the UE.
+    /// The path from the proxy to the UE.
     ProxyToUe,
-    /// The path on which data goes on from the proxy to the server.
+    /// The path from the proxy to the server.
     ProxyToServer,
-    /// Behind the UEs' radios, down: from the radio to the endpoint.
+    /// The UEs' hosts, down: from the radio to the endpoint.
     ToUeHost,
-    /// The same, up: from the endpoint to the radio.
+    /// The UEs' hosts, up: from the endpoint to the radio.
     FromUeHost,
-    /// The cells, both directions.
+    /// The cells, in both directions.
     Radio,
 }
 
 impl Hop {
-    /// All of them.
+    /// All hops.
     pub const ALL: [Self; 7] = [
         Self::FromServer,
         Self::FromUe,
@@ -45,7 +46,7 @@ impl Hop {
         Self::ProxyToServer,
     ];
 
-    /// The path that begins at the endpoint from which packets go in this direction.
+    /// The path that begins at the endpoint that sends in this direction.
     #[inline]
     pub const fn from_endpoint(direction: Direction) -> Self {
         match direction {
@@ -54,7 +55,7 @@ impl Hop {
         }
     }
 
-    /// The path on which packets go on in this direction where the first one ends at the proxy.
+    /// The path on which packets continue in this direction if the first one ends at the proxy.
     #[inline]
     pub const fn from_proxy(direction: Direction) -> Self {
         match direction {
@@ -63,7 +64,7 @@ impl Hop {
         }
     }
 
-    /// In which direction packets go through it; `None`: in both.
+    /// The direction of packets in this hop; `None`: both.
     pub const fn direction(self) -> Option<Direction> {
         match self {
             Self::FromServer | Self::ProxyToUe | Self::ToUeHost => Some(Direction::Downlink),
@@ -72,12 +73,12 @@ impl Hop {
         }
     }
 
-    /// It is behind the UEs' radios.
+    /// Whether it is a UE's host.
     pub(crate) const fn is_ue_host(self) -> bool {
         matches!(self, Self::ToUeHost | Self::FromUeHost)
     }
 
-    /// Its place in [`ALL`](Self::ALL).
+    /// Index in [`ALL`](Self::ALL).
     #[inline]
     pub const fn index(self) -> usize {
         self as usize
@@ -87,22 +88,22 @@ impl Hop {
 /// A packet that left a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HopDeparture {
-    /// When; not later than the `now` of the poll.
+    /// When it left; not later than the `now` of the poll.
     pub at: Instant,
-    /// It, with the marks that stages have set.
+    /// The packet, with the marks that stages have set.
     pub packet: Packet,
-    /// Where to.
+    /// Where it goes next.
     pub to: Destination,
 }
 
-/// Where a packet that left a hop goes, at the same instant.
+/// Where a packet goes at the instant at which it left a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Destination {
-    /// Into another path.
+    /// To another path.
     Path(Hop),
-    /// Into the radio, going in this direction.
+    /// To the radio, in this direction.
     Radio(Direction),
-    /// To the proxy, going in this direction. What does not end there goes into
+    /// To the proxy, in this direction. Packets that do not end there continue into
     /// [`Hop::from_proxy`].
     Proxy(Direction),
     /// To the endpoint at the end of this direction.
@@ -110,7 +111,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Where packets go that have come over the backhaul, which is between path and radio.
+    /// Where packets go after the backhaul, which lies between path and radio.
     pub const fn beyond_backhaul(direction: Direction) -> Self {
         match direction {
             Direction::Downlink => Self::Radio(direction),
@@ -118,7 +119,7 @@ impl Destination {
         }
     }
 
-    /// In which direction a packet that goes there crosses the backhaul, if it does.
+    /// The direction in which a packet with this destination crosses the backhaul, if it does.
     #[inline]
     pub const fn over_backhaul(self) -> Option<Direction> {
         match self {
@@ -128,7 +129,7 @@ impl Destination {
         }
     }
 
-    /// The hop that it goes into, where it does not end there; `None` at an endpoint.
+    /// The hop that the packet enters, unless it ends there; `None` at an endpoint.
     #[inline]
     pub const fn hop(self) -> Option<Hop> {
         match self {
@@ -140,24 +141,24 @@ impl Destination {
     }
 }
 
-/// Which hops have something to do, one bit each.
+/// The hops that have something to do, one bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HopSet(u8);
 
 impl HopSet {
-    /// Puts it in; a second time changes nothing.
+    /// Adds a hop; adding it twice changes nothing.
     #[inline]
     pub fn add(&mut self, hop: Hop) {
         self.0 |= 1 << hop.index();
     }
 
-    /// Whether a hop was put into the set.
+    /// Whether the set contains a hop.
     #[inline]
     pub const fn has(self, hop: Hop) -> bool {
         self.0 & (1 << hop.index()) != 0
     }
 
-    /// In the order of [`Hop::ALL`].
+    /// The hops of the set, in the order of [`Hop::ALL`].
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = Hop> {
         let mut left = self.0;

@@ -1,9 +1,9 @@
 //! What lies between the endpoints, for both clocks: the path in both directions, the cell at the
 //! UE's end, and their rows in the tables.
 //!
-//! [`Network`] joins them. A driver says what the endpoints send and asks what reaches them. The
-//! virtual clock goes from hop to hop by its own event queue; the real clock asks for everything that
-//! is due at once. Neither knows what a packet meets on its way.
+//! [`Network`] joins them. A driver passes in what the endpoints send, and polls for what reaches
+//! them. The virtual clock goes from hop to hop with its own event queue; the real clock polls for
+//! everything that is due at once. Neither knows what a packet meets on its way.
 //!
 //! It may use: `base`, `queue`, `path`, `radio`, `record`, `metrics`, `scenario`. Start reading at
 //! [`Network`].

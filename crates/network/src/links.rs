@@ -1,4 +1,4 @@
-//! Rows and summaries of whatever has a queue: links, and the buffers of a radio.
+//! Rows and summaries of everything that has a queue: links, and the buffers of a radio.
 
 use airpath_base::{DropReason, Duration, Instant};
 use airpath_path::LinkMeter;
@@ -7,7 +7,7 @@ use airpath_record::{EventRow, LinkRow, LinkSummary, Name, Quantiles, Tables};
 
 use airpath_metrics::mbps;
 
-/// What a queue and its server have done so far.
+/// Counters of a queue and its server.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct QueueCounters {
     pub(crate) departed: Load,
@@ -23,7 +23,7 @@ impl From<&LinkMeter> for QueueCounters {
     }
 }
 
-/// A link, and what it had done at the last sample.
+/// A link, and its counters at the last sample.
 pub(crate) struct LinkHistory {
     name: Name,
     before: QueueCounters,
@@ -35,7 +35,7 @@ impl LinkHistory {
         Self::since(name, Instant::ZERO)
     }
 
-    /// One through which nothing went before.
+    /// The history of a link that has carried nothing yet.
     pub(crate) fn since(name: Name, sampled_at: Instant) -> Self {
         Self { name, before: QueueCounters::default(), sampled_at }
     }
@@ -45,7 +45,7 @@ impl LinkHistory {
         self.name
     }
 
-    /// A sample interval ends.
+    /// Writes the rows at the end of a sample interval.
     pub(crate) fn sample(
         &mut self,
         now: Instant,
@@ -77,7 +77,7 @@ impl LinkHistory {
     }
 }
 
-/// A link over the whole run, of so many seconds.
+/// Summary of a link over the whole run, whose length is in seconds.
 pub(crate) fn summary(
     id: &str,
     seconds: f64,
@@ -98,7 +98,7 @@ pub(crate) fn summary(
     }
 }
 
-/// Packets dropped in a sample interval that ends at `now`.
+/// The event for packets dropped in a sample interval that ends at `now`.
 pub(crate) fn drop_event(now: Instant, link: Name, reason: DropReason, packets: u64) -> EventRow {
     EventRow {
         time_ns: now.as_nanos() as i64,

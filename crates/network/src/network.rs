@@ -1,4 +1,4 @@
-//! Both directions of the path and the cell, as one.
+//! Both directions of the path and the cell, joined.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,69 +17,70 @@ use crate::radio::{Radio, direction_of};
 use crate::snapshot::{LinkSnapshot, NetworkSnapshot};
 use crate::ue_hosts::UeHosts;
 
-/// Packets by path, stage and reason.
+/// Number of packets dropped, by path, stage and reason.
 type Drops = BTreeMap<(Hop, u32, DropReason), u64>;
 
 /// Everything between the endpoints.
 ///
-/// Hop by hop, as a driver with an event queue uses it: [`enter`](Self::enter) says which hop may be due
-/// at another time, [`poll_path`](Self::poll_path) and [`poll_radio`](Self::poll_radio) what leaves
-/// one, and [`forward`](Self::forward) takes it on. All at once, as a
-/// [`Path`](airpath_path::Path): `enter`, [`next_event`](Self::next_event), [`poll`](Self::poll).
-/// Times never decrease; both ways give the same departures, because no part depends on when it is
-/// polled.
+/// A driver with an event queue goes hop by hop: [`enter`](Self::enter) returns the hop whose next
+/// event may have changed, [`poll_path`](Self::poll_path) and [`poll_radio`](Self::poll_radio)
+/// return what leaves a hop, and [`forward`](Self::forward) takes it to the next. A driver may also
+/// take everything at once, as with a [`Path`](airpath_path::Path): `enter`,
+/// [`next_event`](Self::next_event), [`poll`](Self::poll). Times never decrease; both ways give the
+/// same departures, because no part depends on when it is polled.
 pub struct Network {
     paths: Paths,
-    /// Packets down and up meet something behind the UEs' radios.
+    /// Whether downlink and uplink packets pass a host behind the UEs' radios.
     hosted: [bool; 2],
-    /// What that is, without the paths themselves.
+    /// These hosts, without their paths.
     hosts: Option<UeHosts>,
     /// Hops that packets pass.
     used: HopSet,
     radio: Option<Box<Radio>>,
-    /// Where packets go that leave a path.
+    /// Where packets go when they leave each path.
     after: [Destination; 6],
     /// Links by path, in the order in which they are observed.
     links: Vec<(Hop, LinkHistory)>,
     /// Names of all stages, by path.
     stages: [Vec<Name>; 6],
     dropped: Drops,
-    /// Of these, since the last sample.
+    /// Drops since the last sample.
     dropped_now: Drops,
-    /// Since the last sample, by the name of the buffer.
+    /// Radio drops since the last sample, by the name of the buffer.
     radio_dropped_now: BTreeMap<(u32, DropReason), u64>,
-    /// What somebody asked to see besides.
+    /// Optional observations.
     observed: Option<Box<Observed>>,
 }
 
-/// What is kept of packets for who asked.
+/// What is recorded about packets on request.
 #[derive(Default)]
 struct Observed {
-    /// Where they spend their time.
+    /// Where packets spend their time.
     journeys: Option<Journeys>,
-    /// Those that entered, and where, until they are [taken](Network::take_entered).
+    /// Packets that entered, and where, until they are [taken](Network::take_entered).
     entered: Option<Vec<(Hop, Packet)>>,
 }
 
 /// A packet that reached an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// When, in logical time.
+    /// When it arrived, in logical time.
     pub at: Instant,
-    /// It, with the marks that stages have set.
+    /// The packet, with the marks that stages have set.
     pub packet: Packet,
-    /// In which direction it went.
+    /// The direction in which it went.
     pub direction: Direction,
 }
 
 impl Network {
-    /// What `scenario` says. Stages draw from streams of `seed`, and get names.
+    /// Builds the network of `scenario`. Stages draw from streams of `seed`; their names are added
+    /// to `names`.
     pub fn new(scenario: &Scenario, seed: u64, names: &mut Names) -> Self {
         Self::build(scenario, seed, names, None)
     }
 
-    /// The same, and every packet that [`enter`](Self::enter)s has a journey, which
-    /// [`end_journey`](Self::end_journey) gives back.
+    /// Like [`new`](Self::new), but every packet that [`enter`](Self::enter)s gets a journey, which
+    /// [`end_journey`](Self::end_journey) returns.
     pub fn accounted(scenario: &Scenario, seed: u64, names: &mut Names) -> Self {
         Self::build(scenario, seed, names, Some(Journeys::default()))
     }
@@ -136,13 +137,13 @@ impl Network {
         }
     }
 
-    /// From now on packets that enter are kept for [`take_entered`](Self::take_entered).
+    /// From now on, keeps packets that enter for [`take_entered`](Self::take_entered).
     pub fn keep_entered(&mut self) {
         self.observed.get_or_insert_default().entered = Some(Vec::new());
     }
 
-    /// Shows the packets that entered since the last time, and the hops at which an endpoint or the
-    /// proxy sent them.
+    /// Visits the packets that entered since the last call, with the hops at which an endpoint or
+    /// the proxy sent them.
     pub fn take_entered(&mut self, visit: &mut dyn FnMut(Hop, &Packet)) {
         let entered = self.observed.as_mut().and_then(|observed| observed.entered.as_mut());
         for (hop, packet) in entered.into_iter().flat_map(|entered| entered.drain(..)) {
@@ -150,7 +151,7 @@ impl Network {
         }
     }
 
-    /// Where packets spend their time, where somebody asked.
+    /// Where packets spend their time, if it is recorded.
     #[inline]
     fn journeys(&self) -> Option<&Journeys> {
         self.observed.as_ref()?.journeys.as_ref()
@@ -171,7 +172,7 @@ impl Network {
         }
     }
 
-    /// What the links and the radio could have carried by `now`, place by place, and whose it is.
+    /// What each link and each radio could have carried by `now`, and to whom it belongs.
     pub fn capacities(&mut self, now: Instant, visit: &mut dyn FnMut(&Capacity)) {
         for hop in Hop::PATHS {
             let Some(direction) = hop.direction() else { continue };
@@ -189,7 +190,8 @@ impl Network {
         }
     }
 
-    /// The next flow, counted from 0: its name in tables, and its UE's place in the scenario.
+    /// Adds the next flow, counted from 0: its name in tables, and the position of its UE in the
+    /// scenario.
     pub fn add_flow(&mut self, name: Name, ue: usize) {
         if let Some(radio) = &mut self.radio {
             radio.add_flow(name, ue);
@@ -199,7 +201,7 @@ impl Network {
         }
     }
 
-    /// Makes room for so many flows, so that adding one takes no time.
+    /// Reserves room for this many flows, so that adding one takes no time.
     pub fn reserve_flows(&mut self, flows: usize) {
         if let Some(radio) = &mut self.radio {
             radio.reserve_flows(flows);
@@ -209,7 +211,7 @@ impl Network {
         }
     }
 
-    /// A UE to which the scenario gives no flow has one all the same; call it before
+    /// Includes a UE in the tables even if the scenario gives it no flow; call it before
     /// [`add_flow`](Self::add_flow).
     pub fn add_ue(&mut self, ue: usize, names: &mut Names) {
         if let Some(radio) = &mut self.radio {
@@ -217,8 +219,8 @@ impl Network {
         }
     }
 
-    /// An endpoint's packet enters the path that begins there, or what is before it: the UE's host,
-    /// the radio. Returns the hop; `None`: it is due when it was before.
+    /// A packet from an endpoint enters the path that begins there, or what comes before it: the
+    /// UE's host or the radio. Returns the hop; `None`: its next event has not changed.
     #[inline(always)]
     pub fn enter(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Option<Hop> {
         if self.observed.is_some() {
@@ -248,7 +250,7 @@ impl Network {
         self.paths[first.index()].enter(now, packet).then_some(first)
     }
 
-    /// A packet that left a hop goes on. At an endpoint it has arrived.
+    /// Takes a packet that left a hop to its destination. At an endpoint it has arrived.
     #[inline(always)]
     pub fn forward(&mut self, now: Instant, to: Destination, packet: &Packet) {
         match (to, &mut self.radio) {
@@ -261,7 +263,7 @@ impl Network {
         }
     }
 
-    /// When a hop can next yield something.
+    /// When a hop may next yield something.
     #[inline(always)]
     pub fn next_of(&self, hop: Hop) -> Option<Instant> {
         match self.paths.get(hop.index()) {
@@ -270,14 +272,15 @@ impl Network {
         }
     }
 
-    /// The next packet that has left a path by `now`; see [`after_path`](Self::after_path). Into `next` goes
-    /// when that path can yield something afterwards, [`Instant::MAX`] if never.
+    /// The next packet that has left a path by `now`; see [`after_path`](Self::after_path). Writes
+    /// into `next` when that path may yield something afterwards, [`Instant::MAX`] if never.
     #[inline]
     pub fn poll_path(&mut self, path: Hop, now: Instant, next: &mut Instant) -> Option<Packet> {
         self.paths[path.index()].poll_next(now, next)
     }
 
-    /// The packets that have left a path by `now` go on into the radio; false: there are none.
+    /// Moves the packets that have left a path by `now` into the radio; returns false if there are
+    /// none.
     #[inline]
     pub fn pass_to_radio(&mut self, path: Hop, direction: Direction, now: Instant) -> bool {
         let Self { paths, radio: Some(radio), .. } = self else { return false };
@@ -291,8 +294,8 @@ impl Network {
         self.radio.as_deref_mut()?.poll(now)
     }
 
-    /// All packets that have left the radio by `now`, as [`poll_radio`](Self::poll_radio) has them one by
-    /// one. `departed` is empty.
+    /// Takes all packets that have left the radio by `now`, as [`poll_radio`](Self::poll_radio)
+    /// would return them one by one. `departed` must be empty.
     #[inline]
     pub fn take_departed(&mut self, now: Instant, departed: &mut VecDeque<CellDeparture>) {
         if let Some(radio) = self.radio.as_deref_mut() {
@@ -326,20 +329,21 @@ impl Network {
         Some(HopDeparture { at, packet, to: self.after_path(hop) })
     }
 
-    /// When polling can next yield something or has internal work; `None`: not before a packet
+    /// When polling may next yield something or has internal work; `None`: not before a packet
     /// enters.
     pub fn next_event(&self) -> Option<Instant> {
         self.next_hop().map(|(_, at)| at)
     }
 
-    /// The next packet that has reached an endpoint by `now`, in order of arriving. Everything
-    /// passes a proxy.
+    /// The next packet that has reached an endpoint by `now`, in order of arrival. Packets pass
+    /// through a proxy unchanged.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Arrival> {
         self.poll_traced(now, &mut |_, _, _| {})
     }
 
-    /// Like `poll`, and shows what goes from hop to hop: the time, the next hop, the packet.
+    /// Like [`poll`](Self::poll), and visits every packet that goes from hop to hop: the time, the
+    /// next hop, the packet.
     #[inline]
     pub fn poll_traced(
         &mut self,
@@ -358,8 +362,8 @@ impl Network {
         }
     }
 
-    /// The next packet that has left any hop by `now`, for a driver that takes it on itself, with
-    /// [`forward`](Self::forward), then or later.
+    /// The next packet that has left any hop by `now`, for a driver that moves it itself with
+    /// [`forward`](Self::forward), at once or later.
     #[inline]
     pub fn poll_departure(&mut self, now: Instant) -> Option<HopDeparture> {
         loop {
@@ -377,19 +381,19 @@ impl Network {
         self.used.iter().filter_map(due).min_by_key(|&(_, at)| at)
     }
 
-    /// What is inside: entered, and neither out nor dropped.
+    /// What is inside: entered, and neither left nor dropped.
     pub fn load(&self) -> Load {
         let radio = self.radio.as_ref().map_or_else(Load::default, |radio| radio.load());
         self.paths.iter().fold(radio, |sum, path| sum + path.load())
     }
 
-    /// Brings the links of a path up to `now` and shows their meters.
+    /// Advances the links of a path to `now` and visits their meters.
     pub fn observe(&mut self, path: Hop, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
         self.paths[path.index()].observe(now, visit);
     }
 
-    /// Counts the packets dropped since the last time, and shows each with its direction
-    /// and the name of the place where it happened.
+    /// Counts the packets dropped since the last call, and visits each with its direction and the
+    /// name of the place where it was dropped.
     pub fn drain_drops(&mut self, on_drop: &mut dyn FnMut(Direction, Name, &Drop)) {
         for (direction, hops) in [
             (Direction::Downlink, [Hop::FromServer, Hop::ProxyToUe, Hop::ToUeHost]),
@@ -412,7 +416,8 @@ impl Network {
         }
     }
 
-    /// A sample interval ends: rows of links and radio, and the drops counted since the last one.
+    /// Ends a sample interval: writes the rows of links and radio, and the drops counted since the
+    /// last one.
     pub fn sample(&mut self, now: Instant, tables: &mut Tables) {
         if let Some(radio) = &mut self.radio {
             radio.write_mobility(tables);
@@ -454,7 +459,7 @@ impl Network {
         snapshot
     }
 
-    /// Fills a snapshot in.
+    /// Updates a snapshot.
     pub fn update(&mut self, now: Instant, snapshot: &mut NetworkSnapshot) {
         let mut links = snapshot.links.iter_mut();
         for hop in Hop::PATHS {
@@ -469,7 +474,7 @@ impl Network {
         }
     }
 
-    /// The run ends at `now`: what links and radio were like over all of it.
+    /// Ends the run at `now`: summarises links and radio over the whole run.
     pub fn summarise(&mut self, now: Instant, summary: &mut RunSummary) {
         let seconds = now.as_secs_f64();
         for hop in Hop::PATHS {
@@ -518,7 +523,7 @@ fn after_paths(proxied: bool, radio: bool) -> [Destination; 6] {
     after
 }
 
-/// A packet that was dropped arrives nowhere.
+/// Removes the journey of a packet that was dropped.
 fn forget(journeys: Option<&Journeys>, drop: &Drop) {
     if let (Some(journeys), Some(id)) = (journeys, drop.packet.journey) {
         journeys.forget(id);

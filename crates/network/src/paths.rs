@@ -1,4 +1,4 @@
-//! The paths of a network as a scenario has them, before they are driven.
+//! Builds the paths of a network from a scenario.
 
 use airpath_base::{Direction, Journeys, Site};
 use airpath_path::{Accounts, Path, Wire, build_pair_accounted};
@@ -6,10 +6,10 @@ use airpath_scenario::{NamedStage, Scenario};
 
 use crate::hop::{Hop, HopSet};
 
-/// Paths by hop, in the order of [`Hop::ALL`]; some of them may be unused.
+/// Paths by hop, in the order of [`Hop::ALL`]; some may be unused.
 pub(crate) type Paths = [Box<dyn Path>; 6];
 
-/// Places of a hop, at most; a place is one of its stages, or a direction of a UE.
+/// Most places of a hop; a place is one of its stages, or one direction of a UE.
 pub(crate) const PLACES: u32 = 1 << 20;
 
 /// The first place of the radio.
@@ -52,8 +52,9 @@ pub(crate) fn accounts(journeys: Option<&Journeys>, hop: Hop) -> Option<Accounts
     journeys.map(|journeys| Accounts { journeys: journeys.clone(), first, all: None })
 }
 
-/// Builds [`Paths`], but for those behind the UEs' radios the two of each side of the proxy as a pair: the first
-/// part down and the last part up are the server's side, the others the UE's. Without a proxy all stages are one side.
+/// Builds [`Paths`]. Except for those of the UEs' hosts, the two on each side of the proxy are
+/// built as a pair: the first part of down and the last part of up are the server's side, the
+/// others the UE's. Without a proxy all stages are on one side.
 pub(crate) fn build_paths(
     parts: [&[NamedStage]; 4],
     behind: [Option<Box<dyn Path>>; 2],

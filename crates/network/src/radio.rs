@@ -1,5 +1,4 @@
-//! The cells at the UEs' end of the path: which flow belongs to which UE, and what goes into
-//! tables.
+//! The cells at the UEs' end of the path: the UE of each flow, and the rows in tables.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,25 +30,25 @@ pub(crate) struct Radio {
     cells: Vec<Name>,
     /// Names of all UEs.
     labels: Vec<String>,
-    /// By flow.
+    /// UE of each flow.
     ues: Vec<UeIndex>,
-    /// By flow: names in tables.
+    /// Name in tables of each flow.
     flows: Vec<Name>,
     /// UEs with traffic, in order.
     used: Vec<UsedUe>,
-    /// What happened between cells, by name.
+    /// Number of events between cells, by name.
     mobility: Vec<(&'static str, u64)>,
     sampled_at: Instant,
 }
 
-/// A UE that some flow belongs to.
+/// A UE that has at least one flow.
 struct UsedUe {
     index: UeIndex,
     label: String,
     name: Name,
-    /// Where it is, or goes.
+    /// The cell where it is, or to which it changes.
     cell: Name,
-    /// Down and up.
+    /// Downlink and uplink.
     directions: [UeDirection; 2],
 }
 
@@ -59,11 +58,11 @@ struct UeDirection {
     link: LinkHistory,
     before: Before,
     dropped: Vec<(DropReason, u64)>,
-    /// Of these, since the last sample.
+    /// Packets dropped since the last sample.
     dropped_now: u64,
 }
 
-/// What a meter said at the last sample.
+/// Readings of a meter at the last sample.
 #[derive(Clone, Copy, Default)]
 struct Before {
     delivered: Load,
@@ -75,7 +74,8 @@ struct Before {
 }
 
 impl Radio {
-    /// UEs without a flow in the scenario are left out of tables, unless they are added.
+    /// Builds the radio. UEs without a flow in the scenario do not appear in tables, unless they
+    /// are added.
     pub(crate) fn new(
         config: &RadioConfig,
         scenario: &Scenario,
@@ -100,19 +100,20 @@ impl Radio {
         Self { ran, cells, labels, ues, flows, used, mobility, sampled_at: Instant::ZERO }
     }
 
-    /// Packets with a journey are accounted for, those of the first UE in the first two places.
+    /// Records the time of packets with a journey; the first UE has the first two places.
     pub(crate) fn account(&mut self, journeys: &Journeys, first: Site) {
         self.ran.account(journeys, first);
     }
 
-    /// The name in tables of the `index`th place: a UE's downlink, its uplink, the next UE's.
+    /// The name in tables of the `index`th place: a UE's downlink, its uplink, then those of the
+    /// next UE.
     pub(crate) fn place(&self, index: usize) -> Option<Name> {
         let ue = UeIndex(u32::try_from(index / 2).ok()?);
         let place = self.used.binary_search_by_key(&ue, |ue| ue.index).ok()?;
         Some(self.used[place].directions[Direction::BOTH[index % 2]].link.name())
     }
 
-    /// What the radio could have carried, UE by UE.
+    /// What the radio could have carried, per UE.
     pub(crate) fn capacities(
         &mut self,
         now: Instant,
@@ -133,19 +134,19 @@ impl Radio {
         }
     }
 
-    /// Room for so many flows.
+    /// Reserves room for this many flows.
     pub(crate) fn reserve_flows(&mut self, flows: usize) {
         self.ues.reserve(flows);
         self.flows.reserve(flows);
     }
 
-    /// The next flow belongs to that UE.
+    /// Adds the next flow, which belongs to that UE.
     pub(crate) fn add_flow(&mut self, name: Name, ue: usize) {
         self.ues.push(UeIndex(ue as u32));
         self.flows.push(name);
     }
 
-    /// That UE has traffic, though the scenario gives it none.
+    /// Adds a UE that has traffic although the scenario gives it none.
     pub(crate) fn add_ue(&mut self, ue: usize, names: &mut Names) {
         let index = UeIndex(ue as u32);
         if let Err(place) = self.used.binary_search_by_key(&index, |ue| ue.index) {
@@ -159,7 +160,7 @@ impl Radio {
         self.ran.load()
     }
 
-    /// A packet comes to the base station (down) or to the UE's radio (up).
+    /// A packet reaches the base station (down) or the UE's radio (up).
     #[inline]
     pub(crate) fn enqueue(&mut self, now: Instant, direction: Direction, packet: &Packet) {
         let ue = self.ues[packet.flow.0 as usize];
@@ -181,7 +182,7 @@ impl Radio {
         self.ran.next_event()
     }
 
-    /// The next drop, and the name of the buffer in tables.
+    /// The next drop, with the name of the buffer in tables.
     pub(crate) fn poll_drop(&mut self) -> Option<(Drop, Name)> {
         let drop = self.ran.poll_drop()?;
         let index = self.ues[drop.packet.flow.0 as usize];
@@ -196,7 +197,7 @@ impl Radio {
         Some((drop, side.link.name()))
     }
 
-    /// Writes what happened to UEs between cells.
+    /// Writes the events of UEs between cells.
     pub(crate) fn write_mobility(&mut self, tables: &mut Tables) {
         while let Some(event) = self.ran.poll_mobility() {
             let name = event.kind.name();
@@ -224,7 +225,7 @@ impl Radio {
         }
     }
 
-    /// Names for snapshots.
+    /// Adds the names that snapshots need.
     pub(crate) fn name_all(&mut self, now: Instant, names: &Names, snapshot: &mut NetworkSnapshot) {
         let cells: Vec<Arc<str>> = self.cells.iter().map(|&cell| names.name(cell).into()).collect();
         let per_s = self
@@ -250,7 +251,7 @@ impl Radio {
             .collect();
     }
 
-    /// Fills a snapshot in.
+    /// Updates a snapshot.
     pub(crate) fn update(&mut self, now: Instant, snapshot: &mut NetworkSnapshot) {
         let NetworkSnapshot { cells, ues, mobility, .. } = snapshot;
         for (cell, snapshot) in self.ran.cells(now).iter_mut().zip(cells.iter_mut()) {
@@ -275,7 +276,7 @@ impl Radio {
         mobility.clone_from(&self.mobility);
     }
 
-    /// A sample interval ends.
+    /// Writes the rows at the end of a sample interval.
     pub(crate) fn sample(&mut self, now: Instant, tables: &mut Tables) {
         let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
         if seconds <= 0.0 {
@@ -297,7 +298,7 @@ impl Radio {
         self.write_log(tables);
     }
 
-    /// The run ends at `now`.
+    /// Ends the run at `now`.
     pub(crate) fn summarise(&mut self, now: Instant, summary: &mut RunSummary) {
         let seconds = now.as_secs_f64();
         for ue in &self.used {
@@ -384,7 +385,7 @@ impl UeDirection {
     }
 }
 
-/// The buffer as a link.
+/// Counters of the buffer, as if it were a link.
 fn buffer_counters(meter: &UeMeter<'_>) -> QueueCounters {
     QueueCounters {
         departed: meter.sojourn.delivered,
@@ -507,7 +508,7 @@ fn mobility_event(link: Name, cell: Name, event: &MobilityEvent) -> EventRow {
     }
 }
 
-/// The cell's stages are the downlink and the uplink.
+/// Direction of a drop: the cell's stages are the downlink and the uplink.
 pub(crate) fn direction_of(drop: &Drop) -> Direction {
     Direction::BOTH[drop.stage as usize]
 }

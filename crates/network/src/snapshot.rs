@@ -1,5 +1,5 @@
-//! A snapshot of a network while it runs: counters since the start, and states of this instant. Rates
-//! are differences between two snapshots.
+//! A snapshot of a running network: counters since the start, and current states. Rates are
+//! differences between two snapshots.
 
 use std::sync::Arc;
 
@@ -8,80 +8,80 @@ use airpath_path::LinkMeter;
 use airpath_radio::cell::UeMeter;
 use serde::Serialize;
 
-/// Everything between the endpoints. What is filled in again keeps its room.
+/// Everything between the endpoints. A snapshot can be updated without new allocations.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct NetworkSnapshot {
-    /// Links, first direction and first stage first.
+    /// Links, in order of direction and stage.
     pub links: Vec<LinkSnapshot>,
-    /// In file order; none without a radio.
+    /// Cells in file order; empty without a radio.
     pub cells: Vec<CellSnapshot>,
-    /// In file order.
+    /// UEs in file order.
     pub ues: Vec<UeSnapshot>,
-    /// What happened to UEs between cells, by name in the `events` table.
+    /// Events of UEs between cells, by name in the `events` table.
     pub mobility: Vec<(&'static str, u64)>,
 }
 
 /// A link of the path.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkSnapshot {
-    /// Its stage's name.
+    /// Name of the stage.
     pub id: Arc<str>,
     /// Bytes that left.
     pub bytes: u64,
-    /// Waiting.
+    /// Packets that wait.
     pub queue_packets: u64,
-    /// Waiting.
+    /// Bytes that wait.
     pub queue_bytes: u64,
 }
 
-/// A cell, down and up.
+/// A cell; pairs are downlink and uplink.
 #[derive(Clone, Debug, Serialize)]
 pub struct CellSnapshot {
-    /// Its name.
+    /// Name of the cell.
     pub id: Arc<str>,
     /// Resource blocks used, retransmissions included.
     pub prbs: [u64; 2],
-    /// Resource blocks in a second; 0: it has none to share.
+    /// Resource blocks per second; 0: the cell has none to share.
     pub prbs_per_s: [f64; 2],
 }
 
 /// The state of one UE, with its counters in both directions.
 #[derive(Clone, Debug, Serialize)]
 pub struct UeSnapshot {
-    /// Its name.
+    /// Name of the UE.
     pub id: Arc<str>,
-    /// The cell that it is in, or on its way to.
+    /// The cell that the UE is in, or changes to.
     pub cell: Arc<str>,
-    /// State of RRC; `handover`: it is between cells.
+    /// RRC state; `handover`: the UE is between cells.
     pub rrc: &'static str,
-    /// State of DRX; null: without.
+    /// DRX state; `None` without DRX.
     pub drx: Option<&'static str>,
-    /// Down and up.
+    /// Downlink and uplink.
     pub radio: [RadioSnapshot; 2],
 }
 
 /// One direction of a UE.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RadioSnapshot {
-    /// Delivered.
+    /// Bytes delivered.
     pub bytes: u64,
-    /// Waiting.
+    /// Packets that wait.
     pub queue_packets: u64,
-    /// Waiting.
+    /// Bytes that wait.
     pub queue_bytes: u64,
-    /// Resource blocks.
+    /// Resource blocks used.
     pub prbs: u64,
     /// New transport blocks.
     pub blocks: u64,
     /// Sum of their MCS indices.
     pub mcs_sum: u64,
-    /// Of these, failed the first time.
+    /// Blocks whose first transmission failed.
     pub first_errors: u64,
-    /// Transport blocks that were sent again (TS 38.321 5.3.2, 5.4.2).
+    /// Retransmitted transport blocks (TS 38.321 5.3.2, 5.4.2).
     pub harq_retransmissions: u64,
     /// Blocks that HARQ gave up.
     pub lost_blocks: u64,
-    /// RLC PDUs sent again.
+    /// Retransmitted RLC PDUs.
     pub rlc_retransmissions: u64,
     /// Scheduling requests (up).
     pub scheduling_requests: u64,

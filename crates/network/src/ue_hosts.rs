@@ -1,4 +1,4 @@
-//! What lies between UEs' radios and their endpoints: links of their own, and the hosts' time.
+//! What lies between UEs' radios and their endpoints: the hosts' own links, and processing time.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,33 +12,33 @@ use airpath_scenario::{RadioConfig, UeHostConfig};
 
 /// A stage behind a UE's radio.
 pub(crate) struct UeStage {
-    /// Its name in tables.
+    /// The stage's name in tables.
     pub(crate) name: String,
-    /// Whose it is, by its place in the scenario.
+    /// The UE it belongs to, by its position in the scenario.
     pub(crate) ue: usize,
 }
 
 /// Paths between UEs' radios and endpoints.
 pub(crate) struct UeHosts {
-    /// Down and up; `None`: packets do not meet anything there.
+    /// Downlink and uplink; `None`: packets meet nothing there.
     pub(crate) paths: [Option<Box<dyn Path>>; 2],
-    /// Their stages.
+    /// The stages of these paths.
     pub(crate) stages: [Vec<UeStage>; 2],
-    /// By UE: its branch down and up.
+    /// Branches of each UE, downlink and uplink.
     branches: Vec<[u32; 2]>,
-    /// By flow.
+    /// Branch of each flow, for downlink and uplink.
     flows: [BranchOfFlow; 2],
 }
 
 impl UeHosts {
-    /// What `radio` says; `accounts` are those of the two paths.
+    /// Builds the hosts of `radio`; `accounts` are those of the two paths.
     pub(crate) fn new(radio: &RadioConfig, seed: u64, accounts: [Option<Accounts>; 2]) -> Self {
         let mut branches = vec![[0; 2]; radio.hosts.len()];
         let flows = [(); 2].map(|()| Rc::new(RefCell::new(Vec::new())));
         let mut stages = [Vec::new(), Vec::new()];
         let paths = Direction::BOTH.map(|direction| {
             let stages = &mut stages[direction];
-            // UEs without anything behind their radio share the first.
+            // UEs with nothing behind their radio share the first branch.
             let mut paths: Vec<Box<dyn Path>> = vec![Box::new(Wire::new())];
             for (ue, (label, host)) in radio.ues.iter().zip(&radio.hosts).enumerate() {
                 let mut branch =
@@ -55,14 +55,14 @@ impl UeHosts {
         Self { paths, stages, branches, flows }
     }
 
-    /// The next flow belongs to that UE.
+    /// Adds the next flow, which belongs to that UE.
     pub(crate) fn add_flow(&mut self, ue: usize) {
         for (flows, branch) in self.flows.iter().zip(self.branches[ue]) {
             flows.borrow_mut().push(branch);
         }
     }
 
-    /// Room for so many flows.
+    /// Reserves room for this many flows.
     pub(crate) fn reserve_flows(&mut self, more: usize) {
         self.flows.iter().for_each(|flows| flows.borrow_mut().reserve(more));
     }
@@ -70,7 +70,7 @@ impl UeHosts {
 
 /// What is behind one UE's radio, in one direction.
 struct Branch<'a> {
-    /// What there is of it so far.
+    /// The part of it built so far.
     path: Option<Box<dyn Path>>,
     seed: u64,
     accounts: Option<&'a Accounts>,
@@ -79,7 +79,7 @@ struct Branch<'a> {
 }
 
 impl Branch<'_> {
-    /// Adds what the host has.
+    /// Adds the stages of the host.
     fn fill(&mut self, ue: usize, label: &str, host: &UeHostConfig, direction: Direction) {
         let name = |kind| UeStage { name: format!("ue.{label}.{direction}.{kind}"), ue };
         let link = &host.link[direction];
@@ -96,7 +96,7 @@ impl Branch<'_> {
         }
     }
 
-    /// Adds a stage, which spends its time on that part, if not on what it is for.
+    /// Adds a stage, whose time counts as that part, or otherwise as what its kind is for.
     fn add(&mut self, named: UeStage, stage: &StageConfig, part: Option<Part>) {
         let before = (self.path.take(), self.stages.len() as u32);
         let accounts = self.accounts.map(|accounts| Accounts { all: part, ..accounts.clone() });
@@ -107,7 +107,7 @@ impl Branch<'_> {
 
 const NO_TIME: DelayConfig = DelayConfig { base: Duration::ZERO, jitter: None };
 
-/// The time that the host itself takes.
+/// The processing time of the host itself.
 fn time(host: &UeHostConfig) -> DelayConfig {
     let mean = host.jitter;
     let distribution = Distribution::Exponential { mean };

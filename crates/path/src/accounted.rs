@@ -1,46 +1,46 @@
-//! A stage whose packets' time is accounted for.
+//! A stage that accounts for its packets' time.
 
 use airpath_base::{Drop, Duration, Instant, JourneyId, Journeys, Packet, Part, Site};
 use airpath_queue::Load;
 
 use crate::{DelayConfig, Departure, LinkMeter, Path, StageConfig};
 
-/// Where the account of a path is kept, and which place its first stage is.
+/// Where the stages of a path record the time of their packets.
 #[derive(Clone, Debug)]
 pub struct Accounts {
-    /// The run's journeys.
+    /// The journeys of the run.
     pub journeys: Journeys,
     /// Site of the first stage; the others count up from there.
     pub first: Site,
-    /// All stages spend their time on this, whatever they are; `None`: on what each of them is for.
+    /// The part that all stages count as, whatever they are; `None`: each counts as its own kind.
     pub all: Option<Part>,
 }
 
-/// Writes down what the time in the stage that it wraps was spent on. Nothing else changes: it
-/// holds no packet, and looks only at times of departure.
+/// Records what the time in the wrapped stage was spent on. It changes nothing else: it holds no
+/// packet, and only looks at departure times.
 #[derive(Debug)]
 pub(crate) struct Accounted<P> {
     stage: P,
     spends: Spends,
     journeys: Journeys,
     place: Site,
-    /// When the packet before left.
+    /// When the previous packet left.
     last: Instant,
 }
 
-/// What a stage spends time on.
+/// What the time in a stage is spent on.
 #[derive(Clone, Copy, Debug)]
 enum Spends {
     /// One part.
     On(Part),
-    /// So long on propagation, the rest is random.
+    /// This long on propagation; the rest is random delay.
     Random(Duration),
-    /// A packet waits until the one before has left, then is served.
+    /// A packet waits until the previous one has left, and is then served.
     Queue,
 }
 
 impl Spends {
-    /// `None`: it takes no time.
+    /// `None` for a stage that takes no time.
     const fn of(stage: &StageConfig) -> Option<Self> {
         Some(match stage {
             StageConfig::Delay(DelayConfig { jitter: None, .. }) => Self::On(Part::Propagation),

@@ -1,14 +1,14 @@
-//! Departures in batches: what a grant period, an interrupt timer or a slotted medium does.
+//! Departures in batches, as with a grant period, an interrupt timer or a slotted medium.
 
 use airpath_base::{Drop, Duration, Instant, Packet};
 use airpath_queue::Load;
 
 use crate::{Departure, LinkMeter, Path};
 
-/// Lets packets go at multiples of an interval only, all that came since the last one together. A
-/// packet that comes at the very instant of a multiple has missed it.
+/// Releases packets only at multiples of an interval, all that arrived since the last one together.
+/// A packet that arrives exactly at a multiple has missed it.
 ///
-/// Holds no packet of its own: it asks the stages before it about an earlier time.
+/// It holds no packet of its own: it asks the stages before it about an earlier time.
 #[derive(Debug)]
 pub struct Batch<P> {
     upstream: P,
@@ -16,19 +16,19 @@ pub struct Batch<P> {
 }
 
 impl<P: Path> Batch<P> {
-    /// Batches what leaves `upstream`; an interval of 0 is taken as 1 ns.
+    /// Batches what leaves `upstream`; an interval of 0 counts as 1 ns.
     pub fn new(upstream: P, interval: Duration) -> Self {
         Self { upstream, interval: interval.max(Duration::from_nanos(1)) }
     }
 
-    /// The first multiple after `at`.
+    /// The first multiple of the interval after `at`.
     fn after(&self, at: Instant) -> Instant {
         let interval = self.interval.as_nanos();
         let periods = at.as_nanos() / interval + 1;
         Instant::from_nanos(periods.saturating_mul(interval))
     }
 
-    /// The last instant of which packets have left by `now`.
+    /// The last arrival time for which packets have left by `now`.
     fn before(&self, now: Instant) -> Option<Instant> {
         let interval = self.interval.as_nanos();
         (now.as_nanos() / interval * interval).checked_sub(1).map(Instant::from_nanos)

@@ -1,4 +1,4 @@
-//! Several paths side by side, of which a packet takes that of its flow.
+//! Several parallel paths; a packet takes that of its flow.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -10,27 +10,28 @@ use airpath_queue::Load;
 
 use crate::{Departure, LinkMeter, Path};
 
-/// Which branch each flow takes. Both directions of a path may share it.
+/// The branch of each flow. Both directions of a path may share it.
 pub type BranchOfFlow = Rc<RefCell<Vec<u32>>>;
 
-/// Paths side by side: what enters takes the branch of its flow.
+/// Parallel paths: each packet takes the branch of its flow.
 ///
-/// Only branches that have something to do cost time. What leaves several of them at one instant
-/// leaves in the order of the branches.
+/// Only branches with something to do cost time. Packets that leave several branches at one instant
+/// leave in the order of the branches.
 pub struct Branches {
     paths: Vec<Box<dyn Path>>,
-    /// By branch: its next event; [`Instant::MAX`] without one.
+    /// The next event of each branch; [`Instant::MAX`] if there is none.
     armed: Vec<Instant>,
-    /// What is no longer in `armed` is out of date. The first is always up to date.
+    /// Events of the branches. An entry that differs from `armed` is out of date; the first entry
+    /// never is.
     due: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// What had left when the last packet entered, and was not polled yet.
+    /// Packets that had left when the last packet entered, and have not been polled yet.
     left: VecDeque<Departure>,
     flows: BranchOfFlow,
 }
 
 impl Branches {
-    /// These paths. `flows` has a branch for each flow before its first packet enters; flows that
-    /// it does not know take the first.
+    /// Joins these paths. `flows` has the branch of each flow before its first packet enters;
+    /// unknown flows take the first branch.
     pub fn new(paths: Vec<Box<dyn Path>>, flows: BranchOfFlow) -> Self {
         let armed = vec![Instant::MAX; paths.len()];
         Self { paths, armed, due: BinaryHeap::new(), left: VecDeque::new(), flows }
@@ -51,12 +52,12 @@ impl Branches {
         }
     }
 
-    /// What leaves a branch next, by `now`.
+    /// The next packet that has left a branch by `now`.
     fn poll_branches(&mut self, now: Instant) -> Option<Departure> {
         while let Some(&Reverse((at, branch))) = self.due.peek()
             && at <= now
         {
-            // No later than its own next event: another branch may be next after that.
+            // Only up to its own next event: another branch may be next after that.
             let departure = self.paths[branch as usize].poll(at);
             self.arm(branch);
             if departure.is_some() {
@@ -69,7 +70,7 @@ impl Branches {
 
 impl Path for Branches {
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
-        // What leaves another branch at this instant leaves before what enters at it.
+        // What leaves another branch at this instant leaves before what enters at the same instant.
         while let Some(departure) = self.poll_branches(now) {
             self.left.push_back(departure);
         }
@@ -104,7 +105,7 @@ impl Path for Branches {
     fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
         for branch in 0..self.paths.len() {
             self.paths[branch].observe(now, visit);
-            // To observe is to do what is due.
+            // Observing a branch does everything that is due.
             self.arm(branch as u32);
         }
     }

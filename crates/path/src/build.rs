@@ -1,4 +1,4 @@
-//! From configuration to stages that wrap each other.
+//! Builds stages that wrap each other from their configuration.
 
 use airpath_base::{Rate, Stream};
 
@@ -10,15 +10,15 @@ use crate::{
     StageConfig, Wire, Wrapper,
 };
 
-/// Builds both directions, down and up: named stages in the order that packets meet them. A
-/// stage's name is its random stream's name too.
+/// Builds both directions, down and up: named stages in the order that packets meet them. The name
+/// of a stage is also the name of its random stream.
 ///
-/// The sides of middleboxes find each other from the inside out: the last outward side of `up` belongs
-/// to the first inward side of `down`. An outward side without a partner lets everything pass, an
-/// inward side without one nothing.
+/// The two directions of middleboxes are paired from the inside out: the last outward one of `up`
+/// belongs to the first inward one of `down`. An outward direction without a partner lets
+/// everything pass, an inward one without a partner nothing.
 ///
-/// Both must be driven by one clock: neither may be polled at a time before which the other still
-/// gets packets.
+/// One clock must drive both: neither may be polled at a time before packets that still enter the
+/// other.
 pub fn build_pair<'a>(
     down: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     up: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
@@ -27,7 +27,7 @@ pub fn build_pair<'a>(
     build_pair_accounted(down, up, seed, [None, None])
 }
 
-/// Like [`build_pair`], and writes into the accounts of down and up where packets with a journey
+/// Like [`build_pair`], and records in the accounts of down and up where packets with a journey
 /// spend their time. Nothing else changes.
 pub fn build_pair_accounted<'a>(
     down: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
@@ -41,7 +41,7 @@ pub fn build_pair_accounted<'a>(
     [down, up]
 }
 
-/// Builds one direction that has nothing to do with the other; see [`build_pair`].
+/// Builds one direction that is independent of the other; see [`build_pair`].
 pub fn build<'a>(
     stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
@@ -49,8 +49,8 @@ pub fn build<'a>(
     append((None, 0), stages, seed, None)
 }
 
-/// More stages behind those that a path has, none of them a middlebox: what there is, if there is
-/// any, and the number of the first of the new ones.
+/// Appends stages, none of them a middlebox, to a path, if there is one; the new stages are
+/// numbered from the given number on.
 pub fn append<'a>(
     before: (Option<Box<dyn Path>>, u32),
     stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
@@ -60,12 +60,12 @@ pub fn append<'a>(
     direction(before, stages, seed, &mut Middleboxes { known: Vec::new() }, accounts)
 }
 
-/// Outward sides that were built, outermost last.
+/// Outward directions built so far, the outermost last.
 struct Middleboxes {
     known: Vec<Outward<Box<dyn Path>>>,
 }
 
-/// What a stage is called and draws from.
+/// The name of a stage, and the seed it draws from.
 struct StageContext<'a> {
     index: u32,
     name: &'a str,
@@ -88,7 +88,7 @@ fn direction<'a>(
     let mut stages = (first..).zip(stages).peekable();
     while let Some((index, (name, stage))) = stages.next() {
         let context = StageContext { index, name, seed };
-        // A wire's two stages, compiled together.
+        // The two stages of a wire, compiled together.
         if let (None, None, StageConfig::Link(link)) = (&path, accounts, stage)
             && let Some(&(_, (_, StageConfig::Delay(DelayConfig { base, jitter: None })))) =
                 stages.peek()
@@ -117,7 +117,7 @@ fn direction<'a>(
     path.unwrap_or_else(|| Box::new(Wire::new()))
 }
 
-/// The rate of a link that knows when a packet departs as soon as it enters.
+/// The rate of a link whose departure times are known on arrival.
 fn fixed(link: &LinkConfig) -> Option<Rate> {
     match (&link.service, link.queue.aqm) {
         (ServiceConfig::Rate(rate), Aqm::DropTail) => Some(*rate),

@@ -1,4 +1,4 @@
-//! What a path is made of, as plain data. Scenario files are somebody else's business.
+//! The configuration of a path, as plain data; it knows nothing of scenario files.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::Trace;
 pub enum StageConfig {
     /// Propagation and processing delay.
     Delay(DelayConfig),
-    /// Departures at multiples of an interval only.
+    /// Releases packets only at multiples of an interval.
     Batch {
-        /// The interval, counted from the run's start.
+        /// The interval, counted from the start of the run.
         interval: Duration,
     },
-    /// Something that serves one packet after another from a queue.
+    /// A server that sends one packet at a time from a queue.
     Link(LinkConfig),
     /// Random or periodic loss.
     Loss(LossConfig),
@@ -30,9 +30,9 @@ pub enum StageConfig {
         /// Largest packet in bytes, outer headers of a tunnel included.
         bytes: u32,
     },
-    /// A host whose CPU is taken away now and then.
+    /// A host whose CPU is taken away at times.
     Host(HostConfig),
-    /// One side of a NAT or a firewall.
+    /// One direction of a NAT or a firewall.
     Middlebox(MiddleboxConfig),
 }
 
@@ -41,18 +41,18 @@ pub enum StageConfig {
 pub struct DelayConfig {
     /// Every packet's delay.
     pub base: Duration,
-    /// Random delay on top of it.
+    /// Random delay in addition to `base`.
     pub jitter: Option<Jitter>,
 }
 
 /// Random delay, drawn anew for each packet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Jitter {
-    /// How it is distributed; never negative.
+    /// The distribution; never negative.
     pub distribution: Distribution,
-    /// True: a packet never overtakes (it waits for the one before it). False: it may.
+    /// True: packets never overtake (each waits for the one before it). False: they may overtake.
     pub keep_order: bool,
-    /// True: packets that arrive at the same instant are delayed alike.
+    /// True: packets that arrive at the same instant get the same delay.
     pub together: bool,
 }
 
@@ -64,9 +64,9 @@ pub enum Distribution {
         /// Upper end.
         max: Duration,
     },
-    /// Most are small, a few are many times the mean.
+    /// Exponential: most delays are small, a few are many times the mean.
     Exponential {
-        /// Its standard deviation is as large.
+        /// Mean, which is also the standard deviation.
         mean: Duration,
     },
     /// |N(0, sd)|, half-normal.
@@ -79,9 +79,9 @@ pub enum Distribution {
 /// A server with a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// How fast it serves.
+    /// How fast the link serves.
     pub service: ServiceConfig,
-    /// Where packets wait. The packet being sent has left the queue.
+    /// The queue in front of the server. The packet being sent has left the queue.
     pub queue: QueueConfig,
 }
 
@@ -92,30 +92,30 @@ pub enum ServiceConfig {
     Rate(Rate),
     /// Recorded delivery opportunities.
     Trace(Arc<Trace>),
-    /// A token bucket: at once while it holds tokens, then as they come.
+    /// A token bucket: serves at once while it holds tokens, then as they arrive.
     Bucket {
-        /// Rate at which tokens come.
+        /// Rate at which tokens arrive.
         rate: Rate,
-        /// Bytes of tokens that it holds; it starts full.
+        /// Size of the bucket in bytes; it starts full.
         burst: u64,
     },
 }
 
-/// A queue's limits and discipline. `None` is "no limit".
+/// Limits and discipline of a queue. `None` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueConfig {
-    /// Packets that may wait.
+    /// Most packets that may wait.
     pub packets: Option<u32>,
-    /// Bytes that may wait.
+    /// Most bytes that may wait.
     pub bytes: Option<u64>,
-    /// Active queue management on top of the limits.
+    /// Active queue management in addition to the limits.
     pub aqm: Aqm,
 }
 
 /// Active queue management.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Aqm {
-    /// None: the queue drops at its tail when it is full.
+    /// No management: the queue drops at its tail when it is full.
     DropTail,
     /// CoDel (RFC 8289), dropping at the head.
     CoDel {
@@ -124,7 +124,7 @@ pub enum Aqm {
         /// Time above target before the first drop.
         interval: Duration,
     },
-    /// A queue for each flow, each with CoDel.
+    /// One queue per flow, each with CoDel.
     FqCoDel(FqCoDelConfig),
 }
 
@@ -146,7 +146,8 @@ pub struct FqCoDelConfig {
 pub struct LossConfig {
     /// Which packets are lost.
     pub process: LossProcess,
-    /// Smaller packets pass, and do not count: with 100, say, acknowledgements without data.
+    /// Smaller packets pass and are not counted: with 100, for example, acknowledgements without
+    /// data.
     pub min_bytes: u32,
 }
 
@@ -158,59 +159,60 @@ pub enum LossProcess {
         /// In [0, 1].
         probability: f64,
     },
-    /// Exactly one packet in `period`, the last of each `period`.
+    /// Exactly one packet per `period`, the last of each.
     Periodic {
-        /// At least 1.
+        /// The period in packets, at least 1.
         period: u64,
     },
-    /// Exactly these.
+    /// Exactly the packets with these numbers.
     Numbered {
-        /// Ascending; the first packet is 1.
+        /// Ascending numbers; the first packet is 1.
         numbers: Arc<[u64]>,
     },
-    /// Two-state Markov chain (Gilbert 1960, Elliott 1963), one step a packet, starting good.
+    /// Two-state Markov chain (Gilbert 1960, Elliott 1963), one step per packet, starting in the
+    /// good state.
     GilbertElliott {
-        /// Probability to go from good to bad.
+        /// Probability of changing from good to bad.
         good_to_bad: f64,
-        /// Probability to go from bad to good.
+        /// Probability of changing from bad to good.
         bad_to_good: f64,
-        /// Loss probability while good.
+        /// Loss probability in the good state.
         loss_good: f64,
-        /// Loss probability while bad.
+        /// Loss probability in the bad state.
         loss_bad: f64,
     },
 }
 
-/// A policer: it holds nothing back.
+/// A policer, which never delays a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolicerConfig {
-    /// Rate at which tokens come.
+    /// Rate at which tokens arrive.
     pub rate: Rate,
-    /// Bytes of tokens that the bucket holds; it starts full.
+    /// Size of the bucket in bytes; it starts full.
     pub burst: u64,
-    /// What becomes of a packet for which there are not enough.
+    /// What happens to a packet for which there are too few tokens.
     pub excess: Excess,
 }
 
 /// What a policer does with what exceeds its rate and burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
-    /// The packet is lost.
+    /// Drops the packet.
     Drop,
-    /// Marks it as having met congestion (RFC 3168 5); drops it if it cannot be marked.
+    /// Marks the packet as having met congestion (RFC 3168 5); drops it if it cannot be marked.
     Mark,
 }
 
 /// One end of a GTP-U tunnel (TS 29.281).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TunnelEnd {
-    /// Packets go in.
+    /// Packets enter the tunnel.
     Enter(GtpuConfig),
-    /// They come out.
+    /// Packets leave the tunnel.
     Leave,
 }
 
-/// How a GTP-U tunnel wraps packets.
+/// How a GTP-U tunnel encapsulates packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GtpuConfig {
     /// The outer IP header.
@@ -219,7 +221,7 @@ pub struct GtpuConfig {
     pub pdu_session_container: bool,
     /// Largest outer packet in bytes; `None` is no limit.
     pub mtu: Option<u32>,
-    /// What becomes of a packet that does not fit.
+    /// What happens to a packet that does not fit.
     pub too_big: TooBig,
 }
 
@@ -232,28 +234,29 @@ pub enum OuterIp {
     V6,
 }
 
-/// What becomes of a packet that with its headers is larger than the MTU.
+/// What happens to a packet that is larger than the MTU with its outer headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooBig {
     /// The outer packet is fragmented.
     Fragment,
-    /// It is dropped, and nobody is told.
+    /// The packet is dropped silently.
     Drop,
 }
 
-/// A host that forwards packets when its CPU is not taken away.
+/// A host that forwards packets while its CPU is not taken away.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostConfig {
     /// When the CPU is taken away.
     pub stalls: Stalls,
     /// CPU time that each packet takes.
     pub processing: Duration,
-    /// Time from the first packet that finds the CPU idle to the interrupt.
+    /// Time from the first packet that finds the CPU idle until the interrupt.
     pub coalescing: Duration,
-    /// Packets that may wait; `None` is no limit. The one being processed no longer waits.
+    /// Most packets that may wait; `None` means no limit. The packet being processed no longer
+    /// waits.
     pub ring_packets: Option<u32>,
-    /// Name of the random stream of the stalls. Stages with the same one and the same stalls
-    /// share a CPU; `None`: the stage's own.
+    /// Name of the random stream of the stalls. Stages with the same name and the same stalls share
+    /// a CPU; `None`: the stage's own stream.
     pub cpu: Option<String>,
 }
 
@@ -264,54 +267,55 @@ pub enum Stalls {
     None,
     /// At regular times.
     Periodic {
-        /// Start of the first.
+        /// Start of the first stall.
         offset: Instant,
-        /// From start to start.
+        /// Time from the start of one stall to the start of the next.
         period: Duration,
-        /// Of each; less than the period.
+        /// Length of each stall; less than the period.
         duration: Duration,
     },
-    /// At random times, after pauses that are distributed exponentially.
+    /// At random times, with exponentially distributed pauses.
     Random {
-        /// Mean of the exponentially distributed time from the end of one to the next.
+        /// Mean of the exponentially distributed time from the end of one stall to the start of the
+        /// next.
         mean_between: Duration,
-        /// Of each.
+        /// Length of each stall.
         duration: Distribution,
     },
 }
 
-/// One side of a NAT or a firewall, which lets flows in that have come out.
+/// One direction of a NAT or a firewall, which admits flows that began on the inside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MiddleboxConfig {
-    /// What it is.
+    /// Whether it is a NAT or a firewall.
     pub kind: MiddleboxKind,
-    /// Which way this side leads.
+    /// The direction of this half.
     pub side: MiddleboxSide,
 }
 
-/// What forgets flows, and what that is called.
+/// The two kinds of middleboxes, which drop for different reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MiddleboxKind {
-    /// Ran address translator.
+    /// Address translator.
     Nat,
     /// Stateful firewall.
     Firewall,
 }
 
-/// Which way packets pass a middlebox.
+/// The direction in which packets pass a middlebox.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MiddleboxSide {
     /// From the inside: everything passes, and opens a pinhole for its flow.
     Outward(MiddleboxTimer),
-    /// From the outside: what belongs to no open flow is dropped.
+    /// From the outside: packets of flows without an open pinhole are dropped.
     Inward,
 }
 
 /// How long a pinhole stays open.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MiddleboxTimer {
-    /// After the last packet that refreshed it.
+    /// Time after the last packet that refreshed the pinhole.
     pub timeout: Duration,
-    /// What comes in refreshes it too (RFC 4787 REQ-6).
+    /// Whether inbound packets refresh it too (RFC 4787 REQ-6).
     pub inward_refreshes: bool,
 }

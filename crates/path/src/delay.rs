@@ -10,7 +10,7 @@ use crate::{Departure, Distribution, Jitter, LinkMeter, Path};
 
 /// The same delay for every packet.
 ///
-/// Holds no packet of its own: it asks the stages before it about an earlier time.
+/// It holds no packet of its own: it asks the stages before it about an earlier time.
 #[derive(Debug)]
 pub struct Delay<P> {
     upstream: P,
@@ -43,7 +43,7 @@ impl<P: Path> Path for Delay<P> {
     #[inline]
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         let mut departure = self.upstream.poll(now.checked_sub(self.delay)?);
-        // In place: a copy would cost more than the addition.
+        // Change it in place: a copy would cost more than the addition.
         if let Some(departure) = &mut departure {
             departure.at += self.delay;
         }
@@ -79,14 +79,14 @@ impl<P: Path> Path for Delay<P> {
     }
 }
 
-/// A random delay for each packet on top of a fixed one.
+/// A random delay for each packet in addition to a fixed one.
 #[derive(Debug)]
 pub struct RandomDelay<P> {
     upstream: P,
     base: Duration,
     distribution: Distribution,
     stream: Stream,
-    /// Where packets of one instant are delayed alike: the last such instant, and how long.
+    /// If packets of one instant get the same delay: the last such instant, and its delay.
     together: Option<(Instant, Duration)>,
     waiting: Waiting,
     load: Load,
@@ -94,9 +94,9 @@ pub struct RandomDelay<P> {
 
 #[derive(Debug)]
 enum Waiting {
-    /// A packet waits for the one before it.
+    /// Each packet waits for the one before it.
     InOrder(VecDeque<Departure>),
-    /// It may overtake; ties leave in order of arrival.
+    /// Packets may overtake; ties leave in order of arrival.
     Free { heap: BinaryHeap<Reverse<Due>>, arrivals: u64 },
 }
 
@@ -115,12 +115,12 @@ impl<P: Path> RandomDelay<P> {
             Waiting::Free { heap: BinaryHeap::new(), arrivals: 0 }
         };
         let distribution = jitter.distribution;
-        // Before the first arrival no instant has a delay.
+        // Before the first arrival there is no delay to share.
         let together = jitter.together.then_some((Instant::MAX, Duration::ZERO));
         Self { upstream, base, distribution, stream, together, waiting, load: Load::default() }
     }
 
-    /// Takes in what left upstream by `until`.
+    /// Takes in everything that left upstream by `until`.
     fn pull(&mut self, until: Instant) {
         while let Some(mut departure) = self.upstream.poll(until) {
             departure.at += self.base + self.draw(departure.at);
@@ -167,7 +167,7 @@ impl<P: Path> Path for RandomDelay<P> {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        // Nothing still upstream can leave before its own departure there plus the fixed part.
+        // What is still upstream cannot leave before its departure there plus the fixed delay.
         let upstream = self.upstream.next_event().map(|at| at + self.base);
         match (self.first(), upstream) {
             (Some(own), Some(other)) => Some(own.min(other)),
@@ -203,14 +203,14 @@ impl<P: Path> Path for RandomDelay<P> {
 
 /// Draws a delay.
 pub(crate) fn draw(distribution: Distribution, stream: &mut Stream) -> Duration {
-    // `libm` rather than the platform's: the same bits on every machine.
+    // `libm` rather than the platform's library: the result has the same bits on every machine.
     let scale =
         |length: Duration, factor: f64| Duration::from_secs_f64(length.as_secs_f64() * factor);
     match distribution {
         Distribution::Uniform { max } => scale(max, stream.unit()),
         Distribution::Exponential { mean } => scale(mean, -libm::log(1.0 - stream.unit())),
         Distribution::HalfNormal { sd } => {
-            // Box-Muller, one of the pair.
+            // Box-Muller; one of the pair is used.
             let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
             let angle = 2.0 * core::f64::consts::PI * stream.unit();
             scale(sd, (radius * libm::cos(angle)).abs())

@@ -1,4 +1,4 @@
-//! A link with a queue for each flow, each with CoDel: FQ-CoDel (RFC 8290).
+//! A link with one queue per flow, each with CoDel: FQ-CoDel (RFC 8290).
 
 use std::collections::VecDeque;
 
@@ -8,8 +8,8 @@ use airpath_queue::{CoDel, Load, RoundRobin};
 use crate::service::Service;
 use crate::{Departure, FqCoDelConfig, LinkConfig, LinkMeter, Path};
 
-/// Serves flows by turns. What is being sent has left its queue; over a limit the longest queue loses packets
-/// at its head.
+/// Serves flows in turn. The packet being sent has left its queue; when a limit is exceeded, the
+/// longest queue drops packets at its head.
 #[derive(Debug)]
 pub(crate) struct FairLink<P> {
     upstream: P,
@@ -19,13 +19,13 @@ pub(crate) struct FairLink<P> {
     fair: FqCoDelConfig,
     queues: RoundRobin<FlowQueue>,
     phase: Phase,
-    /// What left and was not polled yet.
+    /// Packets that left and have not been polled yet.
     left: VecDeque<Departure>,
     drops: VecDeque<Drop>,
     meter: LinkMeter,
 }
 
-/// One flow's packets, with what a tunnel put around them.
+/// One flow's packets, in bytes with their tunnel headers.
 #[derive(Debug)]
 struct FlowQueue {
     ring: VecDeque<(Packet, Instant)>,
@@ -33,19 +33,19 @@ struct FlowQueue {
     codel: CoDel,
 }
 
-/// What the server does.
+/// What the server is doing.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// Nothing waits.
     Idle,
-    /// The next opportunity is then.
+    /// A packet waits for the next opportunity, at this time.
     Starting(Instant),
-    /// It sends the packet, which arrived and departs then.
+    /// The packet is being sent; it arrived and departs at these times.
     Serving { packet: Packet, arrived: Instant, departs: Instant },
 }
 
 impl<P: Path> FairLink<P> {
-    /// A link after `upstream`, called `name` in tables, the `stage`-th of its direction.
+    /// A link after `upstream`, called `name` in tables, the `stage`-th stage of its direction.
     pub(crate) fn new(
         upstream: P,
         config: &LinkConfig,
@@ -67,7 +67,7 @@ impl<P: Path> FairLink<P> {
         }
     }
 
-    /// Does everything that is due until `now`, arrivals from upstream included.
+    /// Does everything that is due until `now`, including arrivals from upstream.
     fn advance(&mut self, now: Instant) {
         while let Some(at) = self.upstream.next_event() {
             if at > now {
@@ -98,7 +98,7 @@ impl<P: Path> FairLink<P> {
         }
     }
 
-    /// Whoever's turn it is sends next, from `at` on.
+    /// The queue whose turn it is sends next, from `at` on.
     fn next(&mut self, at: Instant, continuing: bool) {
         if self.meter.queued.packets == 0 {
             self.phase = Phase::Idle;
@@ -112,7 +112,7 @@ impl<P: Path> FairLink<P> {
         }
     }
 
-    /// Takes a packet out of the queues at `at`, dropping as CoDel says.
+    /// Takes a packet out of the queues at `at`, dropping as CoDel decides.
     fn start(&mut self, at: Instant) {
         let Self { queues, meter, drops, .. } = self;
         let next = queues.pop(|queue| {
@@ -211,7 +211,8 @@ impl<P: Path> Path for FairLink<P> {
     }
 
     fn poll(&mut self, now: Instant) -> Option<Departure> {
-        // What has left by `now` does not depend on what comes: only without it is there more to do.
+        // Packets that have left do not depend on later arrivals: only if there are none is there
+        // more to do.
         if self.left.is_empty() {
             self.advance(now);
         }

@@ -1,4 +1,5 @@
-//! A link of a fixed rate that drops at the tail: when a packet enters, it is known when it leaves.
+//! A link with a fixed rate that drops at the tail: the departure of a packet is known when it
+//! enters.
 
 use std::collections::VecDeque;
 
@@ -8,8 +9,8 @@ use airpath_queue::Load;
 use crate::service::{RateService, fixed_capacity_bytes};
 use crate::{Departure, LinkMeter, Path, QueueConfig};
 
-/// Does what a [`Link`](crate::Link) does with a constant rate and without an AQM, with less work for
-/// each packet: the end of its service is computed when it enters, and it is metered later, together
+/// Does what a [`Link`](crate::Link) does with a constant rate and without an AQM, with less work
+/// per packet: the end of its service is computed when it enters, and it is metered later, together
 /// with many others.
 #[derive(Debug)]
 pub(crate) struct FixedLink<P> {
@@ -17,18 +18,17 @@ pub(crate) struct FixedLink<P> {
     service: RateService,
     packet_limit: u64,
     byte_limit: u64,
-    /// What was not polled yet, in order.
+    /// Packets that have not been polled yet, in order.
     ring: VecDeque<Entry>,
-    /// Time has come this far: what departs by then has left.
+    /// Time up to which everything is done: packets that depart by then have left.
     known: Instant,
-    /// Entries before this index have left and are in the meter; of those behind it some may have left,
-    /// too.
+    /// Entries before this index have left and are in the meter; some after it may have left, too.
     metered: usize,
     /// Bytes of the entries that are not in the meter.
     unmetered_bytes: u64,
-    /// When the last packet that entered departs.
+    /// Departure of the packet that entered last.
     busy_until: Instant,
-    /// When the first of the ring departs, [`Instant::MAX`] without one.
+    /// Departure of the first packet in the ring, [`Instant::MAX`] if there is none.
     first: Instant,
     drops: VecDeque<Drop>,
     meter: LinkMeter,
@@ -43,7 +43,7 @@ struct Entry {
 }
 
 impl<P: Path> FixedLink<P> {
-    /// A link after `upstream`, called `name` in tables, the `stage`-th of its direction.
+    /// A link after `upstream`, called `name` in tables, the `stage`-th stage of its direction.
     pub(crate) fn new(
         upstream: P,
         rate: Rate,
@@ -67,7 +67,7 @@ impl<P: Path> FixedLink<P> {
         }
     }
 
-    /// Does everything that is due until `now`, arrivals from upstream included.
+    /// Does everything that is due until `now`, including arrivals from upstream.
     #[inline(never)]
     fn advance(&mut self, now: Instant) {
         while let Some(at) = self.upstream.next_event() {
@@ -82,7 +82,7 @@ impl<P: Path> FixedLink<P> {
         self.known = self.known.max(now);
     }
 
-    /// A packet arrives at `at`, to which everything before it has been done.
+    /// A packet arrives at `at`; everything before that time has been done.
     #[inline(never)]
     fn admit(&mut self, at: Instant, packet: &Packet) {
         let size = packet.wire_size();
@@ -98,8 +98,8 @@ impl<P: Path> FixedLink<P> {
         self.push(at, start, packet);
     }
 
-    /// There is room for a packet of so many bytes for sure, which is served after others and takes as long as
-    /// the one before: it is [pushed](Self::push) without anything else to be done.
+    /// Whether there is certainly room for a packet of this size, which is served after others and
+    /// takes as long as the previous one: then it is [pushed](Self::push) without further work.
     #[inline(always)]
     fn is_steady(&self, size: u32) -> bool {
         self.busy_until > self.known
@@ -108,7 +108,7 @@ impl<P: Path> FixedLink<P> {
             && self.ring.len() < self.ring.capacity()
     }
 
-    /// What is in the ring could fill the queue, were it all waiting.
+    /// Whether the ring's content would fill the queue if all of it were waiting.
     #[inline(always)]
     fn may_be_full(&self, size: u32) -> bool {
         let packets = (self.ring.len() - self.metered) as u64;
@@ -134,7 +134,7 @@ impl<P: Path> FixedLink<P> {
         self.drops.push_back(Drop { at, packet, stage, reason: DropReason::QueueFull });
     }
 
-    /// There is no room for a packet of so many bytes.
+    /// Whether there is no room for a packet of this size.
     #[inline(never)]
     fn is_full(&mut self, size: u32) -> bool {
         self.meter_departed();
@@ -142,14 +142,15 @@ impl<P: Path> FixedLink<P> {
         waiting.packets >= self.packet_limit || waiting.bytes + u64::from(size) > self.byte_limit
     }
 
-    /// All that has left comes into the meter.
+    /// Adds everything that has left to the meter.
     #[inline(never)]
     fn meter_departed(&mut self) {
         let Self { ring, meter, metered, unmetered_bytes, known, .. } = self;
         let (front, back) = ring.as_slices();
         let skipped = (*metered).min(front.len());
         let known = *known;
-        // One slice after the other, or each step would ask which of them it is in.
+        // One slice after the other; otherwise each step would have to check which of them it is
+        // in.
         for entries in [&front[skipped..], &back[*metered - skipped..]] {
             let mut departed = Load::default();
             let has_left = entries.iter().take_while(|entry| entry.departs <= known);
@@ -164,17 +165,17 @@ impl<P: Path> FixedLink<P> {
         meter.sojourn_sum = meter.sojourn.sum();
     }
 
-    /// When something can leave, [`Instant::MAX`] if never.
+    /// When the next packet can leave, [`Instant::MAX`] if never.
     #[inline(always)]
     fn next(&self) -> Instant {
-        // What has left does not depend on what comes.
+        // Packets that have left do not depend on later arrivals.
         if self.first <= self.known {
             return self.first;
         }
         self.upstream.next_event().map_or(self.first, |at| at.min(self.first))
     }
 
-    /// What waits, the packet in service not included, after [`Self::meter_departed`].
+    /// Packets that wait, without the packet in service; valid after [`Self::meter_departed`].
     fn waiting(&self) -> Load {
         match self.ring.get(self.metered) {
             None => Load::default(),
@@ -270,7 +271,7 @@ mod tests {
     use super::*;
     use crate::{Aqm, Delay, Link, LinkConfig, ServiceConfig, Wire};
 
-    /// What somebody does with a link after a pause.
+    /// What a user does with a link after a pause.
     #[derive(Clone, Copy, Debug)]
     enum Operation {
         Enqueue(u32, u16),
@@ -286,7 +287,8 @@ mod tests {
             2 => Just(Operation::PollNext),
             1 => Just(Operation::Observe),
         ];
-        // Packets of 1,000 bytes take a whole number of microseconds: what comes as another leaves, too.
+        // Packets of 1,000 bytes take a whole number of microseconds, so that arrivals and
+        // departures coincide.
         (prop_oneof![Just(0u64), Just(8_000), 0u64..30_000], operation)
     }
 
@@ -304,7 +306,7 @@ mod tests {
         seen
     }
 
-    /// Both do the same at every step, with `path` around the link.
+    /// Asserts that both do the same at every step, with `path` around the link.
     fn compare(fixed: &mut dyn Path, link: &mut dyn Path, operations: &[(u64, Operation)]) {
         let mut now = Instant::ZERO;
         for (id, &(gap, operation)) in (0..).zip(operations) {
@@ -359,7 +361,7 @@ mod tests {
             let fixed = || FixedLink::new(Wire::new(), rate, &queue, "link", 1);
             let link = || Link::new(Wire::new(), &config, "link", 1);
             compare(&mut fixed(), &mut link(), &operations);
-            // Polled at an earlier time than it was told of.
+            // Polled at an earlier time than it has been told.
             compare(&mut Delay::new(fixed(), after), &mut Delay::new(link(), after), &operations);
             let upstream = || Delay::new(Wire::new(), before);
             compare(

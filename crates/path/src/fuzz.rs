@@ -1,5 +1,6 @@
-//! Bodies of the fuzz targets of this crate (`fuzz/`): whatever a file holds, it is a recording that can
-//! be replayed, or an error that names the line. Tests replay the corpora. No part of the library.
+//! Bodies of this crate's fuzz targets (`fuzz/`): whatever a file holds, it is a recording that can
+//! be replayed, or an error that names the line. Tests replay the corpora. This is not part of the
+//! library.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use airpath_base::Duration;
 
 use crate::{Trace, TraceError};
 
-/// A delivery trace.
+/// Takes a delivery trace.
 pub fn trace(text: &[u8]) {
     let lines = text.split(|&byte| byte == b'\n').count();
     let trace = match Trace::parse(text, Path::new("trace")) {

@@ -1,4 +1,4 @@
-//! A host that forwards packets in software, on a CPU that a hypervisor takes away now and then.
+//! A host that forwards packets in software, on a CPU that a hypervisor takes away at times.
 
 use std::collections::VecDeque;
 
@@ -9,11 +9,11 @@ use crate::delay::draw;
 use crate::{Departure, HostConfig, LinkMeter, Path, Stalls};
 
 /// Packets wait in a receive ring for an interrupt, then for the CPU, which takes them one after
-/// another until the ring is empty. While the CPU is away nothing happens; what came meanwhile
+/// another until the ring is empty. While the CPU is away nothing happens; what arrived meanwhile
 /// leaves in a burst.
 ///
-/// A packet that the CPU was busy with goes on where it stopped. What becomes of a packet is
-/// settled when it arrives: nothing that comes later changes it.
+/// A packet whose processing was interrupted continues where it stopped. The fate of a packet is
+/// decided when it arrives: later arrivals do not change it.
 #[derive(Debug)]
 pub struct Host<P> {
     upstream: P,
@@ -21,10 +21,10 @@ pub struct Host<P> {
     coalescing: Duration,
     ring_packets: u64,
     away: Away,
-    /// Until then the CPU is busy.
+    /// When the CPU becomes idle.
     busy_until: Instant,
     inside: VecDeque<Entry>,
-    /// Entries before this index were in the CPU's hands when the last packet arrived.
+    /// Entries before this index had been taken by the CPU when the last packet arrived.
     taken: usize,
     load: Load,
     stage: u32,
@@ -39,7 +39,8 @@ struct Entry {
 }
 
 impl<P: Path> Host<P> {
-    /// The `stage`-th of its direction, after `upstream`; random stalls are drawn from `stream`.
+    /// The `stage`-th stage of its direction, after `upstream`; random stalls are drawn from
+    /// `stream`.
     pub fn new(upstream: P, config: &HostConfig, stream: Stream, stage: u32) -> Self {
         Self {
             upstream,
@@ -71,7 +72,7 @@ impl<P: Path> Host<P> {
             self.drops.push_back(Drop { at, packet, stage, reason });
             return;
         }
-        // At equal times the CPU is idle again before the packet comes.
+        // At equal times the CPU becomes idle before the packet arrives.
         let ready = if self.busy_until <= at { at + self.coalescing } else { self.busy_until };
         let taken = self.away.back_at(ready);
         let done = self.away.work(taken, self.processing);
@@ -88,7 +89,7 @@ impl<P: Path> Path for Host<P> {
 
     fn next_event(&self) -> Option<Instant> {
         let own = self.inside.front().map(|entry| entry.departure.at);
-        // Nothing overtakes: what is still upstream changes nothing before that.
+        // Nothing overtakes: packets still upstream change nothing before that time.
         own.or_else(|| self.upstream.next_event())
     }
 
@@ -116,12 +117,12 @@ impl<P: Path> Path for Host<P> {
     }
 }
 
-/// The stalls, one after another; asked about times that never decrease.
+/// The sequence of stalls; times asked about must never decrease.
 #[derive(Debug)]
 struct Away {
     stalls: Stalls,
     stream: Stream,
-    /// The first stall that ends after the last time asked about; `None`: there are no more.
+    /// The first stall that ends after the last time asked about; `None` if there are no more.
     current: Option<Stall>,
 }
 
@@ -144,7 +145,7 @@ impl Away {
         Self { stalls, stream, current }
     }
 
-    /// The first time from `at` on at which the CPU is there.
+    /// The first time from `at` on at which the CPU is available.
     fn back_at(&mut self, at: Instant) -> Instant {
         self.skip_to(at);
         match self.current {
@@ -153,7 +154,7 @@ impl Away {
         }
     }
 
-    /// When `time` on the CPU, which is there at `start`, has passed.
+    /// When `time` on the CPU, which is available at `start`, has been used.
     fn work(&mut self, start: Instant, time: Duration) -> Instant {
         let (mut at, mut left) = (start, time);
         loop {
@@ -173,12 +174,12 @@ impl Away {
             self.current = match self.stalls {
                 Stalls::None => None,
                 Stalls::Periodic { period, .. } => {
-                    // The last start not after `at`: also over a long time without packets.
+                    // Skip to the last start not after `at`, even over a long time without packets.
                     let behind = at.saturating_since(stall.from).as_nanos();
                     let periods = (behind / period.as_nanos().max(1)).max(1);
                     let length = stall.until - stall.from;
                     let from = stall.from + period * periods;
-                    // Where that does not move, time has ended.
+                    // If that does not advance, the end of time is reached.
                     (from > stall.from).then_some(Stall { from, until: from + length })
                 }
                 Stalls::Random { .. } => {
@@ -195,9 +196,9 @@ impl Stall {
         let Stalls::Random { mean_between, duration } = stalls else {
             unreachable!("only random stalls are drawn");
         };
-        // Two draws a stall, whatever they are.
+        // Two draws per stall, whatever the configuration.
         let between = draw(crate::Distribution::Exponential { mean: mean_between }, stream);
-        // A CPU that is never there would hold packets for ever.
+        // A CPU that is never available would hold packets for ever.
         let from = after + between.max(Duration::from_nanos(1));
         Self { from, until: from + draw(duration, stream) }
     }

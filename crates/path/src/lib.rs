@@ -1,11 +1,11 @@
 //! The path model: everything between two TCP endpoints, one direction at a time.
 //!
-//! A stage is a link, a delay, a loss, a tunnel, a NAT and the like. Each implements [`Path`], which
-//! has three verbs: a packet enters, when to ask again, what has left. A stage wraps the stages before
-//! it, so that a stack of stages is a [`Path`] too. [`build_pair`] makes both directions from lists of
-//! [`StageConfig`].
+//! A stage is a link, a delay, a loss, a tunnel, a NAT and the like. Each implements [`Path`],
+//! which has three verbs: a packet enters, when to poll again, what has left. A stage wraps the
+//! stages before it, so a stack of stages is a [`Path`] too. [`build_pair`] makes both directions
+//! from lists of [`StageConfig`].
 //!
-//! The model is pure: it knows neither clock nor operating system nor scenario file.
+//! The model is pure: it knows no clock, no operating system and no scenario file.
 //!
 //! It may use: `base`, `queue`. Start reading at [`Path`], then at [`Link`].
 

@@ -1,4 +1,4 @@
-//! A link: one server, one queue before it.
+//! A link: one server with one queue.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use crate::service::Service;
 use crate::{Aqm, Departure, LinkConfig, LinkMeter, Path};
 use airpath_queue::CoDel;
 
-/// Serves packets one after another, first come first served.
+/// Serves packets one at a time, first come first served.
 ///
-/// One ring holds everything: packets that left and were not polled yet, then the one in
-/// service, then those that wait. A packet is copied once on its way in and once on its way out.
+/// One ring holds everything: packets that left and have not been polled, then the one in service,
+/// then those that wait. A packet is copied once on its way in and once on its way out.
 #[derive(Debug)]
 pub struct Link<P> {
     upstream: P,
@@ -21,7 +21,7 @@ pub struct Link<P> {
     byte_limit: u64,
     codel: Option<CoDel>,
     ring: VecDeque<Entry>,
-    /// Entries of the ring before this index have left or were dropped at the head.
+    /// Entries before this index have left or were dropped at the head.
     left: usize,
     phase: Phase,
     served: Served,
@@ -33,13 +33,13 @@ pub struct Link<P> {
 struct Entry {
     packet: Packet,
     arrived: Instant,
-    /// End of service; meaningless while it waits.
+    /// End of service; undefined while the packet waits.
     departs: Instant,
-    /// Dropped at the head by the AQM: nobody polls it.
+    /// Dropped at the head by the AQM: it is never polled.
     dropped: bool,
 }
 
-/// What is in service, of no meaning otherwise: without a look at the ring for it.
+/// A copy of what is in service, to avoid access to the ring; undefined if nothing is.
 #[derive(Clone, Copy, Debug)]
 struct Served {
     arrived: Instant,
@@ -47,22 +47,22 @@ struct Served {
     wire_bytes: u32,
 }
 
-/// What the server does with `ring[left]`.
+/// What the server does with the entry `ring[left]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// There is none.
+    /// There is no such entry.
     Idle,
-    /// It still waits, until the next opportunity.
+    /// It waits for the next opportunity, at this time.
     Starting(Instant),
     /// It is being sent, until its `departs`.
     Serving,
 }
 
 impl<P: Path> Link<P> {
-    /// A link after `upstream`, called `name` in tables, the `stage`-th of its direction.
+    /// A link after `upstream`, called `name` in tables, the `stage`-th stage of its direction.
     pub fn new(upstream: P, config: &LinkConfig, name: &str, stage: u32) -> Self {
         let codel = match config.queue.aqm {
-            // A link whose flows have queues of their own is another one (`fair_link.rs`).
+            // Links with one queue per flow have a type of their own (`fair_link.rs`).
             Aqm::DropTail | Aqm::FqCoDel(_) => None,
             Aqm::CoDel { target, interval } => Some(CoDel::new(target, interval)),
         };
@@ -81,7 +81,7 @@ impl<P: Path> Link<P> {
         }
     }
 
-    /// Does everything that is due until `now`, arrivals from upstream included.
+    /// Does everything that is due until `now`, including arrivals from upstream.
     fn advance(&mut self, now: Instant) {
         while let Some(at) = self.upstream.next_event() {
             if at > now {
@@ -122,7 +122,7 @@ impl<P: Path> Link<P> {
         }
     }
 
-    /// Whatever waits first is next, from `at` on.
+    /// The first waiting packet is next, from `at` on.
     #[inline]
     fn next_head(&mut self, at: Instant, continuing: bool) {
         if self.meter.queued.packets == 0 {
@@ -137,7 +137,7 @@ impl<P: Path> Link<P> {
         }
     }
 
-    /// Takes the head out of the queue at `at`, dropping as the AQM says.
+    /// Takes the head out of the queue at `at`, dropping as the AQM decides.
     #[inline]
     fn start_head(&mut self, at: Instant) {
         loop {
@@ -188,7 +188,7 @@ impl<P: Path> Link<P> {
         }
     }
 
-    /// Keeps the front of the ring a packet that somebody will poll.
+    /// Removes dropped packets, so that the front of the ring is one to be polled.
     fn forget_dropped(&mut self) {
         while self.left > 0 && self.ring.front().is_some_and(|entry| entry.dropped) {
             self.ring.pop_front();
@@ -227,7 +227,8 @@ impl<P: Path> Path for Link<P> {
 
     #[inline(always)]
     fn poll(&mut self, now: Instant) -> Option<Departure> {
-        // What has left by `now` does not depend on what comes: only without it is there more to do.
+        // Packets that have left do not depend on later arrivals: only if there are none is there
+        // more to do.
         if self.left == 0 {
             self.advance(now);
         }

@@ -8,8 +8,8 @@ use airpath_queue::Load;
 
 use crate::{Departure, LinkMeter, LossConfig, LossProcess, Path};
 
-/// Drops some of what leaves the stages before it. Fragments of a tunnel's packet are lost one by
-/// one, and the packet with any of them.
+/// Drops some of what leaves the stages before it. The fragments of a tunnelled packet are lost
+/// independently, and the packet is lost with any of them.
 #[derive(Debug)]
 pub struct Loss<P> {
     upstream: P,
@@ -29,7 +29,7 @@ enum Process {
         period: u64,
         passed: u64,
     },
-    /// The numbers still to come, ascending, and how many have passed.
+    /// The remaining numbers, ascending, and how many packets have passed.
     Numbered {
         numbers: Arc<[u64]>,
         next: usize,
@@ -46,8 +46,8 @@ enum Process {
 }
 
 impl<P: Path> Loss<P> {
-    /// The `stage`-th of its direction: drops by `config`, drawing from `stream` where that is
-    /// random.
+    /// The `stage`-th stage of its direction: drops as `config` says, and draws from `stream` if
+    /// that is random.
     pub fn new(upstream: P, config: LossConfig, stream: Stream, stage: u32) -> Self {
         let LossConfig { process, min_bytes } = config;
         let process = match process {
@@ -72,13 +72,13 @@ impl<P: Path> Loss<P> {
 }
 
 impl Process {
-    /// Decides the fate of the fragments of a packet, one after another.
+    /// Decides the fate of the fragments of a packet one by one; true if any is lost.
     #[inline]
     fn loses_any(&mut self, fragments: u32) -> bool {
         (0..fragments).fold(false, |lost, _| self.loses() || lost)
     }
 
-    /// Decides one packet's fate and moves on.
+    /// Decides the fate of one packet and moves on.
     fn loses(&mut self) -> bool {
         match self {
             Self::Random { probability, stream } => stream.chance(*probability),
@@ -93,8 +93,8 @@ impl Process {
                 lost
             }
             Self::GilbertElliott { to_bad, to_good, good, bad, is_bad, stream } => {
-                // Two draws a packet whatever the state, so that parameters can be compared
-                // under the same numbers.
+                // Two draws per packet whatever the state, so that parameters can be compared with
+                // the same random numbers.
                 let lost = stream.chance(if *is_bad { *bad } else { *good });
                 let leaves = stream.chance(if *is_bad { *to_good } else { *to_bad });
                 *is_bad ^= leaves;

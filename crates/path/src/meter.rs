@@ -1,4 +1,4 @@
-//! What a link has done so far.
+//! Counters of a link.
 
 use airpath_base::{Duration, Histogram};
 use airpath_queue::Load;
@@ -8,24 +8,24 @@ use airpath_queue::Load;
 pub struct LinkMeter {
     /// Name of the stage.
     pub name: String,
-    /// Its position in its direction of the path.
+    /// Position of the link in its direction of the path.
     pub stage: u32,
-    /// What left; bytes as they were sent, outer headers of a tunnel included.
+    /// Packets that left; bytes as sent, including outer headers of a tunnel.
     pub departed: Load,
-    /// What waits, the packet in service not included; bytes likewise.
+    /// Packets that wait, without the packet in service; bytes as sent.
     pub queued: Load,
-    /// Sum over what left of the time from arrival to departure.
+    /// Sum of the times from arrival to departure of all packets that left.
     pub sojourn_sum: Duration,
     /// Distribution of the time from arrival to departure.
     pub sojourn: Histogram,
     /// Bytes that the link could have carried since the start.
     pub capacity_bytes: f64,
-    /// Bytes of the capacity that could still be carried at once: a shaper's tokens.
+    /// The part of that capacity that could still be used at once: a shaper's tokens.
     pub stored_bytes: f64,
 }
 
 impl LinkMeter {
-    /// Of a link that begins.
+    /// The meter of a link at its start.
     pub(crate) fn new(name: &str, stage: u32) -> Self {
         Self {
             name: name.to_owned(),

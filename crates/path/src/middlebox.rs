@@ -1,12 +1,12 @@
-//! NAT and firewall: what the inside has spoken to may answer.
+//! NAT and firewall: hosts that the inside has contacted may answer.
 //!
-//! A middlebox is one thing in two directions. Its outward side remembers when each flow's packets
-//! passed; its inward side asks about the time at which a packet arrives. For the answer the
-//! outward side first lets through everything that passed until that time, whoever polls it
-//! later: so nothing depends on when either direction is polled.
+//! A middlebox is one thing in two directions. Its outward half remembers when each flow's packets
+//! passed; its inward half asks about the time at which a packet arrives. Before it answers, the
+//! outward half lets through everything that passed until that time, whoever polls it later; so
+//! nothing depends on when either direction is polled.
 //!
-//! The inward side takes [`DECISION`] for each packet: at the instant of the arrival itself
-//! somebody may still send what opens a pinhole.
+//! The inward half takes [`DECISION`] per packet: at the very instant of the arrival, a packet may
+//! still leave that opens a pinhole.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -17,40 +17,40 @@ use airpath_queue::Load;
 
 use crate::{Departure, LinkMeter, MiddleboxKind, MiddleboxTimer, Path};
 
-/// How long the inward side takes: the smallest time there is.
+/// How long the inward half takes: the shortest possible time.
 const DECISION: Duration = Duration::from_nanos(1);
 
-/// The outward side: everything passes.
+/// The outward half: everything passes.
 ///
-/// It is a handle; the inward side holds another one.
+/// It is a handle; the inward half holds another one.
 #[derive(Debug)]
 pub struct Outward<P>(Rc<RefCell<Passage<P>>>);
 
-/// The inward side: what belongs to no open flow is dropped.
+/// The inward half: packets of flows without an open pinhole are dropped.
 #[derive(Debug)]
 pub struct Inward<P, Q> {
     upstream: P,
-    /// `None`: nothing ever comes out.
+    /// The outward half; `None`: nothing ever leaves the inside.
     outward: Option<Rc<RefCell<Passage<Q>>>>,
     kind: MiddleboxKind,
-    /// For each flow, until when what came in keeps its pinhole open; if that does anything.
+    /// Until when inbound packets keep each flow's pinhole open, if they do.
     refreshed: Vec<Option<Instant>>,
     stage: u32,
     drops: VecDeque<Drop>,
 }
 
-/// What lies before the outward side, what has passed it, and when.
+/// What lies before the outward half, and what has passed it, with times.
 #[derive(Debug)]
 struct Passage<P> {
     upstream: P,
     timer: MiddleboxTimer,
-    /// Passed, not polled yet.
+    /// Packets that passed and have not been polled yet.
     passed: VecDeque<Departure>,
-    /// By flow: when its pinhole was open, newest last.
+    /// When the pinhole of each flow was open, newest last.
     open: Vec<VecDeque<Open>>,
 }
 
-/// A time in which a flow's pinhole was open, both ends included.
+/// A period during which a flow's pinhole was open, both ends included.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     from: Instant,
@@ -58,34 +58,34 @@ struct Open {
 }
 
 impl<P: Path> Outward<P> {
-    /// What leaves `upstream` opens a pinhole for its flow.
+    /// A packet that leaves `upstream` opens a pinhole for its flow.
     pub fn new(upstream: P, timer: MiddleboxTimer) -> Self {
         let (passed, open) = (VecDeque::new(), Vec::new());
         Self(Rc::new(RefCell::new(Passage { upstream, timer, passed, open })))
     }
 
-    /// Another handle, for the inward side.
+    /// Another handle, for the inward half.
     pub fn handle(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
 impl<P: Path, Q: Path> Inward<P, Q> {
-    /// The `stage`-th of its direction: lets in what leaves `upstream` if `outward` is open for
-    /// it.
+    /// The `stage`-th stage of its direction: admits what leaves `upstream` if `outward` is open
+    /// for it.
     pub fn new(upstream: P, outward: Option<Outward<Q>>, kind: MiddleboxKind, stage: u32) -> Self {
         let outward = outward.map(|handle| handle.0);
         Self { upstream, outward, kind, refreshed: Vec::new(), stage, drops: VecDeque::new() }
     }
 
-    /// Decides about a packet that arrives at `at`.
+    /// Decides on a packet that arrives at `at`.
     fn admits(&mut self, flow: FlowId, at: Instant) -> bool {
         let Some(outward) = &self.outward else { return false };
         let mut outward = outward.borrow_mut();
         let timer = outward.timer;
         let index = flow.0 as usize;
         let kept = self.refreshed.get(index).is_some_and(|until| until.is_some_and(|u| at <= u));
-        // Asked either way, so that it forgets what nobody will ask about again.
+        // Ask in either case, so that it forgets what will not be asked about again.
         let open = outward.is_open(flow, at) || kept;
         if open && timer.inward_refreshes {
             if index >= self.refreshed.len() {
@@ -98,7 +98,7 @@ impl<P: Path, Q: Path> Inward<P, Q> {
 }
 
 impl<P: Path> Passage<P> {
-    /// Something of `flow` passed at `at`, or not longer than the timeout before it.
+    /// Whether a packet of `flow` passed at `at`, or at most the timeout before it.
     fn is_open(&mut self, flow: FlowId, at: Instant) -> bool {
         self.pull(at);
         let Some(open) = self.open.get_mut(flow.0 as usize) else { return false };
@@ -127,7 +127,8 @@ impl<P: Path> Passage<P> {
         self.passed.pop_front()
     }
 
-    /// One entry for each time without a pause longer than the timeout.
+    /// Adds or extends an entry: there is one for each period without a pause longer than the
+    /// timeout.
     fn note(&mut self, FlowId(flow): FlowId, at: Instant) {
         let index = flow as usize;
         if index >= self.open.len() {

@@ -1,4 +1,4 @@
-//! A policer: what a token bucket does not hold tokens for is dropped or marked at once.
+//! A policer: packets for which a token bucket holds too few tokens are dropped or marked at once.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use airpath_queue::Load;
 use crate::{Departure, Excess, LinkMeter, Path, PolicerConfig};
 use airpath_queue::TokenBucket;
 
-/// Lets pass what conforms to its rate and burst; holds nothing back.
+/// Passes what conforms to its rate and burst, without delay.
 ///
-/// An aggregate maximum bit rate (TS 23.501 5.7.2.6) is enforced so, or by a
+/// An aggregate maximum bit rate (TS 23.501 5.7.2.6) can be enforced this way, or by a
 /// [`Link`](crate::Link) with a bucket, which queues.
 #[derive(Debug)]
 pub struct Policer<P> {
@@ -22,7 +22,7 @@ pub struct Policer<P> {
 }
 
 impl<P: Path> Policer<P> {
-    /// The `stage`-th of its direction: polices what leaves `upstream`.
+    /// The `stage`-th stage of its direction: polices what leaves `upstream`.
     pub fn new(upstream: P, config: &PolicerConfig, stage: u32) -> Self {
         let bucket = TokenBucket::new(config.rate, config.burst);
         Self { upstream, bucket, excess: config.excess, stage, drops: VecDeque::new() }
@@ -34,7 +34,7 @@ impl<P: Path> Policer<P> {
             return Some(packet);
         }
         match (self.excess, packet.ecn) {
-            // RFC 3168 5: marked instead of dropped, if the endpoints understand that.
+            // RFC 3168 5: mark instead of dropping, if the endpoints support ECN.
             (Excess::Mark, Ecn::Ect0 | Ecn::Ect1 | Ecn::Ce) => {
                 Some(Packet { ecn: Ecn::Ce, ..packet })
             }

@@ -1,4 +1,4 @@
-//! How fast a link serves: a constant rate, the opportunities of a trace, or tokens.
+//! The server of a link: a constant rate, the opportunities of a trace, or tokens.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use airpath_base::{Duration, Instant, Rate};
 use crate::{OPPORTUNITY_BYTES, ServiceConfig, Trace};
 use airpath_queue::TokenBucket;
 
-/// A server's state. For each packet `begin` says when it leaves the queue, `serve` when it has
-/// been sent.
+/// The state of a server. For each packet `begin` says when it leaves the queue, `serve` when it
+/// has been sent.
 #[derive(Debug)]
 pub(crate) enum Service {
     Rate(RateService),
@@ -16,14 +16,14 @@ pub(crate) enum Service {
     Bucket(TokenBucket),
 }
 
-/// A constant rate. Packets of one size take the same time, but for what is carried over: no packet
-/// but the first of a size needs a division.
+/// A constant rate. Packets of the same size take the same time, except for the carried remainder:
+/// only the first packet of a size needs a division.
 #[derive(Debug)]
 pub(crate) struct RateService {
     rate: Rate,
     carried: u64,
     size: u32,
-    /// What that size takes with nothing carried over.
+    /// Time to send a packet of that size with nothing carried over.
     time: Duration,
     rest: u64,
 }
@@ -34,9 +34,9 @@ pub(crate) struct TraceService {
     trace: Arc<Trace>,
     /// Start of the current period.
     base: Instant,
-    /// The next opportunity not used yet.
+    /// The next unused opportunity.
     next: usize,
-    /// Bytes left of the opportunity in use, at the instant `at` only.
+    /// Bytes left of the opportunity in use, valid only at the instant `at`.
     left: u32,
     at: Instant,
 }
@@ -56,8 +56,8 @@ impl Service {
         }
     }
 
-    /// The packet at the head may start at `ready`; says when it does. `continuing`: the server
-    /// was busy until `ready`, so that what is left of an opportunity can be used.
+    /// The packet at the head may start at `ready`; returns when it does. `continuing`: the server
+    /// was busy until `ready`, so that the rest of an opportunity can be used.
     #[inline]
     pub(crate) fn begin(&mut self, ready: Instant, continuing: bool) -> Instant {
         match self {
@@ -72,7 +72,8 @@ impl Service {
         }
     }
 
-    /// Sends `size` bytes from `start`, an instant that `begin` gave; says when the last has left.
+    /// Sends `size` bytes from `start`, an instant that `begin` returned; returns when the last
+    /// byte has left.
     #[inline]
     pub(crate) fn serve(&mut self, start: Instant, size: u32) -> Instant {
         match self {
@@ -82,7 +83,8 @@ impl Service {
         }
     }
 
-    /// Of the bytes that could have been served by `now`, those that still could be, at once.
+    /// The part of the bytes that could have been served by `now` that could still be served at
+    /// once.
     pub(crate) fn stored_bytes(&self, now: Instant) -> f64 {
         match self {
             Self::Rate(_) | Self::Trace(_) => 0.0,
@@ -98,7 +100,7 @@ impl Service {
                 let since_start = now.saturating_since(Instant::ZERO);
                 trace.opportunities_until(since_start) as f64 * f64::from(OPPORTUNITY_BYTES)
             }
-            // A packet larger than the bucket is let pass ahead of its tokens.
+            // A packet larger than the bucket passes ahead of its tokens.
             Self::Bucket(bucket) => {
                 bucket.burst() as f64
                     + fixed_capacity_bytes(bucket.rate(), now)
@@ -122,26 +124,26 @@ impl RateService {
         self.rate
     }
 
-    /// It was idle: nothing is carried over.
+    /// The server was idle: nothing is carried over.
     #[inline]
     pub(crate) const fn begin_anew(&mut self) {
         self.carried = 0;
     }
 
-    /// The last that it sent had so many bytes.
+    /// Whether the last packet sent had this size.
     #[inline]
     pub(crate) const fn served_last(&self, size: u32) -> bool {
         size == self.size
     }
 
-    /// How long it sends so many bytes.
+    /// How long it takes to send this many bytes.
     #[inline]
     pub(crate) fn serve(&mut self, size: u32) -> Duration {
         if size != self.size {
             self.size = size;
             (self.time, self.rest) = self.rate.transmission_time(size, 0);
         }
-        // Both are below the rate: together they make one nanosecond more at the most.
+        // Both are less than the rate: together they add at most one nanosecond.
         let rest = self.rest + self.carried;
         let over = rest >= self.rate.bps();
         self.carried = if over { rest - self.rate.bps() } else { rest };
@@ -178,7 +180,8 @@ impl TraceService {
         }
     }
 
-    /// A packet that arrives at the very instant of an opportunity has missed it.
+    /// Moves to the first opportunity after `ready`: a packet that arrives exactly at an
+    /// opportunity has missed it.
     fn seek_after(&mut self, ready: Instant) {
         self.left = 0;
         let period = self.trace.period().as_nanos();

@@ -10,16 +10,16 @@ use crate::LinkMeter;
 /// One direction of a path, or one stage wrapped around the stages before it.
 ///
 /// A caller
-/// 1. says [`enqueue`](Path::enqueue) when a packet enters, with times that never decrease;
-/// 2. asks [`next_event`](Path::next_event) when to come back;
+/// 1. calls [`enqueue`](Path::enqueue) when a packet enters, with times that never decrease;
+/// 2. asks [`next_event`](Path::next_event) when to poll;
 /// 3. calls [`poll`](Path::poll) at that time, or later, until it returns `None`.
 ///
 /// Slicing: polling at t1 and then at t2 yields what polling at t2 alone yields, because every
-/// departure carries the logical time at which it happened and nothing depends on when somebody
-/// asked. A stage therefore completes, inside `enqueue(now)`, everything due until `now` before
-/// it admits the packet, and keeps departures until they are polled.
+/// departure carries the logical time at which it happened and nothing depends on when it was
+/// polled. A stage therefore completes, inside `enqueue(now)`, everything due until `now` before it
+/// admits the packet, and keeps departures until they are polled.
 ///
-/// A path stays on its thread: the directions of a pair may share what both must know of
+/// A path stays on its thread: the directions of a pair may share state
 /// ([`build_pair`](crate::build_pair)).
 ///
 /// `poll(now)` may lag behind the last `enqueue`: it then returns what had left by `now`.
@@ -46,29 +46,31 @@ pub trait Path {
     /// A packet enters.
     fn enqueue(&mut self, now: Instant, packet: &Packet);
 
-    /// Like `enqueue`. False: [`next_event`](Path::next_event) is what it was before.
+    /// Like [`enqueue`](Path::enqueue). Returns false if [`next_event`](Path::next_event) has not
+    /// changed.
     #[inline]
     fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
         self.enqueue(now, packet);
         true
     }
 
-    /// Like `enqueue`, for a stage that polls this one at once. True: it would leave at `now` as it is,
-    /// nothing else is due, and it has not entered.
+    /// Like [`enqueue`](Path::enqueue), for a stage that polls this one at once. Returns true if
+    /// the packet would leave unchanged at `now` and nothing else is due; then it has not entered.
     #[inline]
     fn transit(&mut self, now: Instant, packet: &Packet) -> bool {
         self.enqueue(now, packet);
         false
     }
 
-    /// When polling can next yield something or has internal work; `None`: not before an enqueue.
+    /// When polling may next yield something or has internal work; `None`: not before an enqueue.
     fn next_event(&self) -> Option<Instant>;
 
-    /// The next packet that has left by `now`, in order of leaving.
+    /// The next packet that has left by `now`, in order of departure.
     fn poll(&mut self, now: Instant) -> Option<Departure>;
 
-    /// Like `poll`, for a caller that comes when something is due and need not be told when it left. Writes into
-    /// `next` what [`next_event`](Path::next_event) is afterwards, [`Instant::MAX`] for `None`.
+    /// Like [`poll`](Path::poll), for a caller that polls when something is due and does not need
+    /// the departure time. Writes into `next` what [`next_event`](Path::next_event) is afterwards,
+    /// [`Instant::MAX`] for `None`.
     #[inline(always)]
     fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
         let departure = self.poll(now);
@@ -76,8 +78,9 @@ pub trait Path {
         departure.map(|departure| departure.packet)
     }
 
-    /// Like `poll` until there is none, and shows the packets instead of handing them out: where they lie in the
-    /// stage until then they need not be copied. False: none has left by `now`.
+    /// Calls `take` for everything that [`poll`](Path::poll) would return, without returning the
+    /// packets: those that lie in the stage need not be copied. Returns false if none has left by
+    /// `now`.
     #[inline]
     fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
         let mut any = false;
@@ -91,20 +94,20 @@ pub trait Path {
     /// The next packet that was dropped, stage by stage, not in order of time.
     fn poll_drop(&mut self) -> Option<Drop>;
 
-    /// What is inside: entered, and neither returned by `poll` nor dropped. Bytes are packets'
-    /// own, without what a tunnel put around them.
+    /// What is inside: entered, and neither returned by `poll` nor dropped. Bytes are those of the
+    /// packets, without tunnel headers.
     fn load(&self) -> Load;
 
-    /// Brings every link up to `now` and shows its meter, first stage first.
+    /// Advances every link to `now` and visits its meter, first stage first.
     fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter));
 }
 
-/// A packet leaving, and the logical time at which it left.
+/// A departing packet, and the logical time at which it left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Departure {
     /// When it left; not later than the `now` of the poll.
     pub at: Instant,
-    /// It, with the marks that this stage has set.
+    /// The packet, with the marks that stages have set.
     pub packet: Packet,
 }
 
@@ -141,7 +144,7 @@ impl Path for Box<dyn Path> {
     }
 }
 
-/// No delay, no limit, no loss: what enters leaves at the same instant.
+/// No delay, no limit, no loss: a packet leaves at the instant at which it enters.
 #[derive(Debug, Default)]
 pub struct Wire {
     inside: VecDeque<Departure>,

@@ -1,8 +1,8 @@
 //! Delivery traces in Mahimahi's format.
 //!
-//! One line per opportunity to deliver 1,500 bytes: a time stamp in whole milliseconds. Stamps do
-//! not decrease; several per millisecond are normal. At its end the trace starts again: the last
-//! stamp is the period. Blank lines are ignored. A gzip file is read as what it contains.
+//! Each line is an opportunity to deliver 1,500 bytes: a timestamp in whole milliseconds.
+//! Timestamps do not decrease; several per millisecond are normal. At its end the trace restarts:
+//! the last timestamp is the period. Blank lines are ignored. A gzip file is decompressed.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,8 @@ use airpath_base::recording::{quoted, read_stored, unpacked};
 /// Bytes that one opportunity delivers.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
-/// A recorded sequence of delivery opportunities; at least one, the last one later than zero.
+/// A recorded sequence of delivery opportunities; it has at least one, and the last is later than
+/// zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     stamps: Vec<Duration>,
@@ -26,10 +27,10 @@ pub enum TraceError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// No stamp in it.
+    /// The file has no timestamp.
     #[error("trace {path} is empty: it must hold at least one time stamp in ms, one per line", path = path.display())]
     Empty {
         /// The file.
@@ -42,22 +43,22 @@ pub enum TraceError {
         path: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// What stands there, as far as it may be quoted.
+        /// The line's text, as far as it may be quoted.
         text: String,
     },
-    /// A stamp smaller than the one before it.
+    /// A timestamp smaller than the previous one.
     #[error("trace {path}, line {line}: time stamp {stamp} ms is before the previous one, {previous} ms; stamps must not decrease", path = path.display())]
     Backwards {
         /// The file.
         path: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// Milliseconds since the start, as the file has them.
+        /// The timestamp, in milliseconds since the start.
         stamp: u64,
-        /// The one before it.
+        /// The previous timestamp.
         previous: u64,
     },
-    /// All stamps are 0: the period would be 0.
+    /// All timestamps are 0: the period would be 0.
     #[error("trace {path}: its last time stamp is 0 ms, so it has no length to loop over; it must end after 0", path = path.display())]
     NoLength {
         /// The file.
@@ -66,7 +67,7 @@ pub enum TraceError {
 }
 
 impl Trace {
-    /// Reads a file, gzip or plain (told by its first bytes, not by its name).
+    /// Reads a file, gzip or plain (recognised by its first bytes, not by its name).
     pub fn read(path: &Path) -> Result<Self, TraceError> {
         let fail = |source| TraceError::Read { path: path.to_owned(), source };
         let text = read_stored(path).and_then(unpacked).map_err(fail)?;
@@ -111,12 +112,12 @@ impl Trace {
         }
     }
 
-    /// Opportunities of one period, in order.
+    /// The opportunities of one period, in order.
     pub fn stamps(&self) -> &[Duration] {
         &self.stamps
     }
 
-    /// Time after which it starts again.
+    /// Time after which the trace restarts.
     pub fn period(&self) -> Duration {
         // Invariant of `parse`: not empty.
         self.stamps[self.stamps.len() - 1]
@@ -127,7 +128,7 @@ impl Trace {
         self.stamps.len() as f64 * f64::from(OPPORTUNITY_BYTES) * 8.0 / self.period().as_secs_f64()
     }
 
-    /// Opportunities in `(0, time]`, counted over as many periods as that takes; a stamp of 0
+    /// Number of opportunities in `(0, time]`, over as many periods as needed; a timestamp of 0
     /// counts at the start of the first period.
     pub fn opportunities_until(&self, time: Duration) -> u64 {
         let period = self.period().as_nanos();

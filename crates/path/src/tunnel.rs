@@ -11,19 +11,19 @@ use crate::{Departure, GtpuConfig, LinkMeter, OuterIp, Path, TooBig, TunnelEnd};
 const UDP: u32 = 8;
 /// Bytes of a GTP-U header without optional fields (TS 29.281 5.1).
 const GTPU: u32 = 8;
-/// Sequence number, N-PDU number and type of the next extension: all there if any is (TS 29.281
-/// 5.1).
+/// Sequence number, N-PDU number and type of the next extension: all are present if any is (TS
+/// 29.281 5.1).
 const OPTIONAL_FIELDS: u32 = 4;
 /// The PDU session container: length, two bytes of PDU type and QFI, type of the next extension
 /// (TS 29.281 5.2.2.7, TS 38.415 5.5.2).
 const PDU_SESSION_CONTAINER: u32 = 4;
 
-/// Wraps packets as they enter a tunnel, unwraps them as they leave it, or drops those that do not
-/// fit through a hop.
+/// Encapsulates packets as they enter a tunnel, decapsulates them as they leave it, or drops those
+/// that do not fit through a hop.
 ///
-/// A packet in a tunnel keeps its size; links count its outer headers besides. Fragments stay one
-/// packet that has the headers of all of them: they travel one after another, and what came out
-/// at the other end would wait for the last one anyway.
+/// A packet in a tunnel keeps its size; links also count its outer headers. A fragmented packet
+/// stays one packet that has the headers of all its fragments: they travel one after another, and
+/// at the other end the first would wait for the last anyway.
 #[derive(Debug)]
 pub struct Wrapper<P> {
     upstream: P,
@@ -40,7 +40,7 @@ enum Action {
 }
 
 impl<P: Path> Wrapper<P> {
-    /// The `stage`-th of its direction: one end of a tunnel.
+    /// One end of a tunnel, the `stage`-th stage of its direction.
     pub fn tunnel(upstream: P, end: &TunnelEnd, stage: u32) -> Self {
         let action = match end {
             TunnelEnd::Enter(config) => {
@@ -52,14 +52,14 @@ impl<P: Path> Wrapper<P> {
         Self { upstream, action, stage, drops: VecDeque::new() }
     }
 
-    /// The `stage`-th of its direction: a hop that drops what is larger than `mtu` bytes.
+    /// A hop that drops packets larger than `mtu` bytes, the `stage`-th stage of its direction.
     pub fn mtu(upstream: P, mtu: u32, stage: u32) -> Self {
         Self { upstream, action: Action::Mtu(mtu), stage, drops: VecDeque::new() }
     }
 }
 
 impl Action {
-    /// What is around the packet from here on; `None` if it does not fit.
+    /// The encapsulation of the packet from here on; `None` if it does not fit.
     #[inline]
     fn around(self, packet: &Packet) -> Option<Tunnel> {
         match self {
@@ -80,7 +80,7 @@ impl Action {
 }
 
 impl OuterIp {
-    /// Bytes of the header (RFC 791 3.1, RFC 8200 3).
+    /// Bytes of the IP header (RFC 791 3.1, RFC 8200 3).
     const fn header(self) -> u32 {
         match self {
             Self::V4 => 20,
@@ -88,7 +88,7 @@ impl OuterIp {
         }
     }
 
-    /// Bytes of headers in each fragment: IPv6 has a header for that (RFC 8200 4.5).
+    /// Bytes of headers in each fragment: IPv6 has an additional header for it (RFC 8200 4.5).
     const fn fragment_header(self) -> u32 {
         match self {
             Self::V4 => 20,
@@ -111,10 +111,10 @@ const fn gtpu_headers(config: &GtpuConfig) -> u32 {
     UDP + GTPU + extension
 }
 
-/// A packet of `size` bytes that does not fit into `mtu` with its headers.
+/// The encapsulation of a packet of `size` bytes that does not fit into `mtu` with its headers.
 fn fragmented(ip: OuterIp, headers: u32, size: u32, mtu: u32) -> Tunnel {
     let payload = headers + size;
-    // RFC 791 3.2, RFC 8200 4.5: all but the last carry a multiple of 8 bytes.
+    // RFC 791 3.2, RFC 8200 4.5: all fragments except the last carry a multiple of 8 bytes.
     let last = mtu.saturating_sub(ip.fragment_header()).max(8);
     let fragments = 1 + payload.saturating_sub(last).div_ceil(last / 8 * 8);
     tunnel(headers + fragments * ip.fragment_header(), fragments)
@@ -198,7 +198,8 @@ mod tests {
         assert_eq!(headers(OuterIp::V4, true, 1457, 1500), (64, 2));
         // 40 of IPv6 became 48 in each of two fragments (RFC 8200 4.5).
         assert_eq!(headers(OuterIp::V6, true, 1500, 1500), (24 + 96, 2));
-        // Fragments of 1,480 bytes: 2,960 of UDP payload and header fit into two, not a byte more.
+        // Fragments of 1,480 bytes: 2,960 of UDP payload and header fit into two, and not a byte
+        // more.
         assert_eq!(headers(OuterIp::V4, true, 2960 - 24, 1500).1, 2);
         assert_eq!(headers(OuterIp::V4, true, 2961 - 24, 1500).1, 3);
         // 1,494 leaves 1,474 for the last fragment and 1,472 for the others (RFC 791 3.2).

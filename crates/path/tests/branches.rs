@@ -1,4 +1,4 @@
-//! Paths side by side: what they do together is what each does alone.
+//! Tests parallel paths: together they do what each does alone.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn branch(index: usize, stages: &[StageConfig]) -> Box<dyn Path> {
     append((None, 0), names.iter().map(String::as_str).zip(stages), 11, None)
 }
 
-/// Everything that leaves, polled at every event, or at the end only.
+/// Everything that leaves, polled at every event or only at the end.
 fn run(path: &mut dyn Path, arrivals: &[(u64, u32, u32)], at_events: bool) -> Vec<Departure> {
     let (mut out, mut now, mut entered) = (Vec::new(), Instant::ZERO, Load::default());
     for (id, &(gap, size, flow)) in (0..).zip(arrivals) {
@@ -60,7 +60,7 @@ proptest! {
         prop_assert!(together.is_sorted_by_key(|departure| departure.at));
         for (index, stages) in branches.iter().enumerate() {
             let mine = |flow: u32| flows[flow as usize] as usize == index;
-            // The gaps of the others count.
+            // The gaps of the other flows count, too.
             let (mut own, mut gap) = (Vec::new(), 0);
             for &(before, size, flow) in &arrivals {
                 gap += before;

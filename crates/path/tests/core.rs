@@ -1,4 +1,4 @@
-//! Scripts for the stages of the core network and beyond: inject, expect.
+//! Scripts for the stages of the core network and beyond: inject packets, expect departures.
 
 mod common;
 
@@ -41,10 +41,10 @@ fn one_way(stages: &[StageConfig]) -> Box<dyn Path> {
     build(stages.iter().map(|stage| ("test", stage)), 1)
 }
 
-/// Which packet left, and when in us.
+/// Which packet left, and when, in us.
 type Left = (u64, u64);
 
-/// Sends packets at these times in us; returns what left, and which was dropped why.
+/// Sends packets at these times in us; returns what left, and what was dropped and why.
 fn script(stages: &[StageConfig], arrivals: &[(u64, u32)]) -> (Vec<Left>, Vec<(u64, DropReason)>) {
     let mut path = one_way(stages);
     for (id, &(at, size)) in arrivals.iter().enumerate() {
@@ -120,7 +120,7 @@ fn a_policer_drops_or_marks_what_exceeds_its_burst_and_delays_nothing() {
     assert_eq!(path.poll_drop().unwrap().reason, DropReason::Policed);
 }
 
-/// A packet larger than the bucket passes when that is full, ahead of its tokens.
+/// A packet larger than the bucket passes when the bucket is full, ahead of its tokens.
 #[test]
 fn a_shaper_carries_at_most_what_it_could() {
     let shaper = link(ServiceConfig::Bucket { rate: mbps(1), burst: 100 }, None);
@@ -151,7 +151,7 @@ fn a_shaper_lets_a_burst_pass_and_queues_the_rest_at_its_rate() {
     let arrivals =
         [(0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500), (20_000, 1500)];
     let (left, dropped) = script(&[shaper], &arrivals);
-    // The one at the head of the queue waits for tokens in the server's place.
+    // The packet at the head of the queue waits for tokens in the server.
     assert_eq!(left, [(0, 0), (1, 0), (2, 1500), (3, 3000), (4, 4500), (6, 20_000)]);
     assert_eq!(dropped, [(5, DropReason::QueueFull)]);
 }
@@ -178,8 +178,8 @@ fn a_small_ring_overflows_during_a_stall() {
     };
     let processing = Duration::from_micros(100);
     let host = HostConfig { stalls, processing, ring_packets: Some(2), ..HOST };
-    // The first is half done when the CPU goes; two wait; the others find the ring full, until
-    // the CPU has taken one out at 3,050.
+    // The first is half processed when the CPU goes away; two wait; the others find the ring full,
+    // until the CPU has taken one out at 3,050.
     let arrivals =
         [(950, 100), (1_000, 100), (1_100, 100), (2_999, 100), (3_049, 100), (3_050, 100)];
     let (left, dropped) = script(&[StageConfig::Host(host)], &arrivals);
@@ -219,7 +219,7 @@ fn stages_of_one_cpu_stall_together() {
     assert_ne!(departures("down", None), departures("up", None));
 }
 
-/// A NAT between two delays, the UE's side 10 ms away, the server's 20 ms.
+/// A NAT between two delays: the UE is 10 ms away, the server 20 ms.
 struct World {
     paths: [Box<dyn Path>; 2],
 }
@@ -253,7 +253,7 @@ impl World {
         self.paths[1].enqueue(us(ms * 1000), &packet(flow, 100, Ecn::NotEct, 0));
     }
 
-    /// One comes down: when it arrives in ms, or why not.
+    /// A packet goes down at this time: returns when it arrives in ms, or why it does not.
     fn down(&mut self, ms: u64, flow: u32) -> Result<u64, DropReason> {
         self.paths[0].enqueue(us(ms * 1000), &packet(flow, 100, Ecn::NotEct, 0));
         match self.paths[0].poll(us(ms * 1000 + 30_001)) {
@@ -271,12 +271,12 @@ fn timer(ms: u64, inward_refreshes: bool) -> MiddleboxTimer {
 fn the_first_packet_up_makes_the_binding_and_silence_ends_it() {
     let mut world = World::new(&[(MiddleboxKind::Nat, timer(300_000, false))]);
     assert_eq!(world.down(0, 0), Err(DropReason::NoBinding));
-    // At the NAT at 110; what the server sends at 90 is there at 110, too, and just in time.
+    // It is at the NAT at 110; what the server sends at 90 is also there at 110, just in time.
     world.up(100, 0);
     assert_eq!(world.down(89, 0), Err(DropReason::NoBinding));
     assert_eq!(world.down(90, 0), Ok(120));
     assert_eq!(world.down(90, 1), Err(DropReason::NoBinding), "another flow's binding");
-    // RFC 4787 REQ-6: what comes in need not refresh: 300 s after 110 ms it ends.
+    // RFC 4787 REQ-6: inbound packets need not refresh: the pinhole closes 300 s after 110 ms.
     assert_eq!(world.down(300_090, 0), Ok(300_120));
     assert_eq!(world.down(300_091, 0), Err(DropReason::NoBinding));
     world.up(300_100, 0);
@@ -332,7 +332,8 @@ fn fair(limit: Option<u32>) -> StageConfig {
     StageConfig::Link(LinkConfig { service: ServiceConfig::Rate(mbps(12)), queue })
 }
 
-/// Sends packets of flows: when in us, of which, how large. What left when, and what was dropped.
+/// Sends packets of flows: when in us, of which flow, how large. Returns what left when, and what
+/// was dropped.
 fn of_flows(stage: StageConfig, arrivals: &[(u64, u32, u32)]) -> (Vec<Left>, Vec<u64>) {
     let mut path = one_way(&[stage]);
     for (id, &(at, flow, size)) in arrivals.iter().enumerate() {
@@ -345,7 +346,8 @@ fn of_flows(stage: StageConfig, arrivals: &[(u64, u32, u32)]) -> (Vec<Left>, Vec
     (left, dropped)
 }
 
-/// RFC 8290 1: what sends little waits for the packet in service, and not for another flow's queue.
+/// RFC 8290 1: a flow that sends little waits for the packet in service, and not for another flow's
+/// queue.
 #[test]
 fn on_a_link_with_a_queue_for_each_flow_a_sparse_flow_waits_for_one_packet() {
     // 12 Mb/s: 1,500 bytes take 1 ms.
@@ -359,7 +361,7 @@ fn on_a_link_with_a_queue_for_each_flow_a_sparse_flow_waits_for_one_packet() {
 
 #[test]
 fn two_flows_share_such_a_link_byte_by_byte() {
-    // Three packets of 500 bytes for one of 1,500.
+    // Three packets of 500 bytes per packet of 1,500.
     let mut arrivals = vec![(0, 0, 1500); 10];
     arrivals.extend([(0, 1, 500); 30]);
     let (left, _) = of_flows(fair(None), &arrivals);
@@ -368,12 +370,13 @@ fn two_flows_share_such_a_link_byte_by_byte() {
     assert_eq!(left.len(), 40);
 }
 
-/// RFC 8290 4.1: half of the longest queue goes, at its head.
+/// RFC 8290 4.1: half of the longest queue is dropped, at its head.
 #[test]
 fn over_its_limit_such_a_link_drops_of_the_longest_queue() {
     let mut arrivals = vec![(0, 1, 100)];
     arrivals.extend([(0, 0, 1500); 8]);
-    // The first is in service; then flow 1 has one and flow 0 eight packets, of which four go.
+    // The first is in service; then flow 1 has one packet and flow 0 eight, of which four are
+    // dropped.
     arrivals.insert(1, (0, 1, 100));
     let (left, dropped) = of_flows(fair(Some(8)), &arrivals);
     assert_eq!(dropped, [2, 3, 4, 5]);

@@ -1,4 +1,4 @@
-//! Slicing and conservation over every stage and random compositions of stages.
+//! Tests slicing and conservation for every stage and random compositions of stages.
 
 mod common;
 
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use common::{arrivals, opaque, packet, sorted, stage};
 
-/// What comes at one instant leaves at one.
+/// Packets that arrive at one instant leave at one instant.
 #[test]
 fn packets_that_come_together_are_delayed_alike() {
     let distribution = Distribution::Exponential { mean: Duration::from_millis(1) };
@@ -44,7 +44,7 @@ fn path(stages: &[StageConfig]) -> Box<dyn Path> {
     build(names.iter().map(String::as_str).zip(stages), 11)
 }
 
-/// Runs the arrivals through the path, polling at every event and, in between, as `extra` says.
+/// Runs the arrivals through the path, polling at every event and additionally as `extra` says.
 /// Checks conservation at every step. Returns departures and drops.
 fn run(
     stages: &[StageConfig],
@@ -119,7 +119,7 @@ proptest! {
         None => ProptestConfig::with_cases(3000),
     })]
 
-    /// Law 2 and law 4: when somebody asks changes nothing, and nothing vanishes.
+    /// Laws 2 and 4: the times of polling change nothing, and no packet vanishes.
     #[test]
     fn slicing_and_conservation(
         stages in proptest::collection::vec(stage(), 0..5),
@@ -133,7 +133,7 @@ proptest! {
         }
     }
 
-    /// Departures come in order of time.
+    /// Departures are in order of time.
     #[test]
     fn departures_are_in_order(
         stages in proptest::collection::vec(stage(), 1..5),
@@ -167,7 +167,7 @@ fn a_rate_link_sends_one_after_another_and_its_queue_excludes_the_packet_in_serv
 #[test]
 fn a_batch_leaves_together_and_in_order_at_the_next_multiple() {
     let batch = StageConfig::Batch { interval: Duration::from_millis(10) };
-    // 0 and 10 are multiples themselves: missed.
+    // 0 and 10 are multiples themselves, so they are missed.
     let arrivals = [(0, 100), (3_000, 100), (6_999, 100), (1, 100), (5_000, 100), (30_000, 100)];
     let at = departures_ms(std::slice::from_ref(&batch), &arrivals);
     assert_eq!(at, [10.0, 10.0, 10.0, 20.0, 20.0, 50.0]);
@@ -179,12 +179,12 @@ fn a_batch_leaves_together_and_in_order_at_the_next_multiple() {
 fn a_trace_carries_bytes_over_and_wastes_what_nobody_uses() {
     let trace = Trace::parse(b"5\n10\n10\n20\n", FilePath::new("t")).unwrap();
     let link = link(ServiceConfig::Trace(Arc::new(trace)), None);
-    // 1,000 B leave at 5 with 500 B to spare, which carry half of the next 1,000 B; its other
-    // half leaves at 10 and 1,000 B are spare for the third, all at the same stamp.
+    // 1,000 B leave at 5 with 500 B to spare, which carry half of the next 1,000 B; its other half
+    // leaves at 10, and 1,000 B are left for the third, all at the same timestamp.
     let three = [(0, 1000), (0, 1000), (0, 1000)];
     assert_eq!(departures_ms(std::slice::from_ref(&link), &three), [5.0, 10.0, 10.0]);
-    // Alone, the second of two at 10 is wasted; one that comes at 10 has missed it: 20, and the
-    // next period begins there.
+    // Alone, the second of two opportunities at 10 is wasted; a packet that arrives at 10 has
+    // missed both: it leaves at 20, where the next period begins.
     let late = [(10_000, 1500), (10_000, 1500)];
     assert_eq!(departures_ms(std::slice::from_ref(&link), &late), [20.0, 25.0]);
 }
@@ -195,12 +195,12 @@ fn a_looping_trace_delivers_its_mean_rate() {
     let link = link(ServiceConfig::Trace(Arc::new(trace)), None);
     let arrivals = vec![(0, 1500); 5_001];
     let last = *departures_ms(&[link], &arrivals).last().unwrap();
-    // Five opportunities every 10 ms; the one at 0 is missed by a packet that comes at 0.
+    // Five opportunities every 10 ms; a packet that arrives at 0 misses the one at 0.
     assert_eq!(last, 10_000.0 + 1.0);
 }
 
-/// Mahimahi's link, restated the slow way: at each opportunity, spend 1,500 bytes on what had
-/// arrived before it. Returns departure stamps in ms.
+/// A slow restatement of Mahimahi's link: at each opportunity, spend 1,500 bytes on what arrived
+/// before it. Returns departure times in ms.
 fn opportunity_by_opportunity(stamps: &[u64], arrivals: &[(u64, u32)]) -> Vec<u64> {
     let period = *stamps.last().unwrap();
     let (mut left, mut head, mut sent) = (Vec::new(), 0, 0);
@@ -229,7 +229,7 @@ fn opportunity_by_opportunity(stamps: &[u64], arrivals: &[(u64, u32)]) -> Vec<u6
 }
 
 proptest! {
-    /// Replay is exact, to the nanosecond, over laps, idle times and packets of any size.
+    /// Replay is exact to the nanosecond, over several periods, idle times and packets of any size.
     #[test]
     fn a_trace_link_replays_as_mahimahi_does(
         gaps in proptest::collection::vec(0u64..12, 1..30),

@@ -1,4 +1,4 @@
-//! Slicing and conservation of two directions that share middleboxes.
+//! Tests slicing and conservation of two directions that share middleboxes.
 
 mod common;
 
@@ -18,7 +18,7 @@ const UP: usize = 1;
 /// A packet: gap in microseconds, direction, flow, size.
 type Arrival = (u64, usize, u32, u32);
 
-/// What left, what was dropped.
+/// What left, and what was dropped.
 type Outcome = (Vec<Departure>, Vec<Drop>);
 
 fn middlebox(kind: MiddleboxKind, timer: MiddleboxTimer) -> [StageConfig; 2] {
@@ -41,7 +41,7 @@ fn directions() -> impl Strategy<Value = [Vec<StageConfig>; 2]> {
     (prop::collection::vec(part, 1..3), few(), few()).prop_map(|(parts, mut down, up)| {
         let mut inside = up;
         for (down_part, up_part, middlebox) in parts {
-            // Outwards from the UE: the last in the file down, the first up.
+            // Outwards from the UE: the last stage in the file for down, the first for up.
             if let Some([inward, outward]) = middlebox {
                 down.insert(0, inward);
                 inside.push(outward);
@@ -61,9 +61,9 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 #[derive(Clone, Copy, PartialEq)]
 enum Polls {
     EveryEvent,
-    /// This direction at each of its events, the other one at the end.
+    /// This direction at each of its events, the other one only at the end.
     Mostly(usize),
-    /// The direction into which a packet goes, just before.
+    /// The direction into which a packet goes, just before it.
     BeforeEnqueue,
     AtTheEnd,
 }
@@ -81,7 +81,7 @@ impl Run {
             assert!(departure.at <= now, "left after it was polled");
             out.push(departure);
         }
-        // Asking one direction may move the other: both must add up.
+        // Polling one direction may change the other: both must add up.
         for direction in [DOWN, UP] {
             let (out, drops) = &mut self.outcomes[direction];
             let path = &mut self.paths[direction];
@@ -141,7 +141,7 @@ fn run(stages: &[Vec<StageConfig>; 2], arrivals: &[Arrival], polls: Polls) -> [O
         }
         Polls::BeforeEnqueue | Polls::AtTheEnd => {}
     }
-    // Also drops without a departure.
+    // Collect drops, which may occur without a departure.
     for direction in [DOWN, UP] {
         run.poll(direction, now + Duration::from_secs(10_000));
     }
@@ -157,7 +157,7 @@ proptest! {
         None => ProptestConfig::with_cases(2000),
     })]
 
-    /// When somebody asks which direction changes neither of them, and nothing vanishes.
+    /// It makes no difference when each direction is polled, and no packet vanishes.
     #[test]
     fn slicing_and_conservation_of_both_directions(
         stages in directions(),
@@ -175,7 +175,8 @@ proptest! {
         }
     }
 
-    /// A middlebox alone, restated: open for whoever sent something less than a timeout ago.
+    /// A restatement of a middlebox alone: it is open for a flow that sent something less than a
+    /// timeout ago.
     #[test]
     fn a_middlebox_lets_in_what_was_spoken_to_within_the_timeout(
         timeout in 0u64..40_000,
@@ -189,7 +190,7 @@ proptest! {
         let mut sent: Vec<(u64, u32)> = Vec::new();
         for (index, &(gap, direction, flow, _)) in arrivals.iter().enumerate() {
             now += gap;
-            // What goes out at this very instant, even after it, opens a pinhole for it.
+            // A packet that leaves at this very instant, even after it, opens a pinhole for it.
             let later = arrivals[index + 1..].iter().scan(now, |at, arrival| {
                 *at += arrival.0;
                 Some((*at, arrival))

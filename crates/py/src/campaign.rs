@@ -1,4 +1,4 @@
-//! Campaigns: many variants checked, many runs simulated.
+//! Campaigns: checks many variants, simulates many runs.
 
 use std::path::PathBuf;
 use std::sync::Mutex;

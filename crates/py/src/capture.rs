@@ -1,4 +1,4 @@
-//! Captures, read.
+//! Reads captures.
 
 use std::io::{Cursor, Read, stdin};
 use std::path::PathBuf;

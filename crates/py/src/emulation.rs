@@ -1,4 +1,4 @@
-//! Emulation: what it is told in one object, and what it leaves.
+//! Emulation: its configuration in one object, and its results.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -157,13 +157,13 @@ struct PyIdentity {
     environment: Option<BTreeMap<OsString, OsString>>,
 }
 
-/// Where no subscription says another, and in LTE.
+/// The QFI if no subscription sets another, and in LTE.
 const DEFAULT_QFI: u8 = 9;
 
 impl PySession {
     fn session(&self) -> PyResult<UeSession> {
         let milliseconds = |ms: f64| Duration::from_nanos((ms * 1e6) as u64);
-        // A rate of 0 is no limit.
+        // A rate of 0 means no limit.
         let rate = |mbps: Option<f64>| Rate::from_bps((mbps.unwrap_or(0.0) * 1e6).round() as u64);
         let address: Ipv4Addr = self.address.parse().map_err(|_| {
             PyValueError::new_err(format!("`{}` is not an IPv4 address of a UE", self.address))

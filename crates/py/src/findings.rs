@@ -1,4 +1,4 @@
-//! What holds a run back, by experiment.
+//! Finds what holds a run back, by experiment.
 
 use airpath_findings::variants::{self, Comparison, NotCompared};
 use airpath_findings::{Budget, Question};

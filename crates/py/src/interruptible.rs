@@ -1,9 +1,9 @@
-//! Long calls, each of which Ctrl-C ends within a second.
+//! Long calls that Ctrl-C ends within a second.
 //!
-//! Python runs the handlers of signals in the main thread, between two steps of its own: while that thread
-//! is in here, nothing happens. So the work is done in another thread, and the one that called asks Python
-//! now and then. The work looks at a flag. Work that does not look in time is left alone with what it
-//! has, and ends with the process.
+//! Python runs signal handlers in the main thread, between two of its own steps: while that thread
+//! is in here, none of them runs. So the work is done in another thread, and the calling thread
+//! asks Python at intervals. The work checks a flag. Work that does not check it in time is left
+//! behind with what it uses, and ends with the process.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use std::time::Duration;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-/// How often Python is asked whether to go on.
+/// How often Python is asked whether to continue.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long work may take to stop.
+/// How long the work may take to stop.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// As the main thread has it.
+/// Stack size, the same as the main thread's.
 const STACK_BYTES: usize = 8 << 20;
 
-/// What the work and its caller know of each other.
+/// State that the work and its caller share.
 #[derive(Default)]
 pub(crate) struct Control {
     stop: AtomicBool,
@@ -32,15 +32,15 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Notes how far the work is. Whether it is to go on: ask often, it costs nothing.
+    /// Reports the progress, and returns whether to continue. Call it often: it costs nothing.
     pub(crate) fn goes_on(&self, done: u64) -> bool {
         self.done.store(done, Ordering::Relaxed);
         !self.stop.load(Ordering::Relaxed)
     }
 }
 
-/// Does `work` without the GIL. `progress` is told now and then how far it is, and stops it by returning
-/// false.
+/// Does `work` without the GIL. `progress` receives its progress at intervals, and stops it by
+/// returning false.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub(crate) fn interruptible<T: Send + 'static>(
     let theirs = Arc::clone(&control);
     let thread = thread::Builder::new().name("airpath".to_owned()).stack_size(STACK_BYTES);
     let thread = thread.spawn(move || {
-        // Dropped at the end, also that of a panic.
+        // Dropped at the end, even after a panic.
         let _working = working;
         work(&theirs)
     })?;
@@ -82,12 +82,12 @@ pub(crate) fn interruptible<T: Send + 'static>(
     })
 }
 
-/// Whoever is told nothing and stops nothing.
+/// A `progress` that ignores its argument and never stops the work.
 pub(crate) fn unasked(_py: Python<'_>, _done: u64) -> PyResult<bool> {
     Ok(true)
 }
 
-/// A callback of Python's as `progress`.
+/// A Python callback as `progress`.
 pub(crate) fn asking<Value: for<'py> IntoPyObject<'py>>(
     callback: Option<Py<PyAny>>,
     value: impl Fn(u64) -> Value + Send,

@@ -1,7 +1,7 @@
 //! The Python extension `airpath._core`.
 //!
 //! Its whole surface is the list in [`core`]. The functions here convert arguments and results and
-//! release the GIL; the work is done by the crates below, which know no Python. The stub
+//! release the GIL; the work is done by the other crates, which know no Python. The stub
 //! `python/airpath/_core.pyi` describes the surface, and a test compares the two.
 //!
 //! It may use: every crate. Start reading at [`core`].
@@ -43,7 +43,7 @@ mod core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        // Programs inside the kernel are built in.
+        // Programs for the kernel are built in.
         module.add("__bpf__", cfg!(feature = "bpf"))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -1,4 +1,4 @@
-//! Documents as Python objects: dicts, lists, texts and numbers. Their types are in `_core.pyi`.
+//! Documents as Python objects: dicts, lists, strings and numbers. Their types are in `_core.pyi`.
 
 use std::fmt::{self, Display};
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
-/// The document as an object. A number that is none (NaN, infinity) is None.
+/// The document as an object. A number that is NaN or infinite becomes None.
 pub(crate) fn object<'py>(
     py: Python<'py>,
     document: &impl Serialize,
@@ -15,27 +15,27 @@ pub(crate) fn object<'py>(
     Ok(document.serialize(Objects(py))?)
 }
 
-/// Makes an object of what a document says of itself.
+/// Serialises a document to Python objects.
 #[derive(Clone, Copy)]
 struct Objects<'py>(Python<'py>);
 
-/// What a document cannot be, or what Python raised.
+/// What a document must not contain, or what Python raised.
 #[derive(Debug)]
 struct Failed(PyErr);
 
-/// A list that grows.
+/// A list under construction.
 struct Items<'py> {
     py: Python<'py>,
     list: Bound<'py, PyList>,
 }
 
-/// A dict that grows.
+/// A dict under construction.
 struct Entries<'py> {
     py: Python<'py>,
     dict: Bound<'py, PyDict>,
-    /// The key whose value comes next.
+    /// The key for the next value.
     key: Option<Bound<'py, PyAny>>,
-    /// The variant of an enumeration whose fields these are.
+    /// The variant of an enumeration to which these fields belong.
     variant: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! Scenarios: parsed and checked, and what the file can hold.
+//! Scenarios: parses and checks them, and describes what the file can hold.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pyo3::create_exception!(
 #[pyclass(name = "Scenario", module = "airpath._core", frozen)]
 pub(crate) struct PyScenario(pub(crate) Parsed, pub(crate) Given);
 
-/// What a scenario was parsed of, so that it can be parsed with more settings.
+/// What a scenario was parsed from, so that it can be parsed with more settings.
 pub(crate) struct Given {
     pub(crate) text: String,
     pub(crate) name: String,
@@ -29,7 +29,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The text, to be parsed again.
+    /// The text as a source, to be parsed again.
     pub(crate) fn source(&self) -> Source<'_> {
         Source { name: &self.name, text: &self.text, directory: self.directory.as_deref() }
     }
@@ -78,12 +78,6 @@ impl PyScenario {
     #[getter]
     fn resolved_toml(&self) -> &str {
         &self.0.resolved_toml
-    }
-
-    /// Old spellings of keys that it uses.
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.0.warnings.iter().map(ToString::to_string).collect()
     }
 
     #[getter]

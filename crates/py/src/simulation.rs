@@ -26,9 +26,9 @@ pub(crate) struct PyRunFigures(pub(crate) RunSummary);
 #[pyclass(name = "Result", module = "airpath._core", frozen)]
 pub(crate) struct PyResultTables {
     pub(crate) figures: RunSummary,
-    /// Each of one batch or more.
+    /// Tables, each of one or more batches.
     pub(crate) tables: Vec<(&'static str, Vec<RecordBatch>)>,
-    /// What its capture lacks, and why.
+    /// What the capture of the run lacks, and why.
     pub(crate) capture_lacks: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl PyResultTables {
             for (name, table) in &tables {
                 let path = directory.join(format!("{name}.parquet"));
                 if let Err(error) = airpath_record::write_parquet(&path, table, &pairs) {
-                    // A half of it helps nobody, and its space may help the others.
+                    // Half a file is useless, and its space may be needed for the others.
                     let _ = std::fs::remove_file(&path);
                     failed.push((*name, error.reason()));
                 }
@@ -144,7 +144,7 @@ pub(crate) fn simulate(
     Ok(PyResultTables { figures, tables: outcome.tables.finish(acks), capture_lacks })
 }
 
-/// A file for what passes the ends of a scenario.
+/// A capture file for what passes the ends of a scenario.
 fn capture_of(scenario: &Scenario, file: &Path) -> PyResult<ModelWriter> {
     let flows = scenario.flows.iter().map(|flow| ModelFlow {
         direction: flow.direction,

@@ -1,4 +1,4 @@
-//! A token bucket (RFC 2697 3 calls one its committed bucket), exact to the bit and nanosecond.
+//! A token bucket (the committed bucket of RFC 2697 3), exact to the bit and nanosecond.
 
 use airpath_base::{Duration, Instant, Rate};
 
@@ -7,24 +7,24 @@ use airpath_base::{Duration, Instant, Rate};
 pub struct TokenBucket {
     rate: Rate,
     burst: u64,
-    /// In 10^-9 bits; below zero after a packet larger than the bucket.
+    /// Level in 10^-9 bits; below zero after a packet larger than the bucket.
     level: i128,
-    /// When it had that level: of a packet that waits for tokens, when it will go.
+    /// When it had that level; if a packet waits for tokens, when the packet will be sent.
     at: Instant,
-    /// What the level was just before it.
+    /// The level just before that.
     before: i128,
 }
 
-/// Units of the level in a byte.
+/// Units of the level per byte.
 const UNITS_PER_BYTE: i128 = 8_000_000_000;
 
 impl TokenBucket {
-    /// Fills at `rate` up to `burst` bytes.
+    /// A bucket that fills at `rate` up to `burst` bytes.
     pub fn new(rate: Rate, burst: u64) -> Self {
         Self::full_at(rate, burst, Instant::ZERO)
     }
 
-    /// Likewise, and full at `now`.
+    /// A bucket that fills at `rate` up to `burst` bytes, and is full at `now`.
     pub fn full_at(rate: Rate, burst: u64, now: Instant) -> Self {
         let level = i128::from(burst) * UNITS_PER_BYTE;
         Self { rate, burst, level, at: now, before: level }
@@ -38,14 +38,14 @@ impl TokenBucket {
         (self.level.max(0) / UNITS_PER_BYTE) as u64
     }
 
-    /// Takes the tokens of `bytes` at the time of the last call, whether they are there or not:
+    /// Takes the tokens of `bytes` at the time of the last call, whether there are enough or not:
     /// the rest is a debt.
     #[inline]
     pub fn spend(&mut self, bytes: u64) {
         self.level -= i128::from(bytes) * UNITS_PER_BYTE;
     }
 
-    /// When there are tokens for a byte: `now` or later.
+    /// When there are tokens for one byte: `now` or later.
     pub fn next_byte(&self, now: Instant) -> Instant {
         let missing = u128::try_from(UNITS_PER_BYTE - self.level).unwrap_or(0);
         let wait = missing.div_ceil(u128::from(self.rate.bps()));
@@ -53,7 +53,7 @@ impl TokenBucket {
         now.max(self.at + Duration::from_nanos(wait as u64))
     }
 
-    /// Takes the tokens of `size` bytes at `now`, if they are there.
+    /// Takes the tokens of `size` bytes at `now`, if there are enough.
     #[inline]
     pub fn take(&mut self, now: Instant, size: u32) -> bool {
         self.fill(now);
@@ -65,8 +65,8 @@ impl TokenBucket {
         conforms
     }
 
-    /// Takes the tokens of `size` bytes as soon after `now` as they are there, and says when that
-    /// is. A packet larger than the bucket goes when that is full, and leaves a debt.
+    /// Takes the tokens of `size` bytes as soon after `now` as there are enough, and returns when
+    /// that is. A packet larger than the bucket is sent when the bucket is full, and leaves a debt.
     #[inline]
     pub fn take_when_full_enough(&mut self, now: Instant, size: u32) -> Instant {
         self.fill(now);
@@ -81,7 +81,8 @@ impl TokenBucket {
         at
     }
 
-    /// Bytes for which there are tokens at `now`; below zero those that it let pass ahead of them.
+    /// Bytes for which there are tokens at `now`; negative for bytes that passed ahead of their
+    /// tokens.
     pub fn tokens_bytes(&self, now: Instant) -> f64 {
         let came = |time: Duration| i128::from(time.as_nanos()) * i128::from(self.rate.bps());
         let level = match now < self.at {
@@ -91,12 +92,12 @@ impl TokenBucket {
         level.min(i128::from(self.burst) * UNITS_PER_BYTE) as f64 / UNITS_PER_BYTE as f64
     }
 
-    /// Rate at which it fills.
+    /// Rate at which the bucket fills.
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Bytes that it holds.
+    /// Size of the bucket in bytes.
     pub const fn burst(&self) -> u64 {
         self.burst
     }
@@ -119,7 +120,7 @@ mod tests {
     }
 
     fn bucket(burst: u64) -> TokenBucket {
-        // 8 Mb/s: 1,000 bytes a millisecond.
+        // 8 Mb/s: 1,000 bytes per millisecond.
         TokenBucket::new(Rate::from_bps(8_000_000).unwrap(), burst)
     }
 
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(bucket.available(ms(0)), 1_000);
         bucket.spend(3_000);
         assert_eq!(bucket.available(ms(1)), 0);
-        // 1,000 bytes of debt, and the byte itself.
+        // 1,000 bytes of debt, plus the byte itself.
         assert_eq!(bucket.next_byte(ms(1)), ms(2) + Duration::from_micros(1));
         assert_eq!(bucket.next_byte(ms(9)), ms(9));
         assert_eq!(bucket.available(ms(3)), 1_000);
@@ -161,7 +162,7 @@ mod tests {
         assert_eq!((bucket.tokens_bytes(ms(0)), bucket.tokens_bytes(ms(3))), (-4_000.0, -1_000.0));
         // 4,000 bytes of debt, then 1,000 for the packet.
         assert_eq!(bucket.take_when_full_enough(ms(0), 5_000), ms(5));
-        // The second one's debt begins when it goes.
+        // The second packet's debt begins when it is sent.
         let tokens = [0, 3, 4, 5, 6, 9, 99].map(|at| bucket.tokens_bytes(ms(at)));
         assert_eq!(tokens, [-4_000.0, -1_000.0, 0.0, -4_000.0, -3_000.0, 0.0, 1_000.0]);
     }

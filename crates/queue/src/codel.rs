@@ -2,7 +2,7 @@
 
 use airpath_base::{Duration, Instant};
 
-/// Below this backlog a standing queue is not one (RFC 8289 4.4: one maximum-size packet).
+/// Below this backlog there is no standing queue (RFC 8289 4.4: one maximum-size packet).
 const MAX_PACKET: u64 = 1500;
 
 /// State of one CoDel queue; names follow RFC 8289 5.
@@ -18,19 +18,19 @@ pub struct CoDel {
     previous: Previous,
 }
 
-/// What happened to the packet before this one within the same dequeue.
+/// What happened to the previous packet within the same dequeue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Previous {
     /// It was sent: this is a new dequeue.
     Sent,
-    /// It was dropped to enter the dropping state: this one is sent whatever its sojourn.
+    /// It was dropped on entering the dropping state: this one is sent whatever its sojourn time.
     DroppedOnEntry,
     /// It was dropped within the dropping state.
     Dropped,
 }
 
 impl CoDel {
-    /// Drops once a queue has stood above `target` for an `interval`.
+    /// A CoDel that drops once the queue has been above `target` for an `interval`.
     pub fn new(target: Duration, interval: Duration) -> Self {
         Self {
             target,
@@ -45,7 +45,7 @@ impl CoDel {
     }
 
     /// The packet at the head, `sojourn` old, is about to be sent at `now` and leaves `backlog`
-    /// bytes behind. True: drop it and ask about the next.
+    /// bytes behind. Returns true if it is to be dropped; then ask about the next one.
     pub fn drops_head(&mut self, now: Instant, sojourn: Duration, backlog: u64) -> bool {
         let ok_to_drop = self.ok_to_drop(now, sojourn, backlog);
         match std::mem::replace(&mut self.previous, Previous::Sent) {
@@ -74,8 +74,8 @@ impl CoDel {
         self.previous = Previous::Sent;
     }
 
-    /// The packet that [`CoDel::drops_head`] spoke of was marked and sent instead of dropped
-    /// (RFC 8290 4.2): it counts as the drop, and ends this dequeue.
+    /// The packet that [`CoDel::drops_head`] wanted to drop was marked and sent instead (RFC 8290
+    /// 4.2): this counts as the drop, and ends the dequeue.
     pub fn marked_instead(&mut self) {
         if self.previous == Previous::Dropped {
             self.drop_next = self.control_law(self.drop_next);
@@ -93,7 +93,8 @@ impl CoDel {
         now >= first_above
     }
 
-    // RFC 8289 5.4: a control law that worked the last time starts near where it left off.
+    // RFC 8289 5.4: if the last dropping state was recent, the control law starts near where it
+    // left off.
     fn enter_dropping(&mut self, now: Instant) {
         self.dropping = true;
         let delta = self.count.wrapping_sub(self.last_count);
@@ -117,7 +118,7 @@ mod tests {
     const TARGET: Duration = Duration::from_millis(5);
     const INTERVAL: Duration = Duration::from_millis(100);
 
-    /// Offers one packet each ms with this sojourn; returns the times of drops in ms.
+    /// Passes one packet per ms with this sojourn time; returns the times of drops in ms.
     fn drops(codel: &mut CoDel, from_ms: u64, to_ms: u64, sojourn_ms: u64) -> Vec<u64> {
         let mut dropped = Vec::new();
         for ms in from_ms..to_ms {
@@ -131,7 +132,8 @@ mod tests {
 
     #[test]
     fn drops_after_an_interval_above_target_and_then_ever_faster() {
-        // First drop one interval after the queue stands; then 100/sqrt(n) ms apart.
+        // The first drop is one interval after the queue begins to stand; then they are 100/sqrt(n)
+        // ms apart.
         let mut codel = CoDel::new(TARGET, INTERVAL);
         assert_eq!(drops(&mut codel, 0, 500, 20), [100, 200, 271, 329, 379, 424, 464]);
     }
@@ -157,7 +159,7 @@ mod tests {
                 marked.push((ms, codel.drop_next.as_nanos() / 1_000_000));
             }
         }
-        // With the time of the next one, known at once.
+        // With the time of the next one, which is known at once.
         assert_eq!(marked, [(100, 200), (200, 270), (271, 328)]);
     }
 

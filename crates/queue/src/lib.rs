@@ -1,11 +1,11 @@
-//! What a queue is made of, whether it stands in a link of the path or in a radio buffer.
+//! The building blocks of a queue, whether in a link of the path or in a radio buffer.
 //!
 //! - [`Load`]: packets and their bytes;
 //! - [`CoDel`]: which packet at a queue's head is dropped or marked (RFC 8289);
-//! - [`RoundRobin`]: whose turn it is where each flow has a queue (RFC 8290);
-//! - [`TokenBucket`]: what a rate and a burst allow, exact to the bit.
+//! - [`RoundRobin`]: which queue is served next if each flow has its own (RFC 8290);
+//! - [`TokenBucket`]: how much a rate and a burst allow, exact to the bit.
 //!
-//! Stages and radio are unknown here. Whoever uses these parts holds the packets.
+//! This crate knows neither stages nor the radio. The user of these parts holds the packets.
 //!
 //! It may use: `base`. Start reading at [`CoDel`].
 

@@ -1,45 +1,45 @@
-//! How much there is of something.
+//! An amount of packets and bytes.
 
 use airpath_base::Packet;
 
 /// A number of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Load {
-    /// How many wait.
+    /// Number of packets.
     pub packets: u64,
-    /// Their sizes added up, IP headers included.
+    /// Sum of their sizes in bytes, IP headers included.
     pub bytes: u64,
 }
 
 impl Load {
-    /// One packet more.
+    /// Adds one packet.
     #[inline]
     pub fn add(&mut self, packet: &Packet) {
         self.packets += 1;
         self.bytes += u64::from(packet.size);
     }
 
-    /// One packet less, which was added before.
+    /// Removes one packet that was added before.
     #[inline]
     pub fn remove(&mut self, packet: &Packet) {
         self.packets -= 1;
         self.bytes -= u64::from(packet.size);
     }
 
-    /// Like `add`, with what a tunnel put around the packet.
+    /// Adds one packet with its tunnel headers.
     #[inline]
     pub fn add_wire(&mut self, packet: &Packet) {
         self.add_bytes(packet.wire_size());
     }
 
-    /// One packet of so many bytes more.
+    /// Adds one packet of this many bytes.
     #[inline]
     pub fn add_bytes(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
 
-    /// Takes back an `add_wire`.
+    /// Removes one packet with its tunnel headers; the inverse of [`add_wire`](Self::add_wire).
     #[inline]
     pub fn remove_wire(&mut self, packet: &Packet) {
         self.packets -= 1;

@@ -1,25 +1,26 @@
-//! The order in which queues of flows are served: new ones first, then in turn by deficit (RFC 8290 4.2).
+//! The order in which queues of flows are served: new ones first, then round-robin by deficit (RFC
+//! 8290 4.2).
 
 use std::collections::{BTreeMap, VecDeque};
 
 use airpath_base::FlowId;
 
-/// RFC 8290 4.1: at overload, at most so many packets are dropped from the longest queue.
+/// RFC 8290 4.1: on overload, at most this many packets are dropped from the longest queue.
 const MAX_BATCH: usize = 64;
 
-/// How flows are given queues.
+/// How flows are assigned to queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// A queue for each flow.
+    /// One queue per flow.
     Perfect,
-    /// This many queues; flows that hash alike share one (RFC 8290 4.1.1).
+    /// A fixed number of queues; flows with the same hash share one (RFC 8290 4.1.1).
     Hashed {
-        /// Queues, at least 1 (RFC 8290 5.2.4: 1024).
+        /// Number of queues, at least 1 (RFC 8290 5.2.4: 1024).
         queues: u32,
     },
 }
 
-/// Queues of flows in the order of FQ-CoDel, each of type `Q`: what they hold is the user's.
+/// Queues of flows in the order of FQ-CoDel, each of type `Q`: the user decides what they hold.
 #[derive(Debug)]
 pub struct RoundRobin<Q> {
     quantum: i64,
@@ -35,12 +36,12 @@ pub struct RoundRobin<Q> {
 struct Flow<Q> {
     queue: Q,
     credits: i64,
-    /// On one of the lists.
+    /// Whether it is on one of the lists.
     active: bool,
 }
 
 impl<Q> RoundRobin<Q> {
-    /// No queue yet. A queue may send `quantum` bytes in its turn (RFC 8290 5.2.3).
+    /// A round robin without queues. A queue may send `quantum` bytes per turn (RFC 8290 5.2.3).
     pub fn new(quantum: u32, isolation: Isolation) -> Self {
         Self {
             quantum: i64::from(quantum.max(1)),
@@ -52,7 +53,8 @@ impl<Q> RoundRobin<Q> {
         }
     }
 
-    /// The queue of a flow of which a packet arrives, made by `fresh` if it is not there yet (RFC 8290 4.1).
+    /// The queue of a flow of which a packet arrives, created by `fresh` if it does not exist yet
+    /// (RFC 8290 4.1).
     pub fn arrival(&mut self, flow: FlowId, mut fresh: impl FnMut() -> Q) -> &mut Q {
         let index = match self.isolation {
             Isolation::Perfect => {
@@ -73,8 +75,8 @@ impl<Q> RoundRobin<Q> {
         &mut flow.queue
     }
 
-    /// What the queue sends whose turn it is: `pop` takes its next packet, and says how many bytes that has;
-    /// `None` if it has none (RFC 8290 4.2).
+    /// What the queue sends whose turn it is: `pop` takes its next packet, with its size in bytes;
+    /// `None` if it is empty (RFC 8290 4.2).
     pub fn pop<T>(&mut self, mut pop: impl FnMut(&mut Q) -> Option<(T, u32)>) -> Option<T> {
         loop {
             let from_new = !self.new.is_empty();
@@ -91,8 +93,8 @@ impl<Q> RoundRobin<Q> {
                 list.push_front(index);
                 return Some(sent);
             }
-            // A new queue that ran empty waits its turn among the old ones, so that it cannot
-            // come back as new at once.
+            // A new queue that became empty takes its place among the old ones, so that it cannot
+            // return as new at once.
             if from_new {
                 self.old.push_back(index);
             } else {
@@ -101,12 +103,12 @@ impl<Q> RoundRobin<Q> {
         }
     }
 
-    /// The longest queue, of which something has to go, and how many packets of it are to be dropped at its head:
-    /// half, at most 64 (RFC 8290 4.1). `size` says bytes and packets of a queue; of equals it is the first.
-    /// `None`: no packet waits.
+    /// The longest queue, from which packets have to be dropped, and how many at its head: half, at
+    /// most 64 (RFC 8290 4.1). `size` returns bytes and packets of a queue; among equals the first
+    /// is chosen. `None`: no packet waits.
     pub fn longest(&mut self, size: impl Fn(&Q) -> (u64, usize)) -> Option<(&mut Q, usize)> {
         let active = self.new.iter().chain(&self.old);
-        // The first of equals, by index: the order of the lists must not decide.
+        // The first among equals, by index: the order of the lists must not matter.
         let longest = active.copied().max_by_key(|&index| {
             (size(&self.flows[index as usize].queue), core::cmp::Reverse(index))
         });
@@ -115,12 +117,12 @@ impl<Q> RoundRobin<Q> {
         (packets > 0).then_some((queue, packets.div_ceil(2).min(MAX_BATCH)))
     }
 
-    /// All queues, empty ones as well.
+    /// All queues, including empty ones.
     pub fn queues(&self) -> impl Iterator<Item = &Q> {
         self.flows.iter().map(|flow| &flow.queue)
     }
 
-    /// The same, to change them.
+    /// All queues, including empty ones, for modification.
     pub fn queues_mut(&mut self) -> impl Iterator<Item = &mut Q> {
         self.flows.iter_mut().map(|flow| &mut flow.queue)
     }
@@ -142,7 +144,7 @@ mod tests {
         queues.arrival(FlowId(flow), Sizes::new).push_back(bytes);
     }
 
-    /// Sizes in the order in which they are sent; each flow's are different.
+    /// Sizes in the order in which they are sent; those of each flow differ.
     fn sent(queues: &mut RoundRobin<Sizes>, count: usize) -> Vec<u32> {
         let mut pop = || queues.pop(|queue| queue.pop_front().map(|bytes| (bytes, bytes)));
         (0..count).filter_map(|_| pop()).collect()
@@ -166,7 +168,7 @@ mod tests {
         assert_eq!(sent(&mut queues, 2), [1500, 1500]);
         push(&mut queues, 2, 100);
         assert_eq!(sent(&mut queues, 2), [100, 1500]);
-        // It ran empty and waits among the old ones: it is not new again.
+        // It became empty and waits among the old ones: it is not new again.
         push(&mut queues, 2, 100);
         assert_eq!(sent(&mut queues, 1), [100]);
     }

@@ -1,8 +1,8 @@
-//! CPU time of a cell: ns per delivered packet, and what UEs cost that do nothing.
+//! CPU time of a cell: ns per delivered packet, and the cost of idle UEs.
 //!
 //! `cargo bench -p airpath-radio --bench cell -- [NR|LTE] [UES AT MOST [SECONDS]]`
 
-// A benchmark is where a clock may be read.
+// A benchmark may read a clock.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
 
 use std::time::Instant as Clock;
@@ -30,7 +30,8 @@ fn main() {
     }
 }
 
-/// Full buffers down for `busy` of `ues`; one packet of 52 bytes up for every two delivered.
+/// Full downlink buffers for `busy` of `ues`; one uplink packet of 52 bytes for every two
+/// delivered.
 fn run(name: &str, config: &CellConfig, ue: &UeConfig, (ues, busy): (usize, u32), seconds: u64) {
     let mut cell = Cell::new(config, &vec![ue.clone(); ues], 1);
     let packet = |size| Packet {

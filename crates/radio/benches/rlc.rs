@@ -1,7 +1,7 @@
-//! CPU time of RLC and PDCP for a delivered packet, one JSON line a case.
+//! CPU time of RLC and PDCP per delivered packet, one JSON line per case.
 //!
 //! `cargo bench -p airpath-radio --bench rlc`: 1500-byte packets down, one of 40 bytes up for every
-//! second of them, blocks in flight for eight slots.
+//! two of them, blocks in flight for eight slots.
 
 #![allow(clippy::print_stdout, reason = "a command line program")]
 

@@ -1,6 +1,6 @@
 //! Decibels and ratios.
 
-// `libm` rather than the platform's functions: the same bits on every machine.
+// `libm` rather than the platform's functions: the result has the same bits on every machine.
 
 /// Ten times the decimal logarithm of a power ratio; minus infinity for 0.
 pub(crate) fn db(ratio: f64) -> f64 {

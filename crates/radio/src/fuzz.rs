@@ -1,5 +1,6 @@
-//! Bodies of the fuzz targets of this crate (`fuzz/`): whatever a file holds, it is a recording that can
-//! be replayed, or an error that names the line. Tests replay the corpora. No part of the library.
+//! Bodies of this crate's fuzz targets (`fuzz/`): whatever a file holds, it is a recording that can
+//! be replayed, or an error that names the line. Tests replay the corpora. This is not part of the
+//! library.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use crate::channel::{
     AtEnd, ChannelTrace, ChannelTraceError, LogColumn, Missing, Quality, TraceCursor,
 };
 
-/// A recording of a channel, as plain CSV or a drive log. The first byte says which column of a log
-/// counts, and what a row without a value means.
+/// Takes a recording of a channel, as plain CSV or a drive log. The first byte selects the column
+/// of a log, and how a row without a value is read.
 pub fn drive_log(data: &[u8]) {
     let Some((&how, text)) = data.split_first() else { return };
     let column = if how & 1 == 0 { LogColumn::Snr } else { LogColumn::Cqi };

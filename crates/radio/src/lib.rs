@@ -1,11 +1,12 @@
 //! The radio link of NR, LTE, UMTS and EV-DO, as a model without a clock.
 //!
-//! The modules [`nr`], [`lte`] and [`umts`] have the numbers that 3GPP fixes, and [`evdo`] those of
-//! 3GPP2. Others are parts of a cell: [`channel`], link [`adaptation`], [`harq`], [`scheduler`],
-//! [`rlc`] and [`pdcp`], the UE's [`mac`] procedures and [`rrc`] states. [`cell`] joins the parts into
-//! a slot engine of many UEs, and [`ran`] joins cells by handover.
+//! The modules [`nr`], [`lte`] and [`umts`] contain the numbers that 3GPP specifies, and [`evdo`]
+//! those of 3GPP2. Others are parts of a cell: [`channel`], link [`adaptation`], [`harq`],
+//! [`scheduler`], [`rlc`] and [`pdcp`], the UE's [`mac`] procedures and [`rrc`] states. [`cell`]
+//! joins the parts into a slot engine of many UEs, and [`ran`] joins cells by handover.
 //!
-//! It knows neither scenario files nor result tables: it takes configuration structs and emits events.
+//! The crate knows neither scenario files nor result tables: it takes configuration structs and
+//! emits events.
 //!
 //! It may use: `base`, `queue`. Start reading at [`cell`].
 
@@ -31,11 +32,11 @@ pub mod scheme;
 pub mod umts;
 mod wait_meter;
 
-/// Which of the two the specifications are: what has one name in both may differ.
+/// The series of specifications that applies: what has the same name in both may differ.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Generation {
-    /// The 36 series.
+    /// LTE: the 36 series.
     Lte,
-    /// The 38 series.
+    /// NR: the 38 series.
     Nr,
 }

@@ -1,11 +1,11 @@
-//! Modulation and code rate: what an MCS index and a CQI index stand for, in LTE and NR alike.
+//! Modulation and code rate: the meaning of MCS and CQI indices, in LTE and NR alike.
 
 /// A modulation with a target code rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scheme {
-    /// How many bits a resource element carries.
+    /// The modulation, which gives the bits per resource element.
     pub modulation: Modulation,
-    /// Which share of them is information.
+    /// The fraction of these bits that is information.
     pub rate: CodeRate,
 }
 
@@ -26,7 +26,7 @@ pub enum Modulation {
     Qam1024,
 }
 
-/// A code rate in steps of 1/2048: the tables print R x 1024, some with a half.
+/// A code rate in steps of 1/2048: the tables give R x 1024, some with a half.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct CodeRate(u16);
 
@@ -57,12 +57,12 @@ impl Modulation {
 }
 
 impl CodeRate {
-    /// From R x 2048.
+    /// The code rate R, given as R x 2048.
     pub const fn from_2048ths(rate: u16) -> Self {
         Self(rate)
     }
 
-    /// From R x 1024 as most tables print it.
+    /// The code rate R, given as R x 1024, as most tables print it.
     pub const fn from_1024ths(rate: u16) -> Self {
         Self(2 * rate)
     }
@@ -78,8 +78,8 @@ impl CodeRate {
     }
 }
 
-/// Builds a table from runs of one modulation with R x 1024 as printed. Evaluated by the compiler
-/// (a float only because of the printed halves); the runs must fill the table.
+/// Builds a table from runs of one modulation with R x 1024 as printed. It is evaluated by the
+/// compiler (floats are used only because of the printed halves); the runs must fill the table.
 pub(super) const fn table<const N: usize>(runs: &[(Modulation, &[f32])]) -> [Scheme; N] {
     let mut schemes = [Scheme { modulation: Modulation::Qpsk, rate: CodeRate(0) }; N];
     let (mut filled, mut run) = (0, 0);

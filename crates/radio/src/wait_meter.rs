@@ -1,33 +1,33 @@
 //! What the packets of one direction of a bearer spend their time on.
 //!
-//! What they wait for is a state of the bearer, not of each packet: the account sums how long it was
-//! in each state, and a packet takes the difference between two times. So no packet costs anything
-//! while it waits.
+//! What they wait for is a state of the bearer, not of each packet: the account sums the time in
+//! each state, and a packet takes the difference between two times. So a packet costs nothing while
+//! it waits.
 
 use std::collections::BTreeMap;
 
 use airpath_base::{Duration, Instant, JourneyId, Journeys, Part, Site};
 
-/// What keeps the packets of a direction from being sent.
+/// What prevents the packets of a direction from being sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     /// The scheduler's next slot, or other UEs' turns.
     Slot,
-    /// What waited before, and is being sent.
+    /// Earlier packets that are being sent.
     Queue,
     /// The occasion of a scheduling request.
     Sr,
-    /// A grant that was asked for, or the block that was granted.
+    /// A requested grant, or the granted block.
     Grant,
-    /// The answer to a buffer status report.
+    /// The response to a buffer status report.
     Bsr,
-    /// The UE sleeps.
+    /// The UE to wake up.
     Drx,
     /// Random access.
     RandomAccess,
-    /// A connection.
+    /// An RRC connection.
     Rrc,
-    /// The UE is between two cells.
+    /// The UE to arrive in another cell.
     Handover,
 }
 
@@ -45,7 +45,7 @@ impl Wait {
     ];
 }
 
-/// Nanoseconds in each state since the account was opened; they sum to the time since then.
+/// Nanoseconds in each state since the account was opened; their sum is the time since then.
 type Waited = [i64; Wait::PARTS.len()];
 
 /// When a block was sent and received.
@@ -53,7 +53,7 @@ type Waited = [i64; Wait::PARTS.len()];
 pub(crate) struct BlockTimes {
     /// When it was filled and first sent.
     pub(crate) first: Instant,
-    /// The transmission that was decoded.
+    /// Start of the transmission that was decoded.
     pub(crate) from: Instant,
     pub(crate) until: Instant,
 }
@@ -65,26 +65,27 @@ pub(crate) struct WaitMeter {
     place: Site,
     state: Wait,
     since: Instant,
-    /// The state before.
+    /// The previous state.
     before: Wait,
     waited: Waited,
-    /// Packets of which something was never sent, and how long there were any.
+    /// Number of packets of which something has never been sent, and the time during which there
+    /// were any.
     waiting: usize,
     busy: Duration,
     busy_since: Instant,
     inside: BTreeMap<JourneyId, Inside>,
 }
 
-/// A packet inside.
+/// A packet inside the bearer.
 #[derive(Debug)]
 struct Inside {
-    /// When it came.
+    /// When it arrived.
     came: Waited,
-    /// When its first byte was sent, if not with the last one.
+    /// When its first byte was sent, if not together with the last one.
     begun: Option<(Instant, Waited)>,
     /// When its last byte was first sent.
     sent: Option<(Instant, Waited)>,
-    /// The last block that brought bytes of it, and when RLC had it.
+    /// The last block that brought bytes of it, and when RLC received that.
     received: Option<(BlockTimes, Instant)>,
 }
 
@@ -104,7 +105,7 @@ impl WaitMeter {
         }
     }
 
-    /// From `now` on packets wait for this.
+    /// Notes what packets wait for from `now` on.
     pub(crate) fn wait(&mut self, now: Instant, state: Wait) {
         if state == self.state || now < self.since {
             return;
@@ -113,7 +114,7 @@ impl WaitMeter {
         (self.before, self.state, self.since) = (self.state, state, now);
     }
 
-    /// Packets are taken in a little late, but not over two changes of state.
+    /// Packets are processed slightly late, but not across two changes of state.
     fn waited_at(&self, at: Instant) -> Waited {
         let mut waited = self.waited;
         let (since, at) = (self.since.as_nanos() as i64, at.as_nanos() as i64);
@@ -122,10 +123,10 @@ impl WaitMeter {
         waited
     }
 
-    /// A packet comes to the cell: what it waits for counts from now on, or once it is prepared.
+    /// A packet reaches the cell: what it waits for counts from now on, or once it is prepared.
     pub(crate) fn arrive(&mut self, now: Instant, id: JourneyId, waits_at_once: bool) {
         if !self.inside.contains_key(&id) {
-            // Between base stations, if anything.
+            // If anything, the time was spent between base stations.
             self.journeys.until(id, now, Part::Handover, self.place);
             if waits_at_once {
                 self.insert(now, id);
@@ -133,7 +134,7 @@ impl WaitMeter {
         }
     }
 
-    /// A packet enters the buffer: it is prepared.
+    /// A packet enters the buffer, after it was prepared.
     pub(crate) fn enter(&mut self, at: Instant, id: JourneyId) {
         if !self.inside.contains_key(&id) {
             self.journeys.until(id, at, Part::Processing, self.place);
@@ -148,7 +149,7 @@ impl WaitMeter {
         self.busy + open
     }
 
-    /// So many more packets wait, or one fewer.
+    /// Updates the number of waiting packets.
     fn count(&mut self, at: Instant, waiting: usize) {
         if self.waiting == 0 {
             self.busy_since = at;
@@ -164,7 +165,7 @@ impl WaitMeter {
         self.inside.insert(id, Inside { came, begun: None, sent: None, received: None });
     }
 
-    /// The first bytes of a packet are sent, and not the last.
+    /// The first bytes of a packet, but not the last, are sent.
     pub(crate) fn begun(&mut self, now: Instant, id: JourneyId) {
         let waited = self.waited_at(now);
         if let Some(inside) = self.inside.get_mut(&id) {
@@ -188,7 +189,7 @@ impl WaitMeter {
         }
     }
 
-    /// A packet is handed up: writes down where its time went.
+    /// A packet is delivered: records where its time went.
     pub(crate) fn deliver(&mut self, at: Instant, id: JourneyId) {
         let Some(inside) = self.inside.remove(&id) else { return };
         if inside.sent.is_none() {
@@ -208,13 +209,13 @@ impl WaitMeter {
                     journeys.spend(id, Duration::from_nanos(spent), part, *place);
                 }
             };
-            // What is cut waits for its own first bytes.
+            // A segmented packet waits for its own first bytes.
             let (begun, at_begin) = inside.begun.filter(|it| it.0 < sent).unwrap_or((sent, waited));
             wait(inside.came, at_begin, begun, false);
             wait(at_begin, waited, sent, true);
             if let Some((block, reached)) = inside.received {
                 if block.first > sent {
-                    // RLC sent it again.
+                    // RLC retransmitted it.
                     until(block.first, Part::Rlc);
                 }
                 until(block.from, Part::Harq);

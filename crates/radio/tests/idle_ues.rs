@@ -1,5 +1,5 @@
-//! A UE that does nothing costs nothing, and a cell without traffic does no work: counted in
-//! wake-ups and allocations, not in time.
+//! An idle UE costs nothing, and a cell without traffic does no work: counted in wake-ups and
+//! allocations, not in time.
 
 use airpath_base::{Direction, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 use airpath_radio::cell::*;
@@ -12,16 +12,16 @@ use airpath_testing::{CountingAllocator, allocations};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// What a run did.
+/// The work that a run did.
 #[derive(PartialEq, Debug, Default)]
 struct Work {
-    /// When the cell was at work.
+    /// When the cell woke up.
     wake_ups: Vec<Instant>,
     departures: Vec<CellDeparture>,
     allocations: u64,
 }
 
-/// Packets both ways for UE 0, `every` so often, beside `others` that have none.
+/// Sends packets in both directions for UE 0, one per `every`, beside `others` that have none.
 fn work(config: &CellConfig, ue: &UeConfig, others: usize, every: Duration) -> Work {
     let mut cell = Cell::new(config, &vec![ue.clone(); 1 + others], 1);
     let mut work = Work {
@@ -66,7 +66,7 @@ fn packet(number: u64) -> Packet {
     }
 }
 
-/// Both technologies, with UEs that are always there and with UEs that sleep.
+/// Both technologies, with UEs that are always active and with UEs that sleep.
 fn cells() -> Vec<(CellConfig, UeConfig)> {
     let ms = Duration::from_millis;
     let nr = CellConfig::nr(NrCarrier::n78_100_mhz());
@@ -114,11 +114,12 @@ fn idle_ues_change_no_wake_up_and_allocate_nothing() {
     }
 }
 
-/// Nothing ticks: the same packets cost the same work, however long the silence between them.
+/// There is no periodic work: the same packets cost the same work, however long the silence between
+/// them.
 #[test]
 fn silence_is_no_work() {
     for (config, ue) in cells().into_iter().filter(|(_, ue)| ue.drx.is_none()) {
-        // Whole frames, so that all occasions are where they were.
+        // A whole number of frames, so that all occasions stay where they were.
         let soon = work(&config, &ue, 99, Duration::from_secs(1));
         let late = work(&config, &ue, 99, Duration::from_secs(100));
         assert_eq!(late.wake_ups.len(), soon.wake_ups.len());

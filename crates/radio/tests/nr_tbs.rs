@@ -1,5 +1,5 @@
-//! NR transport block sizes against an independent implementation, py3gpp: `data/make_nr_tbs.py`
-//! says how its answers were made.
+//! NR transport block sizes, compared with an independent implementation, py3gpp:
+//! `data/make_nr_tbs.py` says how its answers were made.
 
 use airpath_radio::nr::{Allocation, transport_block_size};
 use airpath_radio::scheme::{CodeRate, Modulation, Scheme};
@@ -23,8 +23,9 @@ fn eleven_thousand_random_inputs_give_the_same_size() {
         compared += 1;
         if is_tie_above_even(elements, case.scheme, case.layers) {
             // TS 38.214 5.1.3.2 step 4: "ties in the round function are broken towards the next
-            // largest integer". py3gpp 0.6.0 uses Python's round, which breaks them to even: here
-            // it goes down, against the clause, and its block is a step too small.
+            // largest integer". py3gpp 0.6.0 uses Python's round, which breaks them towards the
+            // even number: here it rounds down, contrary to the clause, and its block is a step too
+            // small.
             differing += 1;
             assert!(bits > case.bits, "{line}: {bits}");
         } else {
@@ -35,7 +36,7 @@ fn eleven_thousand_random_inputs_give_the_same_size() {
     assert_eq!(differing, 1, "ties among the inputs of data/nr_tbs.txt");
 }
 
-/// Whether (N_info - 24) / 2^n of step 4 is an even number and a half.
+/// Whether (N_info - 24) / 2^n of step 4 is an even number plus one half.
 fn is_tie_above_even(elements: u32, scheme: Scheme, layers: u32) -> bool {
     let info = u64::from(elements * layers) * u64::from(scheme.efficiency_2048ths());
     if info <= 3824 * 2048 {

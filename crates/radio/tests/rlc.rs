@@ -43,7 +43,7 @@ fn acknowledged() -> impl Strategy<Value = RlcConfig> {
     let lte = (millis(0..60), arq())
         .prop_map(|(t_reordering, arq)| RlcConfig::Lte(LteMode::Am { t_reordering, arq }));
     let pdu = prop_oneof![
-        // Small enough for every radio's blocks.
+        // Small enough to fit the blocks of every radio.
         (16u32..28).prop_map(|bytes| UmtsPdu::Fixed { bytes }),
         (16u32..1_504).prop_map(|most| UmtsPdu::Flexible { most }),
     ];
@@ -133,15 +133,15 @@ fn one_way(
     )
 }
 
-/// What the MAC and the radio do.
+/// The behaviour of MAC and radio.
 #[derive(Clone, Debug)]
 struct Radio {
     seed: u64,
-    /// Probability that HARQ gives a block up.
+    /// Probability that HARQ gives up on a block.
     loss: f64,
-    /// Slots that HARQ takes, at most.
+    /// Most slots that HARQ takes.
     delay: u64,
-    /// Room of a block, at most.
+    /// Largest size of a block.
     room: u64,
     /// Probability that a slot has a block.
     busy: f64,
@@ -184,8 +184,8 @@ impl Tally {
 const SLOT: Duration = Duration::from_millis(1);
 const BUSY_SLOTS: u64 = 300;
 
-/// Runs packets both ways for some slots, then until all is done; checks conservation and that
-/// nothing stalls in every slot. Returns what happened downwards and upwards.
+/// Runs packets in both directions for some slots, then until all is done; checks conservation and
+/// progress in every slot. Returns what happened in the downlink and in the uplink.
 fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
     let mut bearer = Bearer::new(down, up, 3);
     let mut stream = Stream::new(radio.seed, "test");
@@ -195,7 +195,7 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
     let mut id = 0;
     while slot < BUSY_SLOTS || bearer.down.load().packets + bearer.up.load().packets > 0 {
         slot += 1;
-        // Blocks of a few bytes, half of them lost, take long to tell of every gap.
+        // Blocks of a few bytes, half of them lost, take long to report every gap.
         assert!(slot < 4_000_000, "no end: {:?} {:?}", bearer.down.load(), bearer.up.load());
         let now = Instant::ZERO + SLOT * slot;
         let busy = slot < BUSY_SLOTS;
@@ -259,7 +259,7 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
             tally.dropped.extend(core::iter::from_fn(|| one_way.poll_drop()));
             tally.check(one_way);
             assert!(one_way.next_timer().is_none_or(|at| at >= now), "a timer in the past");
-            // No stall: something will happen to what is inside.
+            // No stall: something will happen to the data inside.
             let waits = one_way.load().packets > 0;
             let moves = one_way.is_ready()
                 || one_way.next_timer().is_some()
@@ -330,7 +330,7 @@ proptest! {
         up in one_way(unacknowledged(), Just(unlimited()), Just(None)),
         radio in radio(0.0..0.9, 0.0),
     ) {
-        // Without loss and with a delay that is the same for all, nothing is out of order.
+        // Without loss, and with a delay that is the same for all, nothing is out of order.
         let radio = Radio { loss: 0.0, delay: 1, ..radio };
         for tally in run(&down, &up, &radio) {
             prop_assert_eq!(tally.delivered.len() as u64, tally.entered.packets);
@@ -388,7 +388,8 @@ proptest! {
     }
 }
 
-/// What a timer was about may have gone before it ended; it must not end late for what came since.
+/// The reason for a timer may be gone before it expires; it must not then expire late for data that
+/// came since.
 #[test]
 fn timers_that_passed_unused_do_not_end_for_what_comes_later() {
     let ms = |millis| Instant::ZERO + Duration::from_millis(millis);

@@ -34,7 +34,8 @@ fn a_longer_run_allocates_no_more() {
         run.slots(20_000);
         let more = allocations() - warm;
         assert!(run.delivered > 200_000, "{}", run.delivered);
-        // Rings may still grow at a record backlog; blocks at a record number of segments.
+        // Ring buffers may still grow at a record backlog, and blocks at a record number of
+        // segments.
         assert!(more <= 16, "{more} allocations in {rlc:?}");
     }
 }

@@ -11,7 +11,7 @@ use airpath_radio::mac::sr::{SchedulingRequest, SrConfig, SrEvent};
 use airpath_radio::scheduler::grants::{BufferEstimate, EstimateConfig};
 
 const SLOT: Duration = Duration::from_micros(500);
-/// From the request to the grant, and from a grant to its PUSCH.
+/// Time from a request to the grant, and from a grant to its PUSCH.
 const ANSWER: Duration = Duration::from_millis(2);
 const K2: Duration = Duration::from_millis(1);
 const CYCLE_MS: u64 = 320;
@@ -26,7 +26,7 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Awake 10 ms in each cycle; requests every 20 ms.
+/// A UE that is active for 10 ms in each cycle and can send a request every 20 ms.
 struct Ue {
     drx: Drx,
     sr: SchedulingRequest,
@@ -79,7 +79,7 @@ impl Ue {
         }
     }
 
-    /// The packet arrives at `now`. Returns when its last byte is sent.
+    /// Handles a packet that arrives at `now`. Returns when its last byte is sent.
     fn send(&mut self, now: Instant) -> Instant {
         let now = self.drx.uplink_start(now);
         self.bsr.on_available(now, 0, PACKET);
@@ -89,7 +89,8 @@ impl Ue {
         assert!(matches!(self.sr.poll(at), Some(SrEvent::Transmitted { received: true, .. })));
         self.drx.on_scheduling_request(at, self.sr.is_sent_and_pending());
         self.estimate.on_request(at);
-        // Two grants: the request's, which carries a report, and what the report asks for.
+        // Two grants: one for the request, which carries a report, and one for the data that the
+        // report announces.
         let first = self.transmit(at + ANSWER);
         assert_eq!(self.bsr.available(), PACKET - 100);
         let last = self.transmit(first + ANSWER);
@@ -98,7 +99,7 @@ impl Ue {
         last
     }
 
-    /// A grant at `now`, and its PUSCH.
+    /// Handles a grant at `now`; returns the time of its PUSCH.
     fn transmit(&mut self, now: Instant) -> Instant {
         assert!(self.drx.is_active(now), "nobody listens at {now:?}");
         let bytes = self.estimate.wanted(now) as u32;
@@ -151,8 +152,9 @@ fn a_sleeping_ue_waits_for_its_request_not_for_its_cycle() {
 fn made_to_wait_for_the_on_duration_it_waits_half_a_cycle() {
     for uplink_start in [UplinkStart::InOnDuration, UplinkStart::InActiveTime] {
         let delays = delays(uplink_start);
-        // The first SR occasion is 2.5 ms after the on-duration begins. What arrives in the 7.5 ms
-        // after that does not wait to ask, and asks at the next one.
+        // The first SR occasion is 2.5 ms after the on-duration begins. A packet that arrives in
+        // the 7.5 ms after that does not wait for the on-duration, and is requested at the next
+        // occasion.
         let to_first = |t: f64| {
             if t <= 2.5 {
                 2.5 - t

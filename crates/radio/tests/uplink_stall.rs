@@ -1,7 +1,7 @@
-//! No configuration leaves uplink data lying: whatever is lost, the procedures ask again.
+//! No configuration leaves uplink data stranded: whatever is lost, the procedures ask again.
 //!
-//! One UE is driven from event to event, by what the procedures' `next_event` say and nothing
-//! else, with scheduling requests, preambles and transport blocks that get lost.
+//! One UE is driven from event to event, by the `next_event` of the procedures alone, while
+//! scheduling requests, preambles and transport blocks get lost.
 
 use std::collections::VecDeque;
 
@@ -21,9 +21,9 @@ use proptest::prelude::*;
 
 const K2: Duration = Duration::from_millis(2);
 const LARGEST_BLOCK: u64 = 3_000;
-/// Most that a report can cost: retxBSR-Timer, a long cycle, and random access.
+/// Longest time that a report can cost: retxBSR-Timer, a long cycle, and random access.
 const PATIENCE: Duration = Duration::from_millis(60_000);
-/// Reports in a row that get lost: four in ten do, so one case in 10^12 has as many.
+/// Consecutive reports that may get lost: four in ten do, so one case in 10^12 has as many.
 const LOST_REPORTS: u64 = 30;
 
 const TABLE: &[u32] = &[0, 10, 100, 1_000, 10_000, 100_000];
@@ -50,7 +50,7 @@ struct Cell {
     bsr: BufferStatus,
     rach: RandomAccess,
     estimate: BufferEstimate,
-    /// Granted and not sent yet: when, and how many bytes.
+    /// Grants that were not used yet: when, and how many bytes.
     grants: VecDeque<(Instant, u32)>,
     /// Data that the MAC does not see yet: when it will, and how many bytes.
     arrivals: VecDeque<(Instant, u64)>,
@@ -59,8 +59,8 @@ struct Cell {
 }
 
 impl Configuration {
-    /// How long it may take until all is sent: where no scheduling request arrives, each report waits
-    /// for all that may be sent before random access.
+    /// How long it may take until everything is sent: where no scheduling request arrives, each
+    /// report waits for all requests that may be sent before random access.
     fn patience(&self) -> Duration {
         let apart = self.sr.occasions.map_or(Duration::ZERO, |occasions| {
             self.sr.prohibit.unwrap_or(Duration::ZERO) + occasions.period()
@@ -86,7 +86,7 @@ impl Cell {
         }
     }
 
-    /// Everything is sent.
+    /// Whether everything is sent.
     fn is_done(&self) -> bool {
         self.bsr.available() == 0 && self.arrivals.is_empty()
     }
@@ -159,7 +159,7 @@ impl Cell {
         self.grants.push_back((now + K2, bytes));
     }
 
-    /// A transport block; what gets lost is lost.
+    /// Sends a transport block, which may get lost.
     fn send(&mut self, now: Instant, bytes: u32) {
         let waiting = self.bsr.available();
         let plan = self.bsr.plan(now, bytes, waiting);
@@ -293,7 +293,7 @@ proptest! {
             events += 1;
             prop_assert!(events < 100_000, "no progress at {:?}", now);
         }
-        // With nothing to do the UE has nothing to ask for.
+        // A UE without data has nothing to request.
         cell.sr.cancel();
         prop_assert_eq!((cell.bsr.next_event(), cell.sr.next_event()), (None, None));
     }

@@ -10,70 +10,70 @@ use crate::table::table;
 
 table! {
     /// If `run.ack_table` is set, the table has one row for each acknowledgement that a TCP sender received. If an
-    /// emulation reads its sockets at intervals (`emulation.observer` is `poll`), it has one row for each reading
-    /// that found something acknowledged. The last six columns show HyStart or HyStart++ (RFC 9406) as the
-    /// acknowledgement left it. Without HyStart they are null: for flows that have neither, after the
-    /// acknowledgement that ended slow start, and where an emulation does not observe by BPF, because TCP_INFO
-    /// does not show it. Of the kernel's own CUBIC the state is read; the two limits are computed from it,
-    /// because the kernel keeps neither.
+    /// emulation reads its sockets at intervals (`emulation.observer` is `poll`), it has one row for each reading that
+    /// found newly acknowledged data. The last six columns show HyStart or HyStart++ (RFC 9406) after the
+    /// acknowledgement was processed. Without HyStart they are null: for flows that use neither, after the
+    /// acknowledgement that ended slow start, and where an emulation does not observe by BPF, because TCP_INFO does not
+    /// show HyStart. In an emulation the state is that of the kernel's own CUBIC; the two limits are computed from it,
+    /// because the kernel stores neither.
     AckRow => Acks {
-        /// When it came.
+        /// Time at which the acknowledgement arrived.
         time_ns: i64,
         /// Flow.
         flow: Name,
         /// Payload acknowledged since the start.
         acked_bytes: u64,
-        /// Congestion window after it was processed.
+        /// Congestion window after the acknowledgement was processed.
         cwnd_segments: u32,
-        /// Slow start threshold after it was processed. Null: before the first congestion.
+        /// Slow start threshold after the acknowledgement was processed. Null: before the first congestion event.
         ssthresh_segments: Option<u32>,
         /// Smoothed RTT. Null: before the first RTT.
         srtt_ms: Option<f64>,
-        /// This acknowledgement's own RTT. Null: if it gave none.
+        /// RTT sample of this acknowledgement. Null: if it gave none.
         rtt_ms: Option<f64>,
         /// Segments in flight (RFC 6675 pipe).
         inflight_segments: u32,
-        /// Smallest RTT sample of the round so far; with `hystart-4.19` and `hystart-5.6` of its first eight
-        /// samples alone. An acknowledgement's sample is that of the newest segment it covers. HyStart++:
-        /// currentRoundMinRTT. Null: without HyStart, and in a round without a sample.
+        /// Smallest RTT sample of the round so far; with `hystart-4.19` and `hystart-5.6` only of its first eight
+        /// samples. An acknowledgement's sample is that of the newest segment it covers. HyStart++: currentRoundMinRTT.
+        /// Null: without HyStart, and in a round without a sample.
         round_min_rtt_ms: Option<f64>,
-        /// The connection's smallest RTT plus an eighth of it, at least 4 ms and at most 16 ms: once sampling is
-        /// over, a round whose smallest RTT is above it ends slow start. HyStart++: lastRoundMinRTT + RttThresh,
-        /// from which conservative slow start (CSS) begins; in CSS cssBaselineMinRtt, below which it ends. Null:
-        /// without HyStart, without a delay test, before the first RTT, and in the first round of HyStart++.
+        /// The connection's smallest RTT plus an eighth of it, at least 4 ms and at most 16 ms: once sampling is over,
+        /// slow start ends if the round's smallest RTT is above it. HyStart++: lastRoundMinRTT + RttThresh, at which
+        /// conservative slow start (CSS) begins; in CSS cssBaselineMinRtt, below which CSS ends. Null: without HyStart,
+        /// without a delay test, before the first RTT, and in the first round of HyStart++.
         round_rtt_threshold_ms: Option<f64>,
-        /// RTT samples of the round, at most 8: below 8 it is in its sampling phase. Null: without HyStart,
+        /// RTT samples of the round, at most 8; below 8 the round is in its sampling phase. Null: without HyStart,
         /// without a delay test, and below a cwnd of 16 segments, where HyStart takes none.
         round_samples: Option<u32>,
         /// Time from the round's start to the last acknowledgement of the train that began with it. Null: without
-        /// HyStart, without that test, below a cwnd of 16 segments, before the first round, and for HyStart++.
+        /// HyStart, without the ACK train test, below a cwnd of 16 segments, before the first round, and for HyStart++.
         ack_train_ms: Option<f64>,
-        /// A longer train ends slow start. Null: without HyStart, without that test, before the first RTT, and for
-        /// HyStart++.
+        /// Limit of the train: a longer one ends slow start. Null: without HyStart, without the ACK train test, before
+        /// the first RTT, and for HyStart++.
         ack_train_limit_ms: Option<f64>,
-        /// True in CSS, where cwnd grows a fourth as fast. Null: for flows without HyStart++, and after slow start.
+        /// True in CSS, where cwnd grows a quarter as fast. Null: for flows without HyStart++, and after slow start.
         css: Option<bool>,
     }
 }
 
-/// An [`AckRow`] without anything of HyStart, as most are, in fewer words.
+/// An [`AckRow`] without HyStart's columns, as most rows are, in fewer words.
 #[derive(Clone, Copy, Debug)]
 pub struct BareAckRow {
-    /// When it came.
+    /// When the acknowledgement arrived.
     pub time_ns: i64,
-    /// Whose sender received it.
+    /// The flow whose sender received it.
     pub flow: Name,
     /// Payload acknowledged since the start.
     pub acked_bytes: u64,
-    /// The window after it was processed.
+    /// The congestion window after it was processed.
     pub cwnd_segments: u32,
-    /// `None`: before the first congestion.
+    /// The slow start threshold; `None` before the first congestion.
     pub ssthresh_segments: Option<u32>,
-    /// `None`: before the first RTT.
+    /// Smoothed RTT; `None` before the first RTT.
     pub srtt: Option<Duration>,
-    /// What it measured itself.
+    /// The acknowledgement's own RTT; `None` if it gave none.
     pub rtt: Option<Duration>,
-    /// RFC 6675 pipe.
+    /// Segments in flight (RFC 6675 pipe).
     pub inflight_segments: u32,
 }
 
@@ -98,17 +98,17 @@ impl From<BareAckRow> for AckRow {
     }
 }
 
-/// The table while it is written: there may be a row for every second segment.
+/// The table while it is written: it may have a row for every second segment.
 ///
-/// It is in blocks of [`BLOCK`] rows, or a few less. The first is in ordinary memory, so that a small run
-/// has no large page. The others share large pages: columns as long as the table would each end in one
-/// that is hardly used.
+/// It consists of blocks of [`BLOCK`] rows, or a few less. The first is in ordinary memory, so that
+/// a small run needs no large page. The others share large pages: if columns were as long as the
+/// table, each would end in a page that is hardly used.
 #[derive(Debug, Default)]
 pub(crate) struct AckTable {
     full: Vec<Acks>,
     /// The last block.
     rows: Acks,
-    /// Rows behind those, not in the columns yet.
+    /// Later rows that are not in the columns yet.
     bare: Vec<BareAckRow>,
     pages: LargePages,
 }
@@ -116,7 +116,7 @@ pub(crate) struct AckTable {
 const BLOCK: usize = if cfg!(test) { 300 } else { 1 << 15 };
 
 impl AckTable {
-    /// For the reference of tables.
+    /// The table's entry in the reference.
     pub(crate) const ABOUT: AboutTable = Acks::ABOUT;
 
     pub(crate) fn push(&mut self, row: AckRow) {
@@ -128,7 +128,7 @@ impl AckTable {
     #[inline]
     pub(crate) fn push_bare(&mut self, row: BareAckRow) {
         if self.rows.has_waiting() {
-            // They come first, and few rows at once would take longer.
+            // They come first, and appending few rows at once would take longer.
             self.rows.push(row.into());
             return;
         }
@@ -138,14 +138,14 @@ impl AckTable {
         }
     }
 
-    /// Its blocks, at least one.
+    /// The table's blocks, at least one.
     pub(crate) fn finish(&mut self, names: &Names) -> Vec<RecordBatch> {
         self.append_bare();
         self.full.push(std::mem::take(&mut self.rows));
         self.full.drain(..).map(|mut block| block.finish(names)).collect()
     }
 
-    /// Rows that wait fit in still.
+    /// Begins a block if the last is full; rows that wait still fit into it.
     #[inline]
     fn begin_block_where_full(&mut self) {
         if self.rows.time_ns.len() > BLOCK - 2 * ROWS_AT_ONCE {
@@ -218,7 +218,7 @@ mod tests {
             };
             (bare, samples.map(|samples| samples as u32))
         });
-        // Long stretches of one kind, and changes between them.
+        // Long stretches of one kind of row, with changes between them.
         proptest::collection::vec((proptest::collection::vec(row, 0..150), any::<bool>()), 0..8)
             .prop_map(|stretches| {
                 let stretch = |(rows, bare): (Vec<(BareAckRow, Option<u32>)>, bool)| {

@@ -2,17 +2,17 @@
 
 use serde::Serialize;
 
-/// Where the time of a flow went: one of the runs that were accounted for.
+/// Where the time of a flow went, in a run that accounts for it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Breakdown {
-    /// The flow's name; with an `@proxy` behind it, that of the proxy's sender.
+    /// The flow's name; with the suffix `@proxy`, that of the proxy's sender.
     pub id: String,
-    /// RTT as the sender measured it, or as the pings did; null without a sample.
+    /// RTT as measured by the sender or by the pings; null without a sample.
     pub rtt_ms: Option<DelayBreakdown>,
-    /// One-way delay of UDP; null for others.
+    /// One-way delay of UDP; null for other flows.
     pub delay_ms: Option<DelayBreakdown>,
-    /// Bulk and file flows: what the path could have carried, and why the flow did not; null for
-    /// others, and without a link.
+    /// For bulk and file flows: what the path could have carried, and why the flow did not; null
+    /// for other flows, and without a link.
     pub goodput_mbps: Option<GoodputBreakdown>,
 }
 
@@ -23,43 +23,43 @@ pub struct DelayBreakdown {
     pub mean: f64,
     /// Number of samples.
     pub samples: u64,
-    /// Parts that are not 0, in a fixed order. They sum to the mean.
+    /// Parts that are not 0, in a fixed order. Their sum is the mean.
     pub parts: Vec<DelayPart>,
 }
 
 /// One part of a mean time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DelayPart {
-    /// On what it was spent.
+    /// What the time was spent on.
     pub part: &'static str,
-    /// Stage or radio buffer: `down.0.link`, `radio.ue-0.up`; null for what has no place.
+    /// Stage or radio buffer: `down.0.link`, `radio.ue-0.up`; null for parts that have no place.
     pub place: Option<String>,
     /// Mean over all samples.
     pub ms: f64,
-    /// Of the mean.
+    /// Fraction of the mean.
     pub share: f64,
 }
 
-/// What the path could have carried while a flow was measured, and what became of it.
+/// What the path could have carried while a flow was measured, and how it was used.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct GoodputBreakdown {
-    /// What its slowest link, or the radio, could have carried, Mb/s.
+    /// Capacity of the path's slowest link, or of the radio, in Mb/s.
     pub capacity: f64,
-    /// Which one: `down.0.link`, `radio.ue-0.down`.
+    /// That link or radio: `down.0.link`, `radio.ue-0.down`.
     pub place: Option<String>,
-    /// What the flow got, Mb/s.
+    /// Goodput of the flow in Mb/s.
     pub goodput: f64,
-    /// Parts that are not 0, in a fixed order. With the goodput they sum to the capacity.
+    /// Parts that are not 0, in a fixed order. Their sum plus the goodput is the capacity.
     pub parts: Vec<GoodputPart>,
 }
 
-/// One part of the capacity that was no goodput.
+/// One part of the capacity that did not become goodput.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct GoodputPart {
-    /// What took it, or left it unused.
+    /// What used this part of the capacity, or why it was not used.
     pub part: &'static str,
-    /// How much, Mb/s.
+    /// Size of the part in Mb/s.
     pub mbps: f64,
-    /// Of the capacity.
+    /// Fraction of the capacity.
     pub share: f64,
 }

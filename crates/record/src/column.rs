@@ -1,4 +1,4 @@
-//! Rust types that can be a column.
+//! Rust types that can be columns.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use arrow::datatypes::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type
 
 use crate::values::{Nullable, Values};
 
-/// Index of a flow or link among [`Names`].
+/// Index of a flow or link in [`Names`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Name(pub u32);
 
-/// The names that [`Name`] stands for.
+/// The names to which [`Name`] refers.
 #[derive(Clone, Debug, Default)]
 pub struct Names(Vec<String>);
 
@@ -31,14 +31,14 @@ impl Names {
     }
 }
 
-/// A value that appends itself to a column and knows how the column ends up in Arrow.
+/// A value that appends itself to a column and knows the column's Arrow form.
 pub(crate) trait Column {
     type Builder: Default;
     const NULLABLE: bool = false;
-    /// What it is in the tables.
+    /// The column's type in the tables.
     const KIND: &'static str;
     fn append(self, builder: &mut Self::Builder);
-    /// The same for this column of several rows.
+    /// Appends this column's values of several rows.
     fn append_all<R>(rows: &[R], value: impl Fn(&R) -> Self, builder: &mut Self::Builder)
     where
         Self: Sized,
@@ -48,8 +48,8 @@ pub(crate) trait Column {
     fn finish(builder: &mut Self::Builder, names: &Names) -> ArrayRef;
 }
 
-/// Rows that wait until their columns are appended, at most. Appended one by one, the many columns of a
-/// row take most of its time.
+/// Most rows that wait before they are appended to the columns. Appending them one by one takes
+/// most of a row's time, because it has many columns.
 pub(crate) const ROWS_AT_ONCE: usize = 64;
 
 macro_rules! primitive {
@@ -80,7 +80,7 @@ macro_rules! primitive {
             }
             fn append_all<R>(rows: &[R], value: impl Fn(&R) -> Self, builder: &mut Self::Builder) {
                 let present = rows.iter().filter(|row| value(row).is_some()).count();
-                // Neighbours are alike nearly always.
+                // Adjacent values are nearly always both present or both null.
                 if present == 0 {
                     builder.append_nulls(rows.len());
                 } else if present == rows.len() {
@@ -206,21 +206,21 @@ fn dictionary(keys: Int32Array, names: &Names) -> ArrayRef {
     )
 }
 
-/// What is said of a table.
+/// The description of a table.
 pub(crate) struct AboutTable {
     /// When a row is written.
     pub(crate) text: &'static str,
     pub(crate) columns: &'static [AboutColumn],
 }
 
-/// A column of a table as it is declared.
+/// The declaration of a table's column.
 #[derive(Debug)]
 pub struct AboutColumn {
-    /// What the table calls it, with its unit at the end.
+    /// The column's name, with its unit at the end.
     pub name: &'static str,
-    /// What it is; of one that may be null "Null: …" ends it.
+    /// What the column holds; if it may be null, the text ends with "Null: …".
     pub(crate) text: &'static str,
-    /// Type of its values: a Rust type, `text`, or `name` for text with a dictionary.
+    /// Type of the values: a Rust type, `text`, or `name` for text with a dictionary.
     pub kind: &'static str,
     /// Whether it may be null.
     pub nullable: bool,
@@ -249,7 +249,7 @@ mod tests {
             let whole = PrimitiveArray::<UInt32Type>::from(values);
             prop_assert_eq!(&column.finish(), &whole);
             prop_assert_eq!(&at_once.finish(), &whole);
-            // A builder begins anew.
+            // A builder starts over.
             prop_assert_eq!(column.finish().len(), 0);
         }
     }

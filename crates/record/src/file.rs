@@ -1,4 +1,4 @@
-//! How a table becomes a Parquet file.
+//! Writes a table to a Parquet file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,21 +18,21 @@ pub enum RecordError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The Parquet writer refused.
+    /// The Parquet writer failed.
     #[error("cannot write {path}: {source}", path = path.display())]
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The writer's error.
         source: parquet::errors::ParquetError,
     },
 }
 
 impl RecordError {
-    /// What the system or the writer said, without the file.
+    /// The error of the system or the writer, without the file.
     pub fn reason(&self) -> String {
         match self {
             Self::Write { source, .. } => source.to_string(),
@@ -43,7 +43,7 @@ impl RecordError {
 
 /// Writes one table, of one or more batches, to a new file; `metadata` goes into the file's footer.
 ///
-/// The bytes depend on the table and the metadata alone.
+/// The bytes depend only on the table and the metadata.
 pub fn write_parquet(
     path: &Path,
     table: &[RecordBatch],

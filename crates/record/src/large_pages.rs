@@ -1,4 +1,4 @@
-//! Memory in large pages, where the system has them.
+//! Memory in large pages, if the system has them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,20 +6,20 @@ use arrow::buffer::Buffer;
 
 use system::Mapping;
 
-/// Pieces of memory in large pages, one behind the other. They can be written until the first of them
-/// is handed out.
+/// Adjacent pieces of memory in large pages. They can be written until the first of them becomes a
+/// buffer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LargePages(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// What is written; the last one is not full.
+    /// Mappings to write to; all except the last are full.
     mappings: Vec<Mapping>,
-    /// The same once it is handed out.
+    /// The mappings once they are buffers.
     buffers: Vec<Buffer>,
 }
 
-/// A piece, of which so many bytes are written.
+/// A piece, and how many bytes of it are written.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pages: LargePages,
@@ -30,7 +30,7 @@ pub(crate) struct Piece {
 }
 
 impl LargePages {
-    /// A piece of so many bytes, aligned to eight; `None`: the system has none.
+    /// A piece of this many bytes, aligned to eight; `None` if the system has no large pages.
     pub(crate) fn piece(&self, bytes: usize) -> Option<Piece> {
         let room = bytes.next_multiple_of(8);
         let (mapping, start) = self.with(|State { mappings, buffers }| {
@@ -46,7 +46,7 @@ impl LargePages {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        // Whoever panicked left no half of a state behind.
+        // A panic does not leave the state half changed.
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -56,7 +56,7 @@ impl Piece {
         self.used
     }
 
-    /// False: they do not fit, and nothing was written.
+    /// Appends bytes. Returns false if they do not fit; then nothing was written.
     #[inline]
     pub(crate) fn append(&mut self, bytes: &[u8]) -> bool {
         let (place, end) = (self.start + self.used, self.used + bytes.len());
@@ -71,7 +71,7 @@ impl Piece {
         fits
     }
 
-    /// What was written, where it is. No piece can be written any more.
+    /// What was written, without a copy. Afterwards no piece can be written any more.
     pub(crate) fn into_buffer(self) -> Buffer {
         self.pages.with(|State { mappings, buffers }| {
             buffers.extend(mappings.drain(..).map(Mapping::into_buffer));
@@ -85,7 +85,7 @@ mod system {
     use arrow::buffer::Buffer;
     use memmap2::{Advice, MmapMut};
 
-    /// A mapping that asks for large pages. What is not written takes no memory.
+    /// A mapping that requests large pages. Unwritten parts take no memory.
     #[derive(Debug)]
     pub(crate) struct Mapping {
         bytes: MmapMut,
@@ -105,14 +105,14 @@ mod system {
             ROOM - self.taken
         }
 
-        /// Where so many bytes begin that nobody else has; `None`: there are not so many.
+        /// Reserves this many bytes and returns where they begin; `None` if there are not enough.
         pub(crate) fn take(&mut self, bytes: usize) -> Option<usize> {
             let start = self.taken;
             self.taken = start.checked_add(bytes).filter(|&end| end <= ROOM)?;
             Some(start)
         }
 
-        /// False: it is too small.
+        /// Writes bytes. Returns false if the mapping is too small.
         #[inline]
         pub(crate) fn write(&mut self, place: usize, bytes: &[u8]) -> bool {
             let Some(to) = self.bytes.get_mut(place..place + bytes.len()) else { return false };
@@ -130,7 +130,7 @@ mod system {
 mod system {
     use arrow::buffer::Buffer;
 
-    /// There is none.
+    /// There are no large pages here.
     #[derive(Debug)]
     pub(crate) enum Mapping {}
 
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn pieces_find_room_in_further_mappings() {
         let pages = LargePages::default();
-        // Of 8 MiB each, which go beyond a mapping; what is not written takes no memory.
+        // 8 MiB each, more than a mapping; unwritten parts take no memory.
         let mut pieces: Vec<Piece> =
             (0..20).map(|_| pages.piece(8 << 20).expect("there is memory")).collect();
         for _ in 0..3 {

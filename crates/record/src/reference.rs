@@ -1,4 +1,4 @@
-//! The reference of tables in Markdown, made from what their declarations say.
+//! The reference of tables in Markdown, generated from their declarations.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ const CAMPAIGNS: &str = "
 # Tables of campaigns
 
 A campaign has these tables instead, with rows for every run. Their first columns are `run` (its number in the
-campaign), `cell` (the number of its settings, whatever the seed), `scenario` and `seed`, and one column for each thing
-that the campaign varies. The table `runs` also has `key` (the hash of its scenario, seed, version and core) and
-`explained` (`off`, `quick` or `full`). [Campaigns](../guides/campaigns.md) says where they are. The tables `flows` and
-`groups` have the columns above.
+campaign), `cell` (the number of its settings, whatever the seed), `scenario` and `seed`, and one column for each
+variable of the campaign. The table `runs` also has `key` (the hash of the run's scenario, seed, version and core) and
+`explained` (`off`, `quick` or `full`). [Campaigns](../guides/campaigns.md) says where the files are. The tables `flows`
+and `groups` have the columns above.
 ";
 
 const INTRODUCTION: &str = "\
@@ -25,11 +25,11 @@ const INTRODUCTION: &str = "\
 A run directory has one Parquet file for each table; with several seeds, each `seed-N/` has its own files. In
 Python, `run.table(NAME)` and attributes like `run.samples` are polars frames whose first column is `seed`.
 Simulations and emulations write the same columns. Times are nanoseconds since the start of the run. The type `name`
-is text with a dictionary: the name of a flow, a link, a UE or a cell. [Metrics](../concepts/metrics.md) says how each
+is dictionary-encoded text: the name of a flow, a link, a UE or a cell. [Metrics](../concepts/metrics.md) says how each
 figure is measured.
 ";
 
-/// By the end of a column's name, quantiles aside.
+/// Units by the end of a column's name, quantiles aside.
 const SUFFIXES: [(&str, &str); 14] = [
     ("_ns", "ns"),
     ("_ms", "ms"),
@@ -47,12 +47,12 @@ const SUFFIXES: [(&str, &str); 14] = [
     ("_reductions", "times"),
 ];
 
-/// Of columns whose names have none.
+/// Units of columns whose names do not end in one.
 const UNITS: [(&str, &str); 25] = [
     ("streams", "flows"),
     ("jain_index", "index"),
     ("sequence", "number"),
-    ("value", "as said"),
+    ("value", "by kind"),
     ("packets", "packets"),
     ("packets_sent", "packets"),
     ("packets_lost", "packets"),
@@ -104,7 +104,7 @@ impl AboutColumn {
         (is.trim().trim_end_matches('.'), null.trim_end_matches('.'))
     }
 
-    /// Text and names have none.
+    /// The unit; text and names have none.
     fn unit(&self) -> &'static str {
         if matches!(self.kind, "text" | "name" | "bool") {
             return "";

@@ -17,14 +17,14 @@ table! {
     RunRow => Runs {
         /// `done` or `failed`.
         status: &'static str,
-        /// Why. Null: if it is done.
+        /// Why the run failed. Null: if it is done.
         error: Option<String>,
-        /// Length on its own clock. Null: if it failed.
+        /// Length on the run's own clock. Null: if the run failed.
         duration_s: Option<f64>,
-        /// Events that the simulator handled. Null: if it failed.
+        /// Events that the simulator handled. Null: if the run failed.
         events: Option<u64>,
         /// Jain's index of the downlink's TCP flows. Null: with fewer than two flows, if nothing
-        /// arrived, and if it failed.
+        /// arrived, and if the run failed.
         jain_index_down: Option<f64>,
         /// Jain's index of the uplink's TCP flows. Null: as for the downlink.
         jain_index_up: Option<f64>,
@@ -38,7 +38,7 @@ table! {
         flow: Name,
         /// Requests sent.
         packets_sent: u64,
-        /// Requests whose packet or reply was dropped.
+        /// Requests that were dropped, or whose reply was.
         packets_lost: u64,
         /// Smallest RTT. Null: without a reply.
         rtt_ms_min: Option<f64>,
@@ -46,9 +46,9 @@ table! {
         rtt_ms_mean: Option<f64>,
         /// Median RTT. Null: without a reply.
         rtt_ms_p50: Option<f64>,
-        /// 95th percentile. Null: without a reply.
+        /// 95th percentile of the RTT. Null: without a reply.
         rtt_ms_p95: Option<f64>,
-        /// 99th percentile. Null: without a reply.
+        /// 99th percentile of the RTT. Null: without a reply.
         rtt_ms_p99: Option<f64>,
     }
 }
@@ -60,36 +60,36 @@ table! {
         link: Name,
         /// What left over the run, headers included.
         throughput_mbps: f64,
-        /// What could have.
+        /// What could have left over the run.
         capacity_mbps: f64,
-        /// One over the other.
+        /// Throughput over capacity.
         utilisation_fraction: f64,
-        /// Mean time from arrival to departure. Null: if nothing left.
+        /// Mean time from arrival to departure of the packets that left. Null: if nothing left.
         queue_delay_ms_mean: Option<f64>,
-        /// Median time. Null: if nothing left.
+        /// Median of this time. Null: if nothing left.
         queue_delay_ms_p50: Option<f64>,
-        /// 95th percentile. Null: if nothing left.
+        /// 95th percentile of this time. Null: if nothing left.
         queue_delay_ms_p95: Option<f64>,
-        /// Dropped over the run, for any reason.
+        /// Packets dropped over the run, for any reason.
         dropped_packets: u64,
     }
 }
 
-/// Those that only campaigns have, in the order of the reference.
+/// The tables that only campaigns have, in the order of the reference.
 pub(crate) const ABOUT: [(&str, AboutTable); 3] = [
     ("runs", Runs::ABOUT),
     ("pings (of a campaign)", PingFlows::ABOUT),
     ("links (of a campaign)", LinkTotals::ABOUT),
 ];
 
-/// A table and the run of each of its rows.
+/// A table, and the run to which each of its rows belongs.
 #[derive(Default, Debug)]
 struct Of<T> {
     rows: T,
     runs: Vec<u64>,
 }
 
-/// Rows of many runs. A run is known by its number in the campaign.
+/// Rows of many runs. A run is identified by its number in the campaign.
 #[derive(Default, Debug)]
 pub struct RunTables {
     names: Names,
@@ -182,7 +182,7 @@ impl RunTables {
         ]
     }
 
-    /// A name stands once, however many runs have it.
+    /// A name is stored once, however many runs have it.
     fn name(&mut self, name: &str) -> Name {
         if let Some(&known) = self.known.get(name) {
             return known;

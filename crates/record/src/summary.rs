@@ -1,4 +1,4 @@
-//! A run in one document: what `airpath run --json` prints.
+//! A run in one document, as `airpath run --json` prints it.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,30 @@ use crate::{Breakdown, FlowRow, GroupRow, Name, Tables};
 /// A whole run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RunSummary {
-    /// Seed it ran with.
+    /// The run's seed.
     pub seed: u64,
-    /// Length on its own clock.
+    /// Length on the run's own clock.
     pub duration_s: f64,
     /// Events that the driver handled.
     pub events: u64,
     /// TCP and UDP flows.
     pub flows: Vec<FlowSummary>,
-    /// Flows that one `[[flow]]` with `streams` stands for; left out without such a flow.
+    /// Sums over the flows of each `[[flow]]` with `streams`; left out if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupSummary>,
     /// Ping flows.
     pub pings: Vec<PingSummary>,
-    /// What has a rate: link stages, and the buffers of a radio.
+    /// Everything with a rate: link stages, and the buffers of a radio.
     pub links: Vec<LinkSummary>,
-    /// How evenly TCP flows share; a direction with two or more of them.
+    /// How evenly TCP flows share, for each direction with two or more of them.
     pub fairness: Vec<FairnessSummary>,
-    /// TCP flows at the proxy on their way; none without a proxy.
+    /// TCP flows at the proxy in their path; empty without a proxy.
     pub proxies: Vec<ProxySummary>,
-    /// Radio, UE by UE, down before up; UEs without traffic are left out.
+    /// The radio by UE, downlink before uplink; UEs without traffic are left out.
     pub radio: Vec<RadioSummary>,
     /// Packets lost, by place, reason and flow.
     pub drops: Vec<DropSummary>,
-    /// Where the time went, flow by flow; only of a run that was accounted for.
+    /// Where the time went, by flow; only for a run that accounts for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub breakdowns: Vec<Breakdown>,
 }
@@ -43,15 +43,15 @@ pub struct RunSummary {
 pub struct DropSummary {
     /// Stage or buffer: `down.1.loss`, `radio.ue-0.down`.
     pub place: String,
-    /// Why.
+    /// Why they were lost.
     pub reason: &'static str,
-    /// Whose they were; acknowledgements are of the flow that they acknowledge.
+    /// The flow; acknowledgements belong to the flow that they acknowledge.
     pub flow: String,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
 }
 
-/// The flows that one `[[flow]]` with `streams` stands for, together.
+/// Sums over the flows of one `[[flow]]` with `streams`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct GroupSummary {
     /// The id of the `[[flow]]`; its flows are `ID.1`, `ID.2` and so on.
@@ -60,18 +60,18 @@ pub struct GroupSummary {
     pub kind: &'static str,
     /// down or up.
     pub direction: &'static str,
-    /// How many flows.
+    /// Number of flows.
     pub streams: u64,
-    /// In-order payload that arrived, of all of them.
+    /// In-order payload of all of them that arrived, in bytes.
     pub bytes_delivered: u64,
     /// Sum of their goodputs; null if none started.
     pub goodput_mbps: Option<f64>,
-    /// Jain's index of their goodputs; one that did not start has none. Null if nothing arrived.
+    /// Jain's index of their goodputs, without flows that did not start. Null if nothing arrived.
     pub jain_index: Option<f64>,
 }
 
 impl GroupSummary {
-    /// What these flows, one at least, got together.
+    /// Sums up these flows; there must be at least one.
     pub fn of(id: &str, flows: &[&FlowSummary]) -> Self {
         let goodputs: Vec<f64> = flows.iter().filter_map(|flow| flow.goodput_mbps).collect();
         let all: Vec<f64> = flows.iter().map(|flow| flow.goodput_mbps.unwrap_or(0.0)).collect();
@@ -86,7 +86,7 @@ impl GroupSummary {
         }
     }
 
-    /// Its row in the table `groups`.
+    /// The row in the table `groups`.
     pub fn row(&self, group: Name) -> GroupRow {
         GroupRow {
             group,
@@ -113,14 +113,15 @@ fn jain_index(goodputs: &[f64]) -> Option<f64> {
 pub struct FairnessSummary {
     /// down or up.
     pub id: &'static str,
-    /// How many flows.
+    /// Number of flows.
     pub flows: u64,
-    /// Jain's index of their goodputs: 1 is even, 1 / flows is one alone (Jain, Chiu and Hawe 1984).
+    /// Jain's index of their goodputs: 1 means even, 1 / flows that one flow got everything (Jain,
+    /// Chiu and Hawe 1984).
     pub jain_index: f64,
 }
 
 impl FairnessSummary {
-    /// `None` for fewer than two flows, or if nothing arrived.
+    /// The fairness of these goodputs; `None` for fewer than two flows, or if nothing arrived.
     pub fn of(id: &'static str, goodputs: &[f64]) -> Option<Self> {
         let several = goodputs.len() >= 2;
         let jain_index = several.then(|| jain_index(goodputs)).flatten()?;
@@ -131,37 +132,37 @@ impl FairnessSummary {
 /// One TCP or UDP flow.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FlowSummary {
-    /// Its name.
+    /// Name of the flow.
     pub id: String,
-    /// bulk, file, udp (ping in the table only); others: the flows of an emulation that have no row of
-    /// their own, all in one.
+    /// bulk, file, udp (ping in the table only); others: the flows of an emulation that have no row
+    /// of their own, combined.
     pub kind: &'static str,
     /// down or up.
     pub direction: &'static str,
-    /// Name of its UE; null without a radio.
+    /// Name of the flow's UE; null without a radio.
     pub ue: Option<String>,
     /// Congestion control; null for UDP.
     pub congestion: Option<&'static str>,
     /// Endpoint profile; null for UDP.
     pub profile: Option<String>,
-    /// First action, nanoseconds since the start of the run.
+    /// First action, in nanoseconds since the start of the run.
     #[serde(skip)]
     pub start_ns: i64,
-    /// End of the measurement.
+    /// End of the measurement, in nanoseconds since the start of the run.
     #[serde(skip)]
     pub end_ns: Option<i64>,
-    /// In-order payload that arrived.
+    /// In-order payload that arrived, in bytes.
     pub bytes_delivered: u64,
     /// In-order payload over the time from start to end; null if it never started.
     pub goodput_mbps: Option<f64>,
-    /// Payload handed to TCP over the same time.
+    /// Payload that the application wrote to TCP over the same time.
     pub written_mbps: Option<f64>,
     /// RTT as the sender measured it; null without a sample.
     pub rtt_ms: Option<Quantiles>,
-    /// 95th percentile of the RTT less its minimum: the delay that the flow, with what shares its
-    /// queues, makes for itself; null without a sample.
+    /// 95th percentile of the RTT less its minimum: the delay that the flow, together with what
+    /// shares its queues, causes itself; null without a sample.
     pub self_inflicted_delay_ms: Option<f64>,
-    /// Goodput over mean RTT, Mb/s for each second (Kleinrock's power); null without a sample.
+    /// Goodput divided by mean RTT, in Mb/s per second (Kleinrock's power); null without a sample.
     pub power: Option<f64>,
     /// Segments or packets sent.
     pub segments_sent: u64,
@@ -169,21 +170,21 @@ pub struct FlowSummary {
     pub retransmitted_segments: Option<u64>,
     /// Retransmission time-outs; null for UDP.
     pub rto_count: Option<u64>,
-    /// Reductions of cwnd that were taken back; null for UDP.
+    /// Reductions of cwnd that were undone; null for UDP.
     pub undo_count: Option<u64>,
     /// Tail loss probes; null for UDP.
     pub tail_loss_probes: Option<u64>,
-    /// Reductions of cwnd because of ECN marks; null for UDP.
+    /// Reductions of cwnd for ECN marks; null for UDP.
     pub ecn_reductions: Option<u64>,
-    /// Median of the goodput over 1 s in the second half; null below 5 s.
+    /// Median of the goodput over 1 s in the second half; null for less than 5 s.
     pub steady_mbps: Option<f64>,
-    /// First time at which the goodput over 1 s reaches 90 % of it.
+    /// First time at which the goodput over 1 s reaches 90 % of `steady_mbps`.
     pub converged_after_s: Option<f64>,
-    /// File flows: time from start to the last byte; null if it did not end.
+    /// For file flows: time from the start to the last byte; null if it did not complete.
     pub completed_s: Option<f64>,
     /// End of the first slow start.
     pub slow_start_exit: Option<Exit>,
-    /// Time at each limit; null for UDP.
+    /// Time limited by each limit; null for UDP.
     pub limited_s: Option<LimitSeconds>,
     /// Datagrams sent; null for TCP.
     pub packets_sent: Option<u64>,
@@ -195,7 +196,8 @@ pub struct FlowSummary {
     pub jitter_ms: Option<f64>,
 }
 
-/// A TCP flow at the proxy on its way: what came in, and the connection that sends it on.
+/// A TCP flow at the proxy in its path: what reached the proxy, and the connection that sends it
+/// on.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProxySummary {
     /// The flow's name.
@@ -210,27 +212,28 @@ pub struct ProxySummary {
     pub profile: String,
     /// In-order payload that reached the proxy.
     pub bytes_received: u64,
-    /// Of these, acknowledged by the next end.
+    /// The part of it that the next end has acknowledged.
     pub bytes_acked: u64,
-    /// Most of the difference at any time.
+    /// Largest difference of the two at any time.
     pub buffered_bytes_max: u64,
     /// RTT as the proxy's sender measured it; null without a sample.
     pub rtt_ms: Option<Quantiles>,
     /// Segments that the proxy sent, retransmissions included.
     pub segments_sent: u64,
-    /// Retransmissions.
+    /// Segments that the proxy retransmitted.
     pub retransmitted_segments: u64,
     /// Retransmission time-outs.
     pub rto_count: u64,
-    /// Reductions of cwnd that were taken back.
+    /// Reductions of cwnd that were undone.
     pub undo_count: u64,
-    /// Segments sent to find out about a loss at the end (RFC 8985 7).
+    /// Tail loss probes sent (RFC 8985 7).
     pub tail_loss_probes: u64,
-    /// Reductions of cwnd because of ECN marks.
+    /// Reductions of cwnd for ECN marks.
     pub ecn_reductions: u64,
     /// End of the first slow start, since the flow's start.
     pub slow_start_exit: Option<Exit>,
-    /// Time at each limit of the proxy's sender; `application` is the wait for data to come in.
+    /// Time limited by each limit of the proxy's sender; `application` is the wait for incoming
+    /// data.
     pub limited_s: LimitSeconds,
 }
 
@@ -239,66 +242,66 @@ pub struct ProxySummary {
 pub struct RadioSummary {
     /// UE and direction: `phone.down`.
     pub id: String,
-    /// Packets delivered by the radio.
+    /// Rate of packets delivered by the radio.
     pub throughput_mbps: f64,
     /// Resource blocks per second, retransmissions included.
     pub prbs_per_s: f64,
     /// Mean MCS index of new blocks; null without one.
     pub mcs_mean: Option<f64>,
-    /// New blocks that failed the first time, of all; null without one.
+    /// Fraction of new blocks whose first transmission failed; null without one.
     pub bler: Option<f64>,
-    /// Transport blocks that were sent again.
+    /// Retransmitted transport blocks.
     pub harq_retransmissions: u64,
     /// Blocks that HARQ gave up.
     pub lost_blocks: u64,
-    /// RLC PDUs sent again.
+    /// Retransmitted RLC PDUs.
     pub rlc_retransmissions: u64,
-    /// Share of the new blocks' bytes that was padding; null without one.
+    /// Fraction of the new blocks' bytes that was padding; null without one.
     pub padding: Option<f64>,
-    /// Grants for new data; zero down.
+    /// Grants for new data; zero in the downlink.
     pub grants: u64,
-    /// Scheduling requests sent; zero down.
+    /// Scheduling requests sent; zero in the downlink.
     pub scheduling_requests: u64,
-    /// Buffer status reports sent; zero down.
+    /// Buffer status reports sent; zero in the downlink.
     pub buffer_status_reports: u64,
-    /// Random access procedures begun; zero down.
+    /// Random access procedures begun; zero in the downlink.
     pub random_accesses: u64,
     /// Packets marked CE in the buffer.
     pub marked_packets: u64,
-    /// Share of the run in DRX Active Time; 1 without DRX.
+    /// Fraction of the run spent in DRX Active Time; 1 without DRX.
     pub awake: f64,
 }
 
 /// How slow start ended.
 #[derive(Clone, Debug, Serialize)]
 pub struct Exit {
-    /// Since the flow's start.
+    /// Time since the flow's start.
     pub time_s: f64,
-    /// cwnd then.
+    /// cwnd at that time, in segments.
     pub cwnd_segments: u32,
-    /// Why.
+    /// Why slow start ended.
     pub reason: &'static str,
-    /// cwnd over the bandwidth-delay product: the slowest link's capacity until then times the
-    /// smallest RTT; null without a link.
+    /// cwnd divided by the bandwidth-delay product, which is the slowest link's capacity until then
+    /// times the smallest RTT; null without a link.
     pub bdp_fraction: Option<f64>,
     /// Smallest RTT until then.
     pub min_rtt_ms: f64,
-    /// The RTT that was compared with it; null if the reason is none of delay.
+    /// The RTT that was compared with it; null if the reason is not one of delay.
     pub round_rtt_ms: Option<f64>,
 }
 
-/// Time at each limit, in seconds.
+/// Time limited by each limit, in seconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct LimitSeconds {
-    /// Congestion window.
+    /// By the congestion window.
     pub cwnd: f64,
-    /// The time until the next segment may leave.
+    /// By pacing: the time until the next segment may be sent.
     pub pacing: f64,
-    /// The peer's window.
+    /// By the peer's window.
     pub receive_window: f64,
-    /// Own send buffer.
+    /// By the sender's own buffer.
     pub send_buffer: f64,
-    /// Nothing to send.
+    /// By the application, which had nothing to send.
     pub application: f64,
 }
 
@@ -307,7 +310,7 @@ pub struct LimitSeconds {
 pub struct Quantiles {
     /// Smallest.
     pub min: f64,
-    /// Sum of all values by their number.
+    /// Arithmetic mean.
     pub mean: f64,
     /// Standard deviation.
     pub mdev: f64,
@@ -324,35 +327,35 @@ pub struct Quantiles {
 /// One ping flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct PingSummary {
-    /// Its name.
+    /// Name of the flow.
     pub id: String,
     /// Requests sent.
     pub sent: u64,
     /// Requests whose packet or reply was dropped.
     pub lost: u64,
-    /// Null without a reply.
+    /// RTT of the answered requests; null without a reply.
     pub rtt_ms: Option<Quantiles>,
 }
 
 /// What a stage with a rate, or a buffer of the radio, carried.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkSummary {
-    /// Its name.
+    /// Name of the stage or buffer.
     pub id: String,
-    /// What left over the run, headers included.
+    /// Rate of departures over the whole run, headers included.
     pub throughput_mbps: f64,
-    /// What could have.
+    /// Rate at which packets could have left.
     pub capacity_mbps: f64,
-    /// One over the other.
+    /// Throughput divided by capacity.
     pub utilisation: f64,
     /// Time from arrival to departure; null if nothing left.
     pub queue_delay_ms: Option<Quantiles>,
-    /// Packets by reason.
+    /// Dropped packets by reason.
     pub dropped_packets: BTreeMap<&'static str, u64>,
 }
 
 impl Quantiles {
-    /// `None` if the histogram is empty.
+    /// The quantiles of a histogram; `None` if it is empty.
     pub fn of(histogram: &Histogram) -> Option<Self> {
         let at = |quantile| Some(histogram.quantile(quantile)?.as_millis_f64());
         Some(Self {
@@ -368,7 +371,7 @@ impl Quantiles {
 }
 
 impl Tables {
-    /// Appends to `flows`.
+    /// Appends a flow to `flows`.
     pub fn flow(&mut self, flow: Name, summary: &FlowSummary) {
         self.flows.push(summary.row(flow));
     }

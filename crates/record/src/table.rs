@@ -1,7 +1,8 @@
-//! How a row type becomes a table.
+//! Makes tables of row types.
 
-/// Declares a row struct and the columnar buffer it is pushed into. What is said of the rows and of
-/// each field becomes the reference of tables; of a field that may be null "Null: …" ends it.
+/// Declares a row struct and the columnar buffer to which its rows are pushed. The doc comments of
+/// the rows and of each field become the reference of tables; for a field that may be null they end
+/// with "Null: …".
 macro_rules! table {
     (
         $(#[doc = $doc:literal])+
@@ -23,7 +24,7 @@ macro_rules! table {
         }
 
         impl $builder {
-            /// What stands above, for the reference of tables.
+            /// The doc comments, for the reference of tables.
             pub(crate) const ABOUT: crate::column::AboutTable = crate::column::AboutTable {
                 text: concat!($($doc),+),
                 columns: &[$(crate::column::AboutColumn {
@@ -42,7 +43,7 @@ macro_rules! table {
                 }
             }
 
-            /// Rows wait to be put into the columns.
+            /// Whether rows wait to be put into the columns.
             #[allow(dead_code, reason = "of interest to few tables")]
             pub(crate) fn has_waiting(&self) -> bool {
                 !self.waiting.is_empty()

@@ -17,15 +17,15 @@ table! {
         time_ns: i64,
         /// Flow.
         flow: Name,
-        /// In-order payload that arrived in the interval.
+        /// Rate of the in-order payload that arrived in the interval.
         goodput_mbps: f64,
         /// In-order payload since the start.
         delivered_bytes: u64,
         /// Congestion window at the end of the interval. Null: for UDP, and in an emulation that
         /// does not observe the sender.
         cwnd_segments: Option<u32>,
-        /// Slow start threshold. Null: before the first congestion, for UDP, and in an emulation
-        /// that does not observe the sender.
+        /// Slow start threshold. Null: before the first congestion event, for UDP, and in an
+        /// emulation that does not observe the sender.
         ssthresh_segments: Option<u32>,
         /// Smoothed RTT. Null: before the first RTT, for UDP, and in an emulation that does not
         /// observe the sender.
@@ -36,8 +36,8 @@ table! {
         /// Segments in flight (RFC 6675 pipe). Null: for UDP, and in an emulation that does not
         /// observe the sender.
         inflight_segments: Option<u32>,
-        /// The receive window that the peer announced last, in whole segments. Null: for UDP, and
-        /// in an emulation that does not observe the sender.
+        /// Receive window that the peer advertised last, in whole segments. Null: for UDP, and in
+        /// an emulation that does not observe the sender.
         receive_window_segments: Option<u32>,
     }
 }
@@ -52,15 +52,15 @@ table! {
         link: Name,
         /// What left in the interval, headers included.
         throughput_mbps: f64,
-        /// What could have.
+        /// What could have left in the interval.
         capacity_mbps: f64,
-        /// Waiting at the end of the interval.
+        /// Packets waiting at the end of the interval.
         queue_packets: u64,
-        /// Waiting at the end of the interval.
+        /// Bytes waiting at the end of the interval.
         queue_bytes: u64,
-        /// Mean time from arrival to departure of what left. Null: if nothing left.
+        /// Mean time from arrival to departure of the packets that left. Null: if nothing left.
         queue_delay_ms: Option<f64>,
-        /// Dropped in the interval.
+        /// Packets dropped in the interval.
         dropped_packets: u64,
     }
 }
@@ -70,13 +70,13 @@ table! {
     PingRow => Pings {
         /// Flow.
         flow: Name,
-        /// Counts from 0.
+        /// Sequence number, from 0.
         sequence: u64,
-        /// When it was sent.
+        /// Time at which the request was sent.
         sent_ns: i64,
         /// Time from the request to its reply. Null: if no reply came.
         rtt_ms: Option<f64>,
-        /// True if it or its reply was dropped; false with a null RTT: still under way.
+        /// True if the request or its reply was dropped; false with a null RTT: still in flight.
         lost: bool,
     }
 }
@@ -85,24 +85,25 @@ table! {
     /// The table has one row for each event. Drops are summed for each sample interval, stage and
     /// reason.
     EventRow => Events {
-        /// When; for drops the end of the interval.
+        /// Time of the event; for drops the end of the interval.
         time_ns: i64,
-        /// Flow; `ID@proxy` is the proxy's sender of the flow ID. Null: for drops and for what
-        /// happens to a UE.
+        /// Flow; `ID@proxy` is the proxy's sender of the flow ID. Null: for drops and for events of
+        /// a UE.
         flow: Option<Name>,
-        /// Link or loss stage of a drop; of what happens to a UE between cells, its downlink; the
-        /// UE of an attach, with its address once it has one. Null: for what a TCP sender does.
+        /// For a drop the link or loss stage; for the mobility of a UE its downlink; for an attach
+        /// the UE, with its address once it has one. Null: for events of a TCP sender.
         link: Option<Name>,
-        /// What happened: `drop`; of a TCP sender `established`, `slow_start_exit`,
+        /// What happened: `drop`; at a TCP sender `established`, `slow_start_exit`,
         /// `recovery_start`, `recovery_end`, `retransmission_timeout`, `reduction`, `undo`,
-        /// `tail_loss_probe`, `window_probe`, `finished`; of a UE `handover_command`,
+        /// `tail_loss_probe`, `window_probe`, `finished`; at a UE `handover_command`,
         /// `handover_complete`, `path_switch`, `handover_failed`, `radio_link_failure`,
         /// `radio_link_failure_rlc`, `cell_reselection`; in an emulation with a core
         /// `attach_start`, `attach_complete`, `session_established`, `detach`.
         kind: &'static str,
-        /// Why: of a drop, a slow start's end, a reduction, an undo. Null: for other kinds.
+        /// Reason for a drop, the end of slow start, a reduction or an undo. Null: for other kinds.
         reason: Option<&'static str>,
-        /// cwnd before (`recovery_start`, `reduction`) or then. Null: for kinds without one.
+        /// cwnd before the event (`recovery_start`, `reduction`) or at its time. Null: for kinds
+        /// without one.
         cwnd_segments: Option<u32>,
         /// ssthresh after (`recovery_start`, `reduction`), srtt in ms (`slow_start_exit`), RTO in
         /// ms (`retransmission_timeout`), interruption in ms (`handover_complete`). Null: for other
@@ -110,30 +111,30 @@ table! {
         value: Option<f64>,
         /// Packets dropped (`drop`) or marked lost (`recovery_start`). Null: for other kinds.
         packets: Option<u64>,
-        /// The cell that a UE goes to, or was in when its link failed. Null: for other kinds.
+        /// The cell to which a UE moves, or in which its link failed. Null: for other kinds.
         cell: Option<Name>,
     }
 }
 
 table! {
-    /// The table has one row for each flow and each bucket of its RTTs that is not empty, written
-    /// when the flow ends. Buckets are narrower than 0.8 % of their value.
+    /// The table has one row for each flow and each non-empty bucket of its RTTs, written when the
+    /// flow ends. Buckets are narrower than 0.8 % of their value.
     HistogramRow => Histograms {
         /// Flow.
         flow: Name,
-        /// Lower edge, included.
+        /// Lower edge, inclusive.
         low_ms: f64,
         /// Upper edge.
         high_ms: f64,
-        /// Samples.
+        /// Number of samples.
         count: u64,
     }
 }
 
 table! {
     /// If there is a proxy, the table has one row for each sample interval and each TCP flow
-    /// through the proxy. A row is about the connection that the proxy opened to send the flow's
-    /// data on.
+    /// through the proxy. A row describes the connection that the proxy opened to send the flow's
+    /// data onward.
     ProxyRow => Proxies {
         /// End of the interval.
         time_ns: i64,
@@ -141,13 +142,14 @@ table! {
         flow: Name,
         /// In-order payload that reached the proxy since the start.
         received_bytes: u64,
-        /// Of these, acknowledged by the next end.
+        /// How many of these bytes the next end has acknowledged.
         acked_bytes: u64,
-        /// The difference: what waits in the proxy's receive and send buffers, or is under way.
+        /// The difference between the two: bytes in the proxy's receive and send buffers, or in
+        /// flight.
         buffered_bytes: u64,
         /// Congestion window of the proxy's sender.
         cwnd_segments: u32,
-        /// Slow start threshold. Null: before the first congestion.
+        /// Slow start threshold. Null: before the first congestion event.
         ssthresh_segments: Option<u32>,
         /// Smoothed RTT. Null: before the first RTT.
         srtt_ms: Option<f64>,
@@ -166,47 +168,47 @@ table! {
         time_ns: i64,
         /// Name of the UE.
         ue: Name,
-        /// The cell that it is in, or on its way to, at the end of the interval.
+        /// The cell that the UE is in, or moving to, at the end of the interval.
         cell: Name,
         /// down or up.
         direction: &'static str,
-        /// Packets delivered by the radio, over the interval.
+        /// Rate of the packets that the radio delivered in the interval.
         throughput_mbps: f64,
         /// Resource blocks times slots, retransmissions included.
         prbs: u64,
         /// New transport blocks.
         blocks: u64,
-        /// Their bytes.
+        /// Bytes of the new blocks.
         block_bytes: u64,
-        /// Of these, not padding.
+        /// Bytes of the new blocks that are not padding.
         used_bytes: u64,
         /// Mean MCS index of the new blocks. Null: without a new block.
         mcs: Option<f64>,
-        /// Share of the new blocks that failed the first time. Null: without a new block.
+        /// Share of the new blocks whose first transmission failed. Null: without a new block.
         bler: Option<f64>,
         /// HARQ retransmissions.
         harq_retransmissions: u64,
         /// Blocks that HARQ gave up.
         lost_blocks: u64,
-        /// RLC PDUs sent again.
+        /// RLC PDUs retransmitted.
         rlc_retransmissions: u64,
-        /// Packets that wait.
+        /// Packets waiting at the end of the interval.
         queue_packets: u64,
-        /// Their bytes.
+        /// Bytes waiting at the end of the interval.
         queue_bytes: u64,
-        /// Mean time in the radio of what left. Null: if nothing left.
+        /// Mean time in the radio of the packets that left. Null: if nothing left.
         queue_delay_ms: Option<f64>,
         /// Grants for new data (up).
         grants: u64,
-        /// Their bytes (up).
+        /// Bytes of these grants (up).
         granted_bytes: u64,
-        /// Of these, padding (up).
+        /// Bytes of these grants that carried padding (up).
         wasted_bytes: u64,
         /// Scheduling requests sent (up).
         scheduling_requests: u64,
         /// Buffer status reports sent (up).
         buffer_status_reports: u64,
-        /// Random access procedures begun (up).
+        /// Random access procedures started (up).
         random_accesses: u64,
         /// Share of the interval in DRX Active Time; 1 without DRX.
         awake: f64,
@@ -217,7 +219,7 @@ table! {
     /// If `run.radio_log` is set, the table has one row for each event on the radio, slot by slot.
     /// UEs without traffic are left out.
     RadioLogRow => RadioLogs {
-        /// When; of a block or a grant the beginning of its slot.
+        /// Time of the event; for a block or a grant the beginning of its slot.
         time_ns: i64,
         /// Name of the UE.
         ue: Name,
@@ -228,22 +230,24 @@ table! {
         direction: Option<&'static str>,
         /// Flow of a packet. Null: for other events.
         flow: Option<Name>,
-        /// End of a block's slot; of a grant the beginning of its PUSCH. Null: for other events.
+        /// End of a block's slot; for a grant the beginning of its PUSCH. Null: for other events.
         until_ns: Option<i64>,
-        /// Of a packet, a block, a grant; what the base station believes after a bsr. Null: for
-        /// other events.
+        /// Size of a packet, a block or a grant; for bsr the base station's new estimate of the
+        /// buffer. Null: for other events.
         bytes: Option<u64>,
-        /// Of a block, not padding. Null: for other events.
+        /// Bytes of a block that are not padding. Null: for other events.
         used_bytes: Option<u64>,
-        /// Of a block: 1 is the first; of sr and preamble: its counter. Null: for other events.
+        /// For a block the number of the transmission, from 1; for sr and preamble their counter.
+        /// Null: for other events.
         transmission: Option<u32>,
-        /// Of a block: decoded; of an sr: seen. Null: for other events.
+        /// For a block, whether it was decoded; for an sr, whether it was detected. Null: for other
+        /// events.
         received: Option<bool>,
         /// MCS index of a block. Null: for other events.
         mcs: Option<u32>,
         /// Resource blocks of a block. Null: for other events.
         prbs: Option<u32>,
-        /// The new state (drx, rrc), or why (grant). Null: for other events.
+        /// New state (drx, rrc), or reason (grant). Null: for other events.
         state: Option<&'static str>,
     }
 }
@@ -254,8 +258,8 @@ table! {
     FlowRow => Flows {
         /// Flow.
         flow: Name,
-        /// bulk, file, ping or udp; others: the flows of an emulation that have no row of their
-        /// own, all in one.
+        /// bulk, file, ping or udp; others: one row for all flows of an emulation that have no row
+        /// of their own.
         kind: &'static str,
         /// down or up.
         direction: &'static str,
@@ -265,18 +269,18 @@ table! {
         congestion: Option<&'static str>,
         /// Endpoint profile. Null: for UDP and ping.
         profile: Option<String>,
-        /// First action.
+        /// Time of the first action.
         start_ns: i64,
-        /// End of the measurement. Null: if it did not start.
+        /// End of the measurement. Null: if the flow did not start.
         end_ns: Option<i64>,
         /// In-order payload that arrived.
         bytes_delivered: u64,
-        /// In-order payload over the time from start to end. Null: for ping, and if it did not
-        /// start.
+        /// In-order payload over the time from start to end. Null: for ping, and if the flow did
+        /// not start.
         goodput_mbps: Option<f64>,
-        /// Payload that the application handed to TCP over the same time: what a sender's own
-        /// report says. Null: for UDP and ping, if it did not start, and for programs in an
-        /// emulation.
+        /// Payload that the application wrote to TCP over the same time; senders such as iperf3
+        /// report this figure. Null: for UDP and ping, if the flow did not start, and for programs
+        /// in an emulation.
         written_mbps: Option<f64>,
         /// Data segments or packets sent, retransmissions included.
         segments_sent: u64,
@@ -292,44 +296,46 @@ table! {
         rtt_ms_mean: Option<f64>,
         /// Median RTT. Null: without a sample.
         rtt_ms_p50: Option<f64>,
-        /// 95th percentile. Null: without a sample.
+        /// 95th percentile of the RTT. Null: without a sample.
         rtt_ms_p95: Option<f64>,
-        /// 99th percentile. Null: without a sample.
+        /// 99th percentile of the RTT. Null: without a sample.
         rtt_ms_p99: Option<f64>,
-        /// Median of the goodput over 1 s in the second half. Null: below 5 s.
+        /// Median, over the second half of the flow's time, of the goodput over 1 s. Null: if that
+        /// time is below 5 s.
         steady_mbps: Option<f64>,
         /// First time since the start at which the goodput over 1 s reaches 90 % of `steady_mbps`.
         /// Null: without a steady goodput.
         converged_after_s: Option<f64>,
-        /// End of the first slow start, since the flow's start. Null: if it did not end.
+        /// Time from the flow's start to the end of the first slow start. Null: if it did not end.
         slow_start_exit_s: Option<f64>,
-        /// cwnd then. Null: if it did not end.
+        /// cwnd at the end of the first slow start. Null: if it did not end.
         slow_start_exit_cwnd_segments: Option<u32>,
-        /// Why. Null: if it did not end.
+        /// Reason for the end of the first slow start. Null: if it did not end.
         slow_start_exit_reason: Option<&'static str>,
-        /// cwnd then over the bandwidth-delay product. Null: if it did not end, or without a link.
+        /// cwnd at the end of the first slow start over the bandwidth-delay product. Null: if it
+        /// did not end, or without a link.
         slow_start_exit_bdp_fraction: Option<f64>,
-        /// 95th percentile of the RTT less its minimum. Null: without a sample.
+        /// 95th percentile of the RTT minus its minimum. Null: without a sample.
         self_inflicted_delay_ms: Option<f64>,
-        /// Goodput over mean RTT, Mb/s for each second. Null: without a sample.
+        /// Goodput over mean RTT, in Mb/s per second. Null: without a sample.
         power: Option<f64>,
-        /// Reductions that were taken back. Null: for UDP and ping, for a TCP flow that did not
+        /// Reductions of cwnd that were undone. Null: for UDP and ping, for a TCP flow that did not
         /// start, and in an emulation that does not count them.
         undo_count: Option<u64>,
-        /// Tail loss probes. Null: for UDP and ping, for a TCP flow that did not start, and in an
-        /// emulation that does not count them.
+        /// Tail loss probes sent. Null: for UDP and ping, for a TCP flow that did not start, and in
+        /// an emulation that does not count them.
         tail_loss_probes: Option<u64>,
-        /// Reductions because of ECN marks. Null: for UDP and ping, for a TCP flow that did not
-        /// start, and in an emulation that does not count them.
+        /// Reductions of cwnd because of ECN marks. Null: for UDP and ping, for a TCP flow that did
+        /// not start, and in an emulation that does not count them.
         ecn_reductions: Option<u64>,
         /// Time limited by the congestion window. Null: for UDP and ping, for a TCP flow that did
         /// not start, and in an emulation that does not count them.
         cwnd_limited_s: Option<f64>,
-        /// Time held back by pacing. Null: for UDP and ping, for a TCP flow that did not start, and
+        /// Time limited by pacing. Null: for UDP and ping, for a TCP flow that did not start, and
         /// in an emulation that does not count them.
         pacing_limited_s: Option<f64>,
-        /// Time limited by the receiver's window. Null: for UDP and ping, for a TCP flow that did
-        /// not start, and in an emulation that does not count them.
+        /// Time limited by the peer's receive window. Null: for UDP and ping, for a TCP flow that
+        /// did not start, and in an emulation that does not count them.
         receive_window_limited_s: Option<f64>,
         /// Time limited by the send buffer. Null: for UDP and ping, for a TCP flow that did not
         /// start, and in an emulation that does not count them.
@@ -345,29 +351,30 @@ table! {
         delay_ms_p50: Option<f64>,
         /// One-way delay, 95th percentile (udp). Null: for TCP and ping, and if nothing arrived.
         delay_ms_p95: Option<f64>,
-        /// Interarrival jitter at the end (RFC 3550 6.4.1; udp). Null: for TCP and ping, and below
-        /// two arrivals.
+        /// Interarrival jitter at the end (RFC 3550 6.4.1; udp). Null: for TCP and ping, and with
+        /// fewer than two arrivals.
         jitter_ms: Option<f64>,
     }
 }
 
 table! {
-    /// One row for each `[[flow]]` with `streams`: its flows together. Only if there is one.
+    /// If a `[[flow]]` has `streams`, the table has one row for each such `[[flow]]`, which sums up
+    /// its streams.
     GroupRow => Groups {
-        /// The id of the `[[flow]]`. Its flows are `ID.1`, `ID.2` and so on.
+        /// The id of the `[[flow]]`. Its streams are the flows `ID.1`, `ID.2` and so on.
         group: Name,
         /// bulk, file or udp.
         kind: &'static str,
         /// down or up.
         direction: &'static str,
-        /// How many flows.
+        /// Number of streams.
         streams: u64,
-        /// In-order payload that arrived, of all of them.
+        /// In-order payload of all streams that arrived.
         bytes_delivered: u64,
-        /// Sum of their goodputs. Null: if none started.
+        /// Sum of the streams' goodputs. Null: if none started.
         goodput_mbps: Option<f64>,
-        /// Jain's index of their goodputs: 1 means equal shares, 1 over `streams` that one flow got
-        /// everything. Null: if nothing arrived.
+        /// Jain's index of the streams' goodputs: 1 means equal shares, 1 over `streams` that one
+        /// stream got everything. Null: if nothing arrived.
         jain_index: Option<f64>,
     }
 }
@@ -450,8 +457,9 @@ impl Tables {
         self.acks.push_bare(row);
     }
 
-    /// Ends recording: every table by name, in a fixed order; events by time. `acks` only if asked for, `groups`,
-    /// `proxies`, `radio` and `radio_log` only if they have rows. A table is one batch, `acks` one or more.
+    /// Ends recording: every table by name, in a fixed order; events by time. `acks` only if
+    /// requested, `groups`, `proxies`, `radio` and `radio_log` only if they have rows. A table is
+    /// one batch; `acks` is one or more.
     pub fn finish(mut self, acks: bool) -> Vec<(&'static str, Vec<RecordBatch>)> {
         let names = &self.names;
         let mut tables = vec![
@@ -485,7 +493,8 @@ impl Tables {
     }
 }
 
-/// Rows by time; those of one instant stay as they were. An emulation's observers each have theirs.
+/// Rows by time; those of one instant keep their order. An emulation's observers write theirs
+/// separately.
 fn in_order(events: RecordBatch) -> RecordBatch {
     let times = events.column(0).as_primitive::<Int64Type>().values();
     if times.is_sorted() {

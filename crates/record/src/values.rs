@@ -8,8 +8,8 @@ use crate::large_pages::{LargePages, Piece};
 
 /// Values of a column, in ordinary memory or in a piece of large pages.
 ///
-/// Fresh memory costs time: each new page is a fault, and for a table with a row for each acknowledgement
-/// these faults are half of what a row costs.
+/// Fresh memory costs time: each new page causes a fault, and for a table with a row per
+/// acknowledgement these faults are half of the cost of a row.
 #[derive(Debug)]
 pub(crate) struct Values<T: ArrowPrimitiveType> {
     few: Vec<T::Native>,
@@ -23,7 +23,8 @@ impl<T: ArrowPrimitiveType> Default for Values<T> {
 }
 
 impl<T: ArrowPrimitiveType> Values<T> {
-    /// Room for so many values in large pages, if the system has them; before anything is appended.
+    /// Reserves room for this many values in large pages, if the system has them; call before
+    /// anything is appended.
     pub(crate) fn lie_in(&mut self, pages: &LargePages, values: usize) {
         debug_assert!(self.few.is_empty(), "it has values elsewhere");
         self.many = pages.piece(values * size_of::<T::Native>());
@@ -44,7 +45,7 @@ impl<T: ArrowPrimitiveType> Values<T> {
         }
     }
 
-    /// No value: what is there in its place does not matter.
+    /// Appends nulls: the values in their places do not matter.
     pub(crate) fn append_defaults(&mut self, count: usize) {
         match self.many {
             None => self.few.resize(self.few.len() + count, T::Native::default()),
@@ -63,7 +64,7 @@ impl<T: ArrowPrimitiveType> Values<T> {
         self.few.extend_from_slice(values);
     }
 
-    /// There is no room for more.
+    /// Moves the values to ordinary memory, because there is no room for more.
     #[cold]
     fn leave_large_pages(&mut self) {
         self.few = self.take_many().map_or_else(Vec::new, |values| values.to_vec());
@@ -74,25 +75,25 @@ impl<T: ArrowPrimitiveType> Values<T> {
         Some(ScalarBuffer::new(self.many.take()?.into_buffer(), 0, length))
     }
 
-    /// All of them; none is left.
+    /// Takes all values; none is left.
     pub(crate) fn finish(&mut self) -> ScalarBuffer<T::Native> {
         self.take_many().unwrap_or_else(|| std::mem::take(&mut self.few).into())
     }
 
-    /// All of them as an array; none is left.
+    /// Takes all values as an array; none is left.
     pub(crate) fn finish_array(&mut self, nulls: Option<NullBuffer>) -> PrimitiveArray<T> {
         PrimitiveArray::new(self.finish(), nulls)
     }
 }
 
-/// Values and nulls. The nulls behind the last value are only counted, and take memory when the column
-/// is finished: most columns that may be null are so to their end, and fresh memory costs time.
+/// Values and nulls. Trailing nulls are only counted, and take memory when the column is finished:
+/// most nullable columns are null to their end, and fresh memory costs time.
 #[derive(Debug)]
 pub(crate) struct Nullable<T: ArrowPrimitiveType> {
     values: Values<T>,
-    /// As long as the values.
+    /// Which values are present; as long as the values.
     present: NullBufferBuilder,
-    /// Behind those.
+    /// Nulls after them.
     nulls: usize,
 }
 
@@ -103,7 +104,7 @@ impl<T: ArrowPrimitiveType> Default for Nullable<T> {
 }
 
 impl<T: ArrowPrimitiveType> Nullable<T> {
-    /// The same as [`Values::lie_in`].
+    /// Like [`Values::lie_in`].
     pub(crate) fn lie_in(&mut self, pages: &LargePages, values: usize) {
         self.values.lie_in(pages, values);
     }
@@ -132,7 +133,7 @@ impl<T: ArrowPrimitiveType> Nullable<T> {
     pub(crate) fn finish(&mut self) -> PrimitiveArray<T> {
         let nulls = std::mem::take(&mut self.nulls);
         if nulls > 0 {
-            // The system hands zeros out without writing them.
+            // The system provides zeroed memory without writing it.
             let mut values = vec![T::Native::default(); self.values.len() + nulls];
             let first = self.values.finish();
             values[..first.len()].copy_from_slice(&first);

@@ -1,6 +1,6 @@
-//! From a checked [`Document`] to the [`Scenario`] that the drivers take.
+//! Turns a checked [`Document`] into the [`Scenario`] that the drivers take.
 //!
-//! Nothing can be wrong here any more: each `expect` states what the checks have established.
+//! Nothing can fail here any more: each `expect` states what the checks have established.
 
 mod core_network;
 
@@ -39,7 +39,7 @@ use crate::spec::{
 use crate::stage::Stage;
 use crate::subscription;
 
-/// Builds the scenario of a document without problems.
+/// Builds the scenario from a document that has no problems.
 pub(crate) fn scenario(document: &Document) -> Scenario {
     let run = Get(&document.run);
     Scenario {
@@ -121,7 +121,8 @@ fn program(get: &Get<'_>, document: &Document) -> ProgramConfig {
     }
 }
 
-/// The stages but for the proxy, whose place counts in their names.
+/// Names and configures the stages of one direction. The proxy is left out, but its position counts
+/// in the names.
 fn stages(direction: Direction, stages: &[Stage]) -> Vec<NamedStage> {
     let named = |stage: &Stage| {
         let stage_config = stage_config(direction, stage)?;
@@ -146,7 +147,8 @@ fn proxy_ends(direction: Direction, stages: &[Stage]) -> Option<ProxyEnds> {
     })
 }
 
-/// `None` for a proxy, which is no stage of the path model.
+/// The path model's configuration of a stage; `None` for a proxy, which is not a stage of the path
+/// model.
 fn stage_config(direction: Direction, stage: &Stage) -> Option<StageConfig> {
     let get = Get(&stage.fields);
     let kind = get.chosen();
@@ -182,7 +184,7 @@ fn stage_config(direction: Direction, stage: &Stage) -> Option<StageConfig> {
     })
 }
 
-/// The queue before a server.
+/// The configuration of the queue in front of a server.
 pub(crate) fn queue(get: &Get<'_>) -> QueueConfig {
     QueueConfig {
         packets: get.0.count("queue_packets").map(narrow),
@@ -225,13 +227,13 @@ fn jitter(get: &Get<'_>) -> Option<Jitter> {
     })
 }
 
-/// Index of a flow's UE; 0 without a radio.
+/// Index of the UE that a flow belongs to; 0 without a radio.
 fn ue_of(flow: &Fields, document: &Document) -> usize {
     let radio = document.radio.as_ref();
     radio.and_then(|radio| radio.index(flow.text("ue")?)).unwrap_or(0)
 }
 
-/// The flow, or the several equal ones, that a table stands for.
+/// The flow that a table stands for, or the several identical ones.
 fn flows(fields: &Fields, index: usize, ue: usize) -> Vec<FlowConfig> {
     let one = flow(&Get(fields), index, ue);
     let several = fields.count("streams").is_some();
@@ -322,7 +324,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
                     RenoGrowsBy::Segments => GrowthUnit::Segments,
                 },
             }),
-            // The run gives each flow a seed of its own.
+            // The run seeds each flow separately.
             Congestion::Bbr => CongestionConfig::Bbr1 { seed: 0 },
             Congestion::Bbr3 => CongestionConfig::Bbr3 { seed: 0 },
             Congestion::Fixed => {

@@ -1,4 +1,4 @@
-//! What the tables of a document need of each other, each in a file of its own. The radio's are in
+//! Checks across the tables of a document, one file per subject. Those of the radio are in
 //! [`crate::radio`].
 
 pub(crate) mod endpoint;

@@ -1,4 +1,4 @@
-//! Every value of every key with choices builds something else.
+//! Tests that every value of every key with choices builds something different.
 
 use std::path::Path;
 
@@ -8,21 +8,21 @@ use crate::spec::{
 };
 use crate::{Scenario, Source, parse};
 
-/// Keys whose values are seen in other tests, and where.
+/// Keys whose values are covered by other tests, and where.
 const ELSEWHERE: &[(&str, &str)] = &[
-    // They say how a drive log is read: tests/python/test_drive_log.py.
+    // These keys say how a drive log is read: tests/python/test_drive_log.py.
     ("radio.channel", "log_column"),
     ("radio.channel", "missing"),
-    // A tunnel has both ends: tests/core_network.rs.
+    // A tunnel needs both ends: tests/core_network.rs.
     ("path", "end"),
 ];
 
-/// What has to be set besides a key, so that its values make a difference.
+/// What has to be set besides a key for its values to make a difference.
 struct Setting {
-    /// The table's path begins so.
+    /// Prefix of the table's path.
     table: &'static str,
     key: &'static str,
-    /// For this value alone; empty: for each.
+    /// The value to which this applies; empty: every value.
     value: &'static str,
     sets: &'static [&'static str],
 }
@@ -159,7 +159,7 @@ fn build(table: &Table, key: &Key, value: &str, choices: &[Choice]) -> Result<Sc
     if at == "path.down.0" && FLOW.find(key.name, Some("bulk")).is_some() {
         sets.extend(PROXIES.iter().map(|set| set.replace("KEY", at)));
     }
-    // LTE's table of MCS has two values, NR's three.
+    // LTE's MCS table has two values, NR's has three.
     if key.name == "mcs_table_down" && choices.len() == 2 {
         sets.push("radio.preset=lte-20".to_owned());
     }

@@ -1,14 +1,14 @@
-//! Decimal fractions and scaled integers, exactly: no binary fraction in between, so that
-//! `0.35` Mb/s is 350,000 b/s and every time is the nanosecond that was written.
+//! Exact conversion between decimal fractions and scaled integers. No binary fraction lies in
+//! between, so `0.35` Mb/s is 350,000 b/s and every time is the nanosecond that was written.
 
-/// Why a decimal is no scaled integer.
+/// Why a decimal number does not fit a scaled integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misfit {
     /// Less than zero.
     Negative,
     /// 2^64 or more after scaling.
     TooLarge,
-    /// Not finite, or no number at all.
+    /// Not finite, or not a number.
     NotANumber,
 }
 
@@ -59,7 +59,7 @@ fn exponent(text: &str) -> Result<i64, Misfit> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Misfit::NotANumber);
     }
-    // Far beyond what any u64 needs, far from what overflows an i64.
+    // Far more than any u64 needs, and far from overflowing an i64.
     let size = digits.parse().unwrap_or(i64::from(u32::MAX)).min(i64::from(u32::MAX));
     Ok(if text.starts_with('-') { -size } else { size })
 }
@@ -78,7 +78,7 @@ fn round(digits: &str, shift: i64) -> Result<u64, Misfit> {
     let mut value: u128 = if kept == 0 {
         0
     } else {
-        // At most 20 digits, checked above.
+        // At most 20 digits, as checked above.
         digits[..kept].parse().map_err(|_| Misfit::NotANumber)?
     };
     if shift > 0 {

@@ -1,4 +1,4 @@
-//! What tells one text from another.
+//! Digests of texts.
 
 use sha2::{Digest, Sha256};
 

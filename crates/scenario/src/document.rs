@@ -1,4 +1,4 @@
-//! The whole file, read and checked; nothing here runs anything.
+//! Reads and checks the whole file; nothing here runs anything.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct Document {
     pub(crate) root: Fields,
     /// `[run]`.
     pub(crate) run: Fields,
-    /// `[emulation]`, and whether it is there.
+    /// `[emulation]`, and whether the file has it.
     pub(crate) emulation: (Fields, bool),
     /// `[core]`.
     pub(crate) core: Option<Core>,
@@ -40,20 +40,20 @@ pub(crate) struct Document {
     pub(crate) up: List<Stage>,
     /// `[radio]`.
     pub(crate) radio: Option<Radio>,
-    /// `[profile.NAME]`, each after the one that it starts from.
+    /// `[profile.NAME]`, each after the one it starts from.
     pub(crate) profiles: Vec<(String, Fields)>,
     /// `[[flow]]`.
     pub(crate) flows: List<Fields>,
     /// `[[program]]`.
     pub(crate) programs: List<Fields>,
-    /// What the stages' `file` keys name.
+    /// The traces that the stages' `file` keys name.
     pub(crate) traces: Traces,
-    /// What the flows say that only a simulation follows.
+    /// Keys of the flows that only a simulation follows.
     pub(crate) simulated_only: Vec<SimulatedOnly>,
 }
 
 impl Document {
-    /// Reads a document. What it returns may be used only if there are no problems.
+    /// Reads a document. The result may be used only if no problem was reported.
     pub(crate) fn read(source: &Source<'_>, root: &Node, problems: &mut Problems) -> Self {
         let mut top = Fields::read(&ROOT, ROOT.header, &root.origin, root.entries(), problems);
         top.complete(problems);
@@ -111,7 +111,7 @@ fn name_and_title(root: &mut Fields, file: &str) {
     }
 }
 
-/// A name made of a file's: its last part, without `.toml`, without odd characters.
+/// A scenario name made from a file name: its last part, without `.toml` and odd characters.
 fn stem(file: &str) -> String {
     let last = Path::new(file).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let stem = last.strip_suffix(".toml").unwrap_or(&last);
@@ -231,7 +231,7 @@ fn read_flows(
             let message = format!("`write_times_s`: {fault}");
             problems.add_with_help(flow.origin_of("write_times_s"), message, help);
         }
-        // What is wrong with a radio that cannot be read is already known.
+        // A radio that cannot be read has already been reported.
         if radio.is_some() || root.get("radio").is_none() {
             radio::choose_ue(radio, &mut flow, problems);
         }
@@ -278,7 +278,7 @@ fn check_start(flow: &Fields, run: &Fields, problems: &mut Problems) {
 }
 
 impl Node {
-    /// Keys of a table; none of anything else.
+    /// Keys of a table; empty for any other value.
     pub(crate) fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Table(entries) => entries,
@@ -286,7 +286,7 @@ impl Node {
         }
     }
 
-    /// The table under `key`, empty if there is none.
+    /// The table under `key`, empty if it is missing.
     pub(crate) fn table(
         &self,
         key: &str,
@@ -301,7 +301,7 @@ impl Node {
         (&node.origin, node.entries())
     }
 
-    /// The list of tables under `key`, empty if there is none.
+    /// The list of tables under `key`, empty if it is missing.
     pub(crate) fn tables(
         &self,
         key: &str,

@@ -3,7 +3,7 @@
 use crate::read::Fields;
 use crate::spec::{Chosen, FlowKind};
 
-/// The names of the flows that a table stands for: its id, or with `streams` that many.
+/// The ids of the flows that a table stands for: one, or as many as `streams` says.
 pub(crate) fn flow_ids(flow: &Fields) -> impl Iterator<Item = String> {
     let id = flow.text("id").map(str::to_owned);
     let streams = flow.count("streams");

@@ -1,5 +1,6 @@
-//! The body of this crate's fuzz target (`fuzz/`): whatever the file holds, the answer is a scenario or
-//! an error that names places. Tests replay the corpus. No part of the library.
+//! The body of this crate's fuzz target (`fuzz/`): whatever the file holds, the answer is a
+//! scenario or an error that names places. Tests replay the corpus. This is not part of the
+//! library.
 
 #[cfg(test)]
 mod robust;
@@ -8,7 +9,7 @@ use airpath_radio::ran::Ran;
 
 use crate::{Origin, Source, parse};
 
-/// A scenario file; what follows a zero byte is an argument of `--set`.
+/// Takes a scenario file; what follows a zero byte is an argument of `--set`.
 pub fn scenario(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut parts = text.split('\0');
@@ -16,10 +17,10 @@ pub fn scenario(data: &[u8]) {
     judge(text, &parts.map(str::to_owned).collect::<Vec<_>>());
 }
 
-/// Parses a scenario and what it resolves to.
+/// Parses a scenario, and then its resolved text.
 ///
 /// # Panics
-/// If one is not the other, the model does not take it, or a problem has no place.
+/// If the two differ, the model refuses the scenario, or a problem has no place.
 pub fn judge(text: &str, sets: &[String]) {
     let source = Source { name: "s.toml", text, directory: None };
     match parse(&source, sets) {

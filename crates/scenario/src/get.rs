@@ -1,11 +1,11 @@
-//! Settings of tables that have been checked.
+//! Infallible access to the settings of checked tables.
 
 use airpath_base::{Duration, Rate};
 
 use crate::read::Fields;
 use crate::spec::Chosen;
 
-/// Settings that a complete table has.
+/// Access to the settings of a complete table.
 pub(crate) struct Get<'a>(pub(crate) &'a Fields);
 
 const COMPLETE: &str = "a complete table has its required keys and defaults";
@@ -21,7 +21,7 @@ impl Get<'_> {
         self.0.chosen().expect(COMPLETE)
     }
 
-    /// The value of a key whose enumeration several keys have.
+    /// The value of a key whose enumeration is shared by several keys.
     pub(crate) fn choice_of<T: Chosen>(&self, name: &str) -> T {
         self.0.choice_of(name).expect(COMPLETE)
     }
@@ -41,7 +41,7 @@ impl Get<'_> {
         self.0.count(name).expect(COMPLETE)
     }
 
-    /// The same, below 2^32.
+    /// A setting that is a whole number below 2^32.
     pub(crate) fn narrow(&self, name: &str) -> u32 {
         narrow(self.count(name))
     }
@@ -67,7 +67,7 @@ impl Get<'_> {
     }
 }
 
-/// A count whose key ends below 2^32.
+/// A count as u32, for keys whose range ends below 2^32.
 pub(crate) fn narrow(count: u64) -> u32 {
     u32::try_from(count).expect("the key's range ends below 2^32")
 }

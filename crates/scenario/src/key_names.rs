@@ -1,5 +1,5 @@
-//! Names of keys as the crate asks for them are names of keys in the tables of the spec, and nothing in
-//! those tables is asked for by nobody.
+//! Tests that every key name the crate asks for is in the tables of the spec, and that every name
+//! in those tables is asked for.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::choices::tables;
 use crate::spec::{Key, Kind};
 
-/// Whether a method can be asked for a key of that kind.
+/// Whether a method can read a key of that kind.
 type Fits = fn(Kind) -> bool;
 
-/// What the methods of `Fields` and `Get` are for.
+/// The methods of `Fields` and `Get`, with the kinds that they read.
 const METHODS: &[(&str, Fits)] = &[
     ("time", |kind| matches!(kind, Kind::Time { .. })),
     ("count", |kind| matches!(kind, Kind::Count { .. })),
@@ -31,7 +31,7 @@ fn keys() -> impl Iterator<Item = &'static Key> {
     tables().flat_map(|table| table.keys(None))
 }
 
-/// The crate's files but for the tables and what is for tests alone.
+/// The crate's source files, except for the tables and test code.
 fn sources() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
@@ -52,7 +52,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Every text in quotes, with what stands before it.
+/// Every quoted text, with the code before it.
 fn quoted(code: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -64,7 +64,7 @@ fn quoted(code: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// The method whose first argument comes next: `get.time(` and perhaps a line's end.
+/// The method whose first argument follows: `get.time(` and perhaps a line break.
 fn method(before: &str) -> Option<&str> {
     let call = before.trim_end().strip_suffix('(')?;
     let call = call.split_once("::<").map_or(call, |_| &call[..call.rfind("::<").unwrap_or(0)]);
@@ -98,8 +98,8 @@ fn every_key_is_asked_for() {
     let texts: BTreeSet<&str> =
         sources.iter().flat_map(|(_, code)| quoted(code)).map(|(_, text)| text).collect();
     for key in keys() {
-        // A key with choices of its own has its name in the enumeration; others are composed of two
-        // texts, as `configured` and `period_ms`.
+        // A key with its own enumeration is named there; other names are composed of two texts,
+        // such as `configured` and `period_ms`.
         let composed = key
             .name
             .match_indices('_')

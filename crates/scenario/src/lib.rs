@@ -1,10 +1,10 @@
 //! Scenario files: TOML in, a checked [`Scenario`] out.
 //!
-//! A file is parsed once. `--set` arguments are merged in before anything is decoded. Every problem is
-//! reported with its place and with what would be right. What comes out can be run: nothing is left to
-//! validate. The keys are data, from which the reference and the JSON schema are made.
+//! A file is parsed once. `--set` arguments are merged in before anything is decoded. Every problem
+//! is reported with its place and with what would be right. The result can be run: nothing is left
+//! to validate. The keys are data, from which the reference and the JSON schema are made.
 //!
-//! This crate runs nothing and knows no table of results.
+//! This crate runs nothing and does not know the result tables.
 //!
 //! It may use: `base`, `path`, `radio`, `tcp`. Start reading at [`parse`], then at `spec.rs`.
 //!
@@ -53,7 +53,6 @@ mod set;
 mod shipped;
 mod source;
 mod spec;
-mod spelling;
 mod stage;
 mod subscription;
 mod suggest;
@@ -63,7 +62,6 @@ mod value;
 use document::Document;
 use node::Node;
 use problem::Problems;
-use spelling::Warnings;
 
 pub use model::{
     CoreConfig, EmulationConfig, FlowConfig, GtpuLink, HandUpConfig, HostLinkConfig, NamedStage,
@@ -78,46 +76,41 @@ pub use schema::json_schema;
 pub use secret::{redacted, secret_hash};
 pub use shipped::shipped;
 pub use source::Source;
-pub use spelling::Warning;
 pub use traces::TraceFile;
 
 /// A scenario and its provenance.
 #[derive(Clone, Debug)]
 pub struct Parsed {
-    /// What to run.
+    /// The scenario to run.
     pub scenario: Scenario,
-    /// The scenario as TOML with every key that has a value, defaults included, in canonical
-    /// order. It parses to the same scenario, [without secrets](Scenario::without_secrets). Trace files stand in it as given, so relative ones
-    /// need the same [`Source::directory`].
+    /// The scenario as TOML with every key that has a value, defaults included, in canonical order.
+    /// It parses to the same scenario, [without secrets](Scenario::without_secrets). Trace files
+    /// are named as given, so relative names need the same [`Source::directory`].
     pub resolved_toml: String,
     /// SHA-256 in hexadecimal of [`Parsed::resolved_toml`], followed by a line
     /// `trace FILE SHA256` for each of [`Parsed::traces`].
     pub sha256: String,
     /// Trace files, in the order of first use.
     pub traces: Vec<TraceFile>,
-    /// What the flows say that only simulated endpoints follow, where it is not their profile's.
+    /// Keys of the flows that only simulated endpoints follow, where they differ from the flow's
+    /// profile.
     pub simulated_only: Vec<SimulatedOnly>,
-    /// Old spellings of keys that the scenario uses, each once.
-    pub warnings: Vec<Warning>,
 }
 
-/// Parses and checks a scenario; `sets` are `KEY=VALUE` arguments, the last one wins.
+/// Parses and checks a scenario; `sets` are `KEY=VALUE` arguments, of which the last one wins.
 ///
 /// # Errors
 ///
-/// All problems that were found; where the file is no TOML, only those.
+/// All problems that were found; if the file is not TOML, only the syntax errors.
 pub fn parse(source: &Source<'_>, sets: &[String]) -> Result<Parsed, ScenarioError> {
     let mut problems = Problems::default();
     let mut root = Node::parse(source.name, source.text, &mut problems);
-    // What the parser made of the rest of a broken file is not what was meant.
+    // What the parser recovered from a broken file is not what was meant.
     problems.finish()?;
-    let (mut problems, mut warnings) = (Problems::default(), Warnings::default());
-    spelling::renew(&mut root, &mut warnings, &mut problems);
+    let mut problems = Problems::default();
     for set in sets {
-        set::apply(&mut root, set, &mut warnings, &mut problems);
+        set::apply(&mut root, set, &mut problems);
     }
-    // A `--set` can give a whole table.
-    spelling::renew(&mut root, &mut warnings, &mut problems);
     let document = Document::read(source, &root, &mut problems);
     problems.finish()?;
     let scenario = build::scenario(&document);
@@ -128,12 +121,5 @@ pub fn parse(source: &Source<'_>, sets: &[String]) -> Result<Parsed, ScenarioErr
         hashed.push_str(&format!("trace {} {}\n", trace.file, trace.sha256));
     }
     let sha256 = digest::sha256_hex(hashed.as_bytes());
-    Ok(Parsed {
-        scenario,
-        resolved_toml,
-        sha256,
-        simulated_only: document.simulated_only,
-        traces,
-        warnings: warnings.into_vec(),
-    })
+    Ok(Parsed { scenario, resolved_toml, sha256, simulated_only: document.simulated_only, traces })
 }

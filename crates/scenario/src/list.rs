@@ -1,11 +1,11 @@
-//! A list of tables of which some are switched off.
+//! A list of tables, some of which are switched off.
 
-/// What stands in the file, in its order; what has `enabled = false` apart from the rest, so that
-/// nothing takes it for a part of the scenario.
+/// The tables of a list, in file order. Those with `enabled = false` are kept apart, so that
+/// nothing takes them for a part of the scenario.
 pub(crate) struct List<T> {
-    /// Those that count.
+    /// The enabled tables.
     pub(crate) on: Vec<T>,
-    /// The others, each with its place in the file's list.
+    /// The disabled tables, each with its position in the file's list.
     off: Vec<(usize, T)>,
 }
 

@@ -1,4 +1,4 @@
-//! A scenario as the drivers see it: complete, checked, without a trace of TOML.
+//! A scenario as the drivers see it: complete, checked, and independent of TOML.
 
 use std::net::Ipv4Addr;
 
@@ -8,40 +8,40 @@ use airpath_radio::cell::{CellConfig, UeConfig};
 use airpath_radio::ran::RanConfig;
 use airpath_tcp::EndpointConfig;
 
-/// One fully determined experiment (but for the seed, which a run may override).
+/// One fully determined experiment (except for the seed, which a run may override).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// Short name: the file's stem, unless the file says otherwise.
+    /// Short name: the file's stem, unless the file sets another.
     pub name: String,
-    /// One line for people.
+    /// One line that describes the scenario to people.
     pub title: String,
-    /// Clock, seed, tables.
+    /// Seed, duration and tables.
     pub run: RunConfig,
-    /// The real clock.
+    /// How packets are moved on the real clock.
     pub emulation: EmulationConfig,
-    /// What UEs attach to, in emulation.
+    /// The core network that UEs attach to, in emulation.
     pub core: Option<CoreConfig>,
-    /// From the server to the UE, in the order that packets meet the stages.
+    /// Stages from the server to the UE, in the order that packets meet them.
     pub down: Vec<NamedStage>,
-    /// From the UE to the server.
+    /// Stages from the UE to the server, in the order that packets meet them.
     pub up: Vec<NamedStage>,
-    /// The TCP proxy between them, if there is one.
+    /// The TCP proxy among the stages, if there is one.
     pub proxy: Option<ProxyConfig>,
-    /// The cell at the UE's end of the path: packets down pass it after all stages, packets up
-    /// before all. Without it the path ends at the UE.
+    /// The cell at the UE's end of the path: downlink packets pass it after all stages, uplink
+    /// packets before all. Without it the path ends at the UE.
     pub radio: Option<RadioConfig>,
     /// Traffic, in file order; ids are unique.
     pub flows: Vec<FlowConfig>,
-    /// What an emulation runs, in file order; names are unique.
+    /// Programs that an emulation runs, in file order; names are unique.
     pub programs: Vec<ProgramConfig>,
 }
 
-/// Clock, seed, tables.
+/// Seed, duration and tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunConfig {
     /// Seed of every random stream.
     pub seed: u64,
-    /// The run ends then, at the latest.
+    /// When the run ends, at the latest.
     pub duration: Duration,
     /// Interval of the `samples` and `links` tables.
     pub sample_interval: Duration,
@@ -54,67 +54,67 @@ pub struct RunConfig {
 /// How packets are moved on the real clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmulationConfig {
-    /// What 99 % of the packets of each direction may be late.
+    /// How late 99 % of the packets of each direction may be.
     pub lateness_bound: Duration,
-    /// What 99 % of the acknowledgements may take inside the host that has the data.
+    /// How long 99 % of the acknowledgements may take inside the host that sends the data.
     pub host_bound: Duration,
-    /// Bytes of segments that are handed to the kernel as one; 0: none are.
+    /// Bytes of segments that are given to the kernel as one packet; 0: segments are not coalesced.
     pub coalesce_bytes: u32,
-    /// Time before a departure in which the clock is watched.
+    /// How long before a departure the forwarder starts to poll the clock.
     pub spin: Duration,
-    /// Idle processors do not sleep.
+    /// Keeps idle processors from sleeping.
     pub keep_awake: bool,
-    /// Packets travel as GTP-U between gateway and base station.
+    /// GTP-U between gateway and base station; `None`: packets travel without it.
     pub gtpu: Option<GtpuLink>,
-    /// How packets come and go.
+    /// How packets get from the kernel to the forwarder and back.
     pub io: PacketIo,
     /// How the kernel's TCP senders are observed.
     pub observer: ObserverKind,
-    /// Time between two looks at TCP_INFO.
+    /// Time between two reads of TCP_INFO.
     pub observer_poll: Duration,
-    /// Whose slow start CUBIC has.
+    /// Which slow start the kernel's CUBIC uses.
     pub slow_start: SlowStartOf,
 }
 
-/// Whose slow start the kernel's CUBIC has.
+/// Which slow start the kernel's CUBIC uses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SlowStartOf {
-    /// Its own.
+    /// The slow start of the running kernel.
     #[default]
     Kernel,
-    /// That of the flow's profile.
+    /// The slow start of the flow's profile.
     Profile,
 }
 
 /// The link between gateway and base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GtpuLink {
-    /// Largest outer packet that is not fragmented; `None`: as the path's gtpu stage says.
+    /// Largest outer packet in bytes that is not fragmented; `None`: as the path's gtpu stage says.
     pub mtu: Option<u32>,
 }
 
-/// A core network, and what the UEs' USIMs say.
+/// A core network, and what is on the UEs' USIMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreConfig {
-    /// The file of the subscribers.
+    /// The file that lists the subscribers.
     pub subscribers: String,
-    /// The file with the keys of UEs.
+    /// The file with the UEs' keys.
     pub keys: Option<String>,
     /// `lte` or `nr`.
     pub access: &'static str,
-    /// First address of the pool.
+    /// First address of the pool from which UEs get theirs.
     pub network: Ipv4Addr,
-    /// Its length in bits.
+    /// Prefix length of that pool, in bits.
     pub prefix: u8,
-    /// The data network there is.
+    /// Name of the only data network.
     pub apn: String,
-    /// Until the RRC connection is there.
+    /// How long it takes to set up the RRC connection.
     pub rrc_setup: Duration,
-    /// Attach or registration.
+    /// How long attach or registration takes.
     pub attach: Duration,
-    /// Default bearer or PDU session.
+    /// How long it takes to set up the default bearer or PDU session.
     pub session: Duration,
-    /// By UE.
+    /// USIMs, by UE.
     pub usims: Vec<Usim>,
 }
 
@@ -123,18 +123,18 @@ pub struct CoreConfig {
 pub struct Usim {
     /// 14 or 15 digits.
     pub imsi: String,
-    /// K, in small hexadecimal digits, or its hash; `None`: it is in the file with the keys.
+    /// K, in lower-case hexadecimal digits, or its hash; `None`: the key file has it.
     pub key: Option<String>,
-    /// OPc, likewise.
+    /// OPc, in the same form as `key`.
     pub opc: Option<String>,
-    /// The data network that it asks for; `None`: the one there is.
+    /// The data network that the UE asks for; `None`: [`CoreConfig::apn`].
     pub apn: Option<String>,
 }
 
-/// How an emulation gets packets from the kernel and back.
+/// How an emulation exchanges packets with the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacketIo {
-    /// The first of the others that this machine has.
+    /// The first of the others that this machine supports.
     #[default]
     Auto,
     /// TUN devices.
@@ -165,91 +165,91 @@ pub struct ProgramConfig {
     pub command: String,
     /// When it starts.
     pub start: Duration,
-    /// Nothing starts after it before somebody listens; the run does not wait for its end.
+    /// Programs after it start only once somebody listens; the run does not wait for its end.
     pub service: bool,
-    /// Its end is the end of the run, whatever else still runs.
+    /// When it ends the run ends, whatever else still runs.
     pub ends_run: bool,
 }
 
 /// An end of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramPlace {
-    /// Beyond the path.
+    /// The host beyond the path.
     Server,
-    /// Index in [`RadioConfig::ues`]; 0 without a radio.
+    /// A UE, by its index in [`RadioConfig::ues`]; 0 without a radio.
     Ue(usize),
 }
 
 /// How the kernel's TCP senders are observed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ObserverKind {
-    /// By BPF, else by asking.
+    /// By BPF if possible, otherwise by reading TCP_INFO.
     #[default]
     Auto,
     /// By BPF: every acknowledgement.
     Bpf,
-    /// By asking for TCP_INFO.
+    /// By reading TCP_INFO at intervals.
     Poll,
     /// Not at all.
     None,
 }
 
-/// A stage and the name it has in tables and in its random stream.
+/// A stage and its name, which tables and its random stream use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedStage {
     /// `down.0.link`: direction, position, kind.
     pub name: String,
-    /// What it is.
+    /// The stage's configuration.
     pub stage: StageConfig,
 }
 
 impl NamedStage {
-    /// Stages with their names, as [`build_pair`](airpath_path::build_pair) takes them.
+    /// Stages with their names, in the form that [`build_pair`](airpath_path::build_pair) takes.
     pub fn named(stages: &[Self]) -> impl Iterator<Item = (&str, &StageConfig)> {
         stages.iter().map(|stage| (stage.name.as_str(), &stage.stage))
     }
 }
 
-/// A TCP proxy (RFC 3135 2.4) that stands somewhere among the stages of both directions.
+/// A TCP proxy (RFC 3135 2.4) among the stages of both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProxyConfig {
-    /// Its ends for flows down.
+    /// The ends that serve flows whose data goes down.
     pub down: ProxyEnds,
-    /// Its ends for flows up.
+    /// The ends that serve flows whose data goes up.
     pub up: ProxyEnds,
 }
 
-/// A proxy in one direction.
+/// One direction of a proxy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProxyEnds {
-    /// Name in tables: `down.1.proxy`, direction and position in the file.
+    /// Name in tables: `down.1.proxy`, made of direction and position in the file.
     pub name: String,
-    /// How many stages of this direction packets meet before it.
+    /// How many stages of this direction come before it.
     pub stages_before: usize,
-    /// Name of the profile that the ends started from.
+    /// Name of the profile that the ends are based on.
     pub profile: String,
-    /// The end that receives what a flow sends in this direction, and the one that sends it on.
-    /// The driver reads from the one what it offers to the other.
+    /// The configuration of both ends: the one that receives what a flow sends in this direction,
+    /// and the one that sends it on. The driver reads from the first what it writes to the second.
     pub endpoint: EndpointConfig,
 }
 
 /// Cells and their UEs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RadioConfig {
-    /// Name of the preset that the first cell started from.
+    /// Name of the preset that the first cell is based on.
     pub preset: String,
-    /// Names of the cells, the first and its neighbours in file order.
+    /// Names of the cells: the first cell, then its neighbours in file order.
     pub cells: Vec<String>,
     /// Names of the UEs, one or more, in file order; unique.
     pub ues: Vec<String>,
-    /// What lies between their radios and their TCP, in the order of these names.
+    /// What lies between each UE's radio and its TCP, in the order of `ues`.
     pub hosts: Vec<UeHostConfig>,
-    /// What they are, in the order of these names.
+    /// The configuration of cells and UEs, in the order of these names.
     pub ran: RanConfig,
 }
 
 impl RadioConfig {
-    /// One cell and its UEs.
+    /// A radio with one cell and its UEs.
     pub fn alone(preset: &str, cell: &CellConfig, ues: &[(&str, UeConfig)]) -> Self {
         let configs: Vec<_> = ues.iter().map(|(_, config)| config.clone()).collect();
         Self {
@@ -265,53 +265,53 @@ impl RadioConfig {
 /// What lies between a UE's radio and its TCP.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UeHostConfig {
-    /// Down and up.
+    /// The link's two directions, down and up.
     pub link: [HostLinkConfig; 2],
-    /// Down, from the end of that link to TCP.
+    /// Delay of downlink packets from the end of that link to TCP.
     pub delay: Duration,
-    /// Mean of the exponential part on top of it.
+    /// Mean of the exponentially distributed part that is added to `delay`.
     pub jitter: Duration,
 }
 
 /// One direction of the link between a UE's radio and its host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostLinkConfig {
-    /// Its rate and queue, if it limits.
+    /// Rate and queue, if the link has a rate.
     pub limit: Option<LinkConfig>,
-    /// The delay behind them.
+    /// Delay after the queue.
     pub delay: Duration,
 }
 
-/// What a `[[flow]]` table says, or one of the several streams that it stands for.
+/// A flow: a `[[flow]]` table, or one of the several streams that it stands for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowConfig {
-    /// Its place in the file, counted from 0, those included that are not enabled.
+    /// Position of the table in the file, counted from 0; tables that are not enabled count too.
     pub index: usize,
     /// Unique name.
     pub id: String,
-    /// The name in the file, where it stands there with `streams`: then this is one of several
-    /// equal flows, which follow on each other.
+    /// The table's name in the file, if it has `streams`: then this is one of several identical
+    /// flows, which follow each other.
     pub group: Option<String>,
-    /// Which way the data goes; for a ping, the way of the request.
+    /// Direction of the data; for a ping, that of the request.
     pub direction: Direction,
     /// When it starts.
     pub start: Duration,
-    /// Index of its UE in [`RadioConfig::ues`]; 0 without a radio.
+    /// Index of the flow's UE in [`RadioConfig::ues`]; 0 without a radio.
     pub ue: usize,
-    /// What it does.
+    /// What the flow sends.
     pub traffic: Traffic,
 }
 
-/// What a flow does.
+/// What a flow sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
     /// Sends as much as TCP allows for a time, as iperf does; `None`: until the run ends.
     Bulk {
         /// Endpoints.
         tcp: TcpConfig,
-        /// Time from `start` in which the application writes.
+        /// How long the application writes, from `start`.
         duration: Option<Duration>,
-        /// Bytes of a write: then it completes the one that it is in.
+        /// Bytes of a write: when `duration` ends, the write in progress is completed.
         write: Option<u64>,
     },
     /// Sends this many bytes, then closes.
@@ -320,8 +320,8 @@ pub enum Traffic {
         tcp: TcpConfig,
         /// Bytes, at least 1.
         size: u64,
-        /// When the application writes, after `start`, an equal part each time, the last with what
-        /// is left; empty: all of it at once.
+        /// When the application writes, relative to `start`: an equal part each time, the last time
+        /// with the remainder; empty: everything at once.
         writes: Vec<Duration>,
     },
     /// Echo requests at an interval.
@@ -339,7 +339,7 @@ pub enum Traffic {
         rate: Rate,
         /// IP packet size in bytes.
         packet_bytes: u32,
-        /// `None`: until the run ends.
+        /// How long it sends; `None`: until the run ends.
         duration: Option<Duration>,
         /// The receiver sends one datagram first, and the sender waits for it.
         receiver_opens: bool,
@@ -349,7 +349,7 @@ pub enum Traffic {
 /// Both ends of a TCP flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
-    /// Name of the profile that both started from.
+    /// Name of the profile that both ends are based on.
     pub profile: String,
     /// The end that sends data.
     pub sender: EndpointConfig,
@@ -358,16 +358,16 @@ pub struct TcpConfig {
     /// Which end sends the SYN: true for the data sender (iperf), false for the receiver (a
     /// download; `iperf3 -R`).
     pub sender_opens: bool,
-    /// How long the hosts take to hand up what arrives; `None`: no time.
+    /// How long the hosts take to deliver what arrives to TCP; `None`: no time.
     pub hand_up: Option<HandUpConfig>,
 }
 
-/// How long a host takes to hand up to TCP what arrived together.
+/// How long a host takes to deliver to TCP what arrived together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandUpConfig {
-    /// For each aggregate or acknowledgement.
+    /// Time per aggregate or acknowledgement.
     pub burst: Duration,
-    /// More for each segment of it.
+    /// Additional time per segment.
     pub segment: Duration,
 }
 
@@ -384,15 +384,15 @@ impl Traffic {
 }
 
 /// A key of a TCP flow that differs from the flow's profile and that only a simulated endpoint
-/// follows: no socket option and no sysctl says the same.
+/// follows: it has no equivalent socket option or sysctl.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SimulatedOnly {
-    /// Place of the flow in the file, counted from 0.
+    /// Position of the flow in the file, counted from 0.
     pub flow: usize,
     /// Name of the key.
     pub key: &'static str,
-    /// Its value in TOML, text without quotes; empty for none.
+    /// The key's value in TOML, text without quotes; empty for none.
     pub value: String,
-    /// The profile's value, which is the kernel's if the profile is.
+    /// The profile's value; a kernel that matches the profile uses it.
     pub profile_value: String,
 }

@@ -1,4 +1,4 @@
-//! A TOML document as a tree whose every value knows where it came from.
+//! A TOML document as a tree in which every value knows where it came from.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::secret::redacted;
 /// A value and where it came from.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// What it is.
+    /// The value itself.
     pub(crate) value: Value,
-    /// Where it is.
+    /// Where it came from.
     pub(crate) origin: Origin,
 }
 
@@ -41,17 +41,17 @@ pub(crate) enum Value {
 pub(crate) struct Entry {
     /// The key.
     pub(crate) key: String,
-    /// Where the key is.
+    /// Where the key came from.
     pub(crate) origin: Origin,
-    /// Its value.
+    /// The value at this key.
     pub(crate) node: Node,
 }
 
-/// Lines that are no TOML, of those that are named: a file of another kind has too many.
+/// Most lines with syntax errors that are reported: a file of another kind has too many.
 const MOST_SYNTAX_ERRORS: usize = 5;
 
 impl Node {
-    /// Parses a file; what is no TOML becomes one problem a line.
+    /// Parses a file; each line that is not TOML becomes one problem.
     pub(crate) fn parse(name: &str, text: &str, problems: &mut Problems) -> Self {
         let places = Places { name: name.into(), starts: line_starts(text), text };
         let (table, errors) = DeTable::parse_recoverable(text);
@@ -60,7 +60,7 @@ impl Node {
             .map(|error| (places.line_and_column(error.span().map_or(0, |span| span.start)), error))
             .collect();
         errors.sort_by_key(|&(place, _)| place);
-        // One mistake often upsets the parser more than once.
+        // One mistake often causes several parser errors.
         errors.dedup_by_key(|&mut ((line, _), _)| line);
         let more = errors.len().saturating_sub(MOST_SYNTAX_ERRORS);
         for (index, ((line, column), error)) in errors.iter().take(MOST_SYNTAX_ERRORS).enumerate() {
@@ -77,7 +77,7 @@ impl Node {
         Self { value: Value::Table(entries), origin: places.at(0) }
     }
 
-    /// The value of a `--set`: TOML if it parses, a string otherwise.
+    /// Parses the value of a `--set`: as TOML if possible, otherwise as a string.
     pub(crate) fn parse_set(value: &str, origin: &Origin) -> Self {
         let parsed = DeValue::parse(value).ok().map(|value| value.into_inner());
         match parsed {
@@ -86,7 +86,7 @@ impl Node {
         }
     }
 
-    /// The value under `key`, of a table.
+    /// The value under `key`, if this is a table that has it.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match &self.value {
             Value::Table(entries) => {
@@ -98,7 +98,7 @@ impl Node {
 }
 
 impl Value {
-    /// For "expects …, not …".
+    /// What the value is, for "expects …, not …".
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Text(text) => format!("the string {}", quoted(text)),
@@ -110,10 +110,10 @@ impl Value {
     }
 }
 
-/// A string in quotes, cut where it gets too long for a message.
+/// A string in quotes, shortened if it is too long for a message.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
-    // First, because a part of a secret is not told from other text.
+    // Redact first: once cut, a part of a secret can no longer be recognised.
     let text = &redacted(text);
     if text.chars().count() <= LONGEST {
         format!("{text:?}")
@@ -156,7 +156,7 @@ trait Convert {
     }
 }
 
-/// Byte offsets to places in a file.
+/// Converts byte offsets to places in a file.
 struct Places<'a> {
     name: Arc<str>,
     text: &'a str,
@@ -188,7 +188,7 @@ impl Convert for Places<'_> {
     }
 }
 
-/// A `--set` argument is one place.
+/// Everything in a `--set` argument has the same place.
 struct SetValue<'a>(&'a Origin);
 
 impl SetValue<'_> {
@@ -207,7 +207,7 @@ fn line_starts(text: &str) -> Vec<usize> {
     std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
 
-/// An integer of any radix in decimal; as written where it is too large even for that.
+/// An integer of any radix in decimal; as written if even that is too large.
 fn decimal(text: &str, radix: u32) -> String {
     if radix == 10 {
         return text.to_owned();

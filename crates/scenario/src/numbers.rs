@@ -1,14 +1,14 @@
-//! Numbers and times in a line of text: `"1, 40-45"`, `"0, 0.5, 2"`.
+//! Numbers and times in one line of text: `"1, 40-45"`, `"0, 0.5, 2"`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use airpath_base::Duration;
 
-/// Most numbers that a line may name.
+/// Most numbers that a line may give.
 const MOST: u64 = 1_000_000;
 
-/// The numbers that `text` names, ascending, each once; or what is wrong with it.
+/// The numbers in `text`, ascending and without duplicates; or what is wrong with it.
 pub(crate) fn parse(text: &str) -> Result<Arc<[u64]>, String> {
     let mut numbers = BTreeSet::new();
     for part in text.split(',').map(str::trim) {
@@ -30,10 +30,10 @@ pub(crate) fn parse(text: &str) -> Result<Arc<[u64]>, String> {
     Ok(numbers.into_iter().collect())
 }
 
-/// Most times that a line may name.
+/// Most times that a line may give.
 const MOST_TIMES: usize = 100_000;
 
-/// The times in seconds that `text` names, which must not go back; or what is wrong with it.
+/// The times in `text`, given in seconds, which must not decrease; or what is wrong with it.
 pub(crate) fn times(text: &str) -> Result<Vec<Duration>, String> {
     let mut times: Vec<Duration> = Vec::new();
     for part in text.split(',').map(str::trim) {

@@ -24,39 +24,39 @@ pub enum Origin {
     },
 }
 
-/// One thing that is wrong, where, and what would be right.
+/// One problem: what is wrong, where, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// Where the problem is.
     pub origin: Origin,
     /// What is wrong.
     pub message: String,
     /// What would be right, where that is known.
     pub help: Option<String>,
-    /// For a key that is not there: those that are.
+    /// For an unknown key: the keys that exist.
     pub allowed: Option<String>,
 }
 
-/// Problems that are told; of a file of another kind there are thousands.
+/// Most problems that a message lists; a file of another kind has thousands.
 const TOLD: usize = 20;
 
-/// Characters of an argument that are told.
+/// Most characters of an argument that a message shows.
 const MOST_SHOWN: usize = 200;
 
-/// Problems that are kept. More are counted.
+/// Most problems that are kept; the rest are only counted.
 const KEPT: usize = 1000;
 
-/// Why a scenario was refused: every problem that was found, in file order.
+/// Why a scenario was refused: every problem found, in file order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", render(problems, *more))]
 pub struct ScenarioError {
-    /// At least one.
+    /// The problems, at least one.
     pub problems: Vec<Problem>,
-    /// How many more there are.
+    /// How many more problems were found.
     pub more: usize,
 }
 
-/// Problems as they are found.
+/// Collects problems as they are found.
 #[derive(Default)]
 pub(crate) struct Problems {
     found: Vec<Problem>,
@@ -64,12 +64,12 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    /// A problem without a hint.
+    /// Adds a problem without a hint.
     pub(crate) fn add(&mut self, origin: &Origin, message: impl Into<String>) {
         self.push(origin, message.into(), None, None);
     }
 
-    /// A problem and what would be right.
+    /// Adds a problem with a hint at what would be right.
     pub(crate) fn add_with_help(
         &mut self,
         origin: &Origin,
@@ -79,7 +79,7 @@ impl Problems {
         self.push(origin, message.into(), Some(help.into()), None);
     }
 
-    /// A key that is not there: a hint, and the keys that are, which are told once.
+    /// Adds an unknown key, with a hint and the keys that exist, which are listed once.
     pub(crate) fn add_unknown(
         &mut self,
         origin: &Origin,
@@ -90,12 +90,12 @@ impl Problems {
         self.push(origin, message, help, Some(allowed));
     }
 
-    /// Nothing was found so far.
+    /// True if nothing has been found so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// What was found, in file order; `Ok` if nothing.
+    /// `Ok` if there are no problems, otherwise all of them in file order.
     pub(crate) fn finish(mut self) -> Result<(), ScenarioError> {
         if self.found.is_empty() {
             return Ok(());
@@ -111,12 +111,12 @@ impl Problems {
         help: Option<String>,
         allowed: Option<String>,
     ) {
-        // A message may quote what was given.
+        // A message may quote the input.
         let (message, help) = (redacted(&message), help.map(|help| redacted(&help)));
         let problem = Problem { origin: origin.clone(), message, help, allowed };
         if self.found.len() >= KEPT {
             self.more += 1;
-        // What several tables take over from one is said once.
+        // Several tables may inherit the same problem from one: report it once.
         } else if !self.found.contains(&problem) {
             self.found.push(problem);
         }
@@ -163,7 +163,7 @@ fn render(problems: &[Problem], more: usize) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        // The same list a hundred times hides what is wrong.
+        // Repeating the same list a hundred times would hide what is wrong.
         let allowed = problem.allowed.as_deref().filter(|allowed| !said.contains(allowed));
         said.extend(allowed);
         problem.write(&mut text, allowed).expect("a string takes everything");

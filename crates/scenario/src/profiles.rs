@@ -1,4 +1,4 @@
-//! TCP profiles: the built-in ones, as data, and those of the file.
+//! TCP profiles: the built-in ones, as data, and those that the file defines.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::spec::PROFILE;
 use crate::suggest::unknown_name;
 use crate::value::{Setting, is_name, toml_value};
 
-/// Name and text of the built-in profiles. The first line of each is its description.
+/// Name and text of each built-in profile. The first line of the text is its description.
 pub(crate) const BUILT_IN: &[(&str, &str)] = &[
     ("rfc", include_str!("../profiles/rfc.toml")),
     ("linux-4.19", include_str!("../profiles/linux-4.19.toml")),
@@ -28,23 +28,23 @@ pub fn profiles() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
 }
 
-/// Names that a message has of profiles that start from one another.
+/// Most names that a message lists for profiles that start from one another.
 const LONGEST_CHAIN: usize = 8;
 
 /// The profiles that a file can use.
 #[derive(Default)]
 pub(crate) struct Profiles {
     profiles: Vec<Profile>,
-    /// Their places, by name.
+    /// Positions of the profiles, by name.
     places: BTreeMap<String, usize>,
 }
 
 struct Profile {
     name: String,
-    /// Complete; none if something is wrong with it.
+    /// The complete profile; `None` if something is wrong with it.
     fields: Option<Fields>,
     built_in: bool,
-    /// It is one of Linux, or starts from one.
+    /// True for a built-in Linux profile and for what starts from one.
     is_linux: bool,
 }
 
@@ -66,7 +66,7 @@ impl Profiles {
         profiles
     }
 
-    /// Gives a flow or a proxy what its profile says.
+    /// Fills in a flow or a proxy from its profile.
     pub(crate) fn apply(&self, flow: &mut Fields, problems: &mut Problems) {
         expand_window(flow, self.is_linux(flow.choice("profile")), problems);
         flow.refuse_exclusive("application.read_delay_ms", problems);
@@ -84,7 +84,7 @@ impl Profiles {
         }
     }
 
-    /// What flows say that only a simulation follows, where it is not their profile's.
+    /// Keys of flows that only a simulation follows, where they differ from the flow's profile.
     pub(crate) fn simulated_only<'a>(
         &self,
         flows: impl Iterator<Item = &'a Fields>,
@@ -97,7 +97,7 @@ impl Profiles {
             }
             let mut plain = flow.clone();
             keys().for_each(|key| plain.remove(key.name));
-            // What is wrong with the flow has been said.
+            // The flow's problems have been reported already.
             let mut known = Problems::default();
             self.apply(&mut plain, &mut known);
             plain.complete(&mut known);
@@ -116,7 +116,7 @@ impl Profiles {
         found
     }
 
-    /// The file's own profiles, each after the one that it starts from.
+    /// The file's own profiles, each after the one it starts from.
     pub(crate) fn own(self) -> Vec<(String, Fields)> {
         self.profiles
             .into_iter()
@@ -125,7 +125,7 @@ impl Profiles {
             .collect()
     }
 
-    /// Derives the file's profiles, each after the one that it starts from.
+    /// Derives the file's profiles, each after the one it starts from.
     fn derive_all(&mut self, entries: &[Entry], problems: &mut Problems) {
         let mut entries: Vec<&Entry> = entries.iter().collect();
         entries.sort_by(|a, b| a.origin.cmp(&b.origin));
@@ -136,7 +136,8 @@ impl Profiles {
         for &entry in &entries {
             derived.entry(base_of(entry).unwrap_or("rfc")).or_default().push(entry);
         }
-        // First what starts from a built-in profile, then what starts from that, and so on.
+        // First come those that start from a built-in profile, then those that start from these,
+        // and so on.
         let starts = |base: &&str| !waiting.contains_key(base);
         let bases: Vec<&str> = derived.keys().copied().filter(starts).collect();
         let mut ready: Vec<&Entry> =
@@ -152,7 +153,7 @@ impl Profiles {
             }
             ready = next;
         }
-        // Each of the rest starts from another of the rest.
+        // The remaining profiles start from each other.
         for entry in entries.iter().filter(|entry| waiting.contains_key(entry.key.as_str())) {
             let place = entry.node.get("base").map_or(&entry.origin, |base| &base.origin);
             problems.add_with_help(
@@ -209,7 +210,7 @@ impl Profiles {
         Some(fields)
     }
 
-    /// The profile of that name; nothing if it is not there or is itself wrong.
+    /// The profile of that name; `None` if it does not exist or has a problem of its own.
     fn find(
         &self,
         name: &str,
@@ -240,7 +241,7 @@ impl Profiles {
     }
 }
 
-/// A built-in profile, complete. Panics if it is not: a test reads each of them.
+/// A built-in profile, complete. Panics if it has a problem: a test reads each of them.
 pub(crate) fn built_in(name: &str, text: &str) -> Fields {
     let mut problems = Problems::default();
     let root = Node::parse(&format!("profile {name}"), text, &mut problems);
@@ -260,7 +261,8 @@ pub(crate) fn built_in(name: &str, text: &str) -> Fields {
     fields
 }
 
-/// Takes over what `base` has; one way to read replaces the other.
+/// Adds what `base` has. Two keys say how the application reads: one that `fields` has replaces the
+/// other of `base`.
 fn inherit(fields: &mut Fields, base: &Fields) {
     let ways = ["read_rate_mbps", "application.read_delay_ms"];
     let own = ways.iter().any(|way| fields.setting(way).is_some());
@@ -272,14 +274,15 @@ fn inherit(fields: &mut Fields, base: &Fields) {
     }
 }
 
-/// End of the range of `send_buffer_bytes`.
+/// Upper end of the range of `send_buffer_bytes`.
 const LARGEST_BUFFER: u64 = 1 << 40;
 
-/// `window_bytes` as the keys that it stands for. SO_SNDBUF and SO_RCVBUF switch tuning off, and Linux doubles
-/// what they ask for (socket(7)). The sender may use all of that; half of the receive buffer is not window.
+/// Replaces `window_bytes` by the keys that it stands for. SO_SNDBUF and SO_RCVBUF switch tuning
+/// off, and Linux doubles the requested size (socket(7)). The sender may use all of it; half of the
+/// receive buffer does not count as window.
 fn expand_window(fields: &mut Fields, is_linux: bool, problems: &mut Problems) {
     let Some(window) = fields.count("window_bytes") else { return };
-    // Together with one of the two it is refused; the message must still find it.
+    // Together with one of the two it is refused; keep it so that the message can find it.
     if fields.refuse_exclusive("window_bytes", problems) {
         return;
     }
@@ -305,8 +308,8 @@ fn base_of(entry: &Entry) -> Option<&str> {
     }
 }
 
-/// The names from one profile to the one that it starts from, and so on, until one comes again or
-/// they are too many.
+/// The names from one profile to the one it starts from, and so on, until one repeats or there are
+/// too many.
 fn chain(entries: &BTreeMap<&str, &Entry>, from: &Entry) -> String {
     let mut names = vec![from.key.as_str()];
     let mut next = base_of(from);
@@ -325,7 +328,7 @@ fn chain(entries: &BTreeMap<&str, &Entry>, from: &Entry) -> String {
     names.join(" → ")
 }
 
-/// A TOML key: in quotes where it has to be.
+/// A TOML key, quoted if necessary.
 pub(crate) fn key(name: &str) -> String {
     let bare = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     if !name.is_empty() && name.chars().all(bare) {

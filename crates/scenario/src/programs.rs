@@ -1,4 +1,4 @@
-//! `[[program]]`: what runs inside an emulation, and where.
+//! `[[program]]`: what an emulation runs, and where.
 
 use crate::list::List;
 use crate::model::ProgramPlace;
@@ -10,13 +10,13 @@ use crate::spec::PROGRAM;
 use crate::suggest::unknown_name;
 use crate::value::Setting;
 
-/// The name of the other end.
+/// The name of the host at the server's end.
 const SERVER: &str = "server";
 
-/// The first UE, whatever its name.
+/// The name that stands for the first UE, whatever its own name.
 const FIRST: &str = "ue";
 
-/// Files and results would be too many.
+/// Most programs; with more there would be too many files and results.
 const MOST: usize = 256;
 
 /// Reads the list.
@@ -40,7 +40,7 @@ pub(crate) fn read(root: &Node, radio: Option<&Radio>, problems: &mut Problems) 
                 "a line for /bin/sh, e.g. \"exec iperf3 -s\"",
             );
         }
-        // What is wrong with a radio that cannot be read is already known.
+        // A radio that cannot be read has already been reported.
         if radio.is_some() || root.get("radio").is_none() {
             check_place(&program, radio, problems);
         }

@@ -1,11 +1,12 @@
-//! Where the TCP proxy stands in the two lists of stages.
+//! The TCP proxy's position in the two lists of stages.
 
 use crate::stage::Stage;
 
-/// Its kind of stage.
+/// The proxy's kind of stage.
 pub(crate) const STAGE: &str = "proxy";
 
-/// The stages before the proxy, the proxy, and those after it; all are "before" if there is none.
+/// The stages before the proxy, the proxy, and the stages after it; without a proxy all stages come
+/// first.
 pub(crate) fn split(stages: &[Stage]) -> (&[Stage], Option<&Stage>, &[Stage]) {
     match stages.iter().position(is_proxy) {
         Some(at) => (&stages[..at], Some(&stages[at]), &stages[at + 1..]),
@@ -13,17 +14,17 @@ pub(crate) fn split(stages: &[Stage]) -> (&[Stage], Option<&Stage>, &[Stage]) {
     }
 }
 
-/// What lies between two places where TCP ends.
+/// The part of the path between two places where TCP ends.
 pub(crate) struct Section<'a> {
-    /// As messages call it.
+    /// The section's name in messages.
     pub(crate) name: &'static str,
-    /// Its stages towards the UE.
+    /// Stages towards the UE.
     pub(crate) down: &'a [Stage],
-    /// Its stages towards the server.
+    /// Stages towards the server.
     pub(crate) up: &'a [Stage],
 }
 
-/// Both sections of the path, or the path as a whole if there is none in both directions.
+/// The two sections of the path, or the whole path unless there is a proxy in both directions.
 pub(crate) fn sections<'a>(down: &'a [Stage], up: &'a [Stage]) -> Vec<Section<'a>> {
     match (split(down), split(up)) {
         ((from_server, Some(_), to_ue), (from_ue, Some(_), to_server)) => vec![

@@ -1,4 +1,4 @@
-//! `[radio]`: a preset, what the file changes of it, and the configuration that comes out.
+//! `[radio]`: a preset, what the file changes in it, and the resulting configuration.
 
 mod build;
 mod check;
@@ -25,13 +25,13 @@ use layers::{Layer, Tables};
 pub(crate) use neighbours::Neighbour;
 use presets::Preset;
 
-/// What `[radio]` says, complete.
+/// `[radio]`, complete.
 pub(crate) struct Radio {
-    /// Its own keys.
+    /// The keys of `[radio]` itself.
     pub(crate) fields: Fields,
     /// `[radio.cell]`.
     pub(crate) cell: Fields,
-    /// `[[radio.ue]]`, one at least.
+    /// `[[radio.ue]]`, at least one.
     pub(crate) ues: Vec<Ue>,
     /// `[[radio.neighbour]]`.
     pub(crate) neighbours: Vec<Neighbour>,
@@ -39,7 +39,7 @@ pub(crate) struct Radio {
     pub(crate) handovers: Vec<Fields>,
     /// `[radio.mobility]`, complete, if UEs can move or fail.
     pub(crate) mobility: Option<Fields>,
-    /// What it comes to; none if something is wrong.
+    /// The resulting configuration; `None` if something is wrong.
     pub(crate) config: Option<RadioConfig>,
 }
 
@@ -47,12 +47,12 @@ pub(crate) struct Radio {
 pub(crate) struct Ue {
     /// Name and number.
     pub(crate) fields: Fields,
-    /// Its tables in the first cell.
+    /// The UE's tables in the first cell.
     pub(crate) tables: Tables,
 }
 
 impl Radio {
-    /// Reads the table, if the file has one whose preset is known.
+    /// Reads the table, if the file has one and its preset is known.
     pub(crate) fn read(
         root: &Node,
         directory: Option<&Path>,
@@ -100,24 +100,24 @@ impl Radio {
         Some(radio)
     }
 
-    /// Names of the UEs, each of those that are several included.
+    /// Names of all UEs; a table with a count has several.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         self.ues.iter().flat_map(Ue::names)
     }
 
-    /// Place among [`names`](Self::names).
+    /// Index of a UE among [`names`](Self::names).
     pub(crate) fn index(&self, name: &str) -> Option<usize> {
         self.names().position(|known| known == name)
     }
 
-    /// The table of the UE of that name.
+    /// The table that defines the UE of that name.
     pub(crate) fn ue(&self, name: &str) -> Option<&Ue> {
         self.ues.iter().find(|ue| ue.names().any(|known| known == name))
     }
 }
 
 impl Ue {
-    /// Its name; with a count, those of all of them.
+    /// The UE's name; with a count, the names of all its UEs.
     fn names(&self) -> impl Iterator<Item = String> {
         let name = self.fields.text("name").unwrap_or_default().to_owned();
         let count = self.fields.count("count");
@@ -128,7 +128,7 @@ impl Ue {
     }
 }
 
-/// Gives a flow the UE that it names, or the first.
+/// Gives a flow the UE that it names, otherwise the first.
 pub(crate) fn choose_ue(radio: Option<&Radio>, flow: &mut Fields, problems: &mut Problems) {
     match (radio, flow.text("ue")) {
         (None, None) => {}
@@ -192,7 +192,7 @@ fn read_cell(
     cell
 }
 
-/// Without a list there is one UE, which has the tables of `[radio]`.
+/// Tables of the UEs. Without a list there is one UE, which uses the tables of `[radio]`.
 fn ue_tables<'a>(node: &'a Node, problems: &mut Problems) -> Vec<(&'a Origin, &'a [Entry])> {
     match node.get("ue") {
         None => vec![(&node.origin, &[])],

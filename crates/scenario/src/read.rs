@@ -1,4 +1,4 @@
-//! One table: the keys that the file gives, checked against the [`spec`](crate::spec).
+//! Reads one table: the keys that the file gives, checked against the [`spec`](crate::spec).
 
 mod conditions;
 
@@ -11,19 +11,19 @@ use crate::spec::{Chosen, Default, Key, Kind, Rule, Table};
 use crate::suggest::{list, unknown_key};
 use crate::value::{Setting, decode};
 
-/// What a table says, checked key by key.
+/// The keys of a table, each checked.
 #[derive(Clone)]
 pub(crate) struct Fields {
-    /// Its keys.
+    /// The specification of its keys.
     pub(crate) table: &'static Table,
-    /// What its selector says; none where it has none, or says nothing sensible.
+    /// The selector's value; `None` if the table has no selector or the value is invalid.
     pub(crate) variant: Option<&'static str>,
-    /// How messages call it.
+    /// The table's name in messages.
     pub(crate) here: String,
-    /// Where it is.
+    /// Where the table is.
     pub(crate) origin: Origin,
     fields: Vec<Field>,
-    /// Keys that were given, but not rightly; their problem is already known.
+    /// Keys that were given with an invalid value; each has already been reported.
     broken: Vec<&'static str>,
 }
 
@@ -31,12 +31,13 @@ pub(crate) struct Fields {
 struct Field {
     key: &'static Key,
     setting: Setting,
-    /// None for a default or an inherited value.
+    /// Where the key was given; `None` for a default or an inherited value.
     origin: Option<Origin>,
 }
 
 impl Fields {
-    /// Reads what is there. `here` is the table's name for messages, e.g. `[[path.down]]`.
+    /// Reads the keys that are given. `here` is the table's name for messages, e.g.
+    /// `[[path.down]]`.
     pub(crate) fn read(
         table: &'static Table,
         here: &str,
@@ -69,7 +70,7 @@ impl Fields {
         read
     }
 
-    /// Reads what is there in a table whose selector stands in another one.
+    /// Reads a table whose selector is in another table.
     pub(crate) fn read_variant(
         table: &'static Table,
         variant: &'static str,
@@ -90,7 +91,7 @@ impl Fields {
         read
     }
 
-    /// Takes over, with its place, what another table of the file has and this one does not.
+    /// Adds the keys of another table of the file that this one does not have, with their places.
     pub(crate) fn layer(&mut self, base: &Self) {
         for key in self.table.keys(self.variant) {
             let Some(field) = base.fields.iter().find(|field| field.key.name == key.name) else {
@@ -103,7 +104,7 @@ impl Fields {
         self.broken.extend(&base.broken);
     }
 
-    /// Takes over what `base` has and this table does not.
+    /// Adds the keys of `base` that this table does not have.
     pub(crate) fn inherit(&mut self, base: &Self) {
         for key in self.table.keys(self.variant) {
             let Some(field) = base.fields.iter().find(|field| field.key.name == key.name) else {
@@ -115,7 +116,7 @@ impl Fields {
         }
     }
 
-    /// Checks what keys need of each other, and fills in the defaults.
+    /// Checks conditions between keys, and fills in the defaults.
     pub(crate) fn complete(&mut self, problems: &mut Problems) {
         if self.table.selector.is_some() && self.variant.is_none() {
             return;
@@ -140,7 +141,7 @@ impl Fields {
                 ),
                 Default::Value(value) => {
                     let node = Node::parse_set(value, &self.origin);
-                    // A default that its own kind refuses is caught by a test of the tables.
+                    // A test of the tables catches defaults that their own kind refuses.
                     if let Ok(setting) = decode(key, &node) {
                         self.fields.push(Field { key, setting, origin: None });
                     }
@@ -151,17 +152,17 @@ impl Fields {
         }
     }
 
-    /// The setting of a key, given, inherited or default.
+    /// The setting of a key, whether given, inherited or default.
     pub(crate) fn setting(&self, name: &str) -> Option<&Setting> {
         self.fields.iter().find(|field| field.key.name == name).map(|field| &field.setting)
     }
 
-    /// Where a key was given; the table, if it was not.
+    /// Where a key was given; otherwise where the table is.
     pub(crate) fn origin_of(&self, name: &str) -> &Origin {
         self.given(name).unwrap_or(&self.origin)
     }
 
-    /// Where a key was given, if it was.
+    /// Where a key was given, if it was given.
     pub(crate) fn given(&self, name: &str) -> Option<&Origin> {
         let field = self.fields.iter().find(|field| field.key.name == name)?;
         field.origin.as_ref()
@@ -175,7 +176,7 @@ impl Fields {
         }
     }
 
-    /// Reports what a key cannot be combined with; true if there is such a thing.
+    /// Reports a key that cannot be combined with `name`; true if there is one.
     pub(crate) fn refuse_exclusive(&self, name: &str, problems: &mut Problems) -> bool {
         let Some(field) = self.fields.iter().find(|field| field.key.name == name) else {
             return false;
@@ -199,7 +200,7 @@ impl Fields {
         self.fields.retain(|field| field.key.name != name);
     }
 
-    /// Key and setting, in canonical order.
+    /// Keys and settings, in canonical order.
     pub(crate) fn settings(&self) -> impl Iterator<Item = (&'static Key, &Setting)> {
         self.table
             .keys(self.variant)
@@ -219,17 +220,17 @@ impl Fields {
         self.choice_of(T::KEY)
     }
 
-    /// The value of a key whose enumeration several keys have.
+    /// The value of a key whose enumeration is shared by several keys.
     pub(crate) fn choice_of<T: Chosen>(&self, name: &str) -> Option<T> {
         T::of(self.text(name)?)
     }
 
-    /// The selector's value; `None` where the table has none, or says nothing sensible there.
+    /// The selector's value; `None` if the table has no selector or the value is invalid.
     pub(crate) fn selected<T: Chosen>(&self) -> Option<T> {
         T::of(self.variant?)
     }
 
-    /// False for what stands in the file and is not part of the scenario.
+    /// False for a table that is in the file but switched off.
     pub(crate) fn enabled(&self) -> bool {
         self.flag("enabled") != Some(false)
     }
@@ -307,7 +308,7 @@ impl Fields {
             unknown_key(name, &entry.origin, self.table, self.variant, &self.here, problems);
             return;
         };
-        // Without a variant, a key may mean more than one thing: judge the selector alone.
+        // Without a variant, a key may have several meanings: judge the selector alone.
         let judged = self
             .table
             .selector
@@ -330,7 +331,7 @@ impl Fields {
         }
     }
 
-    /// A key has a setting, or was given and is not right.
+    /// True if a key has a setting, or was given with an invalid value.
     pub(crate) fn is_there(&self, name: &str) -> bool {
         self.setting(name).is_some() || self.broken.contains(&name)
     }
@@ -344,7 +345,7 @@ fn variant(table: &Table, node: &Node) -> Option<&'static str> {
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {
-        // An acronym stays as it is.
+        // An acronym keeps its capitals.
         Some(first) if chars.clone().next().is_some_and(char::is_lowercase) => {
             first.to_lowercase().chain(chars).collect()
         }

@@ -1,4 +1,4 @@
-//! The reference of scenario files in Markdown, made from the same tables as the checks.
+//! The reference of scenario files in Markdown, generated from the tables that the checks use.
 
 use std::fmt::Write as _;
 
@@ -58,8 +58,7 @@ element of the list to which the key applies: `--set 'flow.*.congestion=bbr'`, `
 
 Less common keys of a TCP endpoint are in tables of their own, such as `recovery` and `ack`.
 They can be written in three ways: `recovery.frto = true` in `[[flow]]`, `recovery = { frto = true }`, or
-`frto = true` under `[flow.recovery]`, after the flow's other keys. In earlier versions they were keys of the flow
-itself, such as `frto`. The old names still work, and a warning gives the new one.
+`frto = true` under `[flow.recovery]`, after the flow's other keys.
 ";
 
 fn section(out: &mut String, table: &Table) {
@@ -103,7 +102,7 @@ fn section(out: &mut String, table: &Table) {
     }
 }
 
-/// The other keys of a profile or a proxy are those of a flow: say them once.
+/// The other keys of a profile or a proxy are those of a flow: list them once.
 fn keys_and_those_of_a_flow<'a>(
     out: &mut String,
     table: &Table,
@@ -215,7 +214,7 @@ fn meaning(key: &Key) -> String {
         Some(Need::Not(other, value)) => {
             text.push_str(&format!(" Not with {}.", code(format!("{other} = {value:?}"))));
         }
-        // Said once, of the flag itself.
+        // The flag itself says so.
         Some(Need::On(_)) => {}
         None => {}
     }

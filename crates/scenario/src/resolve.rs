@@ -1,4 +1,4 @@
-//! The resolved file: every key with its value, defaults included, in canonical order.
+//! Writes the resolved file: every key with its value, defaults included, in canonical order.
 
 use crate::document::Document;
 use crate::list::List;
@@ -10,7 +10,7 @@ use crate::spec::Privacy;
 use crate::stage::Stage;
 use crate::value::{Setting, toml_value};
 
-/// Writes a document without problems.
+/// Writes a document that has no problems.
 pub(crate) fn write(document: &Document) -> String {
     let mut out = String::new();
     table(&mut out, None, &document.root);
@@ -44,7 +44,7 @@ fn stages(out: &mut String, header: &str, stages: &List<Stage>) {
     }
 }
 
-/// Every UE has every table, so that `[radio]` needs none but the cell's.
+/// Writes the radio. Every UE gets every table, so `[radio]` needs only the cell's.
 fn write_radio(out: &mut String, radio: &Radio) {
     table(out, Some("[radio]"), &radio.fields);
     table(out, Some("[radio.cell]"), &radio.cell);

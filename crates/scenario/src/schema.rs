@@ -1,5 +1,5 @@
-//! The JSON schema (draft 2020-12) of a scenario file, for editors. It knows every key, type,
-//! range and default; what keys need of each other it leaves to [`parse`](crate::parse).
+//! The JSON schema (draft 2020-12) of a scenario file, for editors. It has every key, type, range
+//! and default; conditions between keys are left to [`parse`](crate::parse).
 
 use serde_json::{Map, Value, json};
 
@@ -64,7 +64,7 @@ pub fn json_schema() -> Value {
 
 const NAME_PATTERN: &str = "^[A-Za-z0-9._-]{1,64}$";
 
-/// A table whose selector decides what else it holds: one schema for each value.
+/// A table whose selector decides which other keys it has: one schema per value.
 fn variants(spec: &Table) -> Value {
     let each: Vec<Value> = spec
         .variants()
@@ -107,8 +107,8 @@ fn table(spec: &Table, variant: Option<(&str, &str)>) -> Value {
     schema
 }
 
-/// Properties of `[radio]` and of the tables of UEs and neighbours: tables and lists refer to their
-/// schemas.
+/// Properties of `[radio]` and of the tables of UEs and neighbours; those that are tables or lists
+/// refer to their schemas.
 fn parts(spec: &Table) -> Value {
     described(spec, &|key| match key.kind {
         Kind::List => {
@@ -124,9 +124,9 @@ fn parts(spec: &Table) -> Value {
     })
 }
 
-/// A table of the radio. Which of its keys there are depends on the cell's `access`, which stands
-/// elsewhere: all may be there. A key of both technologies has one range; its default is left out
-/// where they differ.
+/// A table of the radio. Which of its keys apply depends on the cell's `access`, which is in
+/// another table, so all are allowed. A key of several technologies has one range; its default is
+/// left out where they differ.
 fn either(spec: &Table) -> Value {
     let mut schema = table(spec, None);
     for key in spec.keys(None) {
@@ -139,13 +139,13 @@ fn either(spec: &Table) -> Value {
         }
     }
     if let Some(object) = schema.as_object_mut() {
-        // The preset has what a file does not say.
+        // Required keys that a file does not give come from the preset.
         object.remove("required");
     }
     schema
 }
 
-/// A schema of tables that have this key.
+/// A schema that matches tables with this key.
 fn has_key(name: &str) -> Value {
     match name.split_once('.') {
         None => json!({ "required": [name] }),
@@ -174,24 +174,7 @@ fn properties(spec: &Table, variant: Option<&str>) -> Value {
         }
         insert(&mut properties, key, schema);
     }
-    for key in spec.keys(variant) {
-        if let Some(old) = key.old {
-            insert_old(&mut properties, key, old);
-        }
-    }
     Value::Object(properties)
-}
-
-/// Adds the spelling that a key had before. A table may have that name today, as `pacing` does.
-fn insert_old(properties: &mut Map<String, Value>, key: &Key, old: &str) {
-    let mut schema = of_kind(key.kind);
-    schema["deprecated"] = json!(true);
-    schema["description"] = json!(format!("Old spelling of `{}`.", key.name));
-    let schema = match properties.remove(old) {
-        Some(table) => json!({ "oneOf": [table, schema] }),
-        None => schema,
-    };
-    properties.insert(old.to_owned(), schema);
 }
 
 /// Puts a key's schema among the properties, or among those of the table that it stands in.
@@ -212,7 +195,7 @@ fn insert(properties: &mut Map<String, Value>, key: &Key, schema: Value) {
     subtable["properties"][leaf] = schema;
 }
 
-/// Properties that are tables or lists, made by `schema`, with the keys' own descriptions.
+/// Properties that are tables or lists, made by `schema`, with the descriptions of their keys.
 fn described(spec: &Table, schema: &dyn Fn(&Key) -> Value) -> Value {
     let mut properties = Map::new();
     for key in spec.keys(None) {
@@ -236,7 +219,7 @@ fn value(key: &Key) -> Value {
         None => key.doc.to_owned(),
     });
     if let Default::Value(default) = key.default {
-        // Strings, booleans and numbers are written alike in TOML and in JSON.
+        // Strings, booleans and numbers are written the same in TOML and in JSON.
         if let Ok(default) = serde_json::from_str::<Value>(default) {
             schema["default"] = default;
         }

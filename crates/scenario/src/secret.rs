@@ -1,17 +1,18 @@
-//! Secrets of a scenario: where they are, what stands for one in what a run writes, and how a text
-//! is rid of them.
+//! Secrets of a scenario: where they are, what a run writes in their place, and how to redact a
+//! text.
 
 use crate::digest::sha256_hex;
 use crate::model::Scenario;
 use crate::spec::{Privacy, UE};
 
-/// How a hash begins where a secret could stand.
+/// Prefix of a hash that stands in the place of a secret.
 const PREFIX: &str = "sha256:";
 
-/// What a text shows in the place of a secret.
+/// What a redacted text shows in the place of a secret.
 const REDACTED: &str = "…";
 
-/// As many hexadecimal digits in a row are taken for a key, which has 32: it may be cut or mistyped.
+/// Fewest hexadecimal digits in a row that are taken for a key, which has 32: it may be cut or
+/// mistyped.
 const LEAST_DIGITS: usize = 24;
 
 /// Names of the keys of `[[radio.ue]]` that are secret.
@@ -20,8 +21,8 @@ fn secret_keys() -> impl Iterator<Item = &'static str> {
     keys.filter(|key| key.privacy == Privacy::Secret).map(|key| key.name)
 }
 
-/// What stands for a secret: SHA-256 over the key's name, the IMSI and the value, so that equal
-/// values of two UEs do not look equal. A hash stands for itself.
+/// The hash that stands for a secret: SHA-256 of the key's name, the IMSI and the value, so that
+/// equal values of two UEs get different hashes. A hash is returned as it is.
 pub fn secret_hash(key: &str, imsi: &str, value: &str) -> String {
     if is_hash(value) {
         return value.to_owned();
@@ -30,13 +31,13 @@ pub fn secret_hash(key: &str, imsi: &str, value: &str) -> String {
     format!("{PREFIX}{}", sha256_hex(text.as_bytes()))
 }
 
-/// The text with `…` for each secret, in whatever spelling: a setting, a command line, a message, a
-/// scenario or a campaign. A text without secrets stays as it is.
+/// The text with `…` for each secret, however it is spelt. The text may be a setting, a command
+/// line, a message, a scenario or a campaign; without secrets it stays as it is.
 ///
-/// Two things are secret: what is assigned to a secret key, unless it is a hash or a
-/// dotted path (a campaign's `key` names what is varied); and a row of hexadecimal digits that is as
-/// long as a key, whatever it is called, unless it is a hash or a part of a file's name. TOML's
-/// escapes are read first.
+/// Two things are secret: a value assigned to a secret key, unless it is a hash or a dotted path (a
+/// campaign's `key` names what is varied); and a run of hexadecimal digits as long as a key,
+/// whatever it is called, unless it is a hash or part of a file name. TOML's escapes are decoded
+/// first.
 ///
 /// ```
 /// use airpath_scenario::redacted;
@@ -67,7 +68,7 @@ pub fn redacted(text: &str) -> String {
     if found { shown } else { text.to_owned() }
 }
 
-/// The bytes to keep and to hide, where the rest begins with a secret key and what it is.
+/// How many bytes to keep and to hide, if `rest` begins with a secret key and its value.
 fn assigned(names: &[&str], before: &str, rest: &str) -> Option<(usize, usize)> {
     let is_bare = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     if before.ends_with(is_bare) {
@@ -81,7 +82,8 @@ fn assigned(names: &[&str], before: &str, rest: &str) -> Option<(usize, usize)> 
         .trim_start_matches([' ', '\t']);
     let length = value_length(value);
     let shown = value[..length].trim_matches(['"', '\'', '\\']);
-    // No digits in groups: flow, path and radio have other letters.
+    // Groups of digits with dots are not a path: flow, path and radio have letters that are not
+    // hexadecimal digits.
     let is_path = shown.split_once('.').is_some_and(|(first, _)| {
         first.chars().any(|char| char.is_ascii_lowercase() && !char.is_ascii_hexdigit())
             && shown.split('.').all(|part| !part.is_empty() && part.chars().all(is_bare))
@@ -94,7 +96,7 @@ fn assigned(names: &[&str], before: &str, rest: &str) -> Option<(usize, usize)> 
 
 /// The length of a value, quotes included.
 fn value_length(value: &str) -> usize {
-    // A setting inside a string of TOML or JSON has escaped quotes.
+    // A setting inside a TOML or JSON string has escaped quotes.
     let escapes = value.len() - value.trim_start_matches('\\').len();
     if let Some(quote) = value[escapes..].chars().next().filter(|char| matches!(char, '"' | '\'')) {
         let triple = quote.to_string().repeat(3);
@@ -121,7 +123,7 @@ fn value_length(value: &str) -> usize {
     }
 }
 
-/// The bytes to keep and to hide, where the rest begins with digits that look like a key.
+/// How many bytes to keep and to hide, if `rest` begins with digits that look like a key.
 fn digits(before: &str, rest: &str) -> Option<(usize, usize)> {
     let of_a_file = |char| matches!(char, '_' | '-' | '/');
     let number = before.strip_suffix("0x").or(before.strip_suffix("0X")).unwrap_or(before);
@@ -134,19 +136,19 @@ fn digits(before: &str, rest: &str) -> Option<(usize, usize)> {
     let has_ending = after
         .strip_prefix('.')
         .is_some_and(|end| end.starts_with(|char: char| char.is_ascii_alphanumeric()));
-    // In a message ten kinds of digits are a number.
+    // In a message, decimal digits alone are a number.
     let is_number = rest[..length].bytes().all(|digit| digit.is_ascii_digit());
     let hide = length >= LEAST_DIGITS && !is_number && !has_ending;
     (hide && !after.starts_with(of_a_file)).then_some((0, length))
 }
 
-/// The text with letters and digits for their escapes, and without escaped ends of lines.
+/// The text with escapes of letters and digits decoded and escaped line ends removed.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         plain.push_str(&rest[..at]);
-        // In a string inside a string there are several.
+        // A string inside a string has several backslashes.
         let escaped = rest[at..].trim_start_matches('\\');
         let length = match escaped.bytes().next() {
             Some(b'x') => 2,
@@ -170,7 +172,7 @@ fn unescaped(text: &str) -> String {
 }
 
 impl Scenario {
-    /// The scenario that its resolved text says: with hashes for secrets.
+    /// The scenario with hashes for secrets, as its resolved text has it.
     pub fn without_secrets(mut self) -> Self {
         if let Some(core) = &mut self.core {
             core.keys = None;
@@ -187,7 +189,7 @@ impl Scenario {
     }
 }
 
-/// Whether this is a hash, not a secret.
+/// Whether a value is a hash and not a secret.
 pub(crate) fn is_hash(value: &str) -> bool {
     value.strip_prefix(PREFIX).is_some_and(|hash| {
         hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -243,7 +245,7 @@ mod tests {
         assert_eq!(redacted("key=465b.5ce8"), "key=…");
     }
 
-    /// A digit as TOML may have it in a string.
+    /// A hexadecimal digit as TOML may spell it in a string.
     fn spelled() -> impl Strategy<Value = (char, String)> {
         (prop::char::ranges(vec!['0'..='9', 'a'..='f', 'A'..='F'].into()), 0..8_u8).prop_map(
             |(digit, how)| {
@@ -260,7 +262,7 @@ mod tests {
     }
 
     proptest! {
-        /// No spelling of a key is left, whatever stands around it.
+        /// Redaction leaves no spelling of a key, whatever surrounds it.
         #[test]
         fn no_key_is_left(
             key in prop::collection::vec(spelled(), 32),

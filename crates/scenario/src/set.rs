@@ -4,17 +4,11 @@ use crate::Origin;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::secret::redacted;
-use crate::spec::{PATH, ROOT, Table};
-use crate::spelling::{Warnings, renew_path, table_of};
+use crate::spec::{EMULATION, FLOW, PATH, PROFILE, PROGRAM, ROOT, STAGE, Table};
 use crate::suggest::unknown_key;
 
 /// Merges one argument into the document.
-pub(crate) fn apply(
-    root: &mut Node,
-    argument: &str,
-    warnings: &mut Warnings,
-    problems: &mut Problems,
-) {
+pub(crate) fn apply(root: &mut Node, argument: &str, problems: &mut Problems) {
     let origin = Origin::Set { text: redacted(argument).into() };
     let Some((key, value)) = split(argument) else {
         problems.add_with_help(
@@ -33,26 +27,24 @@ pub(crate) fn apply(
         return;
     };
     let value = Node::parse_set(value.trim(), &origin);
-    for path in expand(root, path, &value.value, &origin, warnings, problems) {
+    for path in expand(root, path, &origin, problems) {
         Setting { path: &path, origin: &origin }.merge(root, value.clone(), problems);
     }
 }
 
-/// In the place of an index: every element of the list to which the key applies.
+/// Stands for an index: every element of the list to which the key applies.
 const EVERY: &str = "*";
 
-/// The paths that one stands for, with the key's new name.
+/// The paths that one stands for.
 fn expand(
     root: &Node,
     path: Vec<String>,
-    value: &Value,
     origin: &Origin,
-    warnings: &mut Warnings,
     problems: &mut Problems,
 ) -> Vec<Vec<String>> {
     // `stage.*` is every stage of both directions.
     let stages = matches!(&path[..], [stage, every, ..] if stage == "stage" && every == EVERY);
-    let mut paths = if stages {
+    let paths = if stages {
         let of = |direction: &str| {
             let list = ["path", direction].map(str::to_owned);
             list.into_iter().chain(path[1..].iter().cloned()).collect()
@@ -61,11 +53,6 @@ fn expand(
     } else {
         vec![path.clone()]
     };
-    // What both directions have in common is said once.
-    renew_path(&mut paths[0], value, origin, warnings);
-    for path in &mut paths[1..] {
-        renew_path(path, value, origin, &mut Warnings::default());
-    }
     let Some(at) = paths[0].iter().position(|part| part == EVERY) else { return paths };
     let mut found = Vec::new();
     for path in &paths {
@@ -89,7 +76,7 @@ fn expand(
     found
 }
 
-/// The elements at `path[..at]` that can have the rest of the path.
+/// The elements at `path[..at]` in which the rest of the path is valid.
 fn elements_with(root: &Node, path: &[String], at: usize) -> Vec<usize> {
     let has = |item: &Node| match table_of(path) {
         Some((table, depth)) if path.len() > depth => {
@@ -120,6 +107,18 @@ fn list_at<'a>(root: &'a Node, path: &[String]) -> &'a [Node] {
     }
 }
 
+/// The table whose key a path names, and where in the path the key begins.
+fn table_of(path: &[String]) -> Option<(&'static Table, usize)> {
+    match path.first()?.as_str() {
+        "flow" => Some((&FLOW, 2)),
+        "emulation" => Some((&EMULATION, 1)),
+        "program" => Some((&PROGRAM, 2)),
+        "profile" => Some((&PROFILE, 2)),
+        "path" => Some((&STAGE, 3)),
+        _ => None,
+    }
+}
+
 struct Setting<'a> {
     path: &'a [String],
     origin: &'a Origin,
@@ -146,7 +145,7 @@ impl Setting<'_> {
         *node = value;
     }
 
-    /// The value under the path's key at `depth`, made if it is not there.
+    /// The value under the path's key at `depth`, created if it is missing.
     fn child<'n>(
         &self,
         depth: usize,
@@ -186,7 +185,7 @@ impl Setting<'_> {
         Some(&mut entries[index].node)
     }
 
-    /// The list's element with the path's index at `depth`.
+    /// The element of the list at the path's index at `depth`.
     fn element<'n>(
         &self,
         depth: usize,

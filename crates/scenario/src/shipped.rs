@@ -1,6 +1,6 @@
-//! The scenarios that come with the program.
+//! The scenarios that ship with the program.
 
-/// Name and text of each shipped scenario, in the order in which to read them.
+/// Name and text of each shipped scenario, in the suggested order of reading.
 pub fn shipped() -> &'static [(&'static str, &'static str)] {
     SHIPPED
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 /// A scenario file.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// What messages call it; also gives the scenario its name, if the file does not.
+    /// The file's name in messages; also the scenario's name, if the file does not set one.
     pub name: &'a str,
-    /// What it holds.
+    /// Contents of the file.
     pub text: &'a str,
-    /// Where relative trace files are; the current directory if `None`.
+    /// The directory to which trace files are relative; the current one if `None`.
     pub directory: Option<&'a Path>,
 }

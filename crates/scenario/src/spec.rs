@@ -1,8 +1,8 @@
 //! Every key of a scenario file, as data. Validation, the JSON schema and the reference are all
 //! derived from these tables; nothing else in the crate knows what a key may hold.
 
-/// Enumerations of what keys can hold. What the file says, what the messages and the reference list
-/// and what is built are one list: a new value does not compile until something is built of it.
+/// Defines the enumerations of what keys can hold. The file's spelling, the messages, the reference
+/// and the model use the same list: a new value does not compile until something is built from it.
 macro_rules! choices {
     ($(
         $(#[$meta:meta])*
@@ -53,80 +53,78 @@ pub(crate) use tcp::{
 
 /// One TOML table.
 pub(crate) struct Table {
-    /// As it is written in the file: `[[flow]]`.
+    /// The header as written in a file: `[[flow]]`.
     pub(crate) header: &'static str,
-    /// Its dotted path, for `--set`; `N` is an index counted from 0.
+    /// Dotted path for `--set`; `N` is an index counted from 0.
     pub(crate) path: &'static str,
-    /// One or two sentences.
+    /// What the table is for, in one or two sentences.
     pub(crate) doc: &'static str,
-    /// The key that decides which of the others apply, e.g. `kind`. For the radio's tables it
-    /// stands in `[radio.cell]`.
+    /// The key that decides which of the others apply, e.g. `kind`. For the radio's tables it is in
+    /// `[radio.cell]`.
     pub(crate) selector: Option<&'static str>,
-    /// Its keys, in canonical order.
+    /// The table's keys, in canonical order.
     pub(crate) groups: &'static [Group],
 }
 
 /// Keys that apply together.
 pub(crate) struct Group {
-    /// Values of the selector for which they apply; empty: always.
+    /// Values of the selector for which the group applies; empty: always.
     pub(crate) variants: &'static [&'static str],
-    /// How many of them must be there.
+    /// How many of the keys must be given.
     pub(crate) rule: Rule,
     /// The keys.
     pub(crate) keys: &'static [Key],
 }
 
-/// How many keys of a group must be there.
+/// How many keys of a group must be given.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// Each key speaks for itself.
+    /// Each key has its own default.
     Each,
-    /// One, and only one.
+    /// Exactly one.
     ExactlyOne,
 }
 
 /// A table within a table: `recovery` holds `recovery.frto`.
 pub(crate) struct Subtable {
-    /// What its keys' names have before the dot.
+    /// The part of its keys' names before the dot.
     pub(crate) name: &'static str,
-    /// One sentence.
+    /// What the table is for, in one sentence.
     pub(crate) doc: &'static str,
 }
 
 /// One key.
 #[derive(Clone, Copy)]
 pub(crate) struct Key {
-    /// Name, unit included. A key of a [`Subtable`] has that one's name and a dot before it.
+    /// Name, unit included. A key of a [`Subtable`] begins with the subtable's name and a dot.
     pub(crate) name: &'static str,
-    /// The name that it had before, which still works.
-    pub(crate) old: Option<&'static str>,
-    /// What it holds.
+    /// Type of the value.
     pub(crate) kind: Kind,
-    /// What holds without it.
+    /// What applies if the key is not given.
     pub(crate) default: Default,
-    /// When it may be there at all.
+    /// The condition under which the key may be given.
     pub(crate) needs: Option<Need>,
-    /// Keys that say the same in another way.
+    /// Keys that set the same thing in another way.
     pub(crate) excludes: &'static [&'static str],
-    /// The parameter of RRC whose enumeration has the values that it can take.
+    /// The RRC parameter whose enumeration lists the allowed values.
     pub(crate) enumeration: Option<&'static str>,
-    /// Who sees it: what it holds goes into no result.
+    /// Whether the value may appear in results.
     pub(crate) privacy: Privacy,
-    /// No socket option and no sysctl says the same: in an emulation the kernel does as its version
-    /// does.
+    /// True if no socket option or sysctl is equivalent: in an emulation the kernel does what its
+    /// version does.
     pub(crate) simulated_only: bool,
-    /// One sentence.
+    /// What the key sets, in one sentence.
     pub(crate) doc: &'static str,
 }
 
-/// What becomes of a value in what a run writes.
+/// How a value appears in what a run writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Privacy {
-    /// It stands there.
+    /// The value itself.
     Open,
-    /// Its hash stands there ([`crate::secret`]).
+    /// The hash of the value ([`crate::secret`]).
     Secret,
-    /// It is left out: it says where secrets are.
+    /// Left out, because it says where secrets are.
     Location,
 }
 
@@ -137,7 +135,7 @@ pub(crate) enum Kind {
     Text,
     /// A name that is used in tables and file names.
     Name,
-    /// One of these.
+    /// One of the listed values.
     Choice(&'static [Choice]),
     /// True or false.
     Flag,
@@ -174,9 +172,9 @@ pub(crate) enum Kind {
     },
     /// This word, or a value.
     OrWord {
-        /// E.g. `infinity`.
+        /// The word, e.g. `infinity`.
         word: &'static str,
-        /// The value's kind.
+        /// The kind of the value.
         kind: &'static Kind,
     },
     /// A file, relative to the scenario's directory, or `builtin:NAME`.
@@ -194,28 +192,28 @@ pub(crate) enum Kind {
 /// A value of a [`Kind::Choice`].
 #[derive(Clone, Copy)]
 pub(crate) struct Choice {
-    /// As written in the file.
+    /// The value as written in a file.
     pub(crate) value: &'static str,
-    /// What it means.
+    /// What the value means.
     pub(crate) doc: &'static str,
 }
 
 /// The values of a key, as an enumeration.
 pub(crate) trait Chosen: Copy + PartialEq + 'static {
-    /// The key's name; of several keys with these values the first.
+    /// The key's name; if several keys have these values, the first one's.
     const KEY: &'static str;
     /// How the values are written, and what they mean.
     const CHOICES: &'static [Choice];
     /// The values, in the same order.
     const ALL: &'static [Self];
 
-    /// The value that is written so.
+    /// The value that is written as `text`.
     fn of(text: &str) -> Option<Self> {
         let at = Self::CHOICES.iter().position(|choice| choice.value == text)?;
         Self::ALL.get(at).copied()
     }
 
-    /// How it is written.
+    /// How the value is written.
     fn text(self) -> &'static str {
         let written = Self::ALL.iter().zip(Self::CHOICES).find(|(known, _)| **known == self);
         written.map_or("", |(_, choice)| choice.value)
@@ -239,7 +237,7 @@ pub(crate) enum Unit {
     Subframes,
     /// RLC PDUs.
     Pdus,
-    /// Something without a unit.
+    /// No unit.
     Plain,
 }
 
@@ -252,35 +250,35 @@ pub(crate) enum TimeUnit {
     S,
 }
 
-/// What holds when a key is not there.
+/// What applies if a key is not given.
 #[derive(Clone, Copy)]
 pub(crate) enum Default {
-    /// It must be there.
+    /// The key is required.
     Required,
-    /// Nothing; the text says what that means.
+    /// There is no value; the text says what that means.
     Absent(&'static str),
-    /// This value, in TOML.
+    /// This value, written in TOML.
     Value(&'static str),
-    /// A value that depends on others; the text says how.
+    /// A value that depends on other keys; the text says how.
     Derived(&'static str),
     /// The value of the profile that the table refers to.
     Inherited,
-    /// The value of the radio's preset, which has one.
+    /// The value of the radio's preset, which always has one.
     Preset,
 }
 
 /// A condition on another key of the same table.
 #[derive(Clone, Copy)]
 pub(crate) enum Need {
-    /// That key has this value.
+    /// The key has this value.
     Is(&'static str, &'static str),
-    /// That key has a value that begins so.
+    /// The key's value begins with this text.
     Begins(&'static str, &'static str),
-    /// That key is in the file.
+    /// The key is in the file.
     Given(&'static str),
-    /// That key has another value than this.
+    /// The key has a value other than this.
     Not(&'static str, &'static str),
-    /// That flag is true. While it is false a key may stand there, without effect.
+    /// The flag is true. While it is false the dependent key may be given, without effect.
     On(&'static str),
 }
 
@@ -295,7 +293,6 @@ impl Key {
         let privacy = Privacy::Open;
         Self {
             name,
-            old: None,
             kind,
             default,
             needs: None,
@@ -307,44 +304,39 @@ impl Key {
         }
     }
 
-    /// The same, with the name that it had before.
-    pub(crate) const fn was(self, old: &'static str) -> Self {
-        Self { old: Some(old), ..self }
-    }
-
     /// The same, under a condition.
     pub(crate) const fn needs(self, need: Need) -> Self {
         Self { needs: Some(need), ..self }
     }
 
-    /// The same, with the values of a parameter of RRC (TS 36.331 and 38.331, 6.3.2).
+    /// Restricts the values to those of an RRC parameter (TS 36.331 and 38.331, 6.3.2).
     pub(crate) const fn values_of(self, enumeration: &'static str) -> Self {
         Self { enumeration: Some(enumeration), ..self }
     }
 
-    /// The same, secret or the place of secrets.
+    /// Marks the key as secret, or as the location of secrets.
     pub(crate) const fn private(self, privacy: Privacy) -> Self {
         Self { privacy, ..self }
     }
 
-    /// The same, which only a simulated endpoint can be told.
+    /// Marks the key as one that only a simulated endpoint can follow.
     pub(crate) const fn simulated_only(self) -> Self {
         Self { simulated_only: true, ..self }
     }
 
-    /// The same, impossible together with others.
+    /// Adds the keys that cannot be given together with this one.
     pub(crate) const fn excludes(self, others: &'static [&'static str]) -> Self {
         Self { excludes: others, ..self }
     }
 }
 
 impl Table {
-    /// Keys that apply to `variant`, in canonical order; all keys without a variant.
+    /// Keys that apply to `variant`, in canonical order; all keys if there is no variant.
     pub(crate) fn keys(&self, variant: Option<&str>) -> impl Iterator<Item = &'static Key> {
         self.groups_of(variant).flat_map(|group| group.keys)
     }
 
-    /// Groups that apply to `variant`; all groups without a variant.
+    /// Groups that apply to `variant`; all groups if there is no variant.
     pub(crate) fn groups_of(&self, variant: Option<&str>) -> impl Iterator<Item = &'static Group> {
         self.groups.iter().filter(move |group| {
             variant.is_none_or(|variant| {
@@ -356,11 +348,6 @@ impl Table {
     /// The key of that name.
     pub(crate) fn find(&self, name: &str, variant: Option<&str>) -> Option<&'static Key> {
         self.keys(variant).find(|key| key.name == name)
-    }
-
-    /// The key that had that name before.
-    pub(crate) fn find_old(&self, old: &str) -> Option<&'static Key> {
-        self.keys(None).find(|key| key.old == Some(old))
     }
 
     /// True for the name of a table within this one.
@@ -377,7 +364,7 @@ impl Table {
             .collect()
     }
 
-    /// The selector's values; none without a selector.
+    /// The selector's values; empty without a selector.
     pub(crate) fn variants(&self) -> &'static [Choice] {
         match self.selector.and_then(|name| self.find(name, None)).map(|key| key.kind) {
             Some(Kind::Choice(choices)) => choices,
@@ -387,14 +374,14 @@ impl Table {
 }
 
 impl Key {
-    /// The name of the table within the table that it stands in.
+    /// The name of the subtable that holds the key.
     pub(crate) fn subtable(&self) -> Option<&'static str> {
         self.name.split_once('.').map(|(table, _)| table)
     }
 }
 
 impl Kind {
-    /// What it holds where it is not a word.
+    /// The kind of the value where it is not a word.
     pub(crate) const fn plain(self) -> Self {
         match self {
             Self::OrWord { kind, .. } => *kind,
@@ -429,7 +416,7 @@ const S_FROM_0: Kind = Kind::Time { unit: TimeUnit::S, min_ns: 0, max_ns: LONGES
 /// Seconds, more than 0.
 const S_ABOVE_0: Kind = Kind::Time { unit: TimeUnit::S, min_ns: 1, max_ns: LONGEST_NS };
 
-/// Of every stage, flow and program.
+/// The `enabled` key of every stage, flow and program.
 const ENABLED: Key = Key::new(
     "enabled",
     Kind::Flag,

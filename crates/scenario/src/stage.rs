@@ -1,4 +1,4 @@
-//! One stage of the path, as the file has it.
+//! One stage of the path, as the file gives it.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use crate::read::Fields;
 
 /// One stage.
 pub(crate) struct Stage {
-    /// Its place in the file's list, counted from 0.
+    /// Position in the file's list, counted from 0.
     pub(crate) index: usize,
-    /// Its keys.
+    /// The stage's keys.
     pub(crate) fields: Fields,
-    /// What its `file` holds.
+    /// The trace that its `file` key names.
     pub(crate) trace: Option<Arc<Trace>>,
 }
 
-/// True for the direction in which packets leave the inside of NATs and firewalls.
+/// True for the direction in which packets leave the network behind NATs and firewalls.
 pub(crate) fn is_outward(direction: Direction) -> bool {
     direction == Direction::Uplink
 }

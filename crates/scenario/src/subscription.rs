@@ -1,4 +1,4 @@
-//! `[core]` and the identities of UEs: what must fit together.
+//! Checks that `[core]` and the identities of UEs fit together.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -16,16 +16,16 @@ use crate::spec::{AccessKind, CORE, Chosen};
 /// Keys of a USIM.
 const USIM: [&str; 4] = ["imsi", "key", "opc", "apn"];
 
-/// What `[core]` says.
+/// `[core]`, checked.
 pub(crate) struct Core {
     pub(crate) fields: Fields,
-    /// The subscribers' file, from where the scenario is.
+    /// The file of subscribers, relative to the scenario.
     file: String,
-    /// The file with the keys of UEs.
+    /// The file with the UEs' keys.
     keys: Option<String>,
 }
 
-/// Reads `[core]`, if it is there, and checks the UEs' identities.
+/// Reads `[core]`, if the file has it, and checks the UEs' identities.
 pub(crate) fn read(
     root: &Node,
     directory: Option<&Path>,
@@ -70,7 +70,7 @@ pub(crate) fn read(
     Some(Core { fields: core, file, keys })
 }
 
-/// What the drivers take, of checked tables.
+/// The configuration that the drivers take, built from checked tables.
 pub(crate) fn config(core: &Core, radio: Option<&Radio>) -> CoreConfig {
     let get = Get(&core.fields);
     let (network, prefix) = network(get.text("pool")).expect("it was checked");
@@ -122,7 +122,7 @@ fn check_radio(core: &Fields, root: &Node, radio: Option<&Radio>, problems: &mut
     }
 }
 
-/// Address and prefix; `None` if a bit of the host's part is set, or it is not ours to give.
+/// Address and prefix length; `None` if a host bit is set, or if the network may not be assigned.
 fn network(text: &str) -> Option<(Ipv4Addr, u8)> {
     let (address, prefix) = text.split_once('/')?;
     let (address, prefix): (Ipv4Addr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
@@ -135,7 +135,7 @@ fn network(text: &str) -> Option<(Ipv4Addr, u8)> {
     (whole && apart && ours).then_some((address, prefix))
 }
 
-/// Where the server, the tunnel's ends and the NATs are.
+/// Networks in use by the server, the tunnel's ends and the NATs.
 const TAKEN: [([u8; 4], u8); 3] =
     [([10, 77, 0, 0], 24), ([10, 78, 0, 0], 24), ([100, 127, 0, 0], 16)];
 
@@ -158,14 +158,14 @@ fn check_usim<'a>(
     }
     let mut need = |key: &str, expected: &str, right: &dyn Fn(&str) -> bool| {
         match ue.text(key) {
-            // Keys may be in a file, for which the attach asks.
+            // The keys may be in a file, which the attach requires.
             None if ue.is_there(key) || key != "imsi" => {}
             None => problems.add_with_help(
                 &ue.origin,
                 format!("[core] needs the `{key}` of this UE"),
                 format!("give {expected} in [[radio.ue]]"),
             ),
-            // What was given may be a secret.
+            // The value may be a secret: do not quote it.
             Some(text) if !right(text) => {
                 problems.add(ue.origin_of(key), format!("`{key}` must be {expected}"));
             }
@@ -190,7 +190,7 @@ fn check_usim<'a>(
     }
 }
 
-/// GTP-U begins and ends at the base station of an LTE or NR cell.
+/// Checks that GTP-U begins and ends at the base station of an LTE or NR cell.
 pub(crate) fn check_gtpu(
     emulation: &Fields,
     root: &Node,

@@ -1,4 +1,4 @@
-//! Unknown keys, and what was probably meant.
+//! Suggests what was probably meant by an unknown key.
 
 use crate::Origin;
 use crate::problem::Problems;
@@ -15,7 +15,7 @@ pub(crate) fn unknown_key(
 ) {
     let subtable = name.split_once('.').map(|(subtable, _)| subtable);
     let of_subtable = |key: &&Key| subtable.is_none() || key.subtable() == subtable;
-    // The keys of a table within the table are listed where one of them was meant.
+    // The keys of a subtable are listed if one of them was meant.
     let listed = |key: &'static Key| match key.subtable() {
         Some(table) if subtable.is_none() => format!("{table}.…"),
         _ => key.name.to_owned(),
@@ -44,7 +44,8 @@ pub(crate) fn unknown_key(
     problems.add_unknown(origin, message, near, allowed);
 }
 
-/// Keys that other programs, or people, call otherwise. The first that the table has is meant.
+/// Names that other programs, or people, use for a key. The first key that the table has is
+/// suggested.
 const SYNONYMS: &[(&[&str], &[&str])] = &[
     (&["name", "label"], &["id", "name"]),
     (&["id"], &["name"]),
@@ -72,7 +73,7 @@ const SYNONYMS: &[(&[&str], &[&str])] = &[
     (&["random_seed"], &["seed"]),
 ];
 
-/// The key that was probably meant: misspelt, or another word for it.
+/// The key that was probably meant: misspelt, or called by another name.
 fn meant<'a, I: Iterator<Item = &'a str>>(name: &str, keys: impl Fn() -> I) -> Option<&'a str> {
     let plain = name.to_lowercase();
     let stem = |word: &str| {
@@ -90,25 +91,21 @@ fn meant<'a, I: Iterator<Item = &'a str>>(name: &str, keys: impl Fn() -> I) -> O
         .or_else(|| nearest(name, keys()))
 }
 
-/// The key of a table within the table that was probably meant: it is called so there, or has an old
-/// name that is nearly this one.
+/// The key of a table within the table that was probably meant: its name there is this one, or nearly.
 fn meant_in_a_subtable(name: &str, table: &Table, variant: Option<&str>) -> Option<&'static str> {
-    let keys = || table.keys(variant).filter(|key| key.subtable().is_some());
-    let leaf = |key: &&Key| key.name.split_once('.').is_some_and(|(_, leaf)| leaf == name);
-    let by_old_name = || {
-        let old = nearest(name, keys().filter_map(|key| key.old))?;
-        keys().find(|key| key.old == Some(old))
-    };
-    keys().find(leaf).or_else(by_old_name).map(|key| key.name)
+    let keys = || table.keys(variant);
+    let leaf = |key: &'static Key| key.name.split_once('.').map(|(_, leaf)| leaf);
+    let meant = nearest(name, keys().filter_map(leaf))?;
+    keys().find(|key| leaf(key) == Some(meant)).map(|key| key.name)
 }
 
-/// A forgotten unit, or a unit too many, is the likeliest mistake.
+/// A missing unit, or one too many, is the likeliest mistake.
 fn is_unit_of(long: &str, short: &str) -> bool {
     long.strip_prefix(short).is_some_and(|rest| rest.starts_with('_'))
 }
 
-/// Reports that `key` names something that there is not: a `what` called `name`. At most twenty of
-/// the names that there are get listed.
+/// Reports that `key` refers to a `what` called `name` that does not exist. At most twenty of the
+/// existing names are listed.
 pub(crate) fn unknown_name<'a>(
     key: &str,
     what: &str,
@@ -126,7 +123,7 @@ pub(crate) fn unknown_name<'a>(
     );
 }
 
-/// The candidate that was probably meant, if any is near enough.
+/// The candidate that was probably meant, if one is similar enough.
 pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -141,7 +138,7 @@ pub(crate) fn nearest<'a>(
         .into_iter()
         .map(|candidate| (score(candidate), candidate))
         .filter(|&(score, _)| score >= 0.6)
-        // Of equals the shortest.
+        // Among equals, take the shortest.
         .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.len().cmp(&a.1.len())))
         .map(|(_, candidate)| candidate)
 }

@@ -1,4 +1,4 @@
-//! The trace files of a scenario, and the traces that come with the program.
+//! The trace files of a scenario, and the traces that ship with the program.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::digest::sha256_hex;
 use crate::problem::Problems;
 use crate::suggest::{list, nearest};
 
-/// How a shipped trace is named in a `file` key.
+/// Prefix of a shipped trace in a `file` key.
 const BUILT_IN_PREFIX: &str = "builtin:";
 
-/// Name, description and text of the shipped traces.
+/// Name, description and text of each shipped trace.
 pub(crate) const BUILT_IN: &[(&str, &str, &str)] = &[(
     "sawtooth",
     "Synthetic: capacity rises from 0.6 to 3.6 Mb/s in 2 s and falls back, repeatedly.",
@@ -36,7 +36,7 @@ pub struct TraceFile {
 pub(crate) struct Traces {
     /// In the order of first use.
     files: Vec<TraceFile>,
-    /// What the files hold.
+    /// The contents of the files.
     texts: Vec<(PathBuf, Arc<[u8]>)>,
     loaded: Vec<(String, Arc<Trace>)>,
     channels: Vec<(ChannelFile, Arc<ChannelTrace>)>,
@@ -47,13 +47,13 @@ pub(crate) struct Traces {
 pub(crate) struct ChannelFile {
     /// The value of the `file` key, as given.
     pub(crate) file: String,
-    /// Which column of a log counts.
+    /// Which column of a log is used.
     pub(crate) column: LogColumn,
     /// What a row without a value means.
     pub(crate) missing: Missing,
 }
 
-/// Why a trace cannot be had.
+/// Why a trace cannot be loaded.
 pub(crate) enum LoadError {
     /// Not a trace.
     Trace(TraceError),
@@ -114,7 +114,7 @@ impl Traces {
         Ok(trace)
     }
 
-    /// What a file holds. It is read once: what is hashed is what is used.
+    /// The contents of a file. Each file is read once, so what is hashed is what is used.
     fn text(&mut self, file: &str, path: &Path) -> std::io::Result<Arc<[u8]>> {
         if let Some((_, text)) = self.texts.iter().find(|(known, _)| known == path) {
             return Ok(text.clone());
@@ -133,14 +133,14 @@ impl Traces {
         }
     }
 
-    /// What was loaded, in the order of first use.
+    /// The files that were loaded, in the order of first use.
     pub(crate) fn files(&self) -> Vec<TraceFile> {
         self.files.clone()
     }
 }
 
 impl LoadError {
-    /// Says so, at the place of the `file` key.
+    /// Reports the error at the place of the `file` key.
     pub(crate) fn report(self, origin: &Origin, problems: &mut Problems) {
         match self {
             Self::Trace(error) => problems.add(origin, error.to_string()),

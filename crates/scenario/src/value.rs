@@ -1,4 +1,4 @@
-//! One value: its kind and its range.
+//! Decodes one value according to its kind and range.
 
 use airpath_base::{Duration, Rate};
 
@@ -31,10 +31,10 @@ pub(crate) fn is_name_char(char: char) -> bool {
     char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-')
 }
 
-/// Message and help.
+/// Why a value is refused: message and help.
 pub(crate) type Refusal = (String, Option<String>);
 
-/// Checks one value.
+/// Checks and decodes one value.
 pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
     if let Kind::OrWord { word, kind } = key.kind {
         return match &node.value {
@@ -76,7 +76,7 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
         }
         (Kind::Choice(choices), Value::Text(text)) => {
             let values = || choices.iter().map(|choice| choice.value);
-            // Hyphens were underscores once, in some of them.
+            // In some of them, hyphens used to be underscores.
             let same = |value: &&str| *value == text || *value == text.replace('_', "-");
             if let Some(value) = values().find(|value| *value == text).or(values().find(same)) {
                 return Ok(Setting::Text(value.to_owned()));
@@ -121,13 +121,13 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
     }
 }
 
-/// True for what may stand in a [`Kind::Name`].
+/// True for a text that a [`Kind::Name`] may hold.
 pub(crate) fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.chars().all(is_name_char)
 }
 
 impl Kind {
-    /// For "expects …".
+    /// Description of the kind, for "expects …".
     pub(crate) fn expects(self) -> String {
         match self {
             Self::Text => "a string on one line".to_owned(),
@@ -174,7 +174,7 @@ impl Kind {
         }
     }
 
-    /// Its limits, for "must be …"; empty for what has none.
+    /// Limits of the kind, for "must be …"; empty if it has none.
     pub(crate) fn range(self) -> String {
         match self {
             Self::Count { min, max, .. } => format!("from {min} to {max}"),

@@ -1,4 +1,4 @@
-//! What keys mean: from TOML and `--set` to the scenario.
+//! Tests what keys mean, from TOML and `--set` to the scenario.
 
 use std::path::Path;
 
@@ -206,7 +206,7 @@ fn a_window_fixes_both_buffers_and_linux_doubles_the_senders() {
     assert_eq!(ends("own", ""), (140_000, None, BufferConfig::fixed(70_000)));
     let tuned = ends("linux-6.1", "send_buffer_bytes = 100000\n");
     assert_eq!((tuned.0, tuned.1), (100_000, Some(2)));
-    // Who says that it grows has it grow.
+    // An explicit growth factor makes the buffer grow.
     let both = ends("linux-6.1", "window_bytes = 100000\nbuffer.send_factor = 2\n");
     assert_eq!((both.0, both.1), (200_000, Some(2)));
 }
@@ -272,7 +272,7 @@ fn a_setting_replaces_what_the_file_says_and_the_last_one_wins() {
     assert_eq!(link.service, ServiceConfig::Rate(Rate::from_bps(1_350_000).unwrap()));
     assert!(matches!(link.queue.aqm, Aqm::CoDel { .. }));
     let flow = &scenario.flows[0];
-    // 007 is no TOML number, so it is a string.
+    // 007 is not a TOML number, so it is a string.
     assert_eq!(flow.id, "007");
     let tcp = tcp(&flow.traffic);
     assert_eq!((tcp.sender.send_buffer, tcp.sender.initial_window), (65536, 1));
@@ -314,7 +314,7 @@ fn reno_has_hystart_only_where_it_is_asked_for() {
     let derived =
         "profile = \"mine\"\n[profile.mine]\nbase = \"linux-6.18\"\nslow_start = \"hystart++\"\n";
     assert_eq!(exit(derived), EarlyExit::HystartPlusPlus);
-    let kept = "profile = \"mine\"\n[profile.mine]\nbase = \"linux-6.18\"\nmin_rto_ms = 300\n";
+    let kept = "profile = \"mine\"\n[profile.mine]\nbase = \"linux-6.18\"\nrto.min_ms = 300\n";
     assert_eq!(exit(kept), EarlyExit::None);
 }
 
@@ -363,7 +363,7 @@ fn a_proxy_divides_the_stages_and_has_ends_of_its_own() {
     );
     let scenario = parsed(&text).scenario;
     let names: Vec<_> = scenario.down.iter().map(|stage| stage.name.as_str()).collect();
-    // The proxy's place counts, so that names are those of `--set`.
+    // The proxy's position counts, so that names match those of `--set`.
     assert_eq!(names, ["down.0.delay", "down.2.link"]);
     assert!(scenario.up.is_empty());
     let proxy = scenario.proxy.expect("there is one");
@@ -374,7 +374,7 @@ fn a_proxy_divides_the_stages_and_has_ends_of_its_own() {
     assert_eq!(proxy.down.endpoint.receive_buffer.max, 100_000);
     assert_eq!(proxy.up.endpoint.congestion.name(), "cubic");
     assert_eq!(proxy.up.endpoint.receive_buffer, BufferConfig::fixed(65_536));
-    // A proxy reads what the other side takes, whatever the profile's application does.
+    // A proxy reads what the other direction takes, whatever the profile's application does.
     assert_eq!(proxy.up.endpoint.reader, ReaderConfig::Driver);
 }
 
@@ -396,7 +396,7 @@ fn programs_have_places_and_defaults() {
     assert_eq!(first.place, ProgramPlace::Ue(0));
     let again = parse(&Source { name: "a", text: &parsed.resolved_toml, directory: None }, &[]);
     assert_eq!(again.unwrap().scenario.programs, parsed.scenario.programs);
-    // A scenario without programs hashes as before.
+    // A scenario without programs keeps its earlier hash.
     assert!(!parsed_with(&format!("{TEN_MS}{BULK}"), &[]).resolved_toml.contains("program"));
 }
 
@@ -430,7 +430,7 @@ command = \"false\"
         stages.chain(flows).chain(programs).collect::<Vec<_>>()
     };
     assert_eq!(names(&parsed.scenario), ["down.1.link", "bulk-1", "program-1"]);
-    // The resolved file keeps what is switched off, in its place.
+    // The resolved file keeps disabled tables in their positions.
     let again = parsed_with(&parsed.resolved_toml, &["name=my-test"]);
     assert_eq!(again.scenario, parsed.scenario);
     assert_eq!(again.resolved_toml, parsed.resolved_toml);
@@ -447,7 +447,7 @@ fn a_path_without_a_link_may_be_what_a_host_could_send() {
     let text = |delay: &str, flow: &str| {
         format!("[[path.up]]\nstage = \"delay\"\ndelay_ms = {delay}\n[[flow]]\n{flow}")
     };
-    // 16 MiB of 1,448 bytes in 2 ms are 5.8 million packets a second.
+    // 16 MiB in segments of 1,448 bytes in 2 ms are 5.8 million packets per second.
     for (delay, flow) in [
         ("2", "kind = \"bulk\""),
         ("0.01", "kind = \"bulk\"\nwindow_bytes = 100000"),
@@ -463,7 +463,7 @@ fn a_path_without_a_link_may_be_what_a_host_could_send() {
     }
 }
 
-/// The last one comes first in the file, and in a circle nobody does.
+/// The last profile comes first in the file; in a circle none does.
 #[test]
 fn profiles_that_start_from_one_another_are_read_in_their_order() {
     let chain = |count: usize, first: &str| {
@@ -471,7 +471,7 @@ fn profiles_that_start_from_one_another_are_read_in_their_order() {
             let base = if number == 0 { first.to_owned() } else { format!("p{}", number - 1) };
             format!("[profile.p{number}]\nbase = \"{base}\"\n")
         };
-        // The last one first.
+        // In reverse order.
         let profiles: String = (0..count).rev().map(profile).collect();
         format!(
             "{profiles}[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n[[flow]]\nkind = \"file\"\n\

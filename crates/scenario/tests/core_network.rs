@@ -1,4 +1,4 @@
-//! What the keys of the stages of the core network mean.
+//! Tests what the keys of the core network's stages mean.
 
 use airpath_base::{Duration, Instant, Rate};
 use airpath_path::{
@@ -16,7 +16,7 @@ fn scenario(text: &str) -> Scenario {
     }
 }
 
-/// Stages down, each given by its keys.
+/// Stages of the downlink, each given by its keys.
 fn down(stages: &[&str]) -> Vec<StageConfig> {
     let text: String = stages.iter().map(|keys| format!("[[path.down]]\n{keys}\n")).collect();
     scenario(&text).down.into_iter().map(|named| named.stage).collect()

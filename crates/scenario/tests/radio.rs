@@ -1,4 +1,4 @@
-//! What `[radio]` means: presets, layers of tables, and the configuration that comes out.
+//! Tests what `[radio]` means: presets, layers of tables, and the resulting configuration.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ fn parsed_with(text: &str, sets: &[&str]) -> Parsed {
         Ok(parsed) => parsed,
         Err(error) => panic!("{error}"),
     };
-    // Whatever a file says, its resolved form says the same.
+    // The resolved form of a file says the same as the file.
     let resolved = Source { name: "s.toml", text: &parsed.resolved_toml, directory: data };
     match parse(&resolved, &[]) {
         Ok(again) => {
@@ -62,7 +62,7 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A UE as the model has it by default, but for the time to prepare a request.
+/// A UE with the model's defaults, except for the time to prepare a request.
 fn plain(access: &Access) -> UeConfig {
     let mut plain = UeConfig::plain(access);
     plain.sr.preparation = Duration::ZERO;
@@ -160,7 +160,7 @@ fn umts_is_what_it_says() {
         (rrc.fach.bytes, rrc.fach.downlink_time, rrc.fach.uplink_time),
         (85, ms(20), ms(40))
     );
-    // More than the category has is the category's.
+    // A value above the category's is reduced to the category's.
     let grant = |text: &str| ue("umts-hspa-plus", text).configured.unwrap().bytes;
     assert_eq!(grant("[radio.grants]\nserving_grant_bytes = 90000\n"), 11_484 / 8);
     let dch = ue("umts-r99", "[radio.harq]\nmax_transmissions = 3\n");
@@ -235,7 +235,7 @@ fn the_cell_is_what_it_says() {
         (15, 106, 100)
     );
     assert_eq!((carrier.downlink.layers, carrier.downlink.overhead_per_prb), (1, 6));
-    // K_1 is still the least of 15 kHz: 8 symbols of decoding.
+    // K_1 is still the smallest for 15 kHz: 8 symbols of decoding.
     let least = NrCarrier::least_offsets(carrier.numerology, 2);
     assert_eq!((carrier.offsets.k1, carrier.offsets.k2), (least.k1, 4));
     assert_eq!(cell.downlink_scheduler.policy, Policy::RoundRobin);
@@ -261,7 +261,7 @@ fn the_nearest_table_counts() {
     assert_eq!(ues, ["ue-0", "far"]);
     let [first, far] = [&ran.ues[0].in_cell[0], &ran.ues[1].in_cell[0]];
     let sinr = |db| ChannelConfig::Constant(Quality::Sinr(db));
-    // The file's table for both directions comes before the preset's for the uplink.
+    // The file's table for both directions takes precedence over the preset's for the uplink.
     assert_eq!((&first.downlink.channel, &first.uplink.channel), (&sinr(10.0), &sinr(10.0)));
     assert_eq!((&far.downlink.channel, &far.uplink.channel), (&sinr(10.0), &sinr(3.0)));
     let buffer = |ue: &UeConfig| {
@@ -270,7 +270,7 @@ fn the_nearest_table_counts() {
     };
     assert_eq!(buffer(first), [(Some(100_000), None), (Some(100_000), Some(50))]);
     assert_eq!(buffer(far), [(None, None), (None, Some(50))]);
-    // And the preset's for the uplink where the file has none.
+    // The preset's uplink table is used if the file has none.
     assert_eq!(ue("nr-mmwave", "").uplink.channel, sinr(14.0));
 }
 
@@ -492,7 +492,7 @@ fn any_timer_value_is_possible_where_it_is_asked_for() {
     assert_eq!(ue.sr.occasions, Some(Occasions::new(ms(7), ms(4))));
 }
 
-/// A sweep over the period alone is possible: the offset counts modulo the period.
+/// A sweep over the period alone is possible: the offset is taken modulo the period.
 #[test]
 fn every_period_of_a_scheduling_request_can_be_set() {
     for period in [1, 2, 5, 10, 20, 40, 80] {
@@ -502,7 +502,7 @@ fn every_period_of_a_scheduling_request_can_be_set() {
     }
 }
 
-/// TCP over a path without stages: the radio takes time.
+/// TCP works over a path without stages: the radio takes time.
 #[test]
 fn with_a_radio_the_path_may_be_empty() {
     let text = "[radio]\npreset = \"lte-20\"\n[[flow]]\nkind = \"bulk\"\n";
@@ -570,7 +570,7 @@ fn handovers_name_cells_and_ues() {
     assert_eq!(ran.handover.interruption, ms(30));
     assert_eq!(ran.handover.forwarding, Forwarding::Nothing);
     assert_eq!(ran.measurements, None);
-    // One cell alone measures nothing; with the table a link can fail.
+    // A single cell measures nothing; with the table, a link can fail.
     assert_eq!(radio("lte-20", "").ran.measurements, None);
     let failing = radio("lte-20", "[radio.mobility]\n").ran.measurements.expect("it can fail");
     assert!(failing.a3.is_none() && failing.failure.is_some());

@@ -1,4 +1,4 @@
-//! Every way in which a scenario is refused, with the exact message: `refusals.txt`.
+//! Tests every refusal of a scenario, with its exact message: `refusals.txt`.
 
 use std::path::Path;
 

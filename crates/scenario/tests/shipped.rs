@@ -1,5 +1,5 @@
-//! Everything that is shipped parses, survives resolution, and is described by the schema and the
-//! reference.
+//! Tests that everything shipped parses, survives resolution, and is described by the schema and
+//! the reference.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ fn every_shipped_scenario_opens_with_a_comment_and_has_a_title() {
 fn a_resolved_scenario_is_the_same_scenario() {
     for (name, text) in shipped() {
         let first = parsed(name, text);
-        // The name is in the file by now.
+        // The file contains the name by now.
         let again = parsed("other", &first.resolved_toml);
         assert_eq!(again.scenario, first.scenario.without_secrets(), "{name}");
         assert_eq!(again.resolved_toml, first.resolved_toml, "{name}");
@@ -70,7 +70,7 @@ fn the_built_in_sawtooth_is_what_its_description_says() {
     let parsed = parsed(name, text);
     let StageConfig::Link(link) = &parsed.scenario.down[0].stage else { panic!("not a link") };
     let ServiceConfig::Trace(trace) = &link.service else { panic!("not a trace") };
-    // 0.6 Mb/s + 1.5 Mb/s a second: 600 t + 0.75 t^2 bits after t ms, 12,000 for each stamp.
+    // 0.6 Mb/s plus 1.5 Mb/s per second: 600 t + 0.75 t^2 bits after t ms, 12,000 per timestamp.
     let mut stamps = Vec::new();
     for ms in 1..=2000_u64 {
         while (stamps.len() as u64 + 1) * 12_000 <= 600 * ms + 3 * ms * ms / 4 {
@@ -134,25 +134,12 @@ fn the_schema_refuses_what_the_parser_refuses() {
     }
 }
 
-#[test]
-fn the_schema_has_old_spellings_as_deprecated() {
-    let schema = json_schema();
-    let text = "[emulation]\nwatch = \"poll\"\n\
-                [[flow]]\nkind = \"bulk\"\nfrto = true\npacing = true\n";
-    check(&schema, &schema, &toml::from_str(text).unwrap()).unwrap();
-    let bad = text.replace("pacing = true", "pacing = 7");
-    assert!(check(&schema, &schema, &toml::from_str(&bad).unwrap()).is_err());
-    let old = &schema["$defs"]["emulation"]["properties"]["watch"];
-    assert_eq!(old["deprecated"], true);
-    assert_eq!(old["description"], "Old spelling of `observer`.");
-}
-
 /// As much of JSON schema as ours uses; a keyword that it does not know is an error.
 fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let fail = |why: &str| Err(format!("{why}: {value} against {schema}"));
     for (keyword, rule) in schema.as_object().unwrap() {
         match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "default" | "deprecated" => {}
+            "$schema" | "$defs" | "title" | "description" | "default" => {}
             "$ref" => {
                 let pointer = rule.as_str().unwrap().strip_prefix('#').unwrap();
                 check(root, root.pointer(pointer).expect("a $ref leads somewhere"), value)?;

@@ -1,4 +1,4 @@
-//! What no kernel can be told of a flow is known by the key.
+//! Tests that keys of a flow which no kernel can follow are marked as such.
 
 use airpath_scenario::{Source, parse, profiles};
 

@@ -1,8 +1,8 @@
-//! CPU time of bulk TCP on a wire, one JSON line a case.
+//! CPU time of bulk TCP on a wire, one JSON line per case.
 //!
-//! `cargo bench -p airpath-sim -- --flows 1 --rate-mbps 230 --rtt-ms 30 --seconds 30`
-//! (`--acks`: with the per-ACK table, `--window-segments N`: a fixed window and a pipe that it fills,
-//! `--loss-percent P`: random loss after the queue, `--feature NAME`: one of [`FEATURES`] as well,
+//! `cargo bench -p airpath-sim -- --flows 1 --rate-mbps 230 --rtt-ms 30 --seconds 30` (`--acks`:
+//! with the per-ACK table, `--window-segments N`: a fixed window and a path that it fills,
+//! `--loss-percent P`: random loss after the queue, `--feature NAME`: also one of [`FEATURES`],
 //! `--counted`: reads no clock, so that callgrind can count it).
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
@@ -22,7 +22,7 @@ use airpath_tcp::{
 fn main() {
     let arguments = Arguments::parse(std::env::args().skip(1));
     let scenario = arguments.scenario();
-    // callgrind has no clock of the processor, and counts without one.
+    // callgrind has no CPU clock, and counts without one.
     let clock = || if arguments.counted { 0.0 } else { cpu_seconds() };
     let before = clock();
     let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).expect("never stopped");
@@ -42,7 +42,7 @@ fn main() {
         arguments.seconds,
         outcome.summary.events,
         cpu * 1e9 / segments as f64,
-        // Each second segment is acknowledged.
+        // Every second segment is acknowledged.
         segments as f64 * 1.5 / cpu,
         arguments.seconds as f64 / cpu,
     );
@@ -63,10 +63,10 @@ struct Arguments {
     counted: bool,
 }
 
-/// Switches something on that plain TCP does not have.
+/// Enables something that plain TCP does not have.
 type Feature = fn(&mut EndpointConfig);
 
-/// What `--feature` takes.
+/// Values of `--feature`.
 const FEATURES: [(&str, Feature); 12] = [
     ("rack-tlp", |end| {
         end.recovery.detection = LossDetection::Rack;
@@ -159,7 +159,7 @@ impl Arguments {
         let rate = Rate::from_bps(self.rate_mbps * 1_000_000).expect("a rate above zero");
         let bdp = self.rate_mbps * self.rtt_ms * 1000 / 8;
         let packets = match self.window_segments {
-            // A fixed window never fits worse than the queue holds.
+            // A fixed window always fits into the queue.
             Some(window) => window,
             None => (bdp / u64::from(MSS + HEADER)) as u32,
         };

@@ -1,4 +1,4 @@
-//! Work without a clock: what `benches/instructions.py` counts the instructions of.
+//! Work without a clock: `benches/instructions.py` counts its instructions.
 //!
 //! `cargo bench -p airpath-sim --bench packets -- lte 4` simulates 4 s and prints how many segments
 //! arrived. It reads no clock and no file, so that the same program does the same work each time.
@@ -7,7 +7,7 @@
 
 use airpath_scenario::{Source, parse};
 
-/// One download each, as Linux does it, long enough beyond slow start.
+/// One download each, with the defaults of Linux, long enough to go well beyond slow start.
 const CASES: [(&str, &str); 3] = [
     ("wire", "[[path.down]]\nstage = \"link\"\nrate_mbps = 230\nqueue_packets = 570\n"),
     ("lte", "[radio]\npreset = \"lte-20\"\n"),

@@ -1,4 +1,4 @@
-//! CPU time of bulk TCP down over a cell, one JSON line a case.
+//! CPU time of bulk TCP downloads over a cell, one JSON line per case.
 //!
 //! `cargo bench -p airpath-sim --bench radio -- --preset nr-n78 --ues 10 --active 1 --seconds 10`
 //! (`--profile NAME`: endpoints, `--delay-ms N`: one way beyond the cell, `--set KEY=VALUE`: any key
@@ -14,10 +14,10 @@ use airpath_scenario::{Scenario, Source, parse};
 fn main() {
     let arguments = Arguments::parse(std::env::args().skip(1));
     let scenario = arguments.scenario();
-    // Slow start and what is allocated once are over by then.
+    // Slow start and one-time allocations are over by then.
     let warm = Instant::ZERO + scenario.run.duration / 5;
     let (mut from, mut until) = (None, None);
-    // callgrind has no clock of the processor, and counts without one.
+    // callgrind has no CPU clock, and counts without one.
     let clock = || if arguments.counted { 0.0 } else { cpu_seconds() };
     let before = clock();
     let outcome = airpath_sim::simulate(&scenario, 1, &mut |now| {
@@ -111,7 +111,7 @@ impl Arguments {
         parsed
     }
 
-    /// The active UEs download, each for itself; buffers of the endpoints are never the limit.
+    /// The active UEs download, each for itself; the endpoints' buffers are never the limit.
     fn scenario(&self) -> Scenario {
         let Self { preset, profile, ues, active, seconds, delay_ms, .. } = self;
         let mut text = format!("[run]\nduration_s = {seconds}\n");
@@ -129,7 +129,7 @@ impl Arguments {
             );
         }
         if *active == 0 {
-            // A scenario needs a flow: one that begins when all is over.
+            // A scenario needs a flow: one that begins when everything is over.
             let last = *seconds as f64 - 0.001;
             let _ = writeln!(text, "[[flow]]\nkind = \"ping\"\nstart_s = {last}");
         }
@@ -138,7 +138,7 @@ impl Arguments {
     }
 }
 
-/// Bytes of both buffers.
+/// Size of the send buffer and of the receive buffer, in bytes.
 const WINDOW: u64 = 64 << 20;
 
 /// CPU time of this process.

@@ -1,7 +1,7 @@
-//! Shipped scenarios, to train a build with a profile: `tools/profiled`.
+//! Shipped scenarios, which train a profile-guided build: `tools/profiled`.
 //!
 //! `cargo bench -p airpath-sim --bench shipped -- bufferbloat flow.0.congestion=bbr` simulates one,
-//! with keys set on top, and prints the number of events.
+//! with keys overridden, and prints the number of events.
 
 #![allow(clippy::print_stdout, reason = "a command line program")]
 

@@ -2,34 +2,34 @@
 
 use airpath_base::Instant;
 
-/// When each of a fixed set of sources is due, and who is first.
+/// When each of a fixed set of sources is due, and which is first.
 ///
-/// Of sources that are due at the same time the first [`BUSY`] come first: what arrives at an instant
-/// is taken before what an endpoint's timer lets out then (docs/adr/0096). Otherwise they come in the
-/// order in which they were armed. The busy ones are armed with nearly every packet, and few of them
-/// are in use: they are in a list in order. The others are in a binary heap, indexed so that a source
-/// can be re-armed in place: with the timers of thousands of flows in it, which move seldom, an event
-/// of the busy ones touches its top only.
+/// Among sources that are due at the same time the first [`BUSY`] come first: what arrives at an
+/// instant is processed before what an endpoint's timer releases then (docs/adr/0096). Otherwise
+/// they come in the order in which they were armed. The busy ones are armed with nearly every
+/// packet, and few of them are in use: they are in a sorted list. The others are in a binary heap,
+/// indexed so that a source can be re-armed in place: it holds the timers of thousands of flows,
+/// which seldom move, and an event of a busy source touches only its top.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    /// Those of the busy ones that are armed, in order; the rest is empty.
+    /// The busy sources that are armed, in order; the rest is empty.
     busy: [Busy; BUSY],
     busy_len: usize,
     /// When each source is due, [`Instant::MAX`] if never.
     busy_due: [Instant; BUSY],
     other_due: Vec<Instant>,
     heap: Vec<Entry>,
-    /// Where a source is in the heap; `ABSENT`: nowhere.
+    /// Index of each source in the heap; `ABSENT`: not in it.
     position: Vec<u32>,
     armed: u64,
 }
 
-/// Sources that are no part of the heap: the hops of a network and the sampler.
+/// Number of sources that are not in the heap: the hops of a network and the sampler.
 const BUSY: usize = 8;
 
 const ABSENT: u32 = u32::MAX;
 
-/// When a source is due, and the turn that it took: the smaller comes first.
+/// When a source is due, and its turn among equals: the smaller comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Turn {
     at: Instant,
@@ -42,7 +42,7 @@ struct Entry {
     source: u32,
 }
 
-/// In the list the place says which of those that are due at the same time was armed first.
+/// In the list, the position tells which of the sources due at the same time was armed first.
 #[derive(Clone, Copy, Debug)]
 struct Busy {
     at: Instant,
@@ -84,7 +84,7 @@ impl EventQueue {
         }
     }
 
-    /// Arms `source` for `at`, or disarms it. Armed for the same time again, it keeps its turn.
+    /// Arms `source` for `at`, or disarms it. Armed again for the same time, it keeps its turn.
     #[inline]
     pub(crate) fn arm(&mut self, source: usize, at: Option<Instant>) {
         let at = at.unwrap_or(Instant::MAX);
@@ -93,7 +93,7 @@ impl EventQueue {
         }
     }
 
-    /// Arms `source` after it ran: it takes the last turn among equals.
+    /// Arms `source` after it ran: it gets the last turn among equals.
     #[inline(always)]
     pub(crate) fn rearm(&mut self, source: usize, at: Instant) {
         let first = self.busy[0];
@@ -104,12 +104,12 @@ impl EventQueue {
         }
     }
 
-    /// The first of the busy ones stays in the list, in most cases near its beginning.
+    /// Re-arms the first busy source, which usually stays near the beginning of the list.
     #[inline(always)]
     fn rearm_first(&mut self, source: usize, at: Instant) {
         self.busy_due[source] = at;
         let mut place = 0;
-        // Behind the last one nothing is ever due.
+        // After the last entry nothing is ever due.
         while let Some(&next) = self.busy.get(place + 1)
             && next.at <= at
         {
@@ -140,7 +140,7 @@ impl EventQueue {
         } else {
             return;
         }
-        // It has the last turn among equals.
+        // It gets the last turn among equals.
         while place > 0 && self.busy[place - 1].at > at {
             self.busy[place] = self.busy[place - 1];
             place -= 1;
@@ -152,7 +152,7 @@ impl EventQueue {
         if at < Instant::MAX {
             self.busy[place] = Busy { at, source: source as u32 };
         } else {
-            // Nothing is later: it is at the end.
+            // Nothing is later: it belongs at the end.
             self.busy[place] = EMPTY;
             self.busy_len -= 1;
         }
@@ -189,7 +189,7 @@ impl EventQueue {
         }
     }
 
-    /// Puts `entry` at `index` or above; says where it is.
+    /// Puts `entry` at `index` or above; returns where it ended up.
     fn sift_up(&mut self, mut index: usize, entry: Entry) -> usize {
         while index > 0 {
             let parent = (index - 1) / 2;

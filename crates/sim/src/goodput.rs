@@ -1,10 +1,10 @@
 //! What the path could have carried while a flow ran, and what became of it.
 //!
-//! At each sample, and where a flow begins and ends, it is noted what each link could have carried
-//! until then and what has arrived. Of what the slowest link could have carried between two marks, the
-//! flow's own packets and those of others are known. The rest was either lost while packets waited, by
-//! the radio, or not asked for: that is charged to what the sender did when what could have arrived
-//! would have had to be sent.
+//! At each sample, and where a flow begins and ends, a mark records what each link could have
+//! carried until then and what has arrived. Of what the slowest link could have carried between two
+//! marks, the flow's own packets and those of others are known. The rest was either lost by the
+//! radio while packets waited, or not used: that is charged to what the sender was doing at the
+//! time at which it would have had to send what could have arrived.
 
 use airpath_base::{Direction, Duration, Instant, Packet, Payload, Site};
 use airpath_network::{Capacity, Network};
@@ -12,34 +12,34 @@ use airpath_record::{GoodputBreakdown, GoodputPart};
 use airpath_scenario::{FlowConfig, Traffic};
 use airpath_tcp::Activity;
 
-/// More flows than these are not broken down: the marks would take too much memory.
+/// With more flows than this, capacity is not broken down: the marks would take too much memory.
 const MOST_FLOWS: usize = 64;
 
-/// What a sender did, from when on, with time-outs as they were waited for.
+/// What a sender did from when on, with its time-outs including the wait for them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Activities {
-    /// From the connection's beginning, each until the next.
+    /// From the beginning of the connection; each lasts until the next.
     pub(crate) spans: Vec<(Instant, Activity)>,
-    /// From the timer's start until it ran out.
+    /// From the start of the timer until it expired.
     pub(crate) time_outs: Vec<(Instant, Instant)>,
-    /// The shortest time in which a segment arrived.
+    /// The shortest transit time of a segment.
     pub(crate) transit: Option<Duration>,
 }
 
 /// The marks of a run.
 pub(crate) struct Goodputs {
     flows: Vec<FlowMarks>,
-    /// By flow, bytes that arrived in each direction so far: packets, and their payload.
+    /// Bytes that arrived so far by flow and direction: packets, and their payload.
     arrived: Vec<[Arrived; 2]>,
     marks: Vec<Mark>,
 }
 
-/// What is to be known of a flow.
+/// The marks of one flow.
 struct FlowMarks {
     direction: Direction,
     ue: usize,
     start: Instant,
-    /// When it has begun and ended, as numbers of marks.
+    /// The marks at which it began and ended, by number.
     begun: Option<usize>,
     ended: Option<usize>,
 }
@@ -50,7 +50,7 @@ struct Arrived {
     payload: u64,
 }
 
-/// What was so by an instant.
+/// The state at one instant.
 struct Mark {
     at: Instant,
     capacities: Vec<Capacity>,
@@ -58,7 +58,7 @@ struct Mark {
 }
 
 impl Goodputs {
-    /// `None`: no flow of the scenario asks for it, or there are too many.
+    /// `None` if no flow of the scenario needs it, or there are too many.
     pub(crate) fn new(flows: &[FlowConfig]) -> Option<Self> {
         let transfers =
             |flow: &FlowConfig| matches!(flow.traffic, Traffic::Bulk { .. } | Traffic::File { .. });
@@ -88,7 +88,7 @@ impl Goodputs {
         arrived.payload += u64::from(payload);
     }
 
-    /// Something has happened to a flow: marks where it begins and ends.
+    /// Something happened to a flow: sets marks when it begins and ends.
     pub(crate) fn follow(
         &mut self,
         now: Instant,
@@ -104,7 +104,7 @@ impl Goodputs {
         }
     }
 
-    /// Marks what is so now; the number of the mark.
+    /// Sets a mark with the current state; returns its number.
     pub(crate) fn mark(&mut self, at: Instant, network: &mut Network) -> usize {
         let mut capacities = Vec::new();
         network.capacities(at, &mut |capacity| capacities.push(*capacity));
@@ -112,8 +112,8 @@ impl Goodputs {
         self.marks.len() - 1
     }
 
-    /// What became of the capacity of a flow's path. `goodput_mbps` is what it got in order until
-    /// its end.
+    /// How the capacity of a flow's path was used. `goodput_mbps` is what it delivered in order
+    /// until its end.
     pub(crate) fn breakdown(
         &self,
         flow: usize,
@@ -165,7 +165,7 @@ impl Goodputs {
         Some(GoodputBreakdown { capacity, place, goodput: goodput_mbps, parts })
     }
 
-    /// What became of what the slowest link could have carried between two marks.
+    /// How the capacity of the slowest link between two marks was used.
     fn add(
         &self,
         sums: &mut Sums,
@@ -191,7 +191,7 @@ impl Goodputs {
         let capacity = now.bytes - then.bytes;
         sums.headers += wire - payload;
         sums.payload += payload;
-        // What came in a burst makes up for what came before it, or comes after it.
+        // A surplus that arrived in a burst makes up for what is missing before or after it.
         let left = capacity - wire + std::mem::take(&mut sums.ahead);
         let sharing = others.min(left.max(0.0));
         sums.sharing += sharing;
@@ -218,22 +218,21 @@ impl Goodputs {
     }
 }
 
-/// Bytes.
+/// Sums in bytes.
 #[derive(Default)]
 struct Sums {
     payload: f64,
     headers: f64,
     sharing: f64,
     link: f64,
-    /// By activity.
+    /// Unused capacity by activity.
     unused: [f64; Activity::ALL.len()],
-    /// Negative: more has arrived than could be carried between two marks, because it came in a
-    /// burst.
+    /// Negative: more arrived than could be carried between two marks, because it came in a burst.
     ahead: f64,
 }
 
 impl Activities {
-    /// From `now` on the sender does this.
+    /// Notes what the sender does from `now` on.
     pub(crate) fn note(&mut self, now: Instant, activity: Activity) {
         match self.spans.last_mut() {
             Some((_, last)) if *last == activity => {}
@@ -242,7 +241,7 @@ impl Activities {
         }
     }
 
-    /// Seconds of each activity between two times. Before the first it is the handshake.
+    /// Seconds of each activity between two times. Before the first one it is the handshake.
     fn times(&self, from: Instant, until: Instant) -> [f64; Activity::ALL.len()] {
         let mut times = [0.0; Activity::ALL.len()];
         let first = self.spans.partition_point(|&(since, _)| since <= from);
@@ -259,7 +258,7 @@ impl Activities {
         times
     }
 
-    /// What waited for a time-out is the time-out's.
+    /// Reassigns the time spent waiting for a time-out to the time-out.
     fn book(&self, times: &mut [f64], from: Instant, until: Instant, doing: Activity) {
         let whole = until.saturating_since(from).as_secs_f64();
         let waited = if doing == Activity::TimeOut {

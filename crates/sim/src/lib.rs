@@ -1,8 +1,8 @@
 //! The virtual clock: it runs a scenario with airpath's own TCP endpoints, as fast as the machine can.
 //!
-//! [`simulate`] is all that other crates see. Behind it, a loop takes the earliest event: a packet
-//! leaves the network, a flow's timer expires, a sample is due. Flows have TCP endpoints, a proxy has
-//! two more, and all of them write rows into the tables.
+//! [`simulate`] is the entry point for other crates. Behind it, a loop takes the earliest event: a
+//! packet leaves the network, a flow's timer expires, a sample is due. Flows have TCP endpoints, a
+//! proxy has two more, and all of them write rows into the tables.
 //!
 //! A run is a pure function of scenario and seed.
 //!
@@ -21,7 +21,7 @@ use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::Scenario;
 
-/// What a run leaves behind.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// The whole run in one document.
@@ -34,7 +34,7 @@ pub struct Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped;
 
-/// Runs `scenario` with `seed`. `progress` is told the simulated time at every sample interval and
+/// Runs `scenario` with `seed`. `progress` receives the simulated time at every sample interval and
 /// every few hundredths of a second of work, and stops the run by returning false.
 pub fn simulate(
     scenario: &Scenario,
@@ -44,9 +44,9 @@ pub fn simulate(
     run(world::World::new(scenario, seed, false, None), scenario, &mut |now, _| progress(now))
 }
 
-/// Like [`simulate`], and shows each packet when an endpoint sends it, when the other one gets it and,
-/// with a radio, when it is between wires and radio, in the order of time. Nothing else changes, but
-/// it takes longer.
+/// Like [`simulate`], and visits each packet when an endpoint sends it, when the other end receives
+/// it and, with a radio, when it is at the base station, in order of time. Nothing else changes,
+/// but it takes longer.
 ///
 /// ```
 /// use airpath_scenario::{Source, parse};
@@ -74,7 +74,7 @@ pub fn simulate_seen(
     run(world, scenario, &mut |now, _| progress(now))
 }
 
-/// Like [`simulate`], and says besides where the time of each flow went
+/// Like [`simulate`], and also records where the time of each flow went
 /// ([`RunSummary::breakdowns`]). Nothing else changes, but it takes longer.
 pub fn simulate_accounted(
     scenario: &Scenario,
@@ -84,8 +84,8 @@ pub fn simulate_accounted(
     run(world::World::new(scenario, seed, true, None), scenario, &mut |now, _| progress(now))
 }
 
-/// Like [`simulate`] or, if `accounted`, [`simulate_accounted`]; `progress` is also told how many
-/// events were handled so far, by which a caller can tell what the rest of the run will cost.
+/// Like [`simulate`] or, if `accounted`, [`simulate_accounted`]; `progress` also receives the
+/// number of events so far, from which a caller can tell what the rest of the run will cost.
 pub fn simulate_counted(
     scenario: &Scenario,
     seed: u64,

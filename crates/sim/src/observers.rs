@@ -1,40 +1,41 @@
-//! Who looks at a run besides its tables: what the path could have carried, and what passed the ends.
+//! Observers of a run besides its tables: what the path could have carried, and what passed its
+//! ends.
 
 use airpath_base::{Direction, Instant, Packet};
 use airpath_network::{Hop, Network};
 
 use crate::goodput::Goodputs;
 
-/// Where a packet passes.
+/// A place where packets are seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SeenAt {
     /// The end that is not mobile.
     Server,
-    /// Between wires and radio: on its way down it comes there, on its way up it leaves.
+    /// The base station: downlink packets arrive there from the wire, uplink packets leave it.
     BaseStation,
-    /// The end that is the flow's UE.
+    /// The end at the flow's UE.
     Ue,
 }
 
-/// A packet at an end of the path, or between wires and radio.
+/// A packet at an end of the path, or at the base station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passage {
-    /// When.
+    /// When it was seen.
     pub at: Instant,
-    /// Where.
+    /// Where it was seen.
     pub place: SeenAt,
-    /// Which way it goes.
+    /// The direction in which it goes.
     pub direction: Direction,
-    /// As it was sent, or as it arrived.
+    /// The packet as it was sent, or as it arrived.
     pub packet: Packet,
 }
 
-/// They cost nothing where there are none.
+/// The observers of a run; without any they cost nothing.
 #[derive(Default)]
 pub(crate) struct Observers<'a> {
-    /// What the path could have carried, where somebody accounts for it.
+    /// What the path could have carried, if it is accounted for.
     pub(crate) goodputs: Option<Goodputs>,
-    /// Who sees packets at the ends.
+    /// Called for packets at the ends.
     pub(crate) on_packet: Option<&'a mut dyn FnMut(&Passage)>,
 }
 
@@ -53,7 +54,7 @@ impl Observers<'_> {
         }
     }
 
-    /// A packet is between wires and radio.
+    /// A packet is at the base station.
     pub(crate) fn at_base_station(&mut self, now: Instant, direction: Direction, packet: &Packet) {
         if let Some(on_packet) = &mut self.on_packet {
             let place = SeenAt::BaseStation;
@@ -61,7 +62,7 @@ impl Observers<'_> {
         }
     }
 
-    /// Something has happened to a flow, and it has sent what it had to send.
+    /// Something happened to a flow, and it has sent what it had to send.
     pub(crate) fn follow(
         &mut self,
         now: Instant,
@@ -77,7 +78,7 @@ impl Observers<'_> {
                 let (place, direction) = match hop {
                     Hop::FromServer => (SeenAt::Server, Direction::Downlink),
                     Hop::FromUe => (SeenAt::Ue, Direction::Uplink),
-                    // What a proxy sends is at no end.
+                    // What a proxy sends is not at an end.
                     _ => return,
                 };
                 on_packet(&Passage { at: now, place, direction, packet: *packet });

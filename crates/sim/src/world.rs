@@ -1,6 +1,6 @@
-//! The virtual clock: the network between the endpoints, the flows, and whose turn it is.
+//! The virtual clock: the network between the endpoints, the flows, and the loop over events.
 //!
-//! At a proxy TCP ends; everything else goes on at the same instant.
+//! TCP ends at a proxy; everything else passes it at the same instant.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,10 +19,10 @@ use crate::observers::{Observers, Passage};
 const SAMPLER: usize = Hop::ALL.len();
 const FIRST_FLOW: usize = SAMPLER + 1;
 
-/// Events, some hundredths of a second of work, after which `progress` is told at the latest.
+/// Most events between two calls of `progress`, which take some hundredths of a second.
 const PROGRESS_EVENTS: u64 = 1 << 16;
 
-/// Everything that a run consists of.
+/// The complete state of a run.
 pub(crate) struct World<'a> {
     now: Instant,
     end: Instant,
@@ -34,18 +34,18 @@ pub(crate) struct World<'a> {
     tables: Tables,
     /// Packets lost, by place, reason and flow.
     drops: BTreeMap<(Name, DropReason, Name), u64>,
-    /// Room for packets that leave the radio together.
+    /// Buffer for packets that leave the radio together.
     departed: VecDeque<CellDeparture>,
     sampled_at: Instant,
     events: u64,
     seed: u64,
-    /// Who looks at it besides.
+    /// Additional observers.
     observers: Option<Box<Observers<'a>>>,
 }
 
 impl<'a> World<'a> {
-    /// `accounted`: also says where packets spend their time. `on_packet` sees packets at the ends.
-    /// Nothing else changes.
+    /// Builds the world. `accounted`: also records where packets spend their time. `on_packet` sees
+    /// packets at the ends. Nothing else changes.
     pub(crate) fn new(
         scenario: &Scenario,
         seed: u64,
@@ -54,7 +54,7 @@ impl<'a> World<'a> {
     ) -> Self {
         let mut tables = Tables::default();
         let proxy = scenario.proxy.as_ref();
-        // Flows are looked up by their names' places.
+        // The names of flows are added in order, so that a flow is found by its name.
         for flow in &scenario.flows {
             tables.names.add(&flow.id);
         }
@@ -102,9 +102,9 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Runs until the scenario's end, or until every flow is done. `progress` is told the time and
-    /// the number of events so far at every sample and now and then between; false stops the run:
-    /// the result is then `false`.
+    /// Runs until the scenario's end, or until every flow is done. `progress` receives the time and
+    /// the number of events so far at every sample and sometimes in between; if it returns false
+    /// the run stops, and the result is `false`.
     pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Instant, u64) -> bool) -> bool {
         while let Some((source, at)) = self.queue.first() {
             if at > self.end {
@@ -112,7 +112,7 @@ impl<'a> World<'a> {
             }
             self.now = at;
             self.events += 1;
-            // Also where simulated time crawls, so that a run can always be stopped.
+            // Also when simulated time crawls, so that a run can always be stopped.
             if self.events.is_multiple_of(PROGRESS_EVENTS) && !progress(at, self.events) {
                 return false;
             }
@@ -139,7 +139,7 @@ impl<'a> World<'a> {
         true
     }
 
-    /// Something leaves a path, or happens in it.
+    /// Something leaves a path, or happens inside it.
     #[inline]
     fn run_path(&mut self, path: Hop) {
         let mut sent = HopSet::default();
@@ -165,7 +165,7 @@ impl<'a> World<'a> {
         self.rearm(path, next, sent);
     }
 
-    /// Something leaves the radio, or happens in it.
+    /// Something leaves the radio, or happens inside it.
     #[inline(never)]
     fn run_radio(&mut self) {
         let mut sent = HopSet::default();
@@ -188,7 +188,7 @@ impl<'a> World<'a> {
         self.rearm(Hop::Radio, self.next_of(Hop::Radio), sent);
     }
 
-    /// A packet that left a hop goes on.
+    /// Moves a packet that left a hop to its destination.
     #[inline(always)]
     fn go_on(&mut self, to: Destination, packet: &Packet, sent: &mut HopSet) {
         let index = packet.flow.0 as usize;
@@ -238,13 +238,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// When a hop can next yield something, [`Instant::MAX`] if never.
+    /// When a hop may next yield something, [`Instant::MAX`] if never.
     #[inline]
     fn next_of(&self, hop: Hop) -> Instant {
         self.network.next_of(hop).unwrap_or(Instant::MAX)
     }
 
-    /// A hop is done for now, and others have something new.
+    /// Re-arms a hop that is done for now, and those that have received something.
     #[inline(always)]
     fn rearm(&mut self, hop: Hop, next: Instant, sent: HopSet) {
         self.queue.rearm(hop.index(), next);
@@ -262,7 +262,7 @@ impl<'a> World<'a> {
             sent: HopSet::default(),
         };
         let flow = &mut self.flows[index];
-        // Timers are re-armed lazily: this may be early, and then only sets the next wake.
+        // Timers are re-armed lazily: this call may be early, and then only sets the next wake-up.
         flow.on_wake(&mut context);
         let sent = context.sent;
         if let Some(observers) = &mut self.observers {
@@ -293,7 +293,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Ends the run: tables and summary.
+    /// Ends the run: returns the summary and the tables.
     pub(crate) fn finish(mut self) -> (RunSummary, Tables) {
         let mut summary = RunSummary {
             seed: self.seed,
@@ -359,7 +359,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// A timer may be re-armed to an earlier time only: a later one is noticed when it fires.
+/// A timer is only re-armed to an earlier time: a later one is noticed when it fires.
 #[inline]
 fn arm_earlier(queue: &mut EventQueue, source: usize, at: Instant) {
     if at < queue.due(source) {

@@ -51,7 +51,7 @@ fn no_more_per_packet(text: &str) {
     let (short, packets) = measure(20);
     let (long, more_packets) = measure(80);
     let (allocations, packets) = (long.saturating_sub(short), more_packets - packets);
-    // Rows of tables grow their buffers now and then.
+    // Tables grow their buffers now and then.
     assert!(packets > 200_000, "{packets} packets are too few to tell");
     assert!(allocations < 1_000, "{allocations} allocations for {packets} packets more");
 }

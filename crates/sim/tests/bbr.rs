@@ -1,11 +1,12 @@
-//! BBR end to end: goodput and RTT, where loss says nothing and where it does.
+//! BBR end to end: goodput and RTT, where loss does not indicate congestion and where it does.
 
 mod common;
 
 use airpath_record::FlowSummary;
 use common::flow;
 
-/// A link with a buffer of `buffer` bandwidth-delay products, which loses `loss` at random.
+/// A link with a buffer of `buffer` bandwidth-delay products, which loses the fraction `loss` of
+/// packets at random.
 struct Link {
     mbps: u64,
     rtt_ms: u64,
@@ -56,15 +57,15 @@ buffer.initial_receive_bytes = 0
         flow(&text, &[])
     }
 
-    /// OtherWork of what the link can carry, start included.
+    /// Share of the link's capacity for payload that was used, start included.
     fn used(&self, flow: &FlowSummary) -> f64 {
         let payload = self.mbps as f64 * 1448.0 / 1500.0;
         flow.goodput_mbps.expect("it has run") / payload
     }
 }
 
-/// Goodput of at least 0.92 of the link, start included; half of the time there is hardly a queue,
-/// though there is room for four times the bandwidth-delay product.
+/// Goodput is at least 0.92 of the link, start included; half of the time there is hardly a queue,
+/// although there is room for four times the bandwidth-delay product.
 #[test]
 fn full_link_and_short_queue() {
     for (congestion, profile) in
@@ -83,14 +84,14 @@ fn full_link_and_short_queue() {
     }
 }
 
-/// Linux's posting of BBR: at 1 % of random loss CUBIC gets 3.27 Mb/s whatever the link, BBR
-/// 9150 Mb/s of 10 Gb/s. Here a tenth of that link, and less. v3 slows down by what it loses each
-/// round until it probes again (draft-ietf-ccwg-bbr-06 5.3.3.8.3).
+/// Linux's posting of BBR: at 1 % random loss CUBIC gets 3.27 Mb/s whatever the link, and BBR 9150
+/// Mb/s of 10 Gb/s. Here the link has a tenth of that rate, and less. v3 slows down in each round
+/// by what it loses until it probes again (draft-ietf-ccwg-bbr-06 5.3.3.8.3).
 #[test]
 fn random_loss() {
     for (mbps, rtt_ms) in [(100, 20), (1_000, 100)] {
         let link = Link { mbps, rtt_ms, buffer: 1.0, loss: 0.01, seconds: 20 };
-        // What one seed of v3 gets at 100 Mb/s is anything from 0.71 to 0.84.
+        // The share that v3 gets with one seed at 100 Mb/s is anything from 0.71 to 0.84.
         for (congestion, profile, seeds, least) in
             [("bbr", "rfc", 1, 0.85), ("bbr", "linux-6.1", 1, 0.85), ("bbr3", "linux-6.1", 4, 0.75)]
         {
@@ -110,10 +111,10 @@ fn random_loss_at_10_gbit() {
     assert!(steady >= 9150.0, "{steady} Mb/s");
 }
 
-/// The stock send buffer of Linux holds no more than two bandwidth-delay products here: its writer, woken
-/// when a third of it is free, finds nothing waiting, and is the limit of the delivery rate in each round.
-/// So v1 never leaves STARTUP, as the kernel's does not: Linux 6.18 has 139 Mb/s, an RTT of 101 ms in
-/// the median and 22,130 retransmissions. v3 leaves it because of the losses.
+/// The stock send buffer of Linux holds no more than two bandwidth-delay products here: its writer,
+/// woken when a third of it is free, finds nothing waiting, and limits the delivery rate in each
+/// round. So v1 never leaves STARTUP, and neither does the kernel's: Linux 6.18 reaches 139 Mb/s, a
+/// median RTT of 101 ms and 22,130 retransmissions. v3 leaves STARTUP because of the losses.
 #[test]
 fn a_full_send_buffer_keeps_it_in_startup_as_in_linux() {
     let text = "
@@ -148,8 +149,8 @@ profile = \"linux-6.18\"
     assert!(retransmitted < 4_000, "{retransmitted}");
 }
 
-/// A buffer of a twentieth of the bandwidth-delay product: v3 answers the losses that its probes
-/// cause, v1 does not.
+/// A buffer of a twentieth of the bandwidth-delay product: v3 responds to the losses that its
+/// probes cause, v1 does not.
 #[test]
 fn shallow_buffer() {
     let link = Link { mbps: 100, rtt_ms: 40, buffer: 0.05, loss: 0.0, seconds: 30 };

@@ -1,4 +1,4 @@
-//! Where the time goes: the parts sum to the whole, and agree with what can be worked out by hand.
+//! Where the time goes: the parts add up to the total, and agree with values worked out by hand.
 
 use airpath_record::{Breakdown, DelayBreakdown, RunSummary};
 use airpath_scenario::{Scenario, Source, parse, shipped};
@@ -22,7 +22,8 @@ fn near(found: f64, expected: f64, within: f64, what: &str) {
     assert!((found - expected).abs() <= within, "{what}: {found} instead of {expected}");
 }
 
-/// The parts sum to the mean of what the flow measured, and nearly nothing is left over.
+/// Checks that the parts add up to the mean that the flow measured, and that almost nothing is
+/// unaccounted for.
 fn holds(name: &str, summary: &RunSummary) {
     assert!(!summary.breakdowns.is_empty(), "{name}");
     for Breakdown { id, rtt_ms, delay_ms, goodput_mbps } in &summary.breakdowns {
@@ -57,13 +58,13 @@ fn holds(name: &str, summary: &RunSummary) {
     }
 }
 
-/// Accounting changes nothing else.
+/// Checks that accounting changes nothing else.
 fn changes_nothing(name: &str, scenario: &Scenario) -> RunSummary {
     let plain = airpath_sim::simulate(scenario, 3, &mut |_| true).expect("not stopped");
     let mut outcome =
         airpath_sim::simulate_accounted(scenario, 3, &mut |_| true).expect("not stopped");
     let breakdowns = std::mem::take(&mut outcome.summary.breakdowns);
-    // What the links could have carried is asked where a flow begins and ends: whatever is due then
+    // The capacity of the links is asked for where a flow begins and ends: whatever is due then
     // needs no event of its own.
     let (before, after) = (plain.summary.events, outcome.summary.events);
     assert!(before - after <= 2 * scenario.flows.len() as u64, "{name}: {before}, {after}");
@@ -112,8 +113,8 @@ fn a_ping_over_wires_spends_what_its_stages_say() {
 
 #[test]
 fn a_window_that_the_path_does_not_hold_waits_in_the_queue() {
-    // 100 segments of 1,500 bytes, 1.2 ms each on the link, and 40 ms without a queue: what does not
-    // fit into 40 ms of rate waits.
+    // 100 segments of 1,500 bytes, 1.2 ms each on the link, and 40 ms without a queue: whatever
+    // exceeds 40 ms at that rate waits.
     let text = "[[path.down]]\nstage = \"link\"\nrate_mbps = 10\n\
                 [[path.down]]\nstage = \"delay\"\ndelay_ms = 20\n\
                 [[path.up]]\nstage = \"delay\"\ndelay_ms = 20\n\
@@ -153,8 +154,8 @@ fn is(times: &DelayBreakdown, expected: &[(&str, f64)]) {
 
 #[test]
 fn an_idle_ping_waits_half_a_period_for_its_scheduling_request() {
-    // LTE FDD: 1 (SR) + 3 + 4 to the grant's PUSCH, 1 + 1 of blocks, 1.5 + 1 + 1.5 of processing,
-    // 0.5 to the next subframe.
+    // LTE FDD: 1 (SR) + 3 + 4 to the PUSCH of the grant, 1 + 1 of blocks, 1.5 + 1 + 1.5 of
+    // processing, 0.5 to the next subframe.
     for period in [10.0, 20.0, 40.0] {
         let period_ms = format!("radio.sr.period_ms={period}");
         let sr = "[radio.sr]\noffset_ms = 4";
@@ -174,8 +175,8 @@ fn an_idle_ping_waits_half_a_period_for_its_scheduling_request() {
 
 #[test]
 fn the_slot_pattern_decides_when_a_grant_can_be_used() {
-    // NR DDDSU, SR in an S slot: 0.5 (SR) + 0.5 + 2 to the PUSCH, 0.5 + 0.5 of blocks, 0.5 three times of
-    // processing.
+    // NR DDDSU, SR in an S slot: 0.5 (SR) + 0.5 + 2 to the PUSCH, 0.5 + 0.5 of blocks, three times
+    // 0.5 of processing.
     let cell =
         "[radio.cell]\ntdd_pattern = \"DDDSU 10:2:2\"\n[radio.sr]\nperiod_ms = 10\noffset_ms = 4";
     let times = idle_ping("nr-n78", cell, &[]);
@@ -195,7 +196,8 @@ fn a_larger_packet_waits_for_the_grant_that_its_report_asks_for() {
 
 #[test]
 fn a_grant_that_comes_unasked_is_waited_for_half_its_interval() {
-    // The UE needs 0.5 ms to prepare the packet. A grant that comes meanwhile carries a report instead.
+    // The UE needs 0.5 ms to prepare the packet. A grant that arrives in that time carries a report
+    // instead.
     let rest =
         "[radio.cell]\ntdd_pattern = \"DDDSU 10:2:2\"\n[radio.grants]\nproactive_period_ms = 2.5";
     let times = idle_ping("nr-n78", rest, &[]);
@@ -229,7 +231,7 @@ fn a_block_that_fails_costs_a_round_of_harq() {
     let rtt = summary.breakdowns[0].rtt_ms.as_ref().expect("replies");
     let again: u64 = summary.radio.iter().map(|radio| radio.harq_retransmissions).sum();
     assert!(again > 20, "{again} of {}", rtt.samples);
-    // Not every block has a ping: RLC's STATUS has blocks of its own.
+    // Not every block carries a ping: RLC's STATUS has blocks of its own.
     let rounds = part(rtt, "harq") * rtt.samples as f64 / 8.0;
     near(rounds, rounds.round(), 1e-3, "whole rounds of 8 ms");
     let most = again as f64;

@@ -14,7 +14,7 @@ fn named(name: &str, sets: &[&str]) -> airpath_record::RunSummary {
 
 #[test]
 fn outer_headers_take_their_share_of_the_backhaul() {
-    // 1,448 of 1,500 bytes are payload, 20 + 8 + 16 are around them, and 20 more around fragments.
+    // 1,448 of 1,500 bytes are payload; the tunnel adds 20 + 8 + 16 bytes, and fragments 20 more.
     let goodput = |sets: &[&str]| named("gtpu-fragmentation", sets).flows[0].goodput_mbps.unwrap();
     let bound = |headers: f64, payload: f64| 50.0 * payload / (payload + 52.0 + headers);
     let fragmented = goodput(&[]);
@@ -34,7 +34,7 @@ fn a_tunnel_that_drops_what_is_too_big_lets_the_handshake_through_and_nothing_el
 fn a_policed_flow_gets_no_more_than_its_rate_and_a_shaped_one_all_of_it() {
     let bound = 20.0 * 1448.0 / 1500.0;
     let policed = named("policer", &[]).flows[0].goodput_mbps.unwrap();
-    // Without a queue before the losses, CUBIC halves what it gets.
+    // With no queue ahead of the policer, CUBIC gets half of the rate.
     assert!(policed < 0.6 * bound && policed > 0.2 * bound, "{policed}");
     let shaper = format!(
         "[run]\nduration_s = 60\n[[path.down]]\nstage = \"shaper\"\nrate_mbps = 20\n\
@@ -59,14 +59,14 @@ fn a_firewall_lets_the_ue_ask_and_nobody_else() {
 #[test]
 fn a_silent_receiver_loses_its_binding_unless_the_stream_keeps_it() {
     let received = |sets: &[&str]| named("double-nat", sets).flows[0].bytes_delivered / 1472;
-    // 2 Mb/s of 1,500 bytes: one in 6 ms, for the 30 s after what opened it was at the outer NAT
-    // (at 10 ms); at the outer NAT the first is 2 ms later.
+    // 2 Mb/s of 1,500 bytes: one packet in 6 ms, for 30 s after the opening packet was at the outer
+    // NAT (at 10 ms); the first packet is at the outer NAT 2 ms later.
     let closing = received(&[]);
     assert_eq!(closing, 5_000);
-    // Two minutes, less the way there at the end.
+    // Two minutes, less the delay of the path at the end.
     let kept = received(&["path.up.2.inward_refreshes=true"]);
     assert!(kept > 19_900, "{kept}");
-    // Nobody asks: nothing comes.
+    // Without a request nothing arrives.
     assert_eq!(received(&["flow.0.opened_by=sender"]), 0);
 }
 
@@ -122,7 +122,7 @@ interval_ms = 100
         let of = |drop: &&airpath_record::DropSummary| drop.place == place && drop.flow == flow;
         summary.drops.iter().filter(of).map(|drop| (drop.reason, drop.packets)).collect::<Vec<_>>()
     };
-    // 500 datagrams and some 40 replies meet the first, 50 requests the second.
+    // 500 datagrams and some 40 replies pass the first loss stage, 50 requests the second.
     let down: u64 = lost("down.0.loss", "udp-0").iter().map(|(_, packets)| packets).sum();
     let replies: u64 = lost("down.0.loss", "ping-1").iter().map(|(_, packets)| packets).sum();
     assert_eq!(down + replies, 54);

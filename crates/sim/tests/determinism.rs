@@ -1,4 +1,4 @@
-//! Law 5: same scenario, seed and version, same bytes out.
+//! Law 5: same scenario, seed and version, the same bytes out.
 
 use airpath_scenario::{Source, parse, shipped};
 

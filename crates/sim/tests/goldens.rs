@@ -1,5 +1,5 @@
-//! Goodput over buffer × loss × RTT, as a small table: a drift of behaviour is a line in a diff.
-//! `make bless` rewrites it.
+//! Goodput over buffer × loss × RTT, as a small table: a change of behaviour is a changed line in
+//! the diff. `make bless` rewrites it.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What lies between a UE's radio and its TCP.
+//! The link between a UE's radio and its TCP.
 
 mod common;
 
@@ -94,7 +94,7 @@ fn a_links_delay_is_that_of_its_ue_in_each_direction() {
     let [a, b] = pings(&[]);
     let [same, later] = pings(&["radio.ue.1.host_link.delay_ms=7"]);
     assert!((same - a).abs() < 1e-6, "{same} after {a}");
-    // What goes up reaches the radio later, and waits for another occasion.
+    // Uplink packets reach the radio later, and wait for another occasion.
     assert!((later - b - 14.0).abs() <= 10.0 && later > b + 7.0, "{later} after {b}");
     let [_, down] =
         pings(&["radio.ue.1.host_link.delay_ms=7", "radio.ue.1.host_link_up.delay_ms=0"]);

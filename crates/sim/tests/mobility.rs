@@ -6,7 +6,7 @@ use airpath_record::RunSummary;
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
 
-/// An LTE cell and its like, and a download of 40 MB with a handover every second.
+/// Two LTE cells of the same kind, and a download of 40 MB with a handover every second.
 const BACK_AND_FORTH: &str = "
 [run]
 duration_s = 30
@@ -36,7 +36,7 @@ profile = \"linux-6.18\"
 congestion = \"cubic\"
 ";
 
-/// Summary and events.
+/// The summary and the events of a run.
 fn run(text: &str) -> (RunSummary, RecordBatch) {
     let scenario = common::scenario(text, &[]);
     let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).expect("not stopped");
@@ -64,7 +64,7 @@ fn forwarding_costs_tcp_time_and_no_forwarding_costs_it_packets() {
             .map_or(0, |each| *each.1)
     };
     assert_eq!((handover_losses(&moving), handover_losses(&lossy) > 0), (0, true));
-    // 50 ms of every second, and what TCP makes of it.
+    // 50 ms of every second, and TCP's reaction to that.
     assert!(completed(&moving) > completed(&still));
     assert!(completed(&lossy) > completed(&moving));
     assert_eq!(moving.flows[0].rto_count, Some(0));

@@ -1,4 +1,5 @@
-//! The network driven hop by hop, as here, and all at once, as on the real clock.
+//! The network driven hop by hop, as in the simulation, and for everything due at once, as on the
+//! real clock.
 
 mod common;
 
@@ -21,14 +22,14 @@ interval_ms = 7
 packet_bytes = 300
 ";
 
-/// Echoes of a scenario's pings, the network asked for whatever is due.
+/// Echoes the pings of a scenario, asking the network for whatever is due.
 struct Echoes {
     network: Network,
-    /// Of each flow.
+    /// When each flow sends next.
     next: Vec<Instant>,
     sent: Vec<u64>,
     rtts: Vec<Histogram>,
-    /// Filled in whenever anything happens.
+    /// Updated whenever anything happens.
     snapshot: Option<NetworkSnapshot>,
 }
 
@@ -152,7 +153,7 @@ fn looking_changes_nothing_and_sees_what_the_summary_sums_up() {
         for link in &snapshot.links {
             assert_eq!(link.bytes, bytes(&link.id), "{name}: {}", link.id);
         }
-        // The first UE has all pings.
+        // All pings belong to the first UE.
         let Some(ue) = snapshot.ues.first() else { continue };
         for (direction, radio) in Direction::BOTH.into_iter().zip(&ue.radio) {
             let id = format!("{}.{}", ue.id, direction.name());

@@ -1,4 +1,4 @@
-//! The TCP proxy (RFC 3135 2.4): what it passes on, what it holds back, what it is good for.
+//! The TCP proxy (RFC 3135 2.4): what it forwards, what it delays, what it is good for.
 
 mod common;
 
@@ -7,13 +7,13 @@ use airpath_scenario::{Source, parse, shipped};
 use common::run;
 use proptest::prelude::*;
 
-/// The stages of both directions around a proxy, or without it.
+/// The stages of both directions around a proxy, or without one.
 struct Route<'a> {
     before: &'a str,
     after: &'a str,
     /// Keys of the proxy in the direction of the data; `None`: no proxy.
     proxy: Option<&'a str>,
-    /// One-way delay of the way back, after and before the proxy.
+    /// One-way delay of the return path, after and before the proxy.
     back_ms: [f64; 2],
 }
 
@@ -52,7 +52,7 @@ fn shipped_text() -> &'static str {
     shipped().iter().find(|(name, _)| *name == "proxy").expect("it is shipped").1
 }
 
-/// The shipped scenario without the tables of the proxy, whose keys go with them.
+/// The shipped scenario without the proxy's tables and their keys.
 fn without_proxy(text: &str) -> String {
     let tables: Vec<&str> = text.split_inclusive("\n\n").collect();
     let kept: String =
@@ -93,7 +93,7 @@ fn a_slow_second_hop_closes_the_window_of_the_first() {
     };
     let summary = run(&route.scenario(BULK), &["run.duration_s=20"]);
     let (flow, proxy) = split(&summary);
-    // Both buffers fill, and never hold more than they can.
+    // Both buffers fill, and never exceed their size.
     let most = proxy.buffered_bytes_max;
     assert!(most <= receive + send, "{most} bytes are more than the buffers hold");
     assert!(most > (receive + send) * 9 / 10, "only {most} bytes were held");
@@ -120,17 +120,17 @@ fn a_slow_first_hop_leaves_the_second_waiting_for_data() {
     let (flow, proxy) = split(&summary);
     assert!(flow.goodput_mbps.expect("it ran") > 0.93 * 2.0 * 1448.0 / 1500.0);
     assert!(proxy.limited_s.application > 18.0, "{:?}", proxy.limited_s);
-    // RTT and losses of a flow are those that its own sender sees: the first hop's.
+    // RTT and losses of a flow are those that its own sender sees: those of the first hop.
     let (first, second) = (flow.rtt_ms.as_ref(), proxy.rtt_ms.as_ref());
     assert!(first.expect("samples").p50 > 40.0);
-    // 20 ms, and at most a delayed acknowledgement on top.
+    // 20 ms, plus at most a delayed acknowledgement.
     assert!(second.expect("samples").p50 < 70.0, "{second:?}");
     assert_eq!(proxy.retransmitted_segments, 0);
 }
 
 #[test]
 fn the_proxy_answers_the_syn_and_opens_the_other_connection_at_once() {
-    // One way: 50 ms to the proxy, 5 ms from it. No rate: only round trips count.
+    // One way: 50 ms to the proxy, 5 ms from it. There is no rate limit: only round trips count.
     let route =
         Route { before: &delay(50.0), after: &delay(5.0), proxy: Some(""), back_ms: [5.0, 50.0] };
     let completed = |opened_by: &str, proxy: bool| {
@@ -142,11 +142,11 @@ fn the_proxy_answers_the_syn_and_opens_the_other_connection_at_once() {
         let seconds = run(&route.scenario(&flow), &[]).flows[0].completed_s.expect("it ends");
         (seconds * 1e6).round() / 1e3
     };
-    // End to end: SYN, SYN+ACK, ACK, data, 55 ms each; from the sender only three of them.
+    // End to end: SYN, SYN+ACK, ACK and data, 55 ms each; if the sender opens, only three of them.
     assert_eq!(completed("receiver", false), 4.0 * 55.0);
     assert_eq!(completed("sender", false), 3.0 * 55.0);
-    // The receiver's SYN comes to the proxy after 5 ms; SYN, SYN+ACK, ACK and data on the long hop,
-    // data on the short one, whose handshake took place meanwhile.
+    // The receiver's SYN reaches the proxy after 5 ms; then SYN, SYN+ACK, ACK and data on the long
+    // hop, and data on the short one, whose handshake took place meanwhile.
     assert_eq!(completed("receiver", true), 5.0 + 4.0 * 50.0 + 5.0);
     // SYN, SYN+ACK and data on the long hop; the short one is open by then.
     assert_eq!(completed("sender", true), 3.0 * 50.0 + 5.0);
@@ -248,7 +248,8 @@ size_bytes = 3000000
     assert_eq!(proxy.retransmitted_segments, 0, "the loss is before the proxy");
 }
 
-/// A NAT between server and proxy, a firewall between proxy and UE: what follows adds the flow.
+/// A NAT between server and proxy, and a firewall between proxy and UE; the flow is appended to
+/// this text.
 const MIDDLEBOXES: &str = "
 [[path.down]]
 stage = \"nat\"
@@ -284,7 +285,7 @@ fn a_middlebox_on_either_side_wants_tcp_opened_by_the_ue() {
     assert_eq!(delivered(&["run.duration_s=5"]), 0);
     let opened = delivered(&["run.duration_s=5", "flow.0.opened_by=receiver"]);
     assert!(opened > 9 * 5_000_000 / 8, "{opened}");
-    // The firewall alone: the proxy's own SYN does not pass it.
+    // The firewall alone: the SYN of the proxy itself does not pass it.
     let (nat_down, nat_up) = ("[[path.down]]\nstage = \"nat\"\n", "[[path.up]]\nstage = \"nat\"\n");
     let text = text.replace(nat_down, "").replace(nat_up, "");
     assert_eq!(run(&text, &["run.duration_s=5"]).flows[0].bytes_delivered, 0);
@@ -292,8 +293,8 @@ fn a_middlebox_on_either_side_wants_tcp_opened_by_the_ue() {
 
 #[test]
 fn a_middlebox_asks_its_counterpart_on_its_side_of_the_proxy() {
-    // Only the first datagram goes up. The middlebox that forgets it first drops all that follow, and
-    // says so by its own reason.
+    // Only the first datagram goes up. The middlebox that forgets it first drops all later ones,
+    // with a drop reason of its own.
     let udp = "[[flow]]\nkind = \"udp\"\nrate_mbps = 1\nopened_by = \"receiver\"\n";
     let dropped = |nat_s: u32, firewall_s: u32| {
         let sets = [
@@ -319,8 +320,8 @@ fn a_middlebox_asks_its_counterpart_on_its_side_of_the_proxy() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever happens on the two hops: every byte arrives once, in order, the proxy never holds
-    /// more than its buffers, and the run ends when the file has arrived.
+    /// Whatever happens on the two hops: every byte arrives once and in order, the proxy never
+    /// holds more than its buffers, and the run ends when the file has arrived.
     #[test]
     fn a_file_arrives_once_and_whole(
         size in 1u64..3_000_000,

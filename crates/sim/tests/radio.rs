@@ -60,7 +60,7 @@ fn fills(cell: CellConfig, carrier_mbps: f64) {
     assert_eq!(again.events, summary.events);
 }
 
-/// UEs without traffic change neither what happens nor how much is done.
+/// UEs without traffic change neither the results nor the amount of work.
 #[test]
 fn idle_ues_cost_no_events() {
     let among = |ues: usize| {
@@ -83,8 +83,8 @@ fn bulk_fills_lte() {
     fills(CellConfig::lte(LteCarrier::fdd_20_mhz()), 150.752);
 }
 
-/// An idle UE in LTE FDD, SR every 10 ms: what Holma and Toskala, LTE for UMTS, 11.11, count, and
-/// 10 ms of core for their 1 ms.
+/// An idle UE in LTE FDD with an SR every 10 ms: the sum in Holma and Toskala, LTE for UMTS, 11.11,
+/// with 10 ms of core in place of their 1 ms.
 #[test]
 fn a_ping_waits_for_its_grant() {
     let ping = "[[flow]]\nkind = \"ping\"\ninterval_ms = 107\n";
@@ -94,7 +94,7 @@ fn a_ping_waits_for_its_grant() {
     assert_eq!(summary.pings[0].lost, 0);
 }
 
-/// The answer is on its way when the host's time begins.
+/// The answer is already on its way when the host's time begins.
 #[test]
 fn a_host_adds_its_time_to_every_ping() {
     let ping = "[[flow]]\nkind = \"ping\"\ninterval_ms = 107\n";
@@ -122,11 +122,11 @@ fn a_hosts_jitter_has_its_mean() {
     assert!(with.min >= without.min && with.max > without.max + 9.0);
 }
 
-/// Acknowledgements go up when there is a grant: nothing arrives that did not fit a block, and the
-/// radio's own clock is what spaces them.
+/// Acknowledgements are sent when there is a grant: none arrives beyond what fits a block, and the
+/// radio's own timing spaces them.
 #[test]
 fn a_file_arrives_whole_over_a_bad_channel() {
-    // Some thousand blocks: the share of those that fail varies by 0.015.
+    // Some thousand blocks: the share of failed blocks varies by 0.015.
     let file = BULK.replace("kind = \"bulk\"", "kind = \"file\"\nsize_bytes = 100_000_000");
     let mut scenario = over(CellConfig::nr(NrCarrier::n78_100_mhz()), &file);
     let radio = scenario.radio.as_mut().expect("there is one");
@@ -142,7 +142,7 @@ fn a_file_arrives_whole_over_a_bad_channel() {
     assert!(down.lost_blocks > 0 && down.rlc_retransmissions > 0);
 }
 
-/// TS 29.281: the tunnel ends at the base station, before PDCP.
+/// TS 29.281: the tunnel ends at the base station, above PDCP.
 #[test]
 fn the_cell_sees_no_outer_headers() {
     let gtpu = |direction: &str, end: &str| {
@@ -164,7 +164,7 @@ fn the_cell_sees_no_outer_headers() {
     assert_eq!(run(&tunnelled), run(WIRE));
 }
 
-/// RFC 4787 REQ-5: a binding is made by what comes up through the cell.
+/// RFC 4787 REQ-5: a packet that comes up through the cell creates a binding.
 #[test]
 fn a_nat_in_front_of_the_cell_lets_in_what_the_ue_asked_for() {
     let path = format!("[[path.up]]\nstage = \"nat\"\n[[path.down]]\nstage = \"nat\"\n{WIRE}");
@@ -202,7 +202,7 @@ fn files_arrive_whole_through_a_proxy_and_a_cell() {
     }
     assert_eq!(summary.proxies.len(), 2);
     assert_eq!(summary.pings[0].lost, 0);
-    // Beyond the proxy the RTT is the radio's, before it the wire's.
+    // Beyond the proxy the RTT is that of the radio, before it that of the wire.
     let (flow, proxy) = (&summary.flows[0], &summary.proxies[0]);
     let median = |rtt: &Option<airpath_record::Quantiles>| rtt.as_ref().expect("samples").p50;
     assert!(median(&flow.rtt_ms) < 12.0 && median(&proxy.rtt_ms) > 15.0);

@@ -1,4 +1,4 @@
-//! Values that a correct TCP has to hit, by packet simulation.
+//! Values that a correct TCP must reproduce, by packet simulation.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{flow, run};
 
 const MSS: u64 = 1448;
 
-/// A wire of 100 ms without rate limit: windows alone decide.
+/// A wire of 100 ms without a rate limit: only windows matter.
 const LONG_WIRE: &str = "
 [[path.down]]
 stage = \"delay\"
@@ -35,8 +35,8 @@ fn slow_start_doubles_every_round_trip_from_ten_segments() {
     }
 }
 
-/// An application that writes three parts of three segments: each arrives half a round trip later, the
-/// first after the round trip of the handshake.
+/// An application that writes three parts of three segments: each arrives half a round trip later,
+/// the first one after the round trip of the handshake.
 #[test]
 fn an_application_writes_at_given_times() {
     let sets = ["flow.0.kind=file", "flow.0.size_bytes=13032", "flow.0.opened_by=sender"];
@@ -49,8 +49,8 @@ fn an_application_writes_at_given_times() {
     assert_eq!(seen, [0, 4344, 4344, 8688, 8688, 13_032]);
 }
 
-/// At the end of its time an application completes the write that it is in; before, whatever there
-/// is room for is written.
+/// At the end of its time an application completes the current write; until then it writes whatever
+/// there is room for.
 #[test]
 fn the_last_write_is_completed() {
     let sets = ["flow.0.duration_s=1", "run.duration_s=60", "flow.0.window_bytes=100000"];
@@ -64,7 +64,7 @@ fn the_last_write_is_completed() {
     assert_ne!(plain % 300_000, 0);
 }
 
-/// RFC 5681 (2) as BSD does it, one segment for each acknowledgement, with delayed
+/// RFC 5681 (2) as BSD implements it, one segment per acknowledgement, with delayed
 /// acknowledgements of every second segment: growth by a half.
 #[test]
 fn slow_start_with_delayed_acks_and_byte_counting_off_grows_by_half() {
@@ -78,8 +78,8 @@ fn slow_start_with_delayed_acks_and_byte_counting_off_grows_by_half() {
     }
 }
 
-/// RFC 9438 5.1 table 1: average windows with one loss in 1/p packets, RTT 0.1 s, within 10 %
-/// (20 % at 1e-2, where time-outs and whole segments count).
+/// RFC 9438 5.1 table 1: average windows with one loss in 1/p packets, RTT 0.1 s, within 10 % (20 %
+/// at 1e-2, where time-outs and whole segments matter).
 #[test]
 fn average_windows_of_cubic_and_reno() {
     let table =
@@ -101,7 +101,8 @@ fn average_windows_of_cubic_and_reno() {
     assert!(!failed, "{report}");
 }
 
-/// Mean window in segments once the start is forgotten: what arrives per round trip.
+/// Mean window in segments after the effect of the start has faded: the segments that arrive per
+/// round trip.
 fn average_window(congestion: &str, period: u64) -> f64 {
     let text = format!("{LONG_WIRE}\n[[path.down]]\nstage = \"loss\"\nperiod = {period}\n");
     let delivered = |seconds: u64| {
@@ -109,15 +110,15 @@ fn average_window(congestion: &str, period: u64) -> f64 {
         let duration = format!("run.duration_s={seconds}");
         flow(&text, &[&congestion, &duration]).bytes_delivered as f64
     };
-    // Without queue or rate limit the first slow start ends at half of the first loss's distance:
-    // that takes a while to forget.
+    // Without a queue or a rate limit, the first slow start ends at half the distance to the first
+    // loss: the effect of that takes a while to fade.
     let (warm_up, end) = (150, 650);
     (delivered(end) - delivered(warm_up)) / MSS as f64 * 0.1 / (end - warm_up) as f64
 }
 
 /// Linux, commit 25c1a9ca53db: a download over 50 Mb/s and 150 ms with a buffer of 1 BDP, 619
-/// packets of 1,514 bytes. Slow start ended at cwnd 516 by the delay test before the commit, at 632
-/// by the ACK train with it; within 3 %, as the receiver's acknowledgements are not known.
+/// packets of 1,514 bytes. Slow start ended at cwnd 516 by the delay test before the commit, and at
+/// 632 by the ACK train with it; within 3 %, as the receiver's acknowledgements are not known.
 #[test]
 fn slow_start_ends_where_it_did_in_linux_before_and_since_6_14() {
     let text = "
@@ -153,7 +154,7 @@ options.header_bytes = 66
     }
 }
 
-/// A link in saturation carries its rate times payload over packet size.
+/// A saturated link carries its rate times payload over packet size.
 #[test]
 fn a_saturated_link_carries_its_rate() {
     let text = "
@@ -177,13 +178,13 @@ kind = \"bulk\"
     assert!((steady - 50.0 * 1448.0 / 1500.0).abs() < 0.05, "{steady}");
 }
 
-/// Window / RTT, the RTT being propagation, serialisation of a segment and of nothing else.
+/// Window / RTT, where the RTT is propagation plus the serialisation of one segment.
 #[test]
 fn a_small_window_carries_one_window_per_round_trip() {
     let sets = ["flow.0.window_bytes=65160", "run.duration_s=60"];
     let text = LONG_WIRE.replace("window_bytes = 1000000000\n", "");
     let flow = flow(&text, &sets);
-    // 45 segments each 100 ms but for the handshake and the slow start.
+    // 45 segments each 100 ms except during the handshake and slow start.
     let expected = 45.0 * 1448.0 * 8.0 / 0.1 / 1e6;
     let measured = flow.steady_mbps.expect("60 s are long enough");
     assert!((measured / expected - 1.0).abs() < 0.001, "{measured} for {expected}");

@@ -1,4 +1,4 @@
-//! Where each version of slow start ends, over paths whose RTT varies without a queue:
+//! Where each version of slow start ends, on paths whose RTT varies without a queue:
 //! docs/concepts/slow-start-table.md. `AIRPATH_BLESS=1 cargo test -p airpath-sim --test
 //! slow_start_table` rewrites it.
 
@@ -27,12 +27,12 @@ const VERSIONS: [(&str, &str); 8] = [
     ("HyStart++", "slow_start = \"hystart++\""),
 ];
 const NONE: &str = "slow_start = \"none\"";
-/// Seeds for a path with jitter; odd, and fewer where they take long.
+/// How many seeds a path with jitter is run with; odd, and fewer where they take long.
 fn seeds(bdp: f64) -> u64 {
     if bdp < 1000.0 { 15 } else { 5 }
 }
 
-/// What acknowledgements meet.
+/// What acknowledgements meet on their way.
 #[derive(Clone, Copy)]
 enum Return {
     Clean,
@@ -66,15 +66,16 @@ const INTRODUCTION: &str = "\
 
 # Where slow start ends
 
-Each case is one download with profile `linux-6.1`, of which only slow start differs, and a buffer of 10
-BDP (bandwidth-delay products). The way of the acknowledgements is clean, or it delays each by a uniform time of up to 4,
-8 or 16 ms (their order stays), or it lets them go in batches every 5 to 40 ms. There is no other traffic and no
-queue except the flow's own. The further below 1 BDP an exit is, the longer congestion avoidance takes to make up for it.
+Each case is one download with profile `linux-6.1` over a path with a buffer of 10 BDP (bandwidth-delay products). Only
+the version of slow start differs. The path of the acknowledgements is clean, or it delays each one by a uniformly
+distributed time of up to 4, 8 or 16 ms (in order), or it releases them in batches every 5 to 40 ms. There is no other
+traffic and no queue except the flow's own. The further an exit is below 1 BDP, the longer congestion avoidance takes to
+make up for it.
 
-A cell of a table has cwnd in BDP (rate × RTT without jitter or batches), cwnd in segments, the time since the SYN, and
-the reason. With jitter it has the median of 15 seeds by cwnd (5 seeds from a BDP of 1,000 segments on), the smallest
-and the largest in parentheses, and how often each reason occurred if there are several. \"4.19, both changes\" has
-neither the exit by a falling minimum nor the late reset.
+A cell of a table gives cwnd in BDP (rate × RTT without jitter or batches), cwnd in segments, the time since the SYN,
+and the reason for the exit. With jitter it is the run with the median cwnd of 15 seeds (5 seeds from a BDP of 1,000
+segments on), with the smallest and the largest cwnd in parentheses, and how often each reason occurred if there are
+several. \"4.19, both changes\" has neither the exit by a falling minimum nor the late reset.
 ";
 
 fn section(document: &mut String, mbps: f64, rtt_ms: f64) {
@@ -114,7 +115,7 @@ fn section(document: &mut String, mbps: f64, rtt_ms: f64) {
     }
 }
 
-/// Exits of one version on one path, in order of cwnd.
+/// Slow-start exits of one version on one path, ordered by cwnd.
 struct Exits(Vec<Exit>);
 
 struct Exit {
@@ -158,7 +159,7 @@ impl Exits {
     }
 }
 
-/// All but the flow's size and the seed.
+/// The whole scenario except the flow's size and the seed.
 fn scenario(keys: &str, mbps: f64, rtt_ms: f64, bdp: f64, way: Return) -> String {
     let (buffer, delay) = (bdp * 10.0, rtt_ms / 2.0);
     let (jitter, batch) = match way {
@@ -177,7 +178,7 @@ fn scenario(keys: &str, mbps: f64, rtt_ms: f64, bdp: f64, way: Return) -> String
 }
 
 fn exit(scenario: &str, seed: u64, bdp: f64) -> Exit {
-    // A file is as long as it has to be: a few times what is sent until slow start ends.
+    // A file is as large as necessary: a few times what is sent until slow start ends.
     let mut segments = (bdp / 8.0).max(60.0);
     while segments < 1000.0 * bdp {
         let text = format!("run.seed = {seed}\n{scenario}size_bytes = {:.0}\n", segments * MSS);

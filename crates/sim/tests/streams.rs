@@ -21,7 +21,7 @@ fn the_flows_of_a_group_are_summed() {
     );
     assert!((group.goodput_mbps.unwrap() - sum).abs() < 1e-9);
     assert!((group.jain_index.unwrap() - sum * sum / (4.0 * squares)).abs() < 1e-9);
-    // Full, but for headers and the start.
+    // Full, except for headers and the start.
     assert!(sum > 7.0, "{sum}");
     assert_eq!(group.bytes_delivered, flows.iter().map(|flow| flow.bytes_delivered).sum::<u64>());
     let tables = outcome.tables.finish(false);

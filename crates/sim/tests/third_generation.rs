@@ -1,4 +1,4 @@
-//! TCP and pings over UMTS and EV-DO, as the shipped scenarios have them.
+//! TCP and pings over UMTS and EV-DO, as the shipped scenarios configure them.
 
 mod common;
 
@@ -10,7 +10,8 @@ fn shipped(name: &str, sets: &[&str]) -> RunSummary {
     common::run(text, sets)
 }
 
-/// Mean of the pings of `umts-hspa` with another preset, always connected, long after each other.
+/// Mean RTT of the pings of `umts-hspa` with another preset, always connected, far apart from each
+/// other.
 fn ping_ms(preset: &str, states: &str) -> f64 {
     let preset = format!("radio.preset={preset}");
     let sets = [preset.as_str(), states, "flow.1.interval_ms=1013", "flow.1.start_s=10"];
@@ -26,11 +27,12 @@ fn pings_take_the_sum_of_their_parts() {
     // Up 2 + 3 + 8, 1.6 ms of HARQ; down 8 + 4.3 + 4
     let hspa_plus = ping_ms("umts-hspa-plus", connected);
     assert!((hspa_plus - (20.0 + 14.6 + 16.3)).abs() < 3.0, "{hspa_plus} ms");
-    // Up 2 + 10 + 20 + 25; down 25 + 10 + 4: 70 ms after the end of one TTI another begins
+    // Up 2 + 10 + 20 + 25; down 25 + 10 + 4: 70 ms after the end of one TTI another one begins
     let r99 = ping_ms("umts-r99", connected);
     assert!((r99 - (20.0 + 57.0 + 39.0)).abs() < 3.0, "{r99} ms");
-    // Up 2 + 3.3, a subpacket and 20 ms later the second of 6.7, 15; down 15 + 0.8, a slot and 6.7 ms
-    // later the second of 1.7, 5; 1 ms for third subpackets, and 1 in 100 packets that RLC repeats
+    // Up 2 + 3.3, a subpacket and 20 ms later the second of 6.7, 15; down 15 + 0.8, a slot and 6.7
+    // ms later the second of 1.7, 5; 1 ms for third subpackets, and 1 in 100 packets that RLC
+    // retransmits
     let evdo = ping_ms("evdo-rev-a", connected);
     assert!((evdo - (20.0 + 47.0 + 29.2 + 1.0)).abs() < 6.0, "{evdo} ms");
 }
@@ -56,8 +58,8 @@ fn bulk_fills_each_of_them() {
         let preset = format!("radio.preset={preset}");
         shipped("evdo", &[&preset]).flows[0].steady_mbps.expect("30 s are long enough")
     };
-    // 1,448 of 1,500 bytes, RLC's headers; HSPA: CQI 24, 11,418 bits with PDUs of 656 bits need
-    // 10 % now and then
+    // 1,448 of 1,500 bytes, less RLC's headers; HSPA: CQI 24, 11,418 bits with PDUs of 656 bits
+    // need 10 % now and then
     for (preset, lowest, highest) in [
         ("umts-r99", 0.34, 0.384 * 0.965),
         ("umts-hspa", 5.5, 7.2 * 0.965),

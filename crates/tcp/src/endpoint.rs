@@ -1,4 +1,4 @@
-//! One end of a connection: handshake, a sending and a receiving half, three verbs.
+//! One end of a connection: the handshake, a sending and a receiving half, and three verbs.
 
 use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment, Timestamps};
 
@@ -15,7 +15,7 @@ const SYN_OPTIONS: u32 = 20;
 /// IPv4 and TCP headers without options.
 const BASE_HEADER: u32 = 40;
 
-/// What a SYN says that asks for ECN (RFC 3168 6.1.1).
+/// Flags of a SYN that requests ECN (RFC 3168 6.1.1).
 const ECN_SETUP: Flags = Flags::ECE.with(Flags::CWR);
 
 /// One end of a TCP connection, without sockets or clock.
@@ -31,23 +31,24 @@ pub struct Endpoint {
     sender: Sender,
     receiver: Receiver,
     state: State,
-    /// With the options that the peer refused switched off.
+    /// The configuration, without options that the peer refused.
     config: EndpointConfig,
     /// Shift of the peer's window field.
     peer_scale: u8,
-    /// The SYN's retransmission timer; once the handshake is over, the application is about to write.
+    /// The SYN's retransmission timer; after the handshake, the time at which the application wakes
+    /// to write.
     handshake_timer: Option<Instant>,
     syn_sent_at: Instant,
     first_syn_at: Instant,
     syns_sent: u32,
     syn_pending: bool,
-    /// When a repeated SYN or SYN+ACK was answered last.
+    /// When a repeated SYN or SYN+ACK was last answered.
     repeated_at: Option<Instant>,
-    /// A SYN without ECN was sent: no data of ours is marked (RFC 3168 6.1.1).
+    /// A SYN without ECN was sent: our data is not ECN-capable (RFC 3168 6.1.1).
     plain_syn: bool,
 }
 
-/// RFC 9293 3.3.2, as far as a simulation of data transfer needs them.
+/// The states of RFC 9293 3.3.2 that a simulation of data transfer needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Listen,
@@ -80,8 +81,8 @@ impl Endpoint {
         }
     }
 
-    /// Replaces the congestion control that the configuration names by one of the caller's. To be
-    /// called before anything else. cwnd begins at the initial window, without an ssthresh.
+    /// Replaces the configured congestion control with the caller's. Must be called before anything
+    /// else. cwnd begins at the initial window, without an ssthresh.
     #[must_use]
     pub fn with_congestion_control(mut self, algorithm: Box<dyn CongestionControl>) -> Self {
         let window = Window::initial(self.config.initial_window);
@@ -89,28 +90,28 @@ impl Endpoint {
         self
     }
 
-    /// The application offers `bytes` more to send; `u64::MAX` is "as much as TCP takes".
+    /// The application has `bytes` more to send; `u64::MAX` means as much as TCP takes.
     pub fn offer(&mut self, bytes: u64) {
         self.sender.offer(bytes);
     }
 
-    /// The application stops now: what the send buffer has not taken is withdrawn; the rest is
-    /// still sent, then a FIN.
+    /// The application stops now: what has not entered the send buffer is withdrawn; the rest is
+    /// still sent, followed by a FIN.
     pub fn close(&mut self) {
         self.sender.close();
     }
 
-    /// The application stops at the end of the write of so many bytes that it is in.
+    /// The application stops at the end of its current write, where each write has `bytes` bytes.
     pub fn close_after_write(&mut self, bytes: u64) {
         self.sender.close_after_write(bytes);
     }
 
-    /// Ends the stream after all that was offered.
+    /// Closes the stream after everything offered.
     pub fn close_when_written(&mut self) {
         self.sender.close_when_written();
     }
 
-    /// Both ends understand ECN, as if the handshake had said so.
+    /// Treats ECN as negotiated, whatever the handshake said.
     #[doc(hidden)]
     pub fn assume_ecn(&mut self) {
         self.sender.ecn = sender::Ecn::Negotiated;
@@ -135,7 +136,7 @@ impl Endpoint {
         }
         if segment.flags.has(Flags::ACK) {
             if segment.ack > self.sender.next() {
-                // RFC 9293 3.10.7.4: it acknowledges what was not sent.
+                // RFC 9293 3.10.7.4: it acknowledges data that was not sent.
                 self.receiver.request_ack();
                 return;
             }
@@ -176,7 +177,7 @@ impl Endpoint {
         }
     }
 
-    /// What opens the connection came again; the limit of such answers is over.
+    /// Whether a repeated SYN or SYN+ACK is answered now: answers are rate-limited.
     #[cold]
     fn answers_repeated(&mut self, now: Instant) -> bool {
         let limit = self.config.delayed_ack.repeat_limit;
@@ -187,13 +188,13 @@ impl Endpoint {
         over
     }
 
-    /// Takes over what the peer's SYN offers.
+    /// Adopts what the peer's SYN offers.
     fn learn(&mut self, now: Instant, segment: &Segment) {
         let config = &mut self.config;
         config.window_scaling &= segment.window_scale.is_some();
         config.timestamps &= segment.timestamps.is_some();
         config.sack &= segment.sack_permitted;
-        // RFC 3168 6.1.1: a SYN has both flags, a SYN+ACK the first only.
+        // RFC 3168 6.1.1: a SYN has both flags, a SYN+ACK only the first.
         let asks = match segment.flags.has(Flags::ACK) {
             true => segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR),
             false => segment.flags.has(ECN_SETUP),
@@ -217,13 +218,13 @@ impl Endpoint {
         if self.ecn_negotiated() {
             self.sender.ecn = sender::Ecn::Negotiated;
         }
-        // An application is woken once all is done that arrived together.
+        // An application wakes once everything that arrived together is processed.
         let DelayedAckConfig { handshake_at_once, wake, .. } = self.config.delayed_ack;
         let wakes = handshake_at_once && self.sender.has_work();
         self.handshake_timer = wakes.then_some(now + wake);
         self.sender.account_limit(now, Some(now));
         let timeouts = self.sender.rtt.backoff();
-        // RFC 6298 (2.2): the handshake is the first measurement, unless Karn's rule forbids it.
+        // RFC 6298 (2.2): the handshake gives the first measurement, unless Karn's rule forbids it.
         if self.syns_sent == 1 {
             self.sender.rtt.sample(now - self.syn_sent_at);
         } else if let Some(rtt) = self.sender.rtt_by_timestamp(now, segment) {
@@ -239,35 +240,36 @@ impl Endpoint {
         self.sender.events.push_back(Event { at: now, kind: EventKind::Established });
     }
 
-    /// The peer answers the first SYN: the others were sent for nothing (RFC 3522 3.2, RFC 4015 3.1).
+    /// Whether the peer answers the first SYN, so that the other ones were spurious (RFC 3522 3.2,
+    /// RFC 4015 3.1).
     fn first_syn_arrived(&self, segment: &Segment) -> bool {
         self.config.recovery.undo_by_timestamps
             && self.config.timestamps
             && segment.echo() == Some(timestamp(self.first_syn_at))
     }
 
-    /// [`poll_transmit`](Self::poll_transmit) would say `None`: nothing was ever offered here, and no
-    /// acknowledgement is due.
+    /// Whether [`poll_transmit`](Self::poll_transmit) would return `None` because nothing was ever
+    /// offered here and no acknowledgement is due.
     #[inline(always)]
     pub fn rests(&self) -> bool {
         self.only_acknowledges() && !self.receiver.wants_ack()
     }
 
-    /// Nothing was ever offered here: all that may be sent are acknowledgements.
+    /// Whether nothing was ever offered here: only acknowledgements can be sent.
     #[inline(always)]
     pub fn only_acknowledges(&self) -> bool {
         self.state == State::Established && self.sender.is_silent()
     }
 
-    /// The next segment to send at `now`; call until `None`.
+    /// The next segment to send at `now`; call until it returns `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let mut segment = Segment::BLANK;
         self.fill_transmit(now, &mut segment).then_some(segment)
     }
 
-    /// The same in place: the next segment is written into `segment`, which is blank or was filled in
-    /// here before. False: there is none.
+    /// Like [`poll_transmit`](Self::poll_transmit), but writes the next segment into `segment`,
+    /// which must be blank or filled in here before. Returns false if there is none.
     #[inline(always)]
     pub fn fill_transmit(&mut self, now: Instant, segment: &mut Segment) -> bool {
         if self.state != State::Established {
@@ -285,7 +287,8 @@ impl Endpoint {
         true
     }
 
-    /// The same at an end that only [acknowledges](Self::only_acknowledges).
+    /// Like [`fill_transmit`](Self::fill_transmit), for an end that [only
+    /// acknowledges](Self::only_acknowledges).
     #[inline(always)]
     pub fn fill_acknowledgement(&mut self, now: Instant, segment: &mut Segment) -> bool {
         debug_assert!(self.only_acknowledges());
@@ -296,7 +299,8 @@ impl Endpoint {
         wanted
     }
 
-    /// Writes a segment with this place in the stream, length and flags, and whether it was sent before.
+    /// Writes a segment with this sequence number, length and flags; one sent before is marked as a
+    /// retransmission.
     #[inline(always)]
     fn fill(
         &mut self,
@@ -322,9 +326,9 @@ impl Endpoint {
         }
     }
 
-    /// The same where the next segment differs from `segment`, which was filled in here at `now`, in its place in
-    /// the stream and in its flags only: neither its size nor its codepoint is another one. False: that is not
-    /// known.
+    /// Like [`fill_transmit`](Self::fill_transmit), if the next segment differs from `segment`,
+    /// which was filled in here at `now`, only in its sequence number and flags, and not in size or
+    /// codepoint. Returns false if that is not known.
     #[inline(always)]
     pub fn fill_following(&mut self, now: Instant, segment: &mut Segment) -> bool {
         if !segment.sack.is_empty() || self.receiver.has_blocks() {
@@ -366,7 +370,7 @@ impl Endpoint {
         } else if ecn && self.syns_sent == 1 {
             segment.flags = segment.flags.with(ECN_SETUP);
         } else {
-            // RFC 3168 6.1.1.1: the path may drop what asks for ECN.
+            // RFC 3168 6.1.1.1: the path may drop SYNs that request ECN.
             self.plain_syn = true;
         }
         segment.sack_permitted = self.config.sack;
@@ -380,7 +384,7 @@ impl Endpoint {
         Segment { timestamps: self.config.timestamps.then_some(stamps), ..Segment::BLANK }
     }
 
-    /// When to call [`Endpoint::on_timer`] next; changes with every other call.
+    /// When to call [`Endpoint::on_timer`] next; every other call may change it.
     #[inline(always)]
     pub fn next_timer(&self) -> Option<Instant> {
         let own = match (self.sender.timer(), self.receiver.timer()) {
@@ -393,7 +397,7 @@ impl Endpoint {
         }
     }
 
-    /// Time has come to `now`; does what is due.
+    /// Advances time to `now` and does what is due.
     pub fn on_timer(&mut self, now: Instant) {
         if self.handshake_timer.is_some_and(|at| at <= now) {
             self.handshake_timer = None;
@@ -410,19 +414,19 @@ impl Endpoint {
         }
     }
 
-    /// Something happened since the last call of [`poll_event`](Self::poll_event).
+    /// Whether [`poll_event`](Self::poll_event) has something to return.
     #[inline]
     pub fn has_events(&self) -> bool {
         !self.sender.events.is_empty()
     }
 
-    /// What happened since the last call.
+    /// The next event that has not been returned yet.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.sender.events.pop_front()
     }
 
-    /// Size on the wire of a segment of ours in bytes, headers and options included.
+    /// Size on the wire in bytes of a segment from this end, headers and options included.
     #[inline]
     pub fn wire_size(&self, segment: &Segment) -> u32 {
         let sack = match segment.sack.len() {
@@ -436,23 +440,23 @@ impl Endpoint {
     }
 
     /// The application reads up to `bytes` of what arrived in order; with
-    /// [`ReaderConfig::Driver`](crate::ReaderConfig::Driver) nothing else does.
+    /// [`ReaderConfig::Driver`](crate::ReaderConfig::Driver) this is the only way to read.
     pub fn read(&mut self, now: Instant, bytes: u64) {
         self.receiver.take(now, bytes);
     }
 
-    /// Payload bytes that arrived in order and were not read.
+    /// Payload bytes that arrived in order and have not been read.
     pub fn unread(&self) -> u64 {
         self.receiver.unread()
     }
 
-    /// Both ends have agreed on ECN: new data may be marked, and ECE means congestion.
+    /// Whether both ends agreed on ECN: new data may be marked, and ECE signals congestion.
     #[inline]
     pub fn ecn_negotiated(&self) -> bool {
         self.config.ecn == EcnConfig::Classic && !self.plain_syn && self.is_established()
     }
 
-    /// The ECN codepoint of a packet with this segment of ours: ECT(0) for new data only
+    /// The ECN codepoint for a packet with this segment from this end: ECT(0) for new data only
     /// (RFC 3168 6.1.1, 6.1.4, 6.1.5).
     #[inline]
     pub fn ecn_codepoint(&self, segment: &Segment) -> Ecn {
@@ -460,7 +464,7 @@ impl Endpoint {
         if new && self.ecn_negotiated() { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
-    /// Packets that arrived with the mark of congestion.
+    /// Counters of packets that arrived with the CE mark.
     pub fn ce_counters(&self) -> CeCounters {
         self.receiver.ce_counters()
     }
@@ -475,22 +479,22 @@ impl Endpoint {
         self.receiver.acks_sent
     }
 
-    /// The peer's stream has ended and all of it arrived.
+    /// Whether the peer's stream has ended and all of it has arrived.
     pub fn is_closed_by_peer(&self) -> bool {
         self.receiver.is_closed()
     }
 
-    /// All data and the FIN of our stream are acknowledged.
+    /// Whether all data and the FIN of this end's stream are acknowledged.
     pub fn is_finished(&self) -> bool {
         self.sender.is_finished()
     }
 
-    /// The handshake is complete.
+    /// Whether the handshake is complete.
     pub fn is_established(&self) -> bool {
         self.state == State::Established
     }
 
-    /// Congestion window and slow start threshold.
+    /// Congestion window and slow start threshold, in segments.
     pub fn window(&self) -> Window {
         self.sender.window
     }
@@ -500,7 +504,7 @@ impl Endpoint {
         self.sender.in_flight()
     }
 
-    /// The peer's receive window, as it was announced last, in whole segments.
+    /// The receive window that the peer last advertised, in whole segments.
     pub fn peer_window_segments(&self) -> u32 {
         self.sender.peer_window_segments()
     }
@@ -510,7 +514,7 @@ impl Endpoint {
         self.sender.acknowledged()
     }
 
-    /// Payload bytes that the application has handed over: acknowledged or in the send buffer.
+    /// Payload bytes that the application has written: acknowledged or in the send buffer.
     pub fn written(&self) -> u64 {
         self.sender.written() - 1
     }
@@ -520,14 +524,13 @@ impl Endpoint {
         self.sender.rtt.srtt()
     }
 
-    /// HyStart or HyStart++ of a loss-based congestion control, for tables: what the next
-    /// acknowledgement finds. `None`: it has neither, or no RTT yet.
+    /// The state of HyStart or HyStart++ that the next acknowledgement meets, for tables. `None`:
+    /// there is no such algorithm, or no RTT yet.
     pub fn hystart(&self) -> Option<HystartSnapshot> {
         self.sender.hystart()
     }
 
-    /// RTT that the last acknowledgement gave, once: the next call says `None` until there is
-    /// another.
+    /// RTT sample of the last acknowledgement; each sample is returned once, then `None`.
     #[inline]
     pub fn take_rtt_sample(&mut self) -> Option<Duration> {
         self.sender.take_rtt_sample()
@@ -543,7 +546,7 @@ impl Endpoint {
         self.sender.activity()
     }
 
-    /// How long each limit held the sender back, until `now`.
+    /// How long each limit has limited the sender, until `now`.
     pub fn limit_times(&self, now: Instant) -> LimitTimes {
         self.sender.limit_times(now)
     }
@@ -556,8 +559,9 @@ mod tests {
     use super::*;
     use crate::OffloadConfig;
 
-    /// What the peer says: how far its acknowledgement is behind what was sent, how much data comes with it
-    /// and how far above what is expected, flags, and how many microseconds after what came before.
+    /// What the peer sends: how far its acknowledgement is behind what was sent, how much data it
+    /// carries and how far above the expected byte, flags, and how many microseconds after the
+    /// previous segment.
     type Received = (u64, u32, u64, Flags, u64);
 
     fn received() -> impl Strategy<Value = Received> {
@@ -569,7 +573,7 @@ mod tests {
         (behind, len, above, flags, 0u64..20_000)
     }
 
-    /// An end that has opened a connection, and has more to send than it ever may or nothing.
+    /// An end whose connection is open, with either unlimited data to send or none.
     fn opened(config: &EndpointConfig, offers: bool) -> Endpoint {
         let now = Instant::ZERO;
         let mut end = Endpoint::connect(now, config);
@@ -583,8 +587,8 @@ mod tests {
     }
 
     proptest! {
-        /// Segments that follow one another are written as all others are, and acknowledgements of an end that has
-        /// nothing else to say.
+        /// Segments that follow one another are written like any others, and so are
+        /// acknowledgements of an end that has no data.
         #[test]
         fn what_follows_is_nothing_special(
             (bursts, dsack, timestamps, ecn) in any::<(bool, bool, bool, bool)>(),
@@ -596,7 +600,7 @@ mod tests {
             config.offload = bursts.then_some(OffloadConfig::SMALL);
             let (mut now, mut followed) = (Instant::ZERO, 0u32);
             let mut ways = [true, false].map(|short| (short, opened(&config, offers)));
-            // At first nothing is in the way of a run.
+            // At first nothing prevents a run.
             let all = std::iter::once((0, 0, 0, Flags::NONE, 0)).chain(all);
             for (behind, len, above, flags, pause) in all {
                 now += Duration::from_micros(pause);

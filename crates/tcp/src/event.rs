@@ -1,5 +1,5 @@
-//! What an endpoint reports: events with their time. Tests, tables and plots read them; nothing in
-//! the model prints.
+//! Events that an endpoint reports, with their times. Tests, tables and plots read them; the model
+//! itself never prints.
 
 use airpath_base::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use airpath_base::{Duration, Instant};
 pub struct Event {
     /// Logical time.
     pub at: Instant,
-    /// What.
+    /// What happened.
     pub kind: EventKind,
 }
 
@@ -19,60 +19,61 @@ pub enum EventKind {
     Established,
     /// Slow start ended.
     SlowStartExit {
-        /// Why.
+        /// Why slow start ended.
         reason: SlowStartExitReason,
-        /// cwnd then, in segments.
+        /// cwnd at that time, in segments.
         cwnd: u32,
-        /// Smoothed RTT then.
+        /// Smoothed RTT at that time.
         srtt: Duration,
-        /// Smallest RTT so far, or what else a delay test started from: that of the round before
-        /// for HyStart++.
+        /// The reference RTT of a delay test: the smallest so far; for HyStart++ that of the
+        /// previous round.
         min_rtt: Duration,
-        /// RTT of the round that a delay test compared with it.
+        /// RTT of the round that a delay test compared with `min_rtt`.
         round_rtt: Option<Duration>,
     },
     /// Loss was inferred from acknowledgements; recovery began.
     RecoveryStart {
-        /// cwnd before the reduction.
+        /// cwnd before the reduction, in segments.
         cwnd: u32,
-        /// ssthresh after it.
+        /// ssthresh after the reduction, in segments.
         ssthresh: u32,
         /// Segments marked lost.
         lost: u32,
     },
-    /// Everything outstanding when recovery began is acknowledged.
+    /// Everything that was outstanding when recovery began is acknowledged.
     RecoveryEnd {
-        /// cwnd now.
+        /// cwnd at that time, in segments.
         cwnd: u32,
     },
     /// The retransmission timer fired (RFC 6298 5.4).
     RetransmissionTimeout {
-        /// How many times in a row.
+        /// Number of time-outs in a row.
         backoff: u32,
-        /// RTO that ran out.
+        /// The RTO that expired.
         rto: Duration,
     },
     /// A tail loss probe was sent (RFC 8985 7.3).
     TailLossProbe,
-    /// cwnd began to come down without a loss: marked packets, or a loss that a probe repaired.
+    /// cwnd began to be reduced without a retransmission: for marked packets, or for a loss that a
+    /// probe repaired.
     Reduction {
-        /// cwnd before.
+        /// cwnd before the reduction, in segments.
         cwnd: u32,
-        /// ssthresh after it.
+        /// ssthresh after the reduction, in segments.
         ssthresh: u32,
-        /// Marked packets were the reason.
+        /// Whether marked packets were the reason.
         ecn: bool,
     },
-    /// A reduction was taken back: nothing had been lost.
+    /// A reduction was undone: nothing had been lost.
     Undo {
-        /// cwnd now.
+        /// cwnd after the undo, in segments.
         cwnd: u32,
-        /// What told.
+        /// What showed that nothing had been lost.
         by: UndoReason,
     },
-    /// A zero window was probed.
+    /// A zero window probe was sent.
     WindowProbe,
-    /// The sender's data is all acknowledged, FIN included.
+    /// All data of the sender is acknowledged, FIN included.
     Finished,
 }
 
@@ -94,14 +95,14 @@ impl EventKind {
     }
 }
 
-/// What told that nothing had been lost.
+/// What showed that nothing had been lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UndoReason {
     /// The original was acknowledged: the echoed timestamp is older than the retransmission (Eifel).
     Timestamp,
     /// Each retransmission arrived as a duplicate.
     Dsack,
-    /// F-RTO: what was sent once arrived after the time-out.
+    /// F-RTO: a segment that was sent only once arrived after the time-out.
     Frto,
 }
 
@@ -125,15 +126,15 @@ pub enum SlowStartExitReason {
     Ssthresh,
     /// HyStart: the RTT of a round rose.
     Delay,
-    /// HyStart: the minimum RTT fell, so that the round's RTT was above it.
+    /// HyStart: the minimum RTT fell, which left the round's RTT above it.
     FallingMinimum,
-    /// HyStart: the acknowledgements of a round came as one train for too long.
+    /// HyStart: the ACK train of a round became too long.
     AckTrain,
-    /// HyStart++: the rise of the RTT lasted through conservative slow start.
+    /// HyStart++: the RTT stayed high throughout conservative slow start.
     ConservativeSlowStart,
     /// BBR: the delivery rate stopped growing.
     FullPipe,
-    /// ECN: congestion was experienced.
+    /// ECN: packets were marked with CE.
     Ecn,
 }
 
@@ -153,7 +154,7 @@ impl SlowStartExitReason {
     }
 }
 
-/// What kept a sender from sending more, for time accounting as in TCP_INFO.
+/// What limits a sender, for time accounting as in TCP_INFO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SendLimit {
     /// The congestion window.
@@ -162,7 +163,7 @@ pub enum SendLimit {
     Pacing,
     /// The window that the receiver advertised.
     ReceiveWindow,
-    /// The send buffer: the application has more, the buffer does not take it.
+    /// The send buffer: the application has more data than fits.
     SendBuffer,
     /// The application had nothing to send.
     Application,

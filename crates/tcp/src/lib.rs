@@ -3,7 +3,7 @@
 //! [`Endpoint`] is one end of a connection. Inside, a sending half (window, scoreboard,
 //! retransmission timer) and a receiving half (reassembly, acknowledgements) do the work.
 //! [`CongestionControl`] is the short trait that each algorithm implements, one file each. A driver
-//! hands in segments and times, and polls for segments and timers.
+//! passes in segments and times, and polls for segments and timers.
 //!
 //! It may use: `base`. Start reading at [`Endpoint`].
 

@@ -9,8 +9,8 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds `[start, end)`, which is not empty; calls `new` with each part that was not in the set yet,
-    /// in order. Returns the range that it is a part of now.
+    /// Adds `[start, end)`, which must not be empty; calls `new` with each part that was not yet in
+    /// the set, in order. Returns the range that now contains it.
     pub(crate) fn insert(
         &mut self,
         start: u64,
@@ -18,7 +18,7 @@ impl Ranges {
         mut new: impl FnMut(u64, u64),
     ) -> (u64, u64) {
         debug_assert!(start < end, "an empty range");
-        // First range that touches or follows the new one. New data is at the top nearly always.
+        // First range that touches or follows the new one. New data is nearly always at the top.
         let first = match self.ranges.back() {
             None => 0,
             Some(&(last_start, last_end)) if start >= last_start => {
@@ -53,7 +53,7 @@ impl Ranges {
         (low, high)
     }
 
-    /// Forgets everything below `bound`.
+    /// Removes everything below `bound`.
     pub(crate) fn remove_below(&mut self, bound: u64) {
         while let Some(range) = self.ranges.front_mut() {
             if range.1 > bound {
@@ -79,7 +79,7 @@ impl Ranges {
         self.ranges.is_empty()
     }
 
-    /// From the highest range down.
+    /// Ranges from the highest to the lowest.
     pub(crate) fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().rev().copied()
     }

@@ -25,7 +25,7 @@ pub struct RttEstimator {
     config: RtoConfig,
     srtt: Option<Duration>,
     rttvar: Duration,
-    /// Linux: mean deviation, its largest value in this round trip, and where the round ends.
+    /// Linux: mean deviation, its largest value in this round trip, and where the round trip ends.
     mdev: Duration,
     mdev_max: Duration,
     round_end: u64,
@@ -35,7 +35,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// No sample yet.
+    /// An estimator without samples.
     pub const fn new(config: RtoConfig) -> Self {
         Self {
             config,
@@ -50,12 +50,13 @@ impl RttEstimator {
         }
     }
 
-    /// Takes one measurement, of a segment that was not retransmitted or by timestamps.
+    /// Takes one measurement, from a segment that was sent once or from timestamps.
     pub fn sample(&mut self, rtt: Duration) {
         self.sample_in_round(rtt, u64::MAX, u64::MAX);
     }
 
-    /// The same; `una` and `nxt` tell when a round trip is over.
+    /// Takes one measurement, like [`sample`](Self::sample); `una` and `nxt` tell when a round trip
+    /// is over.
     pub(crate) fn sample_in_round(&mut self, rtt: Duration, una: u64, nxt: u64) {
         self.latest = rtt;
         self.note_min(rtt);
@@ -65,7 +66,8 @@ impl RttEstimator {
         }
     }
 
-    /// Of the newest segment of an acknowledgement: delayed acknowledgement left out.
+    /// Takes the RTT of the newest segment of an acknowledgement, which excludes the ACK delay, for
+    /// the minimum.
     #[inline]
     pub(crate) fn note_min(&mut self, rtt: Duration) {
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
@@ -89,7 +91,7 @@ impl RttEstimator {
         }
     }
 
-    /// Here `rttvar` is the whole variance term, four deviations.
+    /// Linux's rule. Here `rttvar` is the whole variance term, four deviations.
     fn sample_linux(&mut self, rtt: Duration, una: u64, nxt: u64) {
         let min = self.config.min;
         let Some(srtt) = self.srtt else {
@@ -108,7 +110,7 @@ impl RttEstimator {
         self.mdev = if error < quarter {
             self.mdev.saturating_sub(Duration::from_nanos(quarter - error))
         } else if r < s {
-            // The RTT falls: that is no reason to wait longer.
+            // A falling RTT is no reason to wait longer.
             self.mdev + Duration::from_nanos(growth / 8)
         } else {
             self.mdev + Duration::from_nanos(growth)
@@ -124,23 +126,23 @@ impl RttEstimator {
         }
     }
 
-    /// A SYN was lost: more careful until the first measurement (RFC 6298 (5.7)).
+    /// A SYN was lost: uses a longer RTO until the first measurement (RFC 6298 (5.7)).
     pub(crate) fn start_after_syn_loss(&mut self) {
         self.config.initial = self.config.initial.max(Duration::from_secs(3));
     }
 
-    /// The time-out now, back-off included.
+    /// The current RTO, back-off included.
     pub fn rto(&self) -> Duration {
         self.rto_doubled_after(0)
     }
 
-    /// No time-out is shorter.
+    /// Lower bound of the RTO.
     #[inline]
     pub(crate) fn least_rto(&self) -> Duration {
         self.config.min.min(self.config.max)
     }
 
-    /// The same if the first time-outs do not double it.
+    /// The current RTO, if the first `timeouts` time-outs do not double it.
     pub(crate) fn rto_doubled_after(&self, timeouts: u32) -> Duration {
         let base = match self.srtt {
             None => self.config.initial,
@@ -156,17 +158,17 @@ impl RttEstimator {
         floored.saturating_mul(1 << doublings).min(self.config.max)
     }
 
-    /// RFC 6298 (5.5): the timer ran out.
+    /// RFC 6298 (5.5): the timer expired.
     pub fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    /// A new measurement came (RFC 6298 5, last note).
+    /// A new measurement arrived (RFC 6298 5, last note).
     pub fn end_back_off(&mut self) {
         self.backoff = 0;
     }
 
-    /// Times the timer ran out in a row.
+    /// Number of time-outs in a row.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
@@ -185,7 +187,7 @@ impl RttEstimator {
         self.min
     }
 
-    /// The last measurement, zero before the first.
+    /// The last measurement; zero before the first.
     pub fn latest(&self) -> Duration {
         self.latest
     }

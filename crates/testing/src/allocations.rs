@@ -1,15 +1,15 @@
-//! How often a thread asks for memory.
+//! Counts the allocations of a thread.
 #![allow(unsafe_code, reason = "a global allocator is unsafe by its trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// Of each thread: tests run side by side.
+    /// One counter per thread: tests run in parallel.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts for [`allocations`]. A test makes it its own:
+/// The system's allocator with a counter for [`allocations`]. A test installs it:
 ///
 /// ```
 /// use airpath_testing::{CountingAllocator, allocations};
@@ -23,32 +23,33 @@ thread_local! {
 /// ```
 pub struct CountingAllocator;
 
-/// Allocations and reallocations of the calling thread so far; 0 without [`CountingAllocator`].
+/// Number of allocations and reallocations of the calling thread so far; 0 without
+/// [`CountingAllocator`].
 pub fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
 fn count() {
-    // A thread that ends may allocate after its counter is gone.
+    // A thread that is ending may allocate after its counter is gone.
     let _ = ALLOCATIONS.try_with(|allocations| allocations.set(allocations.get() + 1));
 }
 
-// SAFETY: every call is passed on to the system's allocator unchanged.
+// SAFETY: every call is forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: as the caller promised.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
-        // SAFETY: as the caller promised.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

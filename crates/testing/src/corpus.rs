@@ -1,14 +1,14 @@
-//! What the fuzzers found, replayed by ordinary tests: `fuzz/corpus/TARGET`.
+//! Replays what the fuzzers found in ordinary tests: `fuzz/corpus/TARGET`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use crate::first_line;
 
-/// Runs a fuzzer's body over its corpus.
+/// Runs the body of a fuzz target over its corpus.
 ///
 /// # Panics
-/// If the body does: with the file's name. If there is no corpus.
+/// If the body panics; the message names the file. If there is no corpus.
 pub fn replay(target: &str, body: impl Fn(&[u8])) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     replay_files(&corpus, body);

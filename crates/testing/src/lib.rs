@@ -1,16 +1,18 @@
-//! What tests of several crates share, and no crate ships: tests that the machine may not let judge.
+//! Helpers that tests of several crates share and no crate ships, above all for tests that a busy
+//! machine cannot judge.
 //!
 //! It may use: nothing of airpath. Start reading at [`real_clock`], and at docs/adr/0029.
 //!
-//! - [`real_clock`]: the test failed, but the machine was busy with other work;
-//! - [`has`], [`skip`]: a program or a device that the test needs is missing;
-//! - [`replay`] runs what the fuzzers found;
-//! - [`allocations`] counts how often a thread asks for memory.
+//! - [`real_clock`]: the test failed while the machine was busy with other work;
+//! - [`has`], [`skip`]: a program or device that the test needs is missing;
+//! - [`replay`] runs the inputs that the fuzzers found;
+//! - [`allocations`] counts how often a thread allocates memory.
 //!
-//! Rust's harness knows passed, failed and ignored. A test that is none of these writes a line of JSON
-//! to the file that `AIRPATH_OUTCOMES` names, and `make test` prints these lines at the end. Without
-//! the variable the line goes to standard error. `tests/python/real_clock.py` does the same for pytest.
-//! Tests that need root are `#[ignore = "needs root"]`; `make test` runs them if it is root.
+//! Rust's harness knows passed, failed and ignored. A test that is none of these writes a line of
+//! JSON to the file that `AIRPATH_OUTCOMES` names, and `make test` prints these lines at the end.
+//! Without the variable the line goes to standard error. `tests/python/real_clock.py` does the same
+//! for pytest. Tests that need root are `#[ignore = "needs root"]`; `make test` runs them if it
+//! runs as root.
 
 mod allocations;
 mod corpus;
@@ -27,16 +29,17 @@ pub use allocations::{CountingAllocator, allocations};
 pub use corpus::replay;
 pub use machine::{OtherWork, Usage};
 
-/// How often a test that came too late is tried again.
+/// How often a test that was late is repeated.
 pub const RETRIES: usize = 3;
 
-/// Runs what has to be on time, until the machine lets it be judged: what it returned.
+/// Runs `timed`, which has to be on time, until the machine allows a judgement, and returns its
+/// result.
 ///
-/// If it fails on a machine that was on time, the test fails. If it fails four times while the machine
-/// had other work, the test is not judged: `None`, and must end.
+/// If it fails while the machine was on time, the test fails. If it fails four times while the
+/// machine had other work, the test is not judged: the result is `None`, and the test must end.
 ///
 /// # Panics
-/// As `timed` did.
+/// If `timed` panicked.
 pub fn real_clock<T>(name: &str, timed: impl Fn() -> T) -> Option<T> {
     let (too_late, ended) = attempt(&timed, || {
         let before = Usage::now();
@@ -56,8 +59,8 @@ pub fn real_clock<T>(name: &str, timed: impl Fn() -> T) -> Option<T> {
     judged
 }
 
-/// True if the machine has these programs (names) and files (absolute paths); else the test is
-/// skipped, and recorded so.
+/// True if the machine has these programs (names) and files (absolute paths); otherwise the test is
+/// skipped, and this is recorded.
 pub fn has(name: &str, needed: &[&str]) -> bool {
     let path = std::env::var("PATH").unwrap_or_default();
     let is_there = |program: &str| {
@@ -69,7 +72,7 @@ pub fn has(name: &str, needed: &[&str]) -> bool {
     false
 }
 
-/// Records that a test is skipped, and why; it must end.
+/// Records that a test is skipped, and why; the test must then end.
 pub fn skip(name: &str, reason: &str) {
     record(&json!({ "suite": "rust", "test": name, "outcome": "skipped", "reason": reason }));
 }
@@ -81,7 +84,8 @@ enum Ended<T> {
 
 /// Why attempts did not count, and how the last one ended.
 ///
-/// `begin` begins to measure the machine; what it returns says why that was busy, if it was.
+/// `begin` starts to measure the machine; the function that it returns says why the machine was
+/// busy, if it was.
 fn attempt<T, Busy: FnOnce() -> Option<String>>(
     timed: &impl Fn() -> T,
     begin: impl Fn() -> Busy,
@@ -101,7 +105,7 @@ fn attempt<T, Busy: FnOnce() -> Option<String>>(
     }
 }
 
-/// The first line of what a thread panicked with.
+/// The first line of a thread's panic message.
 pub fn first_line(panic: &(dyn std::any::Any + Send)) -> &str {
     let said = panic.downcast_ref::<String>().map(String::as_str);
     let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -114,7 +118,7 @@ fn record(line: &Value) {
         eprintln!("{line}");
         return;
     };
-    // A line is one write, so that tests of one process do not mix theirs.
+    // Each line is written at once, so that tests of one process do not mix theirs.
     let text = format!("{line}\n");
     let written = OpenOptions::new().append(true).create(true).open(&file);
     written
@@ -128,8 +132,8 @@ mod tests {
 
     use super::*;
 
-    /// How often a test ran that is right at the n-th attempt, on a machine that is busy so often;
-    /// and how it ended.
+    /// How often a test ran that passes at the n-th attempt, on a machine that is busy for some
+    /// attempts; and how it ended.
     fn ran(right_at: usize, busy: usize) -> (usize, &'static str) {
         let (count, looked) = (Cell::new(0), Cell::new(0));
         let test = || {

@@ -1,25 +1,25 @@
-//! Whether the machine had other work.
+//! Finds out whether the machine had other work.
 
 use std::fs;
 
-/// A machine is busy if others use more than this share of its processors' time.
+/// A machine is busy if others use more than this fraction of its processor time.
 const OTHERS: f64 = 0.05;
-/// Likewise, if the hypervisor takes more than this share for other machines.
+/// A machine is busy, too, if the hypervisor takes more than this fraction for other machines.
 const STOLEN: f64 = 0.02;
 
 /// Ticks of processor time so far (proc(5)), summed over the processors that this process may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
-    /// All of it, idle or not.
+    /// All ticks, idle or not.
     whole: f64,
-    /// Of everybody; without interrupts, most of which are our own packets'.
+    /// Ticks used by anybody, without interrupts, most of which are caused by our own packets.
     busy: f64,
     stolen: f64,
-    /// Of this process and the children that it has waited for.
+    /// Ticks of this process and the children it has waited for.
     own: f64,
 }
 
-/// What went to others during a test, as shares of the machine's processor time.
+/// Processor time that others used during a test, as fractions of the machine's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OtherWork {
     others: f64,
@@ -27,7 +27,7 @@ pub struct OtherWork {
 }
 
 impl Usage {
-    /// Reads `/proc`; of a machine without it, nothing is known.
+    /// Reads `/proc`; on a machine without it nothing is known.
     pub fn now() -> Self {
         let read = |file| fs::read_to_string(file).unwrap_or_default();
         Self::of(&read("/proc/stat"), &read("/proc/self/stat"), &read("/proc/self/status"))
@@ -49,7 +49,8 @@ impl Usage {
             usage.busy += ticks.iter().take(3).sum::<f64>();
             usage.stolen += ticks.get(7).unwrap_or(&0.0);
         }
-        // Behind the name, which may have spaces: utime, stime, cutime, cstime are fields 14 to 17.
+        // After the name, which may contain spaces: utime, stime, cutime, cstime are fields 14 to
+        // 17.
         let fields = process.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11);
         usage.own = fields.take(4).filter_map(|word| word.parse::<f64>().ok()).sum();
         usage
@@ -57,7 +58,7 @@ impl Usage {
 }
 
 impl OtherWork {
-    /// From then until now.
+    /// The work of others since `before`.
     pub fn since(before: &Usage) -> Self {
         Self::between(before, &Usage::now())
     }
@@ -79,7 +80,7 @@ impl OtherWork {
     }
 }
 
-/// Numbers of a list such as `0-3,8`.
+/// The numbers of a list such as `0-3,8`.
 fn processors(list: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -95,13 +96,13 @@ mod tests {
     #[test]
     fn shares_are_those_of_the_processors_that_we_may_use() {
         let status = "Name:\tx\nCpus_allowed_list:\t0,2-3\n";
-        // The third processor is not ours.
+        // The process may not use the third processor.
         let machine = "cpu  9 9 9\ncpu0 100 0 50 800 10 5 5 30 0 0\ncpu1 999 9 9 9 9 9 9 999 0 0\n\
                        cpu2 0 0 0 1000 0 0 0 0 0 0\ncpu3 0 0 0 1000 0 0 0 0 0 0\nintr 1 2 3\n";
         let process = "77 (a (b) c) S 1 1 1 0 -1 4 1 2 3 4 10 20 30 40 20 0 1 0 9 9 9\n";
         let idle = Usage { whole: 0.0, busy: 0.0, stolen: 0.0, own: 0.0 };
         let work = OtherWork::between(&idle, &Usage::of(machine, process, status));
-        // 150 ticks of work, 100 of them ours, and 30 stolen.
+        // 150 ticks of work, of which 100 are ours, and 30 stolen.
         assert_eq!(work, OtherWork { others: 50.0 / 3000.0, stolen: 30.0 / 3000.0 });
         assert_eq!(work.busy(), None);
     }

@@ -1,4 +1,4 @@
-//! The one function: a request, an answer.
+//! The entry point: answers a request.
 
 use airpath_findings::variants::{Comparison, NotCompared, compare};
 use airpath_findings::{Budget, Question, explain};
@@ -11,17 +11,17 @@ use crate::parsed::{described, refused, shipped};
 use crate::request::{BudgetName, Given, Host, Progress, Request};
 use crate::tables::Streams;
 
-/// What came of a request.
+/// The answer to a request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
-    /// A JSON object with one key: `ok`; `problems`, of a scenario that cannot be run; `stopped`,
-    /// by the host; or `error`, of a request that is none.
+    /// A JSON object with one key: `ok`; `problems`, for a scenario that cannot be run; `stopped`,
+    /// by the host; or `error`, for an invalid request.
     pub document: String,
-    /// The tables that `ok.tables` lists, each an Arrow IPC stream at its place.
+    /// The tables that `ok.tables` lists, each an Arrow IPC stream at its offset.
     pub tables: Vec<u8>,
 }
 
-/// Answers a request: a JSON object whose key `op` says what is wanted, see `request.rs`.
+/// Answers a request: a JSON object whose key `op` selects the operation, see `request.rs`.
 ///
 /// ```
 /// let schema = airpath_wasm::answer(r#"{"op": "schema"}"#, &mut |_| true);
@@ -69,7 +69,7 @@ fn answered(request: &Request, host: Host<'_>, streams: &mut Streams) -> Result<
                 seeds: &budget.seeds_of(seed, *repeat),
                 known: &[],
                 budget,
-                // The caller has no threads to give; workers are its way to do several at once.
+                // The caller has no threads to spare; it uses workers to do several things at once.
                 threads: 1,
             };
             json!(explain(&question, &mut counted(host))?)
@@ -98,7 +98,7 @@ fn answered(request: &Request, host: Host<'_>, streams: &mut Streams) -> Result<
     Ok(json!({ "ok": ok }))
 }
 
-/// The host as those see it who count runs.
+/// The host's callback in the form for operations that count runs.
 fn counted(host: Host<'_>) -> impl FnMut(usize) -> bool + Send {
     move |done| host(Progress::Runs(done))
 }

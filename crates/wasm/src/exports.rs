@@ -1,9 +1,9 @@
-//! What a page sees of it: numbers and places in the memory that both share.
+//! The interface to a page: numbers, and addresses in the memory that both share.
 //!
-//! The page asks for room (`request_room`), writes a request there, calls `run_request`, and reads the
-//! document and the tables at their places before it asks again. It gives two functions:
-//! `progress(kind, value, events)` returns 0 to stop, and `panicked(place, bytes)` is told why the
-//! instance is of no use any more.
+//! The page reserves room (`request_room`), writes a request there, calls `run_request`, and reads
+//! the document and the tables at their addresses before it asks again. It provides two functions:
+//! `progress(kind, value, events)` returns 0 to stop, and `panicked(place, bytes)` receives the
+//! reason why the instance can no longer be used.
 #![allow(unsafe_code, reason = "an exported name has to be free; nothing else here is unsafe")]
 
 use std::panic;
@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use crate::{Answer, Progress, answer};
 
-/// The request, and what came of the last one.
+/// The request, and the last answer.
 static STATE: Mutex<State> = Mutex::new(State { request: Vec::new(), answer: None, hooked: false });
 
 struct State {
@@ -22,12 +22,12 @@ struct State {
 
 #[link(wasm_import_module = "airpath")]
 unsafe extern "C" {
-    /// `kind` 0: simulated seconds and events; 1: runs that are done.
+    /// `kind` 0: simulated seconds and events; 1: number of runs done.
     safe fn progress(kind: u32, value: f64, events: f64) -> u32;
     safe fn panicked(place: *const u8, bytes: usize);
 }
 
-/// Where to write a request of so many bytes.
+/// Where to write a request of `bytes` bytes.
 #[unsafe(no_mangle)]
 extern "C" fn request_room(bytes: usize) -> *mut u8 {
     let mut state = STATE.lock().expect("an instance that panicked is not used again");
@@ -37,14 +37,14 @@ extern "C" fn request_room(bytes: usize) -> *mut u8 {
             panicked(text.as_ptr(), text.len());
         }));
     }
-    // The last answer's memory is for this one.
+    // The memory of the last answer is needed for this one.
     state.answer = None;
     state.request.clear();
     state.request.resize(bytes, 0);
     state.request.as_mut_ptr()
 }
 
-/// Answers what is written there.
+/// Answers the request written there.
 #[unsafe(no_mangle)]
 extern "C" fn run_request() {
     let mut state = STATE.lock().expect("as above");
@@ -59,25 +59,25 @@ extern "C" fn run_request() {
     state.answer = Some(answer(&String::from_utf8_lossy(&request), &mut host));
 }
 
-/// Where the document is.
+/// Address of the document.
 #[unsafe(no_mangle)]
 extern "C" fn document_place() -> *const u8 {
     with_answer(|answer| answer.document.as_ptr(), std::ptr::null())
 }
 
-/// How long it is.
+/// Length of the document in bytes.
 #[unsafe(no_mangle)]
 extern "C" fn document_bytes() -> usize {
     with_answer(|answer| answer.document.len(), 0)
 }
 
-/// Where the tables are.
+/// Address of the tables.
 #[unsafe(no_mangle)]
 extern "C" fn tables_place() -> *const u8 {
     with_answer(|answer| answer.tables.as_ptr(), std::ptr::null())
 }
 
-/// How long all of them are.
+/// Length of all tables in bytes.
 #[unsafe(no_mangle)]
 extern "C" fn tables_bytes() -> usize {
     with_answer(|answer| answer.tables.len(), 0)

@@ -1,20 +1,20 @@
-//! Why there is no result.
+//! Reasons for a missing result.
 
 use airpath_sim::Stopped;
 use serde_json::{Value, json};
 
 /// Why there is no result.
 pub(crate) enum Failure {
-    /// The scenario cannot be run: its problems.
+    /// The scenario cannot be run, because of these problems.
     Problems(Value),
-    /// The host asked for an end.
+    /// The host stopped it.
     Stopped,
-    /// The request asks for what there is not.
+    /// The request is invalid.
     Error(String),
 }
 
 impl Failure {
-    /// What the host is told.
+    /// The document for the host.
     pub(crate) fn document(self) -> Value {
         match self {
             Self::Problems(problems) => problems,

@@ -1,9 +1,9 @@
 //! The laboratory for programs that are not linked with it: a request in JSON goes in, a document in
 //! JSON and tables as Arrow IPC come out.
 //!
-//! Built for `wasm32-unknown-unknown` it is the engine of the explorer, which knows it by the
-//! functions of `exports.rs`. [`answer`] is the same on every platform, and `tests/parity.rs` holds
-//! both to the same bytes.
+//! Built for `wasm32-unknown-unknown` it is the engine of the explorer, which uses it through the
+//! functions of `exports.rs`. [`answer`] is the same on every platform, and `tests/parity.rs`
+//! checks that both builds give the same bytes.
 //!
 //! It may use: `base`, `findings`, `record`, `scenario`, `sim`. Start reading at [`answer`].
 

@@ -1,5 +1,5 @@
-//! The packets of a stretch of a run: when each was sent, when it was at the base station, and when
-//! it arrived if it did.
+//! The packets in a time window of a run: when each was sent, was at the base station, and arrived,
+//! if it did.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,35 +17,35 @@ use crate::tables::Streams;
 #[derive(Serialize)]
 struct Crossed {
     sent_s: f64,
-    /// When it was between wires and radio. Null: there is no radio, or it did not come so far.
+    /// When it was at the base station. Null: there is no radio, or it did not get that far.
     base_s: Option<f64>,
-    /// Null: it was lost, or it is under way when the run ends.
+    /// When it arrived. Null: it was lost, or it is in transit when the run ends.
     arrived_s: Option<f64>,
     flow: u32,
     down: bool,
     bytes: u32,
-    /// What it is: `data`, `retransmission`, `ack`, `syn`, `fin`, `request`, `reply` or `datagram`.
+    /// Kind: `data`, `retransmission`, `ack`, `syn`, `fin`, `request`, `reply` or `datagram`.
     kind: &'static str,
     /// First byte of a segment, or the number of a datagram.
     sequence: u64,
-    /// The next byte that the sender expects. Null: of datagrams and a first SYN.
+    /// The next byte that the sender expects. Null for datagrams and a first SYN.
     ack: Option<u64>,
 }
 
-/// A packet on its way.
+/// A packet in transit.
 struct UnderWay {
     packet: Packet,
     row: Crossed,
-    /// Something happened to it in the stretch.
+    /// Whether something happened to it in the time window.
     shown: bool,
 }
 
-/// Where packets on their way are found: direction, flow, sequence, acknowledgement. Of equal ones
-/// the first sent comes first.
+/// Packets in transit by direction, flow, sequence, acknowledgement. Among equal ones the first
+/// sent comes first.
 type Ways = BTreeMap<(bool, u32, u64, u64), VecDeque<UnderWay>>;
 
 /// Runs the scenario with the table `radio_log`. Shows the packets to which something happened in
-/// the stretch: each was sent, was at the base station, or arrived.
+/// the time window: they were sent, were at the base station, or arrived.
 pub(crate) fn packets(
     mut scenario: Scenario,
     seed: Option<u64>,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::request::Given;
 
-/// The shipped scenarios, in the order in which to read them.
+/// The shipped scenarios, in the suggested order of reading.
 pub(crate) fn shipped() -> Value {
     let all = airpath_scenario::shipped().iter();
     all.map(|(name, text)| {
@@ -15,7 +15,7 @@ pub(crate) fn shipped() -> Value {
     .collect()
 }
 
-/// What a scenario is: `values` has every key that has a value, `given` those of its text.
+/// A scenario as a document: `values` has every key that has a value, `given` those in its text.
 pub(crate) fn described(given: &Given, parsed: &Parsed) -> Value {
     let scenario = &parsed.scenario;
     let flows: Vec<Value> = scenario
@@ -47,11 +47,11 @@ pub(crate) fn described(given: &Given, parsed: &Parsed) -> Value {
         "flows": flows,
         "ues": scenario.radio.as_ref().map(|radio| radio.ues.clone()),
         "programs": scenario.programs.iter().map(|program| &program.name).collect::<Vec<_>>(),
-        "warnings": parsed.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 
-/// Why a scenario cannot be run: each problem with its place, and all as the command line has them.
+/// Why a scenario cannot be run: each problem with its place, and all of them as the command line
+/// prints them.
 pub(crate) fn refused(error: &ScenarioError) -> Value {
     let problems: Vec<Value> = error.problems.iter().map(problem).collect();
     json!({ "problems": problems, "text": error.to_string() })
@@ -72,7 +72,7 @@ fn problem(problem: &Problem) -> Value {
     })
 }
 
-/// A TOML text that was parsed before, as JSON.
+/// A TOML text, parsed before, as JSON.
 fn tables(text: &str) -> Value {
     toml::from_str(text).unwrap_or_default()
 }

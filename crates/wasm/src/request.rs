@@ -1,9 +1,9 @@
-//! What can be asked for.
+//! The requests.
 
 use serde::Deserialize;
 
-/// A request. Settings (`sets`) are `KEY=VALUE` arguments as those of the command line, on top of
-/// the scenario's text.
+/// A request. Settings (`sets`) are `KEY=VALUE` arguments as on the command line, applied to the
+/// scenario's text.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub(crate) enum Request {
@@ -13,7 +13,7 @@ pub(crate) enum Request {
     Schema,
     /// The reference of every scenario key, as Markdown.
     Reference,
-    /// What a scenario is, or everything that is wrong with it.
+    /// The contents of a scenario, or everything that is wrong with it.
     Parse {
         #[serde(flatten)]
         scenario: Given,
@@ -23,11 +23,11 @@ pub(crate) enum Request {
         #[serde(flatten)]
         scenario: Given,
         seed: Option<u64>,
-        /// The summary also says where the time went.
+        /// Whether the summary also says where the time went.
         #[serde(default)]
         accounted: bool,
     },
-    /// What holds the scenario back.
+    /// What limits the flows of the scenario.
     Explain {
         #[serde(flatten)]
         scenario: Given,
@@ -36,38 +36,38 @@ pub(crate) enum Request {
         repeat: usize,
         budget: BudgetName,
     },
-    /// The scenario and variants of it on common seeds, one row a figure.
+    /// The scenario and variants of it on common seeds, one row per figure.
     Compare {
         #[serde(flatten)]
         scenario: Given,
         variants: Vec<Vec<String>>,
         seeds: Vec<u64>,
     },
-    /// The packets of a stretch of a run, with what happened on the radio.
+    /// The packets in a time window of a run, with what happened on the radio.
     Packets {
         #[serde(flatten)]
         scenario: Given,
         seed: Option<u64>,
-        /// From this time on.
+        /// Start of the window.
         from_s: f64,
-        /// Up to this time.
+        /// End of the window.
         to_s: f64,
-        /// Most packets; the rest is counted.
+        /// Most packets to return; the rest is counted.
         most: usize,
     },
 }
 
-/// A scenario and what is set on top of it.
+/// A scenario, and settings on top of it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Given {
-    /// What messages call the file.
+    /// The file's name in messages.
     pub(crate) name: String,
     pub(crate) text: String,
     #[serde(default)]
     pub(crate) sets: Vec<String>,
 }
 
-/// How much an explanation may try.
+/// How thorough an explanation is.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BudgetName {
@@ -75,20 +75,20 @@ pub(crate) enum BudgetName {
     Full,
 }
 
-/// Who asked: it is told how far the work is, and stops it by returning false.
+/// The caller's callback: it receives the progress, and stops the work by returning false.
 pub type Host<'a> = &'a mut (dyn FnMut(Progress) -> bool + Send);
 
-/// How far the work is.
+/// Progress of the work.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Progress {
-    /// A run has come to this simulated time, with so many events.
+    /// A run has reached this simulated time, with this many events.
     Run {
-        /// On its virtual clock.
+        /// Time on its virtual clock.
         time_s: f64,
-        /// Handled so far.
+        /// Events handled so far.
         events: u64,
     },
-    /// So many of several runs are done.
+    /// Number of runs that are done.
     Runs(usize),
 }
 

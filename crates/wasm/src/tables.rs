@@ -1,4 +1,4 @@
-//! Tables as Arrow IPC streams, one after another in one piece of memory.
+//! Tables as Arrow IPC streams, one after another in one block of memory.
 
 use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::RecordBatch;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// Streams that were written so far.
+/// The streams written so far.
 #[derive(Default)]
 pub(crate) struct Streams(Vec<u8>);
 
@@ -15,7 +15,7 @@ impl Streams {
     pub(crate) fn write(&mut self, tables: &[(&str, Vec<RecordBatch>)]) -> Result<Value, Failure> {
         let mut list = Vec::new();
         for (name, table) in tables {
-            // Arrow for JavaScript looks at columns in place, which have to begin at multiples of 8.
+            // Arrow for JavaScript reads columns in place, which have to begin at multiples of 8.
             self.0.resize(self.0.len().next_multiple_of(64), 0);
             let offset = self.0.len();
             self.append(table).map_err(|error| Failure::Error(format!("table {name}: {error}")))?;
@@ -26,7 +26,7 @@ impl Streams {
         Ok(Value::Array(list))
     }
 
-    /// All of them.
+    /// All streams.
     pub(crate) fn bytes(self) -> Vec<u8> {
         self.0
     }

@@ -1,8 +1,8 @@
-//! The packets of a stretch: where each was, and when.
+//! Tests the packets of a time window: where each was, and when.
 
 use serde_json::{Value, json};
 
-/// Packets of the shipped scenario over LTE, whose wires delay by 10 ms each way.
+/// Packets of the shipped scenario over LTE, whose wires add a delay of 10 ms each way.
 fn packets(sets: &[&str], from_s: f64, to_s: f64) -> Vec<Value> {
     let shipped = airpath_scenario::shipped();
     let (_, text) = shipped.iter().find(|(name, _)| *name == "lte-20").expect("it is shipped");
@@ -48,7 +48,7 @@ fn those_are_shown_to_which_something_happens() {
     assert_eq!(packets(&[], from, to), expected);
 }
 
-/// A buffer that holds little: what does not fit came to the base station, and no farther.
+/// A small buffer: what does not fit reached the base station, but went no further.
 #[test]
 fn a_packet_that_the_radio_drops_came_to_it() {
     let all = packets(&["radio.ue.0.rlc.buffer_bytes=30000"], 0.0, 1.0);

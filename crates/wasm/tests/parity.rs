@@ -1,6 +1,7 @@
-//! Native against WebAssembly: the same requests get the same bytes, document and tables.
+//! Tests the native build against WebAssembly: the same requests get the same bytes, document and
+//! tables.
 //!
-//! The engine is what `tools/setup explorer` has built, and Node runs it.
+//! The engine is the one that `tools/setup explorer` has built; Node runs it.
 
 use std::fmt::Write as _;
 use std::io::{BufReader, Read, Write as _};
@@ -11,14 +12,14 @@ use std::time::SystemTime;
 use airpath_wasm::answer;
 use serde_json::{Value, json};
 
-/// The engine in Node.
+/// The engine running in Node.
 struct Node {
     process: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
-/// What it said.
+/// An answer from it.
 struct Said {
     seconds: f64,
     document: String,
@@ -58,7 +59,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // It ends with its input.
+        // It ends when its input ends.
         self.input = None;
         let _ = self.process.wait();
     }
@@ -68,7 +69,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The engine, if it can be run here and is not older than what it is made of.
+/// The engine, if it can be run here and is not older than its sources.
 fn engine(test: &str) -> Option<PathBuf> {
     let file = root().join("python/airpath/explorer/assets/airpath.wasm");
     let name = file.display().to_string();
@@ -89,7 +90,7 @@ fn changed(file: &Path) -> SystemTime {
     file.metadata().and_then(|known| known.modified()).expect("a file has a time")
 }
 
-/// What the engine is made of: this crate, those below it, and the scenarios that are in it.
+/// The sources of the engine: this crate, the crates it uses, and the scenarios compiled into it.
 fn sources() -> Vec<PathBuf> {
     let crates = [
         "base", "queue", "path", "radio", "tcp", "record", "metrics", "scenario", "network", "sim",
@@ -113,7 +114,7 @@ fn name(request: &Value) -> String {
     format!("{} {}", request["op"].as_str().unwrap_or(""), request["name"].as_str().unwrap_or(""))
 }
 
-/// Asks both, and holds them to the same bytes. Returns how long each took, in seconds.
+/// Sends the request to both and compares the bytes. Returns how long each took, in seconds.
 #[allow(clippy::disallowed_methods, reason = "it measures how long both take")]
 fn compare(node: &mut Node, request: &Value) -> [f64; 2] {
     let began = std::time::Instant::now();
@@ -131,7 +132,7 @@ fn compare(node: &mut Node, request: &Value) -> [f64; 2] {
     [seconds, said.seconds]
 }
 
-/// The text from a little before the place on where it differs from another.
+/// The text from shortly before the place where it differs from another one.
 fn from(text: &str, other: &str) -> String {
     let place = text.chars().zip(other.chars()).position(|(one, two)| one != two);
     text.chars().skip(place.unwrap_or(0).saturating_sub(40)).take(160).collect()
@@ -146,7 +147,7 @@ fn shipped(name: &str) -> &'static str {
     all.clone().find(|(known, _)| *known == name).expect("it is shipped").1
 }
 
-/// A small part: what is wrong with scenarios, what the file can hold, short runs, findings.
+/// A small selection: problems of scenarios, the contents of a file, short runs, findings.
 #[test]
 fn webassembly_says_the_same() {
     let Some(engine) = engine("webassembly_says_the_same") else { return };
@@ -199,7 +200,7 @@ fn webassembly_has_the_same_tables() {
             all.push((format!("{}/{}", title(&study), title(&file)), text));
         }
     }
-    // Once before it counts: Node optimises what runs often.
+    // Once before it counts: Node optimises frequently used code.
     compare(&mut node, &simulate("warm", shipped("two-flows"), &[]));
     let (mut table, mut ratios, mut sums) = (String::new(), Vec::new(), [0.0; 2]);
     for (name, text) in &all {

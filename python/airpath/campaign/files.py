@@ -7,11 +7,11 @@ nor removed. What has other contents is damaged.
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airpath.base.json import parsed
 from airpath.campaign.figures import NAMED
 from airpath.campaign.work import TABLES
 
@@ -137,7 +137,7 @@ def check_columns(found: pl.DataFrame, table: str, axes: Sequence[str] | None = 
 
 def _object(data: bytes, shape: dict[str, Any]) -> dict[str, Any]:
     try:
-        document = json.loads(data)
+        document = parsed(data)
     except (ValueError, RecursionError):
         raise DamagedError("it is not JSON") from None
     _check(document, shape)

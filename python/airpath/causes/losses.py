@@ -40,7 +40,7 @@ _CUT = (
 
 
 def losses(group: Group) -> Iterator[Suspect]:
-    """Random losses, or too much was sent: docs/adr/0056, 0100."""
+    """Random losses, or too much was sent: docs/adr/0056."""
     main = group.main
     share = group.loss_share
     bucket = group.bucket

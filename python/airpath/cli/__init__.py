@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from airpath.base.signals import end_at_once
-from airpath.cli.console import guarded, narrate_warnings, open_what_is_closed
+from airpath.cli.console import guarded, open_what_is_closed
 
 _COMMANDS = {
     "run": ("run.command", "Simulate scenarios."),
@@ -112,7 +112,6 @@ def main() -> None:
     with 1 if the two differ, 3 if no run counts.
     """
     open_what_is_closed()
-    narrate_warnings()
     code = guarded(lambda: app(prog_name="airpath", standalone_mode=False))
     end_at_once()
     # At its end Python would look for cycles in all that was imported, which takes 15 ms.

@@ -6,14 +6,13 @@ import os
 import signal
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airpath.base.signals import INTERRUPTED, raise_in_work
 from airpath.base.text import printable
-from airpath.errors import AirpathError, OldSpellingWarning, reason
+from airpath.errors import AirpathError, reason
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -64,23 +63,6 @@ def open_what_is_closed() -> None:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
-
-
-def narrate_warnings() -> None:
-    """Print warnings about scenarios as lines on stderr, each once."""
-    told: set[str] = set()
-    other = warnings.showwarning
-
-    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if not issubclass(category, OldSpellingWarning):
-            other(message, category, *where, **more)
-        elif str(message) not in told:
-            told.add(str(message))
-            with suppress(OSError):
-                narrate(f"warning: {message}")
-
-    warnings.simplefilter("always", OldSpellingWarning)
-    warnings.showwarning = show
 
 
 def complain(message: str, code: int) -> int:

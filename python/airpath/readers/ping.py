@@ -39,7 +39,7 @@ _HEADS = (
 # Windows says it in the user's language: an address, and the payload before a colon at the end.
 _WINDOWS_HEAD = re.compile(
     r"^.{0,200}?(?:\[(?P<named>[\da-fA-F.:]{2,45}(?:%\w{1,20})?)\]|"
-    r"(?<![\w.:])(?P<address>(?:\d{1,3}\.){3}\d{1,3}|[\da-fA-F]{0,4}:[\da-fA-F:]{1,40}))"
+    r"(?<![\w.:])(?P<address>(?:\d{1,3}\.){3}\d{1,3}|[\da-fA-F]{0,4}:[\da-fA-F:]{1,40})(?![\da-fA-F.:]))"
     r"(?P<rest>.{3,200}) ?[:\uff1a]$"
 )
 _LAST_NUMBER = re.compile(r"(?<!\d)(\d{1,9})\D*$")

@@ -10,12 +10,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airpath.base.files import read_regular
+from airpath.base.json import parsed
 from airpath.base.shapes import MisfitError, fitted
 from airpath.base.text import plural
 from airpath.emulation.document import StoredEmulation
@@ -337,7 +337,7 @@ class RunDirectory:
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
-            value = json.loads(self._text(name))
+            value = parsed(self._text(name))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{self.path / name} is damaged: {error}") from None
         if not isinstance(value, dict):

@@ -31,21 +31,20 @@ VERDICTS = (
     Verdict(
         CALIBRATED,
         "value",
-        "The obtained value is within the tolerance, but a parameter of the model was chosen to "
-        "match it, so it is an input and not a result. A parameter is matched to one figure "
-        "only.",
+        "The value is within the tolerance, but the figure was used to choose a parameter of the "
+        "model, so it is an input and not a result. Each parameter is chosen by one figure only.",
     ),
     Verdict(
         UNDER_SPECIFIED,
         "value or shape",
-        "The figure disagrees, but a choice that the source leaves open moves it inside, or "
-        "makes the relation hold, and moves no other figure of the study out. The note names "
-        "the choice.",
+        "The figure does not agree, but a choice that the source leaves open brings it within the "
+        "tolerance, or makes the relation hold, and moves no other figure of the study out. The "
+        "note names the choice.",
     ),
     Verdict(
         NOT_REPRODUCED,
         "value",
-        ("The obtained value is outside the tolerance, and no listed choice moves it inside."),
+        "The value is outside the tolerance, and no listed choice brings it inside.",
     ),
     Verdict(NOT_EXPRESSIBLE, "value", "The model cannot express what was measured."),
     Verdict(HOLDS, "shape", "The relation on which the source bases its argument holds."),
@@ -63,11 +62,11 @@ AGREE = frozenset({REPRODUCED, HOLDS})
 """Verdicts by which a figure agrees with its source as a result of the model."""
 
 ACCOUNTED = AGREE | {UNDER_SPECIFIED}
-"""Those by which the model is in no conflict with it: what the source leaves open may decide."""
+"""Verdicts by which the model does not contradict the source: its open choices may decide."""
 
 
 class Counts(NamedTuple):
-    """How many figures agree, of all and of those that chose no parameter."""
+    """How many figures agree, of all and of those that were not used for calibration."""
 
     agree: int
     of_all: int
@@ -76,22 +75,22 @@ class Counts(NamedTuple):
     accounted: int
     """Those that agree and those that are under-specified."""
     seen: int
-    """Figures that chose nothing, but were looked at when something was chosen …"""
+    """Figures that chose no parameter, but were seen when one was chosen."""
     seen_accounted: int
-    """… and of ``accounted`` those."""
+    """How many of ``accounted`` were seen in this way."""
 
     def text(self) -> str:
         """One line for people."""
         kinds = ", ".join(f"{count} {name}" for name, count in self.by_verdict.items())
         said = (
             f"{self.agree} of {self.of_all} figures agree, "
-            f"{self.agree} of the {self.not_calibrated} to which no parameter was matched, "
-            f"or {self.accounted} with the under-specified ones"
+            f"{self.agree} of the {self.not_calibrated} not used for calibration; "
+            f"with under-specified figures, {self.accounted} of {self.not_calibrated}"
         )
         if self.seen:
             said += (
-                "; without those that were seen when something was chosen, "
-                f"{self.accounted - self.seen_accounted} of {self.not_calibrated - self.seen}"
+                f", and {self.accounted - self.seen_accounted} of the "
+                f"{self.not_calibrated - self.seen} not seen during calibration either"
             )
         return f"{said} ({kinds})"
 
@@ -111,7 +110,7 @@ class Counts(NamedTuple):
 def count(verdicts: Iterable[str], seen: Iterable[str] = ()) -> Counts:
     """Count verdicts; a calibrated figure is never among those that agree.
 
-    ``seen`` has the verdicts, again, of figures that were looked at when a parameter was chosen.
+    ``seen`` repeats the verdicts of figures that were seen when a parameter was chosen.
     """
     found, looked_at = Counter(verdicts), Counter(seen)
     order = [verdict.name for verdict in VERDICTS]

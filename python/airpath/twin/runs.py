@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airpath import scenario as scenarios
 from airpath.base.files import read_regular
+from airpath.base.json import parsed
 from airpath.drivers import emulate, simulate
 from airpath.drivers.emulate import CAPTURE
 from airpath.errors import InputError
@@ -192,7 +192,7 @@ def _claim(out: Path, comparable: Comparable) -> None:
     file = out / PLAN
     try:
         if os.path.lexists(file):
-            found = json.loads(read_regular(file, _MOST_PLAN_BYTES))
+            found = parsed(read_regular(file, _MOST_PLAN_BYTES))
             if not isinstance(found, dict) or found.get("id") != plan["id"]:
                 raise InputError(f"{out} holds another twin; choose another --out or remove it")
             return

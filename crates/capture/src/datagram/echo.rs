@@ -1,4 +1,5 @@
-//! Pings by identifier and number (RFC 792, RFC 4443 4), and other messages of ICMP.
+//! ICMP: pings, matched by identifier and sequence number (RFC 792, RFC 4443 4), and other
+//! messages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,10 +9,10 @@ use super::report::EchoReport;
 use crate::decode::{IpPacket, icmp};
 use crate::distribution::Distribution;
 
-/// Requests whose reply is awaited; the oldest is given up for a further one.
+/// Most requests that wait for a reply; a further request displaces the oldest.
 const MOST_WAITING: usize = 1024;
 
-/// Messages by name, and the least MTU that one of them said.
+/// Messages counted by name, and the smallest MTU that any of them reported.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Messages {
     pub(crate) names: BTreeMap<&'static str, u64>,
@@ -25,21 +26,21 @@ impl Messages {
     }
 }
 
-/// What two ends say to each other in ICMP, with one identifier.
+/// The ICMP messages between two ends, with one identifier.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Echoes {
     requests: u64,
     replies: u64,
     duplicates: u64,
     unasked: u64,
-    /// Number, the end that asked, when, and whether it was answered.
+    /// Sequence number, the end that sent the request, when, and whether it was answered.
     waiting: VecDeque<(u16, usize, Instant, bool)>,
     rtt: SparseHistogram,
     messages: Messages,
 }
 
 impl Echoes {
-    /// A message of an end.
+    /// Handles a message from one end.
     pub(crate) fn on_message(&mut self, now: Instant, from: usize, packet: &IpPacket<'_>) {
         let (v4, body) = (packet.v4, packet.body);
         let &[kind, code, ..] = body else { return };
@@ -55,7 +56,8 @@ impl Echoes {
             }
             (true, 0) | (false, 129) => {
                 let Some(number) = number() else { return };
-                // Numbers begin anew after 65535: the newest request is meant.
+                // Sequence numbers wrap after 65535: the reply answers the newest request with its
+                // number.
                 let asked = self.waiting.iter_mut().rev();
                 let asked = asked.into_iter().find(|one| (one.0, one.1) == (number, 1 - from));
                 match asked {

@@ -1,4 +1,4 @@
-//! Flows without TCP: what datagrams tell of their rate, loss, delay and round trips.
+//! Flows other than TCP: what their datagrams show of rate, loss, delay and round-trip time.
 
 mod echo;
 mod quic;
@@ -19,7 +19,7 @@ use sequence::Numbers;
 
 const UDP_BYTES: usize = 8;
 
-/// A UDP flow. Its ends are 0 and 1.
+/// A UDP flow, with ends 0 and 1.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UdpFlow {
     streams: [Stream; 2],
@@ -35,12 +35,12 @@ struct Stream {
     first: Option<Instant>,
     last: Instant,
     numbers: Option<Box<Numbers>>,
-    /// What it begins with is none of the numbers that are known.
+    /// The flow's first datagrams carry none of the known kinds of sequence numbers.
     is_unnumbered: bool,
 }
 
 impl UdpFlow {
-    /// A datagram of an end, with its UDP header; `length` bytes are on the wire.
+    /// Handles a datagram from one end, with its UDP header; it has `length` bytes on the wire.
     #[inline]
     pub(crate) fn on_datagram(&mut self, now: Instant, from: usize, body: &[u8], length: u32) {
         self.packets += 1;
@@ -61,7 +61,7 @@ impl UdpFlow {
         stream.last = stream.last.max(now);
     }
 
-    /// Seen from the client.
+    /// Reports the flow from the client's point of view.
     pub(crate) fn report(&self, client: usize) -> UdpReport {
         UdpReport {
             from_client: self.streams[client].report(),

@@ -1,5 +1,5 @@
-//! QUIC as far as its headers are in the clear: versions, connection IDs, types, the spin bit
-//! (RFC 8999, RFC 9000 17, RFC 9369 3.2).
+//! QUIC as far as its headers are in the clear: versions, connection IDs, packet types, the spin
+//! bit (RFC 8999, RFC 9000 17, RFC 9369 3.2).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use airpath_base::{Duration, Instant};
 use super::report::QuicReport;
 use super::spin::Spin;
 
-/// Datagrams of a flow in which QUIC has to begin.
+/// QUIC must begin within this many datagrams of a flow.
 pub(super) const MOST_BEFORE: u64 = 4;
 
 const LONG: u8 = 0x80;
@@ -19,7 +19,7 @@ const LONGEST_ID: usize = 20;
 const MOST_VERSIONS: usize = 4;
 const VERSION_2: u32 = 0x6b33_43cf;
 
-/// What a long header says.
+/// The fields of a long header.
 #[derive(Clone, Copy, Debug)]
 struct LongHeader<'a> {
     version: u32,
@@ -44,7 +44,7 @@ pub(super) struct Quic {
     spin: Spin,
 }
 
-/// Whether a datagram begins a connection, or goes on with its handshake.
+/// Whether a datagram begins a connection or continues its handshake.
 #[inline]
 pub(super) fn begins(payload: &[u8]) -> bool {
     read_long(payload).is_some_and(|header| header.version == 0 || is_known(header.version))
@@ -137,8 +137,8 @@ fn read_long(payload: &[u8]) -> Option<LongHeader<'_>> {
     Some(LongHeader { version, kind, destination, source })
 }
 
-/// IANA's registry of QUIC versions, drafts, those that are there to be refused (RFC 9000 15), and
-/// what Google's and Facebook's have begun with.
+/// IANA's registry of QUIC versions, drafts, the versions reserved to be refused (RFC 9000 15), and
+/// the prefixes that Google and Facebook have used.
 fn is_known(version: u32) -> bool {
     version == 1
         || version == VERSION_2

@@ -1,4 +1,4 @@
-//! What is said of flows without TCP.
+//! What is reported of flows other than TCP.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::distribution::Distribution;
 /// A UDP flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct UdpReport {
-    /// The client's datagrams.
+    /// The datagrams that the client sent.
     pub from_client: UdpStreamReport,
-    /// The server's datagrams.
+    /// The datagrams that the server sent.
     pub from_server: UdpStreamReport,
-    /// What it tells as QUIC, if it began as such.
+    /// What the QUIC headers show, if the flow began as QUIC.
     pub quic: Option<QuicReport>,
 }
 
@@ -24,55 +24,58 @@ pub struct UdpStreamReport {
     pub packets: u64,
     /// Bytes after their UDP headers.
     pub payload_bytes: u64,
-    /// Most of them in one datagram.
+    /// Largest UDP payload of a datagram.
     pub largest_payload_bytes: u32,
-    /// Payload over the time from the first datagram to the last.
+    /// Payload divided by the time from the first datagram to the last.
     pub rate_mbps: Option<f64>,
-    /// What the numbers in their headers say; none where no such header is known.
+    /// What the sequence numbers in the datagrams show; none where no known header was found.
     pub sequence: Option<SequenceReport>,
 }
 
-/// Datagrams with numbers. What is lost was lost before the capture point.
+/// Datagrams with sequence numbers. Datagrams reported as lost were lost before the capture point.
 #[derive(Clone, Debug, Serialize)]
 pub struct SequenceReport {
-    /// Whose headers: `iperf3`, `iperf3-64` (with 64-bit counters), `rtp`, or `number`: 32 bits come first,
-    /// as with iperf 2 and SRT.
+    /// Kind of header: `iperf3`, `iperf3-64` (with 64-bit counters), `rtp`, or `number`: a 32-bit
+    /// number comes first, as with iperf 2 and SRT.
     pub header: &'static str,
-    /// Numbers from the first to the highest one.
+    /// How many numbers there are from the first to the highest one.
     pub expected: u64,
-    /// Numbers that did not come.
+    /// Numbers that did not arrive.
     pub lost: u64,
-    /// Datagrams that came after later ones.
+    /// Datagrams that arrived after later ones.
     pub out_of_order: u64,
-    /// Datagrams that came again.
+    /// Datagrams that arrived again.
     pub duplicates: u64,
-    /// Most numbers in a row that were missing when a later one came.
+    /// Most consecutive numbers that were missing when a later one arrived.
     pub longest_gap: u64,
-    /// Interarrival jitter at the end (RFC 3550 6.4.1); none where the sender's clock is not known.
+    /// Interarrival jitter at the end of the flow (RFC 3550 6.4.1); none where the sender's clock
+    /// is not known.
     pub jitter_ms: Option<f64>,
-    /// The sender's clock as it was used for the jitter, in Hz.
+    /// Frequency of the sender's clock that the jitter is computed with, in Hz.
     pub clock_hz: Option<u32>,
 }
 
-/// A QUIC connection, as its headers show it (RFC 8999, RFC 9000).
+/// A QUIC connection, as far as its headers show it (RFC 8999, RFC 9000).
 #[derive(Clone, Debug, Serialize)]
 pub struct QuicReport {
-    /// Versions of its long headers, in the order in which they came: `1`, `2`, `draft-29`, or the
-    /// number in hexadecimal.
+    /// Versions of the long headers, in order of appearance: `1`, `2`, `draft-29`, or the number in
+    /// hexadecimal.
     pub versions: Vec<String>,
-    /// The destination that the client made up for its first packet, in hexadecimal.
+    /// The destination connection ID that the client made up for its first packet, in hexadecimal.
     pub original_destination_id: Option<String>,
-    /// What the client and the server chose for themselves.
+    /// The connection IDs that the client and the server chose for themselves.
     pub client_id: Option<String>,
     /// See `client_id`.
     pub server_id: Option<String>,
-    /// Datagrams that begin with each type of packet.
+    /// Datagrams by the type of their first packet.
     pub packets: BTreeMap<&'static str, u64>,
-    /// From the client's first packet to the server's first one: the server's side of the point.
+    /// Time from the client's first packet to the server's first one: the round trip on the
+    /// server's side of the capture point.
     pub server_side_ms: Option<f64>,
-    /// From the server's first packet to the client's answer to it: the client's side.
+    /// Time from the server's first packet to the client's answer to it: the round trip on the
+    /// client's side of the capture point.
     pub client_side_ms: Option<f64>,
-    /// From the client's first packet to its first one with a short header.
+    /// Time from the client's first packet to its first one with a short header.
     pub handshake_ms: Option<f64>,
     /// The latency spin bit (RFC 9000 17.4).
     pub spin: SpinReport,
@@ -81,45 +84,48 @@ pub struct QuicReport {
 /// The latency spin bit.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SpinReport {
-    /// `spins`; `constant`: an end does not take part; `random`: it changes with every few packets, as
-    /// RFC 9000 17.4 has it for ends that do not take part; `unseen`: too few short headers.
+    /// `spins`; `constant`: an end does not take part; `random`: it changes every few packets, as
+    /// RFC 9000 17.4 specifies for ends that do not take part; `unseen`: too few short headers.
     pub state: &'static str,
-    /// Between two changes of the bit in one direction: the round trip from end to end.
+    /// Time between two changes of the bit in one direction: the end-to-end round-trip time.
     pub rtt_ms: Option<Distribution>,
-    /// From a change of the server's bit to the client's: the client's side of the capture point.
+    /// Time from a change of the server's bit to a change of the client's: the client's side of the
+    /// capture point.
     pub client_side_ms: Option<Distribution>,
-    /// From a change of the client's bit to the server's.
+    /// Time from a change of the client's bit to a change of the server's: the server's side of the
+    /// capture point.
     pub server_side_ms: Option<Distribution>,
 }
 
-/// ICMP between two ends.
+/// ICMP messages between two ends.
 #[derive(Clone, Debug, Serialize)]
 pub struct EchoReport {
     /// Echo requests.
     pub requests: u64,
-    /// Replies to requests that were seen, each counted once.
+    /// Replies to captured requests, each counted once.
     pub replies: u64,
-    /// Replies that came again.
+    /// Replies that arrived again.
     pub duplicates: u64,
-    /// Replies to requests that were not seen.
+    /// Replies to requests that were not captured.
     pub unasked: u64,
-    /// Requests that had no reply until the capture's end.
+    /// Requests that had no reply by the end of the capture.
     pub unanswered: u64,
-    /// From a request to its reply: the round trip between the capture point and who replies.
+    /// Time from a request to its reply: the round trip between the capture point and the end that
+    /// replies.
     pub rtt_ms: Option<Distribution>,
-    /// Other messages by kind, such as `fragmentation-needed`.
+    /// Other messages, counted by kind, such as `fragmentation-needed`.
     pub messages: BTreeMap<&'static str, u64>,
-    /// The least MTU that one of them said, in bytes (RFC 1191, RFC 4443 3.2).
+    /// The smallest MTU that a message reported, in bytes (RFC 1191, RFC 4443 3.2).
     pub mtu_bytes: Option<u32>,
 }
 
-/// Errors of ICMP that quote packets of a flow.
+/// ICMP errors that quote packets of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct IcmpErrors {
-    /// How many by kind, such as `fragmentation-needed`.
+    /// Errors counted by kind, such as `fragmentation-needed`.
     pub messages: BTreeMap<&'static str, u64>,
-    /// The least MTU that one of them said, in bytes.
+    /// The smallest MTU that an error reported, in bytes.
     pub mtu_bytes: Option<u32>,
-    /// Who sent the first one.
+    /// Address of the sender of the first error.
     pub from: String,
 }

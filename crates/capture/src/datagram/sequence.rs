@@ -1,20 +1,24 @@
-//! Numbers of datagrams: what is missing, late, or there twice, and how regularly they come.
+//! Sequence numbers of datagrams: which are missing, late or duplicated, and how regularly they
+//! arrive.
 //!
-//! iperf3 puts its time and a number in front of each datagram; RTP has a header of its own
-//! (RFC 3550 5.1). Those of iperf 2 and SRT begin with a number of 32 bits, and so do those of
-//! airpath's emulated streams. Which of them it is shows after some datagrams: numbers go on, times too.
+//! iperf3 puts its time and a number in front of each datagram; RTP has a header of its own (RFC
+//! 3550 5.1). Datagrams of iperf 2 and SRT begin with a 32-bit number, and so do those of airpath's
+//! emulated streams. The kind shows after a few datagrams: numbers, and times where there are any,
+//! advance.
 
 use airpath_base::{Duration, Instant};
 
 use super::report::SequenceReport;
 
-/// Datagrams after which the kind has to be known.
+/// The kind must be known after this many datagrams.
 const PROBATION: u64 = 8;
-/// Numbers between two datagrams in a row, at the most, of what counts.
+/// Two consecutive datagrams may be at most this many numbers apart to count as a sequence.
 const MOST_APART: u64 = 10_000;
-/// By so many a bare number may be behind the highest one: other bytes go back as far as forward.
+/// A bare number may be at most this far behind the highest one: bytes that are no sequence number
+/// go back as far as forward.
 const MOST_BEHIND: u64 = 64;
-/// Clocks of RTP's payload formats; a clock that is not one of them within 2 % is not known.
+/// Clock rates of RTP payload formats, in Hz; a clock is known only if it is within 2 % of one of
+/// them.
 const CLOCKS: [u32; 8] = [8000, 11_025, 16_000, 22_050, 24_000, 44_100, 48_000, 90_000];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,21 +26,21 @@ enum Kind {
     Iperf3,
     Iperf3Wide,
     Rtp,
-    /// A number of 32 bits comes first, and nothing that follows is known.
+    /// A 32-bit number comes first, and what follows it is unknown.
     Number,
 }
 
-/// What a datagram's header says.
+/// The fields of a datagram's header.
 #[derive(Clone, Copy, Debug)]
 struct Numbered {
     number: u64,
     /// The sender's time: nanoseconds, or ticks of RTP's clock.
     time: u64,
-    /// What has to stay as it is.
+    /// A field that must not change from one datagram to the next.
     source: u32,
 }
 
-/// One sender's datagrams, each kind of header tried.
+/// The datagrams of one sender, read with each kind of header.
 #[derive(Clone, Debug)]
 pub(super) struct Numbers {
     candidates: Vec<Meter>,
@@ -45,14 +49,14 @@ pub(super) struct Numbers {
 
 impl Default for Numbers {
     fn default() -> Self {
-        // Of those that fit as well the last is taken.
+        // Of kinds that fit equally well, the last one is taken.
         let kinds = [Kind::Number, Kind::Iperf3Wide, Kind::Iperf3, Kind::Rtp];
         Self { candidates: kinds.map(Meter::new).to_vec(), packets: 0 }
     }
 }
 
 impl Numbers {
-    /// A datagram's payload; false: these are none of the numbers that are known.
+    /// Adds a datagram's payload; false if it carries none of the known kinds of numbers.
     pub(super) fn add(&mut self, now: Instant, payload: &[u8]) -> bool {
         self.packets += 1;
         self.candidates.retain_mut(|meter| meter.add(now, payload));
@@ -65,11 +69,11 @@ impl Numbers {
     }
 }
 
-/// The datagrams as one kind of header has them.
+/// The datagrams as read with one kind of header.
 #[derive(Clone, Debug)]
 struct Meter {
     kind: Kind,
-    /// Datagrams whose header fits to the one before.
+    /// Datagrams whose header fits the one before.
     fitting: u64,
     unfitting: u64,
     source: u32,
@@ -79,12 +83,12 @@ struct Meter {
     out_of_order: u64,
     duplicates: u64,
     longest_gap: u64,
-    /// Which of the 64 numbers below the highest one have come.
+    /// Which of the 64 numbers below the highest one have arrived.
     window: u64,
     last: Option<(Instant, u64)>,
-    /// Of the first datagram, for the clock.
+    /// Arrival time and sender's time of the first datagram, to find the clock.
     began: Option<(Instant, u64)>,
-    /// RFC 3550 A.8, in nanoseconds, with each clock that may be the sender's.
+    /// Jitter in nanoseconds (RFC 3550 A.8), for each clock rate that the sender may have.
     jitters: Vec<(u32, f64)>,
 }
 
@@ -113,11 +117,11 @@ impl Meter {
         }
     }
 
-    /// False: it is not of this kind.
+    /// Adds a payload; false if the flow does not have this kind of header.
     fn add(&mut self, now: Instant, payload: &[u8]) -> bool {
         let read = self.kind.read(payload);
         let Some(read) = read.filter(|read| self.fits(read)) else {
-            // A sender's first or last datagram may say something else.
+            // A sender's first or last datagram may carry something else.
             self.unfitting += 1;
             return self.unfitting <= 2 + self.fitting / 16;
         };
@@ -127,7 +131,7 @@ impl Meter {
         true
     }
 
-    /// What stays the same is no number, even if a few come twice.
+    /// Whether this is a sequence. A constant is none, even if a few datagrams are duplicated.
     fn counts(&self) -> bool {
         self.received >= PROBATION && 2 * self.received >= self.fitting
     }
@@ -140,16 +144,16 @@ impl Meter {
         let number = self.unwrap(read.number, highest);
         let apart = number.abs_diff(highest);
         let goes_on = self.last.is_none_or(|(_, time)| match self.kind {
-            // A second at the most from one to the next, either way.
+            // Consecutive datagrams are at most a second apart, either way.
             Kind::Iperf3 | Kind::Iperf3Wide => read.time.abs_diff(time) < 60_000_000_000,
             Kind::Rtp => true,
-            // What stays the same is no number.
+            // A constant is not a sequence number.
             Kind::Number => apart > 0 && (number > highest || apart <= MOST_BEHIND),
         });
         read.source == self.source && apart <= MOST_APART && goes_on
     }
 
-    /// RTP's numbers have 16 bits.
+    /// RTP sequence numbers have 16 bits.
     fn unwrap(&self, number: u64, highest: u64) -> u64 {
         match self.kind {
             Kind::Rtp => {
@@ -162,7 +166,7 @@ impl Meter {
 
     fn count(&mut self, read: Numbered) {
         let Some(highest) = self.highest else {
-            // Room below for what was overtaken by the first.
+            // Leaves room below for datagrams that the first one overtook.
             let number = if self.kind == Kind::Rtp { (1 << 32) + read.number } else { read.number };
             (self.first, self.highest, self.received, self.window) = (number, Some(number), 1, 1);
             return;
@@ -206,7 +210,7 @@ impl Meter {
         }
     }
 
-    /// The clock, from how far it went while the capture's did so.
+    /// The clock rate, found by comparing the sender's timestamps with the capture's.
     fn clock(&self) -> Option<(u32, f64)> {
         let ((began, from), (ended, to)) = (self.began?, self.last?);
         let passed = ended.saturating_since(began);
@@ -254,7 +258,7 @@ impl Kind {
                 let (seconds, micros) = (word(0)?, word(1 << 2)?);
                 let wide = self == Self::Iperf3Wide;
                 let number = if wide { word(8)? << 32 | word(12)? } else { word(8)? };
-                // It counts from 1; a number of 64 bits has nothing in its upper half for long.
+                // Numbers start at 1; the upper half of a 64-bit number stays zero for a long time.
                 let is_one = micros < 1_000_000 && number > 0 && number < 1 << 40;
                 let time = seconds * 1_000_000_000 + micros * 1000;
                 is_one.then_some(Numbered { number, time, source: 0 })
@@ -262,7 +266,7 @@ impl Kind {
             Self::Number => Some(Numbered { number: word(0)?, time: 0, source: 0 }),
             Self::Rtp => {
                 let &[first, second, high, low, ..] = payload else { return None };
-                // Version 2; RTCP's types are none of RTP's (RFC 5761 4).
+                // Version 2; RTCP's packet types are not valid RTP payload types (RFC 5761 4).
                 let kind = second & 0x7f;
                 let is_one = first >> 6 == 2 && !(64..=95).contains(&kind);
                 let number = u64::from(u16::from_be_bytes([high, low]));

@@ -1,32 +1,32 @@
-//! The latency spin bit (RFC 9000 17.4): the client inverts what it receives, the server repeats it, so
-//! that the bit changes once in a round trip, seen from anywhere.
+//! The latency spin bit (RFC 9000 17.4): the client inverts what it receives and the server repeats
+//! it, so that the bit changes once per round trip wherever it is observed.
 
 use airpath_base::{Duration, Instant, SparseHistogram};
 
 use super::report::SpinReport;
 use crate::distribution::Distribution;
 
-/// Packets with a short header in each direction below which nothing is said.
+/// Fewest packets with a short header in each direction for a statement about the bit.
 const LEAST_PACKETS: u64 = 8;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spin {
     ends: [Bit; 2],
     rtt: SparseHistogram,
-    /// From the other end's change to this one's.
+    /// Time from a change at the other end to the change at this one.
     sides: [SparseHistogram; 2],
 }
 
-/// One direction's bit.
+/// The spin bit of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bit {
     packets: u64,
     value: Option<bool>,
     changes: u64,
-    /// When it changed last, and how far it is from the change before.
+    /// When the bit last changed, and how long after the change before.
     changed: Option<Instant>,
     period: Option<Duration>,
-    /// The other end's change that was answered last.
+    /// The other end's change that was last answered.
     answered: Option<Instant>,
 }
 
@@ -40,8 +40,8 @@ impl Spin {
             return;
         }
         let period = bit.changed.map(|changed| now.saturating_since(changed));
-        // A packet that was overtaken by the change makes two false ones (RFC 9312 3.8.2.2): what
-        // comes within an eighth of a period is none.
+        // A packet that the change overtook causes two false changes (RFC 9312 3.8.2.2): a change
+        // within an eighth of a period is ignored.
         if let (Some(last), Some(period)) = (bit.period, period)
             && period < last / 8
         {
@@ -49,7 +49,7 @@ impl Spin {
             return;
         }
         bit.changes += 1;
-        // The first change ends a time that did not begin with one.
+        // The first change ends an interval that did not begin with a change.
         if let Some(period) = period {
             bit.period = Some(period);
             self.rtt.record(period);

@@ -1,28 +1,28 @@
-//! Packets in parts: headers of the first part wait until all parts were seen.
+//! Fragmented packets: the headers of the first fragment wait until all fragments were seen.
 
 use std::collections::VecDeque;
 
 use super::{Fragment, IpPacket};
 
-/// Packets whose parts are awaited; the oldest is given up for a further one.
+/// Most packets that wait for fragments; a further one displaces the oldest.
 const MOST_WAITING: usize = 256;
-/// Bytes of a transport header that are kept: the longest of TCP.
+/// Bytes of a transport header that are kept: the longest TCP header.
 const HEADER_BYTES: usize = 60;
 
-/// Packets of which not all parts were seen.
+/// Packets of which not all fragments were seen.
 #[derive(Default, Debug)]
 pub(crate) struct Fragments {
     waiting: VecDeque<Waiting>,
 }
 
-/// A packet that is complete: its beginning, and its length.
+/// A complete packet: its beginning and its length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Whole {
     pub(crate) header: [u8; HEADER_BYTES],
     pub(crate) kept: usize,
     /// Bytes after the IP header.
     pub(crate) body_length: u32,
-    /// Bytes with the first part's IP header.
+    /// Bytes including the first fragment's IP header.
     pub(crate) length: u32,
 }
 
@@ -31,14 +31,15 @@ struct Waiting {
     key: (u128, u128, u32, u8, u64),
     whole: Whole,
     has_first: bool,
-    /// Bytes that were seen.
+    /// Bytes seen so far.
     seen: u32,
-    /// Bytes of the whole body, when the last part was seen.
+    /// Bytes of the whole body, known once the last fragment was seen.
     total: Option<u32>,
 }
 
 impl Fragments {
-    /// A part was captured at a point: the whole packet, if it was the last one that was missing.
+    /// Adds a fragment that was captured at a point. Returns the whole packet if this was the last
+    /// fragment missing.
     pub(crate) fn add(
         &mut self,
         packet: &IpPacket<'_>,

@@ -1,22 +1,22 @@
-//! Errors of ICMP, which quote the packet that they are about (RFC 792, RFC 1191 4, RFC 4443 3).
+//! ICMP errors, which quote the packet that they are about (RFC 792, RFC 1191 4, RFC 4443 3).
 
 use super::{ICMP_V4, ICMP_V6, IpPacket, half, ip, tunnel, word};
 
 /// Bytes in front of the quoted packet.
 const HEADER_BYTES: usize = 8;
 
-/// What an error says, and of what.
+/// An error and the packet that it is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IcmpError<'a> {
     pub(crate) name: &'static str,
     /// The MTU of the next hop.
     pub(crate) mtu: Option<u32>,
-    /// The packet, as far as it was quoted.
+    /// The packet, as far as the error quotes it.
     pub(crate) quoted: IpPacket<'a>,
 }
 
 impl<'a> IcmpError<'a> {
-    /// Reads a message; `None` if it is no error, or quotes too little.
+    /// Reads a message; `None` if it is not an error or quotes too little.
     pub(crate) fn read(packet: &IpPacket<'a>) -> Option<Self> {
         let v4 = packet.protocol == ICMP_V4;
         let &[kind, code, ..] = packet.body else { return None };
@@ -25,13 +25,14 @@ impl<'a> IcmpError<'a> {
         }
         let rest = (packet.body_length as usize).saturating_sub(HEADER_BYTES);
         let outer = ip::read(packet.body.get(HEADER_BYTES..)?, rest).ok()?;
-        // Seen within a tunnel an error is about what is in it; it may also be about the tunnel.
+        // An error seen within a tunnel is about a packet in the tunnel; it may also be about the
+        // tunnel.
         let quoted = tunnel::inner(&outer).unwrap_or(IpPacket { tunnel: packet.tunnel, ..outer });
         Some(Self { name: name(v4, kind, code), mtu: mtu(packet), quoted })
     }
 }
 
-/// The MTU of the next hop, if a message says it: routers before RFC 1191 do not.
+/// The MTU of the next hop, if the message reports it: routers older than RFC 1191 do not.
 pub(crate) fn mtu(packet: &IpPacket<'_>) -> Option<u32> {
     let mtu = match (packet.protocol, packet.body) {
         (ICMP_V4, [3, 4, ..]) => u32::from(half(packet.body, 6)?),

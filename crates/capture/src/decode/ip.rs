@@ -2,11 +2,11 @@
 
 use super::{IpPacket, MOST_LAYERS, Skipped, Tunnel, half, word};
 
-/// A part of a packet.
+/// A fragment of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fragment {
     pub(crate) id: u32,
-    /// Bytes of the whole packet's body in front of it.
+    /// Bytes of the whole packet's body in front of this fragment.
     pub(crate) offset: u32,
     pub(crate) more: bool,
 }
@@ -21,11 +21,11 @@ const MOBILITY: u8 = 135;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// The longest packet whose header leaves its length out: what Linux lets a device cut (its
+/// The longest packet whose header may omit its length: what Linux lets a device segment (its
 /// GSO_MAX_SIZE is 8 times 65535 bytes).
 const MOST_UNCUT: usize = 8 * 65_535;
 
-/// Reads a packet that has `rest` bytes on the wire at the most.
+/// Reads a packet that has at most `rest` bytes on the wire.
 #[inline]
 pub(super) fn read(bytes: &[u8], rest: usize) -> Result<IpPacket<'_>, Skipped> {
     match bytes.first().ok_or(Skipped::Truncated)? >> 4 {
@@ -40,7 +40,7 @@ fn read_v4(bytes: &[u8], rest: usize) -> Result<IpPacket<'_>, Skipped> {
     let header: &[u8; 20] = bytes.first_chunk().ok_or(Skipped::Truncated)?;
     let header_bytes = usize::from(header[0] & 15) * 4;
     let length = match u16::from_be_bytes([header[2], header[3]]) {
-        // Left to the device, which cuts it (segmentation offload).
+        // The length is left to the device, which segments the packet (segmentation offload).
         0 => rest,
         length => usize::from(length),
     };

@@ -2,7 +2,7 @@
 
 use super::{MOST_LAYERS, Skipped, half};
 
-/// LINKTYPE_ numbers, as the registry of draft-ietf-opsawg-pcaplinktype has them.
+/// LINKTYPE_ numbers from the registry of draft-ietf-opsawg-pcaplinktype.
 const NULL: u16 = 0;
 const ETHERNET: u16 = 1;
 const PPP: u16 = 9;
@@ -12,7 +12,7 @@ const LINUX_SLL: u16 = 113;
 const IPV4: u16 = 228;
 const IPV6: u16 = 229;
 const LINUX_SLL2: u16 = 276;
-/// DLT_RAW, which some systems write.
+/// DLT_RAW, which some systems write instead.
 const RAW_BSD: u16 = 12;
 const RAW_OPENBSD: u16 = 14;
 
@@ -24,7 +24,7 @@ const TYPE_IPV6: u16 = 0x86dd;
 const PPPOE: u16 = 0x8864;
 const MPLS: u16 = 0x8847;
 
-/// A link type in words; `None` for one that is not read.
+/// A link type in words; `None` for one that cannot be read.
 pub fn link_type_name(link_type: u16) -> Option<&'static str> {
     Some(match link_type {
         NULL | LOOP => "loopback",
@@ -37,7 +37,7 @@ pub fn link_type_name(link_type: u16) -> Option<&'static str> {
     })
 }
 
-/// Where the IP header begins in a frame; it is not behind the frame's end.
+/// Where the IP header begins in a frame; never behind the frame's end.
 #[inline]
 pub(super) fn ip_at(link_type: u16, frame: &[u8]) -> Result<usize, Skipped> {
     let at = match link_type {
@@ -48,7 +48,7 @@ pub(super) fn ip_at(link_type: u16, frame: &[u8]) -> Result<usize, Skipped> {
             let kind = half(frame, 0).ok_or(Skipped::Truncated)?;
             return if frame.len() < 20 { Err(Skipped::Truncated) } else { after(frame, 20, kind) };
         }
-        // The address family has a number of each system's own; the IP header says the version.
+        // Each system numbers the address family differently; the IP header has the version.
         NULL | LOOP => 4,
         PPP => {
             let skipped = if frame.starts_with(&[0xff, 3]) { 2 } else { 0 };
@@ -59,14 +59,14 @@ pub(super) fn ip_at(link_type: u16, frame: &[u8]) -> Result<usize, Skipped> {
     if frame.len() < at { Err(Skipped::Truncated) } else { Ok(at) }
 }
 
-/// The type is at a place, and what it is the type of comes after it.
+/// The EtherType is at `at`, and the data that it describes comes after it.
 #[inline]
 fn after_type(frame: &[u8], at: usize) -> Result<usize, Skipped> {
     let kind = half(frame, at).ok_or(Skipped::Truncated)?;
     after(frame, at + 2, kind)
 }
 
-/// Where the IP header is in what has this EtherType and begins at a place.
+/// Where the IP header is in data that has this EtherType and begins at `at`.
 pub(super) fn after(frame: &[u8], mut at: usize, mut kind: u16) -> Result<usize, Skipped> {
     for _ in 0..MOST_LAYERS {
         match kind {
@@ -93,7 +93,7 @@ fn after_ppp(frame: &[u8], at: usize) -> Result<usize, Skipped> {
     }
 }
 
-/// RFC 3032 2.1: labels up to the bottom of the stack.
+/// Skips the label stack to its bottom (RFC 3032 2.1).
 fn after_mpls(frame: &[u8], mut at: usize) -> Result<usize, Skipped> {
     for _ in 0..MOST_LAYERS {
         let bottom = *frame.get(at + 2).ok_or(Skipped::Truncated)? & 1 == 1;

@@ -1,6 +1,6 @@
-//! From a captured frame to the innermost packet of IP: link layers, tunnels, extension headers.
+//! From a captured frame to the innermost IP packet: link layers, tunnels, extension headers.
 //!
-//! Lengths come from the headers, so a packet of which only the beginning was kept counts in full.
+//! Lengths come from the headers, so a truncated packet counts in full.
 
 mod fragments;
 pub(crate) mod hash;
@@ -17,7 +17,7 @@ pub(crate) use tcp::{ACK, FIN, RST, SYN, TO_WINDOW, TcpHeader};
 
 use serde::Serialize;
 
-/// Tunnels within tunnels, and headers in front of one IP header, at the most.
+/// Most nested tunnels, and most headers in front of one IP header.
 const MOST_LAYERS: usize = 16;
 
 pub(crate) const TCP: u8 = 6;
@@ -25,7 +25,7 @@ pub(crate) const UDP: u8 = 17;
 pub(crate) const ICMP_V4: u8 = 1;
 pub(crate) const ICMP_V6: u8 = 58;
 
-/// What is around the innermost IP packet.
+/// The encapsulation around the innermost IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tunnel {
@@ -46,15 +46,15 @@ pub enum Tunnel {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Skipped {
-    /// The link type is none of those that are read.
+    /// The link type cannot be read.
     LinkType,
-    /// It carries something else than IP.
+    /// The frame does not carry IP.
     NoIp,
-    /// Too little of it was kept.
+    /// Too little of the packet was captured.
     Truncated,
     /// A header contradicts itself.
     Malformed,
-    /// Too many headers before the transport's.
+    /// Too many headers precede the transport header.
     TooDeep,
     /// A fragment without the beginning of its packet, or one that waits for the others.
     Fragment,
@@ -62,27 +62,27 @@ pub enum Skipped {
     Copy,
 }
 
-/// The innermost packet of IP.
+/// The innermost IP packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IpPacket<'a> {
     pub(crate) source: u128,
     pub(crate) destination: u128,
-    /// The addresses are IPv4's, in the lower 32 bits.
+    /// The addresses are IPv4 addresses, in the lower 32 bits.
     pub(crate) v4: bool,
     pub(crate) protocol: u8,
-    /// Identification (RFC 791); 0 in IPv6.
+    /// Identification (RFC 791); 0 for IPv6.
     pub(crate) id: u16,
-    /// Time to live, or hop limit.
+    /// Time to live (IPv4) or hop limit (IPv6).
     pub(crate) ttl: u8,
-    /// A hash of what stands before this header and belongs to where the packet was seen: link layer,
-    /// ends of tunnels.
+    /// A hash of what precedes this header and identifies the place where the packet was seen: link
+    /// layer, tunnel endpoints.
     pub(crate) place: u64,
     pub(crate) fragment: Option<Fragment>,
     /// Bytes on the wire, from this IP header on.
     pub(crate) length: u32,
-    /// Of these, bytes after the IP headers.
+    /// The part of `length` after the IP headers.
     pub(crate) body_length: u32,
-    /// What was kept of them.
+    /// The bytes of the body that were captured.
     pub(crate) body: &'a [u8],
     pub(crate) tunnel: Tunnel,
     /// Tunnel endpoint identifier of the innermost GTP-U.
@@ -105,12 +105,13 @@ pub(crate) fn decode(link_type: u16, data: &[u8], length: u32) -> Result<IpPacke
     Err(Skipped::TooDeep)
 }
 
-/// The longest headers of TCP and IPv6, and what a tunnel through UDP adds: GTP-U with an extension.
+/// The longest TCP and IPv6 headers, and what a tunnel over UDP adds: GTP-U with an extension
+/// header.
 const MOST_OF_TCP: usize = 60;
 const MOST_OF_IP: usize = 40;
 const MOST_OF_UDP_TUNNEL: usize = 8 + 16;
 
-/// Bytes of a frame that have to be kept for all of its headers, if they were cut.
+/// How many bytes of a frame must be captured to have all of its headers, if they were truncated.
 pub(crate) fn headers_need(
     link_type: u16,
     data: &[u8],
@@ -124,7 +125,7 @@ pub(crate) fn headers_need(
         }
         Err(_) => return None,
     };
-    // What was cut ends where the frame does.
+    // Truncated data ends where the frame does.
     let (kept, at) = (ip.body.len(), data.len() - ip.body.len());
     if kept >= ip.body_length as usize || ip.fragment.is_some_and(|part| part.offset > 0) {
         return None;
@@ -140,13 +141,13 @@ pub(crate) fn headers_need(
     }
 }
 
-/// The 16 bits at a place, in network order.
+/// The 16 bits at `at`, in network byte order.
 #[inline]
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
 }
 
-/// The 32 bits at a place, in network order.
+/// The 32 bits at `at`, in network byte order.
 #[inline]
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4).map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))

@@ -7,19 +7,19 @@ pub(crate) const SYN: u8 = 2;
 pub(crate) const RST: u8 = 4;
 pub(crate) const ACK: u8 = 16;
 
-/// Blocks that fit into a header (RFC 2018 3).
+/// Most SACK blocks that fit into a header (RFC 2018 3).
 const MOST_BLOCKS: usize = 4;
 
-/// Bytes of a header up to its window, behind which come a checksum and a pointer.
+/// Bytes of a header up to and including its window; a checksum and the urgent pointer follow.
 pub(crate) const TO_WINDOW: usize = 16;
 
-/// What a TCP header says.
+/// The fields of a TCP header.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct TcpHeader {
     pub(crate) sequence: u32,
     pub(crate) acknowledgement: u32,
     pub(crate) flags: u8,
-    /// As it stands there, not scaled.
+    /// The window field as it stands in the header, not scaled.
     pub(crate) window: u16,
     /// Bytes of payload on the wire.
     pub(crate) payload: u32,
@@ -29,7 +29,7 @@ pub(crate) struct TcpHeader {
     pub(crate) timestamps: Option<Timestamps>,
     pub(crate) sack: [(u32, u32); MOST_BLOCKS],
     pub(crate) sack_blocks: usize,
-    /// Not all of its options were kept: what is not there may have been.
+    /// Not all options were captured: an option that is missing here may have been present.
     pub(crate) is_cut: bool,
 }
 
@@ -41,8 +41,9 @@ pub(crate) struct Timestamps {
 }
 
 impl TcpHeader {
-    /// Reads a segment of `length` bytes on the wire; `None` if its fixed header was not kept up to the
-    /// window, or has a length that cannot be. Options count as far as they were kept.
+    /// Reads a segment of `length` bytes on the wire; `None` if its fixed header was not captured
+    /// up to the window, or if the header length is impossible. Options count as far as they were
+    /// captured.
     #[inline]
     pub(crate) fn read(segment: &[u8], length: u32) -> Option<Self> {
         let fixed: &[u8; TO_WINDOW] = segment.first_chunk()?;
@@ -61,7 +62,8 @@ impl TcpHeader {
         };
         let options = segment.get(20..(header_bytes as usize).min(segment.len()));
         let options = options.unwrap_or_default();
-        // Two times no-operation and the timestamps: what Linux has in most segments (RFC 7323 A).
+        // Two no-operations and the timestamps: the options of most segments that Linux sends (RFC
+        // 7323 A).
         if let &[1, 1, 8, 10, a, b, c, d, e, f, g, h] = options {
             let (value, echo) =
                 (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
@@ -92,7 +94,7 @@ impl TcpHeader {
     fn read_option(&mut self, kind: u8, value: &[u8]) {
         match (kind, value) {
             (2, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),
-            // RFC 7323 2.3: more than 14 is 14.
+            // RFC 7323 2.3: a shift above 14 counts as 14.
             (3, &[scale]) => self.window_scale = Some(scale.min(14)),
             (4, []) => self.sack_permitted = true,
             (5, blocks) => {
@@ -116,7 +118,7 @@ impl TcpHeader {
         self.flags & flag != 0
     }
 
-    /// Its length in sequence space (RFC 9293 3.3.1).
+    /// Length of the segment in sequence space (RFC 9293 3.3.1).
     #[inline]
     pub(crate) fn sequence_length(&self) -> u64 {
         u64::from(self.payload) + u64::from(self.has(SYN)) + u64::from(self.has(FIN))

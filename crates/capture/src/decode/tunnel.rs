@@ -1,10 +1,11 @@
-//! Tunnels: GTP-U, VXLAN, Geneve, IP in IP. What looks like one and holds no IP packet is none.
+//! Tunnels: GTP-U, VXLAN, Geneve, IP in IP. Data that looks like a tunnel but holds no IP packet is
+//! not a tunnel.
 
 use super::{IpPacket, Tunnel, UDP, half, hash, ip, link};
 use crate::gtpu;
 
 const VXLAN: u16 = 4789;
-/// What Linux uses unless it is told, and overlays of Kubernetes with it.
+/// The port that Linux uses by default, and with it the overlays of Kubernetes.
 const VXLAN_LINUX: u16 = 8472;
 const GENEVE: u16 = 6081;
 const IPV4_IN_IP: u8 = 4;
@@ -14,10 +15,10 @@ const UDP_BYTES: usize = 8;
 /// The EtherType of an Ethernet frame within Geneve (RFC 8926 3.4).
 const ETHERNET_FRAME: u16 = 0x6558;
 
-/// The packet inside a packet; `None` if it carries none.
+/// The packet inside a packet; `None` if the packet carries none.
 #[inline]
 pub(super) fn inner<'a>(outer: &IpPacket<'a>) -> Option<IpPacket<'a>> {
-    // Of a packet in parts, the first one has the headers.
+    // Only the first fragment of a packet has the headers.
     if outer.fragment.is_some_and(|fragment| fragment.offset > 0) {
         return None;
     }
@@ -53,7 +54,7 @@ fn through_udp<'a>(outer: &IpPacket<'a>, rest: usize) -> Option<IpPacket<'a>> {
     };
     let datagram = outer.body.get(UDP_BYTES..)?;
     let at = match tunnel {
-        // RFC 7348 5: flags with a valid network identifier, then a frame.
+        // RFC 7348 5: flags with a valid network identifier, then an Ethernet frame.
         Tunnel::Vxlan if datagram.first()? & 8 != 0 => {
             link::after(datagram, 22, half(datagram, 20)?)
         }
@@ -65,14 +66,14 @@ fn through_udp<'a>(outer: &IpPacket<'a>, rest: usize) -> Option<IpPacket<'a>> {
     Some(IpPacket { tunnel, ..packet })
 }
 
-/// Whether a datagram that was cut is one of GTP-U with a packet, of which too little is there.
+/// Whether a truncated datagram is GTP-U with a packet, of which too little was captured.
 pub(super) fn is_cut(datagram: &[u8]) -> bool {
     let is_gtpu = half(datagram, 0) == Some(gtpu::PORT) || half(datagram, 2) == Some(gtpu::PORT);
-    // Behind flags and type of a G-PDU; other types have no packet.
+    // The message type follows the flags. Only a G-PDU carries a packet.
     is_gtpu && datagram.get(UDP_BYTES + 1).is_none_or(|&kind| kind == gtpu::G_PDU)
 }
 
-/// RFC 8926 3.4: a header, options, then a frame or a packet.
+/// RFC 8926 3.4: a header, options, then an Ethernet frame or a packet.
 fn after_geneve(datagram: &[u8]) -> Result<usize, super::Skipped> {
     let short = super::Skipped::Truncated;
     let &first = datagram.first().ok_or(short)?;

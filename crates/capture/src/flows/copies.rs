@@ -1,31 +1,33 @@
-//! Packets that were captured more than once: at several interfaces of a machine (`-i any`), in front of and
-//! behind a router or a bridge, or by a switch that mirrors what enters and what leaves.
+//! Packets that were captured more than once: at several interfaces of a machine (`-i any`), in
+//! front of and behind a router or a bridge, or by a switch that mirrors both what enters and what
+//! leaves.
 //!
-//! A copy has the identification, the ends and the beginning of another packet, and was seen at another
-//! place: another interface, link-layer address, VLAN, end of a tunnel, or hop. Of each place the n-th such
-//! packet is the copy of the n-th one at another place, so what was really sent again stays: it passes each
-//! place again. Where copies do not differ even in that, nobody can tell one from a duplicate that the
-//! network made; but if nearly all packets of a flow come so, in both directions, it is the capture.
+//! A copy has the identification, the ends and the beginning of another packet, and was seen at
+//! another place: another interface, link-layer address, VLAN, tunnel endpoint, or hop. The n-th
+//! such packet at one place is the copy of the n-th one at another place, so a packet that was
+//! really sent again is kept: it passes each place again. Where copies do not even differ in their
+//! place, they cannot be distinguished from duplicates made by the network; but if nearly all
+//! packets of a flow are duplicated, in both directions, it is the capture.
 
 use airpath_base::{Duration, Instant};
 
 use crate::decode::hash;
 use crate::decode::{IpPacket, TCP, UDP};
 
-/// After so long a packet is no copy: a router's queue is shorter.
+/// A packet that comes later than this is no copy: a router's queue is shorter.
 const LATEST: Duration = Duration::from_secs(1);
 
-/// One and the same frame comes again within this time. Nothing that is sent again on purpose does.
+/// A copy of the same frame comes within this time. A deliberate retransmission never does.
 const SAME_FRAME: Duration = Duration::from_millis(20);
 
-/// Packets that are remembered: sets of four.
+/// How many packets are remembered: in sets of four.
 const SETS: usize = 4096;
 const WAYS: usize = 4;
 
-/// Most copies of one frame that are told.
+/// Most copies of one frame that are distinguished.
 pub(super) const MOST_TIMES: usize = 4;
 
-/// Bytes after the IP header that are compared, and what is compared of those that were cut.
+/// Bytes after the IP header that are compared, and how many are compared in truncated packets.
 const BEGINNING: usize = 48;
 const SHORT_BEGINNING: usize = 24;
 
@@ -34,7 +36,7 @@ const SHORT_BEGINNING: usize = 24;
 struct Sighting {
     packet: u32,
     place: u16,
-    /// How often it was seen here; 0: nothing is remembered.
+    /// How often the packet was seen here; 0: the entry is empty.
     times: u16,
     first: Instant,
 }
@@ -42,32 +44,32 @@ struct Sighting {
 /// What is known of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
-    /// It was at another place before.
+    /// The packet was seen at another place before.
     pub(super) is_copy: bool,
-    /// The how manieth of its kind it is at this place, from 1 on.
+    /// How many equal packets were seen at this place, including this one.
     pub(super) times: u16,
-    /// The one before came so shortly ago that it may be the same frame.
+    /// The first such packet came so recently that this one may be the same frame.
     pub(super) is_soon: bool,
     /// An equal packet was seen long before: such packets are alike because of their contents.
     pub(super) recurs: bool,
 }
 
 impl Sight {
-    /// Whether a packet is a copy, if its flow was captured so many times.
+    /// Whether a packet is a copy, if each packet of its flow was captured `times_captured` times.
     #[inline]
     pub(super) fn is_left_out(self, times_captured: u8) -> bool {
         !(self.times - 1).is_multiple_of(times_captured.max(1).into())
     }
 }
 
-/// The packets that were seen last.
+/// The packets that were seen most recently.
 #[derive(Default)]
 pub(super) struct Copies {
     sets: Vec<[Sighting; WAYS]>,
 }
 
 impl Copies {
-    /// A packet was seen at an interface of the file.
+    /// Notes a packet that was seen at an interface of the file.
     #[inline]
     pub(super) fn see(&mut self, now: Instant, interface: usize, ip: &IpPacket<'_>) -> Sight {
         if self.sets.is_empty() {
@@ -82,7 +84,7 @@ impl Copies {
             if one.times == 0 || one.packet != packet {
                 continue;
             }
-            // Times of a file may go back.
+            // Times in a file may go backwards.
             if now.saturating_since(one.first).max(one.first.saturating_since(now)) > LATEST {
                 (one.times, recurs) = (0, true);
             } else if one.place == place {
@@ -104,8 +106,8 @@ impl Copies {
     }
 }
 
-/// What tells packets apart, wherever they are seen. Routers change the time to live and the class, and
-/// devices fill in checksums: these are not part of it.
+/// A hash of what distinguishes packets, wherever they are seen. It excludes the time to live and
+/// the traffic class, which routers change, and checksums, which devices fill in.
 #[inline]
 fn packet_hash(interface: usize, ip: &IpPacket<'_>) -> u64 {
     let (source, destination) = (ip.source, ip.destination);

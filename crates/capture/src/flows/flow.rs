@@ -1,4 +1,4 @@
-//! One flow while its packets are read.
+//! One flow, while its packets are read.
 
 use airpath_base::Instant;
 
@@ -9,7 +9,8 @@ use crate::decode::icmp::IcmpError;
 use crate::report::{FlowReport, Volume};
 use crate::tcp::Connection;
 
-/// Share of a flow's packets that must have a copy before the capture, not the network, is held to be why.
+/// Share of a flow's packets that must be duplicated before the duplicates are attributed to the
+/// capture and not to the network.
 const NEARLY_ALL: f64 = 0.9;
 
 #[derive(Clone, Debug)]
@@ -22,14 +23,15 @@ pub(super) struct Flow {
     pub(super) last: Instant,
     volumes: [Volume; 2],
     teids: [Option<u32>; 2],
-    /// Of each end, packets that came a second, third, fourth time at once; the first counts those that
-    /// are alike without being the same: they come more often, or later.
+    /// For each end, packets that came a second, third or fourth time shortly after the first; the
+    /// first element counts packets that are alike without being the same frame: they come more
+    /// often, or later.
     again: [[u32; MOST_TIMES]; 2],
     pub(super) tcp: Option<Box<Connection>>,
     pub(super) udp: Option<Box<UdpFlow>>,
     pub(super) echoes: Option<Box<Echoes>>,
     errors: Option<Box<(Messages, String)>>,
-    /// It waits among those that are over.
+    /// The flow waits among those that are over.
     pub(super) is_over: bool,
 }
 
@@ -63,7 +65,7 @@ impl Flow {
         }
     }
 
-    /// The packet that was counted is like others before.
+    /// Notes that the packet just counted equals earlier ones.
     #[cold]
     pub(super) fn note_again(&mut self, from: usize, sight: Sight) {
         let place = match usize::from(sight.times) {
@@ -73,7 +75,8 @@ impl Flow {
         self.again[from][place] += 1;
     }
 
-    /// How often nearly each packet of both ends was captured, without a difference.
+    /// How many times nearly every packet of both ends was captured, without a difference between
+    /// the copies.
     pub(super) fn times_captured(&self) -> u8 {
         let each = |times: usize| {
             self.volumes.iter().zip(&self.again).all(|(volume, again)| {
@@ -87,7 +90,7 @@ impl Flow {
         (2..=MOST_TIMES).take_while(|&times| each(times)).last().unwrap_or(1) as u8
     }
 
-    /// An error of ICMP quotes a packet of it.
+    /// Notes an ICMP error that quotes a packet of this flow.
     pub(super) fn note_error(&mut self, error: &IcmpError<'_>, from: impl FnOnce() -> String) {
         let errors = self.errors.get_or_insert_with(|| Box::new((Messages::default(), from())));
         errors.0.add(error.name, error.mtu);

@@ -1,11 +1,12 @@
-//! What tells flows apart.
+//! What distinguishes flows.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::Tunnel;
 use crate::decode::{ICMP_V4, ICMP_V6, IpPacket, TCP, UDP, hash};
 
-/// Ends, protocol and the point of the path where they were seen. The lower end is the first.
+/// The ends, the protocol, and the point of the path where they were seen. The lower end comes
+/// first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Key {
     pub(super) addresses: [u128; 2],
@@ -17,7 +18,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The flow of a packet with these ports, and which of its ends sent it.
+    /// The flow of a packet with these ports, and which of its ends sent the packet.
     #[inline]
     pub(super) fn of(packet: &IpPacket<'_>, ports: [u16; 2], interface: usize) -> (Self, usize) {
         let (source, destination) = (packet.source, packet.destination);
@@ -33,7 +34,7 @@ impl Key {
         (key, usize::from(!first))
     }
 
-    /// The same ends and protocol, wherever they were seen.
+    /// Whether another key has equal ends and protocol, wherever they were seen.
     pub(super) fn same_ends(&self, other: &Self) -> bool {
         self.addresses == other.addresses
             && self.ports == other.ports

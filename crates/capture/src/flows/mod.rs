@@ -1,4 +1,4 @@
-//! From packets to flows, and what is said of each.
+//! From packets to flows, and what is reported of each flow.
 
 mod copies;
 mod flow;
@@ -29,21 +29,22 @@ use copies::{Copies, Sight};
 use key::Key;
 use table::{Finished, Repeated, Table};
 
-/// About 100 ms of work, also where an optimiser did not help.
+/// About 100 ms of work, even without compiler optimisation.
 const PACKETS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 
-/// Reads a capture to its end, and says what it holds.
+/// Reads a capture to its end and reports what it holds.
 ///
 /// # Errors
 ///
-/// If it cannot be read, or is broken before its first packet. Where it is broken later, the report has
-/// what comes before, and `damaged` says where that is.
+/// If the capture cannot be read, or is broken before its first packet. If it is broken later, the
+/// report covers what comes before, and `damaged` says where.
 pub fn analyse(reader: Reader) -> Result<CaptureReport, CaptureError> {
     let report = analyse_while(reader, || true)?;
     Ok(report.expect("nothing ended it"))
 }
 
-/// The same, as long as `keep_on` says so, which is asked now and then; `None` if it does not.
+/// Like [`analyse`], but stops when `keep_on`, which is called from time to time, returns false;
+/// the result is then `None`.
 ///
 /// # Errors
 ///
@@ -57,7 +58,7 @@ pub fn analyse_while(
         return Ok(None);
     };
     match again {
-        // Whether copies that do not differ are copies shows at the end.
+        // Whether indistinguishable packets are copies is known only at the end.
         Some(file) if !repeated.is_empty() => {
             let found = read_once(Reader::open(&file)?, repeated, &mut keep_on)?;
             Ok(found.map(|(report, _)| report))
@@ -66,8 +67,8 @@ pub fn analyse_while(
     }
 }
 
-/// Reads a capture to its end. Of the flows that were `repeated` copies are left out; returned are those
-/// that were.
+/// Reads a capture to its end, leaving out copies in the flows that were `repeated`. Returns the
+/// flows that turned out to be so.
 fn read_once(
     mut reader: Reader,
     repeated: Repeated,
@@ -151,7 +152,7 @@ impl Analysis {
         }
         let decoded = decoded.and_then(|ip| {
             let sight = self.copies.see(packet.time, packet.interface, &ip);
-            // No two parts of packets are alike.
+            // No two fragments are alike.
             if sight.is_copy || (ip.fragment.is_some() && sight.times > 1) {
                 return Err(Skipped::Copy);
             }
@@ -224,7 +225,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// If a message is an error, the flow that it is about is told of it.
+    /// If a message is an ICMP error, notes it at the flow that it is about.
     fn note_error(&mut self, interface: usize, ip: &IpPacket<'_>) {
         let Some(error) = IcmpError::read(ip) else { return };
         let Ok(ports) = ports(&error.quoted) else { return };
@@ -273,7 +274,7 @@ impl Analysis {
     }
 }
 
-/// Ports; an echo's identifier for both.
+/// The ports of a packet; for an echo, its identifier twice.
 #[inline]
 fn ports(ip: &IpPacket<'_>) -> Result<[u16; 2], Skipped> {
     let half =

@@ -1,4 +1,4 @@
-//! The packets of one flow, of whatever protocol, one by one.
+//! The packets of one flow of any protocol, one by one.
 
 use serde::Serialize;
 
@@ -14,19 +14,19 @@ pub struct Packets {
     /// When each packet passed.
     #[serde(serialize_with = "column")]
     pub time_ns: Vec<u64>,
-    /// Its number in the file, from 1 on.
+    /// Frame number of each packet in the file, from 1.
     #[serde(serialize_with = "column")]
     pub frame: Vec<u64>,
-    /// The client sent it.
+    /// Whether the client sent each packet.
     #[serde(serialize_with = "column")]
     pub from_client: Vec<bool>,
-    /// Its bytes of IP.
+    /// IP length of each packet, in bytes.
     #[serde(serialize_with = "column")]
     pub size: Vec<u32>,
-    /// Of an echo request or reply: its number (RFC 792).
+    /// For an echo request or reply, its sequence number (RFC 792).
     #[serde(serialize_with = "column")]
     pub echo: Vec<Option<u16>>,
-    /// There are more packets than are kept.
+    /// The flow has more packets than were kept.
     pub cut: bool,
 }
 
@@ -55,7 +55,7 @@ impl<'a> PacketCollector<'a> {
             }
             _ => None,
         };
-        // Where times of the file go back the packet passed when the one before it did.
+        // Where times in the file go backwards, a packet gets the time of the one before it.
         packets.time_ns.push(packets.time_ns.last().copied().unwrap_or(0).max(seen.at_ns));
         packets.frame.push(seen.frame);
         packets.from_client.push(by_client);

@@ -1,6 +1,6 @@
 //! The segments of one TCP flow, one by one: when each was sent, and when it was acknowledged.
 //!
-//! [`analyse`](crate::analyse) keeps no packets. What wants them reads the file again, for one flow.
+//! [`analyse`](crate::analyse) keeps no packets. To see them, the file is read again for one flow.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,102 +16,104 @@ use crate::decode::{ACK, FIN, IpPacket, RST, SYN, TCP, TcpHeader};
 use crate::read::Reader;
 use crate::{CaptureError, FlowReport};
 
-/// The data of one end, and the other's acknowledgements. Times are nanoseconds after the capture's
-/// first packet. The lists of one group have the same length.
+/// The data of one end, and the other end's acknowledgements. Times are nanoseconds after the
+/// capture's first packet. The lists of one group have the same length.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Segments {
     /// When each segment with payload passed.
     #[serde(serialize_with = "column")]
     pub sent_ns: Vec<u64>,
-    /// Its number in the file, from 1 on.
+    /// Frame number of each segment in the file, from 1.
     #[serde(serialize_with = "column")]
     pub frame: Vec<u64>,
-    /// Its first byte, after the first one of all.
+    /// First byte of each segment, relative to the first byte of the stream.
     #[serde(serialize_with = "column")]
     pub offset: Vec<u64>,
-    /// Bytes after its headers.
+    /// Bytes after the segment's headers.
     #[serde(serialize_with = "column")]
     pub payload: Vec<u32>,
-    /// Its bytes of IP.
+    /// IP length of the segment, in bytes.
     #[serde(serialize_with = "column")]
     pub size: Vec<u32>,
-    /// It was sent again before it was acknowledged: how often.
+    /// How often the segment was retransmitted before it was acknowledged.
     #[serde(serialize_with = "column")]
     pub sent_again: Vec<u32>,
-    /// Some of its bytes had been sent before.
+    /// Whether some of the segment's bytes had been sent before.
     #[serde(serialize_with = "column")]
     pub is_again: Vec<bool>,
-    /// It begins behind bytes that had not been seen then.
+    /// Whether the segment begins behind bytes that had not been seen by then.
     #[serde(serialize_with = "column")]
     pub after_gap: Vec<bool>,
-    /// Its timestamp (RFC 7323), if it has one.
+    /// Timestamp of the segment (RFC 7323), if it has one.
     #[serde(serialize_with = "column")]
     pub timestamp: Vec<Option<u32>>,
-    /// The other end's timestamp that it echoes.
+    /// The other end's timestamp that the segment echoes.
     #[serde(serialize_with = "column")]
     pub echo: Vec<Option<u32>>,
-    /// When it was first acknowledged, also selectively; none for what was sent again itself.
+    /// When the segment was first acknowledged, cumulatively or selectively; none for a
+    /// retransmission.
     #[serde(serialize_with = "column")]
     pub acked_ns: Vec<Option<u64>>,
     /// When each acknowledgement passed.
     #[serde(serialize_with = "column")]
     pub ack_ns: Vec<u64>,
-    /// Payload that the receiver has said to have until then, also above gaps.
+    /// Payload that the receiver had acknowledged until then, including data above gaps.
     #[serde(serialize_with = "column")]
     pub delivered: Vec<u64>,
-    /// All before this byte is acknowledged, as `offset`.
+    /// Cumulative acknowledgement: all bytes before this one are acknowledged; counted as `offset`
+    /// is.
     #[serde(serialize_with = "column")]
     pub ack_offset: Vec<u64>,
-    /// The window as it stands in the header.
+    /// The window as it stands in the header, not scaled.
     #[serde(serialize_with = "column")]
     pub window: Vec<u16>,
-    /// The acknowledgement's timestamp.
+    /// Timestamp of the acknowledgement.
     #[serde(serialize_with = "column")]
     pub ack_timestamp: Vec<Option<u32>>,
-    /// Bytes of IP of the acknowledgement.
+    /// IP length of the acknowledgement, in bytes.
     #[serde(serialize_with = "column")]
     pub ack_size: Vec<u32>,
-    /// It has no payload.
+    /// Whether the acknowledgement carries no payload.
     #[serde(serialize_with = "column")]
     pub is_pure: Vec<bool>,
-    /// When each selective acknowledgement came (RFC 2018).
+    /// When each selective acknowledgement (RFC 2018) passed.
     #[serde(serialize_with = "column")]
     pub sack_ns: Vec<u64>,
-    /// Its first byte, as `offset`.
+    /// First byte of the selectively acknowledged block; counted as `offset` is.
     #[serde(serialize_with = "column")]
     pub sack_from: Vec<u64>,
-    /// The byte behind its last one.
+    /// The byte after the last one of the block.
     #[serde(serialize_with = "column")]
     pub sack_to: Vec<u64>,
-    /// The first SYN, the answer to it, and the answer to that.
+    /// Times of the first SYN, of the answer to it, and of the answer to that.
     pub handshake_ns: [Option<u64>; 3],
-    /// When the end with the data sent a FIN.
+    /// When the end that sends the data sent a FIN.
     pub fin_ns: Option<u64>,
-    /// There are more segments than are kept.
+    /// The flow has more segments than were kept.
     pub cut: bool,
 }
 
-/// What is wanted of a flow: the segments of one of its ends, or all of its packets.
+/// What to collect of a flow: the segments of one of its ends, or all of its packets.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
-    /// The data of the client (true) or of the server, and the other's acknowledgements.
+    /// The data of the client (true) or of the server, and the other end's acknowledgements.
     Segments(&'a FlowReport, bool),
     /// Every packet, of any protocol.
     Packets(&'a FlowReport),
 }
 
-/// What was wanted.
+/// What was collected.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Found {
-    /// Of TCP.
+    /// Answer to [`Wanted::Segments`].
     Segments(Box<Segments>),
-    /// Of any protocol.
+    /// Answer to [`Wanted::Packets`].
     Packets(Packets),
 }
 
-/// Reads flows of a file again, packet by packet, in one pass; one answer for each that is wanted, with
-/// the first `most` packets of each (4 million at the most).
+/// Reads flows of a file again, packet by packet, in one pass. Returns one answer for each entry in
+/// `wanted`, with the first `most` packets of each (at most 4 million).
 ///
 /// # Errors
 ///
@@ -124,7 +126,7 @@ pub fn collect(
     collect_from(Reader::open(file)?, wanted, most)
 }
 
-/// The same of a capture that is open, at its beginning.
+/// Like [`collect`], for a capture that is open and at its beginning.
 pub(crate) fn collect_from(
     reader: Reader,
     wanted: &[Wanted<'_>],
@@ -146,7 +148,7 @@ pub(crate) fn collect_from(
     Ok(collectors.into_iter().map(found).collect())
 }
 
-/// Reads the segments of a flow of a file; `from_client` says whose data.
+/// Reads the segments of a flow of a file; `from_client` selects whose data.
 ///
 /// # Errors
 ///
@@ -180,16 +182,16 @@ impl<'a> AnyCollector<'a> {
 struct Collector<'a> {
     ends: Ends<'a>,
     from_client: bool,
-    /// So many segments, and so many acknowledgements, are kept.
+    /// Most segments, and most acknowledgements, that are kept.
     most: usize,
     space: SequenceSpace,
     latest: u64,
-    /// The first byte of data, and the byte after the last that was seen.
+    /// The first byte of data, and the byte after the last one that was seen.
     first: Option<u64>,
     highest: u64,
     acked: u64,
     delivered: u64,
-    /// By first byte, the number of the segment that no acknowledgement has covered.
+    /// Index of each segment that no acknowledgement has covered, by its first byte.
     outstanding: BTreeMap<u64, usize>,
     segments: Segments,
 }
@@ -217,7 +219,7 @@ impl<'a> Collector<'a> {
         }
         let Some(by_client) = self.ends.sent_by_client(ip, seen) else { return };
         let Ok(header) = tcp_header(ip) else { return };
-        // Where times of the file go back the packet passed when the one before it did.
+        // Where times in the file go backwards, a packet gets the time of the one before it.
         let at = self.latest.max(seen.at_ns);
         self.latest = at;
         let seen = Seen { at_ns: at, ..seen };
@@ -235,7 +237,7 @@ impl<'a> Collector<'a> {
     fn note_handshake(&mut self, at: u64, by_client: bool, header: &TcpHeader) {
         let [syn, answer, last] = &mut self.segments.handshake_ns;
         match (header.has(SYN), by_client) {
-            // What is sent again tells no round trip.
+            // A retransmission gives no round-trip time.
             (true, true) if answer.is_none() => *syn = Some(at),
             (true, false) if last.is_none() => *answer = Some(at),
             (false, true) if answer.is_some() => {
@@ -297,7 +299,7 @@ impl<'a> Collector<'a> {
     fn on_ack(&mut self, at: u64, size: u32, header: &TcpHeader) {
         let Some(first) = self.first else { return };
         let offset = |number: u32| {
-            // Only numbers of segments move the space on.
+            // Only sequence numbers of segments advance the sequence space.
             let mut space = self.space;
             space.offset(number)
         };

@@ -1,4 +1,4 @@
-//! The flows that are alive, and rows of those that are not.
+//! The flows that are alive, and report rows of the flows that have ended.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,29 +10,31 @@ use super::flow::Flow;
 use super::key::Key;
 use crate::report::{FlowReport, Missed, Others};
 
-/// Flows that are followed at a time: for a further one, the half that was silent longest ends.
+/// Most flows that are followed at a time: if a further one begins, the half that was silent
+/// longest ends.
 const MOST_ALIVE: usize = 32_768;
 
-/// Flows that were closed and may still get a packet.
+/// Most flows that were closed and may still get a packet.
 const MOST_OVER: usize = 1024;
 
-/// Segments whose acknowledgement is awaited, in all flows and in one.
+/// Most segments that wait for an acknowledgement, and a lower limit for a single direction of a
+/// flow.
 const MOST_OUTSTANDING: usize = 1 << 19;
 const LEAST_OUTSTANDING: usize = 64;
 
-/// Flows of which details are kept; those with the most bytes.
+/// Most flows with a row of their own: those with the most bytes.
 const MOST_ROWS: usize = 10_000;
 
-/// Rows with the same ends that are compared.
+/// Most rows with the same ends that are compared with each other.
 const MOST_POINTS: usize = 64;
 
 #[derive(Default)]
 pub(super) struct Table {
-    /// Indices of `flows`.
+    /// Indices into `flows`.
     index: HashTable<u32>,
     flows: Vec<Option<Flow>>,
     vacant: Vec<u32>,
-    /// The flow of the last packet: the next one is often of the same.
+    /// The flow of the last packet: the next packet often belongs to the same flow.
     last: Option<u32>,
     over: VecDeque<(u32, u64)>,
     next_id: u64,
@@ -42,7 +44,7 @@ pub(super) struct Table {
     repeated: Repeated,
 }
 
-/// What a table holds at the end.
+/// The contents of a table at the end.
 pub(super) struct Finished {
     pub(super) flows: Vec<FlowReport>,
     pub(super) others: Others,
@@ -50,7 +52,7 @@ pub(super) struct Finished {
     pub(super) repeated: Repeated,
 }
 
-/// Flows of which each packet was captured more than once, without a difference, and how often.
+/// Flows whose packets were all captured more than once, without a difference, and how often.
 #[derive(Default)]
 pub(super) struct Repeated {
     flows: HashTable<(Key, u8)>,
@@ -73,7 +75,7 @@ impl Repeated {
     }
 }
 
-/// A flow that has ended, ordered by its bytes.
+/// A flow that has ended. Rows are ordered by bytes.
 struct Row {
     bytes: u64,
     packets: u64,
@@ -103,7 +105,7 @@ impl Ord for Row {
 }
 
 impl Table {
-    /// The flow with this key, which began with an earlier packet or begins now.
+    /// The flow with this key; creates it if there is none.
     #[inline]
     pub(super) fn flow(
         &mut self,
@@ -139,16 +141,16 @@ impl Table {
         self.flows[index as usize].as_mut()
     }
 
-    /// The flow at an index, which `flow` returned.
+    /// The flow at an index that `flow` returned.
     #[inline]
     pub(super) fn at(&mut self, index: u32) -> &mut Flow {
         self.flows[index as usize].as_mut().expect("the table returned it")
     }
 
-    /// Segments whose acknowledgement may be awaited in each direction of a flow.
+    /// Most segments that may wait for an acknowledgement in each direction of a flow.
     #[inline]
     pub(super) fn most_outstanding(&self) -> usize {
-        // The next power of 2, for a shift in place of a division.
+        // Rounds the number of flows up to a power of 2, to shift instead of dividing.
         let alive = (self.index.len() + 1).next_power_of_two().trailing_zeros();
         (MOST_OUTSTANDING >> alive).max(LEAST_OUTSTANDING)
     }
@@ -184,7 +186,7 @@ impl Table {
         index
     }
 
-    /// A flow is over: it gets its row as soon as enough others are.
+    /// Notes that a flow is over. It gets its row once enough other flows are over.
     pub(super) fn note_over(&mut self, index: u32, epoch: Instant) {
         let flow = self.at(index);
         flow.is_over = true;
@@ -236,7 +238,7 @@ impl Table {
         self.others.retransmissions += retransmissions;
     }
 
-    /// Ends the half that was silent longest.
+    /// Ends the half of the flows that was silent longest.
     #[cold]
     fn end_silent(&mut self, epoch: Instant) {
         let mut alive: Vec<_> =
@@ -251,8 +253,8 @@ impl Table {
         }
     }
 
-    /// Ends all flows: their rows in the order in which they began.
-    /// Of flows that were `repeated` copies were left out.
+    /// Ends all flows and returns their rows in the order in which the flows began. In flows that
+    /// were `repeated`, copies were left out.
     pub(super) fn finish(mut self, epoch: Instant, repeated: &Repeated) -> Finished {
         for index in 0..self.flows.len() as u32 {
             self.end(index, epoch);
@@ -272,11 +274,11 @@ impl Table {
     }
 }
 
-/// Finds the rows that are one flow at several points: the same ends, at the same time.
+/// Finds rows that are the same flow seen at several points: the same ends, at the same time.
 fn join_points(rows: &mut [Row]) {
     rows.sort_by_key(|row| (row.key.addresses, row.key.ports, row.key.protocol, row.report.id));
     for group in rows.chunk_by_mut(|a, b| a.key.same_ends(&b.key)) {
-        // Ports that are used again and again, or hostile: nobody reads such a list.
+        // Ports that are reused again and again, or hostile input: nobody reads such a list.
         if group.len() > MOST_POINTS {
             continue;
         }

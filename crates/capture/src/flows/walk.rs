@@ -1,4 +1,4 @@
-//! A file read once more, for some of its flows.
+//! Reads a file once more, for some of its flows.
 
 use std::net::IpAddr;
 
@@ -8,21 +8,21 @@ use crate::decode::{ICMP_V4, ICMP_V6, IpPacket, TCP, UDP, decode};
 use crate::read::Reader;
 use crate::{CaptureError, FlowReport};
 
-/// Packets of a flow that are kept; what comes later is not.
+/// Most packets of a flow that are kept; later ones are not.
 pub(super) const MOST_PACKETS: usize = 4_000_000;
 
 /// Where and when a packet passed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) interface: usize,
-    /// Its number in the file, from 1 on.
+    /// Frame number in the file, from 1.
     pub(super) frame: u64,
     /// Nanoseconds after the capture's first packet.
     pub(super) at_ns: u64,
     pub(super) sight: Sight,
 }
 
-/// Hands over each packet of IP, fragments once they are whole.
+/// Calls `each` with every IP packet, and with fragmented ones once they are whole.
 pub(super) fn walk(
     mut reader: Reader,
     mut each: impl FnMut(&IpPacket<'_>, Seen),
@@ -73,14 +73,14 @@ pub(super) fn walk(
     }
 }
 
-/// The two ends of a flow, its point, and while it is alive.
+/// The two ends of a flow, its point, and the time during which it is alive.
 pub(super) struct Ends<'a> {
     flow: &'a FlowReport,
-    /// Numbers of its protocol, ICMP's of both versions.
+    /// Protocol numbers of the flow; for ICMP, those of both versions.
     protocols: [u8; 2],
-    /// Client and server.
+    /// Addresses of client and server.
     addresses: [Option<u128>; 2],
-    /// Nanoseconds after the first packet of the capture between which the flow is alive.
+    /// The flow is alive between these times, in nanoseconds after the capture's first packet.
     range: [f64; 2],
 }
 
@@ -92,7 +92,7 @@ impl<'a> Ends<'a> {
                 IpAddr::V6(address) => u128::from(address),
             })
         };
-        // A nanosecond is lost in seconds as a fraction.
+        // Fractional seconds lose nanoseconds.
         let end = flow.start_s + flow.duration_s;
         let lost = 1e-6 + 4.0 * f64::EPSILON * end;
         let range = [flow.start_s - lost, end + lost];
@@ -102,7 +102,7 @@ impl<'a> Ends<'a> {
             "icmp" => [ICMP_V4, ICMP_V6],
             other => {
                 let number = other.strip_prefix("ip-").and_then(|number| number.parse().ok());
-                // 255 is reserved.
+                // Protocol number 255 is reserved.
                 [number.unwrap_or(u8::MAX); 2]
             }
         };
@@ -114,7 +114,7 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// Whether the client sent the packet; `None` if it is not of this flow.
+    /// Whether the client sent the packet; `None` if it does not belong to this flow.
     pub(super) fn sent_by_client(&self, ip: &IpPacket<'_>, seen: Seen) -> Option<bool> {
         if seen.interface != self.flow.interface || ip.tunnel != self.flow.tunnel {
             return None;

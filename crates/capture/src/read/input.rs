@@ -1,15 +1,15 @@
-//! A window on the bytes of a file, which moves forward only.
+//! A window on the bytes of a file, which only moves forward.
 
 use std::io::{self, Read};
 
-/// Bytes that are asked for at once.
+/// Bytes that are read at once.
 const CHUNK: usize = 1 << 18;
 
-/// The bytes from [`at`](Self::at) on, as far as they were asked for.
+/// The bytes from [`at`](Self::at) on, as far as they were requested.
 pub(super) struct Input {
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
-    /// What is there: `buffer[start..end]`.
+    /// The bytes in the window: `buffer[start..end]`.
     start: usize,
     end: usize,
     at: u64,
@@ -21,12 +21,12 @@ impl Input {
         Self { source, buffer: vec![0; CHUNK], start: 0, end: 0, at: 0, ended: false }
     }
 
-    /// How far the file was read.
+    /// Position in the file.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Asks for so many bytes; whether the file has them.
+    /// Requests this many bytes; whether the file has them.
     #[inline]
     pub(super) fn ask(&mut self, bytes: usize) -> io::Result<bool> {
         if self.end - self.start >= bytes { Ok(true) } else { self.fill(bytes) }
@@ -50,13 +50,13 @@ impl Input {
         Ok(self.end >= bytes)
     }
 
-    /// What is there: at least what was asked for, unless the file ends.
+    /// The bytes in the window: at least those that were requested, unless the file ends.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Moves on over bytes that are there.
+    /// Moves past bytes that are in the window.
     #[inline]
     pub(super) fn consume(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.end - self.start);
@@ -64,7 +64,7 @@ impl Input {
         self.at += bytes as u64;
     }
 
-    /// Moves on, also over bytes that were not asked for; whether the file has them.
+    /// Moves past bytes, also past those that were not requested; whether the file has them.
     pub(super) fn skip(&mut self, mut bytes: u64) -> io::Result<bool> {
         while bytes > 0 {
             let there = self.bytes().len().min(usize::try_from(bytes).unwrap_or(usize::MAX));

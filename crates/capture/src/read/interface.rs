@@ -1,33 +1,33 @@
-//! Interfaces, and how the times of their packets count.
+//! Interfaces, and the units of their timestamps.
 
-/// Where packets were captured.
+/// An interface at which packets were captured.
 #[derive(Clone, Default, Debug)]
 pub struct Interface {
-    /// What the file calls it.
+    /// The interface's name in the file.
     pub name: Option<String>,
-    /// LINKTYPE_ of its packets.
+    /// LINKTYPE_ number of the interface's packets.
     pub link_type: u16,
-    /// How many the file has of it.
+    /// How many of its packets the file holds.
     pub packets: u64,
-    /// Packets that the capture dropped, as the file says.
+    /// Packets that the capture dropped, according to the file.
     pub dropped: u64,
     pub(super) clock: Clock,
 }
 
-/// How an interface's timestamps count.
+/// Unit and offset of an interface's timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     /// Units in a second.
     units: Units,
-    /// Nanoseconds to be added.
+    /// Offset of the timestamps, in nanoseconds.
     pub(super) offset: i128,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Units {
-    /// A unit is so many nanoseconds.
+    /// One unit is this many nanoseconds.
     Nanoseconds(u64),
-    /// A second is so many units.
+    /// One second is this many units.
     PerSecond(u128),
 }
 
@@ -38,18 +38,18 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// if_tsresol: a power of 10, or of 2 with the highest bit.
+    /// Sets the unit from if_tsresol: a negative power of 10, or of 2 if the highest bit is set.
     pub(super) fn set_resolution(&mut self, resolution: u8) {
         let power = u32::from(resolution & 0x7f);
         self.units = match resolution & 0x80 {
             0 if power <= 9 => Units::Nanoseconds(10_u64.pow(9 - power)),
-            // A unit below 10^-19 s or 2^-64 s: 64 bits of it are no second.
+            // A unit below 10^-19 s or 2^-64 s: 64 bits of such units are less than a second.
             0 => Units::PerSecond(10_u128.pow(power.min(38))),
             _ => Units::PerSecond(1 << power.min(127)),
         };
     }
 
-    /// Nanoseconds since 1970.
+    /// Converts a timestamp to nanoseconds since 1970.
     #[inline]
     pub(super) fn nanos(&self, high: u32, low: u32) -> u64 {
         let stamp = u64::from(high) << 32 | u64::from(low);

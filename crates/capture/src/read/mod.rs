@@ -1,4 +1,4 @@
-//! Packets of a capture, one after the other.
+//! Reading the packets of a capture, one after another.
 
 mod input;
 mod interface;
@@ -20,43 +20,43 @@ pub use interface::Interface;
 use order::ByteOrder;
 pub use source::Compression;
 
-/// The largest packet, and the largest block of a kind that is looked at.
+/// Largest packet, and largest block of the kinds that are parsed.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Interfaces of all sections together.
+/// Most interfaces in all sections together.
 const MOST_INTERFACES: usize = 4096;
 
-/// Reads packets in the order of the file.
+/// Reads packets in file order.
 ///
-/// Memory does not grow with the file: a packet is there until the next one is asked for.
+/// Memory use does not grow with the file: a packet is valid until the next one is requested.
 pub struct Reader {
     name: String,
-    /// What can be opened again.
+    /// The file, if it can be opened again.
     file: Option<PathBuf>,
     input: Input,
     compression: Option<Compression>,
     format: Format,
     interfaces: Vec<Interface>,
-    /// Bytes of what was read last, which are passed over before the next packet.
+    /// Bytes of the last packet's record, which are skipped before the next packet.
     done: usize,
-    /// The last packet's time, for packets without one.
+    /// Time of the last packet, for packets that have none.
     time: u64,
 }
 
-/// What was captured at one time.
+/// A captured packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     /// Index of its interface in [`Reader::interfaces`].
     pub interface: usize,
-    /// Since 1970.
+    /// When the packet was captured, since 1970.
     pub time: Instant,
-    /// Bytes that it had when it was captured.
+    /// Length of the packet when it was captured, in bytes.
     pub length: u32,
-    /// The bytes that were kept, from the link-layer header on.
+    /// The captured bytes, from the link-layer header on.
     pub data: &'a [u8],
 }
 
-/// How a file of packets is built.
+/// Format of a capture file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileFormat {
@@ -68,7 +68,7 @@ pub enum FileFormat {
 
 enum Format {
     Pcap(pcap::Header),
-    /// Where this section's interfaces begin.
+    /// Index of the first interface of this section.
     Pcapng {
         order: ByteOrder,
         interfaces: usize,
@@ -80,7 +80,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or is no capture.
+    /// If the file cannot be read, or is not a capture.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let name = path.display().to_string();
         let file = File::open(path);
@@ -91,16 +91,16 @@ impl Reader {
         Ok(Self { file: is_file.then(|| path.to_owned()), ..reader })
     }
 
-    /// The file that is read, if it can be read again: no pipe.
+    /// The file that is read, if it can be read again: not a pipe.
     pub(crate) fn file(&self) -> Option<&PathBuf> {
         self.file.as_ref()
     }
 
-    /// Reads from anything; errors call it by `name`.
+    /// Reads from any source; error messages call it `name`.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or is no capture.
+    /// If the source cannot be read, or is not a capture.
     pub fn new(source: Box<dyn Read + Send>, name: String) -> Result<Self, CaptureError> {
         let failed =
             |name: &str, source| CaptureError::Read { name: name.to_owned(), at: 0, source };
@@ -121,7 +121,7 @@ impl Reader {
         Ok(Self { name, file, input, compression, format, interfaces, done: 0, time: 0 })
     }
 
-    /// How the file is built.
+    /// The file's format.
     pub fn format(&self) -> FileFormat {
         match self.format {
             Format::Pcap(_) => FileFormat::Pcap,
@@ -129,12 +129,12 @@ impl Reader {
         }
     }
 
-    /// How the file is compressed, if it is.
+    /// The file's compression, if it is compressed.
     pub fn compression(&self) -> Option<Compression> {
         self.compression
     }
 
-    /// The interfaces so far, over all sections; a pcap file has one.
+    /// The interfaces found so far, in all sections; a pcap file has one.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }
@@ -143,7 +143,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read on or is broken there. It has no further packet then.
+    /// If the file cannot be read any further or is broken at this point. There are no further
+    /// packets then.
     #[inline]
     pub fn packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         self.input.consume(std::mem::take(&mut self.done));
@@ -224,7 +225,7 @@ impl Reader {
         }
     }
 
-    /// A block that is there: the packet in it, if there is one.
+    /// Parses the block in the window; returns the packet in it, if there is one.
     fn block(
         &mut self,
         order: ByteOrder,
@@ -249,7 +250,7 @@ impl Reader {
             pcapng::STATISTICS => {
                 let (interface, dropped) = pcapng::statistics(order, body).ok_or_else(short)?;
                 if let Some(known) = self.interfaces[first..].get_mut(interface as usize) {
-                    // It counts from the start of the capture.
+                    // The count starts with the capture.
                     known.dropped = known.dropped.max(dropped);
                 }
                 return Ok(None);
@@ -292,7 +293,7 @@ impl Reader {
         Ok(Some(Found { interface, time, captured, length: original, from }))
     }
 
-    /// A section header block is next (4.1).
+    /// Begins the section whose header block is next (4.1).
     fn begin_section(&mut self) -> Result<(), CaptureError> {
         if !self.ask(pcapng::SECTION_BYTES)? {
             return Err(self.broken("a section header that ends early".to_owned()));
@@ -310,7 +311,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The file ends: well, if nothing is left.
+    /// Checks that nothing is left where the file ends.
     #[cold]
     fn at_end(&self) -> Result<Option<Packet<'_>>, CaptureError> {
         match self.input.bytes() {
@@ -345,18 +346,18 @@ impl Reader {
 
 const MOST: &str = "the most that is read is 16 MiB";
 
-/// A packet in the block that is there.
+/// A packet in the block in the window.
 struct Found {
     interface: usize,
     time: u64,
     captured: usize,
     length: u32,
-    /// Where its bytes begin in the block.
+    /// Offset of its bytes in the block.
     from: usize,
 }
 
 impl Format {
-    /// What the file is; a pcap header is passed over.
+    /// Determines the format and skips a pcap header.
     fn of(input: &mut Input) -> Option<Self> {
         if let Some(header) = input.bytes().first_chunk().and_then(pcap::Header::read) {
             input.consume(pcap::HEADER_BYTES);
@@ -371,7 +372,7 @@ impl Format {
     }
 }
 
-/// How a file begins, in words.
+/// Describes how a file begins, in words.
 fn beginning(bytes: &[u8]) -> String {
     match bytes {
         [] => "nothing: it is empty".to_owned(),

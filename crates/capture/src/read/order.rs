@@ -1,4 +1,4 @@
-//! Numbers in either order of bytes.
+//! Integers in either byte order.
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ByteOrder {

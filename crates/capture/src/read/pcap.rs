@@ -8,9 +8,9 @@ pub(super) const HEADER_BYTES: usize = 24;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub(super) order: ByteOrder,
-    /// Nanoseconds in a unit of the timestamps' fractions.
+    /// Nanoseconds in one unit of the timestamps' fractional part.
     unit: u64,
-    /// Bytes of the header of a packet.
+    /// Length of a packet's header, in bytes.
     pub(super) record_bytes: usize,
     pub(super) link_type: u16,
 }
@@ -24,10 +24,11 @@ pub(super) struct Record {
 }
 
 impl Header {
-    /// Reads the header; `None` if it is none of pcap's.
+    /// Reads the header; `None` if it is not a pcap header.
     pub(super) fn read(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let magic = [bytes[0], bytes[1], bytes[2], bytes[3]];
-        // 10^-6 s, 10^-9 s, and 10^-6 s with eight more bytes for each packet (Linux, about 1998).
+        // Units of 10^-6 s, of 10^-9 s, and of 10^-6 s with eight more bytes for each packet
+        // (Linux, about 1998).
         let known = [(0xa1b2_c3d4_u32, 1000, 16), (0xa1b2_3c4d, 1, 16), (0xa1b2_cd34, 1000, 24)];
         known.iter().find_map(|&(number, unit, record_bytes)| {
             let order = match magic {
@@ -35,7 +36,7 @@ impl Header {
                 _ if magic == number.to_be_bytes() => ByteOrder::Big,
                 _ => return None,
             };
-            // The upper bits say whether frames have a checksum at their end.
+            // The upper bits tell whether frames end with a checksum.
             let link_type = order.word(&bytes[20..]) as u16;
             Some(Self { order, unit, record_bytes, link_type })
         })

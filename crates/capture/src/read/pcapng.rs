@@ -10,13 +10,13 @@ pub(super) const SIMPLE_PACKET: u32 = 3;
 pub(super) const STATISTICS: u32 = 5;
 pub(crate) const ENHANCED_PACKET: u32 = 6;
 
-/// The byte order of what follows, as it stands in a section header block.
+/// Byte-order magic of a section header block.
 pub(crate) const MAGIC: u32 = 0x1a2b_3c4d;
 
-/// Bytes of a section header block up to its version.
+/// Bytes of a section header block up to the version field.
 pub(super) const SECTION_BYTES: usize = 16;
 
-/// Options (4.2, 4.3 and 4.6).
+/// Option codes (4.2, 4.3 and 4.6).
 pub(crate) const IF_NAME: u16 = 2;
 pub(crate) const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
@@ -24,12 +24,12 @@ const EPB_DROPCOUNT: u16 = 4;
 const ISB_IFDROP: u16 = 5;
 const ISB_OSDROP: u16 = 7;
 
-/// The byte order of a section; `None` if this is no section header.
+/// The byte order of a section; `None` if this is not a section header.
 pub(super) fn byte_order(bytes: &[u8; SECTION_BYTES]) -> Option<ByteOrder> {
     [ByteOrder::Little, ByteOrder::Big].into_iter().find(|order| order.word(&bytes[8..]) == MAGIC)
 }
 
-/// An interface description block's body (4.2).
+/// Parses the body of an interface description block (4.2).
 pub(super) fn interface(order: ByteOrder, body: &[u8]) -> Option<Interface> {
     let mut clock = Clock::default();
     let mut interface = Interface { link_type: order.half(body.get(..2)?), ..Interface::default() };
@@ -50,7 +50,8 @@ pub(super) fn interface(order: ByteOrder, body: &[u8]) -> Option<Interface> {
     Some(interface)
 }
 
-/// An interface statistics block's body (4.6): the interface, and packets that were dropped.
+/// Parses the body of an interface statistics block (4.6): the interface, and how many packets it
+/// dropped.
 pub(super) fn statistics(order: ByteOrder, body: &[u8]) -> Option<(u32, u64)> {
     let interface = order.word(body.get(..4)?);
     let dropped = options(order, body.get(12..)?)
@@ -59,14 +60,15 @@ pub(super) fn statistics(order: ByteOrder, body: &[u8]) -> Option<(u32, u64)> {
     Some((interface, dropped))
 }
 
-/// Packets that were dropped before one, by its block's options (4.3).
+/// Packets that were dropped before this one, from the options of its block (4.3).
 pub(super) fn dropped_before(order: ByteOrder, bytes: &[u8]) -> u64 {
     options(order, bytes)
         .find(|(code, value)| *code == EPB_DROPCOUNT && value.len() == 8)
         .map_or(0, |(_, value)| order.long(value))
 }
 
-/// Options until their end; what is longer than the block is none (3.5).
+/// Iterates over options until their end. An option that is longer than the block ends them too
+/// (3.5).
 fn options(order: ByteOrder, mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let (code, length) = (order.half(rest.get(..2)?), order.half(rest.get(2..4)?));

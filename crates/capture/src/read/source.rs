@@ -1,4 +1,4 @@
-//! Where bytes come from: a file, standard input; as they are, or compressed by gzip or zstd.
+//! Sources of bytes: a file or standard input, uncompressed or compressed with gzip or zstd.
 
 use std::io::{self, BufReader, Chain, Cursor, Read};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 
-/// How bytes were compressed.
+/// Compression format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compression {
@@ -16,20 +16,20 @@ pub enum Compression {
     Zstd,
 }
 
-/// RFC 1952 2.3.1.
+/// Magic number of gzip (RFC 1952 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// RFC 8878 3.1.1, in the order of bytes.
+/// Magic number of zstd (RFC 8878 3.1.1), in byte order.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// A window of 128 MiB, zstd's own limit.
+/// A window of 128 MiB, the limit of zstd itself.
 const WINDOW_LOG: u32 = 27;
 
-/// So much may come out of a compressed file whatever its size, and so many times its size. A capture
-/// of one flow's headers shrinks to a twentieth.
+/// A compressed file may expand to this many bytes whatever its size, plus this many times its
+/// size. A capture of one flow's headers shrinks to a twentieth.
 const EXPANDED_FREELY: u64 = 1 << 28;
 const EXPANDED_TIMES: u64 = 200;
 
-/// Undoes a compression that the first bytes show.
+/// Decompresses a source if its first bytes show a compression format.
 pub(super) fn decompressed(
     mut source: Box<dyn Read + Send>,
 ) -> io::Result<(Box<dyn Read + Send>, Option<Compression>)> {
@@ -58,7 +58,7 @@ pub(super) fn decompressed(
     Ok((Box::new(Expanded { source: expanded, given: 0, taken }), compression))
 }
 
-/// Counts what is read of the compressed bytes.
+/// Counts the compressed bytes that are read.
 struct Counted {
     source: Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>,
     taken: Arc<AtomicU64>,
@@ -72,7 +72,7 @@ impl Read for Counted {
     }
 }
 
-/// Ends what expands without end.
+/// Fails where decompressed data exceeds its limit.
 struct Expanded {
     source: Box<dyn Read + Send>,
     given: u64,

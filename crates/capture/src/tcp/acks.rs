@@ -1,10 +1,10 @@
-//! How acknowledgements come: alone, or in batches.
+//! How acknowledgements arrive: alone, or in batches.
 
 use airpath_base::{Duration, Instant, SparseHistogram};
 
 use crate::report::AckReport;
 
-/// What is closer than this to the one before belongs to its batch.
+/// An acknowledgement less than this after the previous one belongs to its batch.
 const BATCH: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Default, Debug)]
@@ -18,7 +18,7 @@ pub(super) struct AckSpacing {
 }
 
 impl AckSpacing {
-    /// An acknowledgement without payload, of so many new bytes.
+    /// Adds an acknowledgement without payload, of this many new bytes.
     #[inline]
     pub(super) fn add(&mut self, now: Instant, bytes: u64) {
         self.count += 1;

@@ -1,20 +1,21 @@
-//! How new data leaves: in bursts, set off by acknowledgements or not.
+//! How new data is sent: in bursts, triggered by acknowledgements or not.
 
 use airpath_base::{Duration, Instant};
 
 use crate::report::SendingReport;
 
-/// What is closer than this to the one before belongs to its burst.
+/// A packet less than this after the previous one belongs to its burst.
 const BURST: Duration = Duration::from_micros(100);
 
-/// A burst that comes so soon after an acknowledgement was set off by it.
+/// A burst less than this after an acknowledgement was triggered by it.
 const PROMPT: Duration = Duration::from_micros(500);
 
-/// Of bursts under way, at least, that no acknowledgement set off, where a sender paces: over the share
-/// of the time that is not so soon after one, which is how many there are by chance.
+/// A sender paces if the share of bursts under way that no acknowledgement triggered is at least
+/// this times the share of the time that lies later than `PROMPT` after an acknowledgement, which
+/// is the share expected by chance.
 const PACED: f64 = 0.5;
 
-/// Where less of the time than this is left, nobody can tell.
+/// If that share of the time is less than this, pacing cannot be detected.
 const LEAST_TIME: f64 = 0.1;
 
 #[derive(Clone, Default, Debug)]
@@ -24,17 +25,18 @@ pub(super) struct Bursts {
     segments: u64,
     current: u64,
     largest: u64,
-    /// Bursts that began while data was outstanding, and those of them that no acknowledgement set off.
+    /// Bursts that began while data was outstanding, and those of them that no acknowledgement
+    /// triggered.
     under_way: u64,
     unprompted: u64,
-    /// Time in which data was outstanding, and the part of it that was soon after an acknowledgement.
+    /// Time during which data was outstanding, and the part of it shortly after an acknowledgement.
     time: Duration,
     prompt_time: Duration,
 }
 
 impl Bursts {
-    /// New data of so many segments; `acked_at` is when the last acknowledgement came, `is_under_way`
-    /// whether some data was outstanding.
+    /// Adds new data of this many segments; `acked_at` is when the last acknowledgement arrived,
+    /// `is_under_way` whether data was outstanding.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -57,14 +59,14 @@ impl Bursts {
         self.last = Some(now);
     }
 
-    /// So much time has passed since the acknowledgement before, with data outstanding.
+    /// Notes the time since the previous acknowledgement, with data outstanding.
     #[inline]
     pub(super) fn on_acked(&mut self, since: Duration) {
         self.time += since;
         self.prompt_time += since.min(PROMPT);
     }
 
-    /// A clock of the sender's own says when it sends.
+    /// Whether a clock of the sender's own decides when it sends.
     pub(super) fn is_paced(&self) -> bool {
         let time = self.time.as_secs_f64();
         let by_chance = (time - self.prompt_time.as_secs_f64()) / time;
@@ -72,7 +74,7 @@ impl Bursts {
             && self.unprompted as f64 >= PACED * by_chance * self.under_way.max(1) as f64
     }
 
-    /// Next to the receiver it does not show what set a burst off.
+    /// Reports bursts. Next to the receiver it cannot be seen what triggered them.
     pub(super) fn report(&self, is_at_sender: bool) -> Option<SendingReport> {
         (self.bursts > 0).then(|| SendingReport {
             bursts: self.bursts,
@@ -88,8 +90,8 @@ impl Bursts {
 mod tests {
     use super::*;
 
-    /// Bursts `every` so many microseconds while an acknowledgement comes each 800; a sender that is
-    /// `prompted` waits for the next of these.
+    /// Sends a burst `every` this many microseconds while an acknowledgement arrives every 800 µs;
+    /// a sender that is `prompted` sends when one arrives.
     fn is_paced(every: u64, prompted: bool) -> bool {
         let mut bursts = Bursts::default();
         for at in (0..400_000).step_by(100) {

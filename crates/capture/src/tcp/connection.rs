@@ -6,16 +6,17 @@ use super::stream::{Context, Stream};
 use crate::decode::{ACK, FIN, RST, SYN, TcpHeader};
 use crate::report::{Stalls, SynOptions, TcpReport};
 
-/// A time without packets is a stall from here on, and from so many round trips on.
+/// A time without packets is a stall if it is at least this long and at least this many round
+/// trips.
 const SHORTEST_STALL: Duration = Duration::from_millis(200);
 const STALL_ROUND_TRIPS: u64 = 4;
 
-/// A connection. Its ends are 0 and 1.
+/// A TCP connection, with ends 0 and 1.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Connection {
-    /// Data of each end.
+    /// Data sent by each end.
     streams: [Stream; 2],
-    /// Initial sequence numbers.
+    /// Initial sequence number of each end.
     initial: [Option<u32>; 2],
     /// The end whose SYN came without an acknowledgement.
     opener: Option<usize>,
@@ -38,12 +39,12 @@ impl Connection {
             && (self.initial[from].is_some() || self.initial[1 - from].is_none())
     }
 
-    /// The end that opened it, if that was seen.
+    /// The end that opened the connection, if this was seen.
     pub(crate) fn opener(&self) -> Option<usize> {
         self.opener
     }
 
-    /// Nothing is expected any more.
+    /// Whether no further segment is expected.
     pub(crate) fn is_over(&self) -> bool {
         self.reset || self.finished == [true; 2]
     }
@@ -52,14 +53,15 @@ impl Connection {
         self.streams.iter().map(Stream::retransmitted).sum()
     }
 
-    /// Acknowledgements of what was not seen, and such bytes.
+    /// Acknowledgements of bytes that were not captured, and the number of those bytes.
     pub(crate) fn unseen(&self) -> (u64, u64) {
         let [(acks, bytes), (other_acks, other_bytes)] =
             [0, 1].map(|end| self.streams[end].unseen());
         (acks + other_acks, bytes + other_bytes)
     }
 
-    /// A segment that an end sent; `most_outstanding` bounds what is kept of each direction.
+    /// Handles a segment that an end sent; `most_outstanding` bounds the segments kept for each
+    /// direction.
     #[inline]
     pub(crate) fn on_segment(
         &mut self,
@@ -75,7 +77,7 @@ impl Connection {
         if header.flags & (SYN | FIN | RST) != 0 || self.established.is_none() {
             self.on_control(now, from, header);
         }
-        // A reset's numbers are often none of the connection's.
+        // The sequence numbers of a reset often lie outside the connection's.
         if header.has(RST) {
             return;
         }
@@ -116,14 +118,14 @@ impl Connection {
         }
     }
 
-    /// What opens and what ends the connection.
+    /// Handles the segments that open and close the connection.
     fn on_control(&mut self, now: Instant, from: usize, header: &TcpHeader) {
         self.reset |= header.has(RST);
         self.finished[from] |= header.has(FIN);
         if header.has(SYN) && !header.has(RST) {
             self.on_syn(now, from, header);
         } else if self.initial == [None; 2] {
-            // It was open before the capture began.
+            // The connection was open before the capture began.
             self.established.get_or_insert(now);
         } else if self.initial.iter().all(Option::is_some) && Some(from) == self.opener {
             self.established.get_or_insert(now);
@@ -149,7 +151,7 @@ impl Connection {
         self.streams[from].set_options(options);
         let [first, second] = [0, 1].map(|end| self.streams[end].options());
         if let (Some(first), Some(second)) = (first, second) {
-            // RFC 7323 2.2: either both scale, or none does.
+            // RFC 7323 2.2: either both ends scale, or neither does.
             let is_cut = |options: SynOptions| options.window_scale.is_none() && options.cut;
             let scales = match first.window_scale.zip(second.window_scale) {
                 Some((first, second)) => Some([first, second]),
@@ -161,7 +163,7 @@ impl Connection {
         }
     }
 
-    /// Seen from the client; times are counted from `epoch`.
+    /// Reports the connection from the client's point of view; times are counted from `epoch`.
     pub(crate) fn report(&self, client: usize, epoch: Instant) -> TcpReport {
         let handshake = self
             .first_syn

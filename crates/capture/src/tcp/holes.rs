@@ -1,18 +1,18 @@
-//! Bytes of a stream that were not seen, although later ones were.
+//! Gaps in a stream: bytes that were not seen although later ones were.
 
 use airpath_base::Instant;
 
-/// Gaps that are known at a time; the oldest is forgotten for a further one.
+/// Most gaps that are known at a time; a further one displaces the oldest.
 const MOST_HOLES: usize = 512;
 
-/// A gap.
+/// A range of bytes that were not seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hole {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// When bytes behind it were seen.
+    /// When bytes behind the gap were seen.
     pub(super) since: Instant,
-    /// It was acknowledged: the receiver has it, the capture has not.
+    /// The gap was acknowledged: the receiver has the bytes, the capture does not.
     pub(super) acknowledged: bool,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Holes {
 }
 
 impl Holes {
-    /// A gap behind all others.
+    /// Adds a gap behind all others.
     #[cold]
     pub(super) fn push(&mut self, hole: Hole) {
         if self.holes.len() == MOST_HOLES {
@@ -32,7 +32,8 @@ impl Holes {
         self.holes.push(hole);
     }
 
-    /// Bytes `[from, to)` were seen: the gap that they lie in, if none of them was seen before.
+    /// Notes that bytes `[from, to)` were seen. Returns the gap that contains them, if none of them
+    /// had been seen before.
     pub(super) fn fill(&mut self, from: u64, to: u64) -> Option<Hole> {
         let at = self.holes.partition_point(|hole| hole.to <= from);
         let first = *self.holes.get(at).filter(|hole| hole.from < to)?;
@@ -52,7 +53,8 @@ impl Holes {
         (first.from <= from && to <= first.to).then_some(first)
     }
 
-    /// All before `to` was acknowledged: bytes of it that are missing here, each counted once.
+    /// Notes that all bytes before `to` are acknowledged. Returns how many of them are missing
+    /// here, counting each once.
     #[inline]
     pub(super) fn acknowledge(&mut self, to: u64) -> u64 {
         if self.holes.is_empty() { 0 } else { self.acknowledge_some(to) }

@@ -1,25 +1,25 @@
-//! What holds a stream back, at each time: the receiver's window, a loss, an application without data.
+//! What limits a stream at each moment: the receive window, a loss, an application without data.
 
 use airpath_base::{Duration, Instant};
 
 use crate::report::LimitsReport;
 
-/// What holds the sender back until the next packet.
+/// What limits the sender until the next packet.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) enum Limit {
-    /// The path or the congestion window: none of the others.
+    /// The path or the congestion window: none of the others applies.
     #[default]
     Path,
-    /// The receiver's window has no room.
+    /// The receive window has no room.
     Window,
-    /// All that was sent is acknowledged.
+    /// Everything that was sent is acknowledged.
     Idle,
-    /// What is lost is sent again, and not acknowledged yet.
+    /// Lost data is retransmitted and not yet acknowledged.
     Recovery,
 }
 
 impl Limit {
-    /// What holds back a sender that has sent up to `highest`.
+    /// What limits a sender that has sent up to `highest`.
     #[inline]
     pub(crate) fn of(highest: u64, acked: u64, recovers_until: u64, has_room: bool) -> Self {
         if acked >= highest {
@@ -38,16 +38,16 @@ impl Limit {
 pub(super) struct Limits {
     since: Option<Instant>,
     limit: Limit,
-    /// By `Limit`.
+    /// Indexed by `Limit`.
     lasted: [Duration; 4],
 }
 
 impl Limits {
-    /// What holds back from now on, after a segment with data or an acknowledgement.
+    /// Notes what limits the sender from now on, after a segment with data or an acknowledgement.
     #[inline]
     pub(super) fn note(&mut self, now: Instant, limit: Limit) {
         if limit == Limit::Idle && self.limit == Limit::Idle && self.since.is_some() {
-            // Whether the application waits shows with its next data.
+            // Whether the application is idle shows only with its next data.
             return;
         }
         if let Some(since) = self.since {

@@ -1,4 +1,4 @@
-//! A TCP connection as an observer sees it who stands anywhere between its ends.
+//! A TCP connection as seen by an observer anywhere between its ends.
 
 mod acks;
 mod bursts;

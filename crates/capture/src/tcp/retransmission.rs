@@ -1,4 +1,4 @@
-//! Why a segment was sent again, and whether it had to be.
+//! Why a segment was retransmitted, and whether it was necessary.
 
 use std::collections::VecDeque;
 
@@ -6,37 +6,38 @@ use airpath_base::Duration;
 
 use crate::report::Retransmissions;
 
-/// Retransmissions whose proof is awaited; the oldest is forgotten for a further one.
+/// Most retransmissions that may still prove spurious; a further one displaces the oldest.
 const MOST_WAITING: usize = 1024;
 
-/// The shortest time-out and the shortest time that a silence needs to look like one: Linux's
-/// TCP_RTO_MIN, less what a timer may be early.
+/// The shortest time-out, and the shortest silence that can be one: Linux's TCP_RTO_MIN, less the
+/// amount by which a timer may be early.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(190);
 
-/// Duplicate acknowledgements that mean a loss (RFC 5681 3.2).
+/// Duplicate acknowledgements that indicate a loss (RFC 5681 3.2).
 pub(super) const DUPLICATE_ACKS: u32 = 3;
 
-/// What is known when a segment is sent again.
+/// What is known when a segment is retransmitted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Circumstances {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The end of all that was sent.
+    /// The end of all data that was sent.
     pub(super) highest: u64,
     pub(super) acked: u64,
     /// The highest byte that was selectively acknowledged.
     pub(super) sacked: u64,
     pub(super) duplicate_acks: u32,
-    /// Since this direction's last segment and since its last acknowledgement.
+    /// The time since this direction's last segment and since its last acknowledgement, whichever
+    /// is shorter.
     pub(super) silence: Duration,
-    /// Smoothed round trip between the ends, if it is known.
+    /// Smoothed round-trip time between the ends, if it is known.
     pub(super) srtt: Option<Duration>,
     pub(super) syn: bool,
     pub(super) payload: u64,
-    /// Segments that this packet is.
+    /// How many segments this packet holds.
     pub(super) segments: u64,
     pub(super) timestamp: Option<u32>,
-    /// The original was never seen.
+    /// The original was not captured.
     pub(super) original_unseen: bool,
 }
 
@@ -49,7 +50,7 @@ enum Kind {
     Unclear,
 }
 
-/// A segment that was sent again.
+/// A segment that was retransmitted.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     from: u64,
@@ -63,10 +64,10 @@ struct Sent {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Recovery {
     counts: Retransmissions,
-    /// Below it, what is sent again belongs to the same recovery, or to the same time-out.
+    /// Retransmissions below these belong to the same recovery, or to the same time-out.
     fast_until: u64,
     timeout_until: u64,
-    /// The end of what was probed.
+    /// The end of the segment that was probed.
     probed: u64,
     waiting: VecDeque<Sent>,
 }
@@ -109,7 +110,7 @@ impl Recovery {
         }
         let rtt = at.srtt.unwrap_or_default();
         let is_silent = at.silence >= SHORTEST_TIMEOUT && at.silence >= rtt;
-        // RFC 8985 7.2: two round trips, and more where only one segment is outstanding.
+        // RFC 8985 7.2: two round trips, and more if only one segment is outstanding.
         let is_tail = at.to == at.highest && at.sacked < at.to && at.to > at.acked;
         if is_tail
             && self.probed < at.highest
@@ -136,7 +137,8 @@ impl Recovery {
         Kind::Unclear
     }
 
-    /// An acknowledgement moved from `before` to `acked`; `echo` is its timestamp's.
+    /// Handles an acknowledgement that advanced from `before` to `acked`; `echo` is the timestamp
+    /// that it echoes.
     #[inline]
     pub(super) fn on_acked(&mut self, before: u64, acked: u64, echo: Option<u32>) {
         if !self.waiting.is_empty() {
@@ -144,9 +146,10 @@ impl Recovery {
         }
     }
 
-    /// RFC 3522 3.2: the first acknowledgement of a segment that was sent twice echoes a timestamp
-    /// from before the second time. What it echoes is that of the segment at its receiver's left edge
-    /// (RFC 7323 4.3), and says nothing of further ones that it covers.
+    /// RFC 3522 3.2: the retransmission was spurious if the first acknowledgement of the segment
+    /// echoes a timestamp from before it. The echoed timestamp is that of the segment at the
+    /// receiver's left edge (RFC 7323 4.3), and says nothing about further segments that the
+    /// acknowledgement covers.
     fn judge_by_echo(&mut self, before: u64, acked: u64, echo: Option<u32>) {
         for sent in &mut self.waiting {
             if !sent.outstanding || sent.to > acked {
@@ -172,7 +175,7 @@ impl Recovery {
         self.counts.spurious += u64::from(!sent.spurious);
     }
 
-    /// The end of what a recovery or a time-out goes on for.
+    /// The byte up to which a recovery or a time-out lasts.
     #[inline]
     pub(super) fn until(&self) -> u64 {
         self.fast_until.max(self.timeout_until)

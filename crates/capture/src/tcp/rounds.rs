@@ -1,26 +1,27 @@
-//! The first round trips of a stream: how what is in flight grows, and when that ends.
+//! The first round trips of a stream: how the bytes in flight grow, and when that ends.
 
 use airpath_base::{Duration, Instant};
 
 use crate::report::SlowStart;
 
-/// Rounds that are kept.
+/// Most rounds that are kept.
 const MOST_ROUNDS: usize = 32;
 
-/// A round that has less than this, times the one before, has not grown.
+/// A round with less than this times the bytes in flight of the one before has not grown.
 const GROWTH: f64 = 1.25;
 
-/// What is in flight falls below this share of the most when a sender reduces.
+/// When a sender reduces, its bytes in flight fall below this share of their maximum.
 const FALL: f64 = 0.8;
 
-/// BBR drains what waits when its startup is over, to less than this share of the most.
+/// When its startup is over, BBR drains the queue, to less than this share of the maximum in
+/// flight.
 const DRAIN: f64 = 0.55;
 
-/// Rounds without growth that end slow start: HyStart++ also waits before it believes one
-/// (RFC 9406 4.2).
+/// Rounds without growth that end slow start: HyStart++ also waits before it concludes that growth
+/// has ended (RFC 9406 4.2).
 const FLAT_ROUNDS: usize = 2;
 
-/// After so many BBR leaves its startup (draft-ietf-ccwg-bbr 5.3.1.2).
+/// Rounds without growth after which BBR leaves its startup (draft-ietf-ccwg-bbr 5.3.1.2).
 const FLAT_ROUNDS_OF_BBR: usize = 3;
 
 #[derive(Clone, Default, Debug)]
@@ -28,11 +29,11 @@ pub(super) struct Rounds {
     began: Option<Instant>,
     rounds: Vec<Round>,
     current: Round,
-    /// Data was acknowledged.
+    /// Whether data was acknowledged.
     has_acks: bool,
-    /// What ends the round: the acknowledgement of this byte.
+    /// The acknowledgement of this byte ends the round.
     end: u64,
-    /// All before this was acknowledged when the round began, if any was.
+    /// Cumulative acknowledgement when the round began, if there was one.
     acked: Option<u64>,
 }
 
@@ -42,7 +43,7 @@ struct Round {
     retransmitted: bool,
     limited: bool,
     idle: bool,
-    /// Bytes that were acknowledged.
+    /// Bytes that were acknowledged during the round.
     delivered: u64,
     ended: Duration,
 }
@@ -58,7 +59,7 @@ impl Round {
 }
 
 impl Rounds {
-    /// New data was sent; so much is in flight with it.
+    /// Notes that new data was sent; `in_flight` includes it.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Instant, highest: u64, in_flight: u64) {
         if self.rounds.len() == MOST_ROUNDS {
@@ -68,7 +69,7 @@ impl Rounds {
             (self.began, self.end) = (Some(now), highest);
         }
         if !self.has_acks {
-            // The initial window: what was sent before the first acknowledgement.
+            // The initial window: data that was sent before the first acknowledgement.
             self.end = highest;
         }
         self.current.most_in_flight = self.current.most_in_flight.max(in_flight);
@@ -82,7 +83,7 @@ impl Rounds {
         self.current.limited = true;
     }
 
-    /// All before `acked` is acknowledged, of what was sent up to `highest`.
+    /// Notes that all bytes before `acked` are acknowledged, of those sent up to `highest`.
     #[inline]
     pub(super) fn on_acked(&mut self, now: Instant, acked: u64, highest: u64) {
         let Some(began) = self.began.filter(|_| self.rounds.len() < MOST_ROUNDS) else { return };
@@ -92,8 +93,8 @@ impl Rounds {
             self.current.ended = now.saturating_since(began);
             self.current.delivered = acked - self.acked.unwrap_or(acked).min(acked);
             self.acked = Some(acked);
-            // Beside a round in which nothing was sent any other one would have grown: it is part of the
-            // next one, if there is one.
+            // Compared with a round in which nothing was sent any other round would have grown: an
+            // empty round becomes part of the next one, if there is one.
             if let Some(empty) = self.rounds.pop_if(|last| last.is_empty()) {
                 self.current.delivered += empty.delivered;
                 self.current.idle |= empty.idle;
@@ -103,7 +104,7 @@ impl Rounds {
         }
     }
 
-    /// `None` without two rounds: nothing can be said of growth.
+    /// Reports the rounds; `None` with fewer than two: growth is then unknown.
     pub(super) fn report(&self, is_paced: bool) -> Option<SlowStart> {
         if self.rounds.len() < 2 {
             return None;
@@ -118,7 +119,7 @@ impl Rounds {
         })
     }
 
-    /// Whether growth goes on after a round, before a sender such as BBR takes it to have ended.
+    /// Whether growth continues after a round, before a sender such as BBR takes it to have ended.
     fn goes_on(&self, at: usize) -> bool {
         let peak = self.rounds[at].most_in_flight as f64;
         let flat = (1..=at).rev().take_while(|&at| !self.grew(at)).count();
@@ -133,8 +134,9 @@ impl Rounds {
         self.rounds[at].delivered as f64 / took.max(1e-9)
     }
 
-    /// When a model believes that the rate has ended to grow, if it had so before a round with losses:
-    /// after that one, what is acknowledged at once says nothing of the rate.
+    /// The round in which a model concludes that the rate no longer grows, if growth had ended
+    /// before a round with losses: after that round, the amount acknowledged at once says nothing
+    /// about the rate.
     fn believes_at(&self, at: usize) -> usize {
         let (mut best, mut grew) = (0.0, 0);
         for round in 1..=at {
@@ -146,9 +148,10 @@ impl Rounds {
         (grew + FLAT_ROUNDS_OF_BBR).clamp(at, self.rounds.len() - 1)
     }
 
-    /// Growth may have ended before the round of a retransmission: what is outstanding then grows by
-    /// the gap alone. And a sender that does not reduce for a loss, as BBR in its startup, may go on.
-    /// Where that shows neither way, it is between the two.
+    /// The round in which growth ended. It may have ended before the round of a retransmission: the
+    /// bytes in flight then grow only because of the gap. A sender that does not reduce after a
+    /// loss, such as BBR in its startup, may continue. Where neither is apparent, the result is
+    /// between the two.
     fn growth_ended(&self, at: usize, is_paced: bool) -> usize {
         if is_paced && self.goes_on(at) {
             return self.last_before_fall(at);
@@ -157,7 +160,7 @@ impl Rounds {
         let stays = |at: usize| {
             self.rounds.get(at).is_some_and(|round| round.most_in_flight as f64 >= peak * FALL)
         };
-        // What falls for two rounds was reduced.
+        // Bytes in flight that are lower for two rounds mean that the sender reduced.
         if is_paced && (stays(at + 1) || stays(at + 2)) {
             return self.believes_at(at);
         }
@@ -165,8 +168,8 @@ impl Rounds {
         if flat > 0 { at - flat } else { at + usize::from(stays(at + 1) && stays(at + 2)) }
     }
 
-    /// Of growth that goes on after a round: it ends before what is in flight falls, or with the third
-    /// round that has not grown.
+    /// Where growth that continues after a round ends: before the bytes in flight fall, or with the
+    /// third round that has not grown.
     fn last_before_fall(&self, at: usize) -> usize {
         let most = |at: usize| self.rounds.get(at).map(|round| round.most_in_flight as f64);
         let mut peak = most(at).unwrap_or_default();
@@ -189,9 +192,9 @@ impl Rounds {
         here
     }
 
-    /// Of growth that ended with a round: the last one before a model-based sender drains, if it does
-    /// soon. In its startup it takes three rounds to believe that growth has ended, and losses do not
-    /// end it (draft-ietf-ccwg-bbr 5.3.1).
+    /// The last round before a model-based sender drains its queue, if that is soon after growth
+    /// ended. In its startup such a sender takes three rounds to conclude that growth has ended,
+    /// and losses do not end it (draft-ietf-ccwg-bbr 5.3.1).
     fn last_before_drain(&self, at: usize) -> Option<usize> {
         let mut peak = self.rounds[at].most_in_flight;
         for next in at + 1..=at + FLAT_ROUNDS_OF_BBR + 1 {
@@ -204,13 +207,13 @@ impl Rounds {
         None
     }
 
-    /// Whether a round, which is not the first, has more than the one before.
+    /// Whether a round, which is not the first, has grown compared with the one before.
     fn grew(&self, at: usize) -> bool {
         let [before, now] = [at - 1, at].map(|at| self.rounds[at].most_in_flight as f64);
         now >= before * GROWTH
     }
 
-    /// The round in which growth had ended and why, if that shows with this one.
+    /// The round in which growth had ended and why, if this round shows it.
     fn ends_at(&self, at: usize, is_paced: bool) -> Option<(usize, &'static str)> {
         let round = self.rounds[at];
         if round.retransmitted {
@@ -231,7 +234,7 @@ impl Rounds {
         } else {
             "no-growth"
         };
-        // Only a model that paces waits for three.
+        // Only a sender that models the path and paces waits for three rounds.
         let goes_on = why == "no-growth" && is_paced && self.goes_on(at);
         Some((if goes_on { self.last_before_fall(at) } else { first }, why))
     }
@@ -241,7 +244,7 @@ impl Rounds {
 mod tests {
     use super::*;
 
-    /// Rounds of a tenth of a second, of which each delivers what the one before had in flight; the
+    /// Rounds of 100 ms, each of which delivers what the one before had in flight; takes the
     /// packets in flight, and the round with the first retransmission.
     fn rounds(packets: &[u64], retransmitted: usize) -> Rounds {
         let mut delivered = 0;
@@ -265,7 +268,7 @@ mod tests {
             if bytes > 0 {
                 rounds.on_sent(at(now), acked + bytes, bytes);
             }
-            // First some of it is acknowledged, while nothing else is sent, then the rest.
+            // First a part is acknowledged while nothing else is sent, then the rest.
             rounds.on_acked(at(now + 50), acked + bytes / 2, acked + bytes);
             rounds.on_acked(at(now + 90), acked + bytes, acked + bytes);
         });
@@ -280,10 +283,11 @@ mod tests {
 
     #[test]
     fn a_model_believes_three_rounds_after_the_rate_grew_last() {
-        // What is in flight no more grows after round 3, of which round 4 delivers; it never drains.
+        // The bytes in flight stop growing after round 3, and round 4 delivers them; the sender
+        // never drains.
         let rounds = rounds(&[10, 20, 40, 80, 90, 70, 85, 70, 80, 75], 4);
         assert_eq!(rounds.report(true).unwrap().exit_round, Some(7));
-        // Others reduce for a loss.
+        // Other senders reduce after a loss.
         assert_eq!(rounds.report(false).unwrap().exit_round, Some(4));
     }
 

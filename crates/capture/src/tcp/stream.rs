@@ -15,22 +15,25 @@ use super::window::Window;
 use crate::decode::{FIN, SYN, TcpHeader};
 use crate::report::{Distribution, InFlight, StreamReport, SynOptions};
 
-/// RFC 9293 3.7.1.
+/// Default MSS without the option (RFC 9293 3.7.1).
 const DEFAULT_MSS: u64 = 536;
 
-/// Of segments whose handshake was not captured: Ethernet's 1500 bytes less IPv4's and TCP's headers.
+/// The MSS assumed if the handshake was not captured: Ethernet's 1500 bytes less the headers of
+/// IPv4 and TCP.
 const ETHERNET_MSS: u16 = 1460;
 
-/// What comes so late after what overtook it was lost and sent again, if no round trip is known.
+/// If no round-trip time is known, a segment that arrives this long after the one that overtook it
+/// was lost and retransmitted.
 const REORDERING: Duration = Duration::from_millis(3);
 
-/// What a stream is told besides the segment.
+/// What a stream needs to know besides the segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
     pub(super) now: Instant,
-    /// Smallest and smoothed round trip of the other direction: the sender's side of the point.
+    /// Smallest and smoothed round-trip time of the other direction: the sender's side of the
+    /// capture point.
     pub(super) other_rtt: Option<(Duration, Duration)>,
-    /// Segments whose acknowledgement is awaited, at the most.
+    /// Most segments that wait for an acknowledgement.
     pub(super) most_outstanding: usize,
 }
 
@@ -56,12 +59,12 @@ pub(super) struct Stream {
     limits: Limits,
     window: Window,
     options: Option<SynOptions>,
-    /// The other end's: the largest segment of this direction.
+    /// The MSS of the other end: the largest segment in this direction.
     mss: Option<u16>,
     rtt: SparseHistogram,
     rtt_timestamps: SparseHistogram,
     srtt: Option<Duration>,
-    /// Acknowledgements up to here tell no round trip: a gap was filled.
+    /// Acknowledgements up to this byte give no round-trip time, because a gap was filled.
     no_rtt_until: u64,
     sacked: u64,
     duplicates: u32,
@@ -92,7 +95,7 @@ struct Outstanding {
     to: u64,
     first: Instant,
     last: Instant,
-    /// Its first and its last timestamp.
+    /// The first and the last timestamp of the segment.
     timestamps: [Option<u32>; 2],
     again: bool,
 }
@@ -103,7 +106,7 @@ impl Stream {
         self.highest > self.acked
     }
 
-    /// Smallest and smoothed round trip to the receiver.
+    /// Smallest and smoothed round-trip time to the receiver.
     pub(super) fn rtt(&self) -> Option<(Duration, Duration)> {
         Some((self.rtt.min()?, self.srtt?))
     }
@@ -116,7 +119,7 @@ impl Stream {
         (self.acks_of_unseen, self.unseen)
     }
 
-    /// The SYN of the other end says what segments and windows this direction may have.
+    /// Takes the segment size and the window scale of this direction from the other end's SYN.
     pub(super) fn set_receiver(&mut self, options: &SynOptions, scale: Option<u8>) {
         self.mss = options.mss.or((!options.cut).then_some(DEFAULT_MSS as u16));
         if let Some(scale) = scale {
@@ -168,7 +171,7 @@ impl Stream {
         self.note_limit(context.now);
     }
 
-    /// What holds the sender back from now on.
+    /// Notes what limits the sender from now on.
     #[inline]
     fn note_limit(&mut self, now: Instant) {
         let segment = u64::from(self.mss.unwrap_or(ETHERNET_MSS));
@@ -177,7 +180,7 @@ impl Stream {
             self.rounds.on_window_limited();
         }
         if self.first_data.is_some() {
-            // The FIN is no data that the sender waits with.
+            // The FIN is not data that the sender could still send.
             let data_end = self.end.map_or(self.highest, |end| self.highest.min(end - 1));
             let recovers_until = self.recovery.until();
             self.limits.note(now, Limit::of(data_end, self.acked, recovers_until, !is_full));
@@ -193,7 +196,7 @@ impl Stream {
         self.first_data.get_or_insert(now);
     }
 
-    /// RFC 9293 3.8.4: one byte, or none, before what is expected.
+    /// Whether this is a keep-alive: one byte, or none, before the expected one (RFC 9293 3.8.4).
     fn is_keep_alive(&self, header: &TcpHeader, from: u64) -> bool {
         header.payload <= 1
             && header.flags & (SYN | FIN) == 0
@@ -226,14 +229,14 @@ impl Stream {
         }
     }
 
-    /// Something with a later number was sent: what lies before is late, lost, or not captured.
+    /// Notes that a later byte was sent: the bytes before it are late, lost, or not captured.
     #[cold]
     fn on_gap(&mut self, now: Instant, to: u64) {
         self.holes.push(Hole { from: self.highest, to, since: now, acknowledged: false });
         self.highest = to;
     }
 
-    /// It begins before the end of what was sent.
+    /// Handles a segment that begins before the end of what was sent.
     fn on_old(&mut self, context: &Context, header: &TcpHeader, from: u64, to: u64) {
         let now = context.now;
         let hole = self.holes.fill(from, to.min(self.highest));
@@ -242,7 +245,7 @@ impl Stream {
             let late = now.saturating_since(hole.since);
             let is_early =
                 late < context.other_rtt.map_or(REORDERING, |(min, _)| min.max(REORDERING));
-            // A segment that was sent again cannot be here before its sender heard of the loss.
+            // A retransmission cannot arrive here before its sender learnt of the loss.
             if hole.acknowledged || is_early && self.duplicates < DUPLICATE_ACKS {
                 self.out_of_order += 1;
                 self.latest = self.latest.max(late);
@@ -285,14 +288,14 @@ impl Stream {
         }
     }
 
-    /// Which outstanding segments lie in a range.
+    /// The outstanding segments that lie in a range.
     fn again(&self, from: u64, to: u64) -> std::ops::Range<usize> {
         let first = self.outstanding.partition_point(|segment| segment.to <= from);
         let last = self.outstanding.partition_point(|segment| segment.from < to);
         first..last.max(first)
     }
 
-    /// Segments that a packet is, where offload has joined some.
+    /// How many segments a packet holds, if offload merged some.
     fn segments(&self, payload: u32) -> u64 {
         u64::from(payload).div_ceil(self.mss.map_or(u64::MAX, u64::from).max(1)).max(1)
     }
@@ -306,14 +309,14 @@ impl Stream {
         }
     }
 
-    /// A segment of the other direction, which acknowledges this one.
+    /// Handles a segment of the other direction, which acknowledges this one.
     #[inline]
     pub(super) fn on_ack(&mut self, context: &Context, header: &TcpHeader) {
         let now = context.now;
         let mut space = self.space;
         let number = space.offset(header.acknowledgement);
         if !self.began {
-            // Nothing of this direction was captured yet.
+            // Nothing in this direction was captured yet.
             (self.space, self.began, self.highest, self.first) = (space, true, number, number);
             self.acked = number;
         }
@@ -367,7 +370,8 @@ impl Stream {
             && (header.window == self.last_window || header.sack_blocks > 0)
     }
 
-    /// The capture lacks what lies before, or has the acknowledgement before its data.
+    /// Handles an acknowledgement of bytes that were not captured, or that come after their
+    /// acknowledgement.
     #[cold]
     fn on_ack_of_unseen(&mut self, now: Instant, number: u64, space: SequenceSpace) {
         self.acks_of_unseen += 1;
@@ -389,7 +393,7 @@ impl Stream {
             (offset(from), offset(to))
         };
         let first = blocks_at(0);
-        // RFC 2883 4: the first block is below the acknowledgement, or within the second one.
+        // RFC 2883 4: the first block is below the acknowledgement, or within the second block.
         let within = blocks.len() > 1 && {
             let second = blocks_at(1);
             second.0 <= first.0 && first.1 <= second.1
@@ -405,7 +409,7 @@ impl Stream {
         }
     }
 
-    /// Takes what is acknowledged from the outstanding segments, and the round trips that end.
+    /// Removes acknowledged segments from the outstanding ones, and notes the round-trip times.
     #[inline]
     fn cover(&mut self, now: Instant, number: u64, echo: Option<u32>) {
         let (mut last, mut again, mut echoed) = (None, false, None);
@@ -424,7 +428,7 @@ impl Stream {
         if let Some(sent) = echoed {
             self.rtt_timestamps.record(now.saturating_since(sent));
         }
-        // RFC 6298 3; what was selectively acknowledged before arrived before.
+        // RFC 6298 3; segments that were selectively acknowledged before arrived before.
         if let Some(sent) = last.filter(|_| !again && number > self.no_rtt_until.max(self.sacked)) {
             let rtt = now.saturating_since(sent);
             self.rtt.record(rtt);
@@ -433,7 +437,8 @@ impl Stream {
         }
     }
 
-    /// What is said of it; `sender_side` is the smallest round trip between the point and the sender.
+    /// Reports the stream; `sender_side` is the smallest round-trip time between the capture point
+    /// and the sender.
     pub(super) fn report(&self, end: Instant, sender_side: Option<Duration>) -> StreamReport {
         let lasted = self.first_data.zip(self.last_progress);
         let lasted = lasted.map(|(first, last)| last.saturating_since(first));
@@ -469,13 +474,14 @@ impl Stream {
         }
     }
 
-    /// Next to the receiver all is acknowledged at once, and what is in flight cannot be seen.
+    /// Whether rounds can be seen. Next to the receiver everything is acknowledged at once, and the
+    /// bytes in flight cannot be seen.
     fn sees_rounds(&self, sender_side: Option<Duration>) -> bool {
         let receiver_side = self.rtt.min().unwrap_or_default();
         sender_side.is_none_or(|sender_side| receiver_side * 3 >= sender_side)
     }
 
-    /// Payload that was acknowledged: without the SYN and, once it is acknowledged, the FIN.
+    /// Payload that was acknowledged: excludes the SYN and, once it is acknowledged, the FIN.
     fn acked_payload(&self) -> u64 {
         if !self.has_acks {
             return 0;

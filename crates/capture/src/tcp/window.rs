@@ -1,4 +1,4 @@
-//! The receiver's window, and how long it held the sender back.
+//! The receive window, and how long it limited the sender.
 
 use airpath_base::{Duration, Instant};
 
@@ -6,9 +6,9 @@ use crate::report::WindowReport;
 
 #[derive(Clone, Default, Debug)]
 pub(super) struct Window {
-    /// Both SYNs were seen with their options: 0, if one of them has no scale.
+    /// Known once both SYNs were seen with their options: 0 if one of them has no scale.
     scale: Option<u8>,
-    /// The byte that the receiver does not take any more.
+    /// The first byte that the receiver does not accept any more.
     edge: Option<u64>,
     max: Option<u64>,
     min: Option<u64>,
@@ -23,7 +23,7 @@ impl Window {
         self.scale = Some(scale);
     }
 
-    /// An acknowledgement with a window; a SYN's is not scaled (RFC 7323 2.2).
+    /// Handles an acknowledgement with a window; the window of a SYN is not scaled (RFC 7323 2.2).
     #[inline]
     pub(super) fn on_ack(&mut self, acked: u64, window: u16, syn: bool) {
         if window == 0 && !self.zero && !syn {
@@ -42,7 +42,7 @@ impl Window {
         }
     }
 
-    /// Whether there is no room for a segment more, from now on.
+    /// Notes whether there is no room for one more segment, from now on.
     #[inline]
     pub(super) fn note(&mut self, now: Instant, highest: u64, acked: u64, segment: u64) -> bool {
         let outstanding = highest > acked || self.zero;

@@ -1,4 +1,4 @@
-//! Captures made by hand: frames, and files of them.
+//! Hand-made captures: frames, and files of them.
 
 #![allow(dead_code)]
 
@@ -14,7 +14,7 @@ pub(crate) const ACK: u8 = 16;
 pub(crate) const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
 pub(crate) const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 443);
 
-/// What a SYN of Linux has: MSS 1460, SACK permitted, timestamps 0 and 0, window scale 7.
+/// Options of a SYN from Linux: MSS 1460, SACK permitted, timestamps 0 and 0, window scale 7.
 pub(crate) const SYN_OPTIONS: [u8; 20] =
     [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 3, 7];
 
@@ -69,7 +69,7 @@ impl Segment {
         self.options(&options)
     }
 
-    /// Without an IP header.
+    /// The segment's bytes, without an IP header.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let (from, to) = if self.up { (CLIENT.1, SERVER.1) } else { (SERVER.1, CLIENT.1) };
         let mut bytes = [from.to_be_bytes(), to.to_be_bytes()].concat();
@@ -83,7 +83,7 @@ impl Segment {
         bytes
     }
 
-    /// An IPv4 packet.
+    /// The segment in an IPv4 packet.
     pub(crate) fn packet(&self) -> Vec<u8> {
         let (from, to) = if self.up { (CLIENT.0, SERVER.0) } else { (SERVER.0, CLIENT.0) };
         ipv4(from, to, 6, &self.bytes())
@@ -125,11 +125,11 @@ pub(crate) fn ethernet(kind: u16, body: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A pcap file, in microseconds and the order of small machines.
+/// A pcap file, in microseconds and little-endian byte order.
 #[derive(Clone)]
 pub(crate) struct Pcap {
     pub(crate) bytes: Vec<u8>,
-    /// Bytes of each packet that are kept.
+    /// Bytes of each packet that are captured.
     pub(crate) snap: usize,
 }
 
@@ -142,7 +142,7 @@ impl Pcap {
         Self { bytes, snap: usize::MAX }
     }
 
-    /// IP packets without a link layer.
+    /// A file of IP packets without a link layer.
     pub(crate) fn raw() -> Self {
         Self::new(101)
     }
@@ -160,8 +160,8 @@ impl Pcap {
         self.frame(micros, &segment.packet())
     }
 
-    /// A handshake between time 0 and 30 ms: the server is 20 ms away, the client 10 ms. Its numbers
-    /// are 0; data begins at 1.
+    /// Adds a handshake between time 0 and 30 ms: the server is 20 ms away, the client 10 ms.
+    /// Sequence numbers start at 0, so that data begins at 1.
     pub(crate) fn handshake(&mut self) -> &mut Self {
         self.segment(0, &Segment::new(true, SYN, 0, 0, 0).options(&SYN_OPTIONS));
         self.segment(20_000, &Segment::new(false, SYN | ACK, 0, 1, 0).options(&SYN_OPTIONS));
@@ -172,7 +172,7 @@ impl Pcap {
         read(&self.bytes).unwrap()
     }
 
-    /// The report of its one flow.
+    /// The report on the only flow in the file.
     pub(crate) fn flow(&self) -> FlowReport {
         let mut report = self.report();
         assert_eq!((report.flows.len(), report.damaged), (1, None));

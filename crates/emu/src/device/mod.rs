@@ -1,5 +1,5 @@
-//! Where packets are read and written: TUN devices and packet sockets, and the memory in which they
-//! wait between.
+//! Reading and writing packets: TUN devices and packet sockets, and the memory in which packets
+//! wait in between.
 
 pub(crate) mod port;
 pub(crate) mod slab;

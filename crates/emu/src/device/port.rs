@@ -1,5 +1,5 @@
-//! Where packets come from and go to: a TUN device, or a packet socket at the other end of a veth
-//! pair.
+//! The source and destination of packets: a TUN device, or a packet socket at the other end of a
+//! veth pair.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -12,18 +12,18 @@ use crate::sys::{self, Cut, Ring};
 use crate::wire::packet::{OFFLOAD_BYTES, Offload, shift};
 use crate::{EmuError, Tun};
 
-/// The interface that faces the forwarder, beside the one that the programs see.
+/// The interface on the forwarder's side of the veth pair.
 pub(crate) const WIRE: &str = "air0-wire";
 
-/// Of the programs' interface. Locally administered (IEEE 802, 8.4).
+/// Address of the programs' interface. Locally administered (IEEE 802, 8.4).
 pub(crate) const PROGRAMS_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
-/// Of the forwarder's.
+/// Address of the forwarder's interface.
 pub(crate) const WIRE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
 
-/// One end's packets.
+/// The port for the packets of one end.
 #[derive(Debug)]
 pub enum Port {
     /// A TUN device.
@@ -32,14 +32,14 @@ pub enum Port {
     Packet(PacketPort),
 }
 
-/// How packets are to come and go, and at how many ends.
+/// How packets are exchanged with the kernel, and at how many ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Io {
     pub(crate) wanted: PacketIo,
     pub(crate) ends: usize,
 }
 
-/// A packet socket on `WIRE`.
+/// A packet socket on [`WIRE`].
 #[derive(Debug)]
 pub struct PacketPort {
     socket: Arc<File>,
@@ -53,7 +53,7 @@ impl From<Tun> for Port {
 }
 
 impl Port {
-    /// What it is.
+    /// The kind of port.
     pub const fn io(&self) -> PacketIo {
         match self {
             Self::Tun(_) => PacketIo::Tun,
@@ -61,7 +61,7 @@ impl Port {
         }
     }
 
-    /// The next packet: what is said about it, and its bytes; `None` if there is none now.
+    /// The next packet: its offload information, and its bytes; `None` if there is none now.
     #[inline]
     pub(crate) fn read<'a>(
         &mut self,
@@ -73,7 +73,7 @@ impl Port {
         }
     }
 
-    /// Hands a packet to the kernel, which may refuse it: first its [`Offload::bytes`], then its
+    /// Passes a packet to the kernel, which may refuse it: first its [`Offload::bytes`], then its
     /// own.
     #[inline]
     pub(crate) fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
@@ -83,8 +83,8 @@ impl Port {
         }
     }
 
-    /// Packets since the last time that nobody read in time, where the interface does not count
-    /// them.
+    /// Packets lost since the last call because they were not read in time, if the interface does
+    /// not count them.
     pub(crate) fn take_dropped(&self) -> u64 {
         match self {
             Self::Tun(_) => 0,
@@ -92,7 +92,8 @@ impl Port {
         }
     }
 
-    /// Packets since the last time that were too large to be read whole, and the bytes of the largest.
+    /// Packets since the last call that were too large to be read whole, and the size of the
+    /// largest in bytes.
     pub(crate) fn take_cut(&mut self) -> (u64, usize) {
         match self {
             Self::Tun(_) => (0, 0),
@@ -103,7 +104,8 @@ impl Port {
         }
     }
 
-    /// Its interface went down since the last time: it may be gone. A TUN device's reads say so.
+    /// Whether the interface went down since the last call: it may be gone. For a TUN device, reads
+    /// report this.
     pub(crate) fn went_down(&self) -> bool {
         match self {
             Self::Tun(_) => false,
@@ -111,7 +113,7 @@ impl Port {
         }
     }
 
-    /// Its interface is not there any more.
+    /// Whether the interface no longer exists.
     pub(crate) fn is_gone(&self) -> bool {
         match self {
             Self::Tun(_) => false,
@@ -119,7 +121,7 @@ impl Port {
         }
     }
 
-    /// Another handle, to wait for packets.
+    /// Another handle, for waiting for packets.
     pub(crate) fn file(&self) -> Arc<File> {
         match self {
             Self::Tun(tun) => tun.file(),
@@ -129,11 +131,11 @@ impl Port {
 }
 
 impl PacketPort {
-    /// On [`WIRE`] of the calling thread's network namespace, one of so many.
+    /// Opens a socket on [`WIRE`] in the calling thread's network namespace, one of `ends`.
     ///
     /// # Errors
     ///
-    /// What the kernel refused.
+    /// Those of the kernel.
     pub(crate) fn open(ends: usize) -> Result<Self, EmuError> {
         let (socket, ring) =
             sys::packet_socket(WIRE, sys::ring_blocks(ends)).map_err(EmuError::PacketSocket)?;

@@ -1,19 +1,19 @@
-//! Bytes of the packets inside the path, in slots that are used again.
+//! Memory for the packets inside the path, in reusable slots.
 
 use crate::wire::packet::Checksum;
 
-/// Largest packet that a slot takes, hence the largest MTU.
+/// Largest packet that a slot holds, hence the largest MTU.
 pub const SLOT_BYTES: usize = 2048;
 
-/// From slot to slot. One cache line more than a slot: at a power of two all headers would be in
-/// the same few sets of the cache and push each other out.
+/// Distance between slots: one cache line more than a slot, because at a power of two all headers
+/// would fall into the same few sets of the cache and evict each other.
 const STRIDE: usize = SLOT_BYTES + 64;
 
-/// Slots of a block: half a megabyte, so that growing takes no time that a packet would feel.
+/// Slots per block: half a megabyte, so that growing does not delay packets.
 const BLOCK_SLOTS: u32 = 256;
 
-/// Slots of [`SLOT_BYTES`]. Grows by a block when more packets are inside than ever before; nothing
-/// is moved.
+/// Slots of [`SLOT_BYTES`]. It grows by a block when it holds more packets than ever before;
+/// nothing is moved.
 #[derive(Debug)]
 pub(crate) struct Slab {
     blocks: Vec<Box<[u8]>>,
@@ -21,16 +21,16 @@ pub(crate) struct Slab {
     free: Vec<u32>,
 }
 
-/// What is in a slot.
+/// The content of a slot.
 #[derive(Clone, Copy, Default, Debug)]
 struct Held {
-    /// 0: nothing.
+    /// Length of the packet; 0 if the slot is empty.
     length: u16,
     checksum: Option<Checksum>,
 }
 
 impl Slab {
-    /// With room for `slots` packets.
+    /// A slab with room for `slots` packets.
     pub(crate) fn new(slots: u32) -> Self {
         let mut slab = Self { blocks: Vec::new(), held: Vec::new(), free: Vec::new() };
         (0..slots.div_ceil(BLOCK_SLOTS).max(1)).for_each(|_| slab.grow());
@@ -46,7 +46,7 @@ impl Slab {
         *self.free.last().expect("a slab that has grown has a free slot")
     }
 
-    /// The whole of a slot.
+    /// The memory of a slot.
     #[inline]
     pub(crate) fn slot(&mut self, slot: u32) -> &mut [u8] {
         let (block, at) = place(slot);
@@ -62,27 +62,27 @@ impl Slab {
         slot
     }
 
-    /// The packet in a slot.
+    /// The packet in a slot, for modification.
     #[inline]
     pub(crate) fn packet(&mut self, slot: u32) -> &mut [u8] {
         let length = usize::from(self.held[slot as usize].length);
         &mut self.slot(slot)[..length]
     }
 
-    /// The packet in a slot, to be read.
+    /// The packet in a slot, for reading.
     #[inline]
     pub(crate) fn bytes(&self, slot: u32) -> &[u8] {
         let (block, at) = place(slot);
         &self.blocks[block][at..at + usize::from(self.held[slot as usize].length)]
     }
 
-    /// What of its checksum is still to be made.
+    /// The part of the checksum that remains to be computed.
     #[inline]
     pub(crate) fn checksum(&self, slot: u32) -> Option<Checksum> {
         self.held[slot as usize].checksum
     }
 
-    /// The packet is gone.
+    /// Frees the slot.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
         debug_assert!(self.held[slot as usize].length > 0, "slot {slot} released twice");
@@ -90,7 +90,7 @@ impl Slab {
         self.free.push(slot);
     }
 
-    /// Slots that hold a packet.
+    /// Number of slots that hold a packet.
     pub(crate) fn occupied(&self) -> usize {
         self.held.len() - self.free.len()
     }
@@ -100,12 +100,12 @@ impl Slab {
         let new = old + BLOCK_SLOTS;
         self.blocks.push(vec![0; BLOCK_SLOTS as usize * STRIDE].into_boxed_slice());
         self.held.resize(new as usize, Held::default());
-        // Low slots are used first: they are in the cache.
+        // Low slots are used first, because they are in the cache.
         self.free.extend((old..new).rev());
     }
 }
 
-/// The block of a slot, and where it begins there.
+/// The block of a slot, and its offset there.
 const fn place(slot: u32) -> (usize, usize) {
     ((slot / BLOCK_SLOTS) as usize, (slot % BLOCK_SLOTS) as usize * STRIDE)
 }

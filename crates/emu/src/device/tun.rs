@@ -1,4 +1,4 @@
-//! TUN devices, also those of another network namespace.
+//! TUN devices, including those of other network namespaces.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -13,23 +13,23 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use crate::wire::packet::{OFFLOAD_BYTES, Offload};
 use crate::{EmuError, sys};
 
-/// Where `ip netns` keeps its namespaces.
+/// Directory in which `ip netns` keeps its namespaces.
 const NAMESPACES: &str = "/run/netns";
 
-/// A TUN device and the namespace that it is in: `NAMESPACE:DEVICE`, as text.
+/// A TUN device and its namespace, in text form `NAMESPACE:DEVICE`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Device {
-    /// Its name for `ip netns`.
+    /// The namespace's name for `ip netns`.
     pub namespace: String,
     /// The interface's name.
     pub name: String,
 }
 
-/// Room for what one read can bring: the largest IP packet.
+/// Room for the result of one read: the largest IP packet.
 pub(crate) const READ_BYTES: usize = OFFLOAD_BYTES + 65_535;
 
-/// An attached TUN device. Each read and each write is one IP packet, or with offload several
-/// segments of TCP that look like one.
+/// An attached TUN device. Each read and each write is one IP packet, or with offload several TCP
+/// segments combined into one.
 #[derive(Debug)]
 pub struct Tun {
     name: String,
@@ -37,22 +37,22 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Attaches to `device`, and makes it if it is not there yet. Packets come one by one, with
+    /// Attaches to `device`, which is created if it does not exist. Packets arrive one by one, with
     /// their checksums.
     ///
     /// # Errors
     ///
-    /// When the namespace cannot be entered, or the driver refuses.
+    /// If the namespace cannot be entered, or the driver refuses.
     pub fn attach(device: &Device) -> Result<Self, EmuError> {
         within(&device.namespace, || Self::open(&device.name, false))
     }
 
-    /// The device `name` of the calling thread's network namespace. An open descriptor belongs to
+    /// The device `name` in the calling thread's network namespace. An open descriptor belongs to
     /// the namespace in which it was opened.
     ///
     /// # Errors
     ///
-    /// When the driver refuses.
+    /// If the driver refuses.
     pub fn open(name: &str, offload: bool) -> Result<Self, EmuError> {
         let failed = |source| EmuError::Tun { device: name.to_owned(), source };
         let file = OpenOptions::new()
@@ -65,7 +65,7 @@ impl Tun {
         Ok(Self { name: name.to_owned(), file: Arc::new(file) })
     }
 
-    /// The next packet: what is said about it, and its bytes; `None` if there is none now.
+    /// The next packet: its offload information, and its bytes; `None` if there is none now.
     #[inline]
     pub(crate) fn read<'a>(
         &self,
@@ -88,14 +88,14 @@ impl Tun {
         }
     }
 
-    /// Hands a packet to the kernel, which may refuse it: first its [`Offload::bytes`], then its
+    /// Passes a packet to the kernel, which may refuse it: first its [`Offload::bytes`], then its
     /// own.
     #[inline]
     pub(crate) fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         (&*self.file).write_vectored(parts).map(|_| ())
     }
 
-    /// Another handle, to wait for packets.
+    /// Another handle, for waiting for packets.
     pub(crate) fn file(&self) -> Arc<File> {
         Arc::clone(&self.file)
     }
@@ -117,7 +117,7 @@ impl FromStr for Device {
     }
 }
 
-/// Does `work` with the calling thread in another network namespace.
+/// Runs `work` with the calling thread in another network namespace.
 fn within<T>(namespace: &str, work: impl FnOnce() -> Result<T, EmuError>) -> Result<T, EmuError> {
     let failed = |source| EmuError::Namespace { name: namespace.to_owned(), source };
     let home = File::open("/proc/thread-self/ns/net").map_err(failed)?;

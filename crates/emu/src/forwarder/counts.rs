@@ -1,4 +1,4 @@
-//! What is counted of one direction.
+//! Counters of one direction.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,24 @@ use crate::observation::live::DirectionSnapshot;
 use crate::offload::coalescer::Written;
 use crate::run::report::DirectionReport;
 
-/// One direction.
+/// Counters of one direction.
 pub(super) struct DirectionCounts {
     pub(super) entered: u64,
     pub(super) entered_bytes: u64,
     pub(super) left_bytes: u64,
-    /// Packets that lead nowhere, or that the model is not to see.
+    /// Packets without a destination, or which the model must not see.
     pub(super) ignored: u64,
-    /// Packets larger than a slot, or cut too small; never entered.
+    /// Packets larger than a slot, or fragments of an unusable size; they never entered.
     oversized: u64,
-    /// The largest of them.
+    /// Size of the largest of them in bytes.
     largest: usize,
     pub(super) written: Written,
     pub(super) marked: u64,
     pub(super) dropped: BTreeMap<DropReason, u64>,
-    /// Slots after whose end their packets were written.
+    /// Slots whose packets were written after the slot's end.
     missed_slots: u64,
     missed_slot: Option<u64>,
-    /// Packets that nobody read in time.
+    /// Packets lost because they were not read in time.
     pub(super) overrun: u64,
 }
 
@@ -48,14 +48,15 @@ impl DirectionCounts {
         }
     }
 
-    /// Packets do not enter; the largest of what they stand for has so many bytes.
+    /// Counts packets that do not enter; the largest of those that they represent has `largest`
+    /// bytes.
     #[cold]
     pub(super) fn refuse(&mut self, packets: u64, largest: usize) {
         self.oversized += packets;
         self.largest = self.largest.max(largest);
     }
 
-    /// A packet that left at `at` is written at `now`.
+    /// Notes that a packet which left at `at` is written at `now`.
     #[inline]
     pub(super) fn note_slot(&mut self, slot: Option<Duration>, at: Instant, now: Instant) {
         let Some(slot) = slot.filter(|&slot| now.saturating_since(at) > slot) else { return };
@@ -66,7 +67,7 @@ impl DirectionCounts {
         }
     }
 
-    /// Fills in what is shown of it.
+    /// Updates the snapshot of the direction.
     pub(super) fn update(&self, shown: &mut DirectionSnapshot) {
         let us = |late: Option<Duration>| late.map(|late| late.as_nanos() as f64 / 1e3);
         let Written { lateness, packets, refused, .. } = &self.written;
@@ -79,7 +80,7 @@ impl DirectionCounts {
         (shown.late_p99_us, shown.late_max_us) = (us(lateness.quantile(0.99)), us(lateness.max()));
     }
 
-    /// What it comes to.
+    /// The report of the direction.
     pub(super) fn report(&self, host: &Histogram) -> DirectionReport {
         DirectionReport {
             entered: self.entered,

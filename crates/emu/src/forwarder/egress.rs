@@ -1,4 +1,4 @@
-//! Out: from the model to a device, or dropped.
+//! Egress: packets from the model to a device, and drops.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ use crate::wire::header;
 use crate::wire::packet::complete;
 
 impl Forwarder {
-    /// Lets out what is due.
+    /// Delivers packets that are due.
     #[inline]
     pub(super) fn deliver(&mut self, now: Instant) {
         if let Some(journal) = &mut self.journal {
@@ -44,7 +44,7 @@ impl Forwarder {
         );
     }
 
-    /// Takes what is due out of the model.
+    /// Takes packets that are due out of the model.
     #[inline]
     fn let_out(&mut self, now: Instant) {
         while let Some((direction, HopDeparture { at, packet, .. })) = self.poll(now) {
@@ -67,13 +67,13 @@ impl Forwarder {
             }
             self.left.push(Left { at, direction, end, flow, slot });
         }
-        // They have long left the cache. In a loop of its own, headers come side by side.
+        // They have long left the cache. A separate loop fetches headers in parallel.
         for left in &self.left {
             black_box(self.slab.bytes(left.slot)[0]);
         }
     }
 
-    /// What is only counted comes after writing.
+    /// Updates counters that can wait until packets are written.
     #[inline]
     fn count_out(&mut self) {
         if self.left.is_empty() {
@@ -90,8 +90,8 @@ impl Forwarder {
         }
     }
 
-    /// The next packet that has reached an end, and in which direction it went. What goes from
-    /// hop to hop goes on, or into the tunnel.
+    /// The next packet that has reached an end, and the direction in which it went. Packets between
+    /// hops continue, or enter the tunnel.
     #[inline]
     fn poll(&mut self, now: Instant) -> Option<(Direction, HopDeparture)> {
         loop {
@@ -112,7 +112,7 @@ impl Forwarder {
         }
     }
 
-    /// A packet passes the base station.
+    /// Captures a packet that passes the base station.
     #[inline]
     pub(super) fn capture_at_cell(&mut self, at: Instant, packet: &Packet) {
         let (Some(capture), Payload::Opaque(slot)) = (&mut self.capture, packet.payload) else {
@@ -123,7 +123,7 @@ impl Forwarder {
         complete(copy, self.slab.checksum(slot));
     }
 
-    /// Takes note of what the model has dropped.
+    /// Processes the model's drops.
     pub(super) fn drain_drops(&mut self) {
         let Self { network, slab, journal, counts, meters, scheduled, .. } = self;
         network.drain_drops(&mut |direction, _, drop| {

@@ -1,4 +1,4 @@
-//! In: from a device into the model.
+//! Ingress: packets from a device into the model.
 
 use std::io::IoSlice;
 
@@ -13,21 +13,21 @@ use crate::wire::flows::{Key, Numbered};
 use crate::wire::header;
 use crate::wire::packet::{Layout, Offload, complete};
 
-/// Reads from one device before departures have their turn again.
+/// Most reads from one device before departures are handled again.
 const BATCH: usize = 16;
 
-/// In tables: flows that have no row of their own.
+/// Name in tables for flows that have no row of their own.
 pub(super) const OTHERS: &str = "others";
 
 impl Forwarder {
-    /// Takes packets in.
+    /// Reads packets and passes them to the model.
     #[inline]
     pub(super) fn admit(&mut self, end: usize, buffer: &mut [u8]) {
         for _ in 0..BATCH {
             let (offload, packet) = match self.ends[end].tun.read(buffer) {
                 Ok(Some(read)) => read,
                 Ok(None) => return,
-                // The device is not there any more.
+                // The device no longer exists.
                 Err(_) => {
                     self.ends[end].gone = Some(self.clock.now());
                     return;
@@ -41,7 +41,7 @@ impl Forwarder {
                 continue;
             }
             let now = self.clock.now();
-            // What was due before comes first: the model's times never decrease.
+            // Earlier departures come first: the model's times never decrease.
             if self.network.next_event().is_some_and(|due| due <= now) {
                 self.deliver(now);
             }
@@ -49,7 +49,7 @@ impl Forwarder {
         }
     }
 
-    /// A packet of the kernel's enters, or the segments that it stands for.
+    /// Passes a packet from the kernel to the model, or the segments that it represents.
     #[inline]
     fn take(&mut self, now: Instant, end: usize, offload: Offload, packet: &[u8]) {
         let direction = direction_from(end);
@@ -96,7 +96,7 @@ impl Forwarder {
         }
     }
 
-    /// The flow of a packet that comes from `end`; `None` if it leads nowhere.
+    /// The flow of a packet that arrives from `end`; `None` if it has no destination.
     #[inline]
     fn flow(&mut self, end: usize, packet: &[u8]) -> Option<FlowId> {
         let layout = Layout::of(packet)?;
@@ -127,7 +127,7 @@ impl Forwarder {
         key.name(&self.ends[key.end].name)
     }
 
-    /// The next flow; without a name it is one of the others. The scenario's are pinned.
+    /// Adds the next flow; without a name it is one of the others. The scenario's flows are pinned.
     pub(super) fn add_flow(&mut self, flow: FlowId, key: Key, id: Option<String>, pinned: bool) {
         let (ue, names) = (self.ends[key.end].ue, &mut self.tables.names);
         let name = match id {

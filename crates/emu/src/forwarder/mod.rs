@@ -1,4 +1,4 @@
-//! One thread between the TUN devices of a server and of UEs.
+//! One thread that forwards between the devices of a server and of UEs.
 
 mod counts;
 mod egress;
@@ -36,81 +36,83 @@ use crate::traffic::{Scheduled, ScheduledMeters};
 use crate::wire::flows::{Flows, MOST_FLOWS};
 use crate::{Clock, EmuError, Port};
 
-/// How a forwarder works.
+/// Configuration of a forwarder.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Sleeps until this long before a departure, then asks again and again. Waking up took up to
-    /// 50 us on the machines that were measured.
+    /// Sleeps until this long before a departure, then polls. Waking up took up to 50 us on the
+    /// machines that were measured.
     pub spin: Duration,
-    /// Idle processors do not sleep meanwhile, if that is allowed; see [`CpuLatency`](crate::CpuLatency).
+    /// Keeps idle processors from sleeping meanwhile, if permitted; see
+    /// [`CpuLatency`](crate::CpuLatency).
     pub keep_awake: bool,
-    /// Packets for which there is room from the start.
+    /// Number of packets for which there is room from the start.
     pub slots: u32,
-    /// Bytes of what is handed to the kernel at once, IP header included, when segments of one
-    /// connection leave together; 0: each packet alone.
+    /// Bytes passed to the kernel at once, IP header included, when segments of one connection
+    /// leave together; 0: each packet is passed alone.
     pub coalesce_bytes: usize,
-    /// Keeps a [`Journal`].
+    /// Whether to keep a [`Journal`].
     pub journal: bool,
-    /// How packets come and go.
+    /// How packets are exchanged with the kernel.
     pub io: PacketIo,
-    /// Runs the scenario's flows; an [`Emulation`](crate::Emulation) does.
+    /// Whether to run the scenario's flows, as an [`Emulation`](crate::Emulation) can.
     pub flows: bool,
-    /// No model: what is read at one end is written at the other as it is. For comparison.
+    /// Bypasses the model: what is read at one end is written unchanged at the other. For
+    /// comparison.
     pub bare: bool,
 }
 
 /// A UE's end of the network.
 #[derive(Debug)]
 pub struct UeEnd {
-    /// Its name in tables.
+    /// The UE's name in tables.
     pub name: String,
-    /// Its device.
+    /// The UE's device.
     pub tun: Port,
-    /// Its place in the scenario.
+    /// The UE's position in the scenario.
     pub ue: usize,
-    /// What leads to it. If there is one UE, everything does.
+    /// Addresses routed to the UE. If there is only one UE, everything is.
     pub addresses: Vec<IpAddr>,
 }
 
 /// Moves packets between the server's device and those of UEs through a scenario's network, on the
 /// real clock.
 ///
-/// The model decides about logical times: a packet enters when it was read, and is written as
-/// soon as possible after its departure. What the forwarder does late does not change what the
-/// model does next, but for what the endpoints make of it.
+/// The model decides the logical times: a packet enters when it was read, and is written as soon as
+/// possible after its departure. Lateness of the forwarder does not change what the model does
+/// next, except through the reaction of the endpoints.
 pub struct Forwarder {
     clock: Clock,
-    /// The server's, then those of the UEs.
+    /// The server's end, then those of the UEs.
     ends: Vec<End>,
     /// Ends of the UEs by address.
     routes: BTreeMap<IpAddr, usize>,
     network: Network,
-    /// Between the path and the cell, if packets travel there for real.
+    /// The tunnel between path and cell, if packets really pass one.
     tunnel: Option<Tunnel>,
-    /// Of the UEs that attached, by their names in tables.
+    /// Sessions of the UEs that attached, by their names in tables.
     sessions: Vec<Name>,
     flows: Flows,
-    /// Ends of the UEs by flow.
+    /// End of the UE for each flow.
     flow_ends: Vec<u16>,
     meters: FlowMeters,
-    /// In tables: flows that have no row of their own.
+    /// Name in tables for flows that have no row of their own.
     others: Option<Name>,
-    /// Of the scenario's flows, if they run.
+    /// Meters of the scenario's flows, if they run.
     scheduled: ScheduledMeters,
     counts: [DirectionCounts; 2],
     slab: Slab,
-    /// Out of the model, not yet written or accounted for.
+    /// Packets out of the model that have not been written or counted yet.
     left: Vec<Left>,
     tables: Tables,
     sample_interval: Duration,
     sampled_at: Instant,
-    /// Of the cell.
+    /// Length of a slot of the cell.
     slot: Option<Duration>,
     journal: Option<Journal>,
     capture: Option<Writer>,
     live: Option<Live>,
     published_at: Instant,
-    /// The clock runs.
+    /// Whether the clock is running.
     begun: bool,
     settings: Settings,
     seed: u64,
@@ -121,7 +123,7 @@ pub struct Forwarder {
 struct Left {
     at: Instant,
     direction: Direction,
-    /// Place of the end that it goes to.
+    /// Index of the end to which it goes.
     end: usize,
     flow: FlowId,
     slot: u32,
@@ -133,14 +135,14 @@ struct End {
     coalescer: Coalescer,
     name: String,
     ue: usize,
-    /// Since when its device is not there any more.
+    /// When its device was found to be gone.
     gone: Option<Instant>,
-    /// When it went down last.
+    /// When its device last went down.
     down: Option<Instant>,
 }
 
 impl Settings {
-    /// As a scenario says.
+    /// The settings for a scenario's configuration.
     pub fn of(config: &EmulationConfig) -> Self {
         let coalesce_bytes = config.coalesce_bytes as usize;
         let EmulationConfig { spin, keep_awake, io, .. } = *config;
@@ -164,11 +166,12 @@ impl Default for Settings {
 }
 
 impl Forwarder {
-    /// Between a server and UEs, one at least.
+    /// A forwarder between a server and UEs, at least one.
     ///
     /// # Errors
     ///
-    /// A TCP proxy in the path: the kernel's packets would have to be answered by our endpoints.
+    /// If there is a TCP proxy in the path: the kernel's packets would have to be answered by
+    /// airpath's endpoints.
     pub fn new(
         server: impl Into<Port>,
         ues: Vec<UeEnd>,
@@ -222,7 +225,7 @@ impl Forwarder {
         })
     }
 
-    /// UEs have attached before time 0: their names, and what they got.
+    /// Notes that UEs have attached before time 0: their names, and what they were assigned.
     pub(crate) fn note_sessions<'a>(
         &mut self,
         sessions: impl Iterator<Item = (&'a str, &'a UeSession)> + Clone,
@@ -233,17 +236,17 @@ impl Forwarder {
             sessions.map(|(ue, session)| session.write(ue, zero, &mut self.tables)).collect();
     }
 
-    /// Between path and cell packets go through a tunnel, and come back from it.
+    /// Sends packets between path and cell through a tunnel, and receives them back.
     pub(crate) fn set_tunnel(&mut self, tunnel: Tunnel) {
         self.tunnel = Some(tunnel);
     }
 
-    /// Writes what passes to a pcapng file: at each end; what enters and leaves the cell at the base
-    /// station (`radio`); and in the tunnel (`n3` or `s1u`).
+    /// Captures packets in a pcapng file: at each end; packets that enter and leave the cell at the
+    /// base station (`radio`); and in the tunnel (`n3` or `s1u`).
     ///
     /// # Errors
     ///
-    /// When the file cannot be made.
+    /// If the file cannot be created.
     pub fn capture(&mut self, file: &Path, tunnel: Option<&str>) -> Result<(), EmuError> {
         let mut places: Vec<String> = self.ends.iter().map(|end| end.name.clone()).collect();
         if self.slot.is_some() {
@@ -256,17 +259,17 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Shows what happens there, from now on.
+    /// Publishes snapshots there from now on.
     pub fn show(&mut self, live: Live) {
         self.live = Some(live);
     }
 
-    /// Ends the capture, if there is one; what it came to.
+    /// Ends the capture, if there is one, and returns its result.
     pub fn end_capture(&mut self) -> Option<Captured> {
         self.capture.take().map(Writer::finish)
     }
 
-    /// The scenario's flows will run: they are known before their first packet.
+    /// Announces the scenario's flows, before their first packet.
     pub(crate) fn schedule(&mut self, scheduled: Vec<Scheduled>) {
         for flow in &scheduled {
             let numbered = self.flows.number(flow.key);
@@ -281,8 +284,8 @@ impl Forwarder {
         self.scheduled = ScheduledMeters::new(scheduled);
     }
 
-    /// Starts the clock: time 0 is that far ahead, and up to 20 ms more; 160 ms if there is a journal, by
-    /// which the run is compared with others.
+    /// Starts the clock: time 0 is `ahead` in the future, and up to 20 ms more; 160 ms if there is
+    /// a journal, by which the run is compared with others.
     pub(crate) fn begin(&mut self, ahead: Duration) -> Clock {
         let wheel = self.journal.as_ref().and_then(|_| Wheel::of_kernel());
         self.clock = Clock::ahead(ahead, wheel);
@@ -293,12 +296,13 @@ impl Forwarder {
         self.clock
     }
 
-    /// Forwards for `duration`, or until `stop` can be read or is closed. Time 0 is now or
-    /// up to 20 ms later, unless the clock runs already.
+    /// Forwards for `duration`, or until `stop` becomes readable or is closed. Time 0 is now or up
+    /// to 20 ms later, unless the clock is already running.
     ///
     /// # Errors
     ///
-    /// When waiting fails. Without its device an end is silent, and the others go on.
+    /// If waiting fails. If the device of an end disappears, that end is silent, and the others
+    /// continue.
     pub fn run(&mut self, stop: &impl AsFd, duration: Duration) -> Result<(), EmuError> {
         let files: Vec<_> = self.ends.iter().map(|end| end.tun.file()).collect();
         let mut wanted: Vec<_> =
@@ -307,7 +311,7 @@ impl Forwarder {
         let sockets = self.tunnel.as_ref().map(Tunnel::sockets).transpose()?;
         let sockets = sockets.iter().flatten();
         wanted.extend(sockets.map(|socket| PollFd::new(socket, PollFlags::IN)));
-        // Instead of a device that is gone.
+        // Replaces a device that is gone.
         let (never, _nobody) = io::pipe().map_err(EmuError::Wait)?;
         let mut batch = Batch::new();
         let mut buffer = vec![0; READ_BYTES];
@@ -351,7 +355,7 @@ impl Forwarder {
                 match place.cmp(&self.ends.len()) {
                     Ordering::Less => self.admit(place, &mut buffer),
                     Ordering::Equal => {
-                        // What is in the tunnel is in no buffer of the model.
+                        // Packets in the tunnel are in no buffer of the model.
                         self.receive(&mut batch);
                         return Ok(());
                     }
@@ -369,12 +373,12 @@ impl Forwarder {
     }
 }
 
-/// In which direction packets go that come from an end: the first one is the server's.
+/// Direction of packets from an end: the first end is the server's.
 const fn direction_from(end: usize) -> Direction {
     if end == 0 { Direction::Downlink } else { Direction::Uplink }
 }
 
-/// A scenario that no forwarder can run.
+/// Refuses scenarios that no forwarder can run.
 pub(crate) fn refuse_proxy(scenario: &Scenario) -> Result<(), EmuError> {
     match &scenario.proxy {
         Some(proxy) => Err(EmuError::Proxy { stage: proxy.down.name.clone() }),

@@ -1,4 +1,4 @@
-//! What is told: tables and snapshots while the forwarder runs, a report and a summary at its end.
+//! Results: tables and snapshots while the forwarder runs, a report and a summary at its end.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::observation::journal::Journal;
 use crate::observation::live::Snapshot;
 use crate::run::report::{AckGaps, LinkReport, Report};
 
-/// Snapshots are no closer together: nobody who shows them needs more.
+/// Shortest time between snapshots: no viewer needs more.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Forwarder {
-    /// Fills in rows of the tables, once in a sample interval.
+    /// Writes rows of the tables once per sample interval.
     pub(super) fn sample_if_due(&mut self, now: Instant) {
         if now.saturating_since(self.sampled_at) >= self.sample_interval {
             self.sample(now);
@@ -58,7 +58,7 @@ impl Forwarder {
         });
     }
 
-    /// What has happened so far.
+    /// Everything counted so far.
     pub fn report(&mut self) -> Report {
         let now = self.clock.now();
         self.drain_drops();
@@ -109,19 +109,19 @@ impl Forwarder {
         }
     }
 
-    /// The journal, if one was ordered.
+    /// The journal, if one was requested.
     pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_ref()
     }
 
-    /// Ends the run: its tables and its summary.
+    /// Ends the run: returns its summary and its tables.
     pub fn finish(self) -> (RunSummary, Tables) {
         let (summary, mut tables, metered) = self.end();
         metered.record(&summary, &mut tables);
         (summary, tables)
     }
 
-    /// Ends the run; flows and samples are not in the tables yet.
+    /// Ends the run; flows and samples have not been written to the tables yet.
     pub(crate) fn end(mut self) -> (RunSummary, Tables, Metered) {
         let now = self.clock.now();
         self.drain_drops();
@@ -150,7 +150,7 @@ impl Forwarder {
     }
 }
 
-/// One for each direction, by its name.
+/// One value for each direction, by its name.
 fn by_name<T>(of: impl Fn(Direction) -> T) -> BTreeMap<&'static str, T> {
     Direction::BOTH.into_iter().map(|direction| (direction.name(), of(direction))).collect()
 }

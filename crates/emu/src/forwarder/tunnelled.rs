@@ -1,4 +1,4 @@
-//! Through the tunnel: out of the model on one side of it, in again on the other.
+//! Passing the tunnel: out of the model on one side, back into it on the other.
 
 use airpath_base::{Direction, Ecn, Instant, Packet, Payload, Tunnel};
 use airpath_capture::gtpu;
@@ -13,7 +13,7 @@ use crate::wire::header;
 use crate::wire::packet::{Layout, complete, reopen_checksum};
 
 impl Forwarder {
-    /// A packet leaves the model for the tunnel.
+    /// Passes a packet from the model to the tunnel.
     pub(super) fn hand(&mut self, at: Instant, direction: Direction, packet: &Packet) {
         let (Some(tunnel), Payload::Opaque(slot)) = (&mut self.tunnel, packet.payload) else {
             return;
@@ -39,13 +39,13 @@ impl Forwarder {
         tunnel.push(direction, slot, around, at);
     }
 
-    /// What has come out of the tunnel enters the model again, now.
+    /// Packets that came out of the tunnel enter the model again, now.
     pub(super) fn receive(&mut self, batch: &mut Batch) {
         for direction in Direction::BOTH {
             let count = self.tunnel.as_ref().map_or(0, |tunnel| tunnel.receive(direction, batch));
             for index in 0..count {
                 let now = self.clock.now();
-                // What was due before comes first, as in `admit`.
+                // Earlier departures come first, as in `admit`.
                 if self.network.next_event().is_some_and(|due| due <= now) {
                     self.deliver(now);
                 }
@@ -56,7 +56,7 @@ impl Forwarder {
         }
     }
 
-    /// A datagram's packet enters; `None` if it is none of ours.
+    /// Passes a datagram's packet to the model; `None` if it does not belong to the run.
     fn take_back(&mut self, now: Instant, direction: Direction, datagram: &[u8]) -> Option<()> {
         let packet = gtpu::read(datagram)?;
         let end = self.tunnel.as_ref()?.end_of(direction, packet.teid)?;

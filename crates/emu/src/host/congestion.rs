@@ -1,4 +1,4 @@
-//! Which of the kernel's congestion controls a flow's is, CUBIC's slow start included.
+//! Chooses the kernel's congestion control for a flow, including CUBIC's slow start.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,19 +8,19 @@ use airpath_tcp::{CongestionConfig, EarlyExit, EndpointConfig, HystartConfig, Ro
 
 use crate::EmuError;
 
-/// Congestion controls of our own in the kernel, as long as this lives.
+/// airpath's own congestion controls in the kernel, for the lifetime of this value.
 pub(crate) struct SlowStarts {
     names: Names,
     #[cfg(feature = "bpf")]
     _cubic: Option<airpath_bpf::Cubic>,
 }
 
-/// What the kernel calls them.
+/// Their names in the kernel.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Names {
-    /// CUBIC with a generation's slow start, by [`generation`]; empty if nobody asked.
+    /// CUBIC with the slow start of a generation, by [`generation`]; empty if not requested.
     pub(crate) ours: BTreeMap<&'static str, String>,
-    /// The generation of the kernel's own CUBIC, if that is known.
+    /// The generation of the kernel's own CUBIC, if known.
     kernel: Option<&'static str>,
 }
 
@@ -31,11 +31,11 @@ const V5_16: &str = "air_5.16";
 const V6_14: &str = "air_6.14";
 
 impl SlowStarts {
-    /// Registers them, if the scenario asks for its own.
+    /// Registers them, if the scenario requests its own slow start.
     ///
     /// # Errors
     ///
-    /// Without BPF.
+    /// If BPF is unavailable.
     pub(crate) fn load(of: SlowStartOf) -> Result<Self, EmuError> {
         match of {
             SlowStartOf::Kernel => Ok(Self {
@@ -73,11 +73,11 @@ fn needed(said: &str) -> EmuError {
 }
 
 impl Names {
-    /// The one for an end of a flow.
+    /// The congestion control for an end of a flow.
     ///
     /// # Errors
     ///
-    /// A congestion control, or a slow start, that the kernel does not have.
+    /// If the kernel lacks the congestion control, or the slow start.
     pub(crate) fn of(&self, flow: &str, end: &EndpointConfig) -> Result<String, EmuError> {
         let flow = || flow.to_owned();
         let name = kernel_name(&end.congestion).ok_or_else(|| EmuError::Congestion {
@@ -105,7 +105,7 @@ const fn kernel_name(congestion: &CongestionConfig) -> Option<&'static str> {
     }
 }
 
-/// Name of the congestion control with this slow start, where airpath is there once.
+/// Name of the congestion control with this slow start, if only one airpath has loaded it.
 fn generation(exit: EarlyExit) -> Option<&'static str> {
     let backported = HystartConfig { falling_minimum_exits: false, ..HystartConfig::LINUX_4_19 };
     let hystart = match exit {
@@ -125,8 +125,9 @@ fn generation(exit: EarlyExit) -> Option<&'static str> {
     known.into_iter().find(|(config, _)| *config == hystart).map(|(_, name)| name)
 }
 
-/// The generation of a kernel's CUBIC, as docs/concepts/slow-start.md has them. Before 5.6 there are
-/// backports of which the release does not tell; parameters that are not the defaults make another.
+/// The generation of a kernel's CUBIC, as in docs/concepts/slow-start.md. Before 5.6 there are
+/// backports that the release does not show; with parameters other than the defaults it is a
+/// different one.
 #[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "only BPF offers another one"))]
 fn kernels(release: &str) -> Option<&'static str> {
     let parameter =

@@ -1,5 +1,5 @@
-//! What stands between the forwarder and the server, and between the path and the cell: NATs, gateway
-//! and base station, as a scenario has them.
+//! What is between the forwarder and the server, and between the path and the cell: NATs, gateway
+//! and base station, as the scenario defines them.
 
 use airpath_path::{StageConfig, TunnelEnd};
 use airpath_radio::cell::Access;
@@ -13,39 +13,39 @@ use crate::host::session::UeSession;
 use crate::host::tunnel::{CORE, Nodes, RAN, Tunnel, TunnelSetup};
 use crate::{EmuError, Port};
 
-/// The name of the UEs' other end.
+/// Name of the end opposite the UEs.
 const SERVER: &str = "server";
 
-/// Between the UPF and the base station (TS 23.501 4.2.7).
+/// Interface between the UPF and the base station (TS 23.501 4.2.7).
 const N3: &str = "n3";
 
-/// Where no subscription says another.
+/// The QFI unless a subscription sets another.
 const DEFAULT_QFI: u8 = 9;
 
 /// Bytes of IPv4, UDP and GTP-U with a PDU session container.
 const MOST_OUTER: u32 = 20 + 8 + 16;
 
-/// The server and what leads to it.
+/// The server, and the nodes on the way to it.
 pub(crate) struct CoreNetwork {
     pub(crate) server: Namespace,
-    /// The server's, or the innermost NAT's.
+    /// The port of the server, or of the innermost NAT.
     pub(crate) server_port: Port,
-    /// Between the forwarder and the server, innermost first.
+    /// NATs between the forwarder and the server, innermost first.
     pub(crate) nats: Vec<(Namespace, Nat)>,
     /// Gateway and base station, if GTP-U goes between them.
     pub(crate) nodes: Vec<Namespace>,
-    /// That, and the name of its interfaces.
+    /// The tunnel between them, and the name of its interfaces.
     pub(crate) tunnel: Option<(Tunnel, &'static str)>,
     pub(crate) tunnel_setup: Option<TunnelSetup>,
 }
 
 impl CoreNetwork {
-    /// With a server of that profile, for UEs by place in the scenario and name; `mtu` is the largest
-    /// of all ends.
+    /// Sets it up with a server of that profile, for UEs by position in the scenario and name;
+    /// `mtu` is the largest of all ends.
     ///
     /// # Errors
     ///
-    /// What a namespace, a NAT or the tunnel lacks.
+    /// Those of namespaces, NATs and the tunnel.
     pub(crate) fn new(
         scenario: &Scenario,
         nats: Vec<Nat>,
@@ -78,7 +78,7 @@ impl CoreNetwork {
     }
 }
 
-/// Names that lead to something else than a UE.
+/// Refuses names that belong to something other than a UE.
 pub(crate) fn refuse_names(
     scenario: &Scenario,
     ues: &[(usize, String)],
@@ -117,7 +117,7 @@ fn tunnel_nodes(
     Ok((nodes, tunnel_setup))
 }
 
-/// Of the link between gateway and base station; S1-U is LTE's.
+/// Name of the link between gateway and base station; S1-U is LTE's.
 fn interface(scenario: &Scenario) -> &'static str {
     let cells = scenario.radio.as_ref().map(|radio| &radio.ran.cells);
     match cells.and_then(|cells| cells.first()).map(|cell| &cell.access) {
@@ -126,7 +126,7 @@ fn interface(scenario: &Scenario) -> &'static str {
     }
 }
 
-/// Of the path's tunnel.
+/// MTU of the path's tunnel.
 fn path_mtu(scenario: &Scenario) -> Option<u32> {
     scenario.down.iter().find_map(|named| match &named.stage {
         StageConfig::Gtpu(TunnelEnd::Enter(config)) => config.mtu,

@@ -1,4 +1,4 @@
-//! What the kernel counts and how it is set, by network namespace.
+//! The kernel's counters and settings in a network namespace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use airpath_base::Duration;
 
 use crate::host::namespace::DEVICE;
 
-/// Files of a directory and what they say, on one line each.
+/// Files of a directory with their content, each on one line.
 pub(crate) fn texts(directory: &str) -> BTreeMap<String, String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries
@@ -19,7 +19,7 @@ pub(crate) fn texts(directory: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Of the device in the calling thread's network namespace: `drop` of what it should have sent.
+/// Packets that the device in the calling thread's network namespace should have sent but dropped.
 pub(crate) fn queue_dropped() -> u64 {
     const COLUMN: usize = 11;
     let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
@@ -27,8 +27,8 @@ pub(crate) fn queue_dropped() -> u64 {
     device.and_then(|counts| counts.split_whitespace().nth(COLUMN)?.parse().ok()).unwrap_or(0)
 }
 
-/// How long the calling thread was ready to run while others had the processor; `None` if the kernel
-/// does not count that (CONFIG_SCHED_INFO).
+/// How long the calling thread was ready to run while others had the processor; `None` if the
+/// kernel does not count it (CONFIG_SCHED_INFO).
 pub(crate) fn waited_to_run() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)

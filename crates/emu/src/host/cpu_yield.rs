@@ -1,35 +1,35 @@
-//! The share of the processor that others get.
+//! Yields a part of the processor's time to other work.
 //!
-//! A thread with real-time priority that never sleeps is put aside for 50 ms of every second, so that
-//! others are not starved (`sched_rt_runtime_us`; the fair server since Linux 6.12). One that gives
-//! them 5 % of the time in small pieces is not.
+//! A thread with real-time priority that never sleeps is suspended for 50 ms of every second, so
+//! that others are not starved (`sched_rt_runtime_us`; the fair server since Linux 6.12). A thread
+//! that yields 5 % of the time in small pieces is not.
 
 use airpath_base::Duration;
 
-/// A sixteenth of the time.
+/// One part in sixteen of the time.
 const PARTS: u64 = 16;
 
-/// What is given at a time: short beside what a packet may be late, long beside the way to sleep and
-/// back.
+/// Length of a yield: short compared with the tolerated lateness, long compared with the time to
+/// fall asleep and wake up.
 const NAP: Duration = Duration::from_micros(40);
 
-/// A shorter wait gave nobody anything.
+/// A shorter wait does not count as a yield.
 const SHORTEST: Duration = Duration::from_micros(5);
 
-/// What the thread owes the others.
+/// Time that the thread still has to yield.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct CpuYield {
     owed: Duration,
 }
 
 impl CpuYield {
-    /// The thread was busy.
+    /// The thread was busy for this long.
     #[inline]
     pub(crate) fn worked(&mut self, time: Duration) {
         self.owed += time / PARTS;
     }
 
-    /// It asked for packets, ready to wait for so long.
+    /// The thread polled for packets, ready to wait for this long.
     #[inline]
     pub(crate) fn waited(&mut self, time: Duration, ready: Duration) {
         if ready < SHORTEST || time < SHORTEST {
@@ -39,13 +39,13 @@ impl CpuYield {
         }
     }
 
-    /// It has to sleep now.
+    /// Whether it has to sleep now.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.owed > NAP
     }
 
-    /// For how long.
+    /// How long it has to sleep.
     pub(crate) fn take(&mut self) -> Duration {
         self.owed = self.owed.saturating_sub(NAP);
         NAP
@@ -56,7 +56,8 @@ impl CpuYield {
 mod tests {
     use super::*;
 
-    /// Time asked for, of a thread that is busy for `work` between two waits of `wait`.
+    /// Fraction of the time yielded by a thread that is busy for `work` between two waits of
+    /// `wait`.
     fn asked(work: u64, wait: u64, rounds: u64) -> f64 {
         let [work, wait] = [work, wait].map(Duration::from_micros);
         let (mut share, mut slept) = (CpuYield::default(), Duration::ZERO);

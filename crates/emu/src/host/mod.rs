@@ -1,5 +1,5 @@
-//! What the host's kernel is set up to be: network namespaces with TCP settings of a profile, NATs,
-//! the core network's nodes and the tunnel between them; and what it grants the forwarder's thread.
+//! Setup of the host's kernel: network namespaces with the TCP settings of a profile, NATs, the
+//! nodes of the core network and the tunnel between them; and privileges of the forwarder's thread.
 
 pub(crate) mod congestion;
 pub(crate) mod core_network;

@@ -1,4 +1,4 @@
-//! A network namespace without a name: it lives as long as a process or a descriptor holds it. An
+//! A network namespace without a name: it exists as long as a process or a descriptor holds it. An
 //! end has one TUN device in it, or a link to the outermost NAT.
 
 use std::fmt;
@@ -20,17 +20,17 @@ use crate::{EmuError, PacketPort, Port, Tun, sys};
 /// The interface's name in each namespace.
 pub(crate) const DEVICE: &str = "air0";
 
-/// TUN drops silently when its queue is full.
+/// Length of the queue: TUN drops silently when it is full.
 pub(crate) const QUEUE_PACKETS: u32 = 20_000;
 
-/// Which end of the network.
+/// The part that a namespace plays in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
-    /// It reaches the UEs of that network.
+    /// The server, which reaches the UEs in that network.
     Server(Pool),
-    /// The how manieth UE, from 0, and its address.
+    /// A UE: its index, from 0, and its address.
     Ue(u8, Ipv4Addr),
-    /// A node between them: no program of a flow is there.
+    /// A node between them, which runs no flow's program.
     Between,
 }
 
@@ -41,26 +41,26 @@ pub(crate) struct Pool {
     pub(crate) prefix: u8,
 }
 
-/// One end.
+/// The namespace of one end.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// Its place in the scenario; `None`: the server's.
+    /// The UE's position in the scenario; `None` for the server.
     pub(crate) ue: Option<usize>,
-    /// Leads to it.
+    /// A descriptor of the namespace.
     pub(crate) file: File,
-    /// What was asked for and not allowed, and why.
+    /// Settings that were refused, and why.
     pub(crate) refused: Vec<(String, String)>,
 }
 
 impl Role {
-    /// A UE with the address that nobody gave it: 10.77.1.1, 10.77.1.2, …
+    /// A UE with a default address: 10.77.1.1, 10.77.1.2, …
     pub(crate) fn ue(index: u8) -> Self {
         Self::Ue(index, Ipv4Addr::new(10, 77, 1, index + 1))
     }
 
-    /// 10.77.0.1, and what the UEs have.
+    /// The IPv4 address: 10.77.0.1, and those of the UEs.
     pub(crate) fn v4(self) -> Ipv4Addr {
         match self {
             Self::Server(_) => Ipv4Addr::new(10, 77, 0, 1),
@@ -69,7 +69,7 @@ impl Role {
         }
     }
 
-    /// fd77::1, fd77::1:1, fd77::1:2, … (RFC 4193)
+    /// The IPv6 address: fd77::1, fd77::1:1, fd77::1:2, … (RFC 4193)
     pub(crate) fn v6(self) -> Ipv6Addr {
         match self {
             Self::Server(_) => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1),
@@ -96,7 +96,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// Without CAP_SYS_ADMIN, /dev/net/tun or `ip`.
+    /// If CAP_SYS_ADMIN, /dev/net/tun or `ip` is missing.
     pub(crate) fn new(
         name: &str,
         role: Role,
@@ -113,17 +113,17 @@ impl Namespace {
         Ok((namespace, port))
     }
 
-    /// Makes one, and does `work` inside.
+    /// Creates a namespace, and runs `work` inside.
     ///
     /// # Errors
     ///
-    /// Without CAP_SYS_ADMIN; those of `work`.
+    /// If CAP_SYS_ADMIN is missing; those of `work`.
     pub(crate) fn make<T: Send>(
         name: &str,
         role: Role,
         work: impl FnOnce() -> Result<T, EmuError> + Send,
     ) -> Result<(Self, T), EmuError> {
-        // The namespace of a thread is its own, and the thread ends here.
+        // A thread has its own namespace, and the thread ends here.
         let made = thread::scope(|scope| {
             let make = || {
                 let failed = |source| EmuError::Unshare { name: name.to_owned(), source };
@@ -137,21 +137,21 @@ impl Namespace {
         made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// The inode of `/proc/PID/ns/net`: no other namespace that is there has it.
+    /// The inode of `/proc/PID/ns/net`, which is unique among existing namespaces.
     #[cfg(feature = "bpf")]
     pub(crate) fn inode(&self) -> Result<u32, EmuError> {
         let failed = |source| EmuError::Namespace { name: self.name.clone(), source };
-        // The kernel counts them in 32 bits.
+        // The kernel uses 32 bits for these inodes.
         let inode = |metadata: fs::Metadata| std::os::unix::fs::MetadataExt::ino(&metadata) as u32;
         self.file.metadata().map(inode).map_err(failed)
     }
 
-    /// A path that leads to it, for `ip`, as long as this process holds it.
+    /// A path to the namespace for `ip`, valid as long as this process holds it.
     pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// Does `work` in a thread that is inside.
+    /// Runs `work` in a thread inside the namespace.
     pub(crate) fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, EmuError> {
         let failed = |source| EmuError::Namespace { name: self.name.clone(), source };
         let done = thread::scope(|scope| {
@@ -166,7 +166,7 @@ impl Namespace {
     }
 }
 
-/// Writes what can be written; the rest and why not.
+/// Writes sysctls; returns those that could not be written, with the reason.
 pub(crate) fn write_sysctls(sysctls: &[(&str, String)]) -> Vec<(String, String)> {
     let mut refused = Vec::new();
     for (key, value) in sysctls {
@@ -178,7 +178,7 @@ pub(crate) fn write_sysctls(sysctls: &[(&str, String)]) -> Vec<(String, String)>
     refused
 }
 
-/// Makes [`DEVICE`] in the calling thread's network namespace.
+/// Creates [`DEVICE`] in the calling thread's network namespace.
 pub(crate) fn open_port(io: Io, mtu: u32) -> Result<Port, EmuError> {
     let tun = match io.wanted {
         PacketIo::Tun => Some(Tun::open(DEVICE, true)?),
@@ -192,9 +192,9 @@ pub(crate) fn open_port(io: Io, mtu: u32) -> Result<Port, EmuError> {
     Ok(Port::Packet(PacketPort::open(io.ends)?))
 }
 
-/// Commands for `ip -batch`: a veth pair instead of a TUN device. Without ARP a frame goes to the
-/// sender's own address, so the kernel behind the wire takes it for somebody else's and drops it,
-/// once the packet socket has seen it.
+/// Commands for `ip -batch`: a veth pair instead of a TUN device. Without ARP a frame is addressed
+/// to its sender, so the kernel behind the wire takes it for someone else's and drops it, once the
+/// packet socket has seen it.
 fn veth(mtu: u32) -> String {
     let text = |address: [u8; 6]| address.map(|byte| format!("{byte:02x}")).join(":");
     let (programs, wire) = (text(PROGRAMS_ADDRESS), text(WIRE_ADDRESS));
@@ -205,8 +205,8 @@ fn veth(mtu: u32) -> String {
     )
 }
 
-/// Commands for `ip -batch`. What a namespace's sysctls cannot say stands in its routes: the
-/// congestion control, which a namespace may not choose freely, and the initial window.
+/// Commands for `ip -batch`. Routes contain what a namespace's sysctls cannot set: the congestion
+/// control, which a namespace may not choose freely, and the initial window.
 fn batch(role: Role, profile: &KernelProfile) -> String {
     let (v4, v6, mtu) = (role.v4(), role.v6(), profile.mtu);
     let (to_v4, to_v6) = match role {
@@ -230,7 +230,7 @@ fn batch(role: Role, profile: &KernelProfile) -> String {
     lines
 }
 
-/// RFC 8200 5: a link with a smaller MTU carries no IPv6.
+/// RFC 8200 5: a link with a smaller MTU does not support IPv6.
 pub(crate) const IPV6_MTU: u32 = 1280;
 
 /// Runs the lines of a batch in the calling thread's namespace.
@@ -238,7 +238,7 @@ pub(crate) fn run_ip(batch: &str) -> Result<(), EmuError> {
     run_with_input("ip", &["-batch", "-"], batch).map_err(|said| EmuError::Ip { said })
 }
 
-/// Runs a program that reads its orders from standard input; else what it said.
+/// Runs a program that reads commands from standard input; returns its message if it fails.
 pub(crate) fn run_with_input(program: &str, words: &[&str], input: &str) -> Result<(), String> {
     let mut child = Command::new(program)
         .args(words)
@@ -247,7 +247,7 @@ pub(crate) fn run_with_input(program: &str, words: &[&str], input: &str) -> Resu
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    // Dropped at once, which ends the input.
+    // Dropped at once, which closes the input.
     let written = child.stdin.take().map(|mut pipe| pipe.write_all(input.as_bytes()));
     let output = child.wait_with_output().map_err(|error| error.to_string())?;
     if output.status.success() && written.is_some_and(|written| written.is_ok()) {

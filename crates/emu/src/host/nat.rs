@@ -1,8 +1,8 @@
-//! The NATs of a path as the kernel has them: a namespace each, between the forwarder and the
-//! server, with nftables in it.
+//! The NATs of a path in the kernel: one namespace each, between the forwarder and the server, with
+//! nftables in it.
 //!
-//! A binding is conntrack's; how long it lasts is decided by a set of nftables, because conntrack
-//! knows whole seconds only and always refreshes in both directions.
+//! Bindings are conntrack's; their lifetime is controlled by an nftables set, because conntrack
+//! uses whole seconds only and always refreshes in both directions.
 
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -19,43 +19,43 @@ use crate::host::namespace::{
 use crate::host::profile::KernelProfile;
 use crate::{EmuError, Port};
 
-/// A third byte of their addresses each.
+/// Most NATs; each has a third byte of the addresses.
 const MOST: usize = 8;
 
-/// Towards the server, in each NAT.
+/// Interface towards the server, in each NAT.
 const OUTSIDE: &str = "outside";
 
-/// Towards the UE, in all but the innermost, which has the TUN device.
+/// Interface towards the UE, in all NATs except the innermost, which has the TUN device.
 const INSIDE: &str = "inside";
 
 /// A NAT of the path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Nat {
-    /// Its stage in `[[path.up]]`.
+    /// The NAT's stage in `[[path.up]]`.
     pub(crate) stage: String,
     pub(crate) timer: MiddleboxTimer,
 }
 
-/// What one did.
+/// What a NAT did in a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct NatReport {
-    /// Its name, for `ip netns exec`.
+    /// The NAT's name, for `ip netns exec`.
     pub name: String,
-    /// Its stage in `[[path.up]]`, which the kernel was instead.
+    /// The stage in `[[path.up]]` that the kernel replaced.
     pub stage: String,
-    /// The address that the outside sees.
+    /// The address visible from outside.
     pub address: String,
-    /// How long a binding lasts without a packet.
+    /// Lifetime of a binding without packets, in seconds.
     pub timeout_s: f64,
-    /// Packets from the outside count.
+    /// Whether packets from outside refresh it.
     pub inward_refreshes: bool,
-    /// Packets from the outside that no binding was there for.
+    /// Packets from outside for which there was no binding.
     pub no_binding: u64,
-    /// Packets that were dropped before the forwarder read them.
+    /// Packets dropped before the forwarder read them.
     pub queue_dropped: u64,
 }
 
-/// Takes the NATs out of a scenario's path, innermost first: the kernel does what they did.
+/// Removes the NATs from a scenario's path, innermost first: the kernel takes their place.
 pub(crate) fn take_out(scenario: &mut Scenario) -> Result<Vec<Nat>, EmuError> {
     let mut nats = Vec::new();
     for named in &scenario.up {
@@ -86,22 +86,22 @@ pub(crate) fn name(index: usize) -> String {
     format!("nat{}", index + 1)
 }
 
-/// NATs in a row, and the server behind them.
+/// A row of NATs, with the server behind them.
 pub(crate) struct Chain {
     pub(crate) server: Namespace,
-    /// Innermost first.
+    /// The NATs, innermost first.
     pub(crate) nats: Vec<(Namespace, Nat)>,
-    /// In the innermost.
+    /// The port of the innermost NAT.
     pub(crate) port: Port,
 }
 
 impl Chain {
-    /// From the UE's side to the server's; one NAT at least. Links take packets of `mtu` bytes, the
-    /// server's routes only what its profile says.
+    /// Sets up NATs from the UE's side to the server's, at least one. Links carry packets of `mtu`
+    /// bytes, the server's routes only those of its profile.
     ///
     /// # Errors
     ///
-    /// Without `ip`, `nft`, or a kernel with both.
+    /// If `ip` or `nft` is missing, or the kernel lacks support.
     pub(crate) fn new(
         server: &str,
         nats: Vec<Nat>,
@@ -143,7 +143,7 @@ impl Chain {
             Ok(refused)
         })?;
         server.refused = refused;
-        // In this order nothing is sent to an end that is not up.
+        // In this order nothing is sent to an end that is down.
         outermost.within(|| run_ip(&outside_batch(last - 1, true, mtu)))??;
         server.within(|| run_ip(&server_batch(pool, profile)))??;
         Ok(Self { server, nats: made, port })
@@ -151,7 +151,7 @@ impl Chain {
 }
 
 impl Nat {
-    /// What it did so far.
+    /// The NAT's report so far.
     pub(crate) fn report(&self, index: usize, outermost: bool, queue_dropped: u64) -> NatReport {
         NatReport {
             name: name(index),
@@ -165,7 +165,7 @@ impl Nat {
     }
 }
 
-/// Forwards, and translates what goes out.
+/// Enables forwarding, and translation of what leaves.
 fn set_up(name: &str, nat: &Nat) -> Result<(), EmuError> {
     let mut sysctls = vec![
         ("net.ipv4.ip_forward", "1".to_owned()),
@@ -173,7 +173,7 @@ fn set_up(name: &str, nat: &Nat) -> Result<(), EmuError> {
     ];
     run_with_input("nft", &["-f", "-"], &rules(&nat.timer))
         .map_err(|said| EmuError::Nft { name: name.to_owned(), said })?;
-    // A segment out of the window is the path's doing, or the sender's; it is translated too.
+    // A segment outside the window is caused by the path or the sender; it is translated, too.
     sysctls.push(("net.netfilter.nf_conntrack_tcp_be_liberal", "1".to_owned()));
     let seconds = nat.timer.timeout.as_nanos().div_ceil(1_000_000_000) + 1;
     let seconds = seconds.min(LONGEST_S).to_string();
@@ -186,7 +186,7 @@ fn set_up(name: &str, nat: &Nat) -> Result<(), EmuError> {
     }
 }
 
-/// Conntrack's timers of what flows; they end after the set's.
+/// Conntrack's timers of established flows; they expire after those of the set.
 const TIMERS: [&str; 6] = [
     "net.netfilter.nf_conntrack_tcp_timeout_established",
     "net.netfilter.nf_conntrack_udp_timeout",
@@ -196,11 +196,11 @@ const TIMERS: [&str; 6] = [
     "net.netfilter.nf_conntrack_generic_timeout",
 ];
 
-/// A sysctl of jiffies holds 31 bits, at up to 1000 of them a second.
+/// A sysctl in jiffies has 31 bits, with up to 1000 jiffies per second.
 const LONGEST_S: u64 = i32::MAX as u64 / 1000;
 
-/// A flow that the inside has spoken for passes until its timeout. IPv4 is translated (RFC 4787,
-/// RFC 5382); IPv6 passes with its own addresses, under the same timeout (RFC 4864 4.2).
+/// Packets of a flow that the inside has opened pass until its timeout. IPv4 is translated (RFC
+/// 4787, RFC 5382); IPv6 keeps its addresses, under the same timeout (RFC 4864 4.2).
 fn rules(timer: &MiddleboxTimer) -> String {
     let timeout_ms = timer.timeout.as_nanos().div_ceil(1_000_000);
     let refresh = if timer.inward_refreshes { "update @bindings { ct id } " } else { "" };
@@ -227,8 +227,8 @@ fn rules(timer: &MiddleboxTimer) -> String {
     )
 }
 
-/// The addresses of a NAT's outside, version 4 and 6, and those of its neighbour there. Between
-/// NATs they are of the space shared for that (RFC 6598).
+/// The outside addresses of a NAT, IPv4 and IPv6, and those of its neighbour there. Between NATs
+/// they are from shared address space (RFC 6598).
 fn outside(index: usize, outermost: bool) -> [String; 4] {
     if outermost {
         let v4 = outermost_v4().to_string();
@@ -246,7 +246,8 @@ pub(crate) const fn outermost_v4() -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, 2)
 }
 
-/// Both ends of a link, whose IPv6 neighbours ask each other from `fe80::1` and `fe80::2`: `name` here, [`OUTSIDE`] in the namespace at `inner`.
+/// Both ends of a link, whose IPv6 neighbour discovery uses `fe80::1` and `fe80::2`: `name` here,
+/// [`OUTSIDE`] in the namespace at `inner`.
 fn veth_batch(name: &str, inner: &str, mtu: u32) -> String {
     format!("link add {name} mtu {mtu} type veth peer name {OUTSIDE} mtu {mtu} netns {inner}\n")
 }
@@ -304,7 +305,7 @@ fn outside_batch(index: usize, outermost: bool, mtu: u32) -> String {
     lines
 }
 
-/// The UEs' own addresses lead to the NAT, which drops what no binding is there for.
+/// Routes the UEs' own addresses to the NAT, which drops packets without a binding.
 fn server_batch(pool: Pool, profile: &KernelProfile) -> String {
     let [nat_v4, nat_v6, v4, v6] = outside(0, true);
     let mtu = profile.mtu;
@@ -330,7 +331,7 @@ fn server_batch(pool: Pool, profile: &KernelProfile) -> String {
     lines
 }
 
-/// What the counter of that name says in the calling thread's namespace.
+/// The value of the counter `no_binding` in the calling thread's namespace.
 fn no_binding() -> u64 {
     let output = Command::new("nft").args(["-j", "list", "counters"]).output().ok();
     let said = output.and_then(|output| {

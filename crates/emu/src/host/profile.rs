@@ -1,6 +1,6 @@
-//! What of a scenario's TCP profile the kernel can be told.
+//! The settings of a scenario's TCP profile that the kernel supports.
 //!
-//! The rest (delayed acknowledgements, the first RTO, slow start of CUBIC) is the kernel's own.
+//! The rest (delayed acknowledgements, the first RTO, slow start of CUBIC) is up to the kernel.
 
 use airpath_base::{Direction, Duration};
 use airpath_scenario::{FlowConfig, Scenario, TcpConfig, Traffic};
@@ -10,37 +10,38 @@ use crate::EmuError;
 use crate::device::slab::SLOT_BYTES;
 use crate::host::congestion::Names;
 
-/// Settings of one end.
+/// The settings of one end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct KernelProfile {
     pub(crate) mtu: u32,
-    /// The kernel's name of it.
+    /// The congestion control's name in the kernel.
     pub(crate) congestion: String,
-    /// Those of flows whose congestion control is another one.
+    /// Names for flows with a different congestion control.
     pub(crate) names: Names,
     pub(crate) sysctls: Vec<(&'static str, String)>,
     /// Attributes of routes.
     pub(crate) route: String,
-    /// Those of flows that are to have others: sockets with the mark [`FIRST_MARK`] have the first.
+    /// Route attributes for flows that differ: sockets with the mark [`FIRST_MARK`] use the first
+    /// of these.
     pub(crate) others: Vec<String>,
 }
 
-/// Marks of sockets, and numbers of routing tables, from here on.
+/// First mark of sockets, and first number of routing tables.
 pub(crate) const FIRST_MARK: u32 = 1000;
 
-/// Ethernet's, where no flow says otherwise.
+/// Ethernet's MTU, unless a flow sets another.
 const MTU: u32 = 1500;
 
-/// Default for programs whose scenario has no TCP flow.
+/// Default for programs of a scenario without TCP flows.
 const CONGESTION: &str = "cubic";
 
 impl KernelProfile {
-    /// Of the server's end (`None`) or a UE's: as the first TCP flow of which it is the sender, else
-    /// the first that ends there, else the first.
+    /// Settings of the server's end (`None`) or a UE's: those of the first TCP flow of which it is
+    /// the sender, otherwise the first that ends there, otherwise the first.
     ///
     /// # Errors
     ///
-    /// A congestion control that the kernel does not have; packets that are too large.
+    /// If the kernel does not have the congestion control, or packets are too large.
     pub(crate) fn of(
         scenario: &Scenario,
         ue: Option<usize>,
@@ -58,7 +59,7 @@ impl KernelProfile {
             .or_else(|| flows.first());
         let base = vec![
             ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),
-            // Programs need not be root: their servers may have every port.
+            // Programs need not be root: their servers may use every port.
             ("net.ipv4.ip_unprivileged_port_start", "0".to_owned()),
         ];
         let Some((flow, tcp)) = flow else {
@@ -69,21 +70,21 @@ impl KernelProfile {
             return Ok(Self { mtu, congestion, names, sysctls, route, others });
         };
         let end = if sends(flow.direction) { &tcp.sender } else { &tcp.receiver };
-        // Flows with smaller packets say so on their sockets.
+        // Flows with smaller packets set this on their sockets.
         let mtu = here_mtu(&flows, ue).unwrap_or(end.mss + end.header);
         if mtu as usize > SLOT_BYTES {
             return Err(EmuError::Mtu { flow: flow.id.clone(), mtu, most: SLOT_BYTES });
         }
         let congestion = names.of(&flow.id, end)?;
         let mut sysctls = base;
-        // Refused where the host does not allow it to everybody; the routes say it too.
+        // Refused unless the host allows it to everybody; the routes set it too.
         sysctls.push(("net.ipv4.tcp_congestion_control", congestion.clone()));
-        // What arrives here may be of another flow.
+        // Data that arrives here may belong to another flow.
         let arrives =
             |(flow, _): &&(&FlowConfig, &TcpConfig)| !sends(flow.direction) && here(flow.ue);
         let mut receivers = flows.iter().filter(arrives).map(|(_, tcp)| &tcp.receiver);
         let receiver = receivers.next().unwrap_or(end);
-        // A socket whose flow says so has its buffer's size, whatever this is.
+        // A socket with an explicit size keeps that, whatever this is.
         let tuned = receiver.receive_buffer.tuned
             || receivers.any(|receiver| receiver.receive_buffer.tuned);
         sysctls.extend(sysctls_of(end));
@@ -100,13 +101,13 @@ impl KernelProfile {
         Ok(profile)
     }
 
-    /// The congestion control of an end of a flow. A receiver's may be one that the kernel does not
-    /// have: it sends next to nothing, and has that of the namespace.
+    /// The congestion control of an end of a flow. A receiver may ask for one that the kernel does
+    /// not have: it sends next to nothing, and uses that of the namespace.
     pub(crate) fn congestion_of(&self, end: &EndpointConfig) -> String {
         self.names.of("", end).unwrap_or_else(|_| self.congestion.clone())
     }
 
-    /// The mark of sockets that are such an end; `None`: the namespace's own routes are theirs.
+    /// The mark of sockets of such an end; `None` if they use the namespace's default routes.
     pub(crate) fn mark_of(&self, end: &EndpointConfig) -> Option<u32> {
         let route = self.route_of(end);
         let other = self.others.iter().position(|other| *other == route);
@@ -117,8 +118,8 @@ impl KernelProfile {
         attributes(&self.congestion_of(end), end)
     }
 
-    /// Commands for `ip -batch`: `routes`, each of a destination, for all flows. The kernel prefers a
-    /// route's congestion control to the socket's, so flows that differ have routes of their own.
+    /// Commands for `ip -batch`: `routes`, one per destination, for all flows. The kernel prefers a
+    /// route's congestion control to the socket's, so flows that differ get routes of their own.
     pub(crate) fn routes(&self, routes: &[String]) -> String {
         let mut lines = String::new();
         for route in routes {
@@ -134,14 +135,14 @@ impl KernelProfile {
     }
 }
 
-/// Attributes of routes for an end.
+/// Route attributes for an end.
 fn attributes(congestion: &str, end: &EndpointConfig) -> String {
     let rto_min_ms = (end.rto.min.as_nanos() / 1_000_000).max(1);
     let window = end.initial_window;
     format!("congctl {congestion} initcwnd {window} rto_min {rto_min_ms}ms")
 }
 
-/// The largest packets of the flows that end there.
+/// The largest packets of the flows that end here.
 fn here_mtu(flows: &[(&FlowConfig, &TcpConfig)], ue: Option<usize>) -> Option<u32> {
     let packet = |end: &EndpointConfig| end.mss + end.header;
     let here = flows.iter().filter(|(flow, _)| ue.is_none_or(|ue| ue == flow.ue));
@@ -155,7 +156,7 @@ fn tcp(traffic: &Traffic) -> Option<&TcpConfig> {
     }
 }
 
-/// Documentation/networking/ip-sysctl of the kernel.
+/// The end's sysctls (the kernel's Documentation/networking/ip-sysctl).
 fn sysctls_of(end: &EndpointConfig) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     let recovery = &end.recovery;
@@ -190,7 +191,7 @@ fn sysctls_of(end: &EndpointConfig) -> Vec<(&'static str, String)> {
     sysctls
 }
 
-/// What concerns only what an end receives; its receive buffers tune themselves or not.
+/// Sysctls that only affect what an end receives; `tuned`: its receive buffers tune themselves.
 fn sysctls_of_receiver(end: &EndpointConfig, tuned: bool) -> Vec<(&'static str, String)> {
     let [initial, max] = [end.receive_buffer.initial, end.receive_buffer.max].map(memory);
     let SackCompressionConfig { delay, acks, slack } = end.sack_compression;
@@ -204,14 +205,14 @@ fn sysctls_of_receiver(end: &EndpointConfig, tuned: bool) -> Vec<(&'static str, 
     ]
 }
 
-/// What is left for the window of a Linux 6.18, seen behind a TUN device.
+/// The part left for the window in Linux 6.18, as seen behind a TUN device.
 const WINDOW_EIGHTHS: u64 = 5;
 
-/// A sysctl holds 31 bits.
+/// A sysctl has 31 bits.
 const MOST_MEMORY: u64 = i32::MAX as u64;
 
-/// Memory of which so much is for the window: the kernel counts its own overhead too. One before 6.6,
-/// which leaves half to the window (`tcp_adv_win_scale`), offers four fifths of what is asked for.
+/// Memory that provides this window: the kernel also counts its own overhead. A kernel before 6.6,
+/// which gives half to the window (`tcp_adv_win_scale`), offers four fifths of what is requested.
 fn memory(window: u64) -> u64 {
     window.saturating_mul(8).div_ceil(WINDOW_EIGHTHS).clamp(4096, MOST_MEMORY)
 }
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(ue.congestion, "bbr");
         // RFC 6298 2.4.
         assert_eq!(value(&ue, "net.ipv4.tcp_rto_min_us"), Some("1000000"));
-        // Of what each receives.
+        // By what each end receives.
         let compression = |profile| value(profile, "net.ipv4.tcp_comp_sack_nr");
         assert_eq!((compression(&server), compression(&ue)), (Some("0"), Some("44")));
     }
@@ -284,10 +285,10 @@ mod tests {
             let profile = profile(text, ue).unwrap();
             value(&profile, "net.ipv4.tcp_moderate_rcvbuf").map(str::to_owned)
         };
-        // The server receives the upload, which is tuned, the UE the download.
+        // The server receives the upload, which is tuned; the UE receives the download.
         assert_eq!(tunes(&text, None).as_deref(), Some("1"));
         assert_eq!(tunes(&text, Some(0)).as_deref(), Some("0"));
-        // One of two is enough: the other's socket says what it has.
+        // One of two is enough: the other's socket sets its own size.
         assert_eq!(tunes(&(down + &flow("")), Some(0)).as_deref(), Some("1"));
     }
 

@@ -1,4 +1,4 @@
-//! A UE's session: what it got from the core network when it attached.
+//! A UE's session: what the core network assigned when it attached.
 
 use std::net::Ipv4Addr;
 
@@ -8,25 +8,25 @@ use airpath_radio::scheduler::RateCap;
 use airpath_record::{EventRow, Name, Tables};
 use airpath_scenario::Scenario;
 
-/// What the core network gave a UE.
+/// What the core network assigned to a UE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UeSession {
-    /// Place in the scenario.
+    /// Position in the scenario.
     pub ue: usize,
-    /// Its address, out of the pool.
+    /// The UE's address, from the pool.
     pub address: Ipv4Addr,
-    /// QoS flow of NR; 1 to 63 (TS 23.501 5.7.1.1).
+    /// QoS flow identifier in NR, 1 to 63 (TS 23.501 5.7.1.1).
     pub qfi: u8,
-    /// From the start until it is attached (LTE) or registered (NR).
+    /// Time from the start until it is attached (LTE) or registered (NR).
     pub attached: Duration,
-    /// From the start until the default bearer or the PDU session is there.
+    /// Time from the start until the default bearer or the PDU session is established.
     pub established: Duration,
-    /// UE-AMBR down and up (TS 23.501 5.7.2.6), kept by the cell; `None`: no limit.
+    /// UE-AMBR, downlink and uplink (TS 23.501 5.7.2.6), enforced by the cell; `None`: no limit.
     pub ambr: [Option<Rate>; 2],
 }
 
 impl UeSession {
-    /// Caps the UE's rates in every cell. Where the scenario has a cap too, the lower one counts.
+    /// Caps the UE's rates in every cell. If the scenario has a cap too, the lower one applies.
     pub(crate) fn cap(&self, scenario: &mut Scenario) {
         let ues = scenario.radio.iter_mut().flat_map(|radio| radio.ran.ues.get_mut(self.ue));
         for config in ues.flat_map(|ue| &mut ue.in_cell) {
@@ -36,8 +36,8 @@ impl UeSession {
         }
     }
 
-    /// Writes what happened to the UE of that name, so long before time 0; the session's name in
-    /// the tables.
+    /// Writes the events of the UE with that name, which happened `zero` before time 0; returns the
+    /// session's name in the tables.
     pub(crate) fn write(&self, ue: &str, zero: Duration, tables: &mut Tables) -> Name {
         let name = tables.names.add(ue);
         let session = tables.names.add(&format!("{ue} {}", self.address));
@@ -73,7 +73,7 @@ fn step(time_ns: i64, kind: &'static str, link: Name) -> EventRow {
     }
 }
 
-/// Bytes that may pass at once after a pause, where the scenario does not say.
+/// Bytes that may pass at once after a pause, unless the scenario sets them.
 const BUCKET_BYTES: u64 = 100_000;
 
 fn limit(link: &mut UeLinkConfig, ambr: Option<Rate>) {

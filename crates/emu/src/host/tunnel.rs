@@ -1,5 +1,5 @@
-//! S1-U or N3 as packets: the namespaces `core` and `ran`, a link between them, and in each a UDP
-//! socket through which everything goes that leaves the path for the cell or comes from it.
+//! S1-U or N3 with real packets: the namespaces `core` and `ran`, a link between them, and a UDP
+//! socket in each, through which everything passes between path and cell.
 
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
@@ -17,37 +17,37 @@ use crate::sys::{self, MOST_MESSAGES};
 use crate::wire::packet::{fold, sum};
 use crate::{Clock, EmuError};
 
-/// The namespace of the gateway: an S-GW, or a UPF.
+/// Namespace of the gateway: an S-GW, or a UPF.
 pub(crate) const CORE: &str = "core";
-/// That of the base stations.
+/// Namespace of the base stations.
 pub(crate) const RAN: &str = "ran";
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 const BASE_STATION: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
 
-/// What each end calls its tunnels, the UE's number added.
+/// TEIDs of each end, to which the UE's number is added.
 const TEIDS: [u32; 2] = [0x2000_0000, 0x1000_0000];
 
 /// Bytes of the outer IP and UDP headers.
 const OUTER: usize = 20 + 8;
 
-/// Room for what one datagram brings.
+/// Room for one datagram.
 const DATAGRAM: usize = MOST_BYTES + SLOT_BYTES;
 
-/// A socket's buffers: longer than the forwarder is ever away.
+/// Size of a socket's buffers: enough for the longest absence of the forwarder.
 const BUFFER_BYTES: usize = 1 << 26;
 
 /// Both ends of the tunnels of all UEs.
 pub(crate) struct Tunnel {
-    /// The gateway's and the base station's.
+    /// Sockets of the gateway and of the base station.
     sockets: [UdpSocket; 2],
-    /// By UE's end, from 1: its QoS flow; of LTE there is none.
+    /// QFI of each UE's end, from 1; `None` for LTE.
     qfi: Vec<Option<u8>>,
-    /// Down and up.
+    /// Queues for downlink and uplink.
     queues: [Queue; 2],
 }
 
-/// What is to be sent in one direction, and what was.
+/// What remains to be sent in one direction, and what was sent.
 struct Queue {
     waiting: Vec<Waiting>,
     sent: u64,
@@ -60,23 +60,23 @@ struct Queue {
     transit: Histogram,
 }
 
-/// Packets that are in the kernel, in order: what each is, and when it left the model.
+/// Packets inside the kernel, in order: what each is, and when it left the model.
 #[derive(Debug, Default)]
 struct InTransit {
     packets: VecDeque<(u64, Instant)>,
-    /// Packets that did not come out, though much later ones did.
+    /// Packets that did not come out, although much later ones did.
     lost: u64,
 }
 
-/// Who overtakes in the kernel (`tc netem`) does so by less, in time and in packets.
+/// Reordering in the kernel (`tc netem`) stays below this, in time and in packets.
 const OVERTAKEN: Duration = Duration::from_secs(1);
 const OVERTAKEN_PACKETS: usize = 1024;
 
-/// Packets that can be in transit: more than a socket's buffer holds.
+/// Most packets in transit: more than a socket's buffer holds.
 const MOST_IN_TRANSIT: usize = 1 << 16;
 
 impl InTransit {
-    /// One is sent.
+    /// A packet is sent.
     #[inline]
     fn push(&mut self, packet: &[u8], at: Instant) {
         if self.packets.len() == MOST_IN_TRANSIT {
@@ -86,13 +86,13 @@ impl InTransit {
         self.packets.push_back((identity(packet), at));
     }
 
-    /// One came out: when it left the model. `None`: it was never sent.
+    /// A packet came out: returns when it left the model. `None`: it was never sent.
     #[inline]
     fn take(&mut self, packet: &[u8]) -> Option<Instant> {
         let identity = identity(packet);
         let place = self.packets.iter().position(|(sent, _)| *sent == identity)?;
         let (_, at) = self.packets.remove(place)?;
-        // Of those before it: too long ago, or too many.
+        // Earlier packets are lost if they are too old, or too many.
         let old = self.packets.iter().take(place).take_while(|(_, sent)| *sent + OVERTAKEN < at);
         let lost = old.count().max(place.saturating_sub(OVERTAKEN_PACKETS));
         self.packets.drain(..lost);
@@ -101,7 +101,7 @@ impl InTransit {
     }
 }
 
-/// Tells packets apart: by their length and what their headers say, the transport's checksum among it.
+/// Identifies a packet: by its length and its headers, including the transport's checksum.
 #[inline]
 fn identity(packet: &[u8]) -> u64 {
     const HEADERS: usize = 80;
@@ -118,58 +118,57 @@ fn identity(packet: &[u8]) -> u64 {
 struct Waiting {
     slot: u32,
     header: Header,
-    /// When it left the model.
+    /// When the packet left the model.
     at: Instant,
 }
 
-/// What one was.
+/// The setup of a tunnel, for the provenance.
 #[derive(Clone, Debug, Serialize)]
 pub struct TunnelSetup {
-    /// `s1u` or `n3`, in both namespaces.
+    /// Name of the interface in both namespaces: `s1u` or `n3`.
     pub interface: &'static str,
-    /// Of the link; larger packets were fragmented.
+    /// MTU of the link; larger packets were fragmented.
     pub mtu: u32,
-    /// In the namespace `core`.
+    /// Address in the namespace `core`.
     pub gateway: String,
-    /// In the namespace `ran`.
+    /// Address in the namespace `ran`.
     pub base_station: String,
-    /// One a UE.
+    /// One session per UE.
     pub sessions: Vec<TunnelSession>,
 }
 
 /// A UE's tunnels.
 #[derive(Clone, Debug, Serialize)]
 pub struct TunnelSession {
-    /// Its name.
+    /// The UE's name.
     pub ue: String,
-    /// The gateway's, for packets up.
+    /// TEID of the gateway, for uplink packets.
     pub teid_up: u32,
-    /// The base station's, for packets down.
+    /// TEID of the base station, for downlink packets.
     pub teid_down: u32,
-    /// QoS flow identifier; of LTE there is none.
+    /// QoS flow identifier; `None` for LTE.
     pub qfi: Option<u8>,
 }
 
-/// One direction of the tunnel.
+/// Report of one direction of the tunnel.
 #[derive(Clone, Debug, Serialize)]
 pub struct TunnelReport {
-    /// Packets that went in.
+    /// Packets that entered the tunnel.
     pub sent: u64,
-    /// System calls that took them.
+    /// System calls used to send them.
     pub sends: u64,
     /// Packets that came out.
     pub received: u64,
-    /// Packets that the kernel would not take.
+    /// Packets that the kernel refused.
     pub refused: u64,
-    /// Datagrams that were no packet of a known tunnel, or one that nobody sent there.
+    /// Datagrams that were not a packet of a known tunnel, or that nobody sent there.
     pub ignored: u64,
-    /// Packets that the kernel lost: later ones came out.
+    /// Packets that the kernel lost, although later ones came out.
     pub lost: u64,
-    /// How late the thread was with sending, after the logical time at which the packet left the
-    /// model, in us.
+    /// Lateness of sending relative to the logical time at which the packet left the model, in us.
     pub lateness_us: Option<Lateness>,
-    /// From that logical time until the packet entered the model again: with the kernel's time for
-    /// it and those of its burst before it.
+    /// Time from that logical time until the packet entered the model again, in us: it includes the
+    /// kernel's time for the packet and for those of its burst before it.
     pub transit_us: Option<Lateness>,
 }
 
@@ -179,18 +178,18 @@ pub(crate) struct Batch {
     lengths: [usize; MOST_MESSAGES],
 }
 
-/// The tunnel and the namespaces that it leads through.
+/// The tunnel and the namespaces of its nodes.
 pub(crate) struct Nodes {
     pub(crate) namespaces: [Namespace; 2],
     pub(crate) tunnel: Tunnel,
 }
 
 impl Nodes {
-    /// A link of so many bytes between both, called `interface` at both ends.
+    /// Creates a link of `mtu` bytes between them, called `interface` at both ends.
     ///
     /// # Errors
     ///
-    /// Without `ip`, or a socket.
+    /// If `ip` is missing, or a socket cannot be opened.
     pub(crate) fn new(interface: &str, mtu: u32, qfi: Vec<Option<u8>>) -> Result<Self, EmuError> {
         let (core, ()) = Namespace::make(CORE, Role::Between, || run_ip("link set lo up\n"))?;
         let path = core.path();
@@ -231,7 +230,7 @@ fn socket(here: Ipv4Addr, there: Ipv4Addr) -> Result<UdpSocket, EmuError> {
 }
 
 impl Tunnel {
-    /// What it is, for the result.
+    /// The setup, for the result.
     pub(crate) fn setup(&self, interface: &'static str, mtu: u32, ues: &[String]) -> TunnelSetup {
         let sessions = ues.iter().zip(&self.qfi).zip(1..).map(|((ue, &qfi), end)| TunnelSession {
             ue: ue.clone(),
@@ -254,20 +253,20 @@ impl Tunnel {
         Header::new(teid(direction, end), self.qfi[end - 1], direction, length)
     }
 
-    /// The UE's end that a tunnel belongs to.
+    /// The UE's end to which a tunnel belongs.
     #[inline]
     pub(crate) fn end_of(&self, direction: Direction, tunnel: u32) -> Option<usize> {
         let end = tunnel.checked_sub(TEIDS[direction])? as usize;
         (1..=self.qfi.len()).contains(&end).then_some(end)
     }
 
-    /// A packet that left the model at `at` is to be sent.
+    /// Queues a packet that left the model at `at`.
     #[inline]
     pub(crate) fn push(&mut self, direction: Direction, slot: u32, header: Header, at: Instant) {
         self.queues[direction].waiting.push(Waiting { slot, header, at });
     }
 
-    /// Sends what waits; the slots are free then.
+    /// Sends what is queued; this frees the slots.
     #[inline]
     pub(crate) fn flush(&mut self, clock: &Clock, slab: &mut Slab) {
         let now = clock.now();
@@ -299,24 +298,24 @@ impl Tunnel {
         }
     }
 
-    /// Something was sent and not received yet.
+    /// Whether something was sent and not received yet.
     #[inline]
     pub(crate) fn expects_any(&self) -> bool {
         self.queues.iter().any(|queue| !queue.in_transit.packets.is_empty())
     }
 
-    /// What came out in one direction; how many datagrams.
+    /// Receives what came out in one direction; returns the number of datagrams.
     #[inline]
     pub(crate) fn receive(&self, direction: Direction, batch: &mut Batch) -> usize {
         let socket = &self.sockets[direction.reverse()];
         let mut buffers = batch.bytes.chunks_exact_mut(DATAGRAM).map(IoSliceMut::new);
         let mut buffers: [IoSliceMut<'_>; MOST_MESSAGES] =
             std::array::from_fn(|_| buffers.next().expect("a batch has room for all messages"));
-        // Nothing there, or an ICMP error of before: what is lost is counted.
+        // Nothing to read, or an earlier ICMP error: losses are counted.
         sys::receive_many(socket.as_fd(), &mut buffers, &mut batch.lengths).unwrap_or(0)
     }
 
-    /// A packet of a known tunnel came out; whether it is one that was sent.
+    /// A packet of a known tunnel came out; returns whether it was sent there.
     #[inline]
     pub(crate) fn count(&mut self, direction: Direction, packet: &[u8], now: Instant) -> bool {
         let queue = &mut self.queues[direction];
@@ -331,14 +330,14 @@ impl Tunnel {
         self.queues[direction].ignored += 1;
     }
 
-    /// For waiting: readable when something comes out.
+    /// Handles for waiting: readable when something comes out.
     pub(crate) fn sockets(&self) -> Result<[UdpSocket; 2], EmuError> {
         let [gateway, base_station] = &self.sockets;
         let copy = |socket: &UdpSocket| socket.try_clone().map_err(EmuError::Wait);
         Ok([copy(gateway)?, copy(base_station)?])
     }
 
-    /// One direction so far.
+    /// The report of one direction so far.
     pub(crate) fn report(&self, direction: Direction) -> TunnelReport {
         let queue = &self.queues[direction];
         TunnelReport {
@@ -375,7 +374,7 @@ impl Batch {
         Self { bytes: vec![0; DATAGRAM * MOST_MESSAGES], lengths: [0; MOST_MESSAGES] }
     }
 
-    /// The datagram of that number.
+    /// The datagram with that index.
     #[inline]
     pub(crate) fn datagram(&self, index: usize) -> &[u8] {
         &self.bytes[index * DATAGRAM..][..self.lengths[index]]
@@ -386,8 +385,8 @@ fn teid(direction: Direction, end: usize) -> u32 {
     TEIDS[direction] + end as u32
 }
 
-/// IP, UDP and GTP-U as they are on the wire before a packet of `length` bytes, for a capture. The
-/// UDP checksum is 0: none (RFC 768).
+/// IP, UDP and GTP-U headers as they are on the wire before a packet of `length` bytes, for a
+/// capture. The UDP checksum is 0, which means none (RFC 768).
 pub(crate) fn outer(direction: Direction, header: &Header, length: usize) -> Vec<u8> {
     let (from, to) = match direction {
         Direction::Downlink => (GATEWAY, BASE_STATION),
@@ -425,7 +424,7 @@ mod tests {
         assert_eq!(in_transit.take(&packet(4)), Some(at(400)));
         assert_eq!(in_transit.take(&packet(3)), Some(at(300)));
         assert_eq!((in_transit.take(&packet(77)), in_transit.lost), (None, 0));
-        // A second later the lost ones are missed.
+        // A second later the lost ones are detected.
         assert_eq!(in_transit.take(&packet(12)), Some(at(1200)));
         assert_eq!(
             (in_transit.lost, in_transit.packets.front()),

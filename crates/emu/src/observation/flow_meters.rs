@@ -1,4 +1,4 @@
-//! What a capture at both ends would tell about each flow: payload in order, retransmissions, round
+//! What a capture at both ends would show about each flow: payload in order, retransmissions, round
 //! trips.
 
 mod direction;
@@ -17,87 +17,88 @@ use crate::traffic::SenderWindow;
 use crate::wire::flows::{Key, MOST_FLOWS};
 use crate::wire::packet::{TCP, UDP};
 
-/// Flows with a row of their own, at most. The others share one.
+/// Most flows that have a row of their own. The others share one.
 pub(crate) const MOST_ROWS: usize = 1000;
 
-/// With more, those that are idle and carried least give their rows away.
+/// With more rows in use, idle flows that carried least lose theirs.
 const CROWDED: usize = MOST_ROWS / 4 * 3;
 
-/// A flow without packets for longer is idle.
+/// A flow without packets for longer than this is idle.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// After that its histograms are folded, if they are short.
+/// Idle time after which its histograms are folded, if histograms are scarce.
 const ASLEEP: Duration = Duration::from_secs(10);
 
-/// In [`FlowMeters::places`]: no row; and whether its packets are, or were, among those of others.
+/// In [`FlowMeters::places`]: there is no row; a further bit says whether its packets are, or were,
+/// among those of others.
 const NO_ROW: u16 = 0x7fff;
 const AMONG_OTHERS: u16 = 0x8000;
 
 /// Meters of the flows that have a row, and one for all others.
 #[derive(Debug)]
 pub(crate) struct FlowMeters {
-    /// By flow: its meter.
+    /// Index of each flow's meter.
     places: Vec<u16>,
     meters: Vec<Meter>,
-    /// Meters that no flow has.
+    /// Meters that are not in use.
     free: Vec<u16>,
     others: Others,
     pool: RttPool,
-    /// Down and up: the receiving hosts' share of round trips.
+    /// Downlink and uplink: the receiving hosts' share of round trips.
     host_shares: [Histogram; 2],
-    /// Rows without windows: the senders know those.
+    /// Rows without windows, which the senders know.
     samples: Vec<SampleRow>,
 }
 
-/// What flows without a row come to.
+/// Sums over flows without a row.
 #[derive(Debug, Default)]
 struct Others {
-    /// Flows of which all or some packets are counted here.
+    /// Flows whose packets are counted here, all or some.
     flows: u32,
     first: Option<Instant>,
     last: Instant,
-    /// Down and up: payload that arrived, retransmissions included.
+    /// Downlink and uplink: payload that arrived, including retransmissions.
     payload: [u64; 2],
     sent: [u64; 2],
     retransmitted: [u64; 2],
     dropped: [u64; 2],
 }
 
-/// One flow.
+/// The meter of one flow.
 #[derive(Debug)]
 struct Meter {
     flow: u32,
     name: Name,
     id: String,
     key: Key,
-    /// It keeps its row: the scenario has it.
+    /// It keeps its row, because it is a flow of the scenario.
     pinned: bool,
-    /// Its receiver reads at once: what it takes is the host's share.
+    /// The flow's receiver reads at once: the time that it takes is the host's share.
     measures_host: bool,
-    /// Nobody has this meter.
+    /// The meter is not in use.
     free: bool,
     first: Option<Instant>,
     last: Instant,
-    /// Down and up.
+    /// Downlink and uplink.
     directions: [DirectionMeter; 2],
-    /// At the last sample.
+    /// Bytes at the last sample.
     sampled: [u64; 2],
-    /// What the sender's socket says.
+    /// The state of the sender's socket.
     sender: Option<SenderWindow>,
 }
 
-/// What the meters leave, to be completed before it goes into tables.
+/// Results of the meters, to be completed before they are written to tables.
 #[derive(Debug)]
 pub(crate) struct Metered {
-    /// Of the summary's flows.
+    /// Names of the summary's flows.
     pub(crate) names: Vec<Name>,
-    /// Places in the summary.
+    /// Indices in the summary.
     pub(crate) flows: BTreeMap<Key, usize>,
     pub(crate) samples: Vec<SampleRow>,
 }
 
 impl Metered {
-    /// Ends up in the tables.
+    /// Writes the results to the tables.
     pub(crate) fn record(self, summary: &RunSummary, tables: &mut Tables) {
         self.samples.into_iter().for_each(|row| tables.sample(row));
         for (flow, &name) in summary.flows.iter().zip(&self.names) {
@@ -107,20 +108,20 @@ impl Metered {
 }
 
 impl FlowMeters {
-    /// There is a row to be had.
+    /// Whether a row is available.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         !self.free.is_empty() || self.meters.len() < MOST_ROWS
     }
 
-    /// The flow has a row.
+    /// Whether the flow has a row.
     #[inline]
     pub(crate) fn has_row(&self, flow: u32) -> bool {
         self.place(flow).is_some()
     }
 
-    /// The flow has a row from now on; what passed before is among the others'. A scenario's flow
-    /// keeps it.
+    /// Gives the flow a row; what passed before is counted among the others. A flow of the scenario
+    /// keeps its row.
     pub(crate) fn open(&mut self, flow: u32, name: Name, id: String, key: Key, pinned: bool) {
         self.know(flow);
         let place = self.free.pop().unwrap_or(self.meters.len() as u16);
@@ -147,14 +148,15 @@ impl FlowMeters {
         self.places[flow as usize] = place | among_others;
     }
 
-    /// The receiver of a flow reads at once, so that what it takes is the host's share of round trips.
+    /// Notes that the receiver of a flow reads at once, so that the time that it takes is the
+    /// host's share of round trips.
     pub(crate) fn measure_host(&mut self, flow: u32) {
         if let Some(place) = self.place(flow) {
             self.meters[place].measures_host = true;
         }
     }
 
-    /// The flow is one of the others.
+    /// Makes the flow one of the others.
     pub(crate) fn join_others(&mut self, flow: u32) {
         self.know(flow);
         let place = &mut self.places[flow as usize];
@@ -199,7 +201,7 @@ impl FlowMeters {
         }
     }
 
-    /// A packet of a flow left at `at`, and had been handed to its end by `handed`.
+    /// A packet of a flow left at `at`, and had been passed to its end by `handed`.
     pub(crate) fn on_left(
         &mut self,
         flow: u32,
@@ -230,12 +232,12 @@ impl FlowMeters {
         }
     }
 
-    /// Of the scenario's flows, in tables: they were opened first.
+    /// Names in tables of the scenario's flows, which were opened first.
     pub(crate) fn names(&self) -> Vec<Name> {
         self.meters.iter().map(|meter| meter.name).collect()
     }
 
-    /// The share of round trips that the receiving hosts had, down and up.
+    /// The receiving hosts' share of round trips, downlink and uplink.
     pub(crate) const fn host_shares(&self) -> &[Histogram; 2] {
         &self.host_shares
     }
@@ -246,7 +248,7 @@ impl FlowMeters {
         meter.map_or(0, |meter| meter.directions[direction].bytes(meter.key.protocol))
     }
 
-    /// What a flow's sending socket said last.
+    /// Stores the last state of a flow's sending socket.
     pub(crate) fn sender(&mut self, flow: u32, window: SenderWindow) {
         if let Some(place) = self.place(flow) {
             self.meters[place].sender = Some(window);
@@ -261,7 +263,7 @@ impl FlowMeters {
         }
     }
 
-    /// Flows that share the others' row, for part of their packets at least.
+    /// Number of flows that share the others' row, at least for part of their packets.
     pub(crate) const fn others(&self) -> u32 {
         self.others.flows
     }
@@ -271,7 +273,7 @@ impl FlowMeters {
         self.pool.missed
     }
 
-    /// Fills in what is shown of all flows that have a row; one without a name is nobody's.
+    /// Updates the snapshots of all flows that have a row; one without a name is not in use.
     pub(crate) fn update(&self, flows: &mut Vec<FlowSnapshot>) {
         for (place, meter) in self.meters.iter().enumerate() {
             if flows.len() == place {
@@ -292,7 +294,8 @@ impl FlowMeters {
         }
     }
 
-    /// A sample interval ends that began at `since`; a flow's first one begins with its first packet.
+    /// Ends a sample interval that began at `since`; a flow's first interval begins with its first
+    /// packet.
     pub(crate) fn sample(&mut self, now: Instant, since: Instant) {
         let crowded = self.meters.len() - self.free.len() > CROWDED;
         for meter in self.meters.iter_mut().filter(|meter| !meter.free) {
@@ -308,7 +311,7 @@ impl FlowMeters {
             if delivered == before && now.saturating_since(meter.last) > QUIET {
                 continue;
             }
-            // A crowd of short flows would fill the table.
+            // Many short flows would fill the table.
             let short = meter.first.is_none_or(|first| meter.last < first + IDLE);
             if crowded && short && !meter.pinned {
                 continue;
@@ -336,7 +339,7 @@ impl FlowMeters {
         }
     }
 
-    /// Gives rows back, down to half of them: of flows that are idle those that carried least.
+    /// Takes back rows, down to half of them, from idle flows that carried least.
     fn make_room(&mut self, now: Instant) {
         let idle = |meter: &&Meter| {
             !(meter.free || meter.pinned) && now.saturating_since(meter.last) > IDLE
@@ -350,7 +353,7 @@ impl FlowMeters {
         }
     }
 
-    /// A flow's row becomes part of the others'.
+    /// Moves a flow's row to the others.
     fn close(&mut self, flow: u32) {
         let Some(place) = self.place(flow) else { return };
         let Self { meters, others, pool, .. } = self;
@@ -370,7 +373,7 @@ impl FlowMeters {
         self.join_others(flow);
     }
 
-    /// Folds the round trips of flows that are idle for long.
+    /// Folds the round trips of flows that have been idle for long.
     fn fold(&mut self, now: Instant) {
         let Self { meters, pool, .. } = self;
         for meter in meters.iter_mut().filter(|meter| now.saturating_since(meter.last) > ASLEEP) {
@@ -379,10 +382,10 @@ impl FlowMeters {
         pool.refill();
     }
 
-    /// The run is over: summaries of the flows, in the order in which they were first seen, and one
-    /// of the others, called `name` in tables.
+    /// Ends the run: summaries of the flows, in the order in which they were first seen, and one of
+    /// the others, called `name` in tables.
     ///
-    /// `complete` is given the number of a flow and adds what else is known of it.
+    /// `complete` is passed the number of a flow and adds what else is known of it.
     pub(crate) fn summarise(
         &mut self,
         summary: &mut RunSummary,
@@ -426,7 +429,7 @@ impl Default for FlowMeters {
     }
 }
 
-/// A flow without packets for longer has no more samples.
+/// A flow without packets for longer than this has no more samples.
 const QUIET: Duration = Duration::from_secs(1);
 
 impl Others {
@@ -453,7 +456,7 @@ impl Others {
 }
 
 impl Meter {
-    /// In which direction most of its data goes.
+    /// The direction of most of its data.
     fn direction(&self) -> Direction {
         let bytes = Direction::BOTH.map(|it| self.directions[it].bytes(self.key.protocol));
         if bytes[Direction::Uplink] > bytes[Direction::Downlink] {
@@ -524,13 +527,13 @@ mod tests {
     #[test]
     fn a_retransmission_is_counted_and_gives_no_round_trip() {
         let mut meters = tcp();
-        // Numbers wrap in the middle of it.
+        // Sequence numbers wrap in the middle of it.
         let seq = |offset: u32| (u32::MAX - 1500).wrapping_add(offset);
         meters.on_sent(0, DOWN, ms(0), &packet(seq(0), 9, 1000));
         meters.on_sent(0, DOWN, ms(1), &packet(seq(1000), 9, 1000));
         meters.on_left(0, DOWN, (ms(10), ms(10)), &packet(seq(0), 9, 1000));
         meters.on_left(0, UP, (ms(20), ms(20)), &packet(9, seq(1000), 0));
-        // The second is lost, and sent again.
+        // The second is lost, and retransmitted.
         meters.on_drop(0, DOWN);
         meters.on_sent(0, DOWN, ms(50), &packet(seq(1000), 9, 1000));
         meters.on_left(0, DOWN, (ms(60), ms(60)), &packet(seq(1000), 9, 1000));
@@ -551,7 +554,7 @@ mod tests {
         packet
     }
 
-    /// A flow is seen: as the forwarder does it.
+    /// A flow is seen, as by the forwarder.
     fn seen(meters: &mut FlowMeters, flow: u32, at: Instant) {
         let known = (flow as usize) < meters.places.len();
         if (!known || !meters.has_row(flow)) && meters.has_room() {
@@ -577,7 +580,7 @@ mod tests {
         const FLOWS: u32 = 100_000;
         let mut meters = tcp();
         meters.meters[0].pinned = true;
-        // A second goes by in each thousand; every tenth of one is a sample.
+        // A second passes per thousand; every tenth of a second is a sample.
         for flow in 1..=FLOWS {
             seen(&mut meters, flow, ms(u64::from(flow)));
             if flow % 100 == 0 {
@@ -587,7 +590,7 @@ mod tests {
         assert_eq!(meters.meters.len(), MOST_ROWS);
         assert_eq!(meters.meters.capacity(), MOST_ROWS);
         assert!(meters.samples.len() < 20_000, "{} rows of samples", meters.samples.len());
-        // A transfer that begins now has a row in the end.
+        // A transfer that begins now has a row at the end.
         let late = ms(u64::from(FLOWS) + 2000);
         meters.sample(late, ms(u64::from(FLOWS)));
         (0..50).for_each(|_| seen(&mut meters, FLOWS + 1, late));

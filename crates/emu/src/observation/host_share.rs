@@ -1,34 +1,34 @@
-//! The host's own share of a round trip: from the time at which data was handed to the kernel until
-//! the acknowledgement that it causes came back to the forwarder.
+//! The host's own share of a round trip: from the time at which data was passed to the kernel until
+//! the acknowledgement that it causes reached the forwarder.
 //!
 //! A receiver that waits for more data before it acknowledges (RFC 9293 3.8.6.3) is not the host's
-//! doing. So what counts is the newest segment that an acknowledgement covers, and only if it covers
-//! two at least: these are acknowledged at once.
+//! fault. So only the newest segment that an acknowledgement covers counts, and only if it covers
+//! at least two: these are acknowledged at once.
 
 use std::collections::VecDeque;
 
 use airpath_base::{Histogram, Instant};
 use airpath_metrics::{SegmentHeader, SequenceSpace};
 
-/// Segments that wait for their acknowledgement: more than any window holds.
+/// Most segments that wait for their acknowledgement: more than any window holds.
 const MOST: usize = 1 << 16;
 
-/// What was handed to the receiving host of one direction of a TCP connection.
+/// Segments that were passed to the receiving host of one direction of a TCP connection.
 #[derive(Debug, Default)]
 pub(super) struct HostShare {
     space: SequenceSpace,
-    /// Ends of segments, in the order of the stream, and when they were handed over last.
+    /// Ends of segments, in the order of the stream, and when they were last passed to the host.
     handed: VecDeque<(u64, Instant)>,
 }
 
 impl HostShare {
-    /// A segment was handed to the host at `now`.
+    /// A segment was passed to the host at `now`.
     pub(super) fn on_handed(&mut self, now: Instant, segment: &SegmentHeader) {
         if segment.payload == 0 {
             return;
         }
         let end = self.space.offset(segment.sequence) + segment.length;
-        // Nearly always the newest: what fills a gap comes before what is there.
+        // Nearly always the newest: data that fills a gap precedes what is there.
         let place = match self.handed.back() {
             Some(&(last, _)) if end <= last => self.handed.partition_point(|&(at, _)| at < end),
             _ => self.handed.len(),
@@ -44,7 +44,7 @@ impl HostShare {
         }
     }
 
-    /// An acknowledgement came from the host at `now`.
+    /// An acknowledgement arrived from the host at `now`.
     pub(super) fn on_acknowledged(&mut self, now: Instant, number: u32, shares: &mut Histogram) {
         let Some(&(first, _)) = self.handed.front() else { return };
         let mut space = self.space;
@@ -79,7 +79,7 @@ mod tests {
         SegmentHeader { sequence, acknowledgement, syn, timestamps, payload: 1000, length: 1000 }
     }
 
-    /// What came of these segments (at, sequence) and acknowledgements (at, number).
+    /// The shares for these segments (at, sequence) and acknowledgements (at, number).
     fn shares(handed: &[(u64, u32)], acknowledged: &[(u64, u32)]) -> Vec<u64> {
         let mut share = HostShare::default();
         handed.iter().for_each(|&(at, sequence)| share.on_handed(us(at), &segment(sequence)));
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn it_counts_from_the_newest_segment_that_is_acknowledged() {
         assert_eq!(shares(&[(0, 0), (100, 1000), (900, 2000)], &[(130, 2000)]), [30]);
-        // Numbers wrap.
+        // Sequence numbers wrap.
         let first = u32::MAX - 999;
         assert_eq!(shares(&[(0, first), (100, 0)], &[(150, 1000)]), [50]);
     }
@@ -109,7 +109,7 @@ mod tests {
     fn what_fills_a_gap_is_the_newest() {
         let handed = [(0, 0), (10, 2000), (20, 3000), (500, 1000)];
         assert_eq!(shares(&handed, &[(15, 1000), (540, 4000)]), [40]);
-        // Sent again though it was there: the last time counts.
+        // Retransmitted although it had arrived: the last time counts.
         assert_eq!(shares(&[(0, 0), (10, 1000), (90, 0)], &[(95, 2000)]), [5]);
     }
 

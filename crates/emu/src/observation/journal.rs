@@ -1,5 +1,5 @@
-//! What entered the network and when, what left it and when it should have: enough to do it again
-//! on the virtual clock.
+//! What entered the network and when, what left it and when it should have: enough to repeat the
+//! run on the virtual clock.
 
 use airpath_base::{Direction, DropReason, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 use airpath_network::{Destination, Hop, HopDeparture, Network};
@@ -13,93 +13,93 @@ pub struct Journal {
     entries: Vec<Entry>,
     /// UEs of the flows that were known before their first packet.
     scheduled: Vec<usize>,
-    /// The model was asked for all that was due until then.
+    /// The model was polled for everything due until this time.
     until: Instant,
 }
 
-/// What happened to a packet. All times are logical.
+/// An event of a packet. All times are logical.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// An endpoint's packet entered.
     Entered {
-        /// When.
+        /// When it entered.
         at: Instant,
         /// The direction in which its sender sends.
         direction: Direction,
-        /// To which flow the packet belongs.
+        /// The flow of the packet.
         flow: FlowId,
         /// The flow's UE.
         ue: usize,
-        /// Bytes of the IP packet.
+        /// Size of the IP packet in bytes.
         size: u32,
-        /// Its codepoint.
+        /// ECN codepoint of the packet.
         ecn: Ecn,
     },
-    /// A packet left the model between path and cell: it went through the tunnel.
+    /// A packet left the model between path and cell, and entered the tunnel.
     Handed {
-        /// When.
+        /// When it left.
         at: Instant,
         /// The direction in which it went.
         direction: Direction,
-        /// To which flow the packet belongs.
+        /// The flow of the packet.
         flow: FlowId,
-        /// Bytes of the IP packet.
+        /// Size of the IP packet in bytes.
         size: u32,
     },
     /// A packet came out of the tunnel and entered the model again.
     Reentered {
-        /// When.
+        /// When it entered.
         at: Instant,
         /// The direction in which it went.
         direction: Direction,
-        /// To which flow the packet belongs.
+        /// The flow of the packet.
         flow: FlowId,
-        /// Bytes of the IP packet.
+        /// Size of the IP packet in bytes.
         size: u32,
-        /// Its codepoint.
+        /// ECN codepoint of the packet.
         ecn: Ecn,
     },
     /// A packet reached an endpoint.
     Left {
-        /// When.
+        /// When it reached the endpoint.
         at: Instant,
         /// The direction in which it went.
         direction: Direction,
-        /// To which flow the packet belongs.
+        /// The flow of the packet.
         flow: FlowId,
-        /// Bytes of the IP packet.
+        /// Size of the IP packet in bytes.
         size: u32,
     },
     /// A packet was dropped.
     Dropped {
-        /// When.
+        /// When it was dropped.
         at: Instant,
         /// The direction in which it went.
         direction: Direction,
-        /// To which flow the packet belongs.
+        /// The flow of the packet.
         flow: FlowId,
-        /// Bytes of the IP packet.
+        /// Size of the IP packet in bytes.
         size: u32,
-        /// Why.
+        /// Why it was dropped.
         reason: DropReason,
     },
 }
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Clone, Debug, Serialize)]
 pub struct Parity {
     /// Packets that left.
     pub left: usize,
     /// Packets that were dropped.
     pub dropped: usize,
-    /// Nothing differs.
+    /// Whether nothing differs.
     pub same: bool,
-    /// The first packet that does; none too where only their number differs.
+    /// The first packet that differs; also `None` if only the numbers of packets differ.
     pub first_difference: Option<String>,
 }
 
 impl Journal {
-    /// The next flow, which the scenario has; its UE.
+    /// Adds the next flow of the scenario, with its UE.
     pub(crate) fn schedule(&mut self, ue: usize) {
         self.scheduled.push(ue);
     }
@@ -108,17 +108,18 @@ impl Journal {
         self.entries.push(entry);
     }
 
-    /// The model is asked for all that is due until `now`.
+    /// The model was polled for everything due until `now`.
     pub(crate) fn asked(&mut self, now: Instant) {
         self.until = now;
     }
 
-    /// What happened, in the order in which the forwarder saw it.
+    /// The events, in the order in which the forwarder saw them.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What left, in order, and what was dropped, sorted: drops are noticed when somebody asks.
+    /// What left, in order, and what was dropped, sorted, because drops are only noticed when
+    /// polled.
     pub fn outcome(&self) -> (Vec<Entry>, Vec<Entry>) {
         let is_drop = |entry: &&Entry| matches!(entry, Entry::Dropped { .. });
         let has_left = |entry: &&Entry| matches!(entry, Entry::Left { .. } | Entry::Handed { .. });
@@ -141,7 +142,7 @@ impl Journal {
         Parity { left: left.len(), dropped: dropped.len(), same, first_difference: first }
     }
 
-    /// The same arrivals on the virtual clock: a journal of what comes out.
+    /// Replays the same arrivals on the virtual clock; returns a journal of what comes out.
     pub fn replay(&self, scenario: &Scenario, seed: u64) -> Self {
         let mut names = Names::default();
         let mut network = Network::new(scenario, seed, &mut names);
@@ -159,7 +160,7 @@ impl Journal {
         for entry in &self.entries {
             match *entry {
                 Entry::Entered { at, direction, flow, ue, size, ecn } => {
-                    // Time passes in the steps of the events, not in those of a thread that wakes
+                    // Time advances in the steps of the events, not in those of a thread that wakes
                     // up.
                     again.advance_until(&mut network, tunnelled, at);
                     if flow.0 == flows {
@@ -216,8 +217,8 @@ mod tests {
 
     use super::*;
 
-    /// Two flows through a network by a thread that wakes up when it likes: a journal as the
-    /// forwarder writes it.
+    /// Two flows through a network, driven by a thread that wakes up at arbitrary times: a journal
+    /// as the forwarder writes it.
     fn recorded(scenario: &Scenario, arrivals: &[(u64, u32, u32)], wakes: &[u64]) -> Journal {
         let mut names = Names::default();
         let mut network = Network::new(scenario, 1, &mut names);
@@ -225,7 +226,7 @@ mod tests {
         for _ in 0..2 {
             network.add_flow(names.add("flow"), 0);
         }
-        // Both flows are there from the start, in the order of their numbers.
+        // Both flows are present from the start, in the order of their numbers.
         let first = [(0, 0, 100), (0, 1, 100)];
         let mut arrivals: Vec<_> = first.iter().chain(arrivals).copied().collect();
         arrivals.sort_by_key(|arrival| arrival.0);
@@ -240,7 +241,7 @@ mod tests {
                 let (at, direction, packet) = (arrival.at, arrival.direction, arrival.packet);
                 journal.push(Entry::Left { at, direction, flow: packet.flow, size: packet.size });
             }
-            // What has come since is read late: it enters now.
+            // What has arrived since is read late: it enters now.
             while waiting.peek().is_some_and(|arrival| arrival.0 <= now.as_nanos()) {
                 let &(_, flow, size) = waiting.next().expect("it was just seen");
                 let (direction, flow) = (Direction::BOTH[flow as usize], FlowId(flow));

@@ -1,4 +1,4 @@
-//! How late packets were.
+//! Lateness of packets.
 
 use airpath_base::Histogram;
 use serde::Serialize;

@@ -1,7 +1,7 @@
-//! What a run is like while it goes on, for whoever looks from another thread.
+//! The state of a run in progress, for readers in other threads.
 //!
-//! The forwarder fills it in once in a while, and never waits: where a reader is at it, its turn is
-//! left out.
+//! The forwarder updates it from time to time, and never waits: if a reader holds it, the update is
+//! skipped.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,73 +12,73 @@ use serde::Serialize;
 
 use crate::wire::flows::Key;
 
-/// One snapshot; clones are the same one.
+/// A shared snapshot; clones refer to the same one.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     snapshot: Arc<Mutex<Option<Snapshot>>>,
     windows: Windows,
 }
 
-/// Congestion windows in segments as their senders were last seen: by flow, and whether it is the
-/// server that sends. Whoever watches the kernel's senders fills it in, from a thread of its own.
+/// Congestion windows in segments as last observed, by flow and by whether the server sends. The
+/// observer of the kernel's senders fills it in from its own thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Windows(Arc<Mutex<BTreeMap<(Key, bool), u32>>>);
 
-/// Counters since the start, and states of this instant.
+/// Counters since the start, and current states.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Snapshot {
     /// Seconds since the start.
     pub time_s: f64,
-    /// Down and up.
+    /// Downlink and uplink.
     pub directions: [DirectionSnapshot; 2],
-    /// What lies between the ends.
+    /// Everything between the ends.
     #[serde(flatten)]
     pub network: NetworkSnapshot,
     /// Flows that have a row of their own.
     pub flows: Vec<FlowSnapshot>,
-    /// How many there are besides.
+    /// Number of other flows.
     pub other_flows: u32,
 }
 
-/// What went in one direction, since the start of the run.
+/// Counters of one direction since the start of the run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DirectionSnapshot {
     /// Packets that entered.
     pub entered: u64,
     /// Packets that left.
     pub left: u64,
-    /// Their bytes.
+    /// Sum of the sizes of these packets.
     pub left_bytes: u64,
-    /// Packets that the kernel would not take.
+    /// Packets that the kernel refused.
     pub refused: u64,
     /// Packets dropped, by reason.
     pub dropped: Vec<(&'static str, u64)>,
-    /// 99 % of the packets so far left within this of their time; null: none did.
+    /// Lateness below which 99 % of the packets so far left; null if none left.
     pub late_p99_us: Option<f64>,
-    /// And all.
+    /// Largest lateness so far; null if no packet left.
     pub late_max_us: Option<f64>,
 }
 
-/// What the packets of one flow say, since its first one.
+/// What the packets of one flow show, since its first one.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowSnapshot {
-    /// Which it is, for [`Windows`].
+    /// The flow's key, for [`Windows`].
     #[serde(skip)]
     pub(crate) key: Key,
-    /// It is nobody's: the flow that was here is one of the others.
+    /// Not in use: the flow that was here is one of the others.
     #[serde(skip)]
     pub(crate) free: bool,
-    /// `tcp ue:40312 server:5201`.
+    /// Name of the flow, e.g. `tcp ue:40312 server:5201`.
     pub id: Arc<str>,
-    /// down or up: the way of most of its data.
+    /// down or up: the direction of most of its data.
     pub direction: &'static str,
-    /// Payload that arrived, of TCP in order.
+    /// Payload that arrived; for TCP, in order.
     pub bytes: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmissions: u64,
-    /// Mean of the round trips since the last sample; null: none.
+    /// Mean of the round trips since the last sample; null if there are none.
     pub rtt_ms: Option<f64>,
-    /// The sender's window, where the kernel is watched.
+    /// The sender's congestion window, if the kernel is observed.
     pub cwnd_segments: Option<u32>,
 }
 
@@ -91,12 +91,12 @@ impl Live {
         Some(snapshot)
     }
 
-    /// What the next snapshots know of the senders.
+    /// The windows that the next snapshots will show.
     pub(crate) fn windows(&self) -> Windows {
         self.windows.clone()
     }
 
-    /// Shows `fill` the last snapshot, if nobody looks at it.
+    /// Lets `fill` update the last snapshot, unless a reader holds it.
     pub(crate) fn publish(&self, fill: impl FnOnce(&mut Option<Snapshot>)) {
         if let Ok(mut snapshot) = self.snapshot.try_lock() {
             fill(&mut snapshot);
@@ -105,7 +105,7 @@ impl Live {
 }
 
 impl FlowSnapshot {
-    /// Of a flow of which nothing is known yet.
+    /// The snapshot of a flow about which nothing is known yet.
     pub(crate) fn of(key: Key, id: &str) -> Self {
         Self {
             key,
@@ -121,14 +121,14 @@ impl FlowSnapshot {
 }
 
 impl Windows {
-    /// Senders were seen.
+    /// Senders were observed.
     pub(crate) fn set(&self, seen: impl Iterator<Item = ((Key, bool), u32)>) {
         if let Ok(mut windows) = self.0.lock() {
             *windows = seen.collect();
         }
     }
 
-    /// Only what the flows' own senders have not said.
+    /// Fills in only what the flows' own senders have not reported.
     fn fill(&self, flows: &mut [FlowSnapshot]) {
         let Ok(windows) = self.0.lock() else { return };
         for flow in flows {

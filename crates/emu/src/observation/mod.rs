@@ -1,5 +1,5 @@
-//! What is seen of a run while it goes on: the flows by their packets, the kernel's senders, a
-//! journal of packets, and a snapshot for whoever shows it live.
+//! Observation of a run in progress: flows by their packets, the kernel's senders, a journal of
+//! packets, and a snapshot for live views.
 
 pub(crate) mod flow_meters;
 mod host_share;

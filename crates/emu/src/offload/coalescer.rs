@@ -1,5 +1,5 @@
-//! What leaves for one end at the same time: segments of one connection that follow each other go
-//! to the kernel as one, as a card with receive offload would hand them up.
+//! Packets that leave for one end at the same time: consecutive segments of one connection are
+//! passed to the kernel as one, as a card with receive offload would deliver them.
 
 use std::io::IoSlice;
 
@@ -10,16 +10,16 @@ use crate::offload::segments::{BATCH_SEGMENTS, GsoBatch};
 use crate::wire::packet::Offload;
 use crate::{Clock, Port};
 
-/// Connections of which segments are held together at a time.
+/// Most connections whose segments are held together at a time.
 const BATCHES: usize = 8;
 
-/// Packets that are to be written now.
+/// Packets to be written now.
 #[derive(Debug)]
 pub(crate) struct Coalescer {
-    /// Bytes of a batch, IP header included; 0: every packet alone.
+    /// Bytes of a batch, IP header included; 0: every packet is written alone.
     limit: usize,
     held: Vec<Held>,
-    /// Lists to be used again.
+    /// Lists for reuse.
     spare: Vec<Vec<Departing>>,
 }
 
@@ -37,7 +37,7 @@ struct Departing {
     at: Instant,
 }
 
-/// Where packets are written to, and what is noted then.
+/// Where packets are written, and what is recorded meanwhile.
 pub(crate) struct Writing<'a> {
     pub(crate) tun: &'a Port,
     pub(crate) clock: &'a Clock,
@@ -48,12 +48,12 @@ pub(crate) struct Writing<'a> {
 /// What was written in one direction.
 #[derive(Debug)]
 pub(crate) struct Written {
-    /// Time of writing less logical time.
+    /// Time of writing minus logical time.
     pub(crate) lateness: Histogram,
     pub(crate) packets: u64,
-    /// Writes to the device.
+    /// Number of writes to the device.
     pub(crate) writes: u64,
-    /// Packets that the kernel would not take.
+    /// Packets that the kernel refused.
     pub(crate) refused: u64,
 }
 
@@ -62,7 +62,8 @@ impl Coalescer {
         Self { limit: limit.min(65_535), held: Vec::new(), spare: Vec::new() }
     }
 
-    /// A packet leaves; it is written now or with [`flush`](Self::flush), and keeps its slot.
+    /// A packet leaves; it is written now or with [`flush`](Self::flush), and keeps its slot until
+    /// then.
     #[inline]
     pub(crate) fn push(&mut self, flow: FlowId, slot: u32, at: Instant, to: &mut Writing<'_>) {
         let departing = Departing { slot, at };
@@ -92,7 +93,7 @@ impl Coalescer {
         self.held.push(Held { flow, batch, packets });
     }
 
-    /// Writes what is held.
+    /// Writes everything that is held.
     #[inline]
     pub(crate) fn flush(&mut self, to: &mut Writing<'_>) {
         while !self.held.is_empty() {
@@ -117,7 +118,7 @@ impl Writing<'_> {
         self.write_batch(packets, 0, offload);
     }
 
-    /// Writes the first packet, and of the others what comes after their headers.
+    /// Writes the first packet, and the payload of the others.
     fn write_batch(&mut self, packets: &[Departing], header_bytes: usize, offload: Offload) {
         let said = offload.bytes();
         let mut parts = [IoSlice::new(&[]); BATCH_SEGMENTS + 1];

@@ -1,5 +1,5 @@
-//! Segmentation offload, both ways: what the kernel hands over as one is cut into segments, and
-//! segments that leave together are handed to the kernel as one.
+//! Segmentation offload in both directions: large packets from the kernel are cut into segments,
+//! and segments that leave together are passed to the kernel as one.
 
 pub(crate) mod coalescer;
 pub(crate) mod segments;

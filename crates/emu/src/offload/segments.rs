@@ -1,27 +1,27 @@
-//! Large TCP segments of the kernel's, and datagrams that were sent as one, cut to what a link
-//! carries: what a network card does for a sender (segmentation offload).
+//! Cuts large TCP segments from the kernel, and datagrams sent as one, to the size that a link
+//! carries, as a network card does for a sender (segmentation offload).
 
 use crate::wire::packet::{ACK, CWR, FIN, Layout, Offload, PSH, UDP, UDP_BYTES, set_length};
 
-/// Segments that one packet of the kernel's may stand for: its own have 8 bytes of payload at least
-/// (TCP_MIN_GSO_SIZE), raw ones may have one.
+/// Most segments that one packet from the kernel may represent: its own have at least 8 bytes of
+/// payload (TCP_MIN_GSO_SIZE), raw ones may have one.
 pub(crate) const MOST_SEGMENTS: usize = 65_535 / 8;
 
 /// How a packet is cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segments {
-    /// Datagrams, not segments.
+    /// Whether it contains datagrams, not segments.
     is_udp: bool,
     layout: Layout,
     offload: Offload,
-    /// IP and TCP.
+    /// Bytes of IP and TCP headers.
     header_bytes: usize,
     segment_bytes: usize,
     payload_bytes: usize,
 }
 
 impl Segments {
-    /// `None`: the packet is to stay as it is.
+    /// How to cut a packet; `None` if it stays as it is.
     pub(crate) fn of(packet: &[u8], offload: Offload) -> Option<Self> {
         let segment_bytes = usize::from(offload.segment_bytes?);
         let layout = Layout::of(packet)?;
@@ -44,17 +44,17 @@ impl Segments {
         })
     }
 
-    /// How many there are.
+    /// Number of pieces.
     pub(crate) fn count(&self) -> usize {
         self.payload_bytes.div_ceil(self.segment_bytes)
     }
 
-    /// Bytes of the largest, its headers included.
+    /// Bytes of the largest piece, including its headers.
     pub(crate) fn largest(&self) -> usize {
         self.header_bytes + self.segment_bytes.min(self.payload_bytes)
     }
 
-    /// Writes one of them, counted from 0, to the beginning of `out`; its length.
+    /// Writes one piece, counted from 0, to the beginning of `out`; returns its length.
     #[inline]
     pub(crate) fn write(&self, packet: &[u8], index: usize, out: &mut [u8]) -> usize {
         let skipped = index * self.segment_bytes;
@@ -93,29 +93,29 @@ impl Segments {
     }
 }
 
-/// Segments of a batch at the most.
+/// Most segments of a batch.
 pub(crate) const BATCH_SEGMENTS: usize = 64;
 
-/// Segments of one connection that follow each other, to be handed over as one.
+/// Consecutive segments of one connection that are passed to the kernel as one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GsoBatch {
     layout: Layout,
     header_bytes: usize,
-    /// Payload of each but the last.
+    /// Payload of each segment except the last.
     segment_bytes: usize,
-    /// All of it.
+    /// Payload of all segments.
     payload_bytes: usize,
     next_seq: u32,
-    /// Nothing may follow.
+    /// Whether nothing may follow.
     closed: bool,
     count: usize,
 }
 
-/// What of a TCP header may differ between the segments of a batch.
+/// TCP flags that may differ between the segments of a batch.
 const PLAIN: u8 = ACK | PSH | crate::wire::packet::ECE;
 
 impl GsoBatch {
-    /// `None` if a packet has to go alone.
+    /// Begins a batch; `None` if the packet has to be sent alone.
     #[inline]
     pub(crate) fn begin(packet: &[u8], offload: Offload) -> Option<Self> {
         let layout = Layout::of(packet)?;
@@ -137,7 +137,7 @@ impl GsoBatch {
         })
     }
 
-    /// Adds `packet` if it follows and the whole stays within `limit` bytes. `first` is the
+    /// Adds `packet` if it is consecutive and the whole stays within `limit` bytes. `first` is the
     /// batch's first packet.
     #[inline]
     pub(crate) fn add(
@@ -154,7 +154,7 @@ impl GsoBatch {
             return false;
         };
         let same = |range: std::ops::Range<usize>| mine[range.clone()] == yours[range];
-        // All but lengths, IPv4's identification and checksum.
+        // Everything except lengths, IPv4's identification and checksum.
         let same_ip = next.layout == self.layout
             && if self.layout.v6 {
                 same(0..4) && same(6..40)
@@ -184,12 +184,13 @@ impl GsoBatch {
         packet[self.layout.ip_bytes + 13]
     }
 
-    /// Bytes before the payload, the same for all.
+    /// Bytes before the payload, the same in all packets.
     pub(crate) const fn header_bytes(&self) -> usize {
         self.header_bytes
     }
 
-    /// Makes the first packet's headers those of the whole, and says what the kernel must know.
+    /// Turns the first packet's headers into those of the whole, and returns what the kernel must
+    /// know.
     pub(crate) fn finish(&self, first: &mut [u8], last_flags: u8, offload: Offload) -> Offload {
         let Some(checksum) = offload.checksum.filter(|_| self.count > 1) else { return offload };
         let length = self.header_bytes + self.payload_bytes;
@@ -217,7 +218,7 @@ mod tests {
     use super::*;
     use crate::wire::packet::{Checksum, fold, sum};
 
-    /// A segment as the kernel hands it over: only the pseudo-header's part of its checksum.
+    /// A segment as the kernel passes it: its checksum covers only the pseudo-header.
     fn segment(
         v6: bool,
         seq: u32,
@@ -244,7 +245,7 @@ mod tests {
         (packet, Offload::single(Some(checksum)))
     }
 
-    /// The same segment with all of its checksum, as a card would send it.
+    /// The same segment with a complete checksum, as a card would send it.
     fn completed(packet: &[u8]) -> Vec<u8> {
         let mut packet = packet.to_vec();
         let layout = Layout::of(&packet).unwrap();
@@ -333,7 +334,7 @@ mod tests {
         let mut packet = Vec::new();
         let builder = PacketBuilder::ipv4([10, 77, 0, 1], [10, 77, 1, 1], 64).udp(4000, 53);
         builder.write(&mut packet, &payload).unwrap();
-        // VIRTIO_NET_HDR_F_NEEDS_CSUM, VIRTIO_NET_HDR_GSO_UDP_L4, and where things stand.
+        // VIRTIO_NET_HDR_F_NEEDS_CSUM, VIRTIO_NET_HDR_GSO_UDP_L4, and the offsets.
         let mut said = [1, 5, 0, 0, 0, 0, 0, 0, 0, 0];
         for (at, word) in [(2, 28u16), (4, 1000), (6, 20), (8, 6)] {
             said[at..at + 2].copy_from_slice(&word.to_ne_bytes());
@@ -372,7 +373,7 @@ mod tests {
     fn flags_stand_where_a_card_would_put_them() {
         let (packet, offload) = segment(false, 1, ACK | PSH | FIN | CWR, false, &[0; 3000]);
         let flags: Vec<u8> = cut(&packet, offload, 1000).iter().map(|packet| packet[33]).collect();
-        // RFC 3168 6.1.2: CWR goes with the first; the push and the end with the last.
+        // RFC 3168 6.1.2: CWR is on the first segment; push and end are on the last.
         assert_eq!(flags, [ACK | CWR, ACK, ACK | PSH | FIN]);
         let ids: Vec<u8> = cut(&packet, offload, 1000).iter().map(|packet| packet[5]).collect();
         assert_eq!(ids, [0, 1, 2]);

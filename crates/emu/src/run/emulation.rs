@@ -1,5 +1,5 @@
-//! A command inside a scenario's network: namespaces, forwarder and programs, and nothing left of
-//! them afterwards.
+//! Runs a command inside a scenario's network: namespaces, forwarder and programs, all removed
+//! afterwards.
 
 use std::path::PathBuf;
 
@@ -31,56 +31,56 @@ use crate::{
     EmuError, FailedFlow, FlowSockets, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd,
 };
 
-/// From the start of the clock to time 0: flows and programs have that long to get ready.
+/// Time from the start of the clock to time 0, in which flows and programs prepare.
 const AHEAD: Duration = Duration::from_millis(20);
 
-/// Share of the time that a flow's thread may wait for a processor. On a busy machine, two processors
-/// and ten compilations of lower priority, it was 0.7 % at most.
+/// Largest fraction of the time that a flow's thread may wait for a processor. On a busy machine,
+/// two processors and ten compilations of lower priority, it was at most 0.7 %.
 const MOST_WAITED: f64 = 0.02;
 
-/// How often somebody is told how far a run is.
+/// Interval at which progress is reported.
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
 
-/// Who watches a run.
+/// Observers of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Observers {
-    /// A pcapng file to be made.
+    /// A pcapng file to create.
     pub capture: Option<PathBuf>,
-    /// Is told what happens.
+    /// Where snapshots are published.
     pub live: Option<Live>,
 }
 
-/// A run that is over.
+/// The results of a run.
 pub struct Ended {
     /// The command's exit code, or that of the first program that failed.
     pub code: i32,
-    /// What ran inside.
+    /// Reports of the programs that ran inside.
     pub programs: Vec<ProgramReport>,
-    /// Links, radio.
+    /// Summary of links, radio and flows.
     pub summary: RunSummary,
-    /// Their tables.
+    /// The result tables.
     pub tables: Tables,
-    /// What the forwarder counted.
+    /// The forwarder's counters.
     pub report: Report,
-    /// What is needed to understand the result.
+    /// What is needed to interpret the result.
     pub environment: Environment,
-    /// Every packet, if asked for.
+    /// Every packet, if requested.
     pub journal: Option<Journal>,
-    /// What of the scenario the model was; the rest was the kernel's.
+    /// The part of the scenario that was modelled; the rest was the kernel's.
     pub model: Scenario,
-    /// Flows of the scenario that could not do what they were to do.
+    /// Flows of the scenario that failed.
     pub failed: Vec<FailedFlow>,
-    /// Why the result is partial, a sentence each; none: it is whole.
+    /// Why the result is partial, a sentence each; empty if it is complete.
     pub partial: Vec<String>,
-    /// What the kernel said of the scenario's TCP flows.
+    /// The kernel's report on the scenario's TCP flows.
     pub sockets: Vec<FlowSockets>,
 }
 
 impl Ended {
-    /// Why the run does not count; `None`: it does.
+    /// Why the run is invalid; `None` if it is valid.
     pub fn invalid(&self, bounds: &EmulationConfig) -> Option<String> {
         let ends = self.environment.ends.iter().map(|end| (end.queue_dropped, &end.name));
         let nats = self.environment.nats.iter().map(|nat| (nat.queue_dropped, &nat.name));
@@ -98,16 +98,16 @@ impl Ended {
 pub struct Emulation {
     topology: Topology,
     tunnel: Option<TunnelSetup>,
-    /// What of the scenario is the model's.
+    /// The part of the scenario that is modelled.
     model: Scenario,
     forwarder: ForwarderThread,
     observer: SenderObserver,
     slow_starts: SlowStarts,
-    /// The scenario's flows, if they are to run.
+    /// The scenario's flows, if they run.
     traffic: Option<Traffic>,
     duration: Duration,
     settings: Settings,
-    /// The scenario's.
+    /// The programs of the scenario.
     programs: Vec<ProgramConfig>,
     io: PacketIo,
 }
@@ -117,16 +117,16 @@ impl Emulation {
     ///
     /// # Errors
     ///
-    /// What cannot be emulated, or is not allowed.
+    /// If something cannot be emulated, or is not permitted.
     pub fn new(scenario: &Scenario, seed: u64, settings: &Settings) -> Result<Self, EmuError> {
         Self::observed(scenario, seed, settings, Observers::default())
     }
 
-    /// Like `new`, with somebody who observes the run.
+    /// Like [`new`](Self::new), with observers of the run.
     ///
     /// # Errors
     ///
-    /// What cannot be emulated, or is not allowed.
+    /// If something cannot be emulated, or is not permitted.
     pub fn observed(
         scenario: &Scenario,
         seed: u64,
@@ -136,11 +136,12 @@ impl Emulation {
         Self::attached(scenario, seed, settings, observers, &[])
     }
 
-    /// Like `observed`, with UEs that have attached: one session for each that has an end, or none.
+    /// Like [`observed`](Self::observed), with UEs that have attached: one session for each that
+    /// has an end, or none.
     ///
     /// # Errors
     ///
-    /// What cannot be emulated, or is not allowed.
+    /// If something cannot be emulated, or is not permitted.
     pub fn attached(
         scenario: &Scenario,
         seed: u64,
@@ -167,7 +168,7 @@ impl Emulation {
         let io = Io { wanted: settings.io, ends: ues.len() + 1 };
         let core = CoreNetwork::new(scenario, nats, &profile, (mtu, io), &ues, sessions)?;
         let CoreNetwork { server, server_port, nats, nodes, tunnel, tunnel_setup } = core;
-        // All ends alike.
+        // All ends use the same kind.
         let io = Io { wanted: server_port.io(), ..io };
         let mut ends = vec![(server, profile)];
         let mut ue_ends = Vec::new();
@@ -198,7 +199,7 @@ impl Emulation {
             settings.flows.then(|| Traffic::open(scenario, &topology.ends)).transpose()?;
         let scheduled = traffic.as_ref().map(Traffic::scheduled);
         let sessions = sessions.to_vec();
-        // What the UEs need until they have a session passes before time 0.
+        // The time that UEs need until they have a session passes before time 0.
         let ahead = AHEAD
             + sessions.iter().map(|session| session.established).max().unwrap_or(Duration::ZERO);
         let forwarder =
@@ -239,19 +240,19 @@ impl Emulation {
     ///
     /// # Errors
     ///
-    /// When they cannot be started, or the forwarder fails.
+    /// If they cannot be started, or the forwarder fails.
     pub fn run(mut self, plan: &Plan) -> Result<Ended, EmuError> {
         let mut running = self.start_traffic()?;
         let ran = self.run_programs(plan);
         self.conclude(ran, running.as_mut())
     }
 
-    /// Runs the scenario's flows alone, until they are done or the scenario's time is over.
-    /// `progress` is told the time now and then, and stops the run by returning false.
+    /// Runs only the scenario's flows, until they are done or the scenario's time is over.
+    /// `progress` receives the time at intervals, and stops the run by returning false.
     ///
     /// # Errors
     ///
-    /// When the forwarder fails, or the run was stopped.
+    /// If the forwarder fails, or the run was stopped.
     pub fn run_flows(
         mut self,
         progress: &mut dyn FnMut(Instant) -> bool,
@@ -290,7 +291,7 @@ impl Emulation {
         let mut child = spawn_contained(&container)
             .map_err(|error| start("clone (root, or CAP_SYS_ADMIN)", error))?;
         let mut reading = outputs.start()?;
-        // When this is dropped, the terminal has all that was written, and is as it was.
+        // When this is dropped, the terminal has received everything written, and is restored.
         let relayed = terminal.map(Terminal::relay).transpose()?;
         self.wait(&child, &mut signals, relayed.as_ref())?;
         let (code, told) = child.wait().map_err(|Failed { step, program, error }| match step {
@@ -300,7 +301,7 @@ impl Emulation {
         Ok(session.end(code, &told, origin_ns, reading.finish()))
     }
 
-    /// Until the first process has ended. Signals are passed on.
+    /// Waits until the first process has ended. Signals are forwarded.
     fn wait(
         &self,
         child: &Child,
@@ -338,7 +339,7 @@ impl Emulation {
         }
     }
 
-    /// Until all flows are done, or the time is over.
+    /// Waits until all flows are done, or the time is over.
     fn wait_for(
         &self,
         running: &Running,
@@ -363,7 +364,7 @@ impl Emulation {
         }
     }
 
-    /// What the run leaves, from the forwarder, the observer, the flows and the machine.
+    /// Collects the results from the forwarder, the observer, the flows and the machine.
     fn conclude(
         mut self,
         ran: Result<(i32, Vec<ProgramReport>), EmuError>,
@@ -373,9 +374,9 @@ impl Emulation {
             running.brace();
         }
         let forwarded = self.forwarder.finish();
-        // Before the observer's last look: no counter is ahead of what it saw.
+        // Before the observer's last observation: no counter is ahead of what it saw.
         let environments = EndEnvironment::of_all(&self.topology);
-        // After the forwarder: how flows are cut off is not part of the run.
+        // After the forwarder: cutting off flows is not part of the run.
         let failed = running.as_mut().map_or_else(|| Ok(Vec::new()), |running| running.finish());
         let sockets = running.map_or_else(Vec::new, |running| running.sockets());
         // The forwarder's own failure explains the others.
@@ -428,7 +429,7 @@ impl Emulation {
     }
 }
 
-/// Why a run does not count of which a flow's thread waited for a processor; `None`: it does.
+/// Why a run is invalid if a flow's thread waited for a processor; `None` if it is valid.
 fn starved(sockets: &[FlowSockets], seconds: f64) -> Option<String> {
     sockets.iter().find_map(|flow| {
         let threads = [("writes", flow.sender_waited_ms), ("reads", flow.receiver_waited_ms)];
@@ -443,7 +444,7 @@ fn starved(sockets: &[FlowSockets], seconds: f64) -> Option<String> {
     })
 }
 
-/// UEs: place in the scenario, and name. Without a radio there is one.
+/// UEs: position in the scenario, and name. Without a radio there is one.
 fn ues(scenario: &Scenario) -> Vec<(usize, String)> {
     match &scenario.radio {
         None => vec![(0, "ue".to_owned())],

@@ -1,5 +1,5 @@
-//! What is needed to understand a run's result: the machine, its kernel, what each end was told and
-//! counted.
+//! What is needed to interpret a run's result: the machine, its kernel, and the settings and
+//! counters of each end.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,47 +16,47 @@ use crate::host::profile::KernelProfile;
 use crate::host::tunnel::TunnelSetup;
 use crate::{EmuError, ObserverReport, Settings};
 
-/// The machine, and what it was told.
+/// The machine and its settings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Environment {
-    /// `uname -r`.
+    /// Kernel release (`uname -r`).
     pub kernel: String,
-    /// How packets came and went: `tun`, `packet`.
+    /// How packets were exchanged with the kernel: `tun`, `packet`.
     pub io: &'static str,
-    /// Without root: everything is inside a user namespace.
+    /// Whether there was no root: everything is inside a user namespace.
     pub user_namespace: bool,
-    /// The forwarder's thread was scheduled first in first out.
+    /// Whether the forwarder's thread had real-time scheduling (SCHED_FIFO).
     pub real_time: bool,
-    /// Idle processors did not sleep.
+    /// Whether idle processors were kept awake.
     pub awake: bool,
-    /// Why they did, although they should not have.
+    /// Why they were not, although they should have been.
     pub asleep_because: Option<String>,
-    /// Bytes handed to the kernel at once; see [`Settings`].
+    /// Bytes passed to the kernel at once; see [`Settings`].
     pub coalesce_bytes: usize,
-    /// See [`Settings`].
+    /// Polling time before a departure; see [`Settings`].
     pub spin_us: f64,
-    /// Parameters of tcp_cubic, the same for the whole machine.
+    /// Parameters of tcp_cubic, which apply to the whole machine.
     pub tcp_cubic: BTreeMap<String, String>,
     /// How the senders were observed.
     pub observer: ObserverReport,
-    /// CUBIC with the slow start of a generation, for programs too: names in the kernel.
+    /// CUBIC with the slow start of a generation, also available to programs: names in the kernel.
     pub slow_starts: Vec<String>,
-    /// Server first.
+    /// The ends, server first.
     pub ends: Vec<EndEnvironment>,
     /// GTP-U between gateway and base station.
     pub tunnel: Option<TunnelSetup>,
-    /// The path's NATs, which the kernel was and not the model, innermost first.
+    /// NATs of the path that were the kernel's and not the model's, innermost first.
     pub nats: Vec<NatReport>,
 }
 
-/// The namespace of the server or of a UE, and what the kernel was told there.
+/// The namespace of the server or of a UE, and its settings.
 #[derive(Clone, Debug, Serialize)]
 pub struct EndEnvironment {
-    /// Its name, for `ip netns exec` and in `/etc/hosts`.
+    /// The end's name, for `ip netns exec` and in `/etc/hosts`.
     pub name: String,
-    /// IPv4, and IPv6 where the MTU allows it.
+    /// IPv4 addresses, and IPv6 addresses if the MTU allows it.
     pub addresses: Vec<String>,
-    /// Of its device.
+    /// MTU of its device.
     pub mtu: u32,
     /// Congestion control of its routes.
     pub congestion: String,
@@ -64,22 +64,22 @@ pub struct EndEnvironment {
     pub route: String,
     /// Sysctls that could not be set, and why.
     pub refused: BTreeMap<String, String>,
-    /// Packets that the kernel dropped before the forwarder read them: its queue was full.
+    /// Packets that the kernel dropped before the forwarder read them, because its queue was full.
     pub queue_dropped: u64,
-    /// net.ipv4.tcp_*, at the end.
+    /// net.ipv4.tcp_* at the end of the run.
     pub sysctls: BTreeMap<String, String>,
-    /// TCP counters of `nstat`, those that are not 0; they began at 0.
+    /// TCP counters of `nstat` that are not 0; they started at 0.
     pub counters: BTreeMap<String, u64>,
-    /// Of these, slow starts that HyStart ended, by its test, and their cwnd added up; 0 too.
+    /// Slow starts that HyStart ended, by test, and the sum of their cwnd; including zeros.
     pub hystart: BTreeMap<&'static str, u64>,
 }
 
 impl Environment {
-    /// At the end of a run, but for the tunnel's.
+    /// Gathers the environment at the end of a run, except for the tunnel's.
     ///
     /// # Errors
     ///
-    /// When a namespace cannot be entered.
+    /// If a namespace cannot be entered.
     pub(super) fn gather(
         topology: &Topology,
         ends: Vec<EndEnvironment>,
@@ -109,11 +109,11 @@ impl Environment {
 }
 
 impl EndEnvironment {
-    /// What each end's namespace holds now.
+    /// The current environment of each end's namespace.
     ///
     /// # Errors
     ///
-    /// When a namespace cannot be entered.
+    /// If a namespace cannot be entered.
     pub(super) fn of_all(topology: &Topology) -> Result<Vec<Self>, EmuError> {
         let of = |(namespace, profile): &(Namespace, KernelProfile)| Self::of(namespace, profile);
         topology.ends.iter().map(of).collect()
@@ -152,7 +152,7 @@ fn nat_reports(nats: &[(Namespace, Nat)]) -> Result<Vec<NatReport>, EmuError> {
     each.collect()
 }
 
-/// Whether root here is nobody elsewhere: the first user namespace maps all numbers.
+/// Whether root here is not root outside: only the first user namespace maps all numbers.
 fn in_user_namespace() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().nth(2).is_some_and(|count| count != "4294967295")

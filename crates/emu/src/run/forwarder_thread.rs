@@ -1,4 +1,4 @@
-//! The forwarder's thread: it runs from the start of the clock until nobody wants it any more.
+//! The forwarder's thread: it runs from the start of the clock until it is no longer needed.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -15,27 +15,27 @@ use crate::{
     Clock, CpuLatency, EmuError, Forwarder, Journal, Report, Settings, real_time_priority,
 };
 
-/// Above what the desktop uses, below the kernel's own threads.
+/// Real-time priority: above that of desktop programs, below that of the kernel's threads.
 const PRIORITY: i32 = 50;
 
 /// The forwarder's thread.
 pub(super) struct ForwarderThread {
-    /// Dropped: stop.
+    /// Dropping it stops the thread.
     stop: Option<PipeWriter>,
     /// Closed when the thread ends.
     pub(super) running: PipeReader,
-    /// The run's.
+    /// The clock of the run.
     pub(super) clock: Clock,
     thread: Option<JoinHandle<Result<Forwarded, EmuError>>>,
 }
 
-/// What a forwarder leaves.
+/// The results of a forwarder.
 pub(super) struct Forwarded {
     pub(super) summary: RunSummary,
     pub(super) tables: Tables,
     pub(super) metered: Metered,
     pub(super) report: Report,
-    /// Why it is not all, a sentence each.
+    /// Why they are incomplete, a sentence each.
     pub(super) partial: Vec<String>,
     pub(super) journal: Option<Journal>,
     pub(super) machine: Machine,
@@ -45,7 +45,7 @@ pub(super) struct Forwarded {
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) real_time: bool,
-    /// Whether processors stayed awake, and if they should have but could not, why.
+    /// Whether processors were kept awake; if they could not be, why.
     pub(super) awake: Result<bool, String>,
 }
 
@@ -64,13 +64,13 @@ fn missing(captured: &Captured) -> Option<String> {
     })
 }
 
-/// Emulations of this process that have their memory locked.
+/// Number of emulations in this process that lock its memory.
 static LOCKED: Mutex<usize> = Mutex::new(0);
 
-/// The memory of this process stays where it is, as long as one of these lives.
+/// Locks the memory of this process for as long as one of these exists.
 struct LockedMemory;
 
-/// `None`: not allowed.
+/// Locks the memory; `None` if not permitted.
 fn lock_memory() -> Option<LockedMemory> {
     let mut locked = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
     mlockall(MlockAllFlags::CURRENT).ok()?;
@@ -89,11 +89,12 @@ impl Drop for LockedMemory {
 }
 
 impl ForwarderThread {
-    /// Makes a forwarder in its own thread, and starts its clock: time 0 is that far ahead.
+    /// Creates a forwarder in its own thread, and starts its clock: time 0 is `ahead` in the
+    /// future.
     ///
     /// # Errors
     ///
-    /// What `make` said, or that there is no thread to be had.
+    /// Those of `make`, or if no thread can be started.
     pub(super) fn start(
         scenario: &Scenario,
         settings: &Settings,
@@ -105,7 +106,7 @@ impl ForwarderThread {
         let (scenario, settings) = (scenario.clone(), *settings);
         let work = move || {
             let mut forwarder = make(&scenario, &settings)?;
-            // Each where it is allowed; lateness tells the rest.
+            // Each if permitted; lateness shows the effect.
             let locked = lock_memory();
             let real_time = real_time_priority(PRIORITY).is_ok();
             let awake = settings.keep_awake.then(CpuLatency::keep).transpose();
@@ -131,7 +132,7 @@ impl ForwarderThread {
         let is_running = running.read_exact(&mut origin).is_ok();
         let clock = Clock::since(u64::from_ne_bytes(origin));
         let mut forwarder = Self { stop: Some(stop), running, clock, thread };
-        // Without a forwarder its thread knows why.
+        // If there is no forwarder, its thread knows why.
         if is_running { Ok(forwarder) } else { forwarder.finish().and(Err(EmuError::Forwarder)) }
     }
 
@@ -139,7 +140,7 @@ impl ForwarderThread {
     ///
     /// # Errors
     ///
-    /// What ended it before.
+    /// The error that ended it before.
     pub(super) fn finish(&mut self) -> Result<Forwarded, EmuError> {
         drop(self.stop.take());
         let thread = self.thread.take().ok_or(EmuError::Forwarder)?;

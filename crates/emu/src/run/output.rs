@@ -1,4 +1,4 @@
-//! What the scenario's programs write: read as it comes, and kept up to a bound.
+//! The output of the scenario's programs: read as it arrives, and kept up to a limit.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -17,17 +17,17 @@ use crate::EmuError;
 use crate::clock::timespec;
 use crate::sys::enlarge_pipe;
 
-/// Of each stream the first so many bytes are kept.
+/// Most bytes kept of each stream.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Read at once, and waiting in a pipe at most.
+/// Bytes per read, and most that wait in a pipe.
 const CHUNK_BYTES: usize = 1 << 16;
 const PIPE_BYTES: usize = 1 << 20;
 
-/// What was said last may be so far from the end.
+/// The last line is looked for within this many bytes of the end.
 const TAIL_BYTES: usize = 4096;
 
-/// What became of one stream of a program.
+/// What happened to one stream of a program.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct Written {
     /// Bytes in its file.
@@ -36,7 +36,7 @@ pub struct Written {
     pub dropped_bytes: u64,
     /// Why they were dropped.
     pub dropped_because: Option<String>,
-    /// The last line that is not empty, kept or not.
+    /// The last non-empty line, whether it was kept or not.
     #[serde(skip)]
     pub(crate) last_line: Option<String>,
 }
@@ -45,13 +45,13 @@ pub struct Written {
 #[derive(Default)]
 pub(crate) struct Outputs {
     streams: Vec<Stream>,
-    /// The programs' ends, until they have them.
+    /// The programs' ends, until they have been passed on.
     writers: Vec<PipeWriter>,
 }
 
-/// They are read.
+/// Streams that are being read.
 pub(crate) struct Reading {
-    /// Dropped: nobody writes any more.
+    /// Dropping it tells the reader that no writer is left.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<Vec<Written>>>,
 }
@@ -73,13 +73,13 @@ impl Outputs {
     ) -> Result<RawFd, EmuError> {
         let mut open = || {
             path.parent().map_or(Ok(()), fs::create_dir_all)?;
-            // A directory of this run's own; what programs print is for nobody else.
+            // The directory belongs to this run; what programs print is private.
             let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
             let (pipe, writer) = io::pipe()?;
-            // What it may not have more of, it does without.
+            // If a larger pipe is not permitted, it keeps its size.
             let _ = enlarge_pipe(&writer, PIPE_BYTES);
             if let Some((user, group)) = user {
-                // It may open /dev/stdout.
+                // The program may open /dev/stdout.
                 fchown(&writer, Some(user), Some(group))?;
             }
             let (written, tail) = (Written::default(), VecDeque::with_capacity(2 * TAIL_BYTES));
@@ -92,11 +92,11 @@ impl Outputs {
         open().map_err(failed)
     }
 
-    /// The programs have their ends: reads what they write.
+    /// The programs have their ends: starts to read what they write.
     ///
     /// # Errors
     ///
-    /// When there is no thread to be had.
+    /// If no thread can be started.
     pub(crate) fn start(&mut self) -> Result<Reading, EmuError> {
         let streams = std::mem::take(&mut self.streams);
         self.writers.clear();
@@ -109,7 +109,7 @@ impl Outputs {
 }
 
 impl Reading {
-    /// All programs have ended: what they wrote, in the order in which streams were opened.
+    /// All programs have ended: returns what they wrote, in the order in which streams were opened.
     pub(crate) fn finish(&mut self) -> Vec<Written> {
         drop(self.stop.take());
         let done = self.thread.take().map(JoinHandle::join);
@@ -128,7 +128,7 @@ impl Drop for Reading {
     }
 }
 
-/// Until nobody writes any more, and what is there is read.
+/// Reads until no writer is left and everything has been read.
 fn read_all(mut streams: Vec<Stream>, stopped: &PipeReader) -> Vec<Written> {
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut over = false;
@@ -137,7 +137,8 @@ fn read_all(mut streams: Vec<Stream>, stopped: &PipeReader) -> Vec<Written> {
             let mut wanted = vec![PollFd::new(stopped, PollFlags::IN)];
             let open = streams.iter().filter(|stream| stream.open);
             wanted.extend(open.map(|stream| PollFd::new(&stream.pipe, PollFlags::IN)));
-            // What is in the pipes when all have ended is theirs too; then there is nothing more.
+            // What is in the pipes when all have ended also belongs to them; after that there is
+            // nothing more.
             let now = timespec(Duration::ZERO);
             match poll(&mut wanted, over.then_some(&now)) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -175,7 +176,7 @@ impl Stream {
                 *kept_bytes += kept as u64;
                 *dropped_bytes += (bytes.len() - kept) as u64;
             }
-            // A full disk ends the file, not the run; how much of this piece is in it is not known.
+            // A full disk ends the file, not the run; how much of this chunk is in it is not known.
             Err(error) => {
                 *dropped_bytes += bytes.len() as u64;
                 *dropped_because = Some(error.to_string());

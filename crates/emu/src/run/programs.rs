@@ -1,4 +1,4 @@
-//! What runs inside: the command, services before it, and the scenario's programs.
+//! The programs inside: the command, services before it, and the scenario's programs.
 
 use std::env;
 use std::ffi::{CString, OsString};
@@ -14,35 +14,35 @@ use crate::run::output::{Outputs, Written};
 use crate::run::terminal::Terminal;
 use crate::sys::{Credentials, Program, ProgramEvent, ProgramEventKind, Streams};
 
-/// What is to run, besides the scenario's programs.
+/// What to run, in addition to the scenario's programs.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Program and arguments; the run ends with it. Empty: none.
+    /// Program and arguments; the run ends with it. Empty: no command.
     pub command: Vec<String>,
     /// The end where it runs; `None`: the first UE.
     pub place: Option<String>,
-    /// Shell commands at the server's end, started before.
+    /// Shell commands that are started before it, at the server's end.
     pub servers: Vec<String>,
-    /// The command's standard output goes to standard error.
+    /// Sends the command's standard output to standard error.
     pub quiet: bool,
-    /// Where the command's standard output and standard error go; `None`: where this process's do.
+    /// Descriptor for the command's standard output; `None`: this process's.
     pub output: Option<RawFd>,
-    /// See `output`.
+    /// Descriptor for the command's standard error; `None`: this process's.
     pub error: Option<RawFd>,
-    /// Directory for what the scenario's programs write; `None`: to standard error.
+    /// Directory for the output of the scenario's programs; `None`: standard error.
     pub files: Option<PathBuf>,
-    /// As whom all of them run.
+    /// Identity under which all of them run.
     pub identity: Identity,
 }
 
-/// As whom programs run.
+/// The identity under which programs run.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
-    /// User, group and other groups; `None`: as this process.
+    /// User, group and supplementary groups; `None`: those of this process.
     pub user: Option<(u32, u32, Vec<u32>)>,
-    /// They have no capabilities but CAP_NET_RAW; those of root may also give up being root.
+    /// Whether they have no capabilities except CAP_NET_RAW; root's programs may also give up root.
     pub limited: bool,
-    /// Their variables; `None`: those of this process.
+    /// Environment variables; `None`: those of this process.
     pub environment: Option<Vec<(OsString, OsString)>>,
 }
 
@@ -60,7 +60,7 @@ impl Identity {
     }
 }
 
-/// One program, and what became of it.
+/// A program, and what happened to it.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProgramReport {
     /// `command`, `server` (of [`Plan::servers`]), or `program` of the scenario.
@@ -69,34 +69,34 @@ pub struct ProgramReport {
     pub name: String,
     /// The end where it ran.
     pub at: String,
-    /// As it was given.
+    /// The command as given.
     pub command: String,
-    /// Seconds since the start of the run; null: it was over before.
+    /// Start in seconds since the start of the run; null: the run was over before.
     pub started_s: Option<f64>,
-    /// When it listened for connections; null: that was not waited for, or in vain.
+    /// When it listened for connections; null: this was not waited for, or in vain.
     pub listening_s: Option<f64>,
-    /// True: it was waited for, but did not listen in time.
+    /// Whether it was waited for, but did not listen in time.
     pub silent: bool,
     /// When it ended; null: it was stopped with the run.
     pub ended_s: Option<f64>,
-    /// Its exit code, or 128 and the number of a signal; null: it was stopped with the run.
+    /// Exit code, or 128 plus the number of a signal; null: it was stopped with the run.
     pub code: Option<i32>,
-    /// Standard output and standard error, where they go to files.
+    /// Standard output and standard error, if they are written to files.
     pub written: Option<[Written; 2]>,
-    /// The last line of standard error, else of standard output; null: there is none.
+    /// The last line of standard error, otherwise of standard output; null: there is none.
     pub said: Option<String>,
 }
 
-/// All of them, in the order in which they start.
+/// All programs, in the order in which they start.
 pub(crate) struct Session {
     pub(crate) programs: Vec<Program>,
-    /// The command's place among them.
+    /// Index of the command.
     pub(crate) command: Option<usize>,
     pub(crate) credentials: Credentials,
     reports: Vec<ProgramReport>,
-    /// What programs write, two streams each.
+    /// Output of the programs, two streams each.
     pub(crate) outputs: Outputs,
-    /// Those whose output that is.
+    /// The programs to which that output belongs.
     writing: Vec<usize>,
 }
 
@@ -111,12 +111,12 @@ const STANDARD_OUTPUT: RawFd = 1;
 const STANDARD_ERROR: RawFd = 2;
 
 impl Session {
-    /// `terminal` stands for each of this process's standard streams that is a terminal. `at` finds
-    /// the command's end, the server's, or a UE's.
+    /// `terminal` replaces each of this process's standard streams that is a terminal. `at` finds
+    /// the end of the command, the server's, or a UE's.
     ///
     /// # Errors
     ///
-    /// A word that is none; a file that cannot be made; a session that would not end.
+    /// If a word cannot be passed on, a file cannot be created, or the session would never end.
     pub(crate) fn new(
         plan: &Plan,
         configs: &[ProgramConfig],
@@ -146,7 +146,7 @@ impl Session {
             let name = format!("server-{index}");
             session.add(("server", name), at.name, line.clone(), program);
         }
-        // Of the same time: in the order of the file, the command last.
+        // Programs that start at the same time are in the order of the file, the command last.
         let (first, later): (Vec<_>, Vec<_>) =
             configs.iter().partition(|config| config.start.as_nanos() == 0);
         let to = (plan.files.as_deref(), replaced(STANDARD_ERROR));
@@ -178,7 +178,8 @@ impl Session {
         Ok(session)
     }
 
-    /// What it writes goes to files in a directory, or to a descriptor where there is none.
+    /// Adds a program of the scenario. Its output goes to files in a directory, or to a descriptor
+    /// if there is none.
     fn add_config(
         &mut self,
         config: &ProgramConfig,
@@ -236,13 +237,14 @@ impl Session {
         });
     }
 
-    /// What a program is called that could not be run.
+    /// The command line of a program that could not be run.
     pub(crate) fn command_of(&self, program: usize) -> &str {
         self.reports.get(program).map_or("", |report| &report.command)
     }
 
-    /// The run is over: its exit code, which is the command's, else that of the first program that
-    /// failed; and what became of each. `code`: of the first process. `written`: of each output.
+    /// Ends the run: returns its exit code, which is the command's, otherwise that of the first
+    /// program that failed; and the reports. `code`: of the first process. `written`: of each
+    /// output.
     pub(crate) fn end(
         mut self,
         code: i32,
@@ -277,7 +279,7 @@ impl Session {
         let own = |command: usize| self.reports[command].code;
         let code = match self.command {
             _ if code != 0 => code,
-            // A signal came before it could start.
+            // A signal arrived before it could start.
             Some(command) => own(command).unwrap_or(INTERRUPTED),
             None => failed.unwrap_or(0),
         };
@@ -285,7 +287,7 @@ impl Session {
     }
 }
 
-/// 128 and SIGINT.
+/// 128 plus SIGINT.
 const INTERRUPTED: i32 = 130;
 
 fn plain(words: Vec<CString>, network: RawFd, streams: Streams) -> Program {
@@ -297,7 +299,7 @@ fn shell(line: &str, network: RawFd, streams: Streams) -> Result<Program, EmuErr
     Ok(plain(c_strings(&words)?, network, streams))
 }
 
-/// As `exec` wants them.
+/// The words as C strings, for `exec`.
 pub(crate) fn c_strings(words: &[String]) -> Result<Vec<CString>, EmuError> {
     let word = |word: &String| {
         CString::new(word.as_str()).map_err(|_| EmuError::Word(word.replace('\0', "\\0")))

@@ -1,4 +1,4 @@
-//! What a run was like, as one JSON document.
+//! The report of a run, as a JSON document.
 
 use std::collections::BTreeMap;
 
@@ -10,87 +10,89 @@ use crate::observation::lateness::Lateness;
 use crate::offload::segments::MOST_SEGMENTS;
 use crate::{LARGEST_PACKET, TunnelReport};
 
-/// A whole run.
+/// The report of a whole run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Seconds on the clock.
+    /// Elapsed time on the clock in seconds.
     pub elapsed_s: f64,
-    /// CLOCK_MONOTONIC, in nanoseconds, at the start of the run.
+    /// CLOCK_MONOTONIC at the start of the run, in nanoseconds.
     pub clock_origin_ns: u64,
-    /// By direction: `down`, `up`.
+    /// Counters by direction: `down`, `up`.
     pub directions: BTreeMap<&'static str, DirectionReport>,
-    /// By direction: GTP-U between gateway and base station, if there was any.
+    /// GTP-U between gateway and base station by direction, if there was any.
     pub tunnel: Option<BTreeMap<&'static str, TunnelReport>>,
     /// Packets inside when the run ended.
     pub inside: u64,
     /// Flows that were seen.
     pub flows: usize,
-    /// Of these, flows of which all or some packets are counted in the row `others`.
+    /// Flows whose packets are counted in the row `others`, all or some.
     pub other_flows: u32,
-    /// There were more flows than could be told apart.
+    /// Whether there were more flows than could be distinguished.
     pub more_flows: bool,
-    /// Ends whose devices are not there any more, and since when, in seconds.
+    /// Ends whose devices disappeared, and when, in seconds.
     pub gone: Vec<(String, f64)>,
-    /// Round trips that are in no flow's distribution: too many flows had some at the same time.
+    /// Round trips that are in no flow's distribution, because too many flows had some at the same
+    /// time.
     pub missed_rtts: u64,
-    /// Links, first direction and first stage first.
+    /// Links, in order of direction and stage.
     pub links: Vec<LinkReport>,
-    /// The scenario's TCP flows, if they ran.
+    /// Acknowledgement gaps of the scenario's TCP flows, if they ran.
     pub ack_gaps: Vec<AckGaps>,
 }
 
-/// When acknowledgements reached a sender.
+/// Times between acknowledgements that reached a sender.
 #[derive(Clone, Debug, Serialize)]
 pub struct AckGaps {
     /// The flow.
     pub id: String,
-    /// Time between one and the next; null without two.
+    /// Time from one to the next; null if there were fewer than two.
     pub gap_ms: Option<Quantiles>,
 }
 
-/// One direction. What entered left, was dropped, or is still inside the network.
+/// Counters of one direction. A packet that entered has left, was dropped, or is still inside the
+/// network.
 #[derive(Clone, Debug, Serialize)]
 pub struct DirectionReport {
     /// Packets that entered.
     pub entered: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub entered_bytes: u64,
     /// Packets that left.
     pub left: u64,
-    /// Writes to the kernel: fewer, if segments were put together.
+    /// Writes to the kernel: fewer than packets if segments were joined.
     pub writes: u64,
-    /// Packets that the kernel would not take.
+    /// Packets that the kernel refused.
     pub refused: u64,
-    /// Packets that led nowhere, and never entered: multicast, unknown addresses.
+    /// Packets without a destination, which never entered: multicast, unknown addresses.
     pub ignored: u64,
-    /// Packets that never entered because they, or the segments that they stood for, had no room: larger
-    /// than [`LARGEST_PACKET`](crate::LARGEST_PACKET), or cut into thousands.
+    /// Packets that never entered because there was no room for them or for the segments that they
+    /// represented: larger than [`LARGEST_PACKET`](crate::LARGEST_PACKET), or cut into thousands.
     pub oversized: u64,
-    /// Bytes of the largest of these; 0: there were none.
+    /// Size of the largest of these in bytes; 0 if there were none.
     pub largest_bytes: usize,
     /// Packets dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// Packets marked "congestion experienced".
+    /// Packets marked CE.
     pub marked: u64,
-    /// Packets that were dropped before they could be read: the ring of a packet socket was full.
+    /// Packets dropped before they could be read, because the ring of a packet socket was full.
     pub overrun: u64,
-    /// Slots of the cell after whose end their packets were written.
+    /// Slots of the cell whose packets were written after the slot's end.
     pub missed_slots: u64,
-    /// How late packets left; null if none did.
+    /// Lateness of packets; null if none left.
     pub lateness_us: Option<Lateness>,
-    /// What the host that receives this direction's data took until its acknowledgement came back;
-    /// null without TCP.
+    /// How long the host that receives this direction's data took until its acknowledgement came
+    /// back; null without TCP.
     pub host_us: Option<Lateness>,
 }
 
-/// What a stage with a rate carried.
+/// Counters of a stage with a rate.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkReport {
-    /// Its stage's name.
+    /// Name of the stage.
     pub id: String,
     /// Packets that left it.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
     /// Bytes that it could have carried.
     pub capacity_bytes: f64,
@@ -126,7 +128,7 @@ impl Report {
         said
     }
 
-    /// Why a run does not count whose hosts may take so long; `None`: it does.
+    /// Why a run is invalid if its hosts may take at most `bound`; `None` if it is valid.
     pub fn too_slow_a_host(&self, bound: Duration) -> Option<String> {
         let bound = bound.as_nanos() as f64 / 1e3;
         self.directions.iter().find_map(|(direction, report)| {
@@ -140,7 +142,7 @@ impl Report {
         })
     }
 
-    /// Why a run does not count whose packets may be so late; `None`: it does.
+    /// Why a run is invalid if its packets may be late by at most `bound`; `None` if it is valid.
     pub fn too_late(&self, bound: Duration) -> Option<String> {
         let bound = bound.as_nanos() as f64 / 1e3;
         let left = self.directions.iter().map(|(way, report)| (*way, "left", &report.lateness_us));

@@ -1,6 +1,6 @@
-//! A terminal of the programs' own: what they write appears on airpath's, and what is typed there goes
-//! to them. They never have airpath's terminal itself, where they could type for whoever started airpath
-//! (TIOCSTI), read what is typed afterwards, or stop it.
+//! A separate terminal for the programs: what they write appears on airpath's, and what is typed
+//! there goes to them. They never have airpath's terminal itself, where they could inject input for
+//! the user who started airpath (TIOCSTI), read what is typed afterwards, or stop it.
 
 use std::io::{self, IsTerminal, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -20,40 +20,41 @@ use crate::EmuError;
 use crate::clock::timespec;
 use crate::sys::{Guard, Modes};
 
-/// What is typed and not yet read by a program: beyond that nothing more is taken from the keyboard.
+/// Most typed bytes that no program has read: beyond that nothing more is read from the keyboard.
 const MOST_TYPED: usize = 4096;
 
-/// Read at once.
+/// Bytes per read.
 const CHUNK_BYTES: usize = 1 << 14;
 
-/// At the end, more than the kernel keeps: somebody outside may have got the terminal, and writes on.
+/// Reads at the end, more than the kernel buffers: an outside process may have obtained the
+/// terminal, and continue to write.
 const LAST_CHUNKS: usize = 64;
 
-/// How often a process in the background looks whether it has come to the foreground.
+/// Interval at which a background process checks whether it has come to the foreground.
 const BACKGROUND: Duration = Duration::from_millis(200);
 
-/// Only one emulation of a process reads from the keyboard.
+/// Only one emulation per process reads from the keyboard.
 static READS: AtomicBool = AtomicBool::new(false);
 
-/// A pseudo-terminal that no program has yet.
+/// A pseudo-terminal that no program uses yet.
 pub(crate) struct Terminal {
     ours: OwnedFd,
     programs: OwnedFd,
-    /// Airpath's terminal, where output goes.
+    /// airpath's terminal, to which output goes.
     screen: OwnedFd,
-    /// Airpath's terminal, if what is typed is for a program.
+    /// airpath's terminal, if typed input is for a program.
     keyboard: Option<OwnedFd>,
     /// Which of the standard streams are terminals.
     replaces: [bool; 3],
 }
 
-/// A terminal in use. When it is dropped, everything that was written is on airpath's terminal, which
-/// has the modes that it had before.
+/// A terminal in use. When it is dropped, everything written is on airpath's terminal, and that has
+/// its previous modes again.
 pub(crate) struct Relay {
     ours: Arc<OwnedFd>,
     screen: Arc<OwnedFd>,
     keyboard: Option<Arc<Keyboard>>,
-    /// Dropped: nobody writes any more.
+    /// Dropping it tells the reader that no writer is left.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
@@ -66,12 +67,13 @@ struct Keyboard {
 }
 
 impl Terminal {
-    /// One for programs, if a standard stream of this process is a terminal. `reads`: one of them reads
-    /// from it. `owner` is their user and group, where that is not this process's.
+    /// A terminal for programs, if a standard stream of this process is a terminal. `reads`: one of
+    /// the programs reads from it. `owner` is their user and group, if different from this
+    /// process's.
     ///
     /// # Errors
     ///
-    /// When no pseudo-terminal is to be had.
+    /// If no pseudo-terminal is available.
     pub(crate) fn of_programs(
         reads: bool,
         owner: Option<(u32, u32)>,
@@ -94,7 +96,7 @@ impl Terminal {
             let programs = ioctl_tiocgptpeer(&ours, flags)?;
             copy_size(screen, ours.as_fd());
             if let Some((user, group)) = owner {
-                // They may open /dev/stdout.
+                // The programs may open /dev/stdout.
                 fchown(&programs, Some(user), Some(group))?;
             }
             let own = BorrowedFd::try_clone_to_owned;
@@ -105,18 +107,18 @@ impl Terminal {
         open().map(Some).map_err(failed)
     }
 
-    /// A descriptor of this process, or the programs' terminal where that is a standard stream of it and a
-    /// terminal.
+    /// The given descriptor of this process, or the programs' terminal if it is a standard stream
+    /// and a terminal.
     pub(crate) fn replaced(&self, own: RawFd) -> RawFd {
         let is_ours = usize::try_from(own).is_ok_and(|own| self.replaces.get(own) == Some(&true));
         if is_ours { self.programs.as_raw_fd() } else { own }
     }
 
-    /// The programs have it: passes on what they write and what is typed.
+    /// The programs have the terminal: starts to relay what they write and what is typed.
     ///
     /// # Errors
     ///
-    /// When there is no thread or no process to be had.
+    /// If no thread or process can be started.
     pub(crate) fn relay(self) -> Result<Relay, EmuError> {
         let Self { ours, screen, keyboard, .. } = self;
         let failed = |source| EmuError::Start { step: "a terminal".to_owned(), source };
@@ -134,12 +136,12 @@ impl Terminal {
 }
 
 impl Relay {
-    /// Airpath's terminal has another size.
+    /// The size of airpath's terminal changed.
     pub(crate) fn resize(&self) {
         copy_size(self.screen.as_fd(), self.ours.as_fd());
     }
 
-    /// This process goes on after it was stopped. A shell has given the terminal modes of its own.
+    /// This process continues after it was stopped. A shell has set modes of its own.
     pub(crate) fn resume(&self) {
         if let Some(keyboard) = &self.keyboard {
             keyboard.make_raw();
@@ -160,7 +162,7 @@ impl Drop for Relay {
 }
 
 impl Keyboard {
-    /// `None`: another emulation has it.
+    /// Takes the keyboard; `None` if another emulation holds it.
     fn take(terminal: OwnedFd) -> io::Result<Option<Self>> {
         if READS.swap(true, Ordering::SeqCst) {
             return Ok(None);
@@ -174,15 +176,15 @@ impl Keyboard {
         take().inspect_err(|_| READS.store(false, Ordering::SeqCst))
     }
 
-    /// Whether what is typed is for this process: in the background it is for others.
+    /// Whether typed input is for this process: in the background it is for others.
     fn is_ours(&self) -> bool {
-        // An error: it is not the terminal of this session, and has no jobs of it.
+        // An error means that it is not the terminal of this session, so there is no job control.
         tcgetpgrp(&self.terminal).map_or(true, |group| group == getpgrp())
     }
 
     fn make_raw(&self) {
         if self.is_ours() {
-            // Who has no terminal any more gets SIGHUP.
+            // A process that has lost its terminal gets SIGHUP.
             let _ = self.raw.set(self.terminal.as_raw_fd());
         }
     }
@@ -197,7 +199,8 @@ impl Drop for Keyboard {
     }
 }
 
-/// Until nobody has the programs' terminal any more, or `stopped` is closed and everything is written.
+/// Relays until nobody has the programs' terminal any more, or `stopped` is closed and everything
+/// is written.
 fn exchange(
     ours: &OwnedFd,
     screen: &OwnedFd,
@@ -233,7 +236,7 @@ fn exchange(
         {
             typed.drain(..taken);
         }
-        // One piece at a time, so that what is typed comes through a flood.
+        // One chunk at a time, so that typed input gets through a flood of output.
         for _ in 0..if is_over { LAST_CHUNKS } else { 1 } {
             match show(ours, screen) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -248,7 +251,7 @@ fn exchange(
     }
 }
 
-/// Whether there may be more.
+/// Returns whether there may be more.
 fn add_typed(terminal: &OwnedFd, typed: &mut Vec<u8>) -> bool {
     let mut bytes = [0; 1024];
     match read(terminal, &mut bytes) {
@@ -262,7 +265,7 @@ fn add_typed(terminal: &OwnedFd, typed: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Puts what a program wrote on the screen.
+/// Shows what a program wrote on the screen.
 fn show(ours: &OwnedFd, screen: &OwnedFd) -> rustix::io::Result<()> {
     let mut bytes = [0; CHUNK_BYTES];
     let count = read(ours, &mut bytes)?;
@@ -274,7 +277,7 @@ fn show(ours: &OwnedFd, screen: &OwnedFd) -> rustix::io::Result<()> {
             Err(Errno::AGAIN) => {
                 let _ = poll(&mut [PollFd::new(screen, PollFlags::OUT)], None);
             }
-            // The screen is gone; the programs go on.
+            // The screen is gone; the programs continue.
             Err(_) => break,
         }
     }
@@ -291,7 +294,7 @@ fn copy_size(from: BorrowedFd<'_>, to: BorrowedFd<'_>) {
 mod tests {
     use super::*;
 
-    /// A terminal, its other end, and which modes it has.
+    /// A terminal, its other end, and its modes.
     fn pair() -> (OwnedFd, OwnedFd) {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
@@ -308,7 +311,7 @@ mod tests {
             modes.local_modes.contains(rustix::termios::LocalModes::ECHO)
         };
         let keyboard = Keyboard::take(terminal.try_clone().unwrap()).unwrap().unwrap();
-        // Of two emulations of a process one has the keyboard.
+        // Of two emulations in a process, one has the keyboard.
         assert!(Keyboard::take(terminal.try_clone().unwrap()).unwrap().is_none());
         keyboard.make_raw();
         assert!(!has_echo(&terminal));

@@ -1,4 +1,4 @@
-//! The namespaces of an emulation, and the names that lead to them.
+//! The namespaces of an emulation, and their names.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -16,15 +16,15 @@ use crate::host::profile::KernelProfile;
 use crate::observation::observer::abort_connections;
 use crate::run::programs::{At, c_strings};
 
-/// Ends, and what is between them.
+/// The ends, and the nodes between them.
 pub(super) struct Topology {
-    /// Server first.
+    /// The ends, server first.
     pub(super) ends: Vec<(Namespace, KernelProfile)>,
-    /// Between the forwarder and the server, innermost first.
+    /// NATs between the forwarder and the server, innermost first.
     pub(super) nats: Vec<(Namespace, Nat)>,
     /// Gateway and base station, if GTP-U goes between them.
     pub(super) nodes: Vec<Namespace>,
-    /// IPv6 goes around the pool's addresses or the NATs.
+    /// IPv6 would bypass the addresses of the pool, or the NATs.
     pub(super) ipv4_first: bool,
 }
 
@@ -36,11 +36,11 @@ const IPV4_FIRST: &str = "precedence ::1/128 50\nprecedence ::/0 40\nprecedence 
                           precedence ::/96 20\nprecedence ::ffff:0:0/96 100\n";
 
 impl Topology {
-    /// Where the command runs: at the first UE unless a name says otherwise.
+    /// Where the command runs: at the first UE, unless a name is given.
     ///
     /// # Errors
     ///
-    /// A name that leads nowhere.
+    /// If there is no end of that name.
     pub(super) fn command_at(&self, name: Option<&str>) -> Result<At, EmuError> {
         name.map_or(Ok(&self.ends[1].0), |name| self.named(name)).map(at)
     }
@@ -49,7 +49,7 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// A UE that has no end.
+    /// If the UE has no end.
     pub(super) fn program_at(&self, place: ProgramPlace) -> Result<At, EmuError> {
         match place {
             ProgramPlace::Server => Ok(at(&self.ends[0].0)),
@@ -60,11 +60,11 @@ impl Topology {
         }
     }
 
-    /// Files for `ip netns exec`, and the namespaces that they lead to.
+    /// Files for `ip netns exec`, and the namespaces to which they refer.
     ///
     /// # Errors
     ///
-    /// A name that no file can have.
+    /// If a name is not a valid file name.
     pub(super) fn files(&self) -> Result<Vec<(CString, RawFd)>, EmuError> {
         let ends = self.ends.iter().enumerate().flat_map(|(index, (namespace, _))| {
             self.names(index).into_iter().map(move |name| (name, namespace))
@@ -77,13 +77,13 @@ impl Topology {
         files.collect()
     }
 
-    /// What `/etc/gai.conf` is to say, where it matters which address of a name comes first.
+    /// The content of `/etc/gai.conf`, if it matters which address of a name comes first.
     pub(super) fn address_order(&self) -> Option<&'static str> {
         (self.ipv4_first && Path::new(ADDRESS_ORDER).exists()).then_some(IPV4_FIRST)
     }
 
-    /// `/etc/hosts`: the host's, and the names of the ends. Where IPv4 has to come first and no
-    /// configuration can say so, a name has no other address.
+    /// The content of `/etc/hosts`: the host's, and the names of the ends. If IPv4 must come first
+    /// and no configuration can ensure that, a name has no other address.
     pub(super) fn hosts(&self) -> String {
         let mut hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
         if !hosts.is_empty() && !hosts.ends_with('\n') {
@@ -100,8 +100,8 @@ impl Topology {
         hosts
     }
 
-    /// The UEs' ends by address. Behind NATs the server sees theirs, which is that of one UE if
-    /// there is no other; it keeps the UE's ports.
+    /// The UEs' ends by address. Behind NATs the server sees their address, which belongs to a UE
+    /// if there is only one; the NAT keeps the UE's ports.
     pub(super) fn addresses(&self) -> BTreeMap<IpAddr, usize> {
         let Self { ends, nats, .. } = self;
         let ues = ends.iter().enumerate().skip(1);
@@ -113,7 +113,7 @@ impl Topology {
         own.chain(outermost).collect()
     }
 
-    /// Names of an end; the first UE is also `ue`, unless another one is.
+    /// Names of an end; the first UE is also called `ue`, unless another one has that name.
     fn names(&self, index: usize) -> Vec<String> {
         let mut names = vec![self.ends[index].0.name.clone()];
         if index == 1 && self.ends.iter().all(|(end, _)| end.name != "ue") {
@@ -138,18 +138,18 @@ impl Topology {
         })
     }
 
-    /// What is neither the server nor a UE.
+    /// The nodes that are neither the server nor a UE.
     fn between(&self) -> impl Iterator<Item = &Namespace> {
         self.nats.iter().map(|(nat, _)| nat).chain(&self.nodes)
     }
 }
 
 impl Drop for Topology {
-    /// The run is over, and so are its connections: none keeps a namespace, or a congestion control that
-    /// was loaded for the run, after it.
+    /// When the run is over its connections end too: none of them keeps a namespace, or a
+    /// congestion control that was loaded for the run.
     fn drop(&mut self) {
         for (end, _) in &self.ends {
-            // Where the kernel cannot do it, it gives them up itself after some minutes.
+            // If the kernel does not support it, it gives them up itself after some minutes.
             let _ = abort_connections(end);
         }
     }

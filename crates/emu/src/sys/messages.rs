@@ -1,4 +1,4 @@
-//! Many datagrams by one system call.
+//! Sends and receives many datagrams with one system call.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::zeroed;
@@ -9,10 +9,10 @@ use libc::{c_int, c_void, mmsghdr, socklen_t};
 
 use super::checked;
 
-/// Datagrams of one call at the most.
+/// Most datagrams per call.
 pub(crate) const MOST_MESSAGES: usize = 64;
 
-/// Buffers of that size, and packets that are fragmented where they do not fit.
+/// Sets the size of the buffers, and allows packets to be fragmented if they do not fit.
 pub(crate) fn prepare_tunnel_socket(socket: BorrowedFd<'_>, buffer: usize) -> io::Result<()> {
     let buffer = c_int::try_from(buffer).unwrap_or(c_int::MAX);
     set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, buffer)?;
@@ -28,7 +28,7 @@ fn set(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::R
     })
 }
 
-/// Sends to where the socket is connected; how many were sent.
+/// Sends to the address to which the socket is connected; returns how many were sent.
 pub(crate) fn send_many(
     socket: BorrowedFd<'_>,
     messages: &[[IoSlice<'_>; 2]],
@@ -41,7 +41,7 @@ pub(crate) fn send_many(
         header.msg_hdr.msg_iov = message.as_ptr().cast_mut().cast();
         header.msg_hdr.msg_iovlen = message.len();
     }
-    // SAFETY: each header leads to two slices that live as long as the call.
+    // SAFETY: each header points to two slices that live as long as the call.
     let sent = unsafe {
         libc::sendmmsg(
             socket.as_raw_fd(),
@@ -54,7 +54,7 @@ pub(crate) fn send_many(
     Ok(sent as usize)
 }
 
-/// Receives into one buffer each; how many came, and their lengths.
+/// Receives into one buffer each; returns how many arrived, and their lengths.
 pub(crate) fn receive_many(
     socket: BorrowedFd<'_>,
     buffers: &mut [IoSliceMut<'_>],
@@ -67,7 +67,7 @@ pub(crate) fn receive_many(
         header.msg_hdr.msg_iov = std::ptr::from_mut(buffer).cast();
         header.msg_hdr.msg_iovlen = 1;
     }
-    // SAFETY: each header leads to one buffer, which nobody else has, as long as the call lasts.
+    // SAFETY: each header points to one buffer, which nothing else uses during the call.
     let received = unsafe {
         libc::recvmmsg(
             socket.as_raw_fd(),

@@ -1,4 +1,4 @@
-//! The system calls that have no safe wrapper.
+//! System calls for which there is no safe wrapper.
 #![allow(unsafe_code)]
 
 mod messages;
@@ -25,12 +25,12 @@ pub(crate) use socket::{
 };
 pub(crate) use terminal::{Guard, Modes};
 
-/// Bytes of an interface name, the final zero included (IFNAMSIZ).
+/// Bytes of an interface name, including the final zero (IFNAMSIZ).
 pub(crate) const NAME_BYTES: usize = libc::IFNAMSIZ;
 
-/// Attaches an open `/dev/net/tun` to the interface `name`: IP packets, each behind a
+/// Attaches an open `/dev/net/tun` to the interface `name`: IP packets, each preceded by a
 /// `virtio_net_hdr`, without a packet information header. With `offload` the kernel leaves
-/// checksums and the cutting of TCP segments to whoever reads.
+/// checksums and the segmentation of TCP to the reader.
 pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result<()> {
     // SAFETY: ifreq is plain data, for which all zeros is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -60,15 +60,15 @@ pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str, offload: bool) -> io::
     checked(result)
 }
 
-/// Gives the calling thread the real-time priority `priority`, first in first out.
+/// Gives the calling thread the real-time priority `priority` (SCHED_FIFO).
 ///
 /// # Errors
 ///
-/// Without CAP_SYS_NICE or a limit that allows it.
+/// If CAP_SYS_NICE or a limit that allows it is missing.
 pub fn real_time_priority(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: 0 is the calling thread, and the call only reads `parameters`. RESET_ON_FORK: no
-    // child inherits it.
+    // SAFETY: 0 is the calling thread, and the call only reads `parameters`. RESET_ON_FORK:
+    // children do not inherit it.
     let result = unsafe {
         let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
         libc::sched_setscheduler(0, policy, &raw const parameters)
@@ -76,46 +76,46 @@ pub fn real_time_priority(priority: i32) -> io::Result<()> {
     checked(result)
 }
 
-/// Gives a pipe room for so many bytes.
+/// Gives a pipe room for `bytes` bytes.
 pub(crate) fn enlarge_pipe(pipe: impl AsFd, bytes: usize) -> io::Result<()> {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-    // SAFETY: takes numbers; the descriptor is open for the call.
+    // SAFETY: the call takes numbers; the descriptor is open during the call.
     checked(unsafe { libc::fcntl(pipe.as_fd().as_raw_fd(), libc::F_SETPIPE_SZ, bytes) })
 }
 
-/// Takes real-time priority from the calling thread.
+/// Removes real-time priority from the calling thread.
 pub(crate) fn ordinary_priority() {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: 0 is the calling thread, and the call only reads `parameters`. It cannot fail: less is
-    // always allowed.
+    // SAFETY: 0 is the calling thread, and the call only reads `parameters`. It cannot fail:
+    // lowering is always permitted.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) };
 }
 
 /// Moves the calling thread into a new network namespace.
 pub(crate) fn unshare_network() -> io::Result<()> {
-    // SAFETY: takes a number, and changes nothing that safe code relies on.
+    // SAFETY: the call takes a number, and changes nothing on which safe code relies.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) })
 }
 
 /// Makes this process root in a user namespace of its own, where it may have network and mount
-/// namespaces: it gains nothing outside, and files are still its user's. Before any other thread
-/// begins.
+/// namespaces: it gains nothing outside, and its files still belong to its user. Must be called
+/// before any other thread starts.
 ///
 /// # Errors
 ///
-/// Where the machine forbids it, or there are several threads.
+/// If the machine forbids it, or there are several threads.
 pub fn enter_user_namespace() -> io::Result<()> {
-    // SAFETY: take nothing and cannot fail.
+    // SAFETY: the calls take no arguments and cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    // SAFETY: takes a number, and changes nothing that safe code relies on.
+    // SAFETY: the call takes a number, and changes nothing on which safe code relies.
     checked(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
-    // user_namespaces(7): before an ordinary user may map a group.
+    // user_namespaces(7): required before an ordinary user may map a group.
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
-/// What the kernel said.
+/// Turns the result of a call into the kernel's error.
 fn checked(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

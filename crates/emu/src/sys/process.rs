@@ -1,8 +1,8 @@
-//! Programs in a PID namespace of their own: when its first process ends, for whatever reason,
-//! the kernel ends all others and takes back mounts and network namespaces.
+//! Programs in a PID namespace of their own: when its first process ends, for whatever reason, the
+//! kernel ends all others and releases mounts and network namespaces.
 //!
 //! That first process is a copy of the calling one that never returns. Between `clone` and `exec`
-//! it does only what a signal handler may do: other threads may have held any lock.
+//! it does only what a signal handler may do, because other threads may have held locks.
 
 mod first;
 mod rights;
@@ -19,7 +19,7 @@ pub(super) use self::shared::copy;
 pub(crate) use self::shared::{Container, Credentials, Program, Streams};
 use self::shared::{ENDED, LISTENS, Pipes, Prepared, Record, SILENT, STARTED, STOPPED, exit_code};
 
-/// What happened to a program: its place in the list, and CLOCK_MONOTONIC in ns.
+/// An event of a program: its index in the list, and CLOCK_MONOTONIC in ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ProgramEvent {
     pub(crate) program: usize,
@@ -27,17 +27,17 @@ pub(crate) struct ProgramEvent {
     pub(crate) kind: ProgramEventKind,
 }
 
-/// What happened.
+/// What happened to a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ProgramEventKind {
     Started,
-    /// A service does what it is for.
+    /// A service listens.
     Listens,
-    /// It did not in time, and was not waited for any longer.
+    /// A service did not listen in time, and was not waited for any longer.
     Silent,
-    /// By itself, with this exit code.
+    /// The program ended by itself, with this exit code.
     Ended(i32),
-    /// It was asked to, because the run was over.
+    /// The program was asked to end, because the run was over.
     Stopped,
 }
 
@@ -45,16 +45,16 @@ pub(crate) enum ProgramEventKind {
 #[derive(Debug)]
 pub(crate) struct Child {
     pid: pid_t,
-    /// Readable when it has ended.
+    /// Readable when the process has ended.
     pub(crate) pidfd: OwnedFd,
-    /// What went wrong.
+    /// Reports of errors and events.
     report: PipeReader,
     /// Open as long as this process lives; no child has it.
     _alive: PipeWriter,
     ended: bool,
 }
 
-/// What can fail in the first process, in order.
+/// Steps of the first process that can fail, in order.
 const STEPS: [&str; 11] = [
     "asking to die with airpath",
     "entering a network namespace",
@@ -73,10 +73,10 @@ const STEPS: [&str; 11] = [
 ///
 /// # Errors
 ///
-/// What `pipe2` or `clone` said.
+/// Those of `pipe2` or `clone`.
 pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
     let (report, tell) = io::pipe()?;
-    // Closed by the kernel when this process ends: PR_SET_PDEATHSIG may come too late.
+    // The kernel closes it when this process ends: PR_SET_PDEATHSIG may come too late.
     let (alive, hold) = io::pipe()?;
     let rights = Rights::new(container.credentials);
     let mut programs: Vec<Prepared<'_>> = container.programs.iter().map(Prepared::new).collect();
@@ -88,14 +88,14 @@ pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             let pipes = Pipes { tell: tell.as_raw_fd(), alive: alive.as_raw_fd() };
-            // SAFETY: this is the child; nothing of the parent's is used but plain memory.
+            // SAFETY: this is the child; it uses nothing of the parent but plain memory.
             unsafe {
                 libc::close(hold.as_raw_fd());
                 first_process(container, &rights, &mut programs, pipes)
             }
         }
         pid => {
-            // SAFETY: CLONE_PIDFD has made this descriptor, and nobody else owns it.
+            // SAFETY: CLONE_PIDFD created this descriptor, and nothing else owns it.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
             Ok(Child { pid, pidfd, report, _alive: hold, ended: false })
         }
@@ -103,21 +103,22 @@ pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
 }
 
 impl Child {
-    /// Sends it a signal, which it passes on to the command.
+    /// Sends the process a signal, which it forwards to the command.
     pub(crate) fn signal(&self, signal: c_int) {
-        // SAFETY: the process is ours and not waited for yet, so the number is still its own.
+        // SAFETY: the process is a child that was not waited for yet, so the number is still its
+        // own.
         unsafe { libc::kill(self.pid, signal) };
     }
 
-    /// Waits for its end: its exit code, and what it told. What a signal ended has the code 128 and
-    /// its number, as in a shell.
+    /// Waits for the process to end: returns its exit code, and the events it reported. The code of
+    /// a program that a signal ended is 128 plus its number, as in a shell.
     ///
     /// # Errors
     ///
-    /// What failed before a program ran, and which one.
+    /// The step that failed before a program ran, and the program.
     pub(crate) fn wait(&mut self) -> Result<(i32, Vec<ProgramEvent>), Failed> {
         let mut status = 0;
-        // SAFETY: waits for a child of ours, once.
+        // SAFETY: waits for a child of this process, once.
         unsafe {
             while libc::waitpid(self.pid, &raw mut status, 0) < 0
                 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
@@ -157,12 +158,12 @@ impl Child {
 #[derive(Debug)]
 pub(crate) struct Failed {
     pub(crate) step: &'static str,
-    /// Which one, where the step is about one.
+    /// The program, if the step concerns one.
     pub(crate) program: usize,
     pub(crate) error: io::Error,
 }
 
-/// The step that is about one program.
+/// The step that concerns one program.
 pub(crate) const RUNNING: &str = "running the command";
 
 impl Drop for Child {

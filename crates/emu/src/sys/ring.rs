@@ -1,5 +1,6 @@
-//! Packet sockets with a receive ring (packet(7), Documentation/networking/packet_mmap of the
-//! kernel), TPACKET_V2: version 3 would hold a packet back until its block is full.
+//! Packet sockets with a receive ring (packet(7), the kernel's
+//! Documentation/networking/packet_mmap), TPACKET_V2: version 3 would hold a packet back until its
+//! block is full.
 
 use std::io;
 use std::mem::{size_of_val, zeroed};
@@ -12,28 +13,28 @@ use libc::{c_int, c_uint, c_void};
 use super::checked;
 use crate::wire::packet::OFFLOAD_BYTES;
 
-/// What one frame takes: [`LARGEST`], and what stands before it.
+/// Size of a frame: [`LARGEST`], and what precedes the packet.
 const FRAME: usize = 9_360;
 const FRAMES_PER_BLOCK: usize = 14;
 const BLOCK: usize = 131_072;
 
-/// Blocks of one ring at most, and of all rings together, as far as each has the fewest: 256 MiB that the
+/// Most blocks of one ring, and of all rings together unless each has the minimum: 256 MiB that the
 /// kernel keeps.
 const MOST_BLOCKS: usize = 220;
 const ALL_BLOCKS: usize = 2048;
 const FEWEST_BLOCKS: usize = 8;
 
 /// The largest packet, IP header included, that fits into a frame with room to spare. All frames
-/// have this size, that of an acknowledgement too, so larger ones would mean fewer: an ordinary
-/// user's forwarder is put aside for 30 ms at times.
+/// have this size, even for an acknowledgement, so larger ones would mean fewer: the forwarder of
+/// an ordinary user is at times suspended for 30 ms.
 pub(crate) const LARGEST: u32 = 8_192;
 
-/// `struct tpacket2_hdr`: status, length, length in the frame, where the Ethernet header begins.
+/// `struct tpacket2_hdr`: status, length, length in the frame, offset of the Ethernet header.
 const LENGTH: usize = 4;
 const SNAPLEN: usize = 8;
 const MAC: usize = 12;
 
-/// A packet socket that is bound to one interface.
+/// A packet socket bound to one interface.
 #[derive(Debug)]
 pub(crate) struct Ring {
     map: NonNull<u8>,
@@ -42,28 +43,29 @@ pub(crate) struct Ring {
     cut: Cut,
 }
 
-/// Packets of which a frame holds the beginning only.
+/// Packets of which a frame holds only the beginning.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Cut {
     pub(crate) packets: u64,
-    /// Bytes of the largest, its Ethernet header included.
+    /// Size of the largest in bytes, including its Ethernet header.
     pub(crate) largest: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone, and no thread is special to it.
+// SAFETY: the mapping belongs to this value alone, and is not tied to a thread.
 unsafe impl Send for Ring {}
 
-/// Blocks for each of so many rings. What comes from many ends at once comes slower from each.
+/// Number of blocks for each of several rings. With many ends, each receives packets at a lower
+/// rate.
 pub(crate) fn ring_blocks(rings: usize) -> usize {
     (ALL_BLOCKS / rings.max(1)).clamp(FEWEST_BLOCKS, MOST_BLOCKS)
 }
 
-/// A packet socket on the interface `name` of the calling thread's network namespace: what comes
-/// out of it stands in the ring, what is written to the socket goes in. Both behind a
-/// `virtio_net_hdr`, with Ethernet headers.
+/// A packet socket on the interface `name` of the calling thread's network namespace: packets that
+/// come out of it are in the ring, packets written to the socket go in. Both are preceded by a
+/// `virtio_net_hdr`, and have Ethernet headers.
 pub(crate) fn packet_socket(name: &str, blocks: usize) -> io::Result<(OwnedFd, Ring)> {
-    // SAFETY: the descriptor is new, so nobody else owns it. Each option has its type, the mapping is as long as the ring
-    // that was asked for, and zeros are a valid sockaddr_ll.
+    // SAFETY: the descriptor is new, so nothing else owns it. Each option has its type, the mapping
+    // is as long as the requested ring, and zeros are a valid sockaddr_ll.
     unsafe {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // Protocol 0: nothing is received before it is bound.
@@ -101,7 +103,8 @@ pub(crate) fn packet_socket(name: &str, blocks: usize) -> io::Result<(OwnedFd, R
     }
 }
 
-/// Takes note of an error: the socket's interface is down, and may come back.
+/// Handles an error; returns whether it means that the socket's interface is down, and may come
+/// back.
 pub(crate) fn is_down(socket: &impl AsRawFd) -> bool {
     // SAFETY: the call writes a number.
     unsafe {
@@ -114,7 +117,7 @@ pub(crate) fn is_down(socket: &impl AsRawFd) -> bool {
     }
 }
 
-/// Whether the socket's interface is not there any more.
+/// Whether the socket's interface no longer exists.
 pub(crate) fn is_gone(socket: &impl AsRawFd) -> bool {
     // SAFETY: the call writes a structure of plain numbers.
     unsafe {
@@ -126,7 +129,7 @@ pub(crate) fn is_gone(socket: &impl AsRawFd) -> bool {
     }
 }
 
-/// Packets that found no room since the last time.
+/// Packets since the last call for which there was no room.
 pub(crate) fn take_dropped(socket: &impl AsRawFd) -> u64 {
     // SAFETY: the call writes a structure of plain numbers.
     unsafe {
@@ -142,13 +145,13 @@ pub(crate) fn take_dropped(socket: &impl AsRawFd) -> u64 {
 }
 
 impl Ring {
-    /// Packets that were skipped since the last time.
+    /// Packets since the last call that were skipped.
     pub(crate) fn take_cut(&mut self) -> Cut {
         std::mem::take(&mut self.cut)
     }
 
-    /// Copies the next packet, its `virtio_net_hdr` and its Ethernet header before it; its length.
-    /// `None`: there is none. What is larger than a frame is skipped.
+    /// Copies the next packet, preceded by its `virtio_net_hdr` and its Ethernet header; returns
+    /// the length. `None` if there is none. A packet larger than a frame is skipped.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> Option<usize> {
         loop {
             let (length, whole) = self.read_frame(into)?;
@@ -160,12 +163,13 @@ impl Ring {
         }
     }
 
-    /// What a frame holds of the next packet; that length, and the packet's.
+    /// Copies what a frame holds of the next packet; returns that length, and the packet's.
     fn read_frame(&mut self, into: &mut [u8]) -> Option<(usize, usize)> {
         let at = self.next / FRAMES_PER_BLOCK * BLOCK + self.next % FRAMES_PER_BLOCK * FRAME;
-        // SAFETY: `next` is below the number of frames, so the frame lies inside the mapping. It is this side's as long
-        // as its status says so, and then the kernel does not write it. Its fields are aligned, and what is copied
-        // ends inside the frame and inside `into`, whatever they say.
+        // SAFETY: `next` is below the number of frames, so the frame lies inside the mapping. It
+        // belongs to this side as long as its status says so, and then the kernel does not write to
+        // it. Its fields are aligned, and what is copied ends inside the frame and inside `into`,
+        // whatever they contain.
         unsafe {
             let frame = self.map.as_ptr().add(at);
             let status = AtomicU32::from_ptr(frame.cast());
@@ -188,7 +192,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: `packet_socket` has mapped so much, and no reference into it is left.
+        // SAFETY: `packet_socket` mapped this length, and no reference into it is left.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.blocks * BLOCK) };
     }
 }
@@ -197,10 +201,10 @@ impl Drop for Ring {
 ///
 /// # Safety
 ///
-/// `T` is what the kernel takes for this option.
+/// `T` must be the type that the kernel expects for this option.
 unsafe fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> io::Result<()> {
     let length = size_of_val(value) as libc::socklen_t;
-    // SAFETY: the call reads as many bytes as `value` has, which is of the type that it wants.
+    // SAFETY: the call reads as many bytes as `value` has, which is of the type it expects.
     checked(unsafe {
         let value = std::ptr::from_ref(value).cast();
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, value, length)

@@ -1,4 +1,4 @@
-//! Signals for this process while commands run: they are the commands' business.
+//! Handles signals to this process while commands run: they are forwarded to the commands.
 
 use std::io::{self, PipeReader, Read};
 use std::mem::{MaybeUninit, zeroed};
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use libc::c_int;
 
-/// The last two are about the terminal.
+/// The last two concern the terminal.
 const CAUGHT: [c_int; 8] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -20,43 +20,43 @@ const CAUGHT: [c_int; 8] = [
     libc::SIGCONT,
 ];
 
-/// At once, in threads of one process.
+/// Most that may be caught at once, by threads of one process.
 const MOST: usize = 64;
 
-/// Where the handler writes; -1: nobody listens.
+/// Descriptors to which the handler writes; -1: not in use.
 static TO: [AtomicI32; MOST] = [const { AtomicI32::new(-1) }; MOST];
 
-/// Threads that are in the handler.
+/// Number of threads inside the handler.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
 static HANDLER: Mutex<Handler> =
     Mutex::new(Handler { wanted: 0, before: [const { MaybeUninit::uninit() }; CAUGHT.len()] });
 
-/// The one of this process.
+/// The handler of this process.
 struct Handler {
-    /// So many catch signals.
+    /// Number of values that catch signals.
     wanted: usize,
-    /// What was there before the first of them.
+    /// The previous actions, before the first of them.
     before: [MaybeUninit<libc::sigaction>; CAUGHT.len()],
 }
 
-/// Catches signals until it is dropped. Each of several gets them all.
+/// Catches signals until it is dropped. If there are several, each gets all signals.
 pub(crate) struct Signals {
     caught: PipeReader,
     place: usize,
 }
 
 impl Signals {
-    /// The terminal has another size.
+    /// The size of the terminal changed.
     pub(crate) const RESIZED: c_int = libc::SIGWINCH;
-    /// This process was stopped and goes on.
+    /// This process was stopped and continues.
     pub(crate) const CONTINUED: c_int = libc::SIGCONT;
 
-    /// From now on.
+    /// Starts to catch signals.
     ///
     /// # Errors
     ///
-    /// No pipe, or too many of them.
+    /// If no pipe can be created, or too many values catch signals.
     pub(crate) fn catch() -> io::Result<Self> {
         let (caught, to) = io::pipe()?;
         let mut handler = HANDLER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +72,7 @@ impl Signals {
         Ok(Self { caught, place })
     }
 
-    /// The next one; call it when [`AsFd`] can be read.
+    /// The next signal; call it when the descriptor of [`AsFd`] is readable.
     pub(crate) fn next(&mut self) -> Option<c_int> {
         let mut signal = [0];
         self.caught.read_exact(&mut signal).ok()?;
@@ -98,7 +98,7 @@ impl Drop for Signals {
         while INSIDE.load(Ordering::SeqCst) > 0 {
             std::hint::spin_loop();
         }
-        // SAFETY: `catch` gave the descriptor away to be closed here, and nobody has it any more.
+        // SAFETY: `catch` passed the descriptor on to be closed here, and nothing uses it any more.
         unsafe { libc::close(to) };
     }
 }
@@ -125,7 +125,8 @@ impl Handler {
     }
 }
 
-/// Whoever sent it: the programs are in sessions of their own, so a terminal sends them nothing.
+/// Forwards the signal whoever sent it: the programs are in sessions of their own, so a terminal
+/// sends them nothing.
 extern "C" fn on_signal(signal: c_int) {
     INSIDE.fetch_add(1, Ordering::SeqCst);
     // SAFETY: write is async-signal-safe.

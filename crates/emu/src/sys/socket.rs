@@ -1,4 +1,4 @@
-//! Settings and figures of a TCP socket that have no safe wrapper.
+//! Options and state of TCP sockets for which there is no safe wrapper.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -11,17 +11,17 @@ use super::checked;
 /// `struct tcp_info` (linux/tcp.h).
 pub(crate) type TcpInfo = libc::tcp_info;
 
-/// Largest segment, TCP options included: what TCP_MAXSEG sets and the MSS option says.
+/// Sets the largest segment, including TCP options: TCP_MAXSEG, which the MSS option advertises.
 pub(crate) fn set_largest_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::TCP_MAXSEG, bytes)
 }
 
-/// The most that the receiver advertises.
+/// Sets the largest window that the receiver advertises.
 pub(crate) fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::TCP_WINDOW_CLAMP, bytes)
 }
 
-/// See [`set_window_clamp`].
+/// The value set by [`set_window_clamp`].
 pub(crate) fn window_clamp(socket: impl AsFd) -> io::Result<u32> {
     let (mut value, mut length) = (0 as c_int, size_of::<c_int>() as socklen_t);
     let descriptor = socket.as_fd().as_raw_fd();
@@ -34,12 +34,13 @@ pub(crate) fn window_clamp(socket: impl AsFd) -> io::Result<u32> {
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
-/// The mark by which routes are chosen (`ip rule`). Connections that the socket accepts have it too.
+/// Sets the mark by which routes are chosen (`ip rule`). Connections that the socket accepts
+/// inherit it.
 pub(crate) fn set_mark(socket: impl AsFd, mark: u32) -> io::Result<()> {
     set_at(socket, libc::SOL_SOCKET, libc::SO_MARK, mark)
 }
 
-/// What the kernel knows of a connection. Fields that it does not know are 0.
+/// The kernel's state of a connection. Fields that it does not know are 0.
 pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut info = MaybeUninit::<TcpInfo>::zeroed();
     let mut length = size_of::<TcpInfo>() as socklen_t;

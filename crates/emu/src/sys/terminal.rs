@@ -1,4 +1,4 @@
-//! Modes of a terminal, and who gives them back when this process is killed.
+//! Modes of a terminal, and a process that restores them when this process is killed.
 
 use std::io::{self, PipeWriter};
 use std::mem::zeroed;
@@ -10,16 +10,16 @@ use libc::{c_int, pid_t};
 use super::checked;
 use super::process::copy;
 
-/// What the line discipline does with what is typed and written: termios(3).
+/// How the line discipline treats what is typed and written: termios(3).
 #[derive(Clone, Copy)]
 pub(crate) struct Modes(libc::termios);
 
 impl Modes {
-    /// Those of a terminal.
+    /// The modes of a terminal.
     ///
     /// # Errors
     ///
-    /// Where there is none.
+    /// If it is not a terminal.
     pub(crate) fn of(terminal: RawFd) -> io::Result<Self> {
         // SAFETY: the call fills `modes`, which is plain data.
         unsafe {
@@ -29,18 +29,18 @@ impl Modes {
         }
     }
 
-    /// Every byte goes through as it is, also that of Ctrl-C.
+    /// The modes in which every byte passes unchanged, including that of Ctrl-C.
     pub(crate) fn raw(mut self) -> Self {
         // SAFETY: the call changes plain data.
         unsafe { libc::cfmakeraw(&raw mut self.0) };
         self
     }
 
-    /// Gives a terminal these.
+    /// Sets the modes of a terminal.
     ///
     /// # Errors
     ///
-    /// Where there is none any more.
+    /// If the terminal no longer exists.
     pub(crate) fn set(&self, terminal: RawFd) -> io::Result<()> {
         // SAFETY: the call reads `self`.
         checked(unsafe { libc::tcsetattr(terminal, libc::TCSANOW, &raw const self.0) })
@@ -54,20 +54,20 @@ impl Modes {
     }
 }
 
-/// A process that outlives this one for as long as it takes to give a terminal its modes back.
+/// A process that outlives this one just long enough to restore the modes of a terminal.
 pub(crate) struct Guard {
     pid: pid_t,
-    /// Closed by the kernel, too, when this process ends.
+    /// The kernel also closes it when this process ends.
     alive: Option<PipeWriter>,
 }
 
 impl Guard {
-    /// When this process has ended, however that came: gives `terminal` the modes `before`, if it still
-    /// has the modes `raw`. A shell may have set others.
+    /// When this process has ended, for whatever reason: restores the modes `before` of `terminal`,
+    /// if it still has the modes `raw`. A shell may have set others.
     ///
     /// # Errors
     ///
-    /// No pipe, or no process.
+    /// If no pipe or process can be created.
     pub(crate) fn start(terminal: RawFd, before: Modes, raw: Modes) -> io::Result<Self> {
         let (ended, alive) = io::pipe()?;
         // SAFETY: the child never leaves `wait_and_restore`, which uses only async-signal-safe calls.
@@ -84,7 +84,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         drop(self.alive.take());
         let mut status = 0;
-        // SAFETY: waits for a child of ours, once.
+        // SAFETY: waits for a child of this process, once.
         unsafe {
             while libc::waitpid(self.pid, &raw mut status, 0) < 0
                 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
@@ -93,13 +93,13 @@ impl Drop for Guard {
     }
 }
 
-/// The guard, with nothing open but the terminal and the pipe, in a session of its own: what ends this
-/// process and all of its group leaves it alone.
+/// The guard process, with nothing open but the terminal and the pipe, in a session of its own:
+/// what ends this process and its whole group does not affect it.
 ///
 /// # Safety
 ///
-/// The caller is a child of one thread, which [`copy`] made; it closes every other descriptor. `terminal` and `ended` are
-/// open.
+/// The caller must be a child with one thread, created by [`copy`]; every other descriptor is
+/// closed. `terminal` and `ended` must be open.
 unsafe fn wait_and_restore(terminal: RawFd, ended: RawFd, before: Modes, raw: Modes) -> ! {
     const TERMINAL: c_int = 0;
     const ENDED: c_int = 1;
@@ -109,7 +109,8 @@ unsafe fn wait_and_restore(terminal: RawFd, ended: RawFd, before: Modes, raw: Mo
         libc::sigfillset(&raw mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, null_mut());
         libc::setsid();
-        // `ended` is 3 or more: 0 to 2 are this process's standard streams, or devices in their place.
+        // `ended` is at least 3: 0 to 2 are this process's standard streams, or devices in their
+        // place.
         libc::dup2(terminal, TERMINAL);
         libc::dup2(ended, ENDED);
         for descriptor in 2..1 << 16 {

@@ -14,14 +14,14 @@ use super::{End, Failure, Job, Opened, identifier, start_of};
 use crate::sys::ordinary_priority;
 use crate::wire::packet::{fold, sum};
 
-/// IPv4 and ICMP or UDP headers.
+/// Bytes of the IPv4 and ICMP or UDP headers.
 pub(super) const HEADER_BYTES: u32 = 28;
 
 /// RFC 792.
 const ECHO_REQUEST: u8 = 8;
 const ECHO_HEADER_BYTES: usize = 8;
 
-/// A flow of pings.
+/// Opens a flow of pings.
 pub(super) fn open_ping(
     flow: &FlowConfig,
     index: u16,
@@ -43,7 +43,7 @@ pub(super) fn open_ping(
     Ok(vec![Job::new(flow, sender, true, move |pace| pings.run(&socket, pace))?])
 }
 
-/// A flow of UDP.
+/// Opens a flow of UDP.
 pub(super) fn open_udp(flow: &FlowConfig, sender: End<'_>, receiver: End<'_>) -> Opened<Vec<Job>> {
     let Traffic::Udp { rate, packet_bytes, duration, receiver_opens } = flow.traffic else {
         return Ok(Vec::new());
@@ -83,11 +83,11 @@ struct Pings {
     start: Instant,
 }
 
-/// Pings that are closer than this take no processor time to be punctual.
+/// Pings at shorter intervals than this do not poll in order to be punctual.
 const PUNCTUAL: Duration = Duration::from_millis(10);
 
 impl Pings {
-    /// Returns when all have been answered; otherwise at the end of the run.
+    /// Returns when all requests have been answered, otherwise at the end of the run.
     fn run(&self, socket: &OwnedFd, pace: &Pace) -> Result<(), Failure> {
         let (mut sent, mut answered, mut next) = (0, 0, self.start);
         if !pace.punctually(self.start).map_err(waiting)? {
@@ -123,7 +123,7 @@ impl Pings {
         message
     }
 
-    /// Replies that have come. A raw socket gets the IP header too, and whatever else is ICMP.
+    /// Number of replies received. A raw socket also delivers the IP header, and all other ICMP.
     fn replies(&self, socket: &OwnedFd) -> Result<u64, Failure> {
         let (mut replies, mut buffer) = (0, [0_u8; 64]);
         loop {
@@ -144,21 +144,21 @@ impl Pings {
     }
 }
 
-/// How far a sender may lag at its end: what it is late by when others had the processor.
+/// How much a sender may lag at its end: lateness because others had the processor.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Likewise, of a flow that has lasted so long.
+/// How much a flow that has lasted this long may lag.
 fn patience(lasted: Duration) -> Duration {
     PATIENCE.max(lasted / 100)
 }
 
-/// Who is so late no longer has the processor before others: it never sleeps.
+/// A sender that is this late loses its priority, because it never sleeps.
 const HOPELESS: Duration = Duration::from_millis(100);
 
-/// How often a sender that is late looks for the end of the run.
+/// Interval at which a late sender checks for the end of the run.
 const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// A sender that is behind.
+/// A sender that lags.
 #[derive(Default)]
 struct Late {
     looked: Instant,
@@ -166,7 +166,7 @@ struct Late {
 }
 
 impl Late {
-    /// Whether it is time to look for the end: who waits for its time sees it anyway.
+    /// Whether it is time to check for the end; a sender that waits for its time notices it anyway.
     fn is_to_be_looked_at(&mut self, now: Instant, due: Instant) -> bool {
         let behind = now.saturating_since(due);
         if behind < CHECK_INTERVAL || now.saturating_since(self.looked) < CHECK_INTERVAL {
@@ -182,7 +182,7 @@ impl Late {
 }
 
 struct Datagrams {
-    /// None: whoever asks.
+    /// The receiver; `None`: whoever requests the stream.
     to: Option<SocketAddrV4>,
     rate: Rate,
     packet_bytes: u32,
@@ -216,7 +216,8 @@ impl Datagrams {
                     return Err(self.too_slow(next - begin, now - begin));
                 }
             }
-            // Where there is room for it, each has its number: how long it took is told by that.
+            // If there is room, each datagram contains its number, from which its delay is
+            // computed.
             if let Some(number) = payload.first_chunk_mut() {
                 *number = sequence.to_be_bytes();
             }
@@ -234,14 +235,15 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Of what was due after `whole`, that of `sent` was sent.
+    /// The failure of a sender that sent by `whole` only what was due by `sent`.
     fn too_slow(&self, sent: Duration, whole: Duration) -> Failure {
         let asked_mbps = self.rate.mbps();
         let got_mbps = asked_mbps * (sent.as_secs_f64() / whole.as_secs_f64());
         Failure::Rate { asked_mbps, got_mbps }
     }
 
-    /// Who asks for the stream; `None`: nobody until the end of the run, or until it is too late.
+    /// The address that requests the stream; `None`: nobody until the end of the run, or until it
+    /// is too late.
     fn asked(&self, socket: &OwnedFd, pace: &Pace) -> Result<Option<SocketAddrV4>, Failure> {
         loop {
             if pace.ready(socket, PollFlags::IN, self.stop).map_err(waiting)? != Woken::Ready {
@@ -261,7 +263,7 @@ impl Datagrams {
     }
 }
 
-/// Until the end of the run.
+/// Reads until the end of the run.
 fn read_all(socket: &OwnedFd, pace: &Pace) -> Result<(), Failure> {
     loop {
         match recvfrom(socket, &mut [0_u8; 1][..], RecvFlags::empty()) {
@@ -278,7 +280,7 @@ fn read_all(socket: &OwnedFd, pace: &Pace) -> Result<(), Failure> {
 
 fn send(socket: &OwnedFd, bytes: &[u8], to: SocketAddrV4) -> Result<(), Failure> {
     match sendto(socket, bytes, SendFlags::NOSIGNAL, &to) {
-        // A full device drops, as a full queue would.
+        // A full device drops, like a full queue.
         Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS) => Ok(()),
         Err(error) => Err(Failure::Step("sending", error.into())),
     }

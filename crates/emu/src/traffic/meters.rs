@@ -1,4 +1,4 @@
-//! Meters of the scenario's flows, fed by the packets that pass: as the simulation defines them
+//! Meters of the scenario's flows, fed with passing packets: figures as the simulation defines them
 //! (docs/concepts/metrics.md), at the model's times.
 
 use std::sync::PoisonError;
@@ -14,11 +14,12 @@ use super::{Scheduled, start_of};
 use crate::observation::observer::congestion_name;
 use crate::wire::packet::Layout;
 
-/// Meters of the scenario's flows, in its order: the first numbers of the forwarder's flows.
+/// Meters of the scenario's flows, in its order: they have the first numbers of the forwarder's
+/// flows.
 #[derive(Debug, Default)]
 pub(crate) struct ScheduledMeters(Vec<ScheduledMeter>);
 
-/// One flow.
+/// The meter of one flow.
 #[derive(Debug)]
 struct ScheduledMeter {
     scheduled: Scheduled,
@@ -35,16 +36,16 @@ enum Meter {
     Udp(Datagrams),
 }
 
-/// A TCP flow.
+/// The meter of a TCP flow.
 #[derive(Debug)]
 struct Transfer {
     meter: TransferMeter,
-    /// The last acknowledgement that reached the sender, and the times between them.
+    /// When the last acknowledgement reached the sender, and the times between them.
     last_ack: Option<Instant>,
     gaps: Histogram,
 }
 
-/// A UDP flow. Its packets say their number, not when they were sent.
+/// The meter of a UDP flow. Its packets contain their number, not the time at which they were sent.
 #[derive(Debug)]
 struct Datagrams {
     meter: DatagramMeter,
@@ -52,7 +53,7 @@ struct Datagrams {
 }
 
 impl ScheduledMeters {
-    /// One meter for each flow.
+    /// One meter per flow.
     pub(crate) fn new(scheduled: Vec<Scheduled>) -> Self {
         Self(scheduled.into_iter().map(ScheduledMeter::new).collect())
     }
@@ -69,7 +70,7 @@ impl ScheduledMeters {
         }
     }
 
-    /// A packet left; `delivered` is what its receiver has in order by now.
+    /// A packet left; `delivered` is what its receiver now has in order.
     #[inline]
     pub(crate) fn on_left(
         &mut self,
@@ -111,12 +112,12 @@ impl ScheduledMeters {
         }
     }
 
-    /// A sample interval ends; what the senders' sockets said last, by flow.
+    /// Ends a sample interval; returns the last state of the senders' sockets, by flow.
     pub(crate) fn sample(&mut self, now: Instant) -> Vec<(u32, SenderWindow)> {
         let mut windows = Vec::new();
         for (number, flow) in (0..).zip(&mut self.0) {
             let Meter::Tcp(transfer) = &mut flow.meter else { continue };
-            // A sender that writes there just now is asked the next time: nobody is waited for.
+            // A sender that is writing to it is skipped until the next time: this does not wait.
             if let Ok(state) = flow.scheduled.sender.try_lock() {
                 windows.extend(state.window.map(|window| (number, window)));
             }
@@ -136,7 +137,7 @@ impl ScheduledMeters {
         self.0.iter().filter_map(gaps).collect()
     }
 
-    /// What the packets that passed say of a flow, with what its own meter says.
+    /// Combines what the passing packets show of a flow with the results of its own meter.
     pub(crate) fn complete(&mut self, flow: usize, now: Instant, seen: FlowSummary) -> FlowSummary {
         match self.0.get_mut(flow) {
             Some(flow) => flow.complete(now, seen),
@@ -144,7 +145,7 @@ impl ScheduledMeters {
         }
     }
 
-    /// Ends the pings: their rows.
+    /// Ends the pings: writes their rows.
     pub(crate) fn finish_pings(
         &self,
         now: Instant,
@@ -184,7 +185,7 @@ impl ScheduledMeter {
         Self { scheduled, forward, start, meter }
     }
 
-    /// Which flow it is.
+    /// The fields that identify the flow.
     fn identity(&self) -> FlowSummary {
         let config = &self.scheduled.config;
         FlowSummary {
@@ -241,14 +242,14 @@ impl Datagrams {
         self.sent_at.push(now);
     }
 
-    /// By the number in its payload, if there was room for one.
+    /// When a packet was sent, by the number in its payload, if there was room for one.
     fn sent_at(&self, packet: &[u8]) -> Option<Instant> {
         let at = Layout::of(packet)?.ip_bytes + 8;
         self.sent_at.of(u32::from_be_bytes(*packet.get(at..at + 4)?.first_chunk()?))
     }
 }
 
-/// The request of a packet, or the one that it replies to.
+/// The request of a packet, or the one to which it replies.
 fn request_number(echoes: &EchoMeter, packet: &[u8]) -> Option<u64> {
     let at = Layout::of(packet)?.ip_bytes + 6;
     echoes.newest(u16::from_be_bytes(*packet.get(at..at + 2)?.first_chunk()?))
@@ -295,7 +296,7 @@ mod tests {
         assert_eq!(datagrams.sent_at(&packet[..packet.len() - 1]), None);
     }
 
-    /// A queue that overflows for a while, with pings through it.
+    /// A queue that overflows for a while, with pings passing through it.
     const SCENARIO: &str = "
 [run]
 duration_s = 6
@@ -329,7 +330,7 @@ rate_mbps = 0.1
 packet_bytes = 200
 ";
 
-    /// The kernel's packets of the scenario's flows, through its network and the meters.
+    /// Simulates the kernel's packets of the scenario's flows, through its network and the meters.
     struct Kernel {
         network: Network,
         meters: ScheduledMeters,
@@ -405,7 +406,8 @@ packet_bytes = 200
         let meters = ScheduledMeters::new(scenario.flows.iter().map(schedule).collect());
         let mut kernel = Kernel { network, meters, packets: BTreeMap::new(), next_packet: 0 };
         let end = Instant::ZERO + scenario.run.duration;
-        // When each flow sends next, how many it has sent, and what is left over of a nanosecond.
+        // When each flow sends next, how many packets it has sent, and the remainder of a
+        // nanosecond.
         let mut due: Vec<_> =
             scenario.flows.iter().map(|flow| (Some(start_of(flow)), 0, 0)).collect();
         loop {

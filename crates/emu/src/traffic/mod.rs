@@ -1,8 +1,9 @@
-//! The scenario's own flows over the kernel's TCP: sockets at both ends, threads of this process.
+//! The scenario's own flows over the kernel's TCP: sockets at both ends, and threads of this
+//! process.
 //!
 //! A socket belongs to the network namespace in which it was made, so nothing is started inside.
-//! What passes is counted by the forwarder, in [`ScheduledMeters`]; a sender tells it what only
-//! the kernel knows.
+//! The forwarder counts what passes, in [`ScheduledMeters`]; a sender reports what only the kernel
+//! knows.
 
 mod datagram;
 mod meters;
@@ -37,28 +38,29 @@ pub(crate) use tcp::{SenderState, SenderWindow};
 
 use pace::Pace;
 
-/// Below the forwarder, above everything else: who is put aside while it reads holds the socket,
-/// hence its acknowledgements.
+/// Below the forwarder, above everything else: a thread that is preempted while it reads holds the
+/// socket, and hence its acknowledgements.
 const PRIORITY: i32 = 40;
 
-/// Ports of the first flow; the others follow. Below those that the kernel gives to programs.
+/// Port of the first flow; the others follow. They are below those that the kernel assigns to
+/// programs.
 const SERVER_PORT: u16 = 10_000;
 const UE_PORT: u16 = 20_000;
 const MOST_FLOWS: usize = 10_000;
 
-/// A flow of the scenario, and how its packets are known.
+/// A flow of the scenario, and how its packets are identified.
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduled {
     pub(crate) config: FlowConfig,
-    /// Name of its UE; none without a radio.
+    /// Name of its UE; `None` without a radio.
     pub(crate) ue: Option<String>,
     pub(crate) key: Key,
-    /// What its sending socket says.
+    /// The state of its sending socket.
     pub(crate) sender: Arc<Mutex<SenderState>>,
 }
 
 impl Scheduled {
-    /// It is a TCP flow whose reader takes what there is.
+    /// Whether it is a TCP flow whose reader takes everything at once.
     pub(crate) fn reads_at_once(&self) -> bool {
         match &self.config.traffic {
             Kind::Bulk { tcp, .. } | Kind::File { tcp, .. } => {
@@ -69,57 +71,57 @@ impl Scheduled {
     }
 }
 
-/// Sockets that are open, and what is to be done with them.
+/// Open sockets, and what to do with them.
 pub(crate) struct Traffic {
     scheduled: Vec<Scheduled>,
     jobs: Vec<Job>,
 }
 
-/// Flows under way.
+/// Flows in progress.
 pub(crate) struct Running {
-    /// Dropped: the run is over.
+    /// Dropping it says that the run is over.
     over: Option<PipeWriter>,
     scheduled: Vec<Scheduled>,
     /// See [`Pace`].
     almost_over: Arc<AtomicBool>,
-    /// The kernel is not as a flow was to be.
+    /// Set if the kernel does not do what a flow requires.
     differs: Arc<AtomicBool>,
     threads: Vec<(Job, JoinHandle<Result<(), Failure>>)>,
-    /// Those that fail from now on do so because the network ends.
+    /// Flows that had failed before the network ended: others fail from now on for that reason.
     ending: Option<Vec<bool>>,
 }
 
-/// A flow that could not do what it was to do.
+/// A flow that could not do what it was configured to do.
 #[derive(Clone, Debug, Serialize)]
 pub struct FailedFlow {
-    /// Its name.
+    /// Name of the flow.
     pub id: String,
-    /// What failed.
+    /// Why it failed.
     pub because: String,
 }
 
-/// What one thread does.
+/// The task of one thread.
 struct Job {
     flow: String,
-    /// The run waits for it.
+    /// Whether the run waits for it.
     decides: bool,
-    /// Its namespace.
+    /// The namespace in which it runs.
     place: File,
     work: Option<Work>,
 }
 
-/// What was opened, or the step that failed and what the kernel said.
+/// What was opened, or the step that failed with the kernel's error.
 type Opened<T> = Result<T, (&'static str, io::Error)>;
 
 type Work = Box<dyn FnOnce(&Pace) -> Result<(), Failure> + Send>;
 
-/// Why a flow did not do what it was to do.
+/// Why a flow failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    /// A step, and what the kernel said.
+    /// A step, with the kernel's error.
     #[error("{0}: {1}")]
     Step(&'static str, #[source] io::Error),
-    /// What a connection has is not what was asked for.
+    /// A connection does not have what was requested.
     #[error("{option}: {asked} was requested, but the kernel has {got}")]
     Differs { option: &'static str, asked: String, got: String },
     /// The machine is too slow.
@@ -127,7 +129,7 @@ enum Failure {
     Rate { asked_mbps: f64, got_mbps: f64 },
 }
 
-/// One end of a flow: where it is, and its address.
+/// One end of a flow: its namespace, and its address.
 #[derive(Clone, Copy)]
 struct End<'a> {
     namespace: &'a Namespace,
@@ -140,7 +142,7 @@ impl Traffic {
     ///
     /// # Errors
     ///
-    /// What the kernel cannot send, or does not allow.
+    /// If the kernel cannot send something, or does not permit it.
     pub(crate) fn open(
         scenario: &Scenario,
         ends: &[(Namespace, KernelProfile)],
@@ -161,7 +163,7 @@ impl Traffic {
         Ok(traffic)
     }
 
-    /// What the forwarder has to know.
+    /// The flows, for the forwarder.
     pub(crate) fn scheduled(&self) -> Vec<Scheduled> {
         self.scheduled.clone()
     }
@@ -170,7 +172,7 @@ impl Traffic {
     ///
     /// # Errors
     ///
-    /// When there can be no more threads.
+    /// If a thread cannot be started.
     pub(crate) fn start(self, clock: Clock) -> Result<Running, EmuError> {
         let (over, stop) = io::pipe().map_err(EmuError::Wait)?;
         let ending = Arc::new(AtomicBool::new(false));
@@ -193,7 +195,7 @@ impl Traffic {
                 let network = Some(LinkNameSpaceType::Network);
                 move_into_link_name_space(place.as_fd(), network)
                     .map_err(|error| Failure::Step("entering a network namespace", error.into()))?;
-                // Lateness tells what that costs where it is not allowed.
+                // If it is not permitted, lateness shows the effect.
                 let _ = real_time_priority(PRIORITY);
                 let done = work(&pace);
                 if let Err(Failure::Differs { .. }) = done {
@@ -253,7 +255,7 @@ impl Traffic {
 }
 
 impl Running {
-    /// Every flow that ends of its own accord has ended, or one is not what it was to be.
+    /// Whether every flow that ends by itself has ended, or one differs from what was requested.
     pub(crate) fn is_done(&self) -> bool {
         self.differs.load(Ordering::Relaxed)
             || self.threads.iter().all(|(job, thread)| !job.decides || thread.is_finished())
@@ -265,11 +267,11 @@ impl Running {
         self.ending = Some(self.threads.iter().map(|(_, thread)| !thread.is_finished()).collect());
     }
 
-    /// Ends all flows; those that failed while there was a network.
+    /// Ends all flows; returns those that failed while there was a network.
     ///
     /// # Errors
     ///
-    /// A connection that the kernel made otherwise than it was to be.
+    /// If a connection differs from what was requested.
     pub(crate) fn finish(&mut self) -> Result<Vec<FailedFlow>, EmuError> {
         self.almost_over.store(true, Ordering::Relaxed);
         drop(self.over.take());
@@ -294,7 +296,7 @@ impl Running {
         differs.map_or(Ok(failed), Err)
     }
 
-    /// What the kernel said of the TCP flows' connections.
+    /// The kernel's state of the TCP flows' connections.
     pub(crate) fn sockets(&self) -> Vec<FlowSockets> {
         let is_tcp = |flow: &&Scheduled| {
             matches!(flow.config.traffic, Kind::Bulk { .. } | Kind::File { .. })
@@ -318,7 +320,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // Nobody is left to receive the error.
         let _ = self.finish();
     }
 }
@@ -342,7 +344,7 @@ impl Job {
 }
 
 impl End<'_> {
-    /// A socket there, bound to its address.
+    /// Opens a socket at an end, bound to its address.
     fn socket(
         self,
         kind: SocketType,
@@ -364,17 +366,17 @@ impl End<'_> {
     }
 }
 
-/// When a flow starts, on the clock of the run.
+/// When a flow starts on the clock of the run.
 fn start_of(flow: &FlowConfig) -> Instant {
     Instant::ZERO + flow.start
 }
 
-/// Of the echo requests of a flow.
+/// Identifier of the echo requests of a flow.
 const fn identifier(index: u16) -> u16 {
     SERVER_PORT + index
 }
 
-/// The model has no fragments of what endpoints send.
+/// Refuses packets that would be fragmented: the model has no fragments of what endpoints send.
 fn fits(flow: &FlowConfig, bytes: u32, sender: End<'_>) -> Result<(), EmuError> {
     let mtu = sender.profile.mtu;
     if bytes <= mtu {

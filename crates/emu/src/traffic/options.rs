@@ -1,9 +1,9 @@
-//! What a flow's socket is told, and what the kernel says that its connection has.
+//! The options of a flow's socket, and what the kernel says about its connection.
 //!
-//! A connection need not be as the socket that it was made from: the kernel takes the congestion
-//! control of a route before that of the socket, accepted or connecting, and fits window and buffers
-//! anew. So flows that differ have routes of their own (docs/adr/0022-sockets-are-asked.md), and each
-//! connection is asked what it is.
+//! A connection may differ from the socket that it was made from: the kernel prefers the congestion
+//! control of a route to that of the socket, accepted or connecting, and recomputes window and
+//! buffers. So flows that differ have routes of their own (docs/adr/0022-sockets-are-asked.md), and
+//! each connection is queried.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,58 +15,59 @@ use serde::Serialize;
 use super::{End, Failure, Opened};
 use crate::sys::{set_largest_segment, set_mark, set_window_clamp, tcp_info, window_clamp};
 
-/// IPv4 and TCP headers without options.
+/// Bytes of IPv4 and TCP headers without options.
 const BARE_HEADER_BYTES: u32 = 40;
 
-/// Timestamps in every segment, padded (RFC 7323 A); `tcpi_options` says so with this bit.
+/// Bytes of timestamps in every segment, padded (RFC 7323 A); `tcpi_options` has this bit for them.
 const TIMESTAMP_BYTES: u32 = 12;
 const HAS_TIMESTAMPS: u8 = 1;
 
-/// What the kernel says of one end's connection, just after its handshake.
+/// The state of one end's connection in the kernel, just after its handshake.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SocketState {
-    /// TCP_CONGESTION.
+    /// Name of the congestion control (TCP_CONGESTION).
     pub congestion: String,
-    /// The segments that it offers to take, TCP options included.
+    /// The segment size that it advertises, including TCP options.
     pub mss_bytes: u32,
-    /// The congestion window that it begins with.
+    /// The initial congestion window.
     pub cwnd_segments: u32,
-    /// SO_RCVBUF, as the kernel counts it: twice what was asked for.
+    /// SO_RCVBUF as counted by the kernel: twice what was requested.
     pub receive_buffer_bytes: usize,
-    /// SO_SNDBUF, likewise.
+    /// SO_SNDBUF as counted by the kernel: twice what was requested.
     pub send_buffer_bytes: usize,
-    /// TCP_WINDOW_CLAMP.
+    /// TCP_WINDOW_CLAMP in bytes.
     pub window_clamp_bytes: u32,
 }
 
 /// Both ends of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowSockets {
-    /// Its name.
+    /// Name of the flow.
     pub id: String,
-    /// Null: it had no connection.
+    /// The sender's connection; null if there was none.
     pub sender: Option<SocketState>,
-    /// See `sender`.
+    /// The receiver's connection; null if there was none.
     pub receiver: Option<SocketState>,
-    /// How long the thread that writes was ready to run while others had the processor; null if the
-    /// kernel does not say.
+    /// How long the writing thread was ready to run while others had the processor; null if the
+    /// kernel does not report it.
     pub sender_waited_ms: Option<f64>,
-    /// Of the thread that reads.
+    /// How long the reading thread was ready to run while others had the processor; null if the
+    /// kernel does not report it.
     pub receiver_waited_ms: Option<f64>,
 }
 
-/// What a socket was told. Missing: the kernel decides.
+/// Options set on a socket. `None`: the kernel decides.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Asked {
     congestion: String,
     mss: Option<u32>,
     window_clamp: Option<u32>,
-    /// As the kernel counts them.
+    /// Sizes as counted by the kernel.
     receive_buffer: Option<usize>,
     send_buffer: Option<usize>,
 }
 
-/// A socket that is as an end of the scenario, as far as it can be told.
+/// A socket configured like an end of the scenario, as far as the kernel supports it.
 pub(super) fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<(OwnedFd, Asked)> {
     let socket = end.tcp_socket()?;
     let mut asked = Asked { congestion: end.profile.congestion_of(config), ..Asked::default() };
@@ -82,8 +83,8 @@ pub(super) fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<(OwnedFd, 
         set("TCP_MAXSEG", set_largest_segment(&socket, mss))?;
         asked.mss = Some(mss);
     }
-    // The kernel doubles what it is told, for its own overhead (socket(7)). Half of a receive buffer is window; all
-    // of a send buffer is the scenario's.
+    // The kernel doubles the given size for its own overhead (socket(7)). Half of a receive buffer
+    // is window; all of a send buffer is the scenario's.
     if !config.receive_buffer.tuned {
         let bytes = config.receive_buffer.max;
         let done = sockopt::set_socket_recv_buffer_size_force(&socket, capped(bytes));
@@ -92,7 +93,7 @@ pub(super) fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<(OwnedFd, 
         set("TCP_WINDOW_CLAMP", set_window_clamp(&socket, most))?;
         let error = |error: rustix::io::Errno| ("SO_RCVBUF", error.into());
         asked.receive_buffer = Some(sockopt::socket_recv_buffer_size(&socket).map_err(error)?);
-        // Very small ones are made larger.
+        // Very small values are increased.
         let clamp = window_clamp(&socket).map_err(|error| ("TCP_WINDOW_CLAMP", error))?;
         asked.window_clamp = Some(clamp);
     }
@@ -106,25 +107,26 @@ pub(super) fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<(OwnedFd, 
     Ok((socket, asked))
 }
 
-/// A buffer's size in a call that takes an int and doubles it.
+/// The size of a buffer for a call that takes an int and doubles it.
 fn capped(bytes: u64) -> usize {
     bytes.min(i32::MAX as u64 / 2) as usize
 }
 
 impl Asked {
-    /// Sees to it that a connection is as asked for; what the kernel says of it.
+    /// Checks that a connection is as requested; returns its state in the kernel.
     ///
     /// # Errors
     ///
-    /// The first thing that differs.
+    /// The first difference.
     pub(super) fn on(&self, connection: &OwnedFd) -> Result<SocketState, Failure> {
         let failed = |step| move |error: io::Error| Failure::Step(step, error);
-        // Not the congestion control: a connection that BBR has begun stays paced with another one.
+        // Not the congestion control: a connection that began with BBR stays paced with another
+        // one.
         self.hold_window(connection)?;
         let read = || SocketState::of(connection).map_err(failed("asking the connection"));
         let mut state = read()?;
         if self.window_clamp.is_some_and(|most| most != state.window_clamp_bytes) {
-            // The first segment came in between.
+            // The first segment arrived in between.
             self.hold_window(connection)?;
             state = read()?;
         }
@@ -132,7 +134,7 @@ impl Asked {
         Ok(state)
     }
 
-    /// Tells the window again: Linux since 6.8 forgets it when it sees how large segments are.
+    /// Sets the window again: Linux since 6.8 forgets it when it learns the size of segments.
     pub(super) fn hold_window(&self, connection: &OwnedFd) -> Result<(), Failure> {
         let Some(most) = self.window_clamp else { return Ok(()) };
         let failed = |error| Failure::Step("TCP_WINDOW_CLAMP", error);
@@ -197,7 +199,7 @@ mod tests {
         assert!(said(small).starts_with("TCP_MAXSEG: 536 was requested"));
         let large = Asked { receive_buffer: Some(1), ..reno.clone() };
         assert!(said(large).starts_with("SO_RCVBUF: 1 was requested"));
-        // What can be told again is.
+        // Options that can be set again are set.
         let told = Asked { window_clamp: Some(20_000), ..reno };
         assert_eq!(told.on(&connection).unwrap().window_clamp_bytes, 20_000);
     }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::Clock;
 use crate::clock::timespec;
 
-/// A thread that slept goes on up to so long after its time, even on a processor that stays awake.
+/// A sleeping thread wakes up this late at most, even on a processor that stays awake.
 const WAKE_UP: Duration = Duration::from_micros(200);
 
 /// The clock of a run, and its end.
@@ -21,14 +21,14 @@ pub(super) struct Pace {
     pub(super) clock: Clock,
     /// Closed at the other end when the run is over.
     pub(super) over: Arc<PipeReader>,
-    /// The network is about to end; the run then is over.
+    /// Set when the network is about to end, and with it the run.
     pub(super) ending: Arc<AtomicBool>,
 }
 
 /// What ended a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Woken {
-    /// The socket can do what was asked for, or has failed.
+    /// The socket is ready, or has failed.
     Ready,
     /// The time has come.
     Time,
@@ -37,9 +37,10 @@ pub(super) enum Woken {
 }
 
 impl Pace {
-    /// Waits until `at`; false if the run is over before.
+    /// Waits until `at`; returns false if the run is over before.
     pub(super) fn until(&self, at: Instant) -> io::Result<bool> {
-        // Before time 0 the clock says 0: who sent then would have a longer round trip than the model.
+        // Before time 0 the clock reads 0: a packet sent then would have a longer round trip than
+        // in the model.
         while self.clock.now() < at || self.clock.before_zero() > Duration::ZERO {
             if self.wait(None::<(&io::PipeReader, PollFlags)>, Some(at))? == Woken::Over {
                 return Ok(false);
@@ -48,7 +49,8 @@ impl Pace {
         Ok(true)
     }
 
-    /// The same, but does not sleep at the end: it is not late by its own waking up.
+    /// Like [`until`](Self::until), but does not sleep at the end, so that waking up does not make
+    /// it late.
     pub(super) fn punctually(&self, at: Instant) -> io::Result<bool> {
         while self.left(at) > WAKE_UP {
             let sleep = self.left(at).saturating_sub(WAKE_UP);
@@ -62,7 +64,8 @@ impl Pace {
         Ok(true)
     }
 
-    /// How long before `at` who waits for something else has to come back to be punctual.
+    /// The time before `at` at which a thread that waits for something else must return to be
+    /// punctual.
     pub(super) const fn ahead_of(at: Instant) -> Option<Instant> {
         at.checked_sub(WAKE_UP)
     }
@@ -72,7 +75,7 @@ impl Pace {
         at.saturating_since(self.clock.now()) + self.clock.before_zero()
     }
 
-    /// Whether the run is over or about to be, for who has no time to wait.
+    /// Whether the run is over or about to be, for a thread that has no time to wait.
     pub(super) fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Relaxed)
     }

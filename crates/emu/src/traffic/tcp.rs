@@ -1,4 +1,4 @@
-//! A TCP transfer: who opens it, who writes, who reads, and what the sender's socket says.
+//! A TCP transfer: who opens it, who writes, who reads, and the state of the sender's socket.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -26,49 +26,49 @@ use crate::sys::{TcpInfo, send_queue, tcp_info};
 /// Written at once; more would hold the socket for longer.
 static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
 
-/// Read at once.
+/// Most bytes read at once.
 const READ_BYTES: usize = 1 << 20;
 
-/// How often the sender's socket is polled_at at.
+/// Interval at which the sender's socket is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Acknowledgements of one burst are no further apart: the kernel takes some 6 us for each.
+/// Acknowledgements of one burst are at most this far apart: the kernel takes some 6 us for each.
 const BETWEEN_ACKS: Duration = Duration::from_micros(40);
 
-/// A sender gets ready so long before its flow starts.
+/// Time before the start of its flow at which a sender prepares.
 const BEFORE_START: Duration = Duration::from_millis(2);
 
 /// ssthresh before the first congestion (TCP_INFINITE_SSTHRESH).
 const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// TCP_CA_CWR, of `tcpi_ca_state`: this state or a later one follows a loss or a mark.
+/// TCP_CA_CWR of `tcpi_ca_state`: this state and later ones follow a loss or a mark.
 const CWR: u8 = 2;
 
-/// What a sender's socket says, and what both ends' said first.
+/// The state of a sender's socket, and the first state of both ends.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct SenderState {
-    /// The last look at it.
+    /// The window when it was last polled.
     pub(crate) window: Option<SenderWindow>,
     /// The first end of slow start.
     pub(crate) exit: Option<Exit>,
-    /// Bytes that the application has written.
+    /// Bytes written by the application.
     pub(crate) written: u64,
-    /// Of the sender's connection and the receiver's.
+    /// States of the sender's and of the receiver's connection.
     pub(crate) sockets: [Option<SocketState>; 2],
-    /// How long the thread that writes and the one that reads were ready to run and did not.
+    /// How long the writing and the reading thread were ready to run without running.
     pub(crate) waited: [Option<Duration>; 2],
 }
 
-/// A sender's window at one time.
+/// A sender's windows at one time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct SenderWindow {
     pub(crate) cwnd_segments: u32,
-    /// None before the first congestion.
+    /// Slow start threshold; `None` before the first congestion.
     pub(crate) ssthresh_segments: Option<u32>,
     pub(crate) srtt_ms: f64,
-    /// RFC 6675 pipe, as the kernel counts it.
+    /// Segments in flight (RFC 6675 pipe), as counted by the kernel.
     pub(crate) inflight_segments: u32,
-    /// The peer's receive window as announced last, in whole segments; 0 before Linux 5.4.
+    /// The peer's receive window as last advertised, in whole segments; 0 before Linux 5.4.
     pub(crate) receive_window_segments: Option<u32>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct SenderWindow {
 enum Opening {
     /// Connects to the other end.
     Connects(SocketAddrV4),
-    /// Takes the first connection.
+    /// Accepts the first connection.
     Listens,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn open(
     };
     let (state, other) = (Arc::clone(state), Arc::clone(state));
     let write = move |pace: &Pace| {
-        // The counters take a while to read: after the handshake the first data would be late.
+        // Reading the counters takes time: after the handshake the first data would be late.
         if let Some(ready) = start.checked_sub(BEFORE_START)
             && !pace.until(ready).map_err(|error| Failure::Step("waiting", error))?
         {
@@ -135,7 +135,7 @@ pub(super) fn open(
     Ok(vec![Job::new(flow, sender, true, write)?, Job::new(flow, receiver, true, read)?])
 }
 
-/// Places in [`SenderState::sockets`].
+/// Index in [`SenderState::sockets`].
 const SENDER: usize = 0;
 const RECEIVER: usize = 1;
 
@@ -143,13 +143,13 @@ fn note(state: &Mutex<SenderState>, end: usize, socket: SocketState) {
     state.lock().unwrap_or_else(PoisonError::into_inner).sockets[end] = Some(socket);
 }
 
-/// Of the calling thread, which has done its work.
+/// Notes how long the calling thread, which has done its work, waited for a processor.
 fn note_wait(state: &Mutex<SenderState>, end: usize) {
     state.lock().unwrap_or_else(PoisonError::into_inner).waited[end] = waited_to_run();
 }
 
 impl Opening {
-    /// The connection, from `start` on; `None`: the run was over before.
+    /// The connection, from `start` on; `None` if the run was over before.
     fn connection(
         self,
         socket: OwnedFd,
@@ -190,17 +190,18 @@ impl Opening {
 /// What the application writes.
 #[derive(Default)]
 struct Work {
-    /// Nothing more from then on, but for the rest of a write of so many bytes.
+    /// When it stops, except for the rest of a write of this many bytes.
     stop: Option<Instant>,
     write: Option<u64>,
-    /// So many bytes.
+    /// Number of bytes to write.
     size: Option<u64>,
-    /// An equal part of them at each of these times, the last with what is left; empty: at once.
+    /// Times at which an equal part is written, the last with the remainder; empty: everything at
+    /// once.
     writes: Vec<Instant>,
 }
 
 impl Work {
-    /// Bytes that may have been written by `now`, and when that becomes more.
+    /// Bytes that may have been written by `now`, and when that number grows.
     fn due(&self, now: Instant) -> (u64, Option<Instant>) {
         let size = self.size.unwrap_or(u64::MAX);
         let begun = self.writes.partition_point(|&at| at <= now);
@@ -217,14 +218,14 @@ struct Sender<'a> {
     start: Instant,
     pace: &'a Pace,
     written: u64,
-    /// When the socket was last polled_at at, and what it said.
+    /// When the socket was last polled, and its state then.
     polled_at: Instant,
     last: Option<SenderWindow>,
     exited: bool,
     hystart: HyStart,
 }
 
-/// Exits of HyStart that the namespace has counted.
+/// Slow starts ended by HyStart, as counted in the namespace.
 #[derive(Clone, Copy, Default)]
 struct HyStart {
     train_exits: u64,
@@ -253,16 +254,16 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Writes what it has to, or until the run is over; then closes.
+    /// Writes everything, or until the run is over; then closes.
     fn run(mut self, work: &Work) -> Result<(), Failure> {
         let done = self.write(work).and_then(|goes_on| Ok(goes_on && self.drain()?));
         let done = done.and_then(|goes_on| if goes_on { self.close() } else { Ok(()) });
-        // With the run the network ends: nobody waits for what is still in the buffer.
+        // The network ends with the run: what is still in the buffer is not waited for.
         let _ = sockopt::set_socket_linger(&self.socket, Some(StdDuration::ZERO));
         done
     }
 
-    /// False: the run is over.
+    /// Returns false if the run is over.
     fn write(&mut self, work: &Work) -> Result<bool, Failure> {
         let (mut stop, mut size) = (work.stop, work.size.unwrap_or(u64::MAX));
         while self.written < size {
@@ -300,8 +301,9 @@ impl<'a> Sender<'a> {
         Ok(true)
     }
 
-    /// Waits until everything was acknowledged. Of a socket that is closed nobody tells what comes after
-    /// (tracepoint `tcp:tcp_probe`): slow start may end there. False: the run is over.
+    /// Waits until everything is acknowledged. After a socket is closed its state is no longer
+    /// visible (tracepoint `tcp:tcp_probe`), but slow start may end there. Returns false if the run
+    /// is over.
     fn drain(&mut self) -> Result<bool, Failure> {
         while send_queue(&self.socket).map_err(|error| Failure::Step("SIOCOUTQ", error))? > 0 {
             let woken = self.pace.until(self.pace.clock.now() + POLL_INTERVAL);
@@ -331,8 +333,9 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Until the kernel wakes a writer, at a third of the buffer free, or `stop`; who writes before, as
-    /// there is some room, has the socket while acknowledgements arrive. False: the run is over.
+    /// Waits until the kernel wakes a writer, with a third of the buffer free, or until `stop`.
+    /// Writing earlier, when there is some room, would hold the socket while acknowledgements
+    /// arrive. Returns false if the run is over.
     fn wait_for_room(&mut self, stop: Option<Instant>) -> Result<bool, Failure> {
         loop {
             let next = self.pace.clock.now() + POLL_INTERVAL;
@@ -348,9 +351,10 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// There is room again, hence acknowledgements are arriving. Those that come while the program
-    /// writes are put together (TCPBacklogCoalesce): it waits until none has come for a while, but for a
-    /// part of a round trip only, of which the buffer holds two. False: the run is over.
+    /// There is room again, so acknowledgements are arriving. Those that arrive while the program
+    /// writes are coalesced (TCPBacklogCoalesce): so it waits until none has arrived for a while,
+    /// but only for a part of a round trip, of which the buffer holds two. Returns false if the run
+    /// is over.
     fn await_burst(&self) -> Result<bool, Failure> {
         let srtt = self.last.map_or(0.0, |window| window.srtt_ms);
         let most = Duration::from_nanos((srtt * 1e6 / 8.0) as u64).min(POLL_INTERVAL);
@@ -377,7 +381,7 @@ impl<'a> Sender<'a> {
         woken.map_err(|error| Failure::Step("waiting", error))
     }
 
-    /// Asks the kernel, if it is time to.
+    /// Polls the kernel, if it is time to.
     fn poll_kernel(&mut self) -> Result<(), Failure> {
         let now = self.pace.clock.now();
         if now.saturating_since(self.polled_at) < POLL_INTERVAL {
@@ -400,7 +404,7 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// Slow start has ended since the last look.
+    /// An exit, if slow start has ended since the last poll.
     fn exit(&self, now: Instant, info: &TcpInfo, window: &SenderWindow) -> Exit {
         let HyStart { train_exits, delay_exits } = HyStart::count();
         let reason = if train_exits > self.hystart.train_exits {
@@ -412,7 +416,7 @@ impl<'a> Sender<'a> {
         } else {
             "full_pipe"
         };
-        // HyStart makes cwnd then the threshold; a loss has reduced both since.
+        // HyStart sets the threshold to the cwnd of that time; a loss has reduced both since.
         let before = self.last.map_or(window.cwnd_segments, |last| last.cwnd_segments);
         let cwnd_segments = match reason {
             "ack_train" | "delay" => window.ssthresh_segments.unwrap_or(before),
@@ -445,7 +449,7 @@ impl SenderWindow {
 }
 
 impl HyStart {
-    /// In the calling thread's namespace.
+    /// Reads the counter in the calling thread's namespace.
     fn count() -> Self {
         let counters = counters();
         let of = |name| counters.get(name).copied().unwrap_or(0);

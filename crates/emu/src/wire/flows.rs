@@ -1,37 +1,37 @@
-//! Which flow a packet belongs to: the model tells them apart by number.
+//! Identifies the flow of a packet: the model distinguishes flows by number.
 
 use airpath_base::FlowId;
 
 use crate::wire::packet::{ICMP_V4, ICMP_V6, Layout, TCP, UDP};
 
-/// Flows that are told apart, at most. What is new after them shares one number an end.
+/// Most flows that are distinguished. New ones beyond that share one number per end.
 pub(crate) const MOST_FLOWS: u32 = 1 << 17;
 
-/// Places of the table: half of them stay free, so that a look takes two steps on average.
+/// Size of the table: half of it stays free, so that a lookup takes two steps on average.
 const PLACES: usize = 2 * MOST_FLOWS as usize;
 
-/// Flows in the order in which they were first seen. All of its memory is there from the start.
+/// Flows in the order in which they were first seen. All memory is allocated at the start.
 #[derive(Debug)]
 pub(crate) struct Flows {
-    /// Of each place the packed key; 0: free.
+    /// The packed key of each place; 0: free.
     keys: Box<[u64]>,
     numbers: Box<[u32]>,
-    /// Flows that have a place.
+    /// Number of flows in the table.
     placed: u32,
-    /// Numbers that were given, the shared ones too.
+    /// Numbers assigned, including shared ones.
     given: u32,
-    /// By end: the number of all that is not told apart.
+    /// For each end, the number of all flows that are not distinguished.
     shared: Vec<Option<FlowId>>,
-    /// The packet before was of this one.
+    /// The flow of the previous packet.
     last: Option<(Key, FlowId)>,
 }
 
 /// A flow, the same for both directions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key {
-    /// Place of the UE's end.
+    /// Index of the UE's end.
     pub(crate) end: usize,
-    /// IPv6.
+    /// Whether it is IPv6.
     v6: bool,
     pub(crate) protocol: u8,
     ue_port: u16,
@@ -39,7 +39,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The flow of a packet, which goes up or down.
+    /// The flow of a packet in either direction.
     #[inline]
     pub(crate) fn of(packet: &[u8], layout: &Layout, end: usize, up: bool) -> Self {
         let (source, destination) = layout.ports(packet);
@@ -52,12 +52,12 @@ impl Key {
         Self { end, v6, protocol: TCP, ue_port, server_port }
     }
 
-    /// The flow of sockets that are bound to these ports, over IPv4.
+    /// The flow of sockets bound to these ports, over IPv4.
     pub(crate) const fn planned(end: usize, protocol: u8, ue_port: u16, server_port: u16) -> Self {
         Self { end, v6: false, protocol, ue_port, server_port }
     }
 
-    /// All of it; never 0, because the UEs' ends begin with 1.
+    /// The packed key; never 0, because the UEs' ends begin with 1.
     #[inline]
     const fn packed(&self) -> u64 {
         (self.end as u64) << 41
@@ -67,7 +67,7 @@ impl Key {
             | self.server_port as u64
     }
 
-    /// For tables: `tcp phone:40312 server:5201`.
+    /// The flow's name in tables: `tcp phone:40312 server:5201`.
     pub(crate) fn name(&self, ue: &str) -> String {
         let version = if self.v6 { "6" } else { "" };
         let (inner, outer) = (self.ue_port, self.server_port);
@@ -80,23 +80,23 @@ impl Key {
     }
 }
 
-/// A flow's number, and what is to be done about it.
+/// A flow's number, and its status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Numbered {
     pub(crate) flow: FlowId,
-    /// It is new.
+    /// Whether the flow is new.
     pub(crate) new: bool,
-    /// Other flows have it too.
+    /// Whether other flows have the same number.
     pub(crate) shared: bool,
 }
 
 impl Flows {
-    /// Numbers that were given.
+    /// Numbers assigned so far.
     pub(crate) const fn given(&self) -> u32 {
         self.given
     }
 
-    /// More than could be told apart.
+    /// Whether there are more flows than can be distinguished.
     pub(crate) fn is_full(&self) -> bool {
         self.shared.iter().any(Option::is_some)
     }
@@ -114,7 +114,7 @@ impl Flows {
         placed.or_else(|| self.shared.get(key.end).copied().flatten())
     }
 
-    /// The flow's number; it is seen from now on.
+    /// The flow's number, which is assigned if necessary.
     #[inline]
     pub(crate) fn number(&mut self, key: Key) -> Numbered {
         if let Some((last, flow)) = self.last
@@ -154,7 +154,7 @@ impl Flows {
     /// Where a key is, or would be.
     #[inline]
     fn place(&self, packed: u64) -> usize {
-        // The finaliser of MurmurHash3: every bit of the key reaches every bit of the place.
+        // The finaliser of MurmurHash3: every bit of the key affects every bit of the result.
         let mut mixed = packed;
         for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
             mixed = (mixed ^ mixed >> 33).wrapping_mul(factor);

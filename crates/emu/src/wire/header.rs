@@ -1,4 +1,4 @@
-//! What the forwarder reads and writes of a packet's headers.
+//! The header fields that the forwarder reads and writes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use airpath_base::Ecn;
 
 use crate::wire::packet::{Layout, fold, sum};
 
-/// ECN codepoint of an IP packet (RFC 3168 5); `NotEct` if it is none.
+/// ECN codepoint of an IP packet (RFC 3168 5); `NotEct` for anything else.
 #[inline]
 pub(crate) fn ecn(packet: &[u8]) -> Ecn {
     let bits = match packet {
@@ -25,7 +25,7 @@ pub(crate) fn ecn(packet: &[u8]) -> Ecn {
     }
 }
 
-/// Where an IP packet goes.
+/// Destination address of an IP packet.
 #[inline]
 pub(crate) fn destination(packet: &[u8], layout: &Layout) -> IpAddr {
     if layout.v6 {
@@ -46,7 +46,7 @@ pub(crate) fn mark(packet: &mut [u8]) -> bool {
     is_new
 }
 
-/// Sets "congestion experienced" and corrects IPv4's checksum.
+/// Sets the CE codepoint and corrects IPv4's checksum.
 fn mark_congestion(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
         Some(4) => {
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(ecn(&packet), Ecn::Ect0);
         mark_congestion(&mut packet);
         assert_eq!((ecn(&packet), packet[1] & 0xfc), (Ecn::Ce, 0xb8));
-        // RFC 1071: the sum over a header with a right checksum is all ones.
+        // RFC 1071: the sum over a header with a correct checksum is all ones.
         assert_eq!(fold(sum(&packet[..20])), 0xffff);
     }
 

@@ -1,4 +1,4 @@
-//! Packets as bytes: headers, and the flow that a packet belongs to.
+//! Packets as bytes: headers, and the flow of a packet.
 
 pub(crate) mod flows;
 pub(crate) mod header;

@@ -1,8 +1,8 @@
-//! Where things stand in an IP packet, and what the kernel's offload says about it.
+//! Offsets in an IP packet, and the kernel's offload information about it.
 
-/// Bytes of `struct virtio_net_hdr` before each packet of a TUN device (Virtual I/O Device 1.2,
-/// 5.1.6): flags, type of segmentation, length of the headers, size of a segment, where the
-/// checksum starts and, from there, its field. In the machine's byte order, as TUN has it.
+/// Bytes of the `struct virtio_net_hdr` before each packet of a TUN device (Virtual I/O Device 1.2,
+/// 5.1.6): flags, type of segmentation, length of the headers, size of a segment, start of the
+/// checksummed part and, from there, offset of the field. In native byte order, as with TUN.
 pub(crate) const OFFLOAD_BYTES: usize = 10;
 
 /// VIRTIO_NET_HDR_F_NEEDS_CSUM.
@@ -10,7 +10,7 @@ const NEEDS_CHECKSUM: u8 = 1;
 /// VIRTIO_NET_HDR_GSO_*.
 const TCP_V4: u8 = 1;
 const TCP_V6: u8 = 4;
-/// Datagrams of one size, by an application that asks for it; a TUN device is not told to leave
+/// Datagrams of one size, by an application that requests it; a TUN device is not told to leave
 /// them whole.
 const UDP_L4: u8 = 5;
 const WITH_CWR: u8 = 0x80;
@@ -28,41 +28,41 @@ pub(crate) const ACK: u8 = 16;
 pub(crate) const ECE: u8 = 64;
 pub(crate) const CWR: u8 = 128;
 
-/// What a TUN device says about a packet, and wants to know.
+/// The offload information that a TUN device gives about a packet, and expects.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Offload {
-    /// The checksum is still to be made.
+    /// The checksum that remains to be computed.
     pub(crate) checksum: Option<Checksum>,
-    /// Bytes of payload in each segment; none: the packet is as it will be.
+    /// Bytes of payload per segment; `None`: the packet is final.
     pub(crate) segment_bytes: Option<u16>,
-    /// Length of all headers of what is to be cut.
+    /// Length of all headers of a packet to be cut.
     header_bytes: u16,
     kind: u8,
 }
 
-/// A checksum of which only the pseudo-header's part is there.
+/// A checksum that covers only the pseudo-header so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Checksum {
-    /// First byte that it covers: the transport header.
+    /// Offset of the first byte that it covers: the transport header.
     pub(crate) start: u16,
-    /// Its field, from there.
+    /// Offset of its field from there.
     pub(crate) field: u16,
 }
 
 impl Checksum {
-    /// Where its field is in the packet.
+    /// Offset of its field in the packet.
     pub(crate) const fn place(self) -> usize {
         self.start as usize + self.field as usize
     }
 }
 
 impl Offload {
-    /// One packet, not to be cut.
+    /// One packet that is not to be cut.
     pub(crate) fn single(checksum: Option<Checksum>) -> Self {
         Self { checksum, ..Self::default() }
     }
 
-    /// A TCP segment to be taken for several of so many bytes.
+    /// A TCP segment that represents several of this many bytes.
     pub(crate) fn several(
         checksum: Checksum,
         layout: &Layout,
@@ -104,13 +104,14 @@ impl Offload {
     }
 }
 
-/// The same for a packet that begins so many bytes earlier: what is said about its headers.
+/// The same information for a packet that begins this many bytes earlier, which shifts the offsets
+/// of its headers.
 pub(crate) fn shift(mut said: [u8; OFFLOAD_BYTES], bytes: i16) -> [u8; OFFLOAD_BYTES] {
     let mut add = |at: usize| {
         let word = u16::from_ne_bytes([said[at], said[at + 1]]).saturating_add_signed(bytes);
         said[at..at + 2].copy_from_slice(&word.to_ne_bytes());
     };
-    // Where the checksum starts; the length of the headers of what is to be cut.
+    // Start of the checksummed part; length of the headers of a packet to be cut.
     add(6);
     add(2);
     let [flags, kind, ..] = said;
@@ -123,20 +124,20 @@ pub(crate) fn shift(mut said: [u8; OFFLOAD_BYTES], bytes: i16) -> [u8; OFFLOAD_B
     said
 }
 
-/// Where the transport header of an IP packet stands.
+/// Position of the transport header in an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Layout {
     pub(crate) v6: bool,
-    /// IP protocol number; of IPv6 that of the first header after the fixed one.
+    /// IP protocol number; for IPv6 that of the first header after the fixed one.
     pub(crate) protocol: u8,
-    /// Bytes of the IP header; of IPv6 the fixed one.
+    /// Bytes of the IP header; for IPv6 the fixed one.
     pub(crate) ip_bytes: usize,
-    /// It holds the beginning of the transport header, not a later fragment.
+    /// Whether it contains the beginning of the transport header, and is not a later fragment.
     pub(crate) has_transport: bool,
 }
 
 impl Layout {
-    /// `None` of what is no whole IP header.
+    /// The layout of a packet; `None` without a complete IP header.
     #[inline]
     pub(crate) fn of(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
@@ -156,7 +157,7 @@ impl Layout {
         }
     }
 
-    /// What tells flows apart besides addresses: ports, or the identifier of an echo.
+    /// What distinguishes flows in addition to addresses: ports, or the identifier of an echo.
     #[inline]
     pub(crate) fn ports(&self, packet: &[u8]) -> (u16, u16) {
         let word = |at: usize| {
@@ -171,7 +172,7 @@ impl Layout {
         }
     }
 
-    /// Bytes of IP and TCP headers; `None` if it is no TCP segment with a whole header.
+    /// Bytes of IP and TCP headers; `None` unless it is a TCP segment with a complete header.
     #[inline]
     pub(crate) fn tcp_header_bytes(&self, packet: &[u8]) -> Option<usize> {
         if self.protocol != TCP || !self.has_transport {
@@ -186,8 +187,8 @@ impl Layout {
 /// Bytes of a UDP header (RFC 768).
 pub(crate) const UDP_BYTES: usize = 8;
 
-/// Writes what the IP header says about the packet's length, and the checksums that follow: that
-/// of IPv4's header, and the pseudo-header's part of the transport's (RFC 9293 3.1).
+/// Writes the packet's length into the IP header, and the checksums that depend on it: that of
+/// IPv4's header, and the pseudo-header's part of the transport's (RFC 9293 3.1).
 pub(crate) fn set_length(headers: &mut [u8], layout: &Layout, length: usize, checksum: Checksum) {
     let transport = length - layout.ip_bytes;
     let addresses = if layout.v6 {
@@ -205,7 +206,7 @@ pub(crate) fn set_length(headers: &mut [u8], layout: &Layout, length: usize, che
     headers[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
 }
 
-/// Adds what the pseudo-header's part of a checksum covers not, where only that is there.
+/// Completes a checksum that covers only the pseudo-header so far.
 pub(crate) fn complete(packet: &mut [u8], checksum: Option<Checksum>) {
     let Some(checksum) = checksum else { return };
     let (start, field) = (usize::from(checksum.start), checksum.place());
@@ -219,8 +220,8 @@ pub(crate) fn complete(packet: &mut [u8], checksum: Option<Checksum>) {
     packet[field..field + 2].copy_from_slice(&whole.to_be_bytes());
 }
 
-/// Of a whole TCP segment with a right checksum: makes it one of which only the pseudo-header's
-/// part is there, so that segments can go together again.
+/// For a whole TCP segment with a correct checksum: reduces it to the pseudo-header's part, so that
+/// segments can be joined again.
 pub(crate) fn reopen_checksum(packet: &mut [u8]) -> Option<Checksum> {
     let layout = Layout::of(packet)?;
     layout.tcp_header_bytes(packet)?;
@@ -269,7 +270,7 @@ mod tests {
         }
     }
 
-    /// Found by `make fuzz-coverage`: both are 16 bits, their sum is not.
+    /// Found by `make fuzz-coverage`: both offsets have 16 bits, but their sum may have more.
     #[test]
     fn a_checksum_that_is_said_to_be_far_outside_is_left_alone() {
         let mut packet = Vec::new();

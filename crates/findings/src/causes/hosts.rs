@@ -1,4 +1,4 @@
-//! The ends: windows, buffers, applications, and how their TCP behaves.
+//! The ends: windows, buffers, applications, and the behaviour of their TCP.
 
 use airpath_record::FlowSummary;
 use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
@@ -10,7 +10,7 @@ use crate::cause::Cause;
 use crate::compare::LEAST;
 use crate::observed::{Observed, direction_name};
 
-/// A limit that held for less of the time is not worth a run.
+/// A limit that held for a smaller fraction of the time is not worth a run.
 const SELDOM: f64 = 0.03;
 
 pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
@@ -32,8 +32,8 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     congestion(observed, all);
 }
 
-/// What holds several flows back in the same way is taken away from all of them at once, and named by the
-/// flow that it held for the largest share of its time; the first of equals.
+/// What limits several flows in the same way is removed from all of them at once, and named after
+/// the flow that it limited for the largest fraction of its time; among equals the first.
 fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
     const ALIKE: &[Cause] = &[
         Cause::ReceiveWindow,
@@ -78,7 +78,7 @@ fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
     kept.into_iter().zip(others).map(named).collect()
 }
 
-/// Adds a setting that is not there yet; of two lengths of the run, the longer one stays.
+/// Adds a setting unless it is present; of two lengths of the run, the longer one is kept.
 fn add_to(sets: &mut Vec<String>, set: String) {
     let length = |set: &str| set.strip_prefix("run.duration_s=")?.parse::<f64>().ok();
     let known = length(&set).and_then(|_| sets.iter().position(|one| length(one).is_some()));
@@ -89,10 +89,10 @@ fn add_to(sets: &mut Vec<String>, set: String) {
     }
 }
 
-/// A transfer that takes fewer round trips is over before its window has opened.
+/// A transfer with fewer round trips ends before its window has opened.
 const FEW_ROUNDS: u32 = 20;
 
-/// Time that a flow lived, s.
+/// Lifetime of a flow in seconds.
 fn lived_s(observed: &Observed<'_>, flow: &FlowSummary) -> f64 {
     let end = flow.end_ns.map_or(observed.run.duration_s, |end| end as f64 / 1e9);
     (end - flow.start_ns as f64 / 1e9).max(1e-3)
@@ -109,7 +109,7 @@ fn windows(
     let lived = lived_s(observed, flow);
     let path = format!("flow.{}", config.index);
     let bdp = observed.bdp_bytes(direction_name(config.direction)).unwrap_or(0.0);
-    // Where the application reads slowly, a large buffer would only hide that.
+    // If the application reads slowly, a large buffer would only hide that.
     let large = match tcp.receiver.reader {
         ReaderConfig::AtOnce | ReaderConfig::Driver => {
             (8.0 * bdp).clamp(f64::from(1 << 26), f64::from(1 << 29)).round()
@@ -122,7 +122,7 @@ fn windows(
     let of_sender = vec![set(format!("{path}.send_buffer_bytes"), large)];
     let (received, sent) = (limited.receive_window / lived, limited.send_buffer / lived);
     let sizes = (tcp.receiver.receive_buffer.max, tcp.sender.send_buffer);
-    // Of two equal ones the sender sees its own first; the window is what people know.
+    // If both are equal the sender reaches its own limit first; but the window is what people know.
     let of_window = received >= sent || sizes.0 == sizes.1;
     let (cause, share, what, mut removal, other) = if of_window {
         let what = if received >= sent { "receiver's window" } else { "buffers at both ends" };
@@ -133,7 +133,7 @@ fn windows(
     if share <= SELDOM {
         return;
     }
-    // One that is hardly larger than the other would hold back as much.
+    // If the next limit is hardly larger, it would limit as much.
     let (own, next) = if of_window { sizes } else { (sizes.1, sizes.0) };
     if next < 2 * own {
         removal.extend(other);
@@ -172,7 +172,7 @@ fn reader(config: &FlowConfig, tcp: &TcpConfig, all: &mut Vec<Candidate>) {
     });
 }
 
-/// An application that has not all to send at once.
+/// An application that does not have everything to send at once.
 fn writer(config: &FlowConfig, all: &mut Vec<Candidate>) {
     let Traffic::File { writes, .. } = &config.traffic else { return };
     let Some(last) = writes.last().filter(|last| last.as_nanos() > 0) else { return };
@@ -227,7 +227,7 @@ fn slow_start(
                 config.id,
                 (completed / rtt_s).ceil()
             ),
-            // The receiver's first window is to hold the sender's.
+            // The receiver's first window must hold the sender's.
             removals: vec![
                 vec![
                     set(format!("{path}.initial_window_segments"), segments),
@@ -239,13 +239,14 @@ fn slow_start(
     }
 }
 
-/// The ramp of a test with fewer round trips is a good part of it.
+/// In a test with fewer round trips, the ramp is a considerable part.
 const FEW_ROUNDS_OF_TEST: f64 = 150.0;
 
-/// A test that lasts less is repeated ten times as long, which is still short; others four times.
+/// A test shorter than this is repeated at ten times its length, which is still short; others at
+/// four times.
 const SHORT_S: f64 = 3.0;
 
-/// The ramp's share of a test.
+/// The fraction of a test that is the ramp.
 fn duration(
     observed: &Observed<'_>,
     config: &FlowConfig,
@@ -286,8 +287,9 @@ fn duration(
     });
 }
 
-/// Another flow of its direction ends, or would in a longer test, and leaves it what it took: a file more than a
-/// tenth of what the flow itself has carried. What a longer test gains then is no ramp.
+/// Whether another flow of its direction ends, or would end in a longer test, and leaves its
+/// capacity: a file of more than a tenth of what the flow itself has carried. What a longer test
+/// gains then is not the ramp.
 fn others_end(observed: &Observed<'_>, config: &FlowConfig, flow: &FlowSummary) -> bool {
     let much = LEAST * flow.bytes_delivered as f64;
     let end = |flow: &FlowConfig| match flow.traffic {
@@ -300,14 +302,14 @@ fn others_end(observed: &Observed<'_>, config: &FlowConfig, flow: &FlowSummary) 
     observed.scenario.flows.iter().any(|other| {
         let ends = match other.traffic {
             Traffic::File { size, .. } => size as f64 > much,
-            // Those that end when it does last longer in a longer test as well.
+            // Flows that end with the test also last longer in a longer test.
             _ => end(other).is_some_and(|end| end < own),
         };
         ends && other.id != config.id && other.direction == config.direction
     })
 }
 
-/// All TCP flows with another control, or with one and the same.
+/// All TCP flows with another control, or all with the same one.
 fn congestion(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let flows: Vec<_> = observed.tcp_flows().collect();
     let Some((first, tcp)) = flows.first() else { return };
@@ -323,7 +325,7 @@ fn congestion(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         CongestionConfig::Bbr1 { .. } | CongestionConfig::Bbr3 { .. } => "cubic",
         _ => "bbr",
     };
-    // A window without control: as much as the path holds.
+    // A window without control: as large as the path holds.
     let fixed = |(config, tcp): &(&FlowConfig, &TcpConfig)| {
         let control = matches!(tcp.sender.congestion, CongestionConfig::Fixed { .. });
         let bdp = observed.bdp_bytes(direction_name(config.direction)).unwrap_or(1e6);
@@ -348,7 +350,7 @@ fn congestion(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     all.push(Candidate { cause, subject, evidence, removals: vec![removals] });
 }
 
-/// Each congestion control with the flows that run it, in the order in which they come.
+/// Each congestion control with the flows that use it, in their order.
 fn each_with(flows: impl Iterator<Item = (&'static str, String)>) -> String {
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for (control, flow) in flows {

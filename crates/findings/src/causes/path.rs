@@ -1,4 +1,4 @@
-//! What stands on the path between UE and server.
+//! What lies on the path between UE and server.
 
 use airpath_path::{
     Aqm, Distribution, Excess, HostConfig, LinkConfig, MiddleboxKind, MiddleboxSide, StageConfig,
@@ -11,7 +11,7 @@ use crate::candidate::Candidate;
 use crate::cause::Cause;
 use crate::observed::{Observed, direction_name, direction_of, is_shaper, path_of};
 
-/// Bytes of the largest packet that airpath sends, where nothing is said.
+/// Bytes of the largest packet that airpath sends unless configured otherwise.
 const PACKET: f64 = 1500.0;
 
 pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
@@ -98,16 +98,17 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     proxy(observed, all);
 }
 
-/// A queue is too short if it holds less than this share of what the path, or a first window, holds.
+/// A queue is too short if it holds less than this fraction of what the path, or a first window,
+/// holds.
 const SHORTER: f64 = 0.9;
 
-/// A queue is too long if it holds more than so many times what the path holds.
+/// A queue is too long if it holds more than this many times what the path holds.
 pub(super) const LONGER: f64 = 1.15;
 
-/// What acknowledgements take of the data's rate: 52 bytes for each two segments of 1,500.
+/// Rate of acknowledgements relative to the data: 52 bytes per two segments of 1,500.
 const ACKNOWLEDGEMENTS: f64 = 52.0 / 3000.0;
 
-/// A link's queue, too short or too long; a shaper's rate.
+/// Candidates of a link: a queue too short or too long, a shaper's rate.
 fn link(
     observed: &Observed<'_>,
     path: &str,
@@ -182,7 +183,8 @@ fn link(
         && seen.utilisation > 0.5
         && matches!(link.service, airpath_path::ServiceConfig::Rate(_))
     {
-        // Ten times the rate, or what takes a tenth of the link where that is not enough yet.
+        // Ten times the rate, or as much as makes acknowledgements take a tenth of the link if that
+        // is more.
         let enough = (10.0 * ACKNOWLEDGEMENTS * fast).max(10.0 * seen.capacity_mbps);
         let enough = if fast < f64::MAX { enough } else { 10.0 * seen.capacity_mbps };
         all.push(Candidate {
@@ -197,9 +199,8 @@ fn link(
     }
 }
 
-/// A queue with this management. On a slow link a packet alone takes longer than CoDel's usual target of
-/// 5 ms (RFC 8289 4.4).
-/// The interval is no shorter than a round trip (RFC 8289 4.3).
+/// A queue with this AQM. On a slow link a single packet takes longer than CoDel's usual target of
+/// 5 ms (RFC 8289 4.4). The interval is no shorter than a round trip (RFC 8289 4.3).
 pub(crate) fn managed(path: &str, aqm: &str, rate_mbps: f64, rtt_ms: f64) -> Vec<String> {
     let packet_ms = PACKET * 8.0 / 1e3 / rate_mbps.max(1e-3);
     let mut sets = vec![set(format!("{path}.aqm"), format!("\"{aqm}\""))];
@@ -212,7 +213,7 @@ pub(crate) fn managed(path: &str, aqm: &str, rate_mbps: f64, rtt_ms: f64) -> Vec
     sets
 }
 
-/// NATs and firewalls stand in both directions: the first one of the uplink is the last of the
+/// NATs and firewalls exist in both directions: the first of the uplink is the last of the
 /// downlink.
 fn middleboxes(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let of = |stages: &[NamedStage], wanted: MiddleboxKind| -> Vec<(String, NamedStage)> {
@@ -285,8 +286,8 @@ fn middleboxes(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     }
 }
 
-/// Hosts that forward in software: how long their rings are, what a packet takes of their processors, and whether
-/// these are taken away.
+/// Hosts that forward in software: the length of their rings, the processor time per packet, and
+/// stalls.
 fn hosts(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let hosts: Vec<(String, &NamedStage, &HostConfig)> = (observed.stages().into_iter())
         .filter_map(|(path, stage)| match &stage.stage {
@@ -301,10 +302,11 @@ fn hosts(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     }
 }
 
-/// Stalls this short, ms, are none. No value of `stalls` will do: `"never"` is refused beside the other keys of stalls.
+/// Stalls of this length, in ms, count as none. `"never"` as a value of `stalls` is refused
+/// together with the other keys of stalls.
 const NO_STALL: &str = "0.001";
 
-/// Hosts that stand still stand for one machine: all are tried together.
+/// Stalling hosts are on one machine: all are tried together.
 fn stalls(
     observed: &Observed<'_>,
     hosts: &[(String, &NamedStage, &HostConfig)],
@@ -327,7 +329,7 @@ fn stalls(
     });
 }
 
-/// A ring that overflowed becomes so many times as long at least.
+/// A ring that overflowed is enlarged at least by this factor.
 const LONGER_RING: u64 = 16;
 
 fn ring(
@@ -339,7 +341,7 @@ fn ring(
 ) {
     let full = observed.dropped(&stage.name, "ring_full");
     let Some(ring) = host.ring_packets.filter(|_| full > 0) else { return };
-    // What the path holds, and what comes during a stall.
+    // What the path holds, plus what arrives during a stall.
     let direction = if direction_of(&stage.name) == "up" { "up" } else { "down" };
     let rate_mbps = observed.bottleneck(direction).map_or(0.0, |link| link.capacity_mbps);
     let lasts_ms = observed.base_rtt_ms().unwrap_or(100.0) + longest_stall_ms(host);
@@ -358,12 +360,12 @@ fn ring(
     });
 }
 
-/// Rings have powers of two.
+/// Sizes of rings are powers of two.
 pub(crate) fn ring_size(packets: u64) -> u64 {
     packets.clamp(64, 1 << 31).next_power_of_two()
 }
 
-/// Few stalls are longer, ms.
+/// Few stalls are longer than this, in ms.
 fn longest_stall_ms(host: &HostConfig) -> f64 {
     match host.stalls {
         Stalls::None => 0.0,
@@ -376,7 +378,7 @@ fn longest_stall_ms(host: &HostConfig) -> f64 {
     }
 }
 
-/// Packets per second are what a processor is limited by, whatever their size.
+/// The limit of a processor is in packets per second, whatever their size.
 fn processor(
     observed: &Observed<'_>,
     path: &str,
@@ -405,7 +407,7 @@ fn processor(
     });
 }
 
-/// The way between the UPF and the server.
+/// The path between the UPF and the server.
 fn servers(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let far: Vec<(String, &NamedStage, f64)> = (observed.stages().into_iter())
         .filter_map(|(path, stage)| match &stage.stage {

@@ -1,4 +1,4 @@
-//! The radio link: buffers, DRX, uplink access, HARQ and RLC, RRC, changes of cell.
+//! The radio link: buffers, DRX, uplink access, HARQ and RLC, RRC, handovers.
 
 use super::{bytes, count, ms, percent, set};
 use crate::candidate::Candidate;
@@ -64,7 +64,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     }
 }
 
-/// Scheduling requests as they usually are: what they cost then belongs to the radio.
+/// Usual settings of scheduling requests: their remaining cost belongs to the radio.
 fn usual_requests(observed: &Observed<'_>) -> Vec<Vec<String>> {
     let usual = [
         ("sr.period_ms", USUAL_SR_MS.to_string()),
@@ -85,8 +85,8 @@ fn usual_requests(observed: &Observed<'_>) -> Vec<Vec<String>> {
     prohibit.into_iter().flat_map(with).collect()
 }
 
-/// Data that came after the report of a buffer that was not empty triggers none (TS 38.321 5.4.5). Where the
-/// base station goes by reports alone, the UE is silent then until retxBSR-Timer expires.
+/// Data that arrives after the report of a non-empty buffer triggers no report (TS 38.321 5.4.5).
+/// If the base station relies on reports alone, the UE is then silent until retxBSR-Timer expires.
 fn unreported(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) {
     let ues = || radio.ran.ues.iter().flat_map(|ue| &ue.in_cell);
     let trusting = ues().filter(|ue| !ue.estimate.assume_more);
@@ -101,7 +101,7 @@ fn unreported(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candid
     all.push(Candidate { cause, subject, evidence, removals });
 }
 
-/// Changes of cell that interrupt nothing, lose nothing and come in time.
+/// Handovers that interrupt nothing, lose nothing and happen in time.
 fn handovers(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) {
     let of = |keys: &[(&str, &str)]| -> Vec<String> {
         keys.iter().map(|(key, value)| set(format!("radio.mobility.{key}"), value)).collect()
@@ -134,13 +134,13 @@ fn handovers(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candida
     all.push(Candidate { cause, subject, evidence, removals });
 }
 
-/// The aggregate maximum bit rates of UEs, which the scheduler keeps.
+/// The aggregate maximum bit rates of UEs, which the scheduler enforces.
 fn rate_caps(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let free = |keys: &[&'static str]| {
         let sets: Vec<_> = keys.iter().map(|&key| (key, "\"unlimited\"".to_owned())).collect();
         everywhere(observed, &sets)
     };
-    // UMTS and EV-DO have none up.
+    // UMTS and EV-DO have none in the uplink.
     let removals = [free(&["ambr.down_mbps", "ambr.up_mbps"]), free(&["ambr.down_mbps"])].concat();
     let evidence = "The base station limits UEs to their aggregate maximum bit rates.".to_owned();
     let (cause, subject) = (Cause::Shaper, "radio.ambr".to_owned());
@@ -153,7 +153,8 @@ const USUAL_GRANT_BYTES: u32 = 100;
 /// The default of `radio.sr.period_ms`.
 const USUAL_SR_MS: u32 = 10;
 
-/// More blocks than these fail the first time where all is well: the usual target is 0.1.
+/// If more than this fraction of blocks fails the first time, something is wrong: the usual target
+/// is 0.1.
 const OFTEN: f64 = 0.15;
 
 /// The usual target of link adaptation.
@@ -162,14 +163,15 @@ const USUAL_BLER: f64 = 0.1;
 /// The default of `radio.harq.max_transmissions`.
 const USUAL_TRANSMISSIONS: u32 = 4;
 
-/// HARQ gives up no block that it sends so often: 10 % each time leave one in 10^8.
+/// Number of transmissions after which HARQ loses practically no block: 10 % each time leave one in
+/// 10^8.
 const PATIENT: u32 = 8;
 
-/// Blocks that fail: tried with the mean MCS, no more than the usual tenth failing the first time, and none
-/// the second time, so that the rate stays what it is.
+/// Failing blocks: tried with the mean MCS, with no more than the usual tenth failing the first
+/// time and none the second time, so that the rate stays the same.
 fn blocks(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let cells = observed.scenario.radio.iter().flat_map(|radio| &radio.ran.cells);
-    // In EV-DO the first parts of a packet are meant to fail.
+    // In EV-DO the first parts of a packet are expected to fail.
     if cells.clone().any(|cell| matches!(cell.access, Access::Evdo)) {
         return;
     }
@@ -178,9 +180,10 @@ fn blocks(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         bler > OFTEN || side.lost_blocks > 0 || side.rlc_retransmissions > 0
     });
     let mut seen = Vec::new();
-    // Of each side: that blocks fail the first time, the MCS that they have, that they fail again.
+    // For each direction: settings against failures of the first transmission, for a fixed MCS, and
+    // against failures of retransmissions.
     let (mut first, mut fixed, mut again) = (Vec::new(), Vec::new(), Vec::new());
-    // That HARQ tries for longer.
+    // Settings with which HARQ tries longer.
     let mut patient = Vec::new();
     let mut usual = true;
     for side in failing {
@@ -214,11 +217,11 @@ fn blocks(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         let sets: Vec<_> = all.map(|(key, value)| (key.as_str(), value.clone())).collect();
         everywhere(observed, &sets)
     };
-    // Where the outer loop has settings of its own, the MCS stays adaptive.
+    // If the outer loop has its own settings, the MCS stays adaptive.
     let mut removals = [of(&[&fixed, &first, &again]), of(&[&first, &again])].concat();
     if usual {
-        // A tenth that fails the first time is no fault: link adaptation wants it so. The second time
-        // each block gets through, or HARQ tries for longer.
+        // It is no fault if a tenth of the blocks fails the first time: link adaptation aims at
+        // that. Instead each block gets through the second time, or HARQ tries longer.
         removals.splice(0..0, [of(&[&again]), of(&[&patient])].concat());
     }
     let (cause, subject) = (Cause::RadioLoss, "radio.harq".to_owned());
@@ -232,7 +235,7 @@ fn buffers(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let mut links: Vec<_> =
         observed.run.links.iter().filter(|link| link.id.starts_with("radio.")).collect();
     let waited = |link: &LinkSummary| link.queue_delay_ms.as_ref().map_or(0.0, |delay| delay.p95);
-    // What is set is set for every UE: the worst buffer stands for all.
+    // Settings apply to every UE: the worst buffer stands for all.
     links.sort_by(|one, other| waited(other).total_cmp(&waited(one)));
     for link in links {
         let part = if direction_of(&link.id) == "up" { "rlc_up" } else { "rlc" };
@@ -252,7 +255,7 @@ fn buffers(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                 (&interval, "150".to_owned()),
             ];
             let mut removals = Vec::new();
-            // `rlc_up` is what `rlc` is where it says nothing itself.
+            // `rlc_up` inherits from `rlc` what it does not set.
             if part == "rlc" {
                 sets.push(("rlc_up.aqm", "\"drop-tail\"".to_owned()));
                 removals = everywhere(observed, &sets);
@@ -282,12 +285,12 @@ fn buffers(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     }
 }
 
-/// An AQM looks after a radio buffer already.
+/// Whether a radio buffer already has an AQM.
 fn has_aqm(observed: &Observed<'_>, buffer: &str) -> bool {
     limits(observed, buffer).is_some_and(|limits| limits.discipline != Discipline::DropTail)
 }
 
-/// Bytes that a radio buffer holds, packets at 1,500 bytes.
+/// Bytes that a radio buffer holds, counting packets as 1,500 bytes.
 fn room(observed: &Observed<'_>, buffer: &str) -> f64 {
     let Some(limits) = limits(observed, buffer) else { return f64::MAX };
     let packets = limits.packets.map(|packets| f64::from(packets) * 1500.0);
@@ -310,7 +313,8 @@ fn limits<'a>(observed: &Observed<'a>, buffer: &str) -> Option<&'a BufferConfig>
     radio.filter_map(of_ue).next()
 }
 
-/// A setting of `[radio]` also in every UE's own table, where UEs have tables; else in `[radio]`.
+/// A setting of `[radio]` for every UE: in each UE's own table if UEs have tables, otherwise in
+/// `[radio]`.
 pub(crate) fn everywhere(observed: &Observed<'_>, sets: &[(&str, String)]) -> Vec<Vec<String>> {
     let of_ue =
         |ue: usize| sets.iter().map(move |(key, value)| set(format!("radio.ue.{ue}.{key}"), value));

@@ -1,4 +1,4 @@
-//! Who else is there.
+//! Other traffic.
 
 use airpath_scenario::Traffic;
 
@@ -7,10 +7,11 @@ use crate::candidate::Candidate;
 use crate::cause::Cause;
 use crate::observed::{Observed, direction_name};
 
-/// Below this no link has too little for all. A radio that grants coarsely is full from here on.
+/// Below this utilisation no link is too small for all. A radio that grants coarsely is full from
+/// here on.
 const BUSY: f64 = 0.4;
 
-/// UDP does not give way: beside other traffic it is cross traffic. TCP that shares is not.
+/// UDP does not give way, so with other traffic it is cross traffic. TCP that shares is not.
 pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let datagrams = |traffic: &Traffic| matches!(traffic, Traffic::Udp { .. });
     if observed.scenario.flows.iter().all(|flow| datagrams(&flow.traffic)) {

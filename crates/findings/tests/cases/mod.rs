@@ -8,22 +8,22 @@ use toml::{Table, Value};
 
 /// A scenario with settings.
 pub(crate) struct Case {
-    /// Which it is.
+    /// Name of the scenario.
     pub(crate) name: String,
     text: String,
     directory: Option<PathBuf>,
-    /// Set on top.
+    /// Settings that override the scenario's keys.
     pub(crate) sets: Vec<String>,
 }
 
 impl Case {
-    /// As `parse` takes it.
+    /// The source to pass to `parse`.
     pub(crate) fn source(&self) -> Source<'_> {
         Source { name: &self.name, text: &self.text, directory: self.directory.as_deref() }
     }
 }
 
-/// Everything that `make findings` follows.
+/// Every scenario whose advice `make findings` follows.
 pub(crate) fn all() -> Vec<Case> {
     let mut all = shipped();
     all.extend(studies());
@@ -42,7 +42,7 @@ pub(crate) fn shipped() -> Vec<Case> {
     airpath_scenario::shipped().iter().map(case).collect()
 }
 
-/// Every scenario of a study with every list of settings that the study has for it.
+/// Every scenario of a study with each list of settings that the study has for it.
 fn studies() -> Vec<Case> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/airpath/studies");
     let mut cases = Vec::new();
@@ -65,7 +65,7 @@ fn studies() -> Vec<Case> {
                 directory: Some(directory.clone()),
                 sets: sets.clone(),
             };
-            // An assumption does not say which scenarios of its study it is about.
+            // An assumption does not say which scenarios of its study it applies to.
             if parse(&case.source(), sets).is_ok() {
                 cases.push(case);
             }
@@ -75,7 +75,7 @@ fn studies() -> Vec<Case> {
     cases
 }
 
-/// Settings in a part of a study, with the scenario that they are for: the one that is named
+/// Collects settings in a part of a study, with the scenario that they apply to: the one named
 /// closest above them.
 fn collect(part: &Value, scenario: &str, into: &mut Vec<(String, Vec<String>)>) {
     match part {
@@ -94,7 +94,7 @@ fn collect(part: &Value, scenario: &str, into: &mut Vec<(String, Vec<String>)>) 
     }
 }
 
-/// What `--test planted` kept in `FINDINGS_KEEP`.
+/// The scenarios that `--test planted` kept in `FINDINGS_KEEP`.
 fn planted() -> Vec<Case> {
     let Ok(directory) = std::env::var("FINDINGS_KEEP") else { return Vec::new() };
     let case = |file: PathBuf| Case {

@@ -1,4 +1,4 @@
-//! Draws scenario files from the JSON schema: which keys are there, and what they hold.
+//! Draws scenario files from the JSON schema: which keys are present, and their values.
 
 use airpath_base::Stream;
 use airpath_scenario::{Source, parse, profiles, radio_presets};
@@ -11,7 +11,7 @@ const MOST_REPAIRS: usize = 40;
 pub(crate) struct Drawer {
     schema: Value,
     random: Stream,
-    /// Probability that an optional key is there.
+    /// Probability that an optional key is present.
     density: f64,
     /// Probability that a number is at or near one of its bounds.
     extremes: f64,
@@ -23,8 +23,8 @@ impl Drawer {
         Self { schema: schema.clone(), random, density: 0.0, extremes: 0.0 }
     }
 
-    /// A scenario file. The schema does not know what keys need of each other: what `parse` refuses
-    /// is taken out. `None` if too little is left.
+    /// Draws a scenario file. The schema does not express dependencies between keys: whatever
+    /// `parse` rejects is removed. `None` if too little is left.
     pub(crate) fn draw(&mut self) -> Option<String> {
         self.density = self.pick(&[0.02, 0.05, 0.1, 0.2]);
         self.extremes = self.pick(&[0.0, 0.05, 0.3]);
@@ -83,7 +83,7 @@ impl Drawer {
         if let Some(own) = flow.get_mut("duration_s") {
             *own = json!(duration * (0.05 + self.random.unit()));
         }
-        // What is in flight at once decides how long a scenario takes.
+        // The amount in flight determines how long a scenario takes to run.
         if let Some(segment) = flow.get_mut("mss_bytes")
             && segment.as_u64() < Some(50)
         {
@@ -105,7 +105,7 @@ impl Drawer {
         (0..self.below(most + 1)).map(|_| self.table(&schema)).collect()
     }
 
-    /// A table by its schema.
+    /// Draws a table from its schema.
     fn table(&mut self, schema: &Value) -> Value {
         let schema = self.resolved(schema);
         let Some(properties) = schema["properties"].as_object() else {
@@ -118,7 +118,7 @@ impl Drawer {
             names.filter_map(Value::as_str).map(str::to_owned).collect()
         };
         let mut wanted = names(&schema);
-        // One of these keys, and only one.
+        // Exactly one of these keys.
         let either: Vec<String> =
             schema["oneOf"].as_array().into_iter().flatten().flat_map(names).collect();
         if !either.is_empty() {
@@ -165,7 +165,7 @@ impl Drawer {
         }
     }
 
-    /// At a bound, just inside of it, or an ordinary value.
+    /// A number at a bound, just inside it, or an ordinary value.
     fn number(&mut self, schema: &Value) -> f64 {
         let bound = |name: &str| schema[name].as_f64();
         let open = bound("exclusiveMinimum");
@@ -191,7 +191,7 @@ impl Drawer {
         .clamp(lowest, most)
     }
 
-    /// What the schema calls a text: the keys' own syntax.
+    /// A value for what the schema calls a text: in the syntax of the keys themselves.
     fn text(&mut self, name: &str) -> Value {
         let presets: Vec<&str> = radio_presets().map(|(name, _)| name).collect();
         let profiles: Vec<&str> = profiles().chain(["own"]).collect();
@@ -229,7 +229,7 @@ impl Drawer {
     }
 }
 
-/// Lines of a file at which `parse` refuses something, counted from 0.
+/// Lines of a file in which `parse` rejects something, counted from 0.
 pub(crate) fn refused(text: &str) -> Vec<usize> {
     let source = Source { name: "drawn.toml", text, directory: None };
     let Err(error) = parse(&source, &[]) else { return Vec::new() };
@@ -240,7 +240,7 @@ pub(crate) fn refused(text: &str) -> Vec<usize> {
     error.problems.iter().map(line).collect()
 }
 
-/// The file without these lines. With a table's header go its keys.
+/// The file without these lines. Removing the header of a table removes its keys.
 pub(crate) fn without(text: &str, lines: &[usize]) -> String {
     let mut kept = String::new();
     let mut in_removed = false;

@@ -1,4 +1,4 @@
-//! Runs a drawn scenario and says what is impossible in its results.
+//! Runs a drawn scenario and reports results that are impossible.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ const MOST_EVENTS: u64 = 1 << 16;
 const FRACTIONS: &[&str] =
     &["bler", "padding", "awake", "jain_index", "confidence", "answered_share"];
 
-/// Figures that may be below 0: differences, logarithms, and what a breakdown takes away again.
+/// Figures that may be negative: differences, logarithms, and what a breakdown subtracts.
 const SIGNED: &[&str] = &["parts", "tried", "findings"];
 
-/// What is looked at beside the run itself.
+/// What is checked besides the run itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Also {
     Nothing,
-    /// Each packet, at the ends.
+    /// Every packet, at both ends.
     Packets,
-    /// Where the time went.
+    /// The breakdown of where the time went.
     Breakdown,
-    /// What holds the run back.
+    /// The explanation of what limits the run.
     Findings,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn check(text: &str, also: Also) -> Result<(), String> {
     }
 }
 
-/// Runs it, to the end or as far as the events reach: then the scenario ends there.
+/// Runs the scenario to its end, or as far as the events reach: the scenario then ends there.
 fn run(parsed: &mut Parsed, accounted: bool) -> Result<(RunSummary, Tables), String> {
     let scenario = &mut parsed.scenario;
     for _ in 0..2 {
@@ -69,7 +69,7 @@ fn run(parsed: &mut Parsed, accounted: bool) -> Result<(RunSummary, Tables), Str
         if lasted < least {
             return Err(format!("{handled} events at the first instant"));
         }
-        // A sample at that very time would be told of once more.
+        // A sample at exactly that time would be reported once more.
         scenario.run.duration = lasted - least;
     }
     Err("the same run has more events than before".to_owned())
@@ -96,7 +96,7 @@ fn figures(value: &Value, name: &str, signed: bool) -> Result<(), String> {
     }
 }
 
-/// JSON would have null for what is no number.
+/// JSON would have null for a value that is not a number.
 fn finite(debug: &str) -> Result<(), String> {
     let word = debug
         .split(|char: char| !(char.is_alphanumeric() || char == '_' || char == '"'))
@@ -104,10 +104,11 @@ fn finite(debug: &str) -> Result<(), String> {
     word.map_or(Ok(()), |word| Err(format!("a figure is {word}")))
 }
 
-/// Nothing carries more than it can.
+/// Checks that nothing carries more than its capacity.
 fn rates(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
     for link in &summary.links {
-        // A packet to an idle link takes whole nanoseconds, rounded down: of the smallest, so much.
+        // The transmission time of a packet on an idle link is rounded down to whole nanoseconds:
+        // for the smallest packet the error is this large.
         let rounding = link.capacity_mbps * 1e6 * 1e-9 / (28.0 * 8.0);
         let most = link.capacity_mbps * (1.0 + rounding + 1e-9);
         if link.throughput_mbps > most || link.utilisation > 1.0 + rounding + 1e-9 {
@@ -159,7 +160,7 @@ fn rate_of(stage: &NamedStage) -> Option<Rate> {
     }
 }
 
-/// Nothing is faster than the delays on its way.
+/// Checks that nothing is faster than the delays on its path.
 fn delays(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
     let least = |direction| -> f64 {
         let delay = |stage: &NamedStage| match &stage.stage {
@@ -169,7 +170,7 @@ fn delays(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
         stages_of(scenario, direction).iter().map(delay).sum()
     };
     let both = least(Direction::Downlink) + least(Direction::Uplink);
-    // Linux's clocks of TCP have whole microseconds, at both ends of what they measure.
+    // Linux's TCP clocks have a resolution of one microsecond, at both ends of what they measure.
     let judged = |id: &str, what: &str, found: Option<f64>, least: f64| match found {
         Some(found) if found < least - 2e-3 => {
             Err(format!("{what} of {id} is {found} ms at least, its path takes {least} ms"))
@@ -184,9 +185,9 @@ fn delays(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
         let Some(config) = config else { continue };
         let one_way = flow.delay_ms.as_ref().map(|delay| delay.min);
         judged(&flow.id, "delay", one_way, least(config.direction))?;
-        // A proxy answers for the other end.
+        // A proxy answers in place of the other end.
         if scenario.proxy.is_none() {
-            // A round trip that only timestamps tell has whole ticks.
+            // A round trip that is known only from timestamps has whole ticks.
             let tick = match &config.traffic {
                 Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
                     tcp.sender.timestamp_tick.as_millis_f64()
@@ -199,7 +200,7 @@ fn delays(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
     Ok(())
 }
 
-/// Parts are parts of the whole, and sum to it.
+/// Checks that parts do not exceed the whole, and add up to it.
 fn breakdowns(summary: &RunSummary) -> Result<(), String> {
     let close = |one: f64, other: f64| (one - other).abs() <= 1e-6 * (1.0 + other.abs());
     for breakdown in &summary.breakdowns {
@@ -231,7 +232,7 @@ fn breakdowns(summary: &RunSummary) -> Result<(), String> {
     Ok(())
 }
 
-/// What was sent has arrived, was lost, or is under way.
+/// Checks that everything sent has arrived, was lost, or is under way.
 fn conservation(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
     #[derive(Default)]
     struct Packets {
@@ -271,7 +272,7 @@ fn conservation(scenario: &Scenario, summary: &RunSummary) -> Result<(), String>
     Ok(())
 }
 
-/// What holds it back.
+/// Checks the explanation of the run.
 fn findings(source: &Source<'_>, parsed: &Parsed, summary: &RunSummary) -> Result<(), String> {
     let sets = [format!("run.duration_s={}", parsed.scenario.run.duration.as_secs_f64())];
     // Cut short, some of its flows may never start.

@@ -1,6 +1,7 @@
-//! Scenarios drawn from the JSON schema: each one runs to its end, and no figure of it is impossible.
+//! Scenarios drawn from the JSON schema: each runs to its end, and none of its figures is
+//! impossible.
 //!
-//! `PROPTEST_RNG_SEED` decides what is drawn, `SCENARIOS` how much: `make fuzz-scenarios`.
+//! `PROPTEST_RNG_SEED` decides what is drawn, `SCENARIOS` how many: `make fuzz-scenarios`.
 #![allow(clippy::disallowed_methods, clippy::print_stderr)]
 
 mod draw;
@@ -15,7 +16,7 @@ use airpath_scenario::json_schema;
 use draw::{Drawer, refused, without};
 use judge::{Also, check};
 
-/// Scenarios of an ordinary run.
+/// Number of scenarios in an ordinary run.
 const COUNT: u64 = 500;
 
 #[test]
@@ -60,7 +61,7 @@ fn drawn_scenarios_end_with_possible_figures() {
     assert!(drawn * 10 >= count * 8, "of {count} files only {drawn} could be repaired");
 }
 
-/// What is wrong with a run, or with what it panicked.
+/// What is wrong with a run, or the message with which it panicked.
 fn fault(text: &str, also: Also) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(|| check(text, also))) {
         Ok(checked) => checked.err(),
@@ -68,7 +69,7 @@ fn fault(text: &str, also: Also) -> Option<String> {
     }
 }
 
-/// The file with as few lines as show a fault of that kind.
+/// Reduces the file to as few lines as still show a fault of that kind.
 fn shrunk(mut text: String, also: Also, mut fault_seen: String) -> (String, String) {
     let kind = |fault: &str| fault.split(' ').next().map(str::to_owned);
     loop {

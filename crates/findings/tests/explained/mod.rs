@@ -1,9 +1,9 @@
-//! An explanation of a text.
+//! Explains a scenario given as text.
 
 use airpath_findings::{Budget, Explanation, Question, explain};
 use airpath_scenario::{Source, parse};
 
-/// With settings, from seed 1 on.
+/// Explains with settings, from seed 1 on.
 pub(crate) fn explained_with(text: &str, sets: &[String], budget: Budget) -> Explanation {
     let source = Source { name: "test.toml", text, directory: None };
     let parsed = parse(&source, sets).expect("it is valid");
@@ -14,7 +14,7 @@ pub(crate) fn explained_with(text: &str, sets: &[String], budget: Budget) -> Exp
     explain(&question, &mut |_| true).expect("not stopped")
 }
 
-/// Without.
+/// Explains without settings.
 pub(crate) fn explained(text: &str, budget: Budget) -> Explanation {
     explained_with(text, &[], budget)
 }

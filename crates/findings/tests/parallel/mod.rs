@@ -1,9 +1,10 @@
-//! Independent cases on all cores, in the order in which they were asked for.
+//! Runs independent cases on all cores and returns results in the order in which they were
+//! requested.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// `work` of 0, 1, … up to `count`.
+/// Calls `work` with 0, 1, … up to `count`.
 pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();

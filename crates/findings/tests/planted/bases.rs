@@ -1,5 +1,5 @@
-//! Paths on which nothing but their rate holds a flow back: wires, 3G, LTE and NR, one to three
-//! flows, data down or up.
+//! Paths on which a flow is limited by their rate alone: wires, 3G, LTE and NR, one to three flows,
+//! data down or up.
 
 use crate::draft::{Draft, Random, Table, number, quoted, stage};
 use crate::outcome::simulated;
@@ -17,15 +17,15 @@ use Access::{Lte, Nr, ThirdGeneration, Wire};
 pub(crate) const ALL: &[Access] = &[Wire, ThirdGeneration, Lte, Nr];
 pub(crate) const WIRE: &[Access] = &[Wire];
 pub(crate) const RADIO: &[Access] = &[ThirdGeneration, Lte, Nr];
-/// With scheduling requests, DRX and handovers.
+/// Technologies with scheduling requests, DRX and handovers.
 pub(crate) const CELLULAR: &[Access] = &[Lte, Nr];
 
 /// What a run of the base has shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    /// Of all transfers together.
+    /// Rate of all transfers together.
     pub(crate) rate_mbps: f64,
-    /// The shortest.
+    /// The shortest round-trip time.
     pub(crate) rtt_ms: f64,
 }
 
@@ -35,10 +35,10 @@ impl Known {
     }
 }
 
-/// Flows alike that share less evenly hold each other back: Jain's index.
+/// Equal flows that share less evenly than this limit each other: Jain's index.
 const EVEN: f64 = 0.9;
 
-/// Draws until a base is as it should be: its bottleneck is full, flows share it evenly, and no RTT is
+/// Draws until a base is as required: its bottleneck is full, flows share it evenly, and no RTT is
 /// much more than 2.5 times the shortest.
 pub(crate) fn base(
     random: &mut Random,
@@ -58,7 +58,8 @@ pub(crate) fn base(
         let rtts = || run.flows.iter().filter_map(|flow| flow.rtt_ms.as_ref());
         let shortest = rtts().map(|rtt| rtt.min).fold(f64::MAX, f64::min);
         let longest = rtts().map(|rtt| rtt.p95).fold(0.0, f64::max);
-        // A radio takes its time for grants and retransmissions; of 3G's uplink a UE has only its grant.
+        // A radio needs time for grants and retransmissions; on the 3G uplink a UE has only its
+        // grant.
         let (full, late) = match access {
             Wire => (0.85, 0.0),
             ThirdGeneration => (if draft.up { 0.45 } else { 0.8 }, 250.0),
@@ -87,7 +88,7 @@ fn drawn(random: &mut Random, access: Access, most_flows: usize, up: Option<bool
             if random.chance(0.5) {
                 codel(&mut link, "", (0.4 * one_way).max(5.0));
             } else {
-                // A queue of what the path holds, as routers should have.
+                // A queue of the bandwidth-delay product, as routers should have.
                 let bdp = rate * 1e6 / 8.0 * 2.0 * one_way / 1e3;
                 let bytes = (bdp * random.between(0.7, 1.0)).max(15_000.0);
                 link.set("queue_bytes", number(bytes.round()));

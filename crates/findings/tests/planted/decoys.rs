@@ -1,4 +1,4 @@
-//! Symptoms that hold nothing back: what each looks like is there, and taking it away changes nothing.
+//! Symptoms that limit nothing: the sign of a cause is present, and removing it changes nothing.
 
 use crate::bases::{ALL, CELLULAR, RADIO, WIRE, codel};
 use crate::draft::{number, quoted, stage};
@@ -24,7 +24,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         up: None,
         brings: None,
         edit: |random, _, _, _| {
-            // Of acknowledgements, of which the next one says as much.
+            // Loss of acknowledgements, where the next one says as much.
             insert(random, false, stage("loss").with("probability", "0.02"))
         },
     },
@@ -169,7 +169,7 @@ pub(crate) const DECOYS: &[Plant] = &[
             )
         },
     },
-    // Ten times as fast as it needs to be.
+    // Ten times as fast as necessary.
     Plant {
         cause: "host-processor",
         into: ALL,
@@ -245,7 +245,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         up: Some(false),
         brings: None,
         edit: |random, _, _, _| {
-            // Beside a transfer the UE stays awake.
+            // During a transfer the UE stays awake.
             let inactivity = random.one_of(&[50, 100, 200]);
             Box::new(move |draft| {
                 draft.radio("drx").set("enabled", true);
@@ -309,7 +309,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         up: None,
         brings: None,
         edit: |_, _, well, _| {
-            // Beside the sender.
+            // Next to the sender.
             let near = stage("delay").with("delay_ms", 1);
             well.there.insert(0, near.clone());
             well.back.push(near);

@@ -1,4 +1,4 @@
-//! A scenario in the making: tables of keys, and which way the data goes.
+//! A scenario under construction: tables of keys, and the direction of the data.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ impl Table {
         Self(keys.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect())
     }
 
-    /// Sets a key, also one that is there.
+    /// Sets a key, whether or not it is already there.
     pub(crate) fn set(&mut self, key: &str, value: impl ToString) {
         let value = value.to_string();
         match self.0.iter_mut().find(|(known, _)| known == key) {
@@ -43,12 +43,12 @@ impl Table {
     }
 }
 
-/// A text as TOML has it.
+/// A text as a TOML string.
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// A number with four digits that count.
+/// A number with four significant digits.
 pub(crate) fn number(value: f64) -> String {
     let places = (3 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 9) as usize;
     format!("{value:.places$}")
@@ -62,12 +62,13 @@ pub(crate) fn stage(kind: &str) -> Table {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Draft {
     pub(crate) seconds: f64,
-    /// Data goes up.
+    /// Whether data goes up.
     pub(crate) up: bool,
-    /// Stages on the way of the data, and on the way back.
+    /// Stages in the direction of the data, and in the other direction.
     pub(crate) there: Vec<Table>,
     pub(crate) back: Vec<Table>,
-    /// Tables of the radio by their names after `radio`, the empty one first.
+    /// Tables of the radio, by the part of their name that follows `radio`; the empty name comes
+    /// first.
     pub(crate) radio: BTreeMap<String, Table>,
     pub(crate) neighbours: Vec<Table>,
     pub(crate) handovers: Vec<Table>,
@@ -110,8 +111,8 @@ impl Draft {
         self.radio.entry(table.to_owned()).or_default()
     }
 
-    /// The table of the sender's radio buffer: what is set for the downlink alone leaves the
-    /// uplink as it is.
+    /// The table of the sender's radio buffer: a key set for the downlink alone leaves the uplink
+    /// as it is.
     pub(crate) fn buffer(&mut self) -> &mut Table {
         let name = if self.up { "rlc_up" } else { "rlc" };
         self.radio(name)
@@ -123,7 +124,7 @@ impl Draft {
         parse(&source, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// A transfer, as `[[flow]]` has it.
+    /// The transfers among the `[[flow]]` tables.
     pub(crate) fn transfers(&mut self) -> impl Iterator<Item = &mut Table> {
         self.flows
             .iter_mut()
@@ -131,7 +132,7 @@ impl Draft {
     }
 }
 
-/// Draws.
+/// A random stream to draw from.
 pub(crate) struct Random(Stream);
 
 impl Random {

@@ -1,9 +1,10 @@
-//! Scenarios with a planted cause, drawn at random and verified by taking it away: does the
-//! explanation name it first? Are both of two named? And is nothing named where nothing is wrong, or where
-//! what looks wrong is not? `make findings` draws the whole set, `make test` a minute of it.
+//! Scenarios with a planted cause, drawn at random and verified by removing it. Does the
+//! explanation name the cause first? Does it name both of two? Does it name nothing where nothing
+//! is wrong, or where a symptom is harmless? `make findings` draws the whole set, `make test` one
+//! minute's worth of it.
 //!
-//! `emulation-host` is not among them: a simulation has no host that could be late. It is planted in a
-//! record of an emulated run, in `tests/python/test_emulated_findings.py`.
+//! `emulation-host` is not among them: a simulation has no host that could be late. It is planted
+//! in the record of an emulated run, in `tests/python/test_emulated_findings.py`.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods)]
 
 mod bases;
@@ -25,11 +26,11 @@ use draft::{Draft, Random};
 use outcome::{SEEDS, largest_gain, worth};
 use plants::{Plant, plants};
 
-/// A cause counts from here on: 15 %.
+/// The harm from which a cause counts: 15 %.
 const MILD: f64 = 0.14;
-/// It is severe from here on: 50 %.
+/// The harm from which a cause is severe: 50 %.
 const SEVERE: f64 = 0.41;
-/// What taking a decoy away changes at most.
+/// The most that removing a decoy may change.
 const NOTHING: f64 = 0.04;
 
 /// A scenario, and what is wrong with it.
@@ -37,12 +38,13 @@ struct Case {
     ill: Draft,
     causes: Vec<&'static str>,
     worth: f64,
-    /// Whose symptom is there without harm.
+    /// The cause whose symptom is present without harm.
     decoy: Option<&'static str>,
 }
 
 impl Plant {
-    /// What it brings along with its cause is no cause itself: the engine's own least of 10 %.
+    /// Whether anything that the plant brings along is no cause in itself: less than the engine's
+    /// own minimum of 10 %.
     fn is_alone(&self, well: &Draft) -> bool {
         self.brings.is_none_or(|remove| {
             let mut without = well.clone();
@@ -52,7 +54,7 @@ impl Plant {
     }
 }
 
-/// A base for a plant, and what becomes of it with the plant at a severity.
+/// A base for a plant, and the drafts made from it at any severity.
 struct Ground {
     plant: &'static Plant,
     base: Draft,
@@ -67,7 +69,7 @@ impl Ground {
         Self { plant, base, known, seed: random.seed() }
     }
 
-    /// Without the cause, and with it.
+    /// The scenario without the cause, and with it.
     fn at(&self, severity: f64) -> (Draft, Draft) {
         let mut well = self.base.clone();
         let random = &mut Random::new(self.seed, "edit");
@@ -78,18 +80,18 @@ impl Ground {
     }
 }
 
-/// How TCP and a test behave is judged by what gets through, not by how late it is.
+/// Causes that concern the behaviour of TCP or of a test are judged by throughput, not by delay.
 const BEHAVIOUR: &[&str] = &["slow-start-exit", "test-too-short", "congestion-control"];
 
-/// Draws until one of the plants of a cause does as much harm as it should: mild or severe. Severity is halved
-/// in between.
+/// Draws until one of the plants of a cause does as much harm as it should: mild or severe.
+/// Severity is found by bisection.
 fn planted(random: &mut Random, plants: &[&'static Plant], severe: bool) -> Option<Case> {
     for _ in 0..40 {
         let plant = random.one_of(plants);
         let ground = Ground::drawn(random, plant);
         let rates = BEHAVIOUR.contains(&plant.cause);
         let on_first = |(well, ill): &(Draft, Draft)| worth(ill, well, &SEEDS[..1], rates);
-        // Where the worst does no harm, nothing does.
+        // Where the greatest severity does no harm, none does.
         if on_first(&ground.at(1.0)) < 0.5 * MILD {
             continue;
         }
@@ -131,7 +133,7 @@ fn decoy(random: &mut Random, plant: &'static Plant) -> Option<Case> {
     None
 }
 
-/// Causes that can stand beside each other.
+/// Causes that can occur together.
 const BESIDE: &[&str] = &[
     "random-loss",
     "policer",
@@ -150,7 +152,7 @@ const BESIDE: &[&str] = &[
     "handover",
 ];
 
-/// Two causes, each of which is worth something where the other is, or where the other is not.
+/// Two causes, each of which matters either with the other or without it.
 fn two(random: &mut Random) -> Option<Case> {
     for _ in 0..60 {
         let access = random.one_of(ALL);
@@ -158,7 +160,7 @@ fn two(random: &mut Random) -> Option<Case> {
         let fits = |plant: &&Plant, cause| plant.cause == cause && plant.into.contains(&access);
         let Some(first) = plants().find(|plant| fits(plant, one)) else { continue };
         let Some(second) = plants().find(|plant| fits(plant, other)) else { continue };
-        // Both want the same place.
+        // Both would take the same place.
         let places = [["short-queue", "bufferbloat"], ["receive-window", "send-buffer"]];
         if one == other || places.iter().any(|all| all.contains(&one) && all.contains(&other)) {
             continue;
@@ -199,7 +201,7 @@ fn healthy(random: &mut Random, index: usize) -> Case {
     Case { ill: well, causes: Vec::new(), worth: 0.0, decoy: None }
 }
 
-/// A stream or pings that need less than the path has.
+/// A stream or pings that need less than the path can carry.
 fn limited_by_its_application(random: &mut Random, draft: &mut Draft, known: &Known) {
     draft.flows = match random.below(3) {
         0 => vec![plants::ping(random.one_of(&["up", "down"]), 200.0)],
@@ -217,20 +219,21 @@ fn explained(draft: &Draft) -> Explanation {
     explain(&question(source, &parsed, 1), &mut |_| true).expect("not stopped")
 }
 
-/// The causes that were named; the bounds are none.
+/// The causes that were named, without the bounds.
 fn named(answer: &Explanation) -> Vec<&'static str> {
     let findings = answer.findings.iter().map(|finding| finding.cause);
     findings.filter(|cause| !cause.ends_with("-capacity")).collect()
 }
 
-/// What was said of all cases.
+/// Results of all cases.
 #[derive(Default)]
 struct Tally {
-    /// By cause and what was ranked first.
+    /// Counts by planted cause and by the cause ranked first.
     confusion: BTreeMap<(&'static str, &'static str), u32>,
-    /// By cause, mild and severe ones.
+    /// Counts by cause, of mild and severe ones.
     planted: BTreeMap<&'static str, [u32; 2]>,
-    /// Right and all: of mild and severe ones, decoys, pairs, healthy ones.
+    /// Right answers and all answers: for mild and severe causes, decoys, pairs, and healthy
+    /// scenarios.
     mild: [u32; 2],
     severe: [u32; 2],
     decoys: [u32; 2],
@@ -295,18 +298,18 @@ impl Tally {
         println!("{:.1} simulations each", self.runs.iter().sum::<usize>() as f64 / all as f64);
     }
 
-    /// Planted causes that were ranked first, and all.
+    /// Planted causes that were ranked first, and all planted causes.
     fn first(&self) -> [u32; 2] {
         [0, 1].map(|at| self.mild[at] + self.severe[at])
     }
 
-    /// The same with decoys, of which nothing was said.
+    /// Like `first`, including decoys, for which nothing must be named.
     fn first_or_left_alone(&self) -> [u32; 2] {
         [0, 1].map(|at| self.first()[at] + self.decoys[at])
     }
 }
 
-/// Keeps a scenario for `--test advice`, if somebody asked for it.
+/// Keeps a scenario for `--test advice`, if this was requested.
 fn keep(name: &str, text: &str) {
     let Ok(directory) = std::env::var("FINDINGS_KEEP") else { return };
     let directory = std::path::Path::new(&directory);
@@ -338,8 +341,8 @@ fn tell(case: &Case, answer: &Explanation) {
     println!("{}", case.ill.text());
 }
 
-/// Draws and explains so many scenarios, on all cores, and then judges them in order. Each has a random stream
-/// of its own.
+/// Draws and explains this many scenarios, on all cores, and then judges them in order. Each has
+/// its own random stream.
 fn judged(
     what: &str,
     count: u64,
@@ -358,7 +361,7 @@ fn judged(
     }
 }
 
-/// So many scenarios with one cause, of which a quarter are decoys.
+/// This many scenarios with one cause, of which a quarter are decoys.
 fn singles(count: u64, seed: u64, tally: &mut Tally) {
     let causes: BTreeSet<&str> = plants().map(|plant| plant.cause).collect();
     let causes: Vec<&str> = causes.into_iter().collect();
@@ -435,12 +438,12 @@ fn it_can_be_stopped() {
     assert!(explain(&question(source, &parsed, 2), &mut |_| false).is_err());
 }
 
-/// What is drawn by `FINDINGS_COUNT` and `FINDINGS_SEED`, else these.
+/// A number from the environment (`FINDINGS_COUNT` or `FINDINGS_SEED`), or else the default.
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().expect("a whole number"))
 }
 
-/// `make findings`.
+/// Run by `make findings`.
 #[test]
 #[ignore = "takes minutes"]
 fn many() {

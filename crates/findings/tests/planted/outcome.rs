@@ -1,4 +1,5 @@
-//! What a run came to, and what an edit changed of it: reckoned here, not by what is tested.
+//! The results of a run, and how an edit changed them: computed here, independently of the code
+//! under test.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use airpath_record::RunSummary;
 
 use crate::draft::Draft;
 
-/// Seeds of the run that is explained: what is wrong has to be wrong there.
+/// Seeds of the run that is explained: the problem must show with these.
 pub(crate) const SEEDS: [u64; 3] = [1, 2, 3];
 
 pub(crate) fn simulated(draft: &Draft, seed: u64) -> RunSummary {
@@ -14,12 +15,12 @@ pub(crate) fn simulated(draft: &Draft, seed: u64) -> RunSummary {
     airpath_sim::simulate(&parsed.scenario, seed, &mut |_| true).expect("not stopped").summary
 }
 
-/// A figure of a run: whose, how much, and whether more is better.
+/// A figure of a run: its name, its value, and whether more is better.
 struct Figure {
     name: String,
     value: f64,
     more_is_better: bool,
-    /// Late packets of a flow that fills its own queue count half.
+    /// Delay in a flow that fills its own queue counts half.
     weight: f64,
 }
 
@@ -31,7 +32,7 @@ fn figures(draft: &Draft, run: &RunSummary) -> Vec<Figure> {
     for flow in &run.flows {
         match flow.kind {
             "file" => {
-                // What is not complete is as late as the run is long, at least.
+                // A transfer that does not complete counts as at least as late as the run is long.
                 let late = flow.completed_s.unwrap_or(2.0 * draft.seconds);
                 add(format!("{} completed", flow.id), late.max(1e-3), false, 1.0);
             }
@@ -52,8 +53,8 @@ fn figures(draft: &Draft, run: &RunSummary) -> Vec<Figure> {
             add(format!("{} mean", ping.id), rtt.mean, false, 1.0);
         }
     }
-    // Of flows with different controls, the one that has least. How flows alike share is chance, which three
-    // seeds do not show where little else is drawn.
+    // For flows with different congestion control, the one that gets least. How equal flows share
+    // is a matter of chance, which three seeds do not show where little else is drawn.
     let bulk = || run.flows.iter().filter(|flow| flow.kind == "bulk");
     if bulk().count() > 1 {
         let controls = || draft.flows.iter().filter_map(|flow| flow.get("congestion"));
@@ -67,7 +68,8 @@ fn figures(draft: &Draft, run: &RunSummary) -> Vec<Figure> {
     all
 }
 
-/// What an edit changed of one figure: by seed, the logarithm of the ratio, positive where it is better.
+/// How an edit changed one figure: by seed, the logarithm of the ratio, positive where it is
+/// better.
 struct Change {
     by_seed: Vec<f64>,
     weight: f64,
@@ -79,13 +81,13 @@ impl Change {
         self.by_seed.iter().sum::<f64>() / self.by_seed.len() as f64
     }
 
-    /// It shows on every seed.
+    /// Whether the change shows on every seed.
     fn is_steady(&self) -> bool {
         self.by_seed.iter().all(|&one| one >= 0.4 * self.mean())
     }
 }
 
-/// What an edit changed of each figure.
+/// How an edit changed each figure.
 fn changes(ill: &Draft, well: &Draft, seeds: &[u64]) -> BTreeMap<String, Change> {
     let mut changes: BTreeMap<String, Change> = BTreeMap::new();
     for &seed in seeds {
@@ -103,17 +105,18 @@ fn changes(ill: &Draft, well: &Draft, seeds: &[u64]) -> BTreeMap<String, Change>
     changes
 }
 
-/// The largest gain of a figure, be it on one seed only, and whatever the others lose by it.
+/// The largest gain of a figure, even if on one seed only, and whatever the others lose by it.
 pub(crate) fn largest_gain(ill: &Draft, well: &Draft, seeds: &[u64]) -> f64 {
     let changes = changes(ill, well, seeds);
     changes.values().map(|change| change.weight * change.mean()).fold(0.0, f64::max)
 }
 
-/// How much better `well` is than `ill`: the largest mean logarithm of a figure's ratio over these seeds, of
-/// those that are better on each, less what any rate loses. `rates` leaves out what is late.
+/// How much better `well` is than `ill`: the largest mean logarithm of a figure's ratio over these
+/// seeds, among the figures that are better on each, less what any rate loses. `rates` ignores
+/// delays.
 pub(crate) fn worth(ill: &Draft, well: &Draft, seeds: &[u64], rates: bool) -> f64 {
     let mut changes = changes(ill, well, seeds);
-    // Where flows share, one gets what another one loses.
+    // Where flows share, one flow gains what another one loses.
     let shared = changes.contains_key("sum");
     changes.retain(|name, _| !(shared && name.ends_with("goodput")));
     let rate = changes.values().filter(|change| change.is_rate);

@@ -16,25 +16,26 @@ pub(crate) fn plants() -> impl Iterator<Item = &'static Plant> {
 /// Puts the cause into a scenario.
 pub(crate) type Edit = Box<dyn Fn(&mut Draft)>;
 
-/// What may be planted, and into what.
+/// A cause that may be planted, and the bases that it may be planted into.
 pub(crate) struct Plant {
     pub(crate) cause: &'static str,
     pub(crate) into: &'static [Access],
-    /// The most flows of the base; and which way its data goes, where only one will do.
+    /// The most flows that the base may have, and the direction of its data, where only one will
+    /// do.
     pub(crate) flows: usize,
     pub(crate) up: Option<bool>,
-    /// Takes away what the plant brings along in the base, where that might be a cause itself.
+    /// Removes what the plant brings along in the base, where that might be a cause itself.
     pub(crate) brings: Option<fn(&mut Draft)>,
-    /// Prepares the base without the cause, and says how the cause is planted.
+    /// Prepares the base without the cause, and returns the edit that plants it.
     pub(crate) edit: fn(&mut Random, f64, &mut Draft, &Known) -> Edit,
 }
 
-/// From `low` to `high` as severity rises, in equal ratios.
+/// A value that rises from `low` to `high` with severity, geometrically.
 fn scaled(severity: f64, low: f64, high: f64) -> f64 {
     (low.ln() + severity * (high.ln() - low.ln())).exp()
 }
 
-/// Somewhere on the way of the data, or on the way back.
+/// Inserts a stage somewhere in the direction of the data, or in the other direction.
 pub(crate) fn insert(random: &mut Random, there: bool, stage: Table) -> Edit {
     let place = random.between(0.0, 1.0);
     Box::new(move |draft| {
@@ -48,7 +49,7 @@ pub(crate) fn of_flows(key: &'static str, value: String) -> Edit {
     Box::new(move |draft| draft.transfers().for_each(|flow| flow.set(key, &value)))
 }
 
-/// The link's queue is a plain one of so many bytes.
+/// Gives the link a plain queue of this many bytes.
 fn plain_queue(draft: &mut Draft, bytes: f64) {
     let keys = ["aqm", "codel_target_ms", "codel_interval_ms"];
     if draft.radio.is_empty() {
@@ -64,7 +65,7 @@ fn plain_queue(draft: &mut Draft, bytes: f64) {
     }
 }
 
-/// The bottleneck's queue as it should be: what the path holds.
+/// Gives the bottleneck a queue as it should be: the bandwidth-delay product.
 fn managed_queue(draft: &mut Draft, known: &Known) {
     plain_queue(draft, known.bdp_bytes().max(30_000.0));
 }
@@ -91,7 +92,7 @@ pub(crate) fn file(bytes: f64) -> Table {
         .with("start_s", "0.5")
 }
 
-/// A stream of datagrams from the server that the UE asked for, or that comes unasked.
+/// A stream of datagrams from the server, which the UE requested, or which comes unasked.
 fn stream(random: &mut Random, draft: &mut Draft, known: &Known, opened_by: &str) {
     let rate = known.rate_mbps * random.between(0.1, 0.5);
     only(draft, datagrams(rate).with("opened_by", quoted(opened_by)));
@@ -108,7 +109,7 @@ pub(crate) fn middlebox(kind: &'static str, timeout_s: f64, forgets: bool) -> Ed
     })
 }
 
-/// Another cell like the first, and a change every few seconds.
+/// Adds another cell like the first, and a cell change every few seconds.
 pub(crate) fn two_cells(random: &mut Random, draft: &mut Draft) {
     draft.radio("").set("name", "\"one\"");
     let preset = draft.radio("").get("preset").expect("a radio has a preset").to_owned();
@@ -128,7 +129,7 @@ pub(crate) fn two_cells(random: &mut Random, draft: &mut Draft) {
     }
 }
 
-/// Blocks fail at a given rate, whatever the MCS, which follows the channel alone.
+/// Makes blocks fail at a given rate, whatever the MCS, which follows the channel alone.
 fn same_mcs(draft: &mut Draft, bler: &str) {
     let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
     draft.radio(name).set("outer_loop_step_db", 0);

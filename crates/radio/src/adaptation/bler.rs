@@ -1,4 +1,4 @@
-//! Block error rate over SINR.
+//! Block error rate as a function of SINR.
 
 use crate::decibel::{db, ratio};
 
@@ -9,18 +9,18 @@ pub const CQI_64QAM_EFFICIENCY: [f64; 15] = [
     4.5234, 5.1152, 5.5547,
 ];
 
-/// SINR in dB of the same, at 10 % BLER. Source: <https://comtech.vsb.cz/qualmob/sinr_lte.html>,
-/// a list in wide use for LTE and NR.
+/// SINR in dB of these CQIs at 10 % BLER. Source: <https://comtech.vsb.cz/qualmob/sinr_lte.html>, a
+/// list in wide use for LTE and NR.
 const CQI_64QAM_SINR_DB: [f64; 15] =
     [-6.7, -4.7, -2.3, 0.2, 2.4, 4.3, 5.9, 8.1, 10.3, 11.7, 14.1, 16.3, 18.7, 21.0, 22.7];
 
-/// Where the curves are.
+/// How the curves are placed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Threshold {
-    /// Through the published 10 % points of CQI 1 to 15, straight between them in dB over
-    /// efficiency; beyond their ends, as far from Shannon's bound as there.
+    /// Through the published 10 % points of CQI 1 to 15, interpolated linearly in dB over
+    /// efficiency; beyond the ends, at the same distance from Shannon's bound as there.
     Published,
-    /// This far from Shannon's bound: `efficiency = log2(1 + SINR / gap)` at 10 % BLER.
+    /// At this distance from Shannon's bound: `efficiency = log2(1 + SINR / gap)` at 10 % BLER.
     ShannonGap {
         /// The gap in dB, not negative; 1 to 2 for LDPC codes with an ideal receiver, 3 to 6 as
         /// published for receivers that estimate their channel.
@@ -30,16 +30,16 @@ pub enum Threshold {
 
 /// Probability that a block is not decoded: one waterfall curve per efficiency.
 ///
-/// A curve is logistic in dB: `1 / (1 + exp(steepness (SINR - centre)))`, placed by its 10 %
-/// point. It is the same for all block sizes: a real curve of a longer block is steeper.
+/// A curve is logistic in dB: `1 / (1 + exp(steepness (SINR - centre)))`, placed by its 10 % point.
+/// It is the same for all block sizes, although a real curve is steeper for longer blocks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BlerModel {
-    /// Where the curves are.
+    /// How the curves are placed.
     pub threshold: Threshold,
-    /// How steep they are, per dB. 12, the default, is near the middle of link-level results
+    /// Steepness of the curves, per dB. 12, the default, is near the middle of link-level results
     /// for NR LDPC blocks of 4,000 to 8,000 bits (10 to 15 per dB; Lagen et al., "New radio
-    /// physical layer abstraction for system-level simulations of 5G networks", 2020): from 90 %
-    /// to 10 % within 0.37 dB.
+    /// physical layer abstraction for system-level simulations of 5G networks", 2020): from 90 % to
+    /// 10 % within 0.37 dB.
     pub steepness_per_db: f64,
 }
 
@@ -50,8 +50,8 @@ impl Default for BlerModel {
 }
 
 impl BlerModel {
-    /// SINR in dB at which a block of `efficiency` bits per resource element and layer fails with
-    /// 10 %. Minus infinity for 0.
+    /// SINR in dB at which a block with `efficiency` bits per resource element and layer fails with
+    /// a probability of 10 %. Minus infinity for 0.
     pub fn threshold_db(&self, efficiency: f64) -> f64 {
         match self.threshold {
             Threshold::Published => published_db(efficiency),
@@ -59,21 +59,21 @@ impl BlerModel {
         }
     }
 
-    /// Probability that such a block fails at `sinr_db`.
+    /// Probability that a block of this efficiency fails at `sinr_db`.
     pub fn bler(&self, efficiency: f64, sinr_db: f64) -> f64 {
         self.bler_at(sinr_db - self.threshold_db(efficiency))
     }
 
-    /// Probability that a block fails `margin_db` above its 10 % point.
+    /// Probability that a block fails at `margin_db` above its 10 % point.
     pub fn bler_at(&self, margin_db: f64) -> f64 {
-        // exp(x) = 1/9 gives 10 %: 1 / (1 + 9 exp(-x)) with the signs turned.
+        // exp(x) = 1/9 gives 10 %: 1 / (1 + 9 exp(-x)) with the signs reversed.
         1.0 / (1.0 + 9.0 * libm::exp(self.steepness_per_db * margin_db))
     }
 }
 
 /// Shannon's bound: the SINR in dB for `efficiency`.
 fn shannon_db(efficiency: f64) -> f64 {
-    // expm1, because 2^x - 1 loses digits for the small x of repeated codes.
+    // expm1, because 2^x - 1 loses precision for the small x of repeated codes.
     db(libm::expm1(efficiency * core::f64::consts::LN_2))
 }
 
@@ -93,9 +93,9 @@ fn published_db(efficiency: f64) -> f64 {
 
 /// Effective SINR in dB and efficiency of a block after several transmissions.
 ///
-/// `energy` is the sum of their SINRs as ratios, `spread` by how much more coded bits there are
-/// than in the first one: 1 when all repeat the same bits (chase combining), the number of
-/// transmissions when each brings new ones.
+/// `energy` is the sum of their SINRs as power ratios. `spread` is the ratio of coded bits to those
+/// of the first transmission: 1 if all repeat the same bits (chase combining), the number of
+/// transmissions if each brings new ones.
 pub(crate) fn combined(energy: f64, efficiency: f64, spread: f64) -> (f64, f64) {
     (db(energy / spread), efficiency / spread)
 }
@@ -178,7 +178,7 @@ mod tests {
                 sinr_db - model.threshold_db(efficiency)
             };
             prop_assert!(margin(times) >= margin(1.0) - 1e-9);
-            // Shannon: 3 dB for two.
+            // Shannon's bound: 3 dB for two.
             let first = sinr_db - model.threshold_db(efficiency);
             prop_assert!((margin(1.0) - first - db(times)).abs() < 1e-9);
         }

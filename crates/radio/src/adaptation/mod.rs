@@ -1,9 +1,10 @@
-//! Link adaptation: what the UE reports, which MCS the base station takes, and how its outer loop
+//! Link adaptation: what the UE reports, which MCS the base station chooses, and how its outer loop
 //! corrects it.
 //!
-//! SINR, CQI and MCS are three scales of one thing. [`LinkTables`] holds the SINR in dB at which
-//! a block of each CQI and MCS fails with 10 %, which is how TS 36.213 7.2.3 and TS 38.214 5.2.2.1
-//! define a CQI. The efficiencies come from whoever knows the tables of LTE or NR.
+//! SINR, CQI and MCS are three scales of one quantity. [`LinkTables`] holds the SINR in dB at which
+//! a block of each CQI and MCS fails with a probability of 10 %, which is how TS 36.213 7.2.3 and
+//! TS 38.214 5.2.2.1 define a CQI. The efficiencies come from the tables of LTE or NR, which the
+//! caller passes.
 
 mod bler;
 mod outer_loop;
@@ -16,19 +17,20 @@ pub use report::{CqiReport, CqiReporter, ReportConfig};
 
 use super::channel::Quality;
 
-/// SINR of every CQI and MCS.
+/// The SINR of every CQI and MCS.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkTables {
     model: BlerModel,
-    /// Of CQI 1 and up, in dB.
+    /// SINR in dB of CQI 1 and up.
     cqi_db: Vec<f64>,
-    /// Of MCS 0 and up, in dB.
+    /// SINR in dB of MCS 0 and up.
     mcs_db: Vec<f64>,
 }
 
 impl LinkTables {
-    /// Tables for the efficiencies, in bits per resource element and layer, of CQI 1 and up and
-    /// of MCS 0 and up, both not empty. They need not grow everywhere: NR's MCS tables do not.
+    /// Tables for these efficiencies, in bits per resource element and layer, of CQI 1 and up and
+    /// of MCS 0 and up; both must not be empty. They need not be monotonic: NR's MCS tables are
+    /// not.
     pub fn new(
         model: BlerModel,
         cqi_efficiency: impl IntoIterator<Item = f64>,
@@ -42,7 +44,7 @@ impl LinkTables {
         }
     }
 
-    /// Tables of 10 % points that are known, in dB.
+    /// Tables from known 10 % points, in dB.
     pub fn of_thresholds(model: BlerModel, cqi_db: Vec<f64>, mcs_db: Vec<f64>) -> Self {
         Self { model, cqi_db, mcs_db }
     }
@@ -52,20 +54,21 @@ impl LinkTables {
         &self.model
     }
 
-    /// The highest CQI whose block would fail with 10 % or less; 0: out of range.
+    /// The highest CQI whose block would fail with a probability of at most 10 %; 0 means out of
+    /// range.
     pub fn cqi(&self, sinr_db: f64) -> u8 {
         // A CQI has 4 bits.
         self.cqi_db.iter().rposition(|&db| db <= sinr_db).map_or(0, |index| index as u8 + 1)
     }
 
-    /// The highest MCS whose block would fail with 10 % or less; the lowest one where even that
-    /// fails more often.
+    /// The highest MCS whose block would fail with a probability of at most 10 %; the lowest MCS if
+    /// even that fails more often.
     pub fn mcs(&self, sinr_db: f64) -> u8 {
         self.mcs_db.iter().rposition(|&db| db <= sinr_db).map_or(0, |index| index as u8)
     }
 
-    /// SINR in dB. A CQI or MCS gives its 10 % point, the least it can be; CQI 0 and an outage
-    /// give minus infinity; what is beyond a table counts as its end.
+    /// SINR in dB. A CQI or MCS gives its 10 % point, which is the least that it can be; CQI 0 and
+    /// an outage give minus infinity; values beyond a table count as its end.
     pub fn sinr_db(&self, quality: Quality) -> f64 {
         let at = |table: &[f64], index: usize| {
             table.get(index).or(table.last()).copied().unwrap_or(f64::NEG_INFINITY)
@@ -82,9 +85,9 @@ impl LinkTables {
 /// How the MCS of a new block is chosen.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum McsMode {
-    /// Always this one.
+    /// Always this MCS.
     Fixed(u8),
-    /// From the last CQI and the outer loop; a recorded MCS is taken as it is.
+    /// From the last CQI and the outer loop; a recorded MCS is used as it is.
     Adaptive(OuterLoopConfig),
 }
 
@@ -112,7 +115,7 @@ enum Mode {
 }
 
 impl LinkAdaptation {
-    /// Nothing learnt yet.
+    /// Link adaptation that has learnt nothing yet.
     pub fn new(mode: McsMode) -> Self {
         Self(match mode {
             McsMode::Fixed(mcs) => Mode::Fixed(mcs),
@@ -120,7 +123,7 @@ impl LinkAdaptation {
         })
     }
 
-    /// MCS of a new block when `report` is the last one; the lowest MCS for CQI 0.
+    /// MCS of a new block if `report` is the last report; the lowest MCS for CQI 0.
     pub fn mcs(&self, tables: &LinkTables, report: CqiReport) -> u8 {
         match &self.0 {
             Mode::Fixed(mcs) => *mcs,
@@ -130,8 +133,8 @@ impl LinkAdaptation {
         }
     }
 
-    /// HARQ feedback of an initial transmission. Retransmissions do not count: the target is
-    /// that of the first.
+    /// Takes the HARQ feedback of an initial transmission. Retransmissions do not count: the target
+    /// is that of the first.
     pub fn on_feedback(&mut self, acknowledged: bool) {
         if let Mode::Adaptive(outer) = &mut self.0 {
             outer.on_feedback(acknowledged);

@@ -1,11 +1,11 @@
 //! Outer loop link adaptation (OLLA).
 
-/// What the outer loop aims at.
+/// Target and limits of the outer loop.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OuterLoopConfig {
-    /// Share of initial transmissions that may fail, above 0 and below 1; 0.1 is usual.
+    /// Fraction of initial transmissions that may fail, above 0 and below 1; 0.1 is usual.
     pub target_bler: f64,
-    /// What a NACK takes off the offset, in dB; 0.5 to 1 is usual.
+    /// How much a NACK lowers the offset, in dB; 0.5 to 1 is usual.
     pub step_db: f64,
     /// Offset at the start, in dB.
     pub initial_db: f64,
@@ -21,9 +21,9 @@ impl Default for OuterLoopConfig {
     }
 }
 
-/// The offset that keeps the block error rate at its target: it rests where ups and downs cancel,
-/// `(1 - BLER) up = BLER down` (Sampath et al., "On setting reverse link target SIR in a CDMA
-/// system", 1997; Blanquez-Casado et al., "eOLLA", 2016).
+/// The offset that keeps the block error rate at its target: it is stable where steps up and down
+/// cancel, `(1 - BLER) up = BLER down` (Sampath et al., "On setting reverse link target SIR in a
+/// CDMA system", 1997; Blanquez-Casado et al., "eOLLA", 2016).
 #[derive(Clone, PartialEq, Debug)]
 pub struct OuterLoop {
     config: OuterLoopConfig,
@@ -31,19 +31,19 @@ pub struct OuterLoop {
 }
 
 impl OuterLoop {
-    /// At the initial offset.
+    /// A loop at its initial offset.
     pub fn new(config: OuterLoopConfig) -> Self {
         let mut new = Self { config, offset_db: 0.0 };
         new.set(config.initial_db);
         new
     }
 
-    /// What is added to the reported SINR, in dB.
+    /// The offset that is added to the reported SINR, in dB.
     pub fn offset_db(&self) -> f64 {
         self.offset_db
     }
 
-    /// HARQ feedback of an initial transmission.
+    /// Takes the HARQ feedback of an initial transmission.
     pub fn on_feedback(&mut self, acknowledged: bool) {
         let OuterLoopConfig { target_bler, step_db, .. } = self.config;
         let step =
@@ -52,7 +52,7 @@ impl OuterLoop {
     }
 
     fn set(&mut self, offset_db: f64) {
-        // Not `clamp`, which panics for bounds the wrong way round.
+        // Not `clamp`, which panics if the bounds are reversed.
         self.offset_db = offset_db.min(self.config.highest_db).max(self.config.lowest_db);
     }
 }

@@ -5,33 +5,33 @@ use airpath_base::{Duration, Instant};
 use super::LinkTables;
 use crate::channel::{Channel, Quality};
 
-/// When a UE measures its channel, and when the base station knows.
+/// When a UE measures its channel, and when the base station learns of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReportConfig {
     /// Time between measurements; 1 ns if zero (TS 38.331 CSI-ReportPeriodicityAndOffset).
     pub period: Duration,
-    /// The first measurement.
+    /// Time of the first measurement.
     pub offset: Duration,
     /// From a measurement until the scheduler uses it: the reference resource (4 slots or more in
     /// TS 38.214 5.2.2.5, 4 ms in TS 36.213 7.2.3), transmission, processing.
     pub delay: Duration,
 }
 
-/// A report as the base station has it.
+/// A report as the base station knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CqiReport {
-    /// 0: out of range.
+    /// The reported CQI; 0 means out of range.
     pub cqi: u8,
-    /// The MCS itself, where the channel is a recording of what a network used.
+    /// The MCS itself, if the channel is a recording of what a network used.
     pub mcs: Option<u8>,
-    /// When the channel was like that.
+    /// When the channel was measured.
     pub measured: Instant,
 }
 
 /// The reports of one UE.
 ///
-/// It asks its own copy of the channel, which therefore may lag behind the one that decides
-/// about errors; only reports that somebody reads are evaluated.
+/// It evaluates its own copy of the channel, which may therefore lag behind the one that decides on
+/// errors; only reports that are read are evaluated.
 #[derive(Clone, Debug)]
 pub struct CqiReporter {
     config: ReportConfig,
@@ -40,7 +40,7 @@ pub struct CqiReporter {
 }
 
 impl CqiReporter {
-    /// Reports of `channel`: a clone that nobody has asked yet.
+    /// Reports of `channel`, a clone that must not have been evaluated yet.
     pub fn new(config: ReportConfig, channel: Channel) -> Self {
         Self { config, channel, last: None }
     }
@@ -64,7 +64,7 @@ impl CqiReporter {
         self.last
     }
 
-    /// When [`report`](Self::report) can next say something else.
+    /// When [`report`](Self::report) may next return something else.
     pub fn next_report(&self, now: Instant) -> Instant {
         if self.channel.is_constant() && self.last.is_some() {
             return Instant::MAX;
@@ -76,7 +76,7 @@ impl CqiReporter {
         }
     }
 
-    /// When the channel was measured whose report is the newest at `now`.
+    /// When the channel was measured for the newest report at `now`.
     fn measured(&self, now: Instant) -> Option<Instant> {
         let ReportConfig { period, offset, delay } = self.config;
         let latest = now.checked_sub(delay)?;

@@ -66,7 +66,7 @@ fn reports_are_periodic_late_and_quantised() {
     assert_eq!(at(44), Some((6, 37)));
 }
 
-/// Share of initial transmissions that failed, after the loop had settled.
+/// Fraction of initial transmissions that failed after the loop had settled.
 fn settled_bler(target_bler: f64, cqi: u8, sinr_db: f64) -> f64 {
     let tables = tables();
     let config = OuterLoopConfig { target_bler, ..OuterLoopConfig::default() };
@@ -99,7 +99,7 @@ fn the_outer_loop_reaches_its_target_whatever_the_report_says() {
 fn the_offset_stays_within_its_bounds_and_a_fixed_mcs_ignores_feedback() {
     let config = OuterLoopConfig { lowest_db: -2.0, highest_db: 1.0, ..OuterLoopConfig::default() };
     let mut outer = OuterLoop::new(config);
-    // One NACK costs what nine ACKs give.
+    // One NACK costs as much as nine ACKs gain.
     outer.on_feedback(false);
     (0..9).for_each(|_| outer.on_feedback(true));
     assert!(outer.offset_db().abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! What a bearer is made of, as plain data.
+//! The configuration of a bearer, as plain data.
 
 use crate::buffer::BufferConfig;
 use crate::pdcp::PdcpConfig;
@@ -9,8 +9,8 @@ use crate::rlc::RlcConfig;
 pub struct OneWayConfig {
     /// The RLC entity, and with it the radio technology.
     pub rlc: RlcConfig,
-    /// Discard timer, sequence numbers and reordering above it (TS 38.323, TS 36.323).
+    /// Discard timer, sequence numbers and reordering (TS 38.323, TS 36.323).
     pub pdcp: PdcpConfig,
-    /// Where packets wait for their first transmission.
+    /// The buffer in which packets wait for their first transmission.
     pub buffer: BufferConfig,
 }

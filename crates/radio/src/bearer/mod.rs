@@ -1,8 +1,8 @@
 //! Bearers: a buffer, PDCP and RLC, in both directions, between a UE and its base station.
 //!
-//! A [`Bearer`] carries packets in blocks that a MAC asks for and that HARQ may lose or reorder; the STATUS
-//! of one direction travels in the blocks of the other. Not here: slots, HARQ, the scheduler, buffer status
-//! reports.
+//! A [`Bearer`] carries packets in blocks that a MAC requests and that HARQ may lose or reorder;
+//! the STATUS of one direction travels in the blocks of the other. Slots, HARQ, the scheduler and
+//! buffer status reports are not part of it.
 
 mod config;
 mod one_way;
@@ -82,7 +82,7 @@ pub struct Bearer {
 }
 
 impl Bearer {
-    /// An empty bearer. Its drops are those of the `stage`-th stage of each direction.
+    /// An empty bearer. Its drops are attributed to the `stage`-th stage of each direction.
     pub fn new(down: &OneWayConfig, up: &OneWayConfig, stage: u32) -> Self {
         let (mut down, mut up) = (OneWay::new(down, stage), OneWay::new(up, stage));
         down.answer_in(&up);
@@ -90,8 +90,8 @@ impl Bearer {
         Self { down, up }
     }
 
-    /// Packets with a journey are accounted for from now on, down in the first place and up in the
-    /// next one.
+    /// From now on accounts for packets with a journey: the downlink is the first place, the uplink
+    /// the next one.
     pub(crate) fn account(&mut self, journeys: &Journeys, first: Site) {
         self.down.account(journeys, first);
         self.up.account(journeys, Site(first.0 + 1));
@@ -105,8 +105,8 @@ impl Bearer {
         }
     }
 
-    /// Bytes that a buffer status report for this direction speaks of: data, and the other
-    /// direction's STATUS (TS 38.322 5.5, TS 36.322 4.5).
+    /// Bytes that a buffer status report for this direction covers: data, and the other direction's
+    /// STATUS (TS 38.322 5.5, TS 36.322 4.5).
     #[inline]
     pub fn buffered_bytes(&self, direction: Direction, now: Instant) -> u64 {
         let (data, reverse) = match direction {
@@ -116,7 +116,7 @@ impl Bearer {
         data.buffered_bytes() + u64::from(reverse.status_bytes(now).unwrap_or(0))
     }
 
-    /// A transmission opportunity would be used.
+    /// Whether a transmission opportunity would be used.
     #[inline]
     pub fn is_ready(&self, direction: Direction, now: Instant) -> bool {
         let (data, reverse) = match direction {
@@ -126,7 +126,7 @@ impl Bearer {
         data.is_ready() || reverse.status_bytes(now).is_some()
     }
 
-    /// Fills `room_bytes` of a MAC PDU; returns the bytes used. The block must be clear.
+    /// Fills `room_bytes` of a MAC PDU; returns the bytes used. The block must be empty.
     #[inline]
     pub fn fill(
         &mut self,
@@ -156,7 +156,7 @@ impl Bearer {
         self.direction(direction).on_block(now, block, deliver);
     }
 
-    /// A direction has a drop that was not polled yet.
+    /// Whether a direction has a drop that was not polled yet.
     #[inline]
     pub(crate) fn has_drops(&self) -> bool {
         self.down.has_drops() || self.up.has_drops()
@@ -174,7 +174,7 @@ impl Bearer {
         Instant::earliest([a, b, c, d, e, f, g, h])
     }
 
-    /// Does what the timers that ended by `now` ask for.
+    /// Handles the timers that expired by `now`.
     pub fn on_timer(
         &mut self,
         now: Instant,
@@ -184,8 +184,8 @@ impl Bearer {
         self.up.on_timer(now, &mut |at, packet| deliver(Direction::Uplink, at, packet));
     }
 
-    /// Handover or recovery: see [`OneWay::reestablish`]. What is forwarded is the downlink's; the
-    /// uplink's buffer is in the UE, and goes along.
+    /// Handover or recovery: see [`OneWay::reestablish`]. Forwarding applies to the downlink; the
+    /// uplink's buffer is in the UE, and moves with it.
     pub fn reestablish(
         &mut self,
         now: Instant,
@@ -198,7 +198,7 @@ impl Bearer {
         self.up.reestablish(now, Forwarding::Buffer, up);
     }
 
-    /// The other radio technology from now on: see [`OneWay::change_to`].
+    /// Changes to the other radio technology: see [`OneWay::change_to`].
     pub fn change_to(&mut self, down: &OneWayConfig, up: &OneWayConfig) {
         self.down.change_to(&down.rlc);
         self.up.change_to(&up.rlc);

@@ -18,15 +18,15 @@ use crate::wait_meter::{Wait, WaitMeter};
 /// receiver. The two ends share the packets; nothing else passes between them but blocks.
 ///
 /// A caller
-/// 1. does [`on_timer`](OneWay::on_timer) at [`next_timer`](OneWay::next_timer), before anything
+/// 1. calls [`on_timer`](OneWay::on_timer) at [`next_timer`](OneWay::next_timer), before anything
 ///    else at that time;
 /// 2. enqueues packets, [`fill`](OneWay::fill)s blocks, and ends each with exactly one
 ///    [`on_block`](OneWay::on_block) or [`on_loss`](OneWay::on_loss), in any order;
-/// 3. in AM, carries [`build_status`](OneWay::build_status) in the other direction and hands it to
-///    [`on_status`](OneWay::on_status).
+/// 3. in AM, carries the result of [`build_status`](OneWay::build_status) in the other direction
+///    and passes it to [`on_status`](OneWay::on_status).
 ///
-/// Every packet is delivered once, or comes out of [`poll_drop`](OneWay::poll_drop), or is in
-/// [`load`](OneWay::load).
+/// Every packet is either delivered once, returned by [`poll_drop`](OneWay::poll_drop), or counted
+/// in [`load`](OneWay::load).
 #[derive(Debug)]
 pub struct OneWay {
     source: PdcpTransmitter,
@@ -34,37 +34,39 @@ pub struct OneWay {
     receiver: Receiver,
     pdcp: PdcpReceiver,
     sdus: Sdus,
-    /// Packets that will enter the buffer, where they do not lie behind the SDUs.
+    /// Packets that will enter the buffer, unless they are stored behind the SDUs.
     prepared: VecDeque<Waiting>,
-    /// Of all that will, and when the first of them will, if there is one.
+    /// Load of all packets that will enter the buffer, and when the first of them will, if there is
+    /// one.
     prepared_load: Load,
     prepared_at: Instant,
     outcome: Outcome,
     technology: Technology,
-    /// Of the other direction, whose blocks carry this one's STATUS.
+    /// Technology of the other direction, whose blocks carry this one's STATUS.
     status_technology: Technology,
 }
 
-/// What a change of cell does to packets that the old cell did not deliver.
+/// What a handover does to packets that the old cell did not deliver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Forwarding {
-    /// The buffer goes along, and in AM also what was not confirmed (TS 38.300 9.2.3.2.2).
+    /// The buffer is forwarded, in AM together with what was not confirmed (TS 38.300 9.2.3.2.2).
     Buffer,
-    /// Nothing: all is lost.
+    /// Nothing is forwarded: everything is lost.
     Nothing,
 }
 
-/// What a direction has done so far.
+/// Counters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Packets marked CE in the buffer.
     pub marked: u64,
-    /// RLC data PDUs sent again, whole or in part.
+    /// RLC data PDUs retransmitted, whole or in part.
     pub retransmitted_pdus: u64,
 }
 
 impl OneWay {
-    /// An empty bearer direction. Its drops are those of the `stage`-th stage of the path.
+    /// An empty direction of a bearer. Its drops are attributed to the `stage`-th stage of the
+    /// path.
     pub fn new(config: &OneWayConfig, stage: u32) -> Self {
         let (transmitter, receiver, technology) = entities(&config.rlc);
         Self {
@@ -82,42 +84,43 @@ impl OneWay {
         }
     }
 
-    /// The other direction carries this one's STATUS, in PDUs of its own size.
+    /// Sets the technology of the other direction, which carries this one's STATUS in PDUs of its
+    /// own size.
     pub(crate) fn answer_in(&mut self, other: &Self) {
         self.status_technology = other.technology;
     }
 
-    /// Packets with a journey are accounted for from now on.
+    /// From now on accounts for packets with a journey.
     pub(crate) fn account(&mut self, journeys: &Journeys, place: Site) {
         self.sdus.account = Some(Box::new(WaitMeter::new(journeys.clone(), place)));
     }
 
-    /// Packets are accounted for.
+    /// Whether packets are accounted for.
     #[inline]
     pub(crate) const fn is_accounted(&self) -> bool {
         self.sdus.account.is_some()
     }
 
-    /// A packet comes to the cell; it may wait for uplink before it is prepared.
+    /// A packet reaches the cell; it may wait for uplink before it is prepared.
     pub(crate) fn arrive(&mut self, now: Instant, id: JourneyId, waits_at_once: bool) {
         if let Some(account) = &mut self.sdus.account {
             account.arrive(now, id, waits_at_once);
         }
     }
 
-    /// How long something waited to be sent, until `now`; zero where nobody accounts for it.
+    /// How long something waited to be sent, until `now`; zero if it is not accounted for.
     pub(crate) fn busy(&self, now: Instant) -> Duration {
         self.sdus.account.as_ref().map_or(Duration::ZERO, |account| account.busy(now))
     }
 
-    /// From now on packets wait for this.
+    /// Notes what packets wait for from now on.
     pub(crate) fn wait(&mut self, now: Instant, state: Wait) {
         if let Some(account) = &mut self.sdus.account {
             account.wait(now, state);
         }
     }
 
-    /// A packet will enter the buffer at `at`, not before those that were prepared earlier.
+    /// A packet will enter the buffer at `at`, but not before packets that were prepared earlier.
     #[inline]
     pub(crate) fn prepare(&mut self, at: Instant, packet: &Packet) {
         if self.prepared_load.packets == 0 {
@@ -130,13 +133,13 @@ impl OneWay {
         }
     }
 
-    /// Packets that will enter the buffer.
+    /// Load of the packets that will enter the buffer.
     #[inline]
     pub(crate) const fn prepared(&self) -> Load {
         self.prepared_load
     }
 
-    /// When the first of them will.
+    /// When the first of these packets will enter.
     #[inline]
     pub(crate) fn next_prepared(&self) -> Option<Instant> {
         let kept = (self.prepared_load.packets > 0).then_some(self.prepared_at);
@@ -144,7 +147,7 @@ impl OneWay {
         kept
     }
 
-    /// The same from where they lie.
+    /// When the first prepared packet will enter, looked up where it is stored.
     fn first_prepared(&self) -> Option<Instant> {
         match self.source.buffer.is_behind_sdus() {
             true => self.sdus.first_prepared().map(|sdu| sdu.arrived),
@@ -152,7 +155,7 @@ impl OneWay {
         }
     }
 
-    /// Those that are due enter; whether there was one.
+    /// Moves prepared packets that are due into the buffer; returns whether there was one.
     #[inline]
     pub(crate) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) -> bool {
         let any = self.next_prepared().is_some_and(&is_due);
@@ -162,7 +165,7 @@ impl OneWay {
         any
     }
 
-    /// The first is due.
+    /// Whether the first one is due, in which case it enters.
     #[inline(never)]
     fn admit_first(&mut self, is_due: impl Fn(Instant) -> bool) {
         if self.source.buffer.is_behind_sdus() {
@@ -181,7 +184,7 @@ impl OneWay {
         self.prepared_at = self.first_prepared().unwrap_or(self.prepared_at);
     }
 
-    /// Hands out what is being prepared; none is left.
+    /// Removes all packets that are being prepared.
     pub(crate) fn take_prepared(&mut self, mut take: impl FnMut(Packet)) {
         self.prepared_load = Load::default();
         self.prepared.drain(..).for_each(|waiting| take(waiting.packet));
@@ -192,7 +195,7 @@ impl OneWay {
         }
     }
 
-    /// What is being prepared goes on with it in another cell, at `now` or later.
+    /// Restarts the preparation of these packets in another cell, at `now` or later.
     pub(crate) fn prepare_anew(&mut self, now: Instant) {
         let mut journeys = Vec::new();
         let mut last = now;
@@ -217,9 +220,9 @@ impl OneWay {
         self.guard(now);
     }
 
-    /// Data available for transmission, in bytes: PDCP and RLC data and what is to be sent again
-    /// (TS 38.322 5.5, TS 38.323 5.6, TS 36.322 4.5, TS 36.323 4.5). PDCP headers count, RLC and
-    /// MAC headers do not (TS 38.321 6.1.3.1, TS 36.321 6.1.3.1). A STATUS is data of the other
+    /// Data available for transmission, in bytes: PDCP and RLC data and pending retransmissions (TS
+    /// 38.322 5.5, TS 38.323 5.6, TS 36.322 4.5, TS 36.323 4.5). PDCP headers count, RLC and MAC
+    /// headers do not (TS 38.321 6.1.3.1, TS 36.321 6.1.3.1). A STATUS is data of the other
     /// direction: [`status_bytes`](OneWay::status_bytes).
     #[inline]
     pub fn buffered_bytes(&self) -> u64 {
@@ -229,7 +232,8 @@ impl OneWay {
         }
     }
 
-    /// A transmission opportunity would be used, whatever the window says of the bytes buffered.
+    /// Whether a transmission opportunity would be used; because of the window, this may differ
+    /// from whether bytes are buffered.
     pub fn is_ready(&self) -> bool {
         match &self.transmitter {
             Transmitter::Um(transmitter) => transmitter.is_ready(&self.source),
@@ -258,7 +262,7 @@ impl OneWay {
         used
     }
 
-    /// COUNT of the first SDU with bytes that were never sent.
+    /// COUNT of the first SDU that has bytes never sent.
     fn first_unsent(&self) -> u64 {
         let open = match &self.transmitter {
             Transmitter::Um(transmitter) => transmitter.open_count(),
@@ -292,7 +296,7 @@ impl OneWay {
         }
     }
 
-    /// The same for one of its PDUs.
+    /// HARQ delivered a block: processes one of its PDUs.
     pub(crate) fn on_pdu(
         &mut self,
         now: Instant,
@@ -308,7 +312,7 @@ impl OneWay {
         self.hand_up(now, Cause::Reception, deliver);
     }
 
-    /// Packets of which a block brings bytes.
+    /// Notes the packets of which a block brings bytes.
     fn note_received(&mut self, now: Instant, block: &TransportBlock) {
         let mut counts = Vec::new();
         for pdu in &block.pdus {
@@ -319,8 +323,8 @@ impl OneWay {
         }
     }
 
-    /// HARQ gave a block up. In UM its packets are dropped here and now, although the receiver
-    /// learns of it later, if ever; in AM nothing happens.
+    /// HARQ gave up a block. In UM its packets are dropped at once, although the receiver learns of
+    /// it later, if ever; in AM nothing happens.
     pub fn on_loss(&mut self, now: Instant, block: &TransportBlock) {
         if matches!(self.transmitter, Transmitter::Am(_)) {
             return;
@@ -331,8 +335,8 @@ impl OneWay {
         self.drop_lost(now);
     }
 
-    /// Shows the packets of which a block on its way carries bytes; one that was delivered or
-    /// dropped meanwhile may be left out.
+    /// Visits the packets of which a block in transit carries bytes; one that was delivered or
+    /// dropped in the meantime may be left out.
     pub fn packets(&self, block: &TransportBlock, mut visit: impl FnMut(&Packet)) {
         for pdu in &block.pdus {
             sdus_of(pdu, &self.sdus, |count| {
@@ -343,8 +347,8 @@ impl OneWay {
         }
     }
 
-    /// Length of the STATUS PDU that this direction's receiver wants to send in the other one, in
-    /// bytes; `None` if it does not.
+    /// Length in bytes of the STATUS PDU that this direction's receiver wants to send in the other
+    /// one; `None` if there is none.
     #[inline]
     pub fn status_bytes(&self, now: Instant) -> Option<u32> {
         match &self.receiver {
@@ -353,8 +357,8 @@ impl OneWay {
         }
     }
 
-    /// Writes the STATUS PDU that is due, as much of it as `room_bytes` hold; returns the bytes
-    /// used, the MAC subheader included.
+    /// Writes the STATUS PDU that is due, as much of it as fits into `room_bytes`; returns the
+    /// bytes used, including the MAC subheader.
     pub fn build_status(&mut self, now: Instant, room_bytes: u32, status: &mut Status) -> u32 {
         let Receiver::Am(receiver) = &mut self.receiver else { return 0 };
         let most = match self.status_technology {
@@ -387,7 +391,7 @@ impl OneWay {
         Instant::earliest(self.timers())
     }
 
-    /// Of the buffer, of RLC at both ends, and of PDCP.
+    /// Timers of the buffer, of RLC at both ends, and of PDCP.
     #[inline]
     pub(super) fn timers(&self) -> [Option<Instant>; 4] {
         let transmitter = match &self.transmitter {
@@ -402,7 +406,7 @@ impl OneWay {
         ]
     }
 
-    /// Does what the timers that ended by `now` ask for, at their own time and in their order.
+    /// Handles the timers that expired by `now`, each at its own time and in order.
     pub fn on_timer(&mut self, now: Instant, deliver: &mut impl FnMut(Instant, &Packet)) {
         while let Some(at) = self.next_timer().filter(|&at| at <= now) {
             self.source.buffer.discard(at, &mut self.sdus);
@@ -431,13 +435,13 @@ impl OneWay {
         self.sdus.poll_drop()
     }
 
-    /// There is one.
+    /// Whether a packet was dropped and not polled yet.
     #[inline]
     pub(crate) fn has_drops(&self) -> bool {
         self.sdus.has_drops()
     }
 
-    /// What was dropped and not [polled](Self::poll_drop) yet.
+    /// Packets dropped and not [polled](Self::poll_drop) yet.
     pub(crate) fn uncollected(&self) -> Load {
         self.sdus.uncollected()
     }
@@ -452,12 +456,12 @@ impl OneWay {
         self.source.buffer.load()
     }
 
-    /// How long delivered packets were inside.
+    /// Time that delivered packets spent inside.
     pub const fn sojourn(&self) -> &Sojourn {
         &self.sdus.sojourn
     }
 
-    /// Counts since the start.
+    /// Counters since the start.
     pub fn counters(&self) -> Counters {
         let retransmitted_pdus = match &self.transmitter {
             Transmitter::Um(_) => 0,
@@ -466,8 +470,9 @@ impl OneWay {
         Counters { marked: self.source.buffer.marked(), retransmitted_pdus }
     }
 
-    /// When RLC said that maxRetxThreshold was reached, which RRC takes for a radio link failure
-    /// (TS 38.331 5.3.10.3, TS 36.331 5.3.11.3). [`reestablish`](OneWay::reestablish) clears it.
+    /// When RLC reported that maxRetxThreshold was reached, which RRC treats as a radio link
+    /// failure (TS 38.331 5.3.10.3, TS 36.331 5.3.11.3). [`reestablish`](OneWay::reestablish)
+    /// clears it.
     pub const fn failed_at(&self) -> Option<Instant> {
         match &self.transmitter {
             Transmitter::Um(_) => None,
@@ -475,9 +480,9 @@ impl OneWay {
         }
     }
 
-    /// Handover or recovery: RLC is re-established at both ends, PDCP goes on in AM and starts
-    /// anew in UM (TS 38.323 5.1.2, TS 36.323 5.2). Blocks filled before are void: the caller
-    /// forgets them. The exchange of PDCP status reports takes no time here.
+    /// Handover or recovery: RLC is re-established at both ends; PDCP continues in AM and restarts
+    /// in UM (TS 38.323 5.1.2, TS 36.323 5.2). Blocks filled before are void: the caller must
+    /// discard them. The exchange of PDCP status reports takes no time here.
     pub fn reestablish(
         &mut self,
         now: Instant,
@@ -507,8 +512,9 @@ impl OneWay {
         self.pdcp.flush(now, &mut self.sdus, deliver);
     }
 
-    /// Other RLC entities take over, those of another cell; PDCP, its buffer and what is to be sent
-    /// again stay. Only after [`reestablish`](OneWay::reestablish), before anything is filled.
+    /// Changes to other RLC entities, those of another cell; PDCP, its buffer and pending
+    /// retransmissions stay. Only valid after [`reestablish`](OneWay::reestablish), before anything
+    /// is filled.
     pub fn change_to(&mut self, rlc: &RlcConfig) {
         let retransmitted = self.counters().retransmitted_pdus;
         (self.transmitter, self.receiver, self.technology) = entities(rlc);
@@ -518,7 +524,7 @@ impl OneWay {
         self.pdcp.set_order(order(rlc));
     }
 
-    /// PDCP takes what RLC delivered or gave up.
+    /// PDCP processes what RLC delivered or gave up.
     #[inline]
     fn hand_up(&mut self, now: Instant, cause: Cause, deliver: &mut impl FnMut(Instant, &Packet)) {
         let mut complete = &self.outcome.complete[..];
@@ -548,7 +554,7 @@ impl OneWay {
     }
 }
 
-/// Who restores the order.
+/// Which layer restores the order.
 fn order(rlc: &RlcConfig) -> PdcpOrder {
     match *rlc {
         RlcConfig::Nr { release: Release::InOrder { t_reordering }, .. } => {

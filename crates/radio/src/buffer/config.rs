@@ -1,18 +1,18 @@
-//! What a buffer is made of, as plain data.
+//! The configuration of a buffer, as plain data.
 
 use airpath_base::Duration;
 use airpath_queue::Isolation;
 
-/// A bearer's buffer. `None` is "no limit".
+/// A bearer's buffer. `None` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferConfig {
-    /// Packets that may wait.
+    /// Most packets that may wait.
     pub packets: Option<u32>,
-    /// Bytes of packets, headers not counted, that may wait.
+    /// Most bytes of packets that may wait, headers not counted.
     pub bytes: Option<u64>,
-    /// In what order they leave, and which are dropped early.
+    /// The order in which packets leave, and active queue management.
     pub discipline: Discipline,
-    /// Marking.
+    /// Which packets are marked.
     pub ecn: EcnConfig,
 }
 
@@ -27,7 +27,7 @@ pub enum Discipline {
     FqCoDel {
         /// CoDel of each queue.
         codel: CoDelConfig,
-        /// Bytes that a queue may send in its turn (RFC 8290 5.2.3); at least 1.
+        /// Bytes that a queue may send per turn (RFC 8290 5.2.3); at least 1.
         quantum: u32,
         /// Which flows share a queue.
         isolation: Isolation,
@@ -43,23 +43,23 @@ pub struct CoDelConfig {
     pub interval: Duration,
 }
 
-/// Who is marked rather than dropped.
+/// Which packets are marked instead of dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EcnConfig {
     /// What CoDel does to an ECN-capable packet.
     pub codel: EcnCapable,
-    /// Packets with ECT(1) that waited longer are marked, and CoDel leaves them alone. A step on
-    /// the sojourn time, without the coupling between two queues of RFC 9332; TS 23.501 5.37.3
-    /// leaves the criterion to the base station. `None`: ECT(1) is as ECT(0).
+    /// Packets with ECT(1) that waited longer than this are marked, and CoDel ignores them. It is a
+    /// step on the sojourn time, without the coupling between two queues of RFC 9332; TS 23.501
+    /// 5.37.3 leaves the criterion to the base station. `None`: ECT(1) is treated like ECT(0).
     pub l4s_step: Option<Duration>,
 }
 
-/// What CoDel does to a packet of an ECN-capable transport.
+/// How CoDel treats a packet of an ECN-capable transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EcnCapable {
-    /// Drops it like any other.
+    /// Drops it like any other packet.
     #[default]
     Dropped,
-    /// Marks it instead (RFC 8290 4.2).
+    /// Marks it instead of dropping it (RFC 8290 4.2).
     Marked,
 }

@@ -1,4 +1,4 @@
-//! One queue of a buffer: first in, first out, with CoDel and marks where they are asked for.
+//! One queue of a buffer: first in, first out, with CoDel and marking if configured.
 
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ impl FlowQueue {
         self.ring.push_back(Waiting { packet: *packet, arrived: now });
     }
 
-    /// Takes the head, whatever CoDel would say.
+    /// Takes the head, without consulting CoDel.
     #[inline]
     pub(super) fn pop_head(&mut self) -> Option<Packet> {
         let head = self.ring.pop_front()?;
@@ -107,8 +107,8 @@ impl Marker {
         self.marked
     }
 
-    /// L4S: true if the packet is the step's business, marked or not (RFC 9331 5.2: an ECT(1)
-    /// packet is marked far more often than a classic one).
+    /// L4S: returns true if the packet is subject to the step, whether it is marked or not (RFC
+    /// 9331 5.2: an ECT(1) packet is marked far more often than a classic one).
     #[inline]
     fn step(&mut self, packet: &mut Packet, sojourn: Duration) -> bool {
         let Some(step) = self.config.l4s_step else { return false };
@@ -121,7 +121,7 @@ impl Marker {
         true
     }
 
-    /// RFC 8290 4.2: an ECN-capable packet is marked where another would be dropped.
+    /// RFC 8290 4.2: marks an ECN-capable packet where another would be dropped.
     fn mark_instead(&mut self, packet: &mut Packet) -> bool {
         let capable = self.config.codel == EcnCapable::Marked && packet.ecn != Ecn::NotEct;
         if capable {

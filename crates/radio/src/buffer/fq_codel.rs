@@ -1,4 +1,4 @@
-//! FQ-CoDel (RFC 8290): a queue for each flow, new flows first, deficit round robin.
+//! FQ-CoDel (RFC 8290): one queue per flow, new flows first, deficit round robin.
 
 use airpath_base::{DropReason, Duration, Instant, Packet};
 use airpath_queue::{Isolation, Load, RoundRobin};
@@ -37,7 +37,7 @@ impl FqCoDel {
         })
     }
 
-    /// Makes room at the head of the longest queue.
+    /// Drops packets at the head of the longest queue to make room.
     pub(super) fn shorten(&mut self, now: Instant, load: &mut Load, sdus: &mut Sdus) {
         let longest = self.queues.longest(|queue| (queue.bytes(), queue.packets()));
         let (queue, count) = longest.expect("over a limit, so not empty");

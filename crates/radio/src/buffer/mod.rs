@@ -1,5 +1,5 @@
-//! Where a bearer's packets wait for their first transmission, and what is known of them until their
-//! story ends (`sdus.rs`).
+//! The buffer in which a bearer's packets wait for their first transmission, and what is known
+//! about them until they are delivered or dropped (`sdus.rs`).
 
 mod config;
 mod flow_queue;
@@ -23,7 +23,7 @@ pub(crate) struct Buffer {
     byte_limit: Option<u64>,
     /// discardTimer.
     discard: Option<Duration>,
-    /// No packet is discarded before this; of no meaning while it is empty.
+    /// No packet is discarded before this time; undefined while the buffer is empty.
     next_discard: Option<Instant>,
     queues: Queues,
     load: Load,
@@ -32,7 +32,7 @@ pub(crate) struct Buffer {
 
 #[derive(Debug)]
 enum Queues {
-    /// First in, first out, and nothing happens to a packet: it waits behind the [SDUs](Sdus).
+    /// First in, first out, without AQM: packets wait behind the [SDUs](Sdus).
     BehindSdus,
     One(FlowQueue),
     Many(FqCoDel),
@@ -61,7 +61,7 @@ impl Buffer {
         }
     }
 
-    /// What waits.
+    /// Packets that wait.
     pub(crate) const fn load(&self) -> Load {
         self.load
     }
@@ -71,7 +71,7 @@ impl Buffer {
         self.marker.marked()
     }
 
-    /// A packet, already counted as inside, enters or is dropped.
+    /// A packet that is already counted as inside enters or is dropped.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, packet: &Packet, sdus: &mut Sdus) {
         if self.load.packets == 0 {
@@ -102,14 +102,14 @@ impl Buffer {
         }
     }
 
-    /// Packets wait behind the SDUs, and can be prepared there.
+    /// Whether packets wait behind the SDUs, where they can be prepared, too.
     #[inline]
     pub(crate) const fn is_behind_sdus(&self) -> bool {
         matches!(self.queues, Queues::BehindSdus)
     }
 
-    /// Of packets that were prepared [behind the SDUs](Self::is_behind_sdus) those that are due enter, or are
-    /// dropped. Returns them.
+    /// For packets prepared [behind the SDUs](Self::is_behind_sdus): those that are due enter, or
+    /// are dropped. Returns them.
     #[inline]
     pub(crate) fn admit_prepared(
         &mut self,
@@ -129,7 +129,7 @@ impl Buffer {
                 admits
             });
             all = all + (self.load - before);
-            // One that is due and was not admitted has no room.
+            // A packet that is due and was not admitted has no room.
             match sdus.first_prepared().filter(|sdu| is_due(sdu.arrived)) {
                 Some(sdu) => all.add(&sdu.packet),
                 None => return all,
@@ -138,8 +138,8 @@ impl Buffer {
         }
     }
 
-    /// The first transmission of the next packet, as the discipline says, begins: its COUNT, and its size with
-    /// the header.
+    /// Begins the first transmission of the next packet, as chosen by the discipline: returns its
+    /// COUNT, and its size with the header.
     #[inline]
     pub(crate) fn begin(
         &mut self,
@@ -159,7 +159,8 @@ impl Buffer {
         Some((sdus.push(&waiting, size), size))
     }
 
-    /// The same where packets wait [behind the SDUs](Self::is_behind_sdus).
+    /// Begins the first transmission of the next packet if packets wait [behind the
+    /// SDUs](Self::is_behind_sdus).
     #[inline]
     pub(crate) fn begin_behind_sdus(
         &mut self,
@@ -171,7 +172,8 @@ impl Buffer {
         Some((count, sdu.size))
     }
 
-    /// The same for all but the last, as long as `takes` takes them by COUNT and size with the header.
+    /// Begins the first transmission of all waiting packets except the last, as long as `takes`
+    /// accepts them by COUNT and size with the header.
     #[inline]
     pub(crate) fn begin_run(
         &mut self,
@@ -184,12 +186,12 @@ impl Buffer {
         }
     }
 
-    /// When a packet may have to be discarded. It may turn out to have left in time.
+    /// When a packet may have to be discarded; by then it may already have left.
     pub(crate) fn next_discard(&self) -> Option<Instant> {
         if self.load.packets == 0 { None } else { self.next_discard }
     }
 
-    /// Drops what has waited for the discard timer's time (TS 38.323 5.3, TS 36.323 5.4).
+    /// Drops packets whose discard timer has expired (TS 38.323 5.3, TS 36.323 5.4).
     pub(crate) fn discard(&mut self, now: Instant, sdus: &mut Sdus) {
         let Some(discard) = self.discard else { return };
         let oldest = match &mut self.queues {

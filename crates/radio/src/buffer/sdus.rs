@@ -1,4 +1,4 @@
-//! SDUs between their first transmission and the end of their story, known to both ends.
+//! SDUs from their first transmission until they are delivered or dropped, known to both ends.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,34 +8,35 @@ use airpath_queue::Load;
 
 use crate::wait_meter::{BlockTimes, WaitMeter};
 
-/// A ring of SDUs by COUNT, and the account of what is inside the bearer.
+/// A ring of SDUs by COUNT, and the load inside the bearer.
 ///
-/// Behind the SDUs packets may lie that are none yet: those that wait in the buffer, and behind them those
-/// that are being prepared for it. A packet is copied once then, and stays where it is.
+/// Behind the SDUs there may be packets that are not SDUs yet: those that wait in the buffer,
+/// followed by those that are being prepared for it. Each packet is then copied once, and stays in
+/// place.
 #[derive(Debug)]
 pub(crate) struct Sdus {
     ring: VecDeque<Sdu>,
-    /// So many in the ring have a COUNT.
+    /// How many entries of the ring have a COUNT.
     begun: usize,
-    /// So many behind those wait.
+    /// How many entries after those wait.
     waiting: usize,
     /// COUNT of `ring[0]`.
     base: u64,
     drops: VecDeque<Drop>,
     stage: u32,
     pub(crate) sojourn: Sojourn,
-    /// `None`: nobody accounts for where time is spent.
+    /// Where time is spent; `None` if it is not accounted for.
     pub(crate) account: Option<Box<WaitMeter>>,
 }
 
-/// Time from a packet's entering the buffer to its leaving the receiver, over all delivered.
+/// Time from entering the buffer until leaving the receiver, over all delivered packets.
 #[derive(Clone, Debug, Default)]
 pub struct Sojourn {
     /// Packets and bytes delivered.
     pub delivered: Load,
     /// Sum of the times.
     pub sum: Duration,
-    /// Distribution; `None` before the first packet.
+    /// Distribution of the times; `None` before the first packet.
     pub histogram: Option<Histogram>,
 }
 
@@ -47,7 +48,7 @@ impl Sojourn {
         self.histogram.get_or_insert_with(Histogram::new).record(time);
     }
 
-    /// All of these took `time`.
+    /// Records the same `time` for all of these packets.
     #[inline(never)]
     fn record_alike(&mut self, packets: Load, time: Duration) {
         if packets.packets == 0 {
@@ -71,36 +72,36 @@ pub(crate) struct Sdu {
     pub(crate) packet: Packet,
     /// When it entered the buffer.
     pub(crate) arrived: Instant,
-    /// Bytes, PDCP header included.
+    /// Size in bytes, PDCP header included.
     pub(crate) size: u32,
     pub(crate) fate: Fate,
-    /// The transmitter needs it no more.
+    /// The transmitter no longer needs it.
     confirmed: bool,
 }
 
 impl Sdu {
-    /// Without a header yet.
+    /// A packet that waits, without a header.
     #[inline]
     fn waiting(arrived: Instant, packet: &Packet) -> Self {
         let (size, fate) = (packet.size, Fate::Awaited);
         Self { packet: *packet, arrived, size, fate, confirmed: false }
     }
 
-    /// All is said about it.
+    /// Whether it is delivered or dropped, and confirmed.
     #[inline]
     fn is_over(&self) -> bool {
         self.confirmed && matches!(self.fate, Fate::Delivered | Fate::Lost)
     }
 }
 
-/// How far the receiver is with an SDU.
+/// The state of an SDU at the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     /// Not complete.
     Awaited,
     /// Complete; PDCP waits for others.
     Held,
-    /// Handed up.
+    /// Delivered to the upper layer.
     Delivered,
     /// Dropped.
     Lost,
@@ -125,12 +126,12 @@ impl Sdus {
         self.base + self.begun as u64
     }
 
-    /// The first COUNT that is still known.
+    /// The smallest COUNT that is still known.
     pub(crate) const fn base(&self) -> u64 {
         self.base
     }
 
-    /// A first transmission begins, of a packet that waited elsewhere.
+    /// Begins the first transmission of a packet that waited elsewhere.
     #[inline]
     pub(crate) fn push(&mut self, waiting: &Waiting, size: u32) -> u64 {
         debug_assert_eq!(self.begun, self.ring.len(), "packets wait here, or elsewhere");
@@ -147,14 +148,14 @@ impl Sdus {
         push_tightly(&mut self.ring, Sdu::waiting(at, packet));
     }
 
-    /// The first that is being prepared.
+    /// The first packet that is being prepared.
     #[inline]
     pub(crate) fn first_prepared(&self) -> Option<&Sdu> {
         self.ring.get(self.begun + self.waiting)
     }
 
-    /// Those that are being prepared wait in the buffer from now on, one after the other, as long as it admits
-    /// them.
+    /// Moves packets that are being prepared into the buffer, one after the other, as long as it
+    /// admits them.
     #[inline]
     pub(crate) fn admit_prepared(&mut self, mut admits: impl FnMut(Instant, &Packet) -> bool) {
         let Self { ring, begun, waiting, account, .. } = self;
@@ -171,7 +172,7 @@ impl Sdus {
         *waiting += admitted;
     }
 
-    /// A packet is inside from now on.
+    /// Counts a packet as inside.
     #[inline]
     pub(crate) fn enter(&mut self, now: Instant, packet: &Packet) {
         if let (Some(account), Some(id)) = (&mut self.account, packet.journey) {
@@ -179,13 +180,13 @@ impl Sdus {
         }
     }
 
-    /// The first that is being prepared is not here any more.
+    /// Removes the first packet that is being prepared.
     pub(crate) fn take_prepared(&mut self) -> Option<Waiting> {
         let Sdu { packet, arrived, .. } = self.ring.remove(self.begun + self.waiting)?;
         Some(Waiting { packet, arrived })
     }
 
-    /// It is dropped, at the time at which it enters.
+    /// Drops the first packet that is being prepared, at the time at which it would enter.
     #[cold]
     pub(crate) fn drop_prepared(&mut self, reason: DropReason) {
         if let Some(Waiting { packet, arrived }) = self.take_prepared() {
@@ -199,13 +200,14 @@ impl Sdus {
         self.ring.range_mut(self.begun + self.waiting..).map(|sdu| (&mut sdu.arrived, &sdu.packet))
     }
 
-    /// A packet waits in the buffer.
+    /// Adds a packet that waits in the buffer.
     pub(crate) fn wait(&mut self, arrived: Instant, packet: &Packet) {
         self.ring.insert(self.begun + self.waiting, Sdu::waiting(arrived, packet));
         self.waiting += 1;
     }
 
-    /// The first transmission of the first that waits begins, with a header: its COUNT, and it.
+    /// Begins the first transmission of the first waiting packet, with a header: returns its COUNT,
+    /// and the SDU.
     #[inline]
     pub(crate) fn begin(&mut self, header_bytes: u32) -> Option<(u64, &Sdu)> {
         let count = self.next_count();
@@ -219,8 +221,9 @@ impl Sdus {
         Some((count, sdu))
     }
 
-    /// The same of those that wait, one after the other, as long as `takes` takes them by COUNT and size; the
-    /// last that waits stays. Returns what began, without headers.
+    /// Begins the first transmission of waiting packets, one after the other, as long as `takes`
+    /// accepts them by COUNT and size; the last waiting packet stays. Returns what began, without
+    /// headers.
     #[inline]
     pub(crate) fn begin_run(
         &mut self,
@@ -243,14 +246,14 @@ impl Sdus {
         run
     }
 
-    /// Drops what waits.
+    /// Drops all waiting packets.
     pub(crate) fn drop_waiting(&mut self, at: Instant, reason: DropReason) {
         let waiting = self.begun..self.begun + std::mem::take(&mut self.waiting);
         let waiting: Vec<Packet> = self.ring.drain(waiting).map(|sdu| sdu.packet).collect();
         waiting.into_iter().for_each(|packet| self.drop(at, packet, reason));
     }
 
-    /// `None`: all is said about it.
+    /// The SDU with this COUNT; `None` if it is forgotten.
     #[inline]
     pub(crate) fn get(&self, count: u64) -> Option<&Sdu> {
         self.ring.get(self.index(count)?)
@@ -262,7 +265,7 @@ impl Sdus {
         self.ring.get_mut(index)
     }
 
-    /// Where in the ring; what waits has no COUNT.
+    /// Index in the ring; waiting packets have no COUNT.
     #[inline]
     fn index(&self, count: u64) -> Option<usize> {
         usize::try_from(count.checked_sub(self.base)?).ok().filter(|&index| index < self.begun)
@@ -278,7 +281,7 @@ impl Sdus {
         self.get(count).map_or(Fate::Lost, |sdu| sdu.fate)
     }
 
-    /// PDCP has it, and waits for others.
+    /// PDCP has received the SDU, and waits for others.
     #[inline]
     pub(crate) fn hold(&mut self, count: u64) {
         if let Some(sdu) = self.get_mut(count) {
@@ -286,7 +289,7 @@ impl Sdus {
         }
     }
 
-    /// Hands the packet up at `at`, unless its story has ended.
+    /// Delivers the packet at `at`, unless it was delivered or dropped before.
     #[inline]
     pub(crate) fn deliver(
         &mut self,
@@ -308,7 +311,7 @@ impl Sdus {
         self.forget();
     }
 
-    /// Hands these packets up at `at`, until one of which PDCP has heard before; returns how many.
+    /// Delivers these packets at `at`, up to the first that PDCP has seen before; returns how many.
     #[inline]
     pub(crate) fn deliver_run(
         &mut self,
@@ -320,7 +323,7 @@ impl Sdus {
         let end = self.begun.min(first + (counts.end - counts.start) as usize);
         let Self { ring, sojourn, account, .. } = self;
         let mut delivered = 0;
-        // Those that entered together took as long.
+        // Packets that entered together took the same time.
         let (mut entered, mut alike) = (at, Load::default());
         for sdu in ring.range_mut(first..end) {
             if sdu.fate != Fate::Awaited {
@@ -343,7 +346,7 @@ impl Sdus {
         delivered
     }
 
-    /// It will not be delivered. Says nothing twice.
+    /// The SDU will not be delivered. It is reported only once.
     pub(crate) fn lose(&mut self, at: Instant, count: u64, reason: DropReason) {
         let Some(sdu) = self.get_mut(count) else { return };
         if matches!(sdu.fate, Fate::Delivered | Fate::Lost) {
@@ -355,7 +358,7 @@ impl Sdus {
         self.forget();
     }
 
-    /// The transmitter needs it no more.
+    /// The transmitter no longer needs the SDU.
     #[inline]
     pub(crate) fn confirm(&mut self, count: u64) {
         if let Some(sdu) = self.get_mut(count) {
@@ -364,23 +367,23 @@ impl Sdus {
         self.forget();
     }
 
-    /// The same of several, and the caller will [forget](Self::forget_run).
+    /// The transmitter no longer needs these SDUs; the caller will [forget](Self::forget_run) them.
     #[inline]
     pub(crate) fn note_confirmed(&mut self, counts: Range<u64>) {
-        // What is below the base is forgotten already.
+        // SDUs below the base are already forgotten.
         let index = |count: u64| count.saturating_sub(self.base) as usize;
         let known = index(counts.start).min(self.begun)..index(counts.end).min(self.begun);
         self.ring.range_mut(known).for_each(|sdu| sdu.confirmed = true);
     }
 
-    /// The transmitter will send it again.
+    /// The transmitter will retransmit the SDU.
     pub(crate) fn unconfirm(&mut self, count: u64) {
         if let Some(sdu) = self.get_mut(count) {
             sdu.confirmed = false;
         }
     }
 
-    /// A packet that is inside is dropped.
+    /// Drops a packet that is inside.
     #[inline]
     pub(crate) fn drop(&mut self, at: Instant, packet: Packet, reason: DropReason) {
         if let (Some(account), Some(id)) = (&mut self.account, packet.journey) {
@@ -389,7 +392,7 @@ impl Sdus {
         self.drops.push_back(Drop { at, packet, stage: self.stage, reason });
     }
 
-    /// The last bytes of these SDUs are sent for the first time.
+    /// The last bytes of these SDUs were sent for the first time.
     pub(crate) fn sent(&mut self, now: Instant, counts: Range<u64>) {
         for count in counts {
             let journey = self.get(count).and_then(|sdu| sdu.packet.journey);
@@ -399,7 +402,7 @@ impl Sdus {
         }
     }
 
-    /// Bytes of this SDU have been sent, if it is one, and not the last of them.
+    /// Some bytes of this SDU, if it is one, have been sent, but not the last.
     pub(crate) fn begun(&mut self, now: Instant, count: u64) {
         let journey = self.get(count).and_then(|sdu| sdu.packet.journey);
         if let (Some(account), Some(id)) = (&mut self.account, journey) {
@@ -407,7 +410,7 @@ impl Sdus {
         }
     }
 
-    /// A block has brought bytes of this SDU.
+    /// A block brought bytes of this SDU.
     pub(crate) fn received(&mut self, now: Instant, count: u64, block: BlockTimes) {
         let journey = self.get(count).and_then(|sdu| sdu.packet.journey);
         if let (Some(account), Some(id)) = (&mut self.account, journey) {
@@ -415,7 +418,7 @@ impl Sdus {
         }
     }
 
-    /// SDUs that were neither delivered nor dropped.
+    /// SDUs that have been neither delivered nor dropped.
     pub(crate) fn undelivered(&self) -> Load {
         let mut load = Load::default();
         for sdu in self.ring.range(..self.begun) {
@@ -426,7 +429,7 @@ impl Sdus {
         load
     }
 
-    /// What was dropped and not polled yet.
+    /// Packets dropped and not polled yet.
     pub(crate) fn uncollected(&self) -> Load {
         let mut load = Load::default();
         self.drops.iter().for_each(|drop| load.add(&drop.packet));
@@ -442,7 +445,7 @@ impl Sdus {
         self.drops.pop_front()
     }
 
-    /// Forgets those of which all is said.
+    /// Removes SDUs about which nothing more can happen.
     #[inline]
     pub(crate) fn forget(&mut self) {
         while self.ring.front().is_some_and(Sdu::is_over) {
@@ -452,7 +455,7 @@ impl Sdus {
         }
     }
 
-    /// The same where there may be many.
+    /// Like [`forget`](Self::forget), efficient for many SDUs.
     #[inline]
     pub(crate) fn forget_run(&mut self) {
         let over = self.ring.iter().take_while(|sdu| sdu.is_over()).count();

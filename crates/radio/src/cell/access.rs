@@ -18,7 +18,7 @@ use crate::rrc::RrcState;
 use crate::rrc::umts::Fach;
 use crate::scheduler::grants::{BufferEstimate, EstimateConfig, PeriodicGrant};
 
-/// Procedures of one UE, and the base station's state about it.
+/// The procedures of one UE, and the base station's state for it.
 #[derive(Debug)]
 pub(super) struct UplinkAccess {
     pub(super) sr: SchedulingRequest,
@@ -26,30 +26,30 @@ pub(super) struct UplinkAccess {
     pub(super) estimate: BufferEstimate,
     estimate_config: (EstimateConfig, BsrFormat),
     pub(super) rach: Option<RandomAccess>,
-    /// Why random access was begun.
+    /// Why random access began.
     pub(super) rach_kind: Preamble,
-    /// The report of Msg3.
+    /// The report in Msg3.
     pub(super) msg3: Option<(Instant, BsrReport)>,
     pub(super) alignment: Option<Aligned>,
     pub(super) drx: Option<Drx>,
-    /// The last DRX state that was logged.
+    /// The DRX state logged last.
     pub(super) drx_logged: Option<DrxState>,
     pub(super) rrc: Option<Rrc>,
     pub(super) proactive: Option<PeriodicGrant>,
-    /// The next proactive grant: granted in the first slot, sent in the second.
+    /// The next proactive grant: the slot in which it is granted, and the one in which it is used.
     pub(super) proactive_next: Option<(u64, u64)>,
     pub(super) configured: Option<PeriodicGrant>,
     /// The next slot of the configured grant, while there is something to send.
     pub(super) configured_next: Option<u64>,
-    /// Slots before have had their chance.
+    /// Slots before this one have had their chance.
     pub(super) configured_from: u64,
     /// When the UE last sent data.
     pub(super) last_data: Option<Instant>,
-    /// Dynamic grants for new data that are not used yet.
+    /// Dynamic grants for new data that have not been used yet.
     pub(super) grants: u32,
     /// Blocks that the base station has not read yet.
     pub(super) received: VecDeque<ReceivedBlock>,
-    /// A request has to wait until then (DRX).
+    /// A request must wait until this time (DRX).
     pub(super) request_wait: Option<Instant>,
     pub(super) counters: AccessCounters,
 }
@@ -62,16 +62,16 @@ pub(super) struct Aligned {
     last: Instant,
 }
 
-/// What a received block tells the base station.
+/// What the base station learns from a received block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceivedBlock {
-    /// Its size in bytes.
+    /// Size of the block in bytes.
     pub(super) size: u32,
     pub(super) assembled: Instant,
     pub(super) report: Option<BsrReport>,
-    /// It was granted by a PDCCH, or in advance.
+    /// Whether it was granted by a PDCCH, or in advance.
     pub(super) granted: bool,
-    /// No room was left in it for a report.
+    /// Whether it had no room left for a report.
     pub(super) full: bool,
 }
 
@@ -111,12 +111,12 @@ impl UplinkAccess {
         self.rrc.as_mut().is_none_or(|rrc| rrc.state_at(now).carries_data())
     }
 
-    /// Without RRC the UE is connected.
+    /// The RRC state; without RRC the UE is connected.
     pub(super) fn rrc_state(&mut self, now: Instant) -> RrcState {
         self.rrc.as_mut().map_or(RrcState::Connected, |rrc| rrc.state_at(now))
     }
 
-    /// The common channels, while they are all that the UE has: UMTS's CELL_FACH.
+    /// The common channels while they are the only ones the UE has: UMTS's CELL_FACH.
     #[inline]
     pub(super) fn fach(&mut self, now: Instant) -> Option<Fach> {
         self.rrc.as_mut().and_then(|rrc| rrc.fach(now))
@@ -126,7 +126,7 @@ impl UplinkAccess {
         self.estimate_config.1
     }
 
-    /// It is connected, in time and awake at all times.
+    /// Whether the UE is always connected, aligned and awake.
     #[inline]
     pub(super) const fn is_always_on(&self) -> bool {
         self.rrc.is_none() && self.drx.is_none() && self.alignment.is_none()
@@ -136,32 +136,32 @@ impl UplinkAccess {
         self.alignment.as_ref().is_none_or(|alignment| alignment.timer.is_aligned(now))
     }
 
-    /// The UE hears a PDCCH at `now`.
+    /// Whether the UE monitors the PDCCH at `now`.
     pub(super) fn hears(&mut self, now: Instant) -> bool {
         self.drx.as_mut().is_none_or(|drx| drx.is_active(now))
     }
 
-    /// When it hears one next.
+    /// When it next monitors the PDCCH.
     pub(super) fn next_hearing(&mut self, now: Instant) -> Instant {
         self.drx.as_mut().map_or(now, |drx| drx.next_active(now))
     }
 
-    /// A PDCCH, or a configured grant, at `now`.
+    /// A PDCCH, or a configured grant, occurs at `now`.
     pub(super) fn on_transmission(&mut self, now: Instant, transmission: &Transmission) {
         if let Some(drx) = &mut self.drx {
             drx.on_transmission(now, transmission);
         }
     }
 
-    /// Data goes one way or the other at `now`.
+    /// Data is sent in either direction at `now`.
     pub(super) fn on_activity(&mut self, now: Instant) {
         if let Some(rrc) = &mut self.rrc {
             rrc.on_activity(now);
         }
     }
 
-    /// A block goes one way or the other at `now`: the base station can send a Timing Advance
-    /// Command, with it or in answer.
+    /// A block is sent in either direction at `now`: the base station can send a Timing Advance
+    /// Command, with it or in response.
     pub(super) fn align(&mut self, now: Instant) {
         if let Some(alignment) = &mut self.alignment
             && now.saturating_since(alignment.last) >= alignment.every
@@ -171,7 +171,7 @@ impl UplinkAccess {
         }
     }
 
-    /// The connection is there, and the UE in time: its setup included random access.
+    /// The connection is set up, and the UE is aligned: the setup included random access.
     pub(super) fn on_connected(&mut self, now: Instant) {
         self.forget(now);
         if let Some(alignment) = &mut self.alignment {
@@ -183,7 +183,7 @@ impl UplinkAccess {
         self.on_message(now);
     }
 
-    /// The UE comes from another cell, in this state of RRC.
+    /// The UE arrives from another cell, in this RRC state.
     pub(super) fn arrive(&mut self, now: Instant, state: RrcState) {
         if let Some(rrc) = &mut self.rrc {
             rrc.restart(now, state);
@@ -195,7 +195,7 @@ impl UplinkAccess {
         }
     }
 
-    /// A PDCCH announces something new that no HARQ process of the cell carries.
+    /// A PDCCH announces something new that none of the cell's HARQ processes carries.
     pub(super) fn on_message(&mut self, now: Instant) {
         if let Some(drx) = &mut self.drx {
             let message = Transmission {
@@ -229,7 +229,7 @@ impl UplinkAccess {
         }
     }
 
-    /// Finds the next proactive grant that can be given in `slot` or later for a PUSCH in `pusch`
+    /// Finds the next proactive grant that can be given in `slot` or later, for a PUSCH in `pusch`
     /// or later.
     pub(super) fn plan_proactive(&mut self, carrier: &Carrier, slot: u64, first: u64) {
         self.proactive_next = self.proactive.and_then(|grant| {
@@ -246,7 +246,7 @@ impl UplinkAccess {
         });
     }
 
-    /// The configured grant; in CELL_FACH random access takes its place.
+    /// The configured grant; in CELL_FACH random access replaces it.
     pub(super) fn standing_grant(&mut self, now: Instant) -> Option<PeriodicGrant> {
         let configured = self.configured?;
         Some(self.fach(now).map_or(configured, |fach| PeriodicGrant {
@@ -274,7 +274,7 @@ impl UplinkAccess {
 }
 
 impl Aligned {
-    /// In time from the start of the run.
+    /// Alignment from the start of the run.
     fn new(config: &AlignmentConfig) -> Self {
         let mut timer = TimeAlignment::new(config.timer);
         timer.on_response(Instant::ZERO, Preamble::ContentionFree);

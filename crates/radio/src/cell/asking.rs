@@ -1,15 +1,15 @@
-//! What the base station knows of what a UE has to send, where packets are accounted for.
+//! What the base station knows about a UE's data, if packets are accounted for.
 
-/// How far a UE is on its way to grants for what it has.
+/// How far a UE has got towards grants for its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Asking {
-    /// The base station knows of nothing.
+    /// The base station knows of no data.
     #[default]
     Not,
-    /// It saw a scheduling request.
+    /// The base station received a scheduling request.
     Requested,
-    /// A block had a report of more than was granted.
+    /// A block contained a report of more data than was granted.
     Reported,
-    /// It knows of more than it has granted.
+    /// The base station knows of more data than it has granted.
     Known,
 }

@@ -1,4 +1,4 @@
-//! The carrier as the schedulers see it: which slot does what, and how much it carries.
+//! The carrier as schedulers see it: what each slot is for, and how much it carries.
 
 mod cdma;
 mod link;
@@ -19,19 +19,19 @@ pub(super) struct Carrier {
     is_lte: bool,
     standing_grants: bool,
     ends_early: bool,
-    /// How long a block takes, down and up.
+    /// Duration of a block, downlink and uplink.
     block: [Duration; 2],
     dci_lead: Duration,
     /// One period of the slot pattern.
     plans: Vec<SlotPlan>,
-    /// Slots from a grant to its PUSCH, at most.
+    /// Most slots from a grant to its PUSCH.
     longest_grant: u64,
     pub(super) downlink: CarrierLink,
     pub(super) uplink: CarrierLink,
 }
 
 impl Carrier {
-    /// Resource blocks of a direction in a second: those of the slots that carry its data.
+    /// Resource blocks of a direction per second, counting slots that carry its data.
     pub(super) fn blocks_per_s(&self, direction: Direction) -> f64 {
         let (link, carries): (_, fn(&SlotPlan) -> bool) = match direction {
             Direction::Downlink => (&self.downlink, |plan| plan.downlink.is_some()),
@@ -46,25 +46,26 @@ impl Carrier {
     }
 }
 
-/// Slots of a period, downlink, uplink.
+/// The slots of a period, the downlink, the uplink.
 type Parts = (Vec<SlotPlan>, CarrierLink, CarrierLink);
 
-/// What one slot does.
+/// The plan of one slot.
 #[derive(Clone, Debug, Default)]
 struct SlotPlan {
-    /// Class of its data, by how much a PRB holds.
+    /// Class of its data, which is determined by how much a PRB holds.
     downlink: Option<usize>,
     uplink: Option<usize>,
-    /// It has uplink, if only for PUCCH.
+    /// Whether it has uplink, if only for PUCCH.
     uplink_control: bool,
-    /// Slots to the feedback of its PDSCH.
+    /// Slots until the feedback of its PDSCH.
     feedback: u64,
-    /// Slots to the PUSCHs that are granted in it.
+    /// Slots until the PUSCHs that are granted in it.
     grants: Vec<u64>,
-    /// Slots to the first, this one included, with downlink data, and to the first that grants.
+    /// Slots until the first, this one included, with downlink data, and until the first that
+    /// grants.
     to_downlink: u64,
     to_granting: u64,
-    /// Slots to what tells the UE how its PUSCH fared; `None`: nothing does (NR).
+    /// Slots until the UE is told whether its PUSCH was decoded; `None`: it is not told (NR).
     answer: Option<u64>,
 }
 
@@ -118,7 +119,7 @@ impl Carrier {
         self.slot
     }
 
-    /// K_0 as a time, or the lead of the HS-SCCH: the downlink is decided that long before it is
+    /// K_0 as a time, or the lead of the HS-SCCH: the downlink is decided this long before it is
     /// sent.
     pub(super) const fn dci_lead(&self) -> Duration {
         self.dci_lead
@@ -129,7 +130,7 @@ impl Carrier {
         Instant::ZERO + self.slot * slot
     }
 
-    /// When a block that is sent in `slot` has been received.
+    /// When a block sent in `slot` has been received.
     #[inline]
     pub(super) fn block_end(&self, direction: Direction, slot: u64) -> Instant {
         let block = match direction {
@@ -139,12 +140,12 @@ impl Carrier {
         self.start(slot) + block
     }
 
-    /// When it ends.
+    /// When `slot` ends.
     pub(super) fn end(&self, slot: u64) -> Instant {
         self.start(slot + 1)
     }
 
-    /// The slot that `time` is in.
+    /// The slot that contains `time`.
     pub(super) const fn containing(&self, time: Instant) -> u64 {
         time.as_nanos() / self.slot.as_nanos()
     }
@@ -154,7 +155,7 @@ impl Carrier {
         time.as_nanos().div_ceil(self.slot.as_nanos())
     }
 
-    /// Class of the data of `slot`; `None`: it carries none this way.
+    /// Class of the data in `slot`; `None`: it carries none in this direction.
     pub(super) fn class(&self, direction: Direction, slot: u64) -> Option<usize> {
         match direction {
             Direction::Downlink => self.plan(slot).downlink,
@@ -162,7 +163,7 @@ impl Carrier {
         }
     }
 
-    /// The most time from one slot with downlink data, or one that grants, to the next.
+    /// The longest time from one slot with downlink data, or one that grants, to the next.
     pub(super) fn longest_silence(&self) -> Duration {
         let longest = self.plans.iter().map(|plan| plan.to_downlink.max(plan.to_granting)).max();
         self.slot * (longest.unwrap_or(0) + 1)
@@ -178,12 +179,12 @@ impl Carrier {
         slot + self.plan(slot).to_granting
     }
 
-    /// Slots, after `slot`, of the PUSCHs granted in it: differences, ascending.
+    /// Offsets from `slot` of the PUSCHs granted in it, ascending, in slots.
     pub(super) fn grants(&self, slot: u64) -> &[u64] {
         &self.plan(slot).grants
     }
 
-    /// The first PUSCH slot at or after `slot`, and the slot that grants it; `None`: that was
+    /// The first PUSCH slot at or after `slot`, and the slot that grants it; `None`: that would be
     /// before the run began.
     pub(super) fn next_uplink(&self, slot: u64) -> (u64, Option<u64>) {
         let uplink = self.find(slot, |plan| plan.uplink.is_some());
@@ -199,19 +200,19 @@ impl Carrier {
         self.end(slot + self.plan(slot).feedback)
     }
 
-    /// When the sender of a PUSCH in `slot` is told about it, or, where nothing tells it, when the
-    /// base station knows.
+    /// When the sender of a PUSCH in `slot` learns whether it was decoded; if it is not told, when
+    /// the base station knows.
     pub(super) fn uplink_feedback(&self, slot: u64) -> Instant {
         self.plan(slot).answer.map_or_else(|| self.end(slot), |delay| self.start(slot + delay))
     }
 
-    /// The slot that `time` is in can carry a scheduling request.
+    /// Whether the slot that contains `time` can carry a scheduling request.
     pub(super) fn can_request(&self, time: Instant) -> bool {
         self.plan(self.containing(time)).uplink_control
     }
 
-    /// `time` if a scheduling request can be sent then; else the start of the next slot in which it
-    /// can.
+    /// `time` if a scheduling request can be sent then; otherwise the start of the next slot in
+    /// which it can.
     pub(super) fn next_request(&self, time: Instant) -> Instant {
         match self.can_request(time) {
             true => time,
@@ -224,10 +225,10 @@ impl Carrier {
         self.end(self.containing(time))
     }
 
-    /// Some of these occasions are in slots that can carry a request.
+    /// Whether some of these occasions are in slots that can carry a request.
     pub(super) fn meets(&self, occasions: Occasions) -> bool {
         let mut at = occasions.at_or_after(Instant::ZERO);
-        // After that many the pattern and the occasions are where they were.
+        // After this many, pattern and occasions repeat.
         (0..self.plans.len()).any(|_| {
             let found = self.can_request(at);
             at = occasions.at_or_after(at + Duration::from_nanos(1));
@@ -235,23 +236,23 @@ impl Carrier {
         })
     }
 
-    /// LTE's timing of DRX timers applies.
+    /// Whether LTE's timing of DRX timers applies.
     pub(super) const fn is_lte(&self) -> bool {
         self.is_lte
     }
 
-    /// The UE is told how its PUSCH fared: LTE's PHICH.
+    /// Whether the UE is told if its PUSCH was decoded: LTE's PHICH.
     pub(super) const fn answers_uplink(&self) -> bool {
         self.is_lte
     }
 
-    /// Every UE may send when it has something: nobody asks, reports or grants.
+    /// Whether every UE may send when it has data, without requests, reports or grants.
     pub(super) const fn has_standing_grants(&self) -> bool {
         self.standing_grants
     }
 
-    /// A block is meant to take several transmissions, and ends when it is decoded (EV-DO): what
-    /// link adaptation counts is whether it was.
+    /// Whether a block is planned for several transmissions, and ends once it is decoded (EV-DO):
+    /// link adaptation then counts whether it was decoded at all.
     pub(super) const fn ends_early(&self) -> bool {
         self.ends_early
     }

@@ -1,4 +1,4 @@
-//! What a cell and its UEs are made of, as plain data.
+//! The configuration of a cell and its UEs, as plain data.
 
 mod carrier;
 mod cdma;
@@ -30,11 +30,11 @@ pub use ue::{AlignmentConfig, UeConfig, UeLinkConfig, UeProcessing};
 pub struct CellConfig {
     /// Radio technology and resources.
     pub access: Access,
-    /// Who gets the downlink.
+    /// How the downlink is shared.
     pub downlink_scheduler: SchedulerConfig,
-    /// Who gets the uplink.
+    /// How the uplink is shared.
     pub uplink_scheduler: SchedulerConfig,
-    /// How long the base station thinks.
+    /// Processing times of the base station.
     pub base_station: BaseStationConfig,
     /// When a block fails.
     pub bler: BlerModel,
@@ -48,13 +48,13 @@ pub struct BaseStationConfig {
     /// From the end of a slot with an uplink block until its packets leave the base station, and
     /// until what its STATUS says is known.
     pub uplink: Duration,
-    /// From the end of a slot with a scheduling request, or with a block that holds a buffer
+    /// From the end of a slot with a scheduling request, or with a block that contains a buffer
     /// status report, until a grant can take it into account.
     pub grant: Duration,
 }
 
 impl CellConfig {
-    /// An NR cell: proportional fair over 100 ms both ways, 0.5 ms of processing.
+    /// An NR cell: proportional fair over 100 ms in both directions, 0.5 ms of processing.
     pub fn nr(carrier: NrCarrier) -> Self {
         let time = Duration::from_micros(500);
         Self::new(
@@ -63,8 +63,8 @@ impl CellConfig {
         )
     }
 
-    /// An LTE cell: proportional fair over 100 ms both ways, 1 ms from the core to the scheduler,
-    /// 1.5 ms to decode (TR 36.912 table B.2.1-1), 3 ms from a request to its grant.
+    /// An LTE cell: proportional fair over 100 ms in both directions, 1 ms from the core to the
+    /// scheduler, 1.5 ms to decode (TR 36.912 table B.2.1-1), 3 ms from a request to its grant.
     pub fn lte(carrier: LteCarrier) -> Self {
         let base_station = BaseStationConfig {
             downlink: Duration::from_millis(1),
@@ -74,7 +74,8 @@ impl CellConfig {
         Self::new(Access::Lte(carrier), base_station)
     }
 
-    /// A UMTS cell: proportional fair over 100 ms, 10 ms each way through RNC, Iub and Node B.
+    /// A UMTS cell: proportional fair over 100 ms, 10 ms in each direction through RNC, Iub and
+    /// Node B.
     pub fn umts(carrier: UmtsCarrier) -> Self {
         let time = Duration::from_millis(10);
         let base_station = BaseStationConfig { downlink: time, uplink: time, grant: time };
@@ -82,7 +83,8 @@ impl CellConfig {
     }
 
     /// An EV-DO cell: proportional fair over 1.67 s, the 1,000 slots of Jalali, Padovani and Pankaj
-    /// (2000), 10 ms each way through base station, its controller and the links between them.
+    /// (2000), 10 ms in each direction through the base station, its controller and the links
+    /// between them.
     pub fn evdo() -> Self {
         let time = Duration::from_millis(10);
         let base_station = BaseStationConfig { downlink: time, uplink: time, grant: time };

@@ -1,4 +1,4 @@
-//! Which UE, and what leaves the cell.
+//! The index of a UE, and packets that leave the cell.
 
 use airpath_base::{Direction, Instant, Packet};
 
@@ -6,15 +6,15 @@ use airpath_base::{Direction, Instant, Packet};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct UeIndex(pub u32);
 
-/// A packet leaving the cell, and the logical time at which it left.
+/// A packet that leaves the cell, and the logical time at which it left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CellDeparture {
-    /// Which way it went.
+    /// The direction in which it went.
     pub direction: Direction,
-    /// From or to which UE.
+    /// The UE from or to which it went.
     pub ue: UeIndex,
-    /// When; not later than the `now` of the poll.
+    /// When it left; not later than the `now` of the poll.
     pub at: Instant,
-    /// It, with the marks that its buffer has set.
+    /// The packet, with the marks that its buffer has set.
     pub packet: Packet,
 }

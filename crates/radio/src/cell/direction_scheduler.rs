@@ -1,4 +1,4 @@
-//! What a scheduler needs besides itself.
+//! The state that a scheduler needs for its direction.
 
 use airpath_base::{Direction, Instant};
 
@@ -6,30 +6,30 @@ use super::carrier::Carrier;
 use super::ue::Ue;
 use crate::scheduler::{Allocation, BlockSizes, Candidate, Scheduler, UeId};
 
-/// One direction's scheduler.
+/// The scheduler of one direction.
 #[derive(Debug)]
 pub(super) struct DirectionScheduler {
     pub(super) scheduler: Scheduler,
-    /// UEs that it looks at in every slot, in order.
+    /// UEs that it considers in every slot, in order.
     pub(super) active: Vec<u32>,
-    /// What each of them wants, in the same order. Downlink: kept from slot to slot.
+    /// What each of them needs, in the same order. Downlink: kept from slot to slot.
     pub(super) candidates: Vec<Candidate>,
     /// Scratch.
     pub(super) allocations: Vec<Allocation>,
-    /// Of the slots for which the candidates were worked out.
+    /// Class of the slots for which the candidates were computed.
     class: usize,
-    /// By UE: its candidate is what it was before then, in slots of the same class. Apart from the rest of what
-    /// is known, because each slot looks at all of them. Downlink only.
+    /// For each UE, the time up to which its candidate stays the same in slots of the same class.
+    /// It is stored separately from the rest, because each slot reads all of them. Downlink only.
     same_until: Vec<Instant>,
     known: Vec<Known>,
 }
 
-/// What is known of a UE's downlink, and holds while nothing happens to it.
+/// What is known of a UE's downlink as long as nothing happens to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    /// Until then at most.
+    /// Until when it is valid at most.
     pub(super) until: Instant,
-    /// When another report counts for the MCS.
+    /// When another report determines the MCS.
     pub(super) reported: Instant,
     pub(super) mcs: u8,
 }
@@ -45,14 +45,16 @@ impl DirectionScheduler {
         Self { scheduler, active, candidates, allocations, class: 0, same_until, known }
     }
 
-    /// A slot of `class` is next; whether the candidates are those of another one.
+    /// Notes that a slot of `class` is next; returns whether the candidates are those of another
+    /// class.
     pub(super) const fn changes_class(&mut self, class: usize) -> bool {
         let changes = self.class != class;
         self.class = class;
         changes
     }
 
-    /// How many of these UEs, one after the other, want at `now` what they wanted before, in slots of this class.
+    /// How many of these UEs, in sequence, need at `now` what they needed before, in slots of this
+    /// class.
     #[inline]
     pub(super) fn count_same(&self, ues: &[u32], now: Instant) -> usize {
         let is_same =
@@ -66,7 +68,7 @@ impl DirectionScheduler {
         self.known.get(ue as usize).copied().filter(|known| now < known.until)
     }
 
-    /// This is known of a UE, until it is [forgotten](Self::forget).
+    /// Stores what is known of a UE, until it is [forgotten](Self::forget).
     pub(super) fn remember(&mut self, ue: u32, known: Known) {
         let place = ue as usize;
         if self.known.len() <= place {
@@ -86,18 +88,18 @@ impl DirectionScheduler {
         }
     }
 
-    /// Something has happened to a UE that may change what it wants.
+    /// Something happened to a UE that may change what it needs.
     #[inline]
     pub(super) fn forget(&mut self, ue: u32) {
         self.keep_until(ue, Instant::ZERO);
     }
 
-    /// The scheduler looks at a UE.
+    /// Whether the scheduler considers a UE.
     pub(super) fn is_active(&self, ue: u32) -> bool {
         self.active.binary_search(&ue).is_ok()
     }
 
-    /// The scheduler looks at a UE from now on.
+    /// The scheduler considers a UE from now on.
     pub(super) fn activate(&mut self, ue: u32) {
         if let Err(place) = self.active.binary_search(&ue) {
             let unknown =
@@ -108,7 +110,7 @@ impl DirectionScheduler {
         }
     }
 
-    /// It does not any more.
+    /// The scheduler no longer considers a UE.
     pub(super) fn deactivate(&mut self, ue: u32) {
         if let Ok(place) = self.active.binary_search(&ue) {
             self.active.remove(place);
@@ -117,7 +119,7 @@ impl DirectionScheduler {
         self.forget(ue);
     }
 
-    /// When the UE's rate cap lets it send.
+    /// When the UE's rate cap allows it to send.
     pub(super) fn eligible_at(&self, ue: u32, now: Instant) -> Instant {
         self.scheduler.eligible_at(UeId(ue), now)
     }

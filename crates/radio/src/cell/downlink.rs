@@ -15,7 +15,7 @@ use crate::scheduler::{AllocationKind, Candidate, Retransmission, UeId};
 
 const DOWN: Direction = Direction::Downlink;
 
-/// In place of a UE that is not active any more.
+/// Stands in for a UE that is no longer active.
 const GONE: u32 = u32::MAX;
 
 impl Cell {
@@ -52,7 +52,7 @@ impl Cell {
         }
     }
 
-    /// Decides whether the scheduler can use a UE's downlink, and looks at it then.
+    /// Decides whether the scheduler can use a UE's downlink; if so, it considers the UE.
     pub(super) fn consider_downlink(&mut self, index: u32, now: Instant) {
         let eligible = self.downlink.eligible_at(index, now);
         let ue = &mut self.ues[index as usize];
@@ -64,8 +64,9 @@ impl Cell {
         debug_assert!(!ue.down.active || self.downlink.is_active(index), "UE {index} is looked at");
     }
 
-    /// Finds out what each active UE wants in a slot of `class` at `now`, and lets go of those that want nothing.
-    /// Nothing is worked out again for a UE to which nothing has happened: of many busy ones that is most.
+    /// Finds out what each active UE needs in a slot of `class` at `now`, and deactivates those
+    /// that need nothing. Nothing is recomputed for a UE to which nothing has happened: among many
+    /// busy ones those are the majority.
     fn find_candidates(&mut self, class: usize, now: Instant) {
         let is_another = self.downlink.changes_class(class);
         let mut active = core::mem::take(&mut self.downlink.active);
@@ -103,7 +104,7 @@ impl Cell {
         (self.downlink.active, self.downlink.candidates) = (active, candidates);
     }
 
-    /// What an active UE wants, if it does, where the last time it was `before`.
+    /// What an active UE needs, if anything; last time it was `before`.
     #[inline(never)]
     fn candidate(
         &mut self,
@@ -124,7 +125,8 @@ impl Cell {
         anew
     }
 
-    /// Another report counts, or it is a slot of another class, and all else is as it was: what a PRB carries.
+    /// Another report applies, or the slot is of another class, and everything else is unchanged:
+    /// recomputes what a PRB carries.
     fn renew(&mut self, index: u32, class: usize, now: Instant, mut known: Known) -> u32 {
         let carrier = &self.carrier.downlink;
         if now >= known.reported {
@@ -140,7 +142,7 @@ impl Cell {
     fn update_candidate(&mut self, index: u32, class: usize, now: Instant) -> Option<Candidate> {
         let eligible = self.downlink.eligible_at(index, now);
         let ue = &mut self.ues[index as usize];
-        // Timers that end by now were in the event queue, and are done.
+        // Timers that expire by now were in the event queue, and have been handled.
         ue.admit(|arrival| arrival <= now);
         let readiness = ue.downlink_readiness(now, eligible);
         if !ue.down.note(readiness) {
@@ -189,7 +191,7 @@ impl Cell {
         }
         let pdu = ue.down.harq.payload_mut(process);
         if used == 0 {
-            // All that waited was dropped, or the window is full.
+            // Everything that waited was dropped, or the window is full.
             return;
         }
         *pdu = MacPdu {
@@ -232,7 +234,7 @@ impl Cell {
         ue.access.align(now);
     }
 
-    /// A decoded block reaches RLC: in the UE, or in the base station.
+    /// A decoded block reaches RLC, in the UE or in the base station.
     pub(super) fn on_block(&mut self, index: u32, direction: Direction, now: Instant) {
         self.settle(index, now);
         let ue = &mut self.ues[index as usize];
@@ -244,12 +246,12 @@ impl Cell {
             ue.link(direction).recycle(block);
         }
         self.collect_drops(index);
-        // A STATUS may have to be sent back, and one that came may have something to be sent again.
+        // A STATUS may have to be sent, and one that arrived may require a retransmission.
         self.update_uplink(index, now);
         self.consider_downlink(index, now);
     }
 
-    /// HARQ feedback of either direction has arrived; whether a block was lost.
+    /// HARQ feedback of either direction has arrived; returns whether a block was lost.
     pub(super) fn on_feedback(&mut self, index: u32, direction: Direction, now: Instant) -> bool {
         let mut lost = false;
         let answered = self.carrier.answers_uplink();
@@ -291,7 +293,7 @@ impl Cell {
                     pdu.block.clear();
                     self.out.log(now, index, || RadioEventKind::Lost { direction, bytes });
                     if direction == Direction::Uplink {
-                        // What it held may have been a report: the base station asks.
+                        // The block may have contained a report: the base station asks.
                         ue.access.estimate.on_transport_block(now, bytes);
                         ue.access.estimate.on_request(now);
                     }
@@ -308,8 +310,8 @@ impl Cell {
 }
 
 impl Ue {
-    /// Until when the scheduler finds the downlink as it is, but for the MCS, if nothing happens to
-    /// the UE before; timers are something that happens. `None`: not for sure.
+    /// Until when the downlink looks the same to the scheduler, except for the MCS, if nothing
+    /// happens to the UE before; expiring timers count as something. `None`: it is not certain.
     fn same_until(&self, now: Instant) -> Option<Instant> {
         if !self.access.is_always_on() || self.down.synchronous {
             return None;

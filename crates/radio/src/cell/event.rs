@@ -1,4 +1,4 @@
-//! What a log says: one log of the whole cell, slot by slot.
+//! The events of a log: one log for the whole cell, slot by slot.
 
 use airpath_base::{Direction, FlowId, Instant};
 
@@ -9,43 +9,43 @@ use crate::rrc::RrcState;
 /// Something that happened on the radio.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RadioEvent {
-    /// When.
+    /// When it happened.
     pub at: Instant,
-    /// To whom.
+    /// The UE to which it happened.
     pub ue: UeIndex,
-    /// What.
+    /// What happened.
     pub kind: RadioEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RadioEventKind {
-    /// A packet came to the cell.
+    /// A packet reached the cell.
     Enters {
-        /// Which way it goes.
+        /// The direction of the packet.
         direction: Direction,
-        /// To which flow the packet belongs.
+        /// The flow of the packet.
         flow: FlowId,
-        /// Its size in bytes.
+        /// The packet's size in bytes.
         bytes: u32,
     },
     /// A packet left the cell at the other end.
     Leaves {
-        /// Which way it goes.
+        /// The direction of the packet.
         direction: Direction,
-        /// To which flow the packet belongs.
+        /// The flow of the packet.
         flow: FlowId,
-        /// Its size in bytes.
+        /// The packet's size in bytes.
         bytes: u32,
     },
     /// A scheduling request was sent on PUCCH.
     Request {
         /// SR_COUNTER.
         count: u32,
-        /// The base station saw it.
+        /// Whether the base station received it.
         received: bool,
     },
-    /// A buffer status report was sent, in a block.
+    /// A buffer status report was sent in a block.
     BufferStatus {
         /// The base station's estimate of the buffer after it, in bytes.
         bytes: u64,
@@ -56,14 +56,14 @@ pub enum RadioEventKind {
         pusch: Instant,
         /// Size of the block in bytes.
         bytes: u32,
-        /// Why.
+        /// Why it was granted.
         cause: GrantCause,
     },
     /// A block was sent.
     Block(BlockEvent),
-    /// A HARQ process gave a block up.
+    /// A HARQ process gave up a block.
     Lost {
-        /// Which way it went.
+        /// The direction of the block.
         direction: Direction,
         /// Size of the block in bytes.
         bytes: u32,
@@ -75,27 +75,27 @@ pub enum RadioEventKind {
     },
     /// Random access is complete.
     RandomAccess,
-    /// DRX changed its state.
+    /// The DRX state changed.
     Drx(DrxState),
-    /// RRC changed its state.
+    /// The RRC state changed.
     Rrc(RrcState),
 }
 
-/// Why uplink is granted.
+/// Why uplink was granted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GrantCause {
-    /// The UE asked, or has data by the base station's estimate.
+    /// The UE asked, or has data according to the base station's estimate.
     Buffer,
-    /// Nobody asked.
+    /// A proactive grant, without a request.
     Proactive,
-    /// A failed block.
+    /// A retransmission of a failed block.
     Retransmission,
 }
 
 /// One transmission of a block, in the slot that begins at the event's time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BlockEvent {
-    /// Which way.
+    /// The direction of the block.
     pub direction: Direction,
     /// End of the slot.
     pub end: Instant,
@@ -103,7 +103,7 @@ pub struct BlockEvent {
     pub process: u8,
     /// 1 for the first transmission.
     pub transmission: u8,
-    /// The receiver acknowledges it; false: it asks for another transmission.
+    /// Whether the receiver acknowledges it; false: it requests another transmission.
     pub decoded: bool,
     /// MCS index.
     pub mcs: u8,

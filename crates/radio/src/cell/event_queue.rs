@@ -1,31 +1,31 @@
-//! What happens when, apart from slots.
+//! Events of the cell apart from slots.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
 use airpath_base::{Direction, Instant};
 
-/// Events of all UEs in order of time, equals in the order in which they were added.
+/// Events of all UEs in order of time; equal times in the order in which they were added.
 ///
-/// Most happen within a few slots. They wait in turns of a fraction of a slot each, so that there are few to pass;
-/// only what comes later needs a heap.
+/// Most happen within a few slots. These wait in turns, each a fraction of a slot, so that few have
+/// to be skipped; only later events need a heap.
 #[derive(Debug)]
 pub(super) struct EventQueue {
-    /// By number modulo [`TURNS`], those from the current one on; each in order.
+    /// Turns from the current one on, by number modulo [`TURNS`]; each is in order.
     turns: [VecDeque<Entry>; TURNS as usize],
-    /// A bit for each that is not empty.
+    /// One bit for each turn that is not empty.
     filled: u64,
-    /// The number of the turn of what was due last: everything is in this one, or in a later one.
+    /// Number of the turn of the last event: all others are in this turn, or in a later one.
     current: u64,
-    /// What was in none of the turns when it was added.
+    /// Events that were beyond the turns when they were added.
     later: BinaryHeap<Reverse<Entry>>,
     added: u64,
 }
 
-/// As many as a word has bits.
+/// As many turns as a word has bits.
 const TURNS: u64 = u64::BITS as u64;
 
-/// Binary digits of the nanoseconds of a turn, 0.26 ms: all of them together are 16 ms.
+/// Length of a turn as a power of two of nanoseconds, 0.26 ms: all turns together are 16 ms.
 const TURN_BITS: u32 = 18;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,33 +50,33 @@ impl PartialOrd for Entry {
     }
 }
 
-/// What happens to a UE.
+/// An event of a UE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EventKind {
     /// A decoded block reaches RLC.
     Block(Direction),
-    /// HARQ feedback is there.
+    /// HARQ feedback arrives.
     Feedback(Direction),
-    /// The base station has read a block's buffer status, or its absence.
+    /// The base station has processed a block's buffer status, or its absence.
     Received,
-    /// The base station has read a scheduling request.
+    /// The base station has processed a scheduling request.
     Request,
-    /// A timer, an arrival, an occasion: the UE knows.
+    /// A timer, an arrival or an occasion: the UE knows which.
     Wake,
-    /// DRX changes its state, while there is a log. Changes nothing.
+    /// The DRX state changes, only while there is a log; it has no other effect.
     LogDrx,
 }
 
 impl EventKind {
-    /// What the scheduler finds in the downlink may be something else then, timers aside: a block
-    /// that came up may have a STATUS, or ask for one.
+    /// Whether the event may change what the scheduler finds in the downlink, timers aside: an
+    /// uplink block may contain a STATUS, or ask for one.
     #[inline]
     pub(super) const fn changes_downlink(self) -> bool {
         matches!(self, Self::Block(Direction::Uplink) | Self::Feedback(Direction::Downlink))
     }
 }
 
-/// What is due.
+/// An event that is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub(super) at: Instant,
@@ -98,7 +98,7 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    /// The number of the next event that is added.
+    /// Number of the next event to be added.
     pub(super) const fn next_number(&self) -> u64 {
         self.added
     }
@@ -115,7 +115,7 @@ impl EventQueue {
         let place = turn % TURNS;
         self.filled |= 1 << place;
         let entries = &mut self.turns[place as usize];
-        // Its number is the highest.
+        // The new event has the highest number.
         let later = entries.iter().rev().take_while(|other| other.at > at).count();
         match later {
             0 => entries.push_back(entry),
@@ -159,11 +159,11 @@ impl EventQueue {
         first
     }
 
-    /// Where the first turn is that is not empty.
+    /// Position of the first turn that is not empty.
     #[inline]
     fn first_turn(&self) -> Option<usize> {
         let current = self.current % TURNS;
-        // Fewer than 64, and the sum too.
+        // Both are less than 64, and so is the sum.
         let ahead = u64::from(self.filled.rotate_right(current as u32).trailing_zeros());
         (self.filled != 0).then_some(((current + ahead) % TURNS) as usize)
     }
@@ -195,14 +195,14 @@ mod tests {
                 Ok(first)
             };
             for (scale, steps, takes) in steps {
-                // At once, within the turns, beyond them.
+                // At once, within the turns, and beyond them.
                 let at = now + steps * [1, 1 << 17, 1 << 21][scale as usize];
                 prop_assert_eq!(queue.next_number(), number);
                 queue.add(Instant::from_nanos(at), 0, EventKind::Wake);
                 all.push((at, number));
                 number += 1;
                 if takes && let Some((at, _)) = take(&mut queue, &mut all)? {
-                    // What was due a moment ago can be added, too.
+                    // Events that were due a moment ago can be added, too.
                     now = at.saturating_sub(1 << 18);
                 }
             }

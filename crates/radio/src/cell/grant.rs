@@ -1,11 +1,11 @@
-//! What the base station has granted.
+//! Grants of the base station.
 
 use crate::harq::ProcessId;
 
 /// A PUSCH that was granted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant {
-    /// Its slot.
+    /// Slot of the PUSCH.
     pub(super) slot: u64,
     pub(super) ue: u32,
     pub(super) process: ProcessId,

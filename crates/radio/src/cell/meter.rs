@@ -1,4 +1,4 @@
-//! What a UE has had so far.
+//! Counters of a UE.
 
 use airpath_base::{Direction, Duration, Instant};
 
@@ -6,26 +6,27 @@ use super::departure::UeIndex;
 use crate::buffer::Sojourn;
 use airpath_queue::Load;
 
-/// One direction of one UE since the start. Rates and means are differences between two looks.
+/// Counters of one direction of one UE since the start. Rates and means are differences between two
+/// snapshots.
 #[derive(Clone, Debug)]
 pub struct UeMeter<'a> {
-    /// Whose.
+    /// The UE counted.
     pub ue: UeIndex,
-    /// Which way.
+    /// The direction counted.
     pub direction: Direction,
-    /// Counts of the radio.
+    /// Counters of the radio.
     pub radio: RadioCounters,
-    /// Counts of uplink access; zero downlink.
+    /// Counters of uplink access; zero for the downlink.
     pub access: AccessCounters,
-    /// What waits for its first transmission, or for the base station's or the UE's processing.
+    /// Packets that wait for their first transmission, or for processing in base station or UE.
     pub queued: Load,
-    /// What left, and how long it took from entering the RLC buffer.
+    /// Packets that left, and the time since each entered the RLC buffer.
     pub sojourn: &'a Sojourn,
     /// Packets marked CE in the buffer.
     pub marked: u64,
-    /// RLC PDUs sent again.
+    /// Retransmitted RLC PDUs.
     pub rlc_retransmissions: u64,
-    /// Time in DRX Active Time; all of it without DRX.
+    /// Time in DRX Active Time; without DRX the whole time.
     pub awake: Duration,
     /// Bytes that the carrier could have carried for this UE alone, at the MCS of its last block.
     /// A block that ended early counts with the slots that it took.
@@ -33,7 +34,7 @@ pub struct UeMeter<'a> {
 }
 
 impl UeMeter<'_> {
-    /// Counts of another cell.
+    /// Adds the counters of another cell.
     pub(crate) fn add(&mut self, other: &UeMeter<'_>) {
         self.radio.add(&other.radio);
         self.access.add(&other.access);
@@ -42,22 +43,22 @@ impl UeMeter<'_> {
     }
 }
 
-/// Blocks and what they took.
+/// Counters of blocks and their resources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RadioCounters {
     /// Resource blocks (times slots), retransmissions included.
     pub prbs: u64,
     /// New blocks.
     pub blocks: u64,
-    /// Their sizes in bytes.
+    /// Sum of the sizes of new blocks in bytes.
     pub block_bytes: u64,
-    /// Bytes of them with data, control elements and headers: the rest is padding.
+    /// Bytes of new blocks used for data, control elements and headers; the rest is padding.
     pub used_bytes: u64,
     /// Sum of the MCS indices of new blocks.
     pub mcs_sum: u64,
     /// New blocks that failed the first time.
     pub first_errors: u64,
-    /// Blocks that were sent again by HARQ.
+    /// Retransmissions by HARQ.
     pub retransmissions: u64,
     /// Blocks that HARQ gave up.
     pub lost_blocks: u64,
@@ -79,11 +80,11 @@ impl RadioCounters {
 /// Uplink access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AccessCounters {
-    /// Grants for new data, proactive ones included, configured ones not.
+    /// Grants for new data, including proactive ones, but not configured ones.
     pub grants: u64,
-    /// Their bytes.
+    /// Bytes of these grants.
     pub granted_bytes: u64,
-    /// Bytes of them that carried padding.
+    /// Bytes of these grants that were padding.
     pub wasted_bytes: u64,
     /// Scheduling requests sent.
     pub requests: u64,
@@ -104,7 +105,7 @@ impl AccessCounters {
     }
 }
 
-/// Bytes a carrier could have carried, while the MCS changes.
+/// Bytes that a carrier could have carried, for a changing MCS.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Capacity {
     bytes: f64,
@@ -113,14 +114,14 @@ pub(super) struct Capacity {
 }
 
 impl Capacity {
-    /// From now on so many bytes per slot.
+    /// Sets the bytes per slot from now on.
     pub(super) fn set(&mut self, now: Instant, slot_bytes: f64, slot: Duration) {
         self.bytes = self.until(now);
         self.since = now;
         self.per_nano = slot_bytes / slot.as_nanos() as f64;
     }
 
-    /// Bytes that were carried in less time than they are meant to take.
+    /// Adds bytes that were carried in less time than planned.
     pub(super) fn add(&mut self, bytes: f64) {
         self.bytes += bytes;
     }

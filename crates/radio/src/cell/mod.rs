@@ -1,28 +1,28 @@
 //! The cell: one base station, many UEs, both directions.
 //!
-//! A slot engine joins the parts beside it: bearers (`rlc`), HARQ, link adaptation, schedulers,
-//! and the UE's procedures (`mac`, `rrc`). Work is done in slots in which something can happen;
-//! an idle UE has no slots and no events.
+//! A slot engine joins the other modules: bearers (`rlc`), HARQ, link adaptation, schedulers, and
+//! the UE's procedures (`mac`, `rrc`). Work is only done in slots in which something can happen; an
+//! idle UE has no slots and no events.
 //!
-//! What counts as one slot: PDCCH, PDSCH and PUSCH take a whole slot and are received at its end;
-//! what of a slot TDD gives to one direction decides how much fits, not when it ends. PDCCH never
-//! fails and has room for all. The downlink is scheduled in the slot of its PDSCH: K_0 adds to the
-//! base station's processing. In UMTS and EV-DO a block may take several slots.
+//! Simplifications within a slot: PDCCH, PDSCH and PUSCH take a whole slot and are received at its
+//! end; the part of a slot that TDD gives to one direction decides how much fits, not when it ends.
+//! PDCCH never fails and has room for all. The downlink is scheduled in the slot of its PDSCH: K_0
+//! adds to the base station's processing. In UMTS and EV-DO a block may take several slots.
 //!
-//! There, every UE has an uplink channel of its own and a standing grant: it neither asks nor
-//! reports.
+//! In UMTS and EV-DO every UE has its own uplink channel and a standing grant: it sends neither
+//! requests nor reports.
 //!
 //! Where the specification leaves it open, this base station
-//! - answers a scheduling request by a grant of a configured size, and ignores requests while a
-//!   grant is on its way;
-//! - adds room for headers to what was reported;
+//! - answers a scheduling request with a grant of a configured size, and ignores requests while a
+//!   grant is pending;
+//! - adds room for headers to the reported size;
 //! - assumes that a block without a report and without room for one, or one that HARQ lost, hides
-//!   more: a UE whose grant was just too small would otherwise be silent until retxBSR-Timer.
+//!   more data: a UE whose grant was just too small would otherwise be silent until retxBSR-Timer.
 //!
-//! Not here: several bearers of a UE, signalling bearers, PDCCH load and errors, PUCCH errors but
-//! missed requests, semi-persistent downlink, radio link failure (RLC goes on after
+//! Not modelled: several bearers per UE, signalling bearers, PDCCH load and errors, PUCCH errors
+//! except missed requests, semi-persistent downlink, radio link failure (RLC continues after
 //! maxRetxThreshold, random access after preambleTransMax), carrier aggregation. A UE can leave and
-//! join: handover is the RAN's ([`ran`](super::ran)).
+//! join: handover is up to the RAN ([`ran`](super::ran)).
 
 mod access;
 mod asking;
@@ -70,9 +70,9 @@ use ue::Ue;
 
 /// A base station and its UEs.
 ///
-/// Used like a `Path` of `airpath-path` with two directions: [`enqueue`](Cell::enqueue) with times
-/// that never decrease, come back at [`next_event`](Cell::next_event), [`poll`](Cell::poll) until
-/// `None`. Nothing depends on when it is polled.
+/// It is used like a `Path` of `airpath-path` with two directions: [`enqueue`](Cell::enqueue) with
+/// times that never decrease, return at [`next_event`](Cell::next_event), [`poll`](Cell::poll)
+/// until `None`. Nothing depends on when it is polled.
 ///
 /// ```
 /// use airpath_base::{Ecn, FlowId, Instant, Packet, Payload, Tunnel};
@@ -109,24 +109,24 @@ pub struct Cell {
     downlink: DirectionScheduler,
     uplink: DirectionScheduler,
     events: EventQueue,
-    /// Granted, in order of their slots.
+    /// Grants, in order of their slots.
     grants: VecDeque<Grant>,
     /// UEs with a configured grant.
     configured: Vec<u32>,
-    /// The first slot that is not over and done with.
+    /// The first slot that is not finished.
     cursor: u64,
-    /// Everything until then is done.
+    /// Everything up to this time is done.
     done: Option<Instant>,
-    /// When the event queue or a slot has work next.
+    /// When the event queue or a slot next has work.
     due: Option<Instant>,
     out: Output,
 }
 
 impl Cell {
-    /// A cell at the beginning of SFN 0, with `ues` that are there already. Random numbers come
-    /// from streams called `ue.0.down.harq` and so on.
+    /// A cell at the beginning of SFN 0, with `ues` present. Random numbers come from streams named
+    /// `ue.0.down.harq` and so on.
     ///
-    /// Panics where [`UeConfig::check`] or [`CellConfig::check`] finds something wrong.
+    /// Panics if [`UeConfig::check`] or [`CellConfig::check`] finds something wrong.
     pub fn new(config: &CellConfig, ues: &[UeConfig], seed: u64) -> Self {
         config.check().expect("a checked configuration of the cell");
         let carrier = Carrier::new(config);
@@ -161,19 +161,19 @@ impl Cell {
         cell
     }
 
-    /// Resource blocks that a direction has in a second; 0 where it has none to share.
+    /// Resource blocks of a direction per second; 0 if it has none to share.
     pub fn blocks_per_s(&self, direction: Direction) -> f64 {
         self.carrier.blocks_per_s(direction)
     }
 
     /// Number of UEs.
     pub fn ues(&self) -> u32 {
-        // Built from a list that was numbered in 32 bits.
+        // The list was numbered in 32 bits.
         self.ues.len() as u32
     }
 
-    /// A packet comes to the base station, or to the UE's radio. Everything until `now` is done
-    /// first, so that it can use slots that begin later only.
+    /// A packet reaches the base station, or the UE's radio. Everything until `now` is done first,
+    /// so that it can use only slots that begin later.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: &Packet) {
         self.advance(now);
@@ -198,7 +198,7 @@ impl Cell {
         }
     }
 
-    /// The first packet of a UE in this direction is being prepared until `at`.
+    /// The first packet of a UE in this direction will be prepared at `at`.
     #[inline(never)]
     fn expect_first(&mut self, index: u32, direction: Direction, now: Instant, at: Instant) {
         self.downlink.keep_until(index, at);
@@ -212,7 +212,7 @@ impl Cell {
             self.arm(index, now);
             return self.find_due();
         }
-        // All else was asked when the UE was armed, and is as it was.
+        // Everything else was checked when the UE was armed, and is unchanged.
         let expected = expected.filter(|&at| ue.armed.is_none_or(|armed| at < armed));
         debug_assert_eq!(
             expected.or(ue.armed),
@@ -226,7 +226,7 @@ impl Cell {
         }
     }
 
-    /// When polling can next yield something or has internal work; `None`: not before an enqueue.
+    /// When polling may next yield something or has internal work; `None`: not before an enqueue.
     pub fn next_event(&self) -> Option<Instant> {
         let departure = self.out.departures.front().map(|departure| departure.at);
         match (departure, self.due) {
@@ -235,7 +235,7 @@ impl Cell {
         }
     }
 
-    /// The next packet that has left by `now`, in order of leaving.
+    /// The next packet that has left by `now`, in order of departure.
     pub fn poll(&mut self, now: Instant) -> Option<CellDeparture> {
         self.advance(now);
         if self.out.departures.front()?.at > now {
@@ -244,14 +244,15 @@ impl Cell {
         self.out.departures.pop_front()
     }
 
-    /// All packets that have left by `now`, as [`poll`](Self::poll) has them one by one. `departed` is empty.
+    /// Takes all packets that have left by `now`, as [`poll`](Self::poll) would return them one by
+    /// one. `departed` must be empty.
     pub fn take_departed(&mut self, now: Instant, departed: &mut VecDeque<CellDeparture>) {
         debug_assert!(departed.is_empty(), "what was taken before has been handed on");
         self.advance(now);
         let waiting = &mut self.out.departures;
         let due = waiting.iter().take_while(|departure| departure.at <= now).count();
         match due == waiting.len() {
-            // Two rings by turns: nothing is copied.
+            // Two rings in turn: nothing is copied.
             true => std::mem::swap(waiting, departed),
             false => departed.extend(waiting.drain(..due)),
         }
@@ -270,25 +271,26 @@ impl Cell {
         load
     }
 
-    /// Keeps a log from now on, for [`poll_event`](Self::poll_event). Nothing else changes.
+    /// From now on keeps a log for [`poll_event`](Self::poll_event). Nothing else changes.
     pub fn keep_log(&mut self) {
         self.out.log.get_or_insert_with(VecDeque::new);
     }
 
-    /// The next entry of the log, in the order in which the cell worked them out: by time, but for
+    /// The next entry of the log, in the order in which the cell computed them: by time, except for
     /// what is decided in advance.
     pub fn poll_event(&mut self) -> Option<RadioEvent> {
         self.out.log.as_mut()?.pop_front()
     }
 
-    /// Brings the cell up to `now` and shows the meters, downlink before uplink, UE by UE.
+    /// Advances the cell to `now` and visits the meters, downlink before uplink, UE by UE.
     pub fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&UeMeter<'_>)) {
         for ue in 0..self.ues() {
             self.observe_ue(now, UeIndex(ue), visit);
         }
     }
 
-    /// The same for one UE: whoever wants to know of few need not look at all.
+    /// Advances the cell to `now` and visits the meters of one UE, which is faster than visiting
+    /// all.
     pub fn observe_ue(&mut self, now: Instant, ue: UeIndex, visit: &mut dyn FnMut(&UeMeter<'_>)) {
         self.advance(now);
         for direction in [Direction::Downlink, Direction::Uplink] {
@@ -312,7 +314,7 @@ impl Cell {
         }
     }
 
-    /// What the event queue has comes before the slot that begins then.
+    /// Events in the queue come before the slot that begins at the same time.
     fn work_until(&mut self, now: Instant) {
         self.skip_done();
         loop {
@@ -330,7 +332,7 @@ impl Cell {
         self.find_due();
     }
 
-    /// Slots that have begun are over.
+    /// Skips slots that have begun.
     fn skip_done(&mut self) {
         if let Some(done) = self.done.filter(|&done| done >= self.carrier.start(self.cursor)) {
             self.cursor = self.carrier.containing(done) + 1;
@@ -374,7 +376,7 @@ impl Cell {
 
     fn do_event(&mut self) {
         let Some(due) = self.events.pop() else { return };
-        // Slots before had nothing to do.
+        // Earlier slots had nothing to do.
         if due.at > self.carrier.start(self.cursor) {
             self.cursor = self.carrier.at_or_after(due.at);
         }
@@ -384,7 +386,7 @@ impl Cell {
             due.at
         );
         if !self.ues[due.ue as usize].presence.concerns(due.number) {
-            // It has left since.
+            // The UE has left since.
             return;
         }
         if due.kind.changes_downlink() {
@@ -408,7 +410,7 @@ impl Cell {
             EventKind::Wake => {
                 let armed = &mut self.ues[due.ue as usize].armed;
                 if *armed != Some(due.at) {
-                    // An earlier one was added since.
+                    // An earlier wake-up was added since.
                     return;
                 }
                 *armed = None;
@@ -419,15 +421,15 @@ impl Cell {
         self.arm(due.ue, due.at);
     }
 
-    /// Brings a UE's bearer up to `now`.
+    /// Advances a UE's bearer to `now`.
     fn settle(&mut self, index: u32, now: Instant) {
-        // What arrives is no news for the scheduler: it knows what is being prepared.
+        // Arrivals do not concern the scheduler: it knows what is being prepared.
         if self.ues[index as usize].settle(now, &mut self.out) {
             self.downlink.forget(index);
         }
     }
 
-    /// Something has happened to a UE that can only have changed what the scheduler waits for.
+    /// Something happened to a UE that can only have changed what the scheduler waits for.
     #[inline]
     fn arm_waits(&mut self, index: u32, now: Instant) {
         let ue = &mut self.ues[index as usize];
@@ -440,8 +442,8 @@ impl Cell {
         );
     }
 
-    /// Something has happened to a UE: puts the next time at which it has something to do in the
-    /// event queue.
+    /// Something happened to a UE: adds the next time at which it has something to do to the event
+    /// queue.
     fn arm(&mut self, index: u32, now: Instant) {
         self.reconsider(index, now);
         if self.out.log.is_some() {
@@ -458,7 +460,7 @@ impl Cell {
         }
     }
 
-    /// Logs the state of DRX if it is another, and comes back at its next change.
+    /// Logs the DRX state if it changed, and schedules the next change.
     fn log_drx(&mut self, index: u32, now: Instant) {
         let ue = &mut self.ues[index as usize];
         let Some(drx) = &mut ue.access.drx else { return };
@@ -475,7 +477,7 @@ impl Cell {
         }
     }
 
-    /// What waits for the UE to wake up may be able to go earlier than it seemed.
+    /// What waits for the UE to wake up may be sent earlier than it seemed.
     fn reconsider(&mut self, index: u32, now: Instant) {
         let ue = &mut self.ues[index as usize];
         if ue.access.drx.is_none() {
@@ -493,7 +495,7 @@ impl Cell {
         }
     }
 
-    /// Moves what a UE's buffers have dropped to the cell's list.
+    /// Moves packets that a UE's buffers have dropped to the cell's list.
     #[inline]
     fn collect_drops(&mut self, index: u32) {
         if self.ues[index as usize].bearer.has_drops() {

@@ -1,4 +1,4 @@
-//! UEs that come and go.
+//! UEs that join and leave.
 
 use std::collections::VecDeque;
 
@@ -15,29 +15,29 @@ use crate::rrc::RrcState;
 use crate::wait_meter::Wait;
 use airpath_queue::Load;
 
-/// What goes along when a UE changes its cell.
+/// What moves with a UE to another cell.
 #[derive(Debug)]
 pub struct UeContext {
-    /// Both ends of the bearer: what is in its buffers, or on its way there through the processing of base
-    /// station and UE, and what PDCP knows.
+    /// Both ends of the bearer: packets in its buffers, or being processed by base station and UE
+    /// on the way there, and the state of PDCP.
     pub bearer: Bearer,
-    /// State of RRC.
+    /// RRC state.
     pub state: RrcState,
 }
 
 impl UeContext {
-    /// What is in there.
+    /// Packets inside.
     pub fn load(&self) -> Load {
         let of = |one_way: &OneWay| one_way.load() + one_way.prepared();
         of(&self.bearer.down) + of(&self.bearer.up)
     }
 
-    /// A packet comes while no cell has the UE.
+    /// A packet arrives while no cell has the UE.
     pub(crate) fn add(&mut self, now: Instant, direction: Direction, packet: Packet) {
         self.bearer.direction(direction).prepare(now, &packet);
     }
 
-    /// Does what the bearer's timers ask for.
+    /// Handles the bearer's timers.
     pub(crate) fn on_timer(
         &mut self,
         now: Instant,
@@ -48,7 +48,7 @@ impl UeContext {
         collect_drops(&mut self.bearer, |drop| drops.push_back(drop));
     }
 
-    /// What one direction's buffers have had so far, and hold.
+    /// Visits what one direction's buffers have counted so far, and hold.
     pub(crate) fn show<'a>(&'a self, direction: Direction, meter: &mut UeMeter<'a>) {
         let one_way = match direction {
             Direction::Downlink => &self.bearer.down,
@@ -62,12 +62,12 @@ impl UeContext {
     }
 }
 
-/// What a UE does at an instant.
+/// The state of a UE at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UeState {
-    /// Connected, where RRC is not modelled.
+    /// RRC state; connected if RRC is not modelled.
     pub rrc: RrcState,
-    /// `None`: without DRX.
+    /// DRX state; `None` without DRX.
     pub drx: Option<DrxState>,
 }
 
@@ -116,7 +116,7 @@ impl Cell {
         context
     }
 
-    /// A UE that was not here is from `now` on.
+    /// A UE that was elsewhere is in this cell from `now` on.
     pub fn join(&mut self, now: Instant, ue: UeIndex, context: UeContext) {
         self.advance(now);
         let index = ue.0;
@@ -126,7 +126,7 @@ impl Cell {
         ue.bearer = context.bearer;
         ue.quiet_until = Instant::ZERO;
         ue.bearer.change_to(&config.downlink.bearer, &config.uplink.bearer);
-        // Their processing is over, or goes on here.
+        // Their processing is over, or continues here.
         ue.bearer.down.prepare_anew(now);
         ue.bearer.up.prepare_anew(now);
         ue.access.arrive(now, context.state);
@@ -138,7 +138,7 @@ impl Cell {
         self.collect_drops(index);
         self.update_uplink(index, now);
         if context.state.carries_data() && self.ues[index as usize].reportable(now) > 0 {
-            // The message that completes the handover has a buffer status report.
+            // The message that completes the handover contains a buffer status report.
             self.ues[index as usize].access.estimate.on_request(now);
         }
         self.consider_downlink(index, now);
@@ -148,19 +148,19 @@ impl Cell {
     }
 
     /// SINR in dB of a UE's downlink at `now`, which never decreases: what it measures of this
-    /// cell, whether it is here or not.
+    /// cell, whether it is in it or not.
     pub fn measure(&mut self, now: Instant, ue: UeIndex) -> f64 {
         let quality = self.ues[ue.0 as usize].down.measure(now);
         self.carrier.downlink.tables.sinr_db(quality)
     }
 
-    /// Connected, as far as RRC is concerned.
+    /// Whether RRC is connected.
     pub fn is_connected(&mut self, now: Instant, ue: UeIndex) -> bool {
         self.advance(now);
         self.ues[ue.0 as usize].access.is_connected(now)
     }
 
-    /// What RRC and DRX do.
+    /// The states of RRC and DRX.
     pub fn state(&mut self, now: Instant, ue: UeIndex) -> UeState {
         self.advance(now);
         let access = &mut self.ues[ue.0 as usize].access;
@@ -168,13 +168,13 @@ impl Cell {
         UeState { rrc, drx: access.drx.as_mut().map(|drx| drx.state(now)) }
     }
 
-    /// RLC of one direction has reached maxRetxThreshold.
+    /// Whether RLC of one direction has reached maxRetxThreshold.
     pub fn has_failed(&self, ue: UeIndex) -> bool {
         let bearer = &self.ues[ue.0 as usize].bearer;
         bearer.down.failed_at().or(bearer.up.failed_at()).is_some()
     }
 
-    /// What one direction of a UE has had here so far.
+    /// The meter of one direction of a UE in this cell.
     pub(crate) fn meter(&mut self, now: Instant, ue: UeIndex, way: Direction) -> UeMeter<'_> {
         self.advance(now);
         self.ues[ue.0 as usize].meter(now, way)
@@ -185,13 +185,13 @@ impl Cell {
         Some(self.out.log.as_ref()?.front()?.at)
     }
 
-    /// When the next packet that has left by `now` did.
+    /// When the next packet that has left by `now` left.
     pub(crate) fn front(&mut self, now: Instant) -> Option<Instant> {
         self.advance(now);
         self.out.departures.front().map(|departure| departure.at).filter(|&at| at <= now)
     }
 
-    /// The UE as it is while it is elsewhere; only what was counted stays.
+    /// The UE as it is while it is elsewhere; only its counters are kept.
     fn fresh(&mut self, index: u32, now: Instant) -> Ue {
         let left = &mut self.ues[index as usize];
         let presence = left.presence.leave(now, &mut left.access);

@@ -1,4 +1,4 @@
-//! What a cell has to say, until somebody asks.
+//! Output of a cell until it is polled.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::bearer::Bearer;
 pub(super) struct Output {
     pub(super) departures: VecDeque<CellDeparture>,
     pub(super) drops: VecDeque<Drop>,
-    /// `None`: none is kept.
+    /// The log; `None` if there is none.
     pub(super) log: Option<VecDeque<RadioEvent>>,
 }
 

@@ -1,16 +1,16 @@
-//! Whether a UE is in the cell, and for how long it was.
+//! Whether a UE is in the cell, and for how long it has been.
 
 use airpath_base::{Duration, Instant};
 
 use super::access::UplinkAccess;
 
-/// Where a UE is, as one cell sees it.
+/// Where a UE is, as seen by one cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Presence {
     pub(super) is_here: bool,
     /// How often it has left.
     pub(super) visits: u32,
-    /// The first event in the event queue that is about this visit.
+    /// The first event in the event queue that belongs to this visit.
     first_event: u64,
     since: Instant,
     /// DRX Active Time before `since`, as DRX counts it, and that of earlier visits.
@@ -19,7 +19,7 @@ pub(super) struct Presence {
 }
 
 impl Default for Presence {
-    /// Here from the start.
+    /// In the cell from the start.
     fn default() -> Self {
         Self {
             is_here: true,
@@ -33,25 +33,25 @@ impl Default for Presence {
 }
 
 impl Presence {
-    /// An event with that number in the event queue concerns the UE as it is now.
+    /// Whether an event with that number in the event queue belongs to the UE's current visit.
     #[inline]
     pub(super) fn concerns(&self, event: u64) -> bool {
         self.is_here && event >= self.first_event
     }
 
-    /// It leaves.
+    /// The UE leaves.
     pub(super) fn leave(&self, now: Instant, access: &mut UplinkAccess) -> Self {
         let awake_before = self.awake(now, access);
         Self { is_here: false, visits: self.visits + 1, awake_before, ..*self }
     }
 
-    /// It comes; events from this number on are about this visit.
+    /// The UE arrives; events from this number on belong to this visit.
     pub(super) fn arrive(&mut self, now: Instant, event: u64, access: &mut UplinkAccess) {
         (self.is_here, self.since, self.first_event) = (true, now, event);
         self.not_counted = access.drx.as_mut().map_or(Duration::ZERO, |drx| drx.awake(now));
     }
 
-    /// How long it has been in Active Time here; all of its time without DRX.
+    /// How long it has been in Active Time in this cell; without DRX the whole time.
     pub(super) fn awake(&self, now: Instant, access: &mut UplinkAccess) -> Duration {
         let this_visit = match &mut access.drx {
             _ if !self.is_here => Duration::ZERO,

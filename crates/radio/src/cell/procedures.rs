@@ -1,4 +1,4 @@
-//! What a UE does of its own accord: timers, RRC, random access, scheduling requests.
+//! What a UE does on its own: timers, RRC, random access, scheduling requests.
 
 use airpath_base::{Direction, Instant};
 
@@ -15,7 +15,7 @@ use crate::mac::sr::SrEvent;
 use crate::rrc::RrcState;
 
 impl Cell {
-    /// Something of the UE's own is due.
+    /// Handles what is due in the UE.
     pub(super) fn wake(&mut self, index: u32, now: Instant) {
         self.settle(index, now);
         self.collect_drops(index);
@@ -35,8 +35,8 @@ impl Cell {
         self.consider_uplink(index, now);
     }
 
-    /// What waits in the UE may have changed: tells the buffer status procedure, and asks for a
-    /// connection and for uplink where there is none.
+    /// The UE's waiting data may have changed: informs the buffer status procedure, and requests a
+    /// connection and uplink if there is none.
     pub(super) fn update_uplink(&mut self, index: u32, now: Instant) {
         let ue = &mut self.ues[index as usize];
         let bytes = ue.reportable(now);
@@ -61,7 +61,7 @@ impl Cell {
         }
     }
 
-    /// The base station has read a scheduling request.
+    /// The base station has processed a scheduling request.
     pub(super) fn on_request(&mut self, index: u32, now: Instant) {
         let estimate = &mut self.ues[index as usize].access.estimate;
         // A request sent before a grant could reach the UE asks for nothing more.
@@ -87,7 +87,7 @@ impl Cell {
                     access.configured_next = None;
                     access.on_connected(now);
                     if waits {
-                        // The last message of the setup has a buffer status report.
+                        // The last message of the setup contains a buffer status report.
                         access.estimate.on_request(now);
                     }
                 }
@@ -100,7 +100,7 @@ impl Cell {
         }
     }
 
-    /// Ends all HARQ processes: what was not decoded is lost, what was granted void.
+    /// Ends all HARQ processes: what was not decoded is lost, what was granted is void.
     fn flush_harq(&mut self, index: u32, now: Instant) {
         self.grants.retain(|grant| grant.ue != index);
         let Ue { bearer, down, up, access, .. } = &mut self.ues[index as usize];
@@ -125,7 +125,8 @@ impl Cell {
             if let Some(next) = next.filter(|&next| !self.carrier.can_request(next))
                 && access.sr.has_resource()
             {
-                // TS 38.213 9.2.4, TS 36.213 10.1.5: no uplink there, so no occasion
+                // TS 38.213 9.2.4, TS 36.213 10.1.5: there is no uplink there, so it is not an
+                // occasion
                 access.sr.defer(self.carrier.next_request(next));
                 continue;
             }
@@ -147,7 +148,7 @@ impl Cell {
                     access.order_random_access(now, Preamble::ContentionBased);
                 }
                 SrEvent::RandomAccess { .. } => {
-                    // No random access in this cell: the request goes on.
+                    // No random access in this cell: the request continues.
                     access.sr.restore(now);
                     access.sr.trigger(now);
                 }
@@ -203,13 +204,13 @@ impl Cell {
 }
 
 impl UplinkAccess {
-    /// Nothing is due of its own accord but what [`next_wake`](Ue::next_wake) asks for itself.
+    /// Whether nothing is due except what [`next_wake`](Ue::next_wake) checks itself.
     #[inline]
     const fn is_plain(&self) -> bool {
         self.is_always_on() && self.rach.is_none() && self.configured.is_none()
     }
 
-    /// When something else is due than buffer status and requests, where there may be anything.
+    /// When something other than buffer status and requests is due, if there may be anything.
     #[inline(never)]
     fn next_rare(&self, carrier: &Carrier) -> Option<Instant> {
         Instant::earliest([
@@ -221,7 +222,7 @@ impl UplinkAccess {
         ])
     }
 
-    /// Triggers a scheduling request if one is wanted and may be sent.
+    /// Triggers a scheduling request if one is needed and may be sent.
     pub(super) fn request_uplink(&mut self, now: Instant) {
         let resource = if self.grants > 0 {
             UplinkResource::Granted
@@ -243,7 +244,7 @@ impl UplinkAccess {
         }
     }
 
-    /// Begins random access, unless it is going on.
+    /// Begins random access, unless it is in progress.
     pub(super) fn order_random_access(&mut self, now: Instant, kind: Preamble) {
         if let Some(rach) = self.rach.as_mut().filter(|rach| !rach.is_ongoing()) {
             rach.start(now, kind);
@@ -252,7 +253,7 @@ impl UplinkAccess {
         }
     }
 
-    /// Msg3 has a C-RNTI and, if one is due, a buffer status report (TS 38.321 5.1.4, 5.4.5).
+    /// Puts a C-RNTI into Msg3 and, if one is due, a buffer status report (TS 38.321 5.1.4, 5.4.5).
     fn report_in_msg3(&mut self, now: Instant, bytes: u64) {
         self.bsr.on_available(now, 0, bytes);
         let plan = self.bsr.plan(now, MSG3_BYTES, u64::MAX);
@@ -282,11 +283,12 @@ impl UplinkAccess {
     }
 }
 
-/// Room in Msg3 beside its C-RNTI: enough for a report on one group.
+/// Room in Msg3 in addition to its C-RNTI: enough for a report on one group.
 const MSG3_BYTES: u32 = 4;
 
 impl Ue {
-    /// When a packet that is being prepared for the uplink is something to report, or to ask for a grant for.
+    /// When a packet that is being prepared for the uplink can be reported, or a grant be requested
+    /// for it.
     #[inline]
     pub(super) fn next_uplink(&self, now: Instant) -> Option<Instant> {
         let idle = self.bearer.up.queued().packets == 0;
@@ -296,7 +298,7 @@ impl Ue {
         uplink.map(|at| if reported { at } else { now })
     }
 
-    /// When the UE next has something to do of its own accord.
+    /// When the UE next has something to do on its own.
     pub(super) fn next_wake(&mut self, now: Instant, carrier: &Carrier) -> Option<Instant> {
         let timer = self.next_bearer_timer();
         let downlink = self.next_downlink();

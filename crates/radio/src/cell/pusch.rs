@@ -26,7 +26,7 @@ impl Cell {
                 let access = &mut self.ues[index as usize].access;
                 access.grants -= 1;
                 if !access.is_connected(now) || !access.is_aligned(now) {
-                    // It is gone: the base station sees an empty PUSCH.
+                    // The UE has left: the base station sees an empty PUSCH.
                     self.ues[index as usize].up.harq.release(process);
                     self.hear_nothing(index, slot, grant.size);
                 } else {
@@ -43,7 +43,7 @@ impl Cell {
         }
     }
 
-    /// A configured grant's occasion has come.
+    /// An occasion of a configured grant has come.
     pub(super) fn send_configured(&mut self, index: u32, now: Instant) {
         let access = &mut self.ues[index as usize].access;
         let Some(slot) = access.configured_next.filter(|&slot| self.carrier.start(slot) <= now)
@@ -52,15 +52,15 @@ impl Cell {
         };
         access.configured_from = slot + 1;
         access.plan_configured(&self.carrier, slot + 1);
-        // What is still being prepared waits for the next TTI.
+        // Packets that are still being prepared wait for the next TTI.
         let ready = !self.carrier.uplink.is_dedicated() || self.ues[index as usize].has_uplink(now);
         let granted = self.grants.iter().any(|grant| grant.slot == slot && grant.ue == index);
         let waits = self.ues[index as usize].access.bsr.available() > 0;
         if !waits {
             self.ues[index as usize].access.configured_next = None;
         }
-        // TS 38.321 5.4.1: a dynamic grant for the same slot overrides it. Nothing to send:
-        // nothing is sent (TS 38.321 5.4.3.1.3, skipUplinkTxDynamic's rule for configured grants).
+        // TS 38.321 5.4.1: a dynamic grant for the same slot overrides it. Without data nothing is
+        // sent (TS 38.321 5.4.3.1.3, skipUplinkTxDynamic's rule for configured grants).
         let usable = !granted && waits && ready && self.carrier.start(slot) >= now;
         let Some(grant) = self.configured_grant(index, slot).filter(|_| usable) else {
             return;
@@ -79,7 +79,7 @@ impl Cell {
         self.collect_drops(index);
     }
 
-    /// The base station has read a block, or its absence.
+    /// The base station has processed a block, or its absence.
     pub(super) fn on_received(&mut self, index: u32, now: Instant) {
         let access = &mut self.ues[index as usize].access;
         let Some(block) = access.received.pop_front() else { return };
@@ -114,7 +114,7 @@ impl Cell {
         let left = bearer.buffered_bytes(UP, now) + bearer.up.prepared().bytes;
         access.bsr.on_available(now, 0, left);
         if plan.is_none() && reports {
-            // TS 38.321 5.4.5: a report in what would be padding
+            // TS 38.321 5.4.5: a report in place of padding
             plan = access.bsr.plan(now, size, u64::from(used));
         }
         let reported = plan.map_or(0, |plan| plan.bytes).min(size - used);
@@ -128,7 +128,7 @@ impl Cell {
             access.sr.on_pdu(now);
         }
         if left == 0 {
-            // TS 38.321 5.4.4: the grant holds all that waited
+            // TS 38.321 5.4.4: the grant holds everything that waited
             access.sr.cancel();
         }
         access.tell_drx_of_request(now);
@@ -162,7 +162,7 @@ impl Cell {
         let &MacPdu { size, used, report, assembled, granted, .. } = ue.up.harq.payload(process);
         ue.access.align(now);
         ue.up.receive(process, now, end);
-        // Room for a report, had there been any, is what padding is used for (TS 38.321 5.4.5).
+        // If there was room for a report, padding would have been used for it (TS 38.321 5.4.5).
         let full = size - used < ue.access.bsr_format().bytes(BsrKind::Short, 1);
         ue.access.received.push_back(ReceivedBlock { size, assembled, report, granted, full });
         let times = self.config.base_station;
@@ -170,7 +170,7 @@ impl Cell {
         self.events.add(end + times.grant, index, EventKind::Received);
     }
 
-    /// The base station finds nothing where a block of `size` bytes was to be.
+    /// The base station receives nothing where a block of `size` bytes was expected.
     fn hear_nothing(&mut self, index: u32, slot: u64, size: u32) {
         let (end, assembled) = (self.carrier.end(slot), self.carrier.start(slot));
         let nothing = ReceivedBlock { size, assembled, report: None, granted: true, full: false };
@@ -189,7 +189,7 @@ impl Cell {
         let mcs = ue.up.choose_mcs(now, carrier, self.carrier.slot());
         let prbs = carrier.prbs_for(class, mcs, u64::from(bytes)).min(carrier.prbs);
         let fits = carrier.bytes(class, mcs, prbs);
-        // A serving grant is the most that the UE may send.
+        // A serving grant is the largest amount that the UE may send.
         let size = if carrier.is_dedicated() { ue.up.bounded_block(bytes, fits) } else { fits };
         Some(Grant { slot, ue: index, process, prbs, mcs, size, is_new: true })
     }

@@ -1,36 +1,36 @@
-//! Buffers that nothing will ever empty: there should be none.
+//! Finds buffers that nothing will ever empty; there should be none.
 
 use super::Cell;
 use super::departure::UeIndex;
 use airpath_base::Direction;
 
-/// A buffer that holds something, and for which nothing is going to happen.
+/// A buffer that holds something although nothing is due for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stalled {
-    /// Whose.
+    /// The UE that has the buffer.
     pub ue: UeIndex,
-    /// Of the buffer: to the UE, or from it.
+    /// The direction of the buffer: to the UE, or from it.
     pub direction: Direction,
-    /// What it waits for.
+    /// What the buffer waits for.
     pub waits_for: WaitsFor,
 }
 
 /// What a buffer waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaitsFor {
-    /// The scheduler does not know of it.
+    /// The scheduler does not know of the data.
     Scheduler,
     /// All HARQ processes are in use.
     HarqProcess,
     /// RLC waits for a STATUS, or its window is full.
     Status,
-    /// The UE has asked for nothing.
+    /// The UE has not requested anything.
     Request,
 }
 
 impl Cell {
-    /// The first buffer that holds something although nothing is due for its UE. A bug: the tests
-    /// look for it.
+    /// The first buffer that holds something although nothing is due for its UE. This is a bug, for
+    /// which the tests look.
     pub fn stalled(&self) -> Option<Stalled> {
         for ue in &self.ues {
             let due = ue.armed.is_some()

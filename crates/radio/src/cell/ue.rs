@@ -21,7 +21,7 @@ use crate::rlc::TransportBlock;
 use crate::rrc::umts::Fach;
 use airpath_queue::Load;
 
-/// A UE and the base station's side of it.
+/// A UE, and the base station's state for it.
 #[derive(Debug)]
 pub(super) struct Ue {
     pub(super) index: u32,
@@ -30,49 +30,50 @@ pub(super) struct Ue {
     pub(super) down: Link,
     pub(super) up: Link,
     pub(super) access: UplinkAccess,
-    /// From the end of a slot to RLC, in the UE.
+    /// Processing time in the UE from the end of a slot to RLC.
     pub(super) processing: Duration,
-    /// Before then no timer of the bearer ends; zero: one may have started since it was last asked.
+    /// No timer of the bearer expires before this time; zero: one may have started since it was
+    /// last checked.
     pub(super) quiet_until: Instant,
     /// The earliest wake-up in the event queue.
     pub(super) armed: Option<Instant>,
-    /// The earliest change of DRX in the event queue; only while there is a log.
+    /// The earliest change of DRX in the event queue; only used while there is a log.
     pub(super) drx_log_due: Option<Instant>,
 }
 
 /// One direction.
 #[derive(Debug)]
 pub(super) struct Link {
-    /// How long the transmitter prepares a packet before it enters the buffer.
+    /// Time that the transmitter prepares a packet before it enters the buffer.
     pub(super) processing: Duration,
     channel: Channel,
-    /// Its copy for measurements, which may be asked about times that the other has not reached.
+    /// A copy of the channel for measurements, which may be ahead of the original in time.
     measured: Channel,
     reporter: CqiReporter,
-    /// What is known before the first report: the UE was there before the run began.
+    /// The report assumed before the first one: the UE was present before the run began.
     initial: CqiReport,
     adaptation: LinkAdaptation,
     pub(super) harq: Harq<MacPdu>,
     pub(super) synchronous: bool,
-    /// Blocks that will be decoded, or are and on their way through the receiver's processing, and
-    /// the ends of their slots.
+    /// Blocks that will be decoded, or are decoded and being processed by the receiver, with the
+    /// ends of their slots.
     pub(super) arriving: VecDeque<(Instant, TransportBlock)>,
-    /// Blocks to use again.
+    /// Blocks for reuse.
     pool: Vec<TransportBlock>,
-    /// Where packets are accounted for: why what is left has not been sent.
+    /// Why data that is left has not been sent, if packets are accounted for.
     pub(super) asking: Asking,
-    /// The scheduler looks at it in every slot.
+    /// Whether the scheduler considers it in every slot.
     pub(super) active: bool,
     /// When the scheduler can use it, if nothing happens before.
     pub(super) wait: Option<Instant>,
-    /// The serving grant in bytes, where there is one; only for the capacity.
+    /// The serving grant in bytes, if there is one; only used for the capacity.
     grant: Option<u32>,
-    /// Bytes of a block that can hold a PDU, and the first MCS that has them.
+    /// Bytes of the smallest block that can hold a PDU, and the first MCS that provides it.
     least_block: u32,
     lowest_mcs: u8,
-    /// MCS of a new block in the slot at hand.
+    /// MCS of a new block in the current slot.
     pub(super) mcs: u8,
-    /// It is the same before then: there is neither another report nor feedback.
+    /// The MCS is unchanged until this time: there is neither a new report nor feedback.
     mcs_until: Instant,
     pub(super) counters: RadioCounters,
     pub(super) capacity: Capacity,
@@ -85,31 +86,31 @@ pub(super) struct MacPdu {
     pub(super) block: TransportBlock,
     pub(super) report: Option<BsrReport>,
     pub(super) assembled: Instant,
-    /// When its last failure was known.
+    /// When its last failure became known.
     pub(super) failed: Instant,
-    /// Bytes, and how many are no padding.
+    /// Size in bytes, and how many of them are not padding.
     pub(super) size: u32,
     pub(super) used: u32,
     pub(super) prbs: u32,
     pub(super) mcs: u8,
-    /// Uplink: by a PDCCH, and not a configured grant.
+    /// Uplink: whether it was granted by a PDCCH, and not by a configured grant.
     pub(super) granted: bool,
 }
 
 /// When a scheduler can use something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Readiness {
-    /// In this slot.
+    /// In the current slot.
     Now,
-    /// From then on, if nothing happens before.
+    /// From this time on, if nothing happens before.
     At(Instant),
-    /// Not before something happens.
+    /// Not until something happens.
     Never,
 }
 
 impl Ue {
-    /// A UE on its `visit`-th return, 0 if it was there from the start: its channel is what it
-    /// always is here, all else is drawn anew.
+    /// A UE on its `visit`-th return, 0 if it was present from the start: its channel is the same
+    /// as always in this cell, everything else is drawn again.
     pub(super) fn new(
         index: u32,
         config: &UeConfig,
@@ -149,8 +150,8 @@ impl Ue {
         }
     }
 
-    /// Takes in what has arrived by `now`, and does what the bearer's timers ask for, each at its
-    /// own time: a timer before an arrival of the same time. Whether there was one.
+    /// Processes arrivals by `now` and expired timers of the bearer, each at its own time: a timer
+    /// precedes an arrival at the same time. Returns whether a timer expired.
     pub(super) fn settle(&mut self, now: Instant, out: &mut Output) -> bool {
         let mut timers = false;
         if now >= self.quiet_until {
@@ -164,7 +165,7 @@ impl Ue {
             }
         }
         if timers {
-            // They may have started others.
+            // They may have started other timers.
             self.quiet_until = Instant::ZERO;
         }
         debug_assert!(self.bearer.next_timer().is_none_or(|at| at > now), "UE {}", self.index);
@@ -172,29 +173,29 @@ impl Ue {
         timers
     }
 
-    /// The wake-up in the event queue is the earliest, if nothing has happened since that was found but to what the
-    /// scheduler looks at.
+    /// Whether the wake-up in the event queue is the earliest, provided that since then nothing has
+    /// happened except what the scheduler checks.
     #[inline]
     pub(super) fn is_armed(&self) -> bool {
         self.is_quiet() && self.next_downlink().is_none()
     }
 
-    /// The same but for a packet that is being prepared for the downlink.
+    /// Whether the UE is armed, apart from packets that are being prepared for the downlink.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         let waits = self.down.wait.is_some() || self.up.wait.is_some();
         !waits && self.access.is_always_on() && self.quiet_until > Instant::ZERO
     }
 
-    /// When a packet enters the downlink's buffer that the scheduler would not find there. Behind packets that wait
-    /// already, new ones change nothing: they are taken in when the buffer is next looked at.
+    /// When a packet enters the downlink's buffer that the scheduler would not find there. New
+    /// packets behind waiting ones change nothing: they enter when the buffer is next accessed.
     #[inline]
     pub(super) fn next_downlink(&self) -> Option<Instant> {
         let idle = !self.down.active && self.bearer.down.queued().packets == 0;
         self.bearer.down.next_prepared().filter(|_| idle)
     }
 
-    /// When the bearer's next timer ends.
+    /// When the bearer's next timer expires.
     #[inline]
     pub(super) fn next_bearer_timer(&mut self) -> Option<Instant> {
         let next = self.bearer.next_timer();
@@ -202,13 +203,13 @@ impl Ue {
         next
     }
 
-    /// What is in its bearer or prepared for it, drops included that were not collected yet.
+    /// Packets in its bearer or being prepared for it, including drops that were not collected yet.
     pub(super) fn load(&self) -> Load {
         let of = |one_way: &OneWay| one_way.load() + one_way.prepared() + one_way.uncollected();
         of(&self.bearer.down) + of(&self.bearer.up)
     }
 
-    /// Whether packets wait outside RLC.
+    /// Packets that wait, including those outside RLC.
     pub(super) fn queued(&self, direction: Direction) -> Load {
         match direction {
             Direction::Downlink => self.bearer.down.queued() + self.bearer.down.prepared(),
@@ -216,7 +217,7 @@ impl Ue {
         }
     }
 
-    /// What one direction has had so far.
+    /// The meter of one direction.
     pub(super) fn meter(&mut self, now: Instant, direction: Direction) -> UeMeter<'_> {
         let awake = self.presence.awake(now, &mut self.access);
         let queued = self.queued(direction);
@@ -239,13 +240,13 @@ impl Ue {
         }
     }
 
-    /// Bytes that a buffer status report speaks of: also those that the UE still prepares.
+    /// Bytes that a buffer status report covers, including those that the UE still prepares.
     pub(super) fn reportable(&self, now: Instant) -> u64 {
         self.bearer.buffered_bytes(Direction::Uplink, now) + self.bearer.up.prepared().bytes
     }
 
-    /// Bytes that a block needs for everything that can be sent, headers included, as well as can
-    /// be told before it is put together.
+    /// Bytes that a block needs for everything that can be sent, headers included, as precisely as
+    /// is known before it is assembled.
     pub(super) fn needed(&self, direction: Direction, now: Instant) -> u64 {
         let packets = match direction {
             Direction::Downlink => self.bearer.down.queued().packets,
@@ -257,23 +258,23 @@ impl Ue {
         }
     }
 
-    /// An uplink block would not be empty.
+    /// Whether an uplink block would not be empty.
     pub(super) fn has_uplink(&mut self, now: Instant) -> bool {
         self.admit(|arrival| arrival <= now);
         self.bearer.is_ready(Direction::Uplink, now)
     }
 
-    /// Takes in the arrivals that are due.
+    /// Moves arrivals that are due into the buffers.
     #[inline]
     pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
-        // What enters may have to be discarded after a time.
+        // A packet that enters may have to be discarded after some time.
         if self.bearer.down.admit(&is_due) | self.bearer.up.admit(&is_due) {
             self.quiet_until = Instant::ZERO;
         }
     }
 }
 
-/// RLC and MAC headers of a packet, at most, and of a block (a segment's header, a STATUS).
+/// Most bytes of RLC and MAC headers per packet, and per block (a segment's header, a STATUS).
 const PACKET_HEADERS: u64 = 6;
 const BLOCK_HEADERS: u64 = 12;
 
@@ -327,7 +328,7 @@ impl Link {
         }
     }
 
-    /// The channel as the UE measures it.
+    /// The channel as measured by the UE.
     pub(super) fn measure(&mut self, now: Instant) -> Quality {
         self.measured.quality(now)
     }
@@ -361,13 +362,13 @@ impl Link {
         self.mcs
     }
 
-    /// Feedback of a first transmission counts for the MCS.
+    /// Feedback of an initial transmission affects the MCS.
     pub(super) fn adapt(&mut self, acknowledged: bool) {
         self.adaptation.on_feedback(acknowledged);
         self.mcs_until = Instant::ZERO;
     }
 
-    /// When another report counts for the MCS that was chosen last.
+    /// When a new report applies to the MCS that was chosen last.
     pub(super) const fn next_report(&self) -> Instant {
         self.mcs_until
     }
@@ -384,12 +385,12 @@ impl Link {
         self.mcs
     }
 
-    /// Bytes of a block that may have `bytes`, or one PDU, and not more than `most`.
+    /// Size of a block for `bytes`, or for one PDU, but at most `most`.
     pub(super) fn bounded_block(&self, bytes: u32, most: u32) -> u32 {
         bytes.max(self.least_block).min(most)
     }
 
-    /// Keeps what was found out; whether the scheduler is to look in every slot.
+    /// Stores the readiness; returns whether the scheduler must check it in every slot.
     pub(super) fn note(&mut self, readiness: Readiness) -> bool {
         self.active = readiness == Readiness::Now;
         self.wait = match readiness {
@@ -399,7 +400,7 @@ impl Link {
         self.active
     }
 
-    /// Sends the block of `process`, for the first time or again; whether it is decoded.
+    /// Sends the block of `process`, for the first time or again; returns whether it is decoded.
     pub(super) fn send(
         &mut self,
         process: ProcessId,
@@ -432,8 +433,8 @@ impl Link {
         decoded
     }
 
-    /// The block of `process`, in a slot from `now` to `end`, was decoded: takes it out of the
-    /// process, which may be used again before RLC has the block.
+    /// The block of `process`, sent in a slot from `now` to `end`, was decoded: takes it out of the
+    /// process, which may be reused before RLC gets the block.
     pub(super) fn receive(&mut self, process: ProcessId, now: Instant, end: Instant) {
         let spare = self.pool.pop().unwrap_or_default();
         let mut block = core::mem::replace(&mut self.harq.payload_mut(process).block, spare);
@@ -441,7 +442,7 @@ impl Link {
         self.arriving.push_back((end, block));
     }
 
-    /// A block is done with.
+    /// Returns a block to the pool.
     pub(super) fn recycle(&mut self, mut block: TransportBlock) {
         block.clear();
         self.pool.push(block);

@@ -1,4 +1,4 @@
-//! The base station's grants.
+//! Uplink grants of the base station.
 
 use airpath_base::{Direction, Instant};
 
@@ -14,7 +14,7 @@ use crate::scheduler::{Allocation, AllocationKind, Candidate, Retransmission, Ue
 const UP: Direction = Direction::Uplink;
 
 impl Cell {
-    /// Grants the PUSCHs that the PDCCH of `slot` can.
+    /// Grants the PUSCHs that the PDCCH of `slot` can grant.
     pub(super) fn grant_uplink(&mut self, slot: u64) {
         for at in 0..self.carrier.grants(slot).len() {
             if self.uplink.active.is_empty() {
@@ -56,14 +56,14 @@ impl Cell {
             if proactive {
                 access.plan_proactive(&self.carrier, slot, pusch + 1);
             }
-            // To one that got nothing, nothing has happened; but DRX may let more go.
+            // Nothing has happened to a UE that got nothing; but DRX may remove more UEs.
             if proactive || access.drx.is_some() {
                 self.arm(index, now);
             }
         }
     }
 
-    /// What an active UE wants, or lets go of it.
+    /// What an active UE needs; deactivates it if it needs nothing.
     fn uplink_candidate(
         &mut self,
         index: u32,
@@ -138,7 +138,7 @@ impl Cell {
             access.counters.grants += 1;
             access.counters.granted_bytes += u64::from(size);
         }
-        // LTE's retransmission is asked for by PHICH: no PDCCH (TS 36.321 5.4.2.1).
+        // LTE requests a retransmission by PHICH, without a PDCCH (TS 36.321 5.4.2.1).
         let announced = match (is_new, ue.up.synchronous) {
             (true, _) => TransmissionKind::New,
             (false, true) => TransmissionKind::Configured,
@@ -157,7 +157,7 @@ impl Cell {
         self.grants.push_back(Grant { slot: pusch, ue: index, process, prbs, mcs, size, is_new });
     }
 
-    /// Decides whether the scheduler can use a UE's uplink, and looks at it then.
+    /// Decides whether the scheduler can use a UE's uplink; if so, it considers the UE.
     pub(super) fn consider_uplink(&mut self, index: u32, now: Instant) {
         let eligible = self.uplink.eligible_at(index, now);
         let access = &mut self.ues[index as usize].access;
@@ -174,7 +174,7 @@ impl Cell {
         }
     }
 
-    /// PRBs that configured grants keep in `slot`.
+    /// PRBs reserved for configured grants in `slot`.
     fn configured_prbs(&self, slot: u64, class: usize) -> u32 {
         if self.carrier.uplink.is_dedicated() {
             return 0;
@@ -209,7 +209,7 @@ impl Ue {
             return Readiness::Never;
         }
         if again.is_some() && self.up.synchronous {
-            // The scheduler finds the process's turn; PHICH needs no awake UE.
+            // The scheduler finds the process's turn; the UE need not be awake for PHICH.
             return Readiness::Now;
         }
         if !self.access.is_connected(now) || !self.access.is_aligned(now) {
@@ -232,7 +232,7 @@ impl UplinkAccess {
     fn bytes_to_grant(&mut self, now: Instant, pusch: u64) -> u64 {
         let wanted = match self.estimate.bytes() {
             0 => self.estimate.wanted(now),
-            // Room for headers, of which a report says nothing.
+            // Room for headers, which a report does not include.
             bytes => self.estimate.wanted(now).max(bytes + bytes / 16 + GRANT_HEADERS),
         };
         let due = self.proactive_next.is_some_and(|(_, slot)| slot <= pusch);
@@ -241,5 +241,5 @@ impl UplinkAccess {
     }
 }
 
-/// Bytes that a grant has for headers, beside a sixteenth of what waits.
+/// Bytes added to a grant for headers, in addition to a sixteenth of the waiting data.
 const GRANT_HEADERS: u64 = 16;

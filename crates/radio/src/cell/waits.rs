@@ -1,4 +1,4 @@
-//! What packets wait for, where they are accounted for.
+//! What packets wait for, if they are accounted for.
 
 use airpath_base::{Direction, Duration, Instant, Journeys, Site};
 
@@ -10,17 +10,17 @@ use super::ue::{Link, Ue};
 use crate::wait_meter::Wait;
 
 impl Cell {
-    /// Packets of a UE that is here are accounted for from now on, in two places from `first` on.
+    /// From now on accounts for packets of a UE in this cell, in two places from `first` on.
     pub(crate) fn account(&mut self, ue: UeIndex, journeys: &Journeys, first: Site) {
         self.ues[ue.0 as usize].bearer.account(journeys, first);
     }
 
-    /// How long packets of one direction of a UE waited to be sent.
+    /// How long packets of one direction of a UE have waited to be sent.
     pub(crate) fn busy(&mut self, now: Instant, ue: UeIndex, direction: Direction) -> Duration {
         self.ues[ue.0 as usize].bearer.direction(direction).busy(now)
     }
 
-    /// Something has happened to a UE: what its packets wait for may be something else.
+    /// Something happened to a UE: its packets may wait for something else.
     pub(super) fn note_waits(&mut self, index: u32, now: Instant) {
         let standing = self.carrier.has_standing_grants();
         let ue = &mut self.ues[index as usize];
@@ -31,7 +31,7 @@ impl Cell {
 }
 
 impl Link {
-    /// A block was filled, and so many bytes are left.
+    /// A block was filled; `bytes` are left.
     pub(super) fn note_left(&mut self, bytes: u64) {
         self.asking = if bytes > 0 { Asking::Known } else { Asking::Not };
     }
@@ -75,7 +75,7 @@ impl Ue {
         }
     }
 
-    /// An uplink block was filled, and `left` bytes are left, of which the block may have a report.
+    /// An uplink block was filled; `left` bytes are left, on which the block may contain a report.
     pub(super) fn note_uplink_left(&mut self, now: Instant, left: u64, granted: bool) {
         let access = &mut self.access;
         let known = !granted || access.grants > 0 || access.estimate.wanted(now) > 0;
@@ -86,7 +86,7 @@ impl Ue {
         };
     }
 
-    /// The bearer's packets are accounted for.
+    /// Whether the bearer's packets are accounted for.
     #[inline]
     pub(super) fn is_accounted(&self) -> bool {
         self.bearer.down.is_accounted()

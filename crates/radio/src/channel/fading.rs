@@ -1,4 +1,4 @@
-//! Fast fading: a sum of sinusoids, which can be evaluated at any time.
+//! Fast fading: a sum of sinusoids that can be evaluated at any time.
 
 use core::f64::consts::PI;
 
@@ -12,12 +12,12 @@ pub struct FadingConfig {
     /// Independent branches whose powers are averaged: receive antennas, or coherence bandwidths
     /// in the carrier; 0 counts as 1. A wide carrier with several antennas fades little.
     pub branches: u8,
-    /// Power of the direct path over that of the scattered ones, in dB; `None`: no direct path
-    /// (Rayleigh).
+    /// Power of the direct path relative to that of the scattered ones, in dB; `None`: no direct
+    /// path (Rayleigh).
     pub rician_k_db: Option<f64>,
 }
 
-/// Power around a mean of 1.
+/// Fading with a mean power of 1.
 #[derive(Clone, Debug)]
 pub(super) struct Fading {
     branches: Vec<Branch>,
@@ -34,7 +34,7 @@ struct Branch {
 #[derive(Clone, Copy, Debug)]
 struct Sinusoid {
     shift_hz: f64,
-    /// In turns.
+    /// Phase in turns.
     phase: f64,
 }
 
@@ -42,7 +42,7 @@ struct Sinusoid {
 const SINUSOIDS: usize = 12;
 
 impl Fading {
-    /// `doppler_hz`: the largest Doppler shift, speed × carrier / c.
+    /// Fading with the largest Doppler shift `doppler_hz`, which is speed × carrier / c.
     pub(super) fn new(config: FadingConfig, doppler_hz: f64, stream: &mut Stream) -> Self {
         let branch = |_| Branch::new(config.rician_k_db, doppler_hz, stream);
         Self { branches: (0..config.branches.max(1)).map(branch).collect() }
@@ -66,7 +66,7 @@ impl Branch {
             |angle: f64| Sinusoid { shift_hz: doppler_hz * libm::cos(angle), phase: stream.unit() };
         let direct = sinusoid(PI / 4.0);
         let scattered = core::array::from_fn(|index| {
-            // The angle's own random part: uniform over one of the equal sectors.
+            // The random part of the angle: uniform over one of the equal sectors.
             let within = sinusoid(0.0).phase;
             sinusoid(2.0 * PI * (index as f64 + within) / SINUSOIDS as f64)
         });
@@ -100,7 +100,7 @@ impl Branch {
 
 impl Sinusoid {
     fn at(&self, seconds: f64) -> (f64, f64) {
-        // Whole turns go first: the argument stays small.
+        // Remove whole turns first, so that the argument stays small.
         let turns = self.shift_hz * seconds + self.phase;
         libm::sincos(2.0 * PI * (turns - libm::floor(turns)))
     }

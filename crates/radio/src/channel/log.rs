@@ -1,4 +1,4 @@
-//! Recordings read from files: plain CSV, and G-NetTrack Pro drive logs.
+//! Reads recordings from files: plain CSV, and G-NetTrack Pro drive logs.
 
 use std::path::{Path, PathBuf};
 
@@ -7,19 +7,19 @@ use airpath_base::Duration;
 use super::{ChannelTrace, Quality};
 use airpath_base::recording::{quoted, read_stored, unpacked};
 
-/// Which column of a G-NetTrack Pro log is the quality.
+/// Which column of a G-NetTrack Pro log gives the quality.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LogColumn {
-    /// `SNR` in dB. Of a non-standalone 5G connection this is the LTE anchor's.
+    /// `SNR` in dB. For a non-standalone 5G connection it is the LTE anchor's.
     Snr,
     /// The channel quality that the UE reported, 0 to 15 (TS 38.214 5.2.2.1).
     Cqi,
 }
 
-/// What a log's row without a value (`-`) means: G-NetTrack has no SNR or CQI on 2G and 3G.
+/// How a log's row without a value (`-`) is read: G-NetTrack has no SNR or CQI on 2G and 3G.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Missing {
-    /// The value before it holds, before the first value the first.
+    /// The previous value holds; before the first value, the first.
     Hold,
     /// There is no LTE or NR channel.
     Outage,
@@ -33,17 +33,17 @@ pub enum ChannelTraceError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The first line names no columns that can be used.
+    /// The first line names no usable columns.
     #[error(
         "channel trace {path}: its first line must name the columns: `time_s` and one of `sinr_db`, `cqi` and `mcs`, or those of a G-NetTrack Pro log (`Timestamp`, `SNR`, `CQI`, ...); no {column:?} in it", path = path.display()
     )]
     NoColumn {
         /// The file.
         path: PathBuf,
-        /// The column that was looked for.
+        /// The missing column.
         column: &'static str,
     },
     /// A field that is not what its column needs.
@@ -55,12 +55,12 @@ pub enum ChannelTraceError {
         line: usize,
         /// The column's name.
         column: &'static str,
-        /// What stands there, as far as it may be quoted.
+        /// The field's text, as far as it may be quoted.
         text: String,
-        /// What is allowed there.
+        /// Which values are allowed.
         allowed: &'static str,
     },
-    /// A time before the one of the line before.
+    /// A time before that of the previous line.
     #[error("channel trace {path}, line {line}: its time is before that of the row before; times must not decrease", path = path.display())]
     Backwards {
         /// The file.
@@ -79,7 +79,7 @@ pub enum ChannelTraceError {
 }
 
 impl ChannelTrace {
-    /// Reads a file, gzip or plain (told by its first bytes). `column` and `missing` are for
+    /// Reads a file, gzip or plain (recognised by its first bytes). `column` and `missing` apply to
     /// G-NetTrack Pro logs.
     pub fn read(
         path: &Path,
@@ -120,7 +120,7 @@ impl ChannelTrace {
         }
         let empty =
             || ChannelTraceError::Empty { path: path.to_owned(), column: layout.value.name() };
-        // Rows before the first value that is held take that value; `held` says there is one.
+        // Rows before the first value get that value; `held` says that there is one.
         held.ok_or_else(empty)?;
         let first = samples.iter().find_map(|(_, quality)| *quality).ok_or_else(empty)?;
         Self::new(samples.into_iter().map(|(at, quality)| (at, quality.unwrap_or(first))))
@@ -128,16 +128,16 @@ impl ChannelTrace {
     }
 }
 
-/// Where time and value stand in a row.
+/// Positions of time and value in a row.
 struct Layout {
     time: TimeField,
     value: ValueField,
 }
 
-/// Times are seconds from anywhere.
+/// Seconds from any origin.
 enum TimeField {
     Seconds(usize),
-    /// `2020.02.14_12.58.17`
+    /// Timestamps such as `2020.02.14_12.58.17`.
     Stamp(usize),
 }
 
@@ -207,7 +207,7 @@ impl ValueField {
         self.kind.name()
     }
 
-    /// `None` where the row has none.
+    /// The value of a row; `None` if it has none.
     fn read(&self, row: &Row) -> Result<Option<Quality>, ChannelTraceError> {
         if self.kind.may_be_missing() && row.field(self.index) == Some("-") {
             return Ok(None);
@@ -275,7 +275,7 @@ impl Row<'_> {
     }
 }
 
-/// Seconds since 1970, leap seconds not counted.
+/// Seconds since 1970, without leap seconds.
 fn seconds_of_stamp(text: &str) -> Option<Duration> {
     let (date, time) = text.split_once('_')?;
     let [year, month, day] = three(date)?;
@@ -289,10 +289,10 @@ fn seconds_of_stamp(text: &str) -> Option<Duration> {
     if !valid {
         return None;
     }
-    // Years begin in March, so that the leap day is the last of a year.
+    // Years begin in March, so that the leap day is the last day of a year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let months = (month * 153 + 2) / 5;
-    // 719,468 days from the 1st of March of the year 0.
+    // 719,468 days since the 1st of March of the year 0.
     let days = year * 365 + year / 4 - year / 100 + year / 400 + months + day - 1 - 719_468;
     Some(Duration::from_secs(days * 86_400 + hour * 3_600 + minute * 60 + second))
 }

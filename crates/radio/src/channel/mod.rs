@@ -1,8 +1,8 @@
-//! What the radio channel of one UE is worth at any time: pure, evaluated only when asked.
+//! The quality of one UE's radio channel at any time: pure, evaluated only on request.
 //!
-//! A channel is asked at times that never decrease. What it answers at t2 does not depend on
-//! whether it was asked at t1 before (slicing), and a clone asked about an earlier time answers
-//! what the original would have answered then: a CQI reporter holds a clone that lags.
+//! Times never decrease. The result at t2 does not depend on whether the channel was evaluated at
+//! t1 before (slicing), and a clone evaluated at an earlier time gives what the original would have
+//! given then: a CQI reporter holds a clone that lags.
 
 mod fading;
 mod log;
@@ -22,7 +22,7 @@ pub use process::{LinkBudget, Movement, Process, ProcessConfig};
 pub use shadowing::ShadowingConfig;
 pub use trace::{AtEnd, ChannelTrace, TraceCursor};
 
-/// How good the channel is, in the unit that its source has.
+/// Quality of the channel, in the unit of its source.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Quality {
     /// Signal to interference and noise ratio in dB.
@@ -35,19 +35,19 @@ pub enum Quality {
     Outage,
 }
 
-/// Where a channel's quality comes from.
+/// The source of a channel's quality.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ChannelConfig {
-    /// The same at all times.
+    /// The same quality at all times.
     Constant(Quality),
     /// Recorded.
     Trace {
         /// The recording.
         trace: Arc<ChannelTrace>,
-        /// What follows its end.
+        /// What happens after its end.
         at_end: AtEnd,
     },
-    /// Path loss, shadowing and fading of a UE that moves.
+    /// Path loss, shadowing and fading of a moving UE.
     Process(ProcessConfig),
 }
 
@@ -72,7 +72,7 @@ enum Source {
 }
 
 impl Channel {
-    /// A channel; `stream` is drawn from by the seeded process only.
+    /// A channel; only the seeded process draws from `stream`.
     pub fn new(config: &ChannelConfig, stream: Stream) -> Self {
         Self(match config {
             ChannelConfig::Constant(quality) => Source::Constant(*quality),
@@ -85,12 +85,12 @@ impl Channel {
         })
     }
 
-    /// Its quality never changes.
+    /// Whether its quality never changes.
     pub const fn is_constant(&self) -> bool {
         matches!(self.0, Source::Constant(_))
     }
 
-    /// Its quality at `now`, which never decreases from one call to the next.
+    /// The quality at `now`, which must not decrease from one call to the next.
     pub fn quality(&mut self, now: Instant) -> Quality {
         match &mut self.0 {
             Source::Constant(quality) => *quality,

@@ -2,7 +2,7 @@
 
 use crate::decibel::db;
 
-/// Speed of light in m/s as TR 38.901 7.4.1 has it.
+/// Speed of light in m/s as used by TR 38.901 7.4.1.
 pub(super) const LIGHT_MPS: f64 = 3.0e8;
 
 /// Mean loss between base station and UE as a function of their distance.
@@ -20,11 +20,11 @@ pub enum PathLoss {
     IndoorOfficeLos,
     /// Indoor office, not in line of sight (InH NLOS).
     IndoorOfficeNlos,
-    /// `reference_db + 10 exponent log10(d / 1 m)`, whatever the carrier.
+    /// `reference_db + 10 exponent log10(d / 1 m)`, independent of the carrier.
     Exponent {
         /// Loss at 1 m, in dB.
         reference_db: f64,
-        /// 2 in free space, 3 to 4 in towns.
+        /// Exponent: 2 in free space, 3 to 4 in towns.
         exponent: f64,
     },
 }
@@ -32,16 +32,18 @@ pub enum PathLoss {
 /// Heights of the antennas above the ground.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Heights {
-    /// Base station, in m; above 1 m for the urban models (25 m in UMa, 10 m in UMi, 3 m in InH).
+    /// Height of the base station's antenna in m; above 1 m for the urban models (25 m in UMa, 10 m
+    /// in UMi, 3 m in InH).
     pub base_station_m: f64,
-    /// UE, in m; above 1 m, below 13 m for the urban models (1.5 m on foot).
+    /// Height of the UE's antenna in m; above 1 m and below 13 m for the urban models (1.5 m on
+    /// foot).
     pub ue_m: f64,
 }
 
 impl PathLoss {
-    /// Loss in dB at `distance_m` over ground. Below the shortest distance of the model (10 m
-    /// outdoors, 1 m indoors and for the exponent) it is the loss there; above the longest (5 km,
-    /// 150 m indoors) the formula goes on.
+    /// Loss in dB at a ground distance of `distance_m`. Below the model's shortest distance (10 m
+    /// outdoors, 1 m indoors and for the exponent) it is the loss at that distance; above its
+    /// longest (5 km, 150 m indoors) the formula is extrapolated.
     pub fn loss_db(self, distance_m: f64, carrier_hz: f64, heights: Heights) -> f64 {
         let shortest = match self {
             Self::UrbanMacroLos
@@ -74,8 +76,8 @@ impl PathLoss {
     }
 }
 
-/// Distances in m; `d` and `f` are the decimal logarithms of the distance through the air in m
-/// and of the carrier in GHz.
+/// Distances in m; `d` and `f` are the decimal logarithms of the 3D distance in m and of the
+/// carrier frequency in GHz.
 struct Geometry {
     flat: f64,
     height: f64,
@@ -86,7 +88,7 @@ struct Geometry {
 }
 
 impl Geometry {
-    /// Line of sight outdoors: a second slope of 40 dB per decade from the breakpoint on.
+    /// Line of sight outdoors: a second slope of 40 dB per decade beyond the breakpoint.
     fn two_slopes(&self, constant: f64, slope: f64, breakpoint_factor: f64) -> f64 {
         // Note 1 of Table 7.4.1-1: effective heights, 1 m of environment below a UE under 13 m.
         let effective = |height: f64| height - 1.0;

@@ -1,4 +1,4 @@
-//! A seeded channel: path loss, shadowing and fading of a UE on a line.
+//! A seeded channel: path loss, shadowing and fading of a UE on a straight line.
 
 use airpath_base::{Duration, Instant, Stream};
 
@@ -8,7 +8,7 @@ use super::shadowing::Shadowing;
 use super::{FadingConfig, Heights, PathLoss, ShadowingConfig};
 use crate::decibel::db;
 
-/// What a seeded channel is made of.
+/// Configuration of a seeded channel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ProcessConfig {
     /// Carrier frequency in Hz.
@@ -17,18 +17,19 @@ pub struct ProcessConfig {
     pub path_loss: PathLoss,
     /// Heights of the antennas.
     pub heights: Heights,
-    /// Powers.
+    /// Transmit power, gains, noise and interference.
     pub budget: LinkBudget,
-    /// Where the UE is.
+    /// Position of the UE over time.
     pub movement: Movement,
-    /// Slow variation; `None`: none.
+    /// Slow variation; `None`: no shadowing.
     pub shadowing: Option<ShadowingConfig>,
-    /// Fast variation; `None`: none.
+    /// Fast variation; `None`: no fading.
     pub fading: Option<FadingConfig>,
-    /// The channel is constant for this long; 1 ns if zero. 1 ms or a slot is usual: shorter
-    /// costs time, longer than a tenth of c / (speed × carrier) loses fades.
+    /// The channel is constant for this long; 1 ns if zero. 1 ms or a slot is usual: a shorter step
+    /// takes more computing time, and one longer than a tenth of c / (speed × carrier) misses
+    /// fades.
     pub step: Duration,
-    /// Upper bound in dB by what the transmitter distorts; `None`: none.
+    /// Upper bound in dB due to distortion in the transmitter; `None`: no bound.
     pub sinr_ceiling_db: Option<f64>,
 }
 
@@ -37,11 +38,11 @@ pub struct ProcessConfig {
 pub struct LinkBudget {
     /// Transmit power in dBm.
     pub transmit_dbm: f64,
-    /// Gains of both antennas less losses of cables and bodies, in dB.
+    /// Gains of both antennas less losses in cables and bodies, in dB.
     pub gain_db: f64,
     /// Noise at the receiver in dBm; see [`LinkBudget::thermal_noise_dbm`].
     pub noise_dbm: f64,
-    /// Interference and noise over noise alone, in dB; 0: no interference.
+    /// Interference and noise relative to noise alone, in dB; 0: no interference.
     pub interference_db: f64,
 }
 
@@ -55,18 +56,20 @@ impl LinkBudget {
 /// A straight road past the base station, and a UE on it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Movement {
-    /// Distance in m, over ground, of the base station from the road.
+    /// Ground distance of the base station from the road in m.
     pub beside_m: f64,
-    /// Where on the road the UE starts, in m from the point nearest to the base station.
+    /// Position of the UE on the road at the start, in m from the point nearest to the base
+    /// station.
     pub start_m: f64,
-    /// Speed in m/s; negative: towards smaller positions, where it does not turn.
+    /// Speed in m/s; negative: towards smaller positions, without turning.
     pub speed_mps: f64,
-    /// Where it turns and drives back to its start, again and again, in m; `None`: never.
+    /// Position at which the UE turns and drives back to its start, repeatedly, in m; `None`:
+    /// never.
     pub turn_m: Option<f64>,
 }
 
 impl Movement {
-    /// Distance over ground from the base station at `now`, in m.
+    /// Ground distance from the base station at `now`, in m.
     pub fn distance_m(&self, now: Instant) -> f64 {
         let place = match self.turn_m {
             None => self.start_m + self.speed_mps * now.as_secs_f64(),
@@ -85,7 +88,7 @@ impl Movement {
         libm::sqrt(place * place + self.beside_m * self.beside_m)
     }
 
-    /// Length of the way until `now`, in m.
+    /// Distance travelled until `now`, in m.
     pub fn travelled_m(&self, now: Instant) -> f64 {
         self.speed_mps.abs() * now.as_secs_f64()
     }
@@ -97,14 +100,14 @@ pub struct Process {
     config: ProcessConfig,
     shadowing: Option<Shadowing>,
     fading: Option<Fading>,
-    /// The step last asked about, and the answer.
+    /// The step evaluated last, and the result.
     last: Option<(u64, f64)>,
 }
 
 impl Process {
     /// A process that draws from `stream`.
     pub fn new(config: &ProcessConfig, mut stream: Stream) -> Self {
-        // Fading first: it draws a fixed number, shadowing draws as the UE moves.
+        // Fading draws first, because it draws a fixed number; shadowing draws as the UE moves.
         let fading = config.fading.map(|fading| {
             let doppler_hz = fading.speed_mps.abs() * config.carrier_hz / LIGHT_MPS;
             Fading::new(fading, doppler_hz, &mut stream)
@@ -113,7 +116,7 @@ impl Process {
         Self { config: *config, shadowing, fading, last: None }
     }
 
-    /// SINR in dB at `now`, which never decreases: that at the start of its step.
+    /// SINR in dB at `now`, which must not decrease: the value at the start of its step.
     pub fn sinr_db(&mut self, now: Instant) -> f64 {
         let step = self.config.step.as_nanos().max(1);
         let number = now.as_nanos() / step;

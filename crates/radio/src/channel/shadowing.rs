@@ -15,24 +15,25 @@ pub struct ShadowingConfig {
     pub correlation_m: f64,
 }
 
-/// Gaussian in dB, with autocorrelation `exp(-Δx / d_corr)` (TR 38.901 7.4.4; Gudmundson 1991).
+/// Shadowing in dB: Gaussian, with autocorrelation `exp(-Δx / d_corr)` (TR 38.901 7.4.4; Gudmundson
+/// 1991).
 ///
-/// The process has nodes on a fixed grid of the distance travelled, drawn one after another, and
-/// is straight between them: what it is at a distance does not depend on where it was asked
-/// before. A UE that turns back does not meet its old shadows again.
+/// The process has nodes on a fixed grid of the distance travelled, drawn one after another, and is
+/// linear between them: its value at a distance does not depend on where it was evaluated before. A
+/// UE that turns back does not meet the same shadows again.
 #[derive(Clone, Debug)]
 pub(super) struct Shadowing {
     deviation_db: f64,
     spacing_m: f64,
     stream: Stream,
-    /// Number of the last node that `before` passed.
+    /// Number of the node before the current distance.
     node: u64,
     /// Values at `node` and at the next one; standard normal.
     before: f64,
     after: f64,
 }
 
-/// Nodes per correlation distance: the straight parts lose 1.2 % of the variance on average.
+/// Nodes per correlation distance: interpolation loses 1.2 % of the variance on average.
 const NODES: f64 = 20.0;
 
 impl Shadowing {
@@ -50,7 +51,7 @@ impl Shadowing {
         new
     }
 
-    /// Shadowing in dB after `travelled_m`, which never decreases.
+    /// Shadowing in dB after `travelled_m`, which must not decrease.
     pub(super) fn at_db(&mut self, travelled_m: f64) -> f64 {
         let place = travelled_m / self.spacing_m;
         // A float-to-int cast rounds down here and saturates.
@@ -72,7 +73,7 @@ impl Shadowing {
     }
 }
 
-/// Standard normal: Box-Muller, one of the pair.
+/// A standard normal number: Box-Muller; one of the pair is used.
 fn normal(stream: &mut Stream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
     radius * libm::cos(2.0 * core::f64::consts::PI * stream.unit())

@@ -75,7 +75,7 @@ fn bad_recordings_are_refused_with_their_line() {
     assert!(empty.contains("no value in column \"CQI\""), "{empty}");
 }
 
-/// The logs of the UCC 5G data set (Raca et al., MMSys 2020).
+/// Reads the logs of the UCC 5G data set (Raca et al., MMSys 2020).
 #[test]
 #[ignore = "needs the UCC 5G logs: AIRPATH_UCC_5G=FOLDER cargo test -p airpath-radio -- --ignored"]
 fn ucc_5g_drive_logs_are_read() {
@@ -83,12 +83,12 @@ fn ucc_5g_drive_logs_are_read() {
     let read = |name: &str, column| {
         ChannelTrace::read(&Path::new(&folder).join(name), column, Missing::Outage)
     };
-    // 2,617 rows from 07.22.43 to 08.05.59, 334 of them in the second of the row before.
+    // 2,617 rows from 07.22.43 to 08.05.59, 334 of them in the same second as the previous row.
     let trace = read("driving/B_2019.12.16_07.22.43.csv.gz", LogColumn::Snr).unwrap();
     assert_eq!((trace.samples(), trace.period()), (2_283, Duration::from_secs(2_597)));
     let trace = read("static/B_2020.01.16_10.43.34.csv.gz", LogColumn::Cqi).unwrap();
     assert_eq!(replay(trace, AtEnd::Hold).quality(Instant::ZERO), Quality::Cqi(14));
-    // A drive on 3G alone has no CQI.
+    // A drive only on 3G has no CQI.
     let error = read("driving/B_2019.12.16_11.49.59.csv.gz", LogColumn::Cqi).unwrap_err();
     assert!(matches!(error, ChannelTraceError::Empty { .. }));
 }
@@ -128,7 +128,7 @@ fn the_link_budget_adds_up() {
     assert_eq!(Process::new(&config, Stream::new(1, "channel")).sinr_db(at_ms(5)), 30.0);
 }
 
-/// Law 5: the same on every machine. In thousandths of a dB.
+/// Law 5: the result is the same on every machine. In thousandths of a dB.
 #[test]
 fn a_seeded_drive_is_reproducible() {
     let at = |seed, name| {
@@ -180,7 +180,7 @@ fn channel() -> impl Strategy<Value = ChannelConfig> {
 }
 
 proptest! {
-    /// Law 2, and what a lagging clone relies on.
+    /// Law 2, on which a lagging clone relies.
     #[test]
     fn asking_in_between_changes_nothing(
         config in channel(),

@@ -1,4 +1,4 @@
-//! Recorded quality, replayed.
+//! Replays recorded quality.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use airpath_base::{Duration, Instant};
 
 use super::Quality;
 
-/// Samples of quality in order of time; at least one, the first at zero.
+/// Samples of quality in order of time; at least one, and the first is at zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelTrace {
     samples: Vec<Sample>,
@@ -20,18 +20,19 @@ struct Sample {
     quality: Quality,
 }
 
-/// What follows the end of a trace.
+/// What happens after the end of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AtEnd {
-    /// The last sample stays.
+    /// The last sample holds.
     Hold,
-    /// It starts again. The last sample lasts as long as the one before it, a lone one for ever.
+    /// The trace restarts. The last sample lasts as long as the one before it; a lone one lasts for
+    /// ever.
     Loop,
 }
 
 impl ChannelTrace {
-    /// A trace of (time, quality). Times count from the first; of several samples at one time the
-    /// last counts. `None` if there is no sample or a time is before the previous one.
+    /// A trace of (time, quality). Times count from the first; of several samples at the same time
+    /// the last counts. `None` if there is no sample or a time is before the previous one.
     pub fn new(samples: impl IntoIterator<Item = (Duration, Quality)>) -> Option<Self> {
         let mut kept: Vec<Sample> = Vec::new();
         let mut start = None;
@@ -57,29 +58,29 @@ impl ChannelTrace {
         self.samples.len()
     }
 
-    /// Time after which it starts again; zero for a lone sample.
+    /// Time after which the trace restarts; zero for a lone sample.
     pub fn period(&self) -> Duration {
         self.period
     }
 }
 
-/// A place in a trace: amortised constant time per question.
+/// A position in a trace: amortised constant time per query.
 #[derive(Clone, Debug)]
 pub struct TraceCursor {
     trace: Arc<ChannelTrace>,
     at_end: AtEnd,
-    /// Start of the round that `index` counts in.
+    /// Start of the round to which `index` refers.
     round: Duration,
     index: usize,
 }
 
 impl TraceCursor {
-    /// At the start of `trace`.
+    /// A cursor at the start of `trace`.
     pub fn new(trace: Arc<ChannelTrace>, at_end: AtEnd) -> Self {
         Self { trace, at_end, round: Duration::ZERO, index: 0 }
     }
 
-    /// The quality at `now`, which never decreases.
+    /// The quality at `now`, which must not decrease.
     pub fn quality(&mut self, now: Instant) -> Quality {
         let now = Duration::from_nanos(now.as_nanos());
         let period = self.trace.period;

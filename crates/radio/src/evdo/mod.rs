@@ -1,4 +1,5 @@
-//! EV-DO Rev. A (cdma2000 HRPD, 3GPP2 C.S0024-A): what a DRC asks for, and reverse packets.
+//! EV-DO Rev. A (cdma2000 HRPD, 3GPP2 C.S0024-A): the packets that a DRC requests, and reverse
+//! packets.
 //!
 //! ```
 //! use airpath_radio::evdo::FORWARD;
@@ -9,43 +10,43 @@
 
 use airpath_base::Duration;
 
-/// A slot: 5/3 ms, of which a clock of whole nanoseconds is a third of one wrong (0.2 ppm).
+/// Length of a slot: 5/3 ms; rounding to whole nanoseconds is off by a third of one (0.2 ppm).
 pub const SLOT: Duration = Duration::from_nanos(1_666_667);
-/// Chips of a slot at 1.2288 Mchip/s.
+/// Chips per slot at 1.2288 Mchip/s.
 pub const SLOT_CHIPS: u32 = 2_048;
 /// Chips per second.
 pub const CHIP_RATE: u32 = 1_228_800;
-/// Slots from one slot of a forward packet to its next: between them the terminal says whether it
+/// Slots from one slot of a forward packet to its next: in between, the terminal reports whether it
 /// needs one. Four packets take turns.
 pub const FORWARD_INTERLACES: u32 = 4;
-/// Slots of a reverse subframe, which carries a subpacket.
+/// Slots of a reverse subframe, which carries one subpacket.
 pub const SUBFRAME_SLOTS: u32 = 4;
-/// Reverse packets that take turns.
+/// Number of reverse packets that take turns.
 pub const REVERSE_INTERLACES: u32 = 3;
-/// Subpackets of a reverse packet, at most.
+/// Most subpackets of a reverse packet.
 pub const REVERSE_SUBPACKETS: u32 = 4;
 
-/// A forward packet.
+/// The format of a forward packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ForwardFormat {
-    /// Its size.
+    /// Size of the packet in bits.
     pub bits: u32,
     /// Slots that it takes unless it is decoded earlier.
     pub slots: u32,
-    /// Bits of a modulation symbol: QPSK, 8PSK or 16QAM.
+    /// Bits per modulation symbol: QPSK, 8PSK or 16QAM.
     pub modulation_bits: u8,
 }
 
 impl ForwardFormat {
-    /// The rate that gives it its name.
+    /// The nominal rate in kb/s, by which the format is known.
     pub fn kbps(self) -> f64 {
         let chips = f64::from(self.slots * SLOT_CHIPS);
         f64::from(self.bits) / chips * f64::from(CHIP_RATE) / 1_000.0
     }
 }
 
-/// What DRC 1 to 14 ask for, by rate (C.S0024-A 10.3.1.3.3.2, Forward Traffic Channel MAC): of two
-/// with one rate the longer packet, which can end earlier, comes second.
+/// The formats that DRC 1 to 14 request, by rate (C.S0024-A 10.3.1.3.3.2, Forward Traffic Channel
+/// MAC): of two with the same rate the longer packet, which can end earlier, comes second.
 pub const FORWARD: [ForwardFormat; 14] = [
     forward(1_024, 16, 2), // DRC 1
     forward(1_024, 8, 2),  // 2

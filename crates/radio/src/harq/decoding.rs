@@ -1,4 +1,4 @@
-//! Whether a block is decoded, given all its transmissions.
+//! Decides whether a block is decoded, given all its transmissions.
 
 use airpath_base::Stream;
 
@@ -7,26 +7,26 @@ use crate::adaptation::{BlerModel, combined, energy};
 /// When a block is decoded.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Decoding {
-    /// With given probabilities, whatever the SINR: for closed forms.
+    /// With given probabilities, whatever the SINR: for comparison with closed forms.
     Fixed {
         /// Probability that the first transmission fails.
         initial: f64,
-        /// Probability that a retransmission fails after all before it have failed.
+        /// Probability that a retransmission fails if all transmissions before it have failed.
         retransmission: f64,
     },
-    /// By the BLER curve at the SINR that the receiver has collected.
+    /// By the BLER curve at the SINR that the receiver has accumulated.
     Curve(Combining),
 }
 
-/// What the receiver does with the transmissions of one block.
+/// How the receiver combines the transmissions of a block.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Combining {
-    /// It forgets those that failed.
+    /// It discards failed ones.
     Discard,
-    /// It adds equal ones: their SINRs add up.
+    /// It adds identical ones: their SINRs add up.
     Chase,
-    /// Each brings new coded bits while there are any: their SINRs add up, and the code rate
-    /// falls until the mother code's, below which bits repeat.
+    /// Each has new coded bits while there are any: their SINRs add up, and the code rate falls
+    /// down to the mother code's, below which bits repeat.
     IncrementalRedundancy {
         /// Lowest code rate: 1/3 of LTE's turbo code (TS 36.212 5.1.3.2) and of NR's base graph 1,
         /// 1/5 of base graph 2 (TS 38.212 5.3.2).
@@ -34,18 +34,18 @@ pub enum Combining {
     },
 }
 
-/// What of a block decides how robust it is.
+/// The properties of a block that determine how robust it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Block {
     /// Bits per resource element and layer of the first transmission.
     pub efficiency: f64,
     /// Bits per symbol: 2 for QPSK, 4, 6 or 8 for QAM.
     pub modulation_bits: u8,
-    /// Most transmissions of this block, if fewer than the entity's; 0: the entity's.
+    /// Most transmissions of this block, if fewer than the entity's maximum; 0: the entity's.
     pub transmissions: u8,
 }
 
-/// A BLER curve that remembers its last answer: the MCS seldom changes, and the SINR not always.
+/// A BLER curve that caches its last result: the MCS seldom changes, and the SINR not always.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Curve {
     model: BlerModel,
@@ -57,7 +57,7 @@ pub(super) struct Curve {
 
 impl Curve {
     pub(super) fn new(model: BlerModel) -> Self {
-        // Nothing equals these.
+        // NaN equals nothing.
         let none = f64::NAN;
         Self { model, efficiency: none, threshold_db: none, margin_db: none, bler: none }
     }
@@ -80,10 +80,10 @@ impl Curve {
 
 /// What the receiver has of one block.
 ///
-/// The block's luck, uniform in [0, 1), is drawn once: the block fails as long as the probability
-/// of failure, given all that was received, is above it. So a block that fails after n
-/// transmissions has failed after every number before, the residual error is the curve's at the
-/// combined SINR, and more SINR never hurts.
+/// A random number, uniform in [0, 1), is drawn once per block: the block fails as long as its
+/// probability of failure, given everything received, is above that number. So a block that fails
+/// after n transmissions has also failed after every smaller number, the residual error is that of
+/// the curve at the combined SINR, and more SINR never hurts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct SoftBuffer {
     luck: Option<f64>,
@@ -99,7 +99,7 @@ impl Default for SoftBuffer {
 }
 
 impl SoftBuffer {
-    /// One more transmission; whether the block is decoded now.
+    /// Adds a transmission; returns whether the block is now decoded.
     pub(super) fn receive(
         &mut self,
         decoding: &Decoding,
@@ -145,7 +145,7 @@ mod tests {
 
     const QPSK: Block = Block { efficiency: 1.1758, modulation_bits: 2, transmissions: 0 };
 
-    /// Shares of blocks that fail after 1, 2, 3, … transmissions at `sinr_db`.
+    /// Fractions of blocks that fail after 1, 2, 3, … transmissions at `sinr_db`.
     fn failures(decoding: Decoding, block: Block, sinr_db: f64, times: usize) -> Vec<f64> {
         const BLOCKS: u32 = 100_000;
         let mut stream = Stream::new(1, "harq");
@@ -198,20 +198,21 @@ mod tests {
         let expected = [at(1.0), at(2.0), at(3.0)];
         assert!(expected[1] > 0.99 && expected[2] < 0.01, "{expected:?}");
         near(&failures(Decoding::Curve(Combining::Chase), QPSK, 0.1, 3), &expected);
-        // 4.3 - 3.01 dB: two transmissions fail with 10 %.
+        // 4.3 - 3.01 dB: two transmissions fail with a probability of 10 %.
         near(&failures(Decoding::Curve(Combining::Chase), QPSK, 1.29, 2)[1..], &[0.1]);
     }
 
     #[test]
     fn incremental_redundancy_stops_gaining_at_the_mother_rate() {
         let ir = |mother_rate| Decoding::Curve(Combining::IncrementalRedundancy { mother_rate });
-        // Rate 0.588: the second transmission brings 1.76 times the bits of mother rate 1/3.
+        // Rate 0.588: the second transmission extends the bits to 1.76 times, those of mother rate
+        // 1/3.
         let model = BlerModel::default();
         let rate: f64 = 1.1758 / 2.0;
         let (spread, sinr_db) = (rate * 3.0, 1.0);
         let expected = model.bler(1.1758 / spread, sinr_db + 10.0 * (2.0f64 / spread).log10());
         near(&failures(ir(1.0 / 3.0), QPSK, sinr_db, 2)[1..], &[expected]);
-        // A block at or below the mother rate already is chase combined.
+        // A block at or below the mother rate is already chase combined.
         let low = Block { efficiency: 0.377, modulation_bits: 2, transmissions: 0 };
         let chase = failures(Decoding::Curve(Combining::Chase), low, -5.4, 2);
         assert_eq!(failures(ir(1.0 / 3.0), low, -5.4, 2), chase);

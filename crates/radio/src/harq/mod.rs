@@ -1,8 +1,8 @@
-//! HARQ: stop-and-wait processes side by side, and whether what they carry is decoded.
+//! HARQ: parallel stop-and-wait processes, and whether what they carry is decoded.
 //!
 //! One entity is one direction of one UE, sender and receiver in one: the payload stays in its
-//! process until somebody overwrites it. The caller knows slots, TDD patterns and K1; it says when
-//! a transmission's feedback is due.
+//! process until it is overwritten. Slots, TDD patterns and K1 are up to the caller, which passes
+//! the time at which a transmission's feedback is due.
 
 mod decoding;
 
@@ -13,34 +13,34 @@ use decoding::{Curve, SoftBuffer};
 
 use super::adaptation::BlerModel;
 
-/// How an entity works.
+/// Configuration of an entity.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct HarqConfig {
     /// Number of processes, 1 or more: 8 in LTE FDD (TS 36.213 7), up to 16 in NR, 32 from
     /// Release 17 on (TS 38.214 5.1).
     pub processes: u8,
-    /// Transmissions of a block, the first included; 0 counts as 1. 4 is usual.
+    /// Most transmissions of a block, including the first; 0 counts as 1. 4 is usual.
     pub max_transmissions: u8,
-    /// When a block may be sent again.
+    /// When a block may be retransmitted.
     pub timing: HarqTiming,
     /// When a block is decoded.
     pub decoding: Decoding,
-    /// Probability that a NACK is taken for an ACK: the block is lost to HARQ. 0.001 or less is
-    /// required of receivers.
+    /// Probability that a NACK is taken for an ACK, so that the block is lost to HARQ. Receivers
+    /// are required to achieve 0.001 or less.
     pub nack_to_ack: f64,
 }
 
-/// When a block may be sent again.
+/// When a block may be retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HarqTiming {
-    /// When the scheduler likes, this long after the feedback or later: LTE's downlink, NR
+    /// Whenever the scheduler decides, this long after the feedback or later: LTE's downlink, NR
     /// (TS 38.321 5.3.2, 5.4.2).
     Asynchronous {
-        /// From the feedback's arrival to the earliest slot that can answer it.
+        /// Time from the feedback's arrival to the earliest slot that can answer it.
         processing: Duration,
     },
-    /// In the process's own slots only: LTE's uplink (TS 36.321 5.4.2.1). Process = slot number
-    /// modulo number of processes; a block may be sent again a whole round later.
+    /// Only in the process's own slots: LTE's uplink (TS 36.321 5.4.2.1). Process = slot number
+    /// modulo number of processes; a block may be retransmitted a whole round later.
     Synchronous {
         /// Length of a slot: 1 ms in LTE; 1 ns if zero.
         slot: Duration,
@@ -56,31 +56,31 @@ pub struct ProcessId(pub u8);
 pub struct Attempt {
     /// When it is sent.
     pub now: Instant,
-    /// When the sender has its ACK or NACK.
+    /// When the sender receives its ACK or NACK.
     pub feedback: Instant,
-    /// SINR in dB that it is received with.
+    /// SINR in dB with which it is received.
     pub sinr_db: f64,
 }
 
-/// What the receiver has after a transmission.
+/// The receiver's result after a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reception {
-    /// The block.
+    /// The block was decoded.
     Decoded,
-    /// Soft bits only.
+    /// There are only soft bits.
     Failed,
 }
 
-/// What the sender learns.
+/// The feedback that the sender receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Feedback {
-    /// Whose block.
+    /// The process of the block.
     pub process: ProcessId,
-    /// When.
+    /// When the feedback arrives.
     pub at: Instant,
-    /// Transmissions so far; 1 is what link adaptation counts.
+    /// Transmissions so far; link adaptation counts only feedback with 1.
     pub transmissions: u8,
-    /// What follows.
+    /// What follows from the feedback.
     pub outcome: Outcome,
 }
 
@@ -93,8 +93,8 @@ pub enum Outcome {
     Retransmit,
     /// NACK after the last transmission: the process is free, the block is lost.
     Lost,
-    /// NACK taken for an ACK: the process is free, the block is lost, the sender believes
-    /// otherwise.
+    /// NACK taken for an ACK: the process is free, and the block is lost without the sender's
+    /// knowledge.
     FalselyAcknowledged,
 }
 
@@ -135,7 +135,7 @@ pub struct Harq<T> {
     config: HarqConfig,
     curve: Curve,
     stream: Stream,
-    /// By process, apart from what it carries: every slot looks for a free one.
+    /// State by process, separate from the payload: every slot looks for a free one.
     states: Vec<State>,
     processes: Vec<Process<T>>,
     next_feedback: Option<Instant>,
@@ -151,7 +151,7 @@ struct Process<T> {
     transmissions: u8,
     new_data: bool,
     decoded: bool,
-    /// A NACK of the last transmission would be taken for an ACK.
+    /// Whether a NACK of the last transmission would be taken for an ACK.
     mistaken: bool,
     /// When the last transmission was sent.
     sent: Instant,
@@ -160,20 +160,20 @@ struct Process<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Idle,
-    /// The base station has decided to use it, for a new or a failed block.
+    /// The base station has reserved it for a new or a failed block.
     Reserved,
-    /// A transmission is on its way.
+    /// A transmission is in progress.
     Sent {
         feedback: Instant,
     },
-    /// It failed and may be sent again from then on.
+    /// It failed and may be retransmitted from this time on.
     Failed {
         from: Instant,
     },
 }
 
 impl<T: Default> Harq<T> {
-    /// All processes free.
+    /// An entity with all processes free.
     pub fn new(config: HarqConfig, model: BlerModel, stream: Stream) -> Self {
         let process = |_| Process {
             payload: T::default(),
@@ -193,8 +193,8 @@ impl<T: Default> Harq<T> {
 }
 
 impl<T> Harq<T> {
-    /// A process that may start a block at `now`: the lowest free one, or, where timing is
-    /// synchronous, that of the slot if it is free.
+    /// A process that may start a block at `now`: the lowest free one or, with synchronous timing,
+    /// the one of the slot if it is free.
     pub fn free(&self, now: Instant) -> Option<ProcessId> {
         let free = |id: &ProcessId| self.state(*id) == State::Idle;
         match self.turn(now) {
@@ -208,7 +208,8 @@ impl<T> Harq<T> {
         &self.process(process).payload
     }
 
-    /// The same, to fill before [`start`](Harq::start) or to empty after the feedback.
+    /// The payload of a process, to fill before [`start`](Harq::start) or to empty after the
+    /// feedback.
     pub fn payload_mut(&mut self, process: ProcessId) -> &mut T {
         &mut self.processes[usize::from(process.0)].payload
     }
@@ -223,19 +224,19 @@ impl<T> Harq<T> {
         self.process(process).new_data
     }
 
-    /// Redundancy version of a process's last transmission: 0, 2, 3, 1 and again
-    /// (TS 38.214 5.1.2.1, TS 36.321 5.4.2.2).
+    /// Redundancy version of a process's last transmission: 0, 2, 3, 1, repeated (TS 38.214
+    /// 5.1.2.1, TS 36.321 5.4.2.2).
     pub fn redundancy_version(&self, process: ProcessId) -> u8 {
         [0, 2, 3, 1][usize::from(self.transmissions(process).wrapping_sub(1) % 4)]
     }
 
-    /// The block that a process sends, as given to [`start`](Harq::start).
+    /// The block that a process sends, as passed to [`start`](Harq::start).
     pub fn block(&self, process: ProcessId) -> Block {
         self.process(process).block
     }
 
-    /// Keeps a process for a transmission that is decided and not sent yet, of a new block or of a
-    /// failed one. [`start`](Harq::start) or [`retransmit`](Harq::retransmit) follows, or
+    /// Reserves a process for a transmission that is decided but not sent yet, of a new or a failed
+    /// block. Follow with [`start`](Harq::start), [`retransmit`](Harq::retransmit) or
     /// [`release`](Harq::release).
     pub fn reserve(&mut self, process: ProcessId) {
         let state = &mut self.states[usize::from(process.0)];
@@ -244,7 +245,7 @@ impl<T> Harq<T> {
         *state = State::Reserved;
     }
 
-    /// Frees a reserved process that was not used for a new block after all.
+    /// Frees a reserved process that was not used for a new block.
     pub fn release(&mut self, process: ProcessId) {
         let state = &mut self.states[usize::from(process.0)];
         debug_assert_eq!(*state, State::Reserved, "{process:?} is not reserved");
@@ -263,7 +264,7 @@ impl<T> Harq<T> {
         self.send(process, attempt)
     }
 
-    /// Sends a failed block again, reserved or not.
+    /// Retransmits a failed block, reserved or not.
     pub fn retransmit(&mut self, process: ProcessId, attempt: Attempt) -> Reception {
         let state = self.state(process);
         debug_assert!(
@@ -290,7 +291,7 @@ impl<T> Harq<T> {
         oldest.map(|(_, id)| id)
     }
 
-    /// When a failed block may be sent, at `now` or later; `None`: there is none.
+    /// When a failed block may be retransmitted, at `now` or later; `None` if there is none.
     #[inline]
     pub fn next_retransmission(&self, now: Instant) -> Option<Instant> {
         if self.failed == 0 { None } else { self.next_of_failed(now) }
@@ -358,8 +359,8 @@ impl<T> Harq<T> {
         self.states.iter().filter(|&&state| state != State::Idle).count()
     }
 
-    /// Frees every process (TS 38.321 5.12); `lost` gets the payload of those whose block had not
-    /// been decoded.
+    /// Frees every process (TS 38.321 5.12); `lost` is called with the payload of each block that
+    /// was not decoded.
     pub fn reset(&mut self, mut lost: impl FnMut(&mut T)) {
         for (state, process) in self.states.iter_mut().zip(&mut self.processes) {
             if *state != State::Idle && !process.decoded {
@@ -399,7 +400,7 @@ impl<T> Harq<T> {
         self.next_feedback = self.states.iter().filter_map(feedback).min();
     }
 
-    /// The only process that may send at `now`; `None`: any may.
+    /// The only process that may send at `now`; `None` if any may.
     fn turn(&self, now: Instant) -> Option<ProcessId> {
         match self.config.timing {
             HarqTiming::Asynchronous { .. } => None,
@@ -411,7 +412,7 @@ impl<T> Harq<T> {
         }
     }
 
-    /// Synchronous timing: from one slot of a process to its next.
+    /// Synchronous timing: time from one slot of a process to its next.
     fn round(&self, slot: Duration) -> Duration {
         slot.max(Duration::from_nanos(1)) * self.processes.len() as u64
     }

@@ -29,8 +29,8 @@ const SYNCHRONOUS: HarqTiming = HarqTiming::Synchronous { slot: Duration::from_m
 
 #[test]
 fn an_asynchronous_block_returns_when_feedback_and_processing_are_over() {
-    // LTE's downlink: feedback 4 ms after the block, retransmission 8 ms after it at the
-    // earliest, here 7.
+    // LTE's downlink: feedback 4 ms after the block, retransmission at the earliest 8 ms after it,
+    // here 7.
     let mut harq = harq(2, ASYNCHRONOUS, 1.0, 0.0);
     let first = harq.free(ms(0)).unwrap();
     *harq.payload_mut(first) = 42;
@@ -47,7 +47,7 @@ fn an_asynchronous_block_returns_when_feedback_and_processing_are_over() {
     assert_eq!(harq.poll_feedback(ms(4)), Some(nack));
     assert_eq!((harq.retransmission(ms(6)), harq.next_retransmission(ms(4))), (None, Some(ms(7))));
     assert!(harq.poll_feedback(ms(5)).is_some());
-    // Both wait; the older goes first, at any time that the scheduler likes.
+    // Both wait; the older goes first, at any time that the scheduler chooses.
     assert_eq!(
         (harq.retransmission(ms(20)), harq.next_retransmission(ms(20))),
         (Some(first), Some(ms(20)))
@@ -65,7 +65,8 @@ fn an_asynchronous_block_returns_when_feedback_and_processing_are_over() {
 
 #[test]
 fn a_synchronous_process_has_every_eighth_slot() {
-    // TS 36.321 5.4.2.1, TS 36.213 8: LTE FDD's uplink, PHICH 4 ms after, again 8 ms after.
+    // TS 36.321 5.4.2.1, TS 36.213 8: LTE FDD's uplink, PHICH 4 ms later, retransmission 8 ms
+    // later.
     let mut harq = harq(8, SYNCHRONOUS, 1.0, 0.0);
     let process = harq.free(ms(3)).unwrap();
     assert_eq!((process, harq.free(ms(4))), (ProcessId(3), Some(ProcessId(4))));
@@ -100,7 +101,8 @@ fn a_block_is_lost_after_its_last_transmission() {
     assert_eq!((harq.busy(), harq.transmissions(process)), (0, 4));
 }
 
-/// Runs `blocks` one after another; transmissions, blocks lost, blocks lost unknown to the sender.
+/// Runs `blocks` one after another. Returns transmissions, blocks lost, and blocks lost without the
+/// sender's knowledge.
 fn run(config: HarqConfig, blocks: u32) -> (u32, u32, u32) {
     let mut harq: Harq<()> = Harq::new(config, BlerModel::default(), Stream::new(1, "harq"));
     let (mut sent, mut lost, mut hidden) = (0, 0, 0);
@@ -142,7 +144,7 @@ fn transmissions_and_residual_loss_are_the_closed_forms() {
     assert!((mean - (1.0 - p.powi(4)) / (1.0 - p)).abs() < 0.005, "{mean}");
     let residual = f64::from(lost) / 200_000.0;
     assert!((residual / p.powi(4) - 1.0).abs() < 0.1, "{residual}");
-    // Each of the NACKs may be mistaken: e p (1 + (1 - e) p + …), here to the third power.
+    // Each NACK may be mistaken for an ACK: e p (1 + (1 - e) p + …), here to the third power.
     let e = 0.01;
     let (_, _, hidden) = run(HarqConfig { nack_to_ack: e, ..config }, 200_000);
     let again = (1.0 - e) * p;
@@ -171,8 +173,8 @@ fn timing() -> impl Strategy<Value = HarqTiming> {
 }
 
 proptest! {
-    /// Every block ends once, in order of feedback, after 1 to 4 transmissions; whether feedback
-    /// is collected in every slot or only when it is due changes nothing.
+    /// Every block ends once, in order of feedback, after 1 to 4 transmissions; it makes no
+    /// difference whether feedback is collected in every slot or only when it is due.
     #[test]
     fn every_block_ends_once(
         timing in timing(), processes in 1u8..17, p in 0.0..1.0f64, seed in 0u64..1000,

@@ -1,4 +1,4 @@
-//! What I_MCS and a CQI index mean.
+//! The meaning of I_MCS and of CQI indices.
 
 use crate::scheme::Modulation::{self, Qam16, Qam64, Qam256, Qpsk};
 use crate::scheme::{Scheme, table};
@@ -12,7 +12,7 @@ pub struct Mcs {
     pub tbs_index: u8,
 }
 
-/// Which table a downlink MCS index refers to.
+/// The table to which a downlink MCS index refers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DownlinkTable {
     /// TS 36.213 table 7.1.7.1-1: up to 64QAM.
@@ -22,7 +22,7 @@ pub enum DownlinkTable {
 }
 
 /// The downlink MCS `index`; `None` for the reserved ones (29 to 31, with 256QAM 28 to 31), which
-/// say a modulation for a retransmission.
+/// give the modulation of a retransmission.
 pub fn downlink_mcs(table: DownlinkTable, index: u8) -> Option<Mcs> {
     match table {
         DownlinkTable::Qam64 => pick(&DOWNLINK_64QAM, index),
@@ -31,12 +31,12 @@ pub fn downlink_mcs(table: DownlinkTable, index: u8) -> Option<Mcs> {
 }
 
 /// The uplink MCS `index` (TS 36.213 table 8.6.1-1) of a UE that may send 64QAM; `None` for 29 to
-/// 31, which say a redundancy version.
+/// 31, which give a redundancy version.
 pub fn uplink_mcs(index: u8) -> Option<Mcs> {
     pick(&UPLINK, index)
 }
 
-/// What CQI `index` (1 to 15) of `table` promises; `None` for 0, out of range.
+/// The scheme for CQI `index` (1 to 15) of `table`; `None` for 0, out of range.
 pub fn cqi_scheme(table: DownlinkTable, index: u8) -> Option<Scheme> {
     let rows = match table {
         DownlinkTable::Qam64 => &CQI_64QAM,
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn downlink_rows_of_table_7_1_7_1_1a() {
-        // I_TBS 26 has no MCS index there.
+        // I_TBS 26 has no MCS index in that table.
         let indices: Vec<u8> = (0..28)
             .map(|index| downlink_mcs(DownlinkTable::Qam256, index).unwrap().tbs_index)
             .collect();

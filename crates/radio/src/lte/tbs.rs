@@ -1,5 +1,6 @@
-//! Transport block sizes (TS 36.213 7.1.7.2), for both directions. Not here: the rows that later
-//! releases added (I_TBS 26A, 32A, 33A, 33B and from 34 on), and blocks over three or four layers.
+//! Transport block sizes (TS 36.213 7.1.7.2), for both directions. Not included: the rows that
+//! later releases added (I_TBS 26A, 32A, 33A, 33B and from 34 on), and blocks over three or four
+//! layers.
 
 use super::tbs_table::TRANSPORT_BLOCK_SIZES;
 
@@ -24,7 +25,7 @@ pub fn transport_block_size_two_layers(tbs_index: u8, resource_blocks: u32) -> O
     }
     let one_layer = transport_block_size(tbs_index, resource_blocks)?;
     let row = TWO_LAYERS.binary_search_by_key(&one_layer, |&(one, _)| one);
-    // The translation has a row for every size from N_PRB 56 on; a test walks them all.
+    // The translation has a row for every size from N_PRB 56 on; a test checks all of them.
     Some(TWO_LAYERS[row.expect("every size has a translation")].1)
 }
 
@@ -73,7 +74,7 @@ mod tests {
         assert_eq!(row(0, &[100]), [2792]);
         assert_eq!(row(13, &[100]), [25456]);
         assert_eq!(row(20, &[100]), [46888]);
-        // Two codewords: 150.752 Mb/s in 20 MHz, 73.392 Mb/s in 10 MHz.
+        // Two codewords: 150.752 Mb/s at 20 MHz, 73.392 Mb/s at 10 MHz.
         assert_eq!(2 * transport_block_size(26, 100).unwrap(), 150_752);
         assert_eq!(2 * transport_block_size(26, 50).unwrap(), 73_392);
     }
@@ -127,8 +128,8 @@ mod tests {
         }
     }
 
-    /// TS 36.212 5.1.2: all sizes were chosen so that they cut into code blocks of one length without
-    /// filler bits. A mistyped number hardly ever does.
+    /// TS 36.212 5.1.2: all sizes were chosen so that they divide into code blocks of equal length
+    /// without filler bits. A mistyped number hardly ever does.
     #[test]
     fn every_size_fills_equal_code_blocks() {
         let two = TWO_LAYERS.iter().map(|&(_, size)| size);
@@ -137,7 +138,7 @@ mod tests {
         {
             assert_eq!(unfilled_bits(size), 0, "{size}");
         }
-        // The check sees a wrong number: 24264 stands for 22152 in one published copy.
+        // The check detects a wrong number: one published copy has 24264 in place of 22152.
         assert_ne!(unfilled_bits(24_264), 0);
     }
 
@@ -152,7 +153,8 @@ mod tests {
         }
     }
 
-    /// Bits that `size` bits with their CRCs lack to fill equal code blocks (TS 36.212 5.1.2).
+    /// Number of bits by which `size` bits with their CRCs fail to fill equal code blocks (TS
+    /// 36.212 5.1.2).
     fn unfilled_bits(size: u32) -> u32 {
         // TS 36.212 table 5.1.3-3: interleaver sizes
         let sizes: Vec<u32> = (40..=512)

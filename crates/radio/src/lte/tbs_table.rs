@@ -1,4 +1,4 @@
-//! TS 36.213 table 7.1.7.2.1-1, as the specification prints it.
+//! TS 36.213 table 7.1.7.2.1-1, as printed in the specification.
 
 /// Bits by I_TBS (row, from 0) and N_PRB (column, from 1).
 #[rustfmt::skip]

@@ -1,4 +1,4 @@
-//! LTE TDD: which subframe goes which way, and when HARQ feedback and grants apply.
+//! LTE TDD: the direction of each subframe, and the timing of HARQ feedback and grants.
 
 /// An uplink-downlink configuration, 0 to 6 (TS 36.211 table 4.2-2).
 ///
@@ -23,7 +23,7 @@ pub enum Subframe {
     Uplink,
 }
 
-/// Symbols of a special subframe with normal cyclic prefix; they add up to 14.
+/// Symbols of a special subframe with normal cyclic prefix; their sum is 14.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpecialSymbols {
     /// DwPTS.
@@ -40,12 +40,12 @@ impl Configuration {
         if number <= 6 { Some(Self(number)) } else { None }
     }
 
-    /// Its number in the specification.
+    /// The configuration's number in the specification.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// The direction of `subframe`, counted from any frame's start.
+    /// The direction of `subframe`, counted from the start of any frame.
     pub fn subframe(self, subframe: u64) -> Subframe {
         match DIRECTIONS[usize::from(self.0)][(subframe % 10) as usize] {
             b'D' => Subframe::Downlink,
@@ -54,8 +54,8 @@ impl Configuration {
         }
     }
 
-    /// K: the downlink subframes n - k whose feedback goes out in uplink subframe `subframe` (n),
-    /// in the order of the table; empty where none does.
+    /// K: the downlink subframes n - k whose feedback is sent in uplink subframe `subframe` (n), in
+    /// the order of the table; empty if there is none.
     pub fn feedback_set(self, subframe: u64) -> &'static [u8] {
         FEEDBACK[usize::from(self.0)][(subframe % 10) as usize]
     }
@@ -63,22 +63,22 @@ impl Configuration {
     /// Subframes from a transport block in downlink or special subframe `subframe` to its HARQ
     /// feedback; `None` in an uplink subframe.
     pub fn feedback_delay(self, subframe: u64) -> Option<u32> {
-        // K names delays up to 13 subframes.
+        // K has delays of up to 13 subframes.
         (4..=13).find(|&delay| {
             let set = self.feedback_set(subframe + u64::from(delay));
             set.iter().any(|&k| u32::from(k) == delay)
         })
     }
 
-    /// k: subframes from a grant, or a negative PHICH, in `subframe` to its PUSCH; empty where
-    /// none can be sent. Configuration 0 has more uplink than downlink subframes: its grants pick
-    /// one or both of two delays with the uplink index.
+    /// k: subframes from a grant, or a negative PHICH, in `subframe` to its PUSCH; empty if none
+    /// can be sent. Configuration 0 has more uplink than downlink subframes: its grants select one
+    /// or both of two delays with the uplink index.
     pub fn grant_delays(self, subframe: u64) -> &'static [u8] {
         GRANT[usize::from(self.0)][(subframe % 10) as usize]
     }
 
-    /// k_PHICH: subframes from a PUSCH in uplink subframe `subframe` to its PHICH; `None` where
-    /// there is no PUSCH.
+    /// k_PHICH: subframes from a PUSCH in uplink subframe `subframe` to its PHICH; `None` if there
+    /// is no PUSCH.
     pub fn phich_delay(self, subframe: u64) -> Option<u32> {
         match PHICH[usize::from(self.0)][(subframe % 10) as usize] {
             0 => None,
@@ -104,8 +104,8 @@ pub fn special_symbols(number: u8) -> Option<SpecialSymbols> {
     Some(SpecialSymbols { downlink, guard: 14 - downlink - uplink, uplink })
 }
 
-/// N_PRB to look a DwPTS transport block up with, when `allocated` blocks are granted in special
-/// subframe configuration `number` (normal cyclic prefix); `None` where DwPTS carries no PDSCH.
+/// N_PRB for looking up a DwPTS transport block when `allocated` blocks are granted in special
+/// subframe configuration `number` (normal cyclic prefix); `None` if DwPTS carries no PDSCH.
 // TS 36.213 7.1.7; 7.1: no PDSCH in DwPTS of configurations 0 and 5
 pub fn special_resource_blocks(number: u8, allocated: u32) -> Option<u32> {
     match number {
@@ -143,7 +143,8 @@ const FEEDBACK: [[&[u8]; 10]; 7] = [
     [&[], &[], &[7], &[7], &[5], &[], &[], &[7], &[7], &[]],
 ];
 
-// TS 36.213 table 8-2; 8.0: in configuration 0 the uplink index can say 7 instead, or as well
+// TS 36.213 table 8-2; 8.0: in configuration 0 the uplink index can select 7 instead, or in
+// addition
 #[rustfmt::skip]
 const GRANT: [[&[u8]; 10]; 7] = [
     [&[4, 7], &[6, 7], &[], &[], &[], &[4, 7], &[6, 7], &[], &[], &[]],
@@ -155,7 +156,7 @@ const GRANT: [[&[u8]; 10]; 7] = [
     [&[7], &[7], &[], &[], &[], &[7], &[7], &[], &[], &[5]],
 ];
 
-// TS 36.213 table 9.1.2-1, 0 where there is no PUSCH
+// TS 36.213 table 9.1.2-1, 0 if there is no PUSCH
 const PHICH: [[u8; 10]; 7] = [
     [0, 0, 4, 7, 6, 0, 0, 4, 7, 6],
     [0, 0, 4, 6, 0, 0, 0, 4, 6, 0],
@@ -187,7 +188,7 @@ mod tests {
     }
 
     /// TS 36.211 4.2: subframes 0 and 5 are downlink, 2 is uplink, and every change from downlink
-    /// to uplink goes through a special subframe.
+    /// to uplink has a special subframe in between.
     #[test]
     fn every_turn_to_uplink_goes_through_a_special_subframe() {
         for configuration in all() {
@@ -204,7 +205,7 @@ mod tests {
     }
 
     /// TS 36.213 10.1.3.1: each downlink subframe is acknowledged once, in an uplink subframe, and
-    /// no sooner than 4 subframes later.
+    /// at least 4 subframes later.
     #[test]
     fn every_downlink_subframe_is_acknowledged_exactly_once() {
         for configuration in all() {
@@ -225,7 +226,7 @@ mod tests {
     }
 
     /// TS 36.213 8.0, 9.1.2: grants lead to uplink subframes, and reach all of them; the PHICH of
-    /// each comes in a downlink or special subframe from which the same subframe is granted again.
+    /// each is in a downlink or special subframe from which the same subframe is granted again.
     #[test]
     fn grants_reach_every_uplink_subframe_and_phich_returns() {
         for configuration in all() {
@@ -250,9 +251,9 @@ mod tests {
         }
     }
 
-    /// TS 36.213 8: a synchronous process's round trip (grant to PUSCH to PHICH) returns after a
-    /// whole number of uplink subframes: the number of processes of table 8-1. Configurations 0
-    /// and 6 let a process wander through the subframes, so they are not of this form.
+    /// TS 36.213 8: the round trip of a synchronous process (grant to PUSCH to PHICH) takes a whole
+    /// number of uplink subframes, which is the number of processes in table 8-1. In configurations
+    /// 0 and 6 a process moves through the subframes, so they are not of this form.
     #[test]
     fn uplink_round_trips_give_the_number_of_processes() {
         for number in [1, 2, 3, 4, 5] {
@@ -267,8 +268,8 @@ mod tests {
         }
     }
 
-    /// TS 36.213 table 7-1: as many downlink processes as subframes can be sent before the first
-    /// one's retransmission, 4 subframes after its feedback at the earliest.
+    /// TS 36.213 table 7-1: there are as many downlink processes as subframes can be sent before
+    /// the first one's retransmission, 4 subframes after its feedback at the earliest.
     #[test]
     fn downlink_processes_cover_the_longest_round_trip() {
         for configuration in all() {

@@ -7,13 +7,14 @@ use super::rach::Preamble;
 
 /// timeAlignmentTimer of one UE.
 ///
-/// When it expires, [release](super::sr::SchedulingRequest::release) the scheduling request's
-/// resource, clear configured grants and flush the HARQ buffers: uplink begins with random access.
+/// When it expires, [release](super::sr::SchedulingRequest::release) the resource of the scheduling
+/// request, clear configured grants and flush the HARQ buffers: uplink then begins with random
+/// access.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeAlignment {
     timer: Option<Duration>,
     state: Alignment,
-    /// The UE has had a timing advance (N_TA).
+    /// The UE has received a timing advance (N_TA).
     adjusted: bool,
     /// A response started the timer, and contention is not resolved yet.
     provisional: bool,
@@ -27,12 +28,12 @@ enum Alignment {
 }
 
 impl TimeAlignment {
-    /// Not aligned yet. A `timer` of `None` is infinity.
+    /// A UE that is not aligned yet. A `timer` of `None` is infinity.
     pub fn new(timer: Option<Duration>) -> Self {
         Self { timer, state: Alignment::Lost, adjusted: false, provisional: false }
     }
 
-    /// A Timing Advance Command MAC CE is received.
+    /// A Timing Advance Command MAC CE was received.
     pub fn on_command(&mut self, now: Instant) {
         // TS 38.321 5.2: if an N_TA has been maintained, start or restart
         if self.adjusted {
@@ -40,9 +41,9 @@ impl TimeAlignment {
         }
     }
 
-    /// A random access response is received.
+    /// A random access response was received.
     pub fn on_response(&mut self, now: Instant, kind: Preamble) {
-        // TS 38.321 5.2: to a preamble that the UE chose, ignored while the timer runs
+        // TS 38.321 5.2: if the UE chose the preamble, it is ignored while the timer runs
         match kind {
             Preamble::ContentionFree => self.start(now),
             Preamble::ContentionBased if self.is_aligned(now) => {}
@@ -66,7 +67,7 @@ impl TimeAlignment {
         }
     }
 
-    /// The timer runs: the UE may send more than preambles.
+    /// Whether the timer runs, so that the UE may send more than preambles.
     pub fn is_aligned(&self, now: Instant) -> bool {
         match self.state {
             Alignment::Lost => false,
@@ -75,7 +76,7 @@ impl TimeAlignment {
         }
     }
 
-    /// When it expires.
+    /// When the timer expires.
     pub fn next_event(&self) -> Option<Instant> {
         match self.state {
             Alignment::Until(end) => Some(end),
@@ -83,7 +84,7 @@ impl TimeAlignment {
         }
     }
 
-    /// Whether the timer has expired by `now`; true once.
+    /// Whether the timer has expired by `now`; returns true once.
     pub fn poll(&mut self, now: Instant) -> bool {
         let expired = matches!(self.state, Alignment::Until(end) if end <= now);
         if expired {
@@ -123,7 +124,7 @@ mod tests {
         assert!(alignment.poll(at(800)));
         assert!(!alignment.poll(at(800)));
         assert!(!alignment.is_aligned(at(800)));
-        // N_TA is maintained, so a command starts it again.
+        // N_TA is maintained, so a command restarts it.
         alignment.on_command(at(900));
         assert!(alignment.is_aligned(at(900)));
     }

@@ -1,5 +1,5 @@
-//! Buffer status report: telling the base station how much waits (TS 38.321 5.4.5, TS 36.321
-//! 5.4.5).
+//! Buffer status reports: how a UE tells the base station how much data waits (TS 38.321 5.4.5, TS
+//! 36.321 5.4.5).
 
 mod format;
 mod sizes;
@@ -13,10 +13,10 @@ use crate::Generation;
 pub use format::{BsrFormat, BsrKind, BsrReport, BsrTables, GROUPS};
 pub use sizes::BufferSizeTable;
 
-/// What RRC configures (BSR-Config, LogicalChannelConfig), and what the UE makes of it.
+/// The RRC configuration (BSR-Config, LogicalChannelConfig), and what is left to the UE.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BsrConfig {
-    /// LTE's or NR's control elements and tables.
+    /// Control elements and tables: LTE's or NR's.
     pub format: BsrFormat,
     /// The logical channels that belong to a group, at least one.
     pub channels: Vec<LogicalChannel>,
@@ -26,7 +26,7 @@ pub struct BsrConfig {
     pub retransmission: Duration,
     /// logicalChannelSR-DelayTimer (LTE: logicalChannelSR-ProhibitTimer).
     pub request_delay: Duration,
-    /// When a report goes out although nothing has triggered one.
+    /// When a report is sent although none was triggered.
     pub piggyback: Piggyback,
 }
 
@@ -35,7 +35,7 @@ pub struct BsrConfig {
 pub struct LogicalChannel {
     /// logicalChannelGroup, below [`GROUPS`] (4 in LTE).
     pub group: u8,
-    /// 1 is the highest.
+    /// Priority; 1 is the highest.
     pub priority: u8,
     /// logicalChannelSR-DelayTimerApplied.
     pub delays_request: bool,
@@ -43,20 +43,20 @@ pub struct LogicalChannel {
     pub masks_request: bool,
 }
 
-/// Reports that nothing has triggered.
+/// Reports that were not triggered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Piggyback {
-    /// As specified: in padding only.
+    /// As specified: only in place of padding.
     #[default]
     Padding,
     /// In every transport block that can hold one, before the data.
     Always,
 }
 
-/// What uplink the UE has been given and can use for new data.
+/// The uplink resource that the UE has for new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UplinkResource {
-    /// None.
+    /// No resource.
     None,
     /// A dynamic grant that is not used up.
     Granted,
@@ -64,7 +64,7 @@ pub enum UplinkResource {
     Configured,
 }
 
-/// Why a report is sent; the first that holds.
+/// Why a report is sent: the first reason that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BsrTrigger {
     /// New data, or retxBSR-Timer.
@@ -89,34 +89,34 @@ impl BsrTrigger {
     }
 }
 
-/// The report that goes into a transport block.
+/// The report for a transport block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BsrPlan {
-    /// Why.
+    /// Why it is sent.
     pub trigger: BsrTrigger,
-    /// Which one.
+    /// Control element of the report.
     pub kind: BsrKind,
-    /// Bytes it takes, its subheader included.
+    /// Size of the report in bytes, including the subheader.
     pub bytes: u32,
-    /// The groups in it, one bit each.
+    /// The groups that it covers, one bit each.
     groups: u8,
 }
 
 /// The procedure of one UE.
 ///
-/// 1. Say [`on_available`](Self::on_available) whenever a channel's data changes;
-/// 2. where [`wants_request`](Self::wants_request) says so, trigger a scheduling request; ask
+/// 1. Call [`on_available`](Self::on_available) whenever a channel's data changes;
+/// 2. if [`wants_request`](Self::wants_request) returns true, trigger a scheduling request; ask
 ///    again at [`next_event`](Self::next_event);
-/// 3. for a transport block call [`plan`](Self::plan), fill the rest with data, tell what remains
+/// 3. for a transport block call [`plan`](Self::plan), fill the rest with data, report what remains
 ///    by `on_available`, and call [`assemble`](Self::assemble).
 #[derive(Clone, Debug)]
 pub struct BufferStatus {
     config: BsrConfig,
-    /// Bytes of each channel.
+    /// Waiting bytes of each channel.
     available: Vec<u64>,
-    /// Of all of them.
+    /// Waiting bytes of all channels.
     total: u64,
-    /// A Regular BSR was triggered for this channel and is not cancelled.
+    /// The channel for which a Regular BSR was triggered and not cancelled.
     regular: Option<usize>,
     delayed_until: Option<Instant>,
     retransmits_at: Option<Instant>,
@@ -124,7 +124,7 @@ pub struct BufferStatus {
 }
 
 impl BufferStatus {
-    /// Nothing to send, nothing triggered.
+    /// A UE without data and triggers.
     pub fn new(config: &BsrConfig) -> Self {
         Self {
             available: vec![0; config.channels.len()],
@@ -137,8 +137,8 @@ impl BufferStatus {
         }
     }
 
-    /// The data available for transmission in `channel` (an index) is now `bytes`, as TS 38.322
-    /// 5.5 and TS 38.323 5.6 count it.
+    /// The data available for transmission in `channel` (an index) is now `bytes`, counted as in TS
+    /// 38.322 5.5 and TS 38.323 5.6.
     pub fn on_available(&mut self, now: Instant, channel: usize, bytes: u64) {
         self.settle(now);
         let before = self.available[channel];
@@ -149,7 +149,7 @@ impl BufferStatus {
         self.total = self.total - before + bytes;
     }
 
-    /// A grant for new data has been received.
+    /// A grant for new data was received.
     pub fn on_grant(&mut self, now: Instant) {
         self.settle(now);
         // TS 38.321 5.4.5: restart retxBSR-Timer upon reception of a grant for new data
@@ -158,14 +158,14 @@ impl BufferStatus {
         }
     }
 
-    /// Whether a scheduling request is to be triggered, with `resource` at hand.
+    /// Whether a scheduling request must be triggered, given the available `resource`.
     pub fn wants_request(&mut self, now: Instant, resource: UplinkResource) -> bool {
         self.settle(now);
         // TS 38.321 5.4.5: a Regular BSR is triggered, logicalChannelSR-DelayTimer does not run,
         let Some(channel) = self.regular.filter(|_| self.delayed_until.is_none()) else {
             return false;
         };
-        // and there is no UL-SCH resource, or a configured grant that is no substitute
+        // and there is no UL-SCH resource, or only a configured grant that does not replace it
         match resource {
             UplinkResource::None => true,
             UplinkResource::Granted => false,
@@ -179,11 +179,11 @@ impl BufferStatus {
         earliest(self.delayed_until.filter(|_| self.regular.is_some()), retransmits)
     }
 
-    /// The report that a transport block of `size` bytes is to carry, where everything that waits
-    /// would take `needed` bytes with its subheaders.
+    /// The report that a transport block of `size` bytes must carry, if all waiting data would take
+    /// `needed` bytes with subheaders.
     ///
-    /// With no data and a report in padding the whole block is padding: a UE configured with
-    /// skipUplinkTxDynamic sends nothing then.
+    /// Without data, and with a report in place of padding, the whole block is padding: a UE
+    /// configured with skipUplinkTxDynamic then sends nothing.
     pub fn plan(&mut self, now: Instant, size: u32, needed: u64) -> Option<BsrPlan> {
         self.settle(now);
         let periodic = self.periodic_at.is_some_and(|at| at <= now);
@@ -208,8 +208,8 @@ impl BufferStatus {
         (size >= bytes).then_some(BsrPlan { trigger, kind, bytes, groups })
     }
 
-    /// The transport block is assembled; what [`on_available`](Self::on_available) has said is
-    /// what remains after it. The report says how much that is.
+    /// The transport block is assembled; the last call of [`on_available`](Self::on_available) gave
+    /// what remains after it, and the report contains that amount.
     pub fn assemble(&mut self, now: Instant, plan: BsrPlan) -> BsrReport {
         self.settle(now);
         let BsrPlan { kind, groups, .. } = plan;
@@ -243,7 +243,7 @@ impl BufferStatus {
         self.total
     }
 
-    /// Timers that expired by `now`.
+    /// Handles timers that expired by `now`.
     fn settle(&mut self, now: Instant) {
         if self.delayed_until.is_some_and(|at| at <= now) {
             self.delayed_until = None;
@@ -266,14 +266,14 @@ impl BufferStatus {
         self.delayed_until = delays.then(|| now + self.config.request_delay);
     }
 
-    /// New data in `channel` makes a Regular BSR.
+    /// Whether new data in `channel` triggers a Regular BSR.
     fn triggers(&self, channel: usize) -> bool {
         // TS 38.321 5.4.5: higher priority than any channel with data, or there is none
         let priority = self.config.channels[channel].priority;
         self.first_with_data().is_none_or(|first| priority < self.config.channels[first].priority)
     }
 
-    /// TS 38.321 5.4.5, Padding BSR.
+    /// TS 38.321 5.4.5: plans a Padding BSR.
     fn plan_padding(&self, size: u32, needed: u64) -> Option<BsrPlan> {
         let room = u32::try_from(u64::from(size).checked_sub(needed)?).ok()?;
         let mut groups = self.groups_with_data();
@@ -309,7 +309,7 @@ impl BufferStatus {
         self.available() > 0
     }
 
-    /// The highest priority channel that has data; the first of equals.
+    /// The channel with data that has the highest priority; among equals the first.
     fn first_with_data(&self) -> Option<usize> {
         let with_data = (0..self.available.len()).filter(|&channel| self.available[channel] > 0);
         with_data.min_by_key(|&channel| self.config.channels[channel].priority)

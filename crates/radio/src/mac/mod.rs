@@ -1,10 +1,10 @@
 //! The UE's MAC procedures (TS 38.321, TS 36.321) as pure state machines.
 //!
-//! Each takes `now`, answers at once, and says when it next wants to be asked. What repeats is
+//! Each takes `now`, returns at once, and says when it next needs to be called. What repeats is
 //! computed ([`Occasions`]), never counted: a UE with nothing pending costs nothing.
 //!
-//! The procedures do not know each other; whoever drives them carries the messages:
-//! a [`bsr::BufferStatus`] that [wants a scheduling request](bsr::BufferStatus::wants_request)
+//! The procedures do not know each other; their driver carries the messages: a
+//! [`bsr::BufferStatus`] that [wants a scheduling request](bsr::BufferStatus::wants_request)
 //! triggers an [`sr::SchedulingRequest`], whose [failure](sr::SrEvent::RandomAccess) starts a
 //! [`rach::RandomAccess`], and all of them keep [`drx::Drx`] awake.
 //!

@@ -2,13 +2,13 @@
 
 use airpath_base::{Duration, Instant};
 
-/// 1024 radio frames of 10 ms: after this the SFN is 0 again.
+/// 1024 radio frames of 10 ms, after which the SFN is 0 again.
 pub const SFN_PERIOD: Duration = Duration::from_millis(10_240);
 
-/// The times that 3GPP writes as `[(SFN × 10) + subframe number] modulo period = offset`.
+/// The times that 3GPP specifies by `[(SFN × 10) + subframe number] modulo period = offset`.
 ///
 /// The SFN wraps. With a period that does not divide [`SFN_PERIOD`] (a DRX cycle of 60 or 70 ms)
-/// the last interval before each wrap is therefore shorter, exactly as the formula has it.
+/// the last interval before each wrap is therefore shorter, exactly as the formula requires.
 ///
 /// ```
 /// use airpath_base::{Duration, Instant};
@@ -27,8 +27,8 @@ pub struct Occasions {
 }
 
 impl Occasions {
-    /// Every `period`, the first one `offset` after the beginning of SFN 0. An offset of a period
-    /// or more counts modulo the period; a period above [`SFN_PERIOD`] counts as that.
+    /// Occasions every `period`, the first one `offset` after the beginning of SFN 0. An offset of
+    /// a period or more counts modulo the period; a period above [`SFN_PERIOD`] counts as that.
     ///
     /// Panics if `period` is zero.
     pub const fn new(period: Duration, offset: Duration) -> Self {
@@ -37,7 +37,7 @@ impl Occasions {
         Self { period: period.as_nanos(), offset: offset.as_nanos() % period.as_nanos() }
     }
 
-    /// From numbers of slots, as TS 38.331 SchedulingRequestResourceConfig has them.
+    /// Occasions from numbers of slots, as in TS 38.331 SchedulingRequestResourceConfig.
     ///
     /// Panics if `period` is zero.
     pub const fn in_slots(slot: Duration, period: u32, offset: u32) -> Self {
@@ -47,7 +47,7 @@ impl Occasions {
         )
     }
 
-    /// Time between two occasions, the wrap of the SFN apart.
+    /// Time between two occasions, except at the wrap of the SFN.
     pub const fn period(&self) -> Duration {
         Duration::from_nanos(self.period)
     }
@@ -77,7 +77,7 @@ impl Occasions {
     }
 
     /// The part of `[first, last)` that lies less than `length` after an occasion, where `first`
-    /// and `last` are occasions: what a timer started at each has run.
+    /// and `last` are occasions: the time for which a timer started at each has run.
     pub(super) const fn covered(&self, first: Instant, last: Instant, length: Duration) -> u64 {
         let (first_wraps, first_within) = split(first);
         let (last_wraps, last_within) = split(last);
@@ -95,7 +95,7 @@ impl Occasions {
     }
 }
 
-/// Times that the SFN has wrapped, and nanoseconds since.
+/// Number of times that the SFN has wrapped, and nanoseconds since.
 const fn split(time: Instant) -> (u64, u64) {
     let nanos = time.as_nanos();
     (nanos / SFN_PERIOD.as_nanos(), nanos % SFN_PERIOD.as_nanos())

@@ -7,7 +7,7 @@ use airpath_base::{Duration, Instant, Stream};
 
 use super::Occasions;
 
-/// Four-step random access, as RRC configures it and as the base station answers.
+/// Four-step random access, as configured by RRC and as answered by the base station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RachConfig {
     /// PRACH occasions.
@@ -21,7 +21,8 @@ pub struct RachConfig {
     pub response_window_after: Duration,
     /// ra-ResponseWindow.
     pub response_window: Duration,
-    /// From the beginning of the window to the end of the response. Not in the window: none comes.
+    /// Time from the beginning of the window to the end of the response. If it lies outside the
+    /// window, there is no response.
     pub response_delay: Duration,
     /// From the end of the response to the end of Msg3: 6 subframes and 1 in LTE.
     pub msg3_delay: Duration,
@@ -29,29 +30,29 @@ pub struct RachConfig {
     pub contention_resolution: Duration,
     /// From the end of Msg3 to the end of what resolves the contention: Msg4, or an uplink grant.
     pub resolution_delay: Duration,
-    /// PREAMBLE_BACKOFF, the backoff indicator's value; zero where there is none.
+    /// PREAMBLE_BACKOFF, the value of the backoff indicator; zero if there is none.
     pub backoff: Duration,
     /// preambleTransMax.
     pub preambles_max: u32,
-    /// Probability that the base station does not see a preamble.
+    /// Probability that the base station misses a preamble.
     pub miss_probability: f64,
     /// Probability that another UE has sent the same preamble and wins the contention.
     pub contention_probability: f64,
 }
 
-/// Which preamble.
+/// How the preamble is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preamble {
     /// The UE chooses one.
     ContentionBased,
-    /// The base station has assigned one: by PDCCH order or for a handover.
+    /// The base station has assigned one, by PDCCH order or for a handover.
     ContentionFree,
 }
 
 /// The procedure of one UE. [`start`](Self::start) it, and [`poll`](Self::poll) it at
 /// [`next_event`](Self::next_event).
 ///
-/// While the response or the resolution is awaited the UE monitors the PDCCH; the events say
+/// While it waits for the response or the resolution the UE monitors the PDCCH; the events say
 /// until when, for [`Drx::on_random_access`](super::drx::Drx::on_random_access).
 #[derive(Clone, Debug)]
 pub struct RandomAccess {
@@ -65,7 +66,7 @@ pub struct RandomAccess {
 pub enum RachEvent {
     /// A preamble was sent.
     Preamble {
-        /// Its end.
+        /// End of the preamble.
         at: Instant,
         /// PREAMBLE_TRANSMISSION_COUNTER, from 1.
         count: u32,
@@ -74,35 +75,35 @@ pub enum RachEvent {
     },
     /// ra-ResponseWindow passed without a response.
     NoResponse {
-        /// Its end.
+        /// End of the window.
         at: Instant,
     },
     /// The response was received, with its timing advance.
     Response {
-        /// Its end.
+        /// End of the response.
         at: Instant,
     },
     /// Msg3 was sent.
     Msg3 {
-        /// Its end.
+        /// End of Msg3.
         at: Instant,
         /// The end of ra-ContentionResolutionTimer.
         until: Instant,
     },
     /// Another UE has won: ra-ContentionResolutionTimer expired.
     ContentionLost {
-        /// When.
+        /// When it was lost.
         at: Instant,
     },
-    /// Done. The UE can be granted uplink.
+    /// Random access is complete: the UE can be granted uplink.
     Complete {
-        /// When.
+        /// When it was completed.
         at: Instant,
     },
-    /// preambleTransMax was reached: a random access problem, which RRC makes a radio link failure
-    /// (TS 38.331 5.3.10.3).
+    /// preambleTransMax was reached: a random access problem, which RRC treats as a radio link
+    /// failure (TS 38.331 5.3.10.3).
     Problem {
-        /// When.
+        /// When it was reached.
         at: Instant,
     },
 }
@@ -116,7 +117,7 @@ struct Ongoing {
     at: Instant,
 }
 
-/// What is awaited.
+/// What the procedure waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     PreambleEnd,
@@ -130,12 +131,12 @@ enum Step {
 }
 
 impl RandomAccess {
-    /// Nothing going on.
+    /// A procedure that is not in progress.
     pub fn new(config: &RachConfig, stream: Stream) -> Self {
         Self { config: *config, stream, ongoing: None }
     }
 
-    /// Starts the procedure, unless it is going on: TS 38.321 5.1.1 leaves it to the UE which of
+    /// Starts the procedure, unless it is in progress: TS 38.321 5.1.1 leaves it to the UE which of
     /// two to continue.
     pub fn start(&mut self, now: Instant, kind: Preamble) {
         if self.ongoing.is_none() {
@@ -145,22 +146,22 @@ impl RandomAccess {
         }
     }
 
-    /// Stops it: its cause is gone (TS 38.321 5.4.4), or the MAC is reset.
+    /// Stops the procedure: its cause is gone (TS 38.321 5.4.4), or the MAC is reset.
     pub fn stop(&mut self) {
         self.ongoing = None;
     }
 
-    /// Whether it is going on.
+    /// Whether the procedure is in progress.
     pub fn is_ongoing(&self) -> bool {
         self.ongoing.is_some()
     }
 
-    /// When to [`poll`](Self::poll) next; `None` while nothing goes on.
+    /// When to [`poll`](Self::poll) next; `None` while it is not in progress.
     pub fn next_event(&self) -> Option<Instant> {
         self.ongoing.map(|ongoing| ongoing.at)
     }
 
-    /// The next thing that has happened by `now`, in order.
+    /// The next event that has happened by `now`, in order.
     pub fn poll(&mut self, now: Instant) -> Option<RachEvent> {
         let ongoing = self.ongoing.filter(|ongoing| ongoing.at <= now)?;
         let at = ongoing.at;
@@ -190,7 +191,7 @@ impl RandomAccess {
         })
     }
 
-    /// TS 38.321 5.1.3, 5.1.4: the preamble was sent, the window follows.
+    /// TS 38.321 5.1.3, 5.1.4: the preamble was sent, and the window follows.
     fn await_response(&mut self, ongoing: Ongoing) -> RachEvent {
         let config = &self.config;
         let opens = ongoing.at + config.response_window_after;
@@ -207,7 +208,7 @@ impl RandomAccess {
     }
 
     fn received_response(&mut self, ongoing: Ongoing) {
-        // TS 38.321 5.1.4: not chosen by the UE, so completed
+        // TS 38.321 5.1.4: not chosen by the UE, so it is complete
         let (step, delay) = match ongoing.kind {
             Preamble::ContentionFree => (Step::Completion, Duration::ZERO),
             Preamble::ContentionBased => (Step::Msg3End, self.config.msg3_delay),

@@ -1,15 +1,15 @@
-//! Scheduling request: asking for uplink on PUCCH (TS 38.321 5.4.4, TS 36.321 5.4.4).
+//! Scheduling requests: requesting uplink on PUCCH (TS 38.321 5.4.4, TS 36.321 5.4.4).
 
 use airpath_base::{Duration, Instant, Stream};
 
 use super::Occasions;
 
-/// What RRC configures (TS 38.331 SchedulingRequestConfig and SchedulingRequestResourceConfig,
-/// TS 36.331 SchedulingRequestConfig).
+/// The RRC configuration (TS 38.331 SchedulingRequestConfig and SchedulingRequestResourceConfig, TS
+/// 36.331 SchedulingRequestConfig).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SrConfig {
     /// The PUCCH resource: periodicityAndOffset (TS 38.213 9.2.4, TS 36.213 10.1.5). `None`: there
-    /// is none, and every request becomes random access.
+    /// is no resource, and every request becomes random access.
     pub occasions: Option<Occasions>,
     /// sr-ProhibitTimer. LTE signals it as a number of SR periods.
     pub prohibit: Option<Duration>,
@@ -17,15 +17,15 @@ pub struct SrConfig {
     pub transmissions_max: u32,
     /// From the trigger to the first occasion that the UE can still use.
     pub preparation: Duration,
-    /// Probability that the base station does not see a request: a PUCCH error.
+    /// Probability that the base station misses a request: a PUCCH error.
     pub miss_probability: f64,
 }
 
 /// The procedure for one SR configuration.
 ///
-/// 1. [`trigger`](Self::trigger) when the buffer status procedure says so;
-/// 2. ask [`next_event`](Self::next_event) when something happens, and then call
-///    [`poll`](Self::poll), or [`defer`](Self::defer) where the occasion cannot be used;
+/// 1. [`trigger`](Self::trigger) when the buffer status procedure requires it;
+/// 2. at [`next_event`](Self::next_event) call [`poll`](Self::poll), or [`defer`](Self::defer) if
+///    the occasion cannot be used;
 /// 3. it is pending until [`on_pdu`](Self::on_pdu) or [`cancel`](Self::cancel).
 ///
 /// ```
@@ -50,7 +50,7 @@ pub struct SrConfig {
 #[derive(Clone, Debug)]
 pub struct SchedulingRequest {
     config: SrConfig,
-    /// The PUCCH resource while it is not released.
+    /// The PUCCH resource, until it is released.
     occasions: Option<Occasions>,
     pending: Option<Pending>,
     stream: Stream,
@@ -59,20 +59,20 @@ pub struct SchedulingRequest {
 /// What the procedure did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SrEvent {
-    /// It was signalled on PUCCH. Active Time begins (TS 38.321 5.7).
+    /// A request was sent on PUCCH. Active Time begins (TS 38.321 5.7).
     Transmitted {
         /// Beginning of the occasion.
         at: Instant,
-        /// SR_COUNTER, this one included.
+        /// SR_COUNTER, including this request.
         count: u32,
-        /// The base station sees it.
+        /// Whether the base station receives it.
         received: bool,
     },
-    /// Random access instead; no request is pending any more.
+    /// Random access replaces the request; no request is pending any more.
     RandomAccess {
-        /// When.
+        /// When random access begins.
         at: Instant,
-        /// Why.
+        /// Why it begins.
         cause: SrFailure,
     },
 }
@@ -80,7 +80,7 @@ pub enum SrEvent {
 /// Why a scheduling request became random access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SrFailure {
-    /// No valid PUCCH resource.
+    /// There is no valid PUCCH resource.
     NoResource,
     /// sr-TransMax was reached. PUCCH and SRS are released, configured grants and assignments
     /// cleared.
@@ -90,17 +90,17 @@ pub enum SrFailure {
 /// A pending request.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    /// The first and the last trigger.
+    /// Times of the first and the last trigger.
     since: Instant,
     last_trigger: Instant,
     /// SR_COUNTER
     count: u32,
-    /// When it can be signalled next, or becomes random access.
+    /// When it can next be sent, or becomes random access.
     next: Instant,
 }
 
 impl SchedulingRequest {
-    /// Nothing pending, the PUCCH resource as configured.
+    /// A procedure without a pending request, with the PUCCH resource as configured.
     pub fn new(config: &SrConfig, stream: Stream) -> Self {
         Self { config: *config, occasions: config.occasions, pending: None, stream }
     }
@@ -111,7 +111,7 @@ impl SchedulingRequest {
             pending.last_trigger = now;
             return;
         }
-        // TS 38.321 5.4.4: no other SR pending, so SR_COUNTER is set to 0
+        // TS 38.321 5.4.4: no other SR is pending, so SR_COUNTER is set to 0
         let next = self.occasion(now + self.config.preparation).unwrap_or(now);
         self.pending = Some(Pending { since: now, last_trigger: now, count: 0, next });
     }
@@ -121,7 +121,7 @@ impl SchedulingRequest {
         self.pending.map(|pending| pending.next)
     }
 
-    /// What happens by `now`. Occasions before `now` that were not polled are replayed in order.
+    /// The next event by `now`. Occasions before `now` that were not polled are replayed in order.
     pub fn poll(&mut self, now: Instant) -> Option<SrEvent> {
         let pending = self.pending.filter(|pending| pending.next <= now)?;
         let at = pending.next;
@@ -151,7 +151,7 @@ impl SchedulingRequest {
         Some(SrEvent::Transmitted { at, count, received })
     }
 
-    /// No occasion before `until` can be used: they overlap an uplink transmission or a measurement
+    /// No occasion before `until` can be used, because of an uplink transmission or a measurement
     /// gap. They do not count.
     pub fn defer(&mut self, until: Instant) {
         let later = self.occasion(until);
@@ -160,9 +160,9 @@ impl SchedulingRequest {
         }
     }
 
-    /// A MAC PDU that was assembled at `assembled` is sent and carries a buffer status report.
+    /// A MAC PDU assembled at `assembled` is sent and contains a buffer status report.
     pub fn on_pdu(&mut self, assembled: Instant) {
-        // TS 38.321 5.4.4: cancelled where the BSR has the status up to the last trigger
+        // TS 38.321 5.4.4: cancelled if the BSR contains the status up to the last trigger
         if self.pending.is_some_and(|pending| pending.last_trigger <= assembled) {
             self.cancel();
         }
@@ -174,8 +174,8 @@ impl SchedulingRequest {
         self.pending = None;
     }
 
-    /// The PUCCH resource is lost: sr-TransMax or timeAlignmentTimer (TS 38.321 5.2). A pending
-    /// request becomes random access at once.
+    /// The PUCCH resource is lost, because of sr-TransMax or timeAlignmentTimer (TS 38.321 5.2). A
+    /// pending request becomes random access at once.
     pub fn release(&mut self, now: Instant) {
         self.occasions = None;
         if let Some(pending) = &mut self.pending {
@@ -183,7 +183,7 @@ impl SchedulingRequest {
         }
     }
 
-    /// RRC has configured the PUCCH resource again, at `now`.
+    /// RRC has reconfigured the PUCCH resource at `now`.
     pub fn restore(&mut self, now: Instant) {
         self.occasions = self.config.occasions;
         let next = self.occasion(now + self.config.preparation);
@@ -192,7 +192,7 @@ impl SchedulingRequest {
         }
     }
 
-    /// There is a PUCCH resource.
+    /// Whether there is a PUCCH resource.
     pub fn has_resource(&self) -> bool {
         self.occasions.is_some()
     }
@@ -202,7 +202,7 @@ impl SchedulingRequest {
         self.pending.map(|pending| pending.since)
     }
 
-    /// A request was sent on PUCCH and is pending: Active Time (TS 38.321 5.7).
+    /// Whether a request was sent on PUCCH and is pending, which is Active Time (TS 38.321 5.7).
     pub fn is_sent_and_pending(&self) -> bool {
         self.pending.is_some_and(|pending| pending.count > 0)
     }

@@ -1,4 +1,4 @@
-//! Channel bandwidth to resource blocks.
+//! Resource blocks of channel bandwidths.
 
 use super::Numerology;
 
@@ -11,7 +11,7 @@ pub enum FrequencyRange {
     Fr2,
 }
 
-/// N_RB of a channel of `bandwidth_mhz`; `None` where the specification has no such channel.
+/// N_RB of a channel of `bandwidth_mhz`; `None` if the specification has no such channel.
 // TS 38.101-1 table 5.3.2-1 (FR1), TS 38.101-2 table 5.3.2-1 (FR2)
 pub fn resource_blocks(
     range: FrequencyRange,

@@ -1,9 +1,9 @@
-//! What I_MCS and a CQI index mean.
+//! The meaning of I_MCS and of CQI indices.
 
 use crate::scheme::Modulation::{Pi2Bpsk, Qam16, Qam64, Qam256, Qpsk};
 use crate::scheme::{Scheme, table};
 
-/// Which table an MCS index refers to.
+/// The table to which an MCS index refers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum McsTable {
     /// TS 38.214 table 5.1.3.1-1 (qam64), for PDSCH and PUSCH.
@@ -18,7 +18,7 @@ pub enum McsTable {
     PrecodedLowSe,
 }
 
-/// Which table a CQI refers to.
+/// The table to which a CQI refers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CqiTable {
     /// TS 38.214 table 5.2.2.1-2 (table1), BLER 0.1.
@@ -29,18 +29,18 @@ pub enum CqiTable {
     Qam64LowSe,
 }
 
-/// The scheme of MCS `index`; `None` for the reserved ones, which say a modulation for a
+/// The scheme of MCS `index`; `None` for the reserved ones, which give the modulation of a
 /// retransmission.
 pub fn mcs(table: McsTable, index: u8) -> Option<Scheme> {
     rows(table).get(usize::from(index)).copied()
 }
 
-/// MCS indices of `table` that are not reserved.
+/// Number of MCS indices of `table` that are not reserved.
 pub fn mcs_count(table: McsTable) -> u8 {
     rows(table).len() as u8
 }
 
-/// What CQI `index` (1 to 15) of `table` promises; `None` for 0, out of range.
+/// The scheme of CQI `index` (1 to 15) of `table`; `None` for 0, out of range.
 pub fn cqi_scheme(table: CqiTable, index: u8) -> Option<Scheme> {
     let rows = match table {
         CqiTable::Qam64 => &CQI_1,
@@ -190,8 +190,8 @@ mod tests {
         assert_eq!(cqi_scheme(CqiTable::Qam64, 16), None);
     }
 
-    /// A higher index never says less, but for the step from 16QAM to 64QAM of table 1 and the
-    /// like, where the efficiency overlaps by less than 1 %.
+    /// Efficiency does not fall as the index grows, except from 16QAM to 64QAM of table 1 and
+    /// similar steps, where the ranges overlap by less than 1 %.
     #[test]
     fn efficiency_grows_with_the_index() {
         for table in ALL {

@@ -1,8 +1,8 @@
-//! Subcarrier spacing and what follows from it.
+//! Subcarrier spacing and the quantities derived from it.
 
 use airpath_base::Duration;
 
-/// OFDM symbols of a slot with normal cyclic prefix (TS 38.211 table 4.3.2-1).
+/// OFDM symbols per slot with normal cyclic prefix (TS 38.211 table 4.3.2-1).
 pub const SYMBOLS_PER_SLOT: u32 = 14;
 
 /// A subcarrier spacing with normal cyclic prefix (TS 38.211 table 4.2-1).
@@ -19,10 +19,10 @@ pub enum Numerology {
 }
 
 impl Numerology {
-    /// All of them, by mu.
+    /// All numerologies, by mu.
     pub const ALL: [Self; 4] = [Self::Khz15, Self::Khz30, Self::Khz60, Self::Khz120];
 
-    /// From mu, 0 to 3.
+    /// The numerology with this mu, 0 to 3.
     pub const fn from_mu(mu: u8) -> Option<Self> {
         match mu {
             0 => Some(Self::Khz15),
@@ -33,7 +33,7 @@ impl Numerology {
         }
     }
 
-    /// From a subcarrier spacing in kHz.
+    /// The numerology with this subcarrier spacing in kHz.
     pub const fn from_khz(khz: u32) -> Option<Self> {
         match khz {
             15 => Some(Self::Khz15),
@@ -44,7 +44,7 @@ impl Numerology {
         }
     }
 
-    /// The number of TS 38.211 4.2: 15 kHz times two to its power between subcarriers.
+    /// The number of TS 38.211 4.2: the subcarrier spacing is 15 kHz times two to the power of mu.
     pub const fn mu(self) -> u32 {
         self as u32
     }
@@ -54,17 +54,17 @@ impl Numerology {
         15 << self.mu()
     }
 
-    /// A slot: 1 ms / 2^mu.
+    /// Length of a slot: 1 ms / 2^mu.
     pub const fn slot(self) -> Duration {
         Duration::from_nanos(1_000_000 >> self.mu())
     }
 
-    /// Slots of a 1 ms subframe: 2^mu.
+    /// Slots per subframe of 1 ms: 2^mu.
     pub const fn slots_per_subframe(self) -> u32 {
         1 << self.mu()
     }
 
-    /// Slots of a 10 ms frame: 10 x 2^mu.
+    /// Slots per frame of 10 ms: 10 x 2^mu.
     pub const fn slots_per_frame(self) -> u32 {
         10 << self.mu()
     }

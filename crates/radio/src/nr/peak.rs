@@ -4,7 +4,7 @@ use super::{FrequencyRange, Numerology, SYMBOLS_PER_SLOT};
 use crate::scheme::Modulation;
 use airpath_base::Direction;
 
-/// One carrier of the sum.
+/// One term of the sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carrier {
     /// v_Layers.
@@ -33,8 +33,8 @@ impl Carrier {
     }
 }
 
-/// Bits per second over all `carriers`, rounded down for each. It counts every slot in one
-/// direction: a TDD carrier reaches its share of it.
+/// Bits per second over all `carriers`, each rounded down. Every slot counts in one direction: a
+/// TDD carrier reaches its fraction of that.
 pub fn peak_rate_bps(carriers: &[Carrier]) -> u64 {
     carriers.iter().map(|carrier| carrier.peak_rate_bps()).sum()
 }
@@ -58,7 +58,7 @@ mod tests {
     use FrequencyRange::{Fr1, Fr2};
     use Modulation::{Qam64, Qam256};
 
-    /// Mb/s of one carrier.
+    /// The rate of one carrier in Mb/s.
     fn peak(
         (range, mhz, khz): (FrequencyRange, u32, u32),
         direction: Direction,
@@ -77,7 +77,7 @@ mod tests {
         peak_rate_bps(&[carrier]) as f64 / 1e6
     }
 
-    /// The published figures, which are rounded to 0.01 Mb/s.
+    /// Compares with published figures, which are rounded to 0.01 Mb/s.
     #[test]
     fn published_peak_rates() {
         let n78 = (Fr1, 100, 30);

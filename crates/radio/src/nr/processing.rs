@@ -1,21 +1,23 @@
-//! How long a UE of processing capability 1 needs between a PDSCH and its feedback, and between a
-//! grant and its PUSCH.
+//! Processing times of a UE of capability 1: between a PDSCH and its feedback, and between a grant
+//! and its PUSCH.
 
 use super::Numerology;
 use airpath_base::Duration;
 
-/// Where the PDSCH has DM-RS symbols: later ones delay the UE's channel estimate.
+/// Positions of the DM-RS symbols in the PDSCH: later ones delay the UE's channel estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DmrsPosition {
     /// dmrs-AdditionalPosition is pos0 in both mapping types: front-loaded only.
     FrontLoaded,
     /// Another dmrs-AdditionalPosition, or none configured.
     Additional,
-    /// As `Additional`, with the additional symbol l_1 = 12 (TS 38.211 7.4.1.1.2).
+    /// Like [`Additional`](Self::Additional), with the additional symbol l_1 = 12 (TS 38.211
+    /// 7.4.1.1.2).
     AdditionalAt12,
 }
 
-/// N_1: symbols to decode a PDSCH. `numerology` is the smallest of PDCCH, PDSCH and feedback.
+/// N_1: number of symbols for decoding a PDSCH. `numerology` is the smallest of those of PDCCH,
+/// PDSCH and feedback.
 // TS 38.214 table 5.3-1
 pub const fn downlink_processing(numerology: Numerology, dmrs: DmrsPosition) -> u32 {
     match (numerology, dmrs) {
@@ -31,7 +33,8 @@ pub const fn downlink_processing(numerology: Numerology, dmrs: DmrsPosition) -> 
     }
 }
 
-/// N_2: symbols to prepare a PUSCH. `numerology` is the smaller of PDCCH and PUSCH.
+/// N_2: number of symbols for preparing a PUSCH. `numerology` is the smaller of those of PDCCH and
+/// PUSCH.
 // TS 38.214 table 6.4-1
 pub const fn uplink_processing(numerology: Numerology) -> u32 {
     match numerology {
@@ -42,9 +45,9 @@ pub const fn uplink_processing(numerology: Numerology) -> u32 {
     }
 }
 
-/// T_proc,1: from the end of a PDSCH to the earliest start of its feedback, rounded up to 1 ns.
-/// `extra_symbols` is d_1,1 (0 for a PDSCH of mapping type A that ends in symbol 7 or later) plus
-/// d_2 (0 unless a PUCCH of higher priority overlaps).
+/// T_proc,1: time from the end of a PDSCH to the earliest start of its feedback, rounded up to 1
+/// ns. `extra_symbols` is d_1,1 (0 for a PDSCH of mapping type A that ends in symbol 7 or later)
+/// plus d_2 (0 unless a PUCCH of higher priority overlaps).
 // TS 38.214 5.3: (N_1 + d_1,1 + d_2) (2048 + 144) kappa 2^-mu T_c, without T_ext
 pub const fn downlink_processing_time(
     numerology: Numerology,
@@ -54,9 +57,9 @@ pub const fn downlink_processing_time(
     symbols(downlink_processing(numerology, dmrs) + extra_symbols, numerology)
 }
 
-/// T_proc,2: from the end of a PDCCH with a grant to the earliest start of the PUSCH, rounded up to
-/// 1 ns. `extra_symbols` is d_2,1 (0 if the first symbol of the PUSCH has DM-RS only, else 1) plus
-/// d_2.
+/// T_proc,2: time from the end of a PDCCH with a grant to the earliest start of the PUSCH, rounded
+/// up to 1 ns. `extra_symbols` is d_2,1 (0 if the first symbol of the PUSCH has DM-RS only, else 1)
+/// plus d_2.
 // TS 38.214 6.4: (N_2 + d_2,1 + d_2) (2048 + 144) kappa 2^-mu T_c, without T_ext, T_switch, d_2,2
 pub const fn uplink_processing_time(numerology: Numerology, extra_symbols: u32) -> Duration {
     symbols(uplink_processing(numerology) + extra_symbols, numerology)

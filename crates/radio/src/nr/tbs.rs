@@ -1,9 +1,9 @@
-//! Transport block size (TS 38.214 5.1.3.2), and how LDPC coding cuts a block up. All integers:
-//! N_info is kept as its numerator over 2048.
+//! Transport block size (TS 38.214 5.1.3.2), and how LDPC coding divides a block. All numbers are
+//! integers: N_info is kept as its numerator over 2048.
 
 use crate::scheme::{CodeRate, Scheme};
 
-/// The share of a slot that one transport block gets.
+/// The part of a slot allocated to one transport block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allocation {
     /// n_PRB, resource blocks.
@@ -27,7 +27,7 @@ pub enum BaseGraph {
 }
 
 impl Allocation {
-    /// N_RE: resource elements that count towards the transport block.
+    /// N_RE: number of resource elements that count for the transport block.
     pub fn resource_elements(self) -> u32 {
         // TS 38.214 5.1.3.2 step 1
         let lost = self.dmrs_per_prb + self.overhead_per_prb;
@@ -36,7 +36,7 @@ impl Allocation {
 }
 
 /// Bits of a transport block on `resource_elements` (N_RE) and `layers`; 0 without resource
-/// elements. For user data: the scaling S of paging and random access responses is 1 here.
+/// elements. Valid for user data: the scaling S of paging and random access responses is 1 here.
 pub fn transport_block_size(resource_elements: u32, scheme: Scheme, layers: u32) -> u32 {
     // TS 38.214 5.1.3.2 step 2: N_info = N_RE R Q_m v
     let efficiency = u64::from(scheme.efficiency_2048ths());
@@ -59,7 +59,7 @@ pub fn base_graph(size: u32, rate: CodeRate) -> BaseGraph {
     }
 }
 
-/// C: code blocks that a transport block of `size` bits is cut into.
+/// C: number of code blocks into which a transport block of `size` bits is divided.
 pub fn code_blocks(size: u32, rate: CodeRate) -> u32 {
     // TS 38.212 7.2.1, 5.2.2
     let bits = size + if size > 3824 { 24 } else { 16 };
@@ -72,7 +72,7 @@ pub fn code_blocks(size: u32, rate: CodeRate) -> u32 {
 
 /// Denominator of N_info.
 const SCALE: u64 = 2048;
-/// N_info = 3824, the border of steps 3 and 4.
+/// N_info = 3824, the boundary between steps 3 and 4.
 const SMALL: u64 = 3824 * SCALE;
 
 fn small(info: u64) -> u32 {
@@ -184,7 +184,7 @@ mod tests {
         );
         assert_eq!(base_graph(3840, rates[0]), BaseGraph::Two);
         assert_eq!(base_graph(3840, rates[1]), BaseGraph::One);
-        // 8424 + 24 bits just fit one code block of 8448.
+        // 8424 + 24 bits exactly fit into one code block of 8448.
         assert_eq!(code_blocks(8_424, rates[1]), 1);
         assert_eq!(code_blocks(8_432, rates[1]), 2);
         assert_eq!(code_blocks(3_816, rates[0]), 1);
@@ -199,9 +199,10 @@ mod tests {
     }
 
     proptest! {
-        /// A size is whole octets, and all its code blocks are equally long. Up to 3824 bits it is the
-        /// table's next above N_info, or below it by less than a step (1/64 of it, 8 bits at least).
-        /// Beyond, quantisation moves it less than 1/32 of N_info plus the code blocks' octets.
+        /// A size is a whole number of octets, and all its code blocks have the same length. Up to
+        /// 3824 bits it is the next size of the table above N_info, or below it by less than a step
+        /// (1/64 of it, at least 8 bits). Beyond that, quantisation changes it by less than 1/32 of
+        /// N_info plus the code blocks' octets.
         #[test]
         fn a_size_is_near_what_the_resources_carry(
             elements in 12u32..42_588,

@@ -1,4 +1,4 @@
-//! TDD slot patterns: which symbols of which slot go which way (TS 38.213 11.1).
+//! TDD slot patterns: the direction of each symbol of each slot (TS 38.213 11.1).
 
 use super::{Numerology, SYMBOLS_PER_SLOT};
 use airpath_base::Duration;
@@ -6,10 +6,10 @@ use core::fmt;
 use core::str::FromStr;
 use thiserror::Error;
 
-/// A repeating pattern of slots, one or two of the specification's patterns in a row.
+/// A repeating pattern of slots: one or two of the specification's patterns in sequence.
 ///
-/// Written as D, U and S, one letter a slot, and after a blank the symbols of the special slot as
-/// downlink:guard:uplink; `+` joins two patterns.
+/// It is written as D, U and S, one letter per slot, followed by a space and the symbols of the
+/// special slot as downlink:guard:uplink; `+` joins two patterns.
 ///
 /// ```
 /// use airpath_radio::nr::TddPattern;
@@ -24,18 +24,18 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TddPattern {
     slots: Box<[SlotFormat]>,
-    /// Slots of the first of two patterns; all of them where there is one.
+    /// Number of slots of the first of two patterns; if there is one pattern, all of them.
     first: usize,
 }
 
-/// Symbols of one slot: downlink, then guard, then uplink. They add up to 14.
+/// Symbols of one slot: downlink, then guard, then uplink. Their sum is 14.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlotFormat {
-    /// Downlink symbols, from the slot's start.
+    /// Downlink symbols, from the start of the slot.
     pub downlink: u8,
-    /// Flexible symbols between, used by nobody.
+    /// Flexible symbols in between, which are not used.
     pub guard: u8,
-    /// Uplink symbols, to the slot's end.
+    /// Uplink symbols, up to the end of the slot.
     pub uplink: u8,
 }
 
@@ -48,37 +48,37 @@ pub enum PatternError {
     /// A letter other than D, S and U.
     #[error("'{0}' is no slot: use D (downlink), S (special) and U (uplink)")]
     UnknownSlot(char),
-    /// An S, but nothing says what it holds.
+    /// There is an S, but its symbols are missing.
     #[error("'{0}' has a special slot: add its symbols, such as '{0} 10:2:2'")]
     SpecialMissing(String),
-    /// Symbols for an S that is not there.
+    /// There are symbols for an S, but no S.
     #[error("'{0}' has no special slot for the symbols '{1}'")]
     SpecialUnused(String, String),
-    /// Symbols not of the form D:G:U.
+    /// The symbols do not have the form D:G:U.
     #[error("'{0}' is not downlink:guard:uplink symbols, such as 10:2:2")]
     NotSymbols(String),
     /// The symbols of a special slot do not fill it.
     #[error("'{0}' has {1} symbols; a slot has 14")]
     SymbolSum(String, u32),
-    /// No uplink follows the downlink of a special slot without a guard.
+    /// Uplink follows the downlink of a special slot without a guard.
     #[error("'{0}' turns from downlink to uplink without a guard symbol")]
     NoGuard(String),
     /// More than two patterns.
     #[error("{0} patterns are joined; at most two can be")]
     TooManyPatterns(usize),
-    /// Nothing can ever be sent downlink.
+    /// No downlink can ever be sent.
     #[error("the pattern has no downlink symbol")]
     NoDownlink,
-    /// Nothing can ever be sent uplink.
+    /// No uplink can ever be sent.
     #[error("the pattern has no uplink symbol")]
     NoUplink,
-    /// A period that dl-UL-TransmissionPeriodicity does not have.
+    /// A period that is not a value of dl-UL-TransmissionPeriodicity.
     #[error(
         "{0} slots of {1} kHz are {2} us, which is no period: use 500, 625, 1000, 1250, 2000, \
              2500, 3000, 4000, 5000 or 10000 us"
     )]
     Period(usize, u32, u64),
-    /// Two periods that do not divide 20 ms together.
+    /// Two periods whose sum does not divide 20 ms.
     #[error("two patterns of {0} us together do not divide 20 ms")]
     TwoPeriods(u64),
 }
@@ -120,13 +120,13 @@ impl TddPattern {
         })
     }
 
-    /// How long the pattern takes.
+    /// Length of the pattern.
     pub fn period(&self, numerology: Numerology) -> Duration {
         numerology.slot() * self.slots.len() as u64
     }
 
-    /// Whether a cell of `numerology` can be configured with this: each period is one of
-    /// dl-UL-TransmissionPeriodicity, and two divide 20 ms together.
+    /// Checks whether a cell of `numerology` can be configured with this pattern: each period is
+    /// one of dl-UL-TransmissionPeriodicity, and the sum of two divides 20 ms.
     // TS 38.213 11.1, TS 38.331 TDD-UL-DL-ConfigCommon
     pub fn check_period(&self, numerology: Numerology) -> Result<(), PatternError> {
         for slots in [self.first, self.slots.len() - self.first] {
@@ -216,7 +216,7 @@ fn parse_pattern(text: &str, slots: &mut Vec<SlotFormat>) -> Result<(), PatternE
     Ok(())
 }
 
-/// As it is parsed: `10:2:2`.
+/// The format in the form in which it is parsed: `10:2:2`.
 impl fmt::Display for SlotFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.downlink, self.guard, self.uplink)
@@ -301,7 +301,8 @@ mod tests {
     }
 
     proptest! {
-        /// Slots are of the letters' kind in every period, and the next slot that fits is the first.
+        /// Slots are of their letter's kind in every period, and the next slot that fits is the
+        /// first.
         #[test]
         fn a_pattern_repeats_its_letters(
             letters in "D[DSU]{0,8}U",

@@ -1,7 +1,7 @@
-//! PDCP of NR and LTE (TS 38.323, TS 36.323): what is sent first and again, discarding, and order at the
-//! receiver.
+//! PDCP of NR and LTE (TS 38.323, TS 36.323): transmission and retransmission, discarding, and
+//! in-order delivery at the receiver.
 //!
-//! Not here: header compression, ciphering, duplication and split bearers. COUNT does not wrap.
+//! Not modelled: header compression, ciphering, duplication and split bearers. COUNT does not wrap.
 
 mod config;
 mod receiver;

@@ -1,4 +1,4 @@
-//! PDCP's receiving side: order, and nothing twice.
+//! PDCP's receiving side: in-order delivery without duplicates.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use airpath_base::{DropReason, Duration, Instant, Packet};
 
 use crate::buffer::{Fate, Sdus};
 
-/// TS 38.323 5.2.2.1 and TS 36.323 5.1.2.1. COUNT does not wrap.
+/// The receiving side of TS 38.323 5.2.2.1 and TS 36.323 5.1.2.1. COUNT does not wrap.
 #[derive(Debug)]
 pub(crate) struct PdcpReceiver {
     order: PdcpOrder,
@@ -18,23 +18,23 @@ pub(crate) struct PdcpReceiver {
     timer: Option<(Instant, u64)>,
 }
 
-/// How packets are handed up.
+/// How packets are put in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PdcpOrder {
     /// NR, in order; `None`: t-Reordering is infinity.
     Restored(Option<Duration>),
-    /// NR, as they come.
+    /// NR, as they arrive.
     Ignored,
-    /// LTE: RLC has restored it, except while it is re-established.
+    /// LTE: RLC has restored the order, except while it is re-established.
     FromBelow,
 }
 
 /// Why RLC delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// It received something, or waited long enough.
+    /// RLC received something, or waited long enough.
     Reception,
-    /// It is being re-established.
+    /// RLC is being re-established.
     Reestablishment,
 }
 
@@ -43,7 +43,7 @@ impl PdcpReceiver {
         Self { order, next: 0, deliv: 0, timer: None }
     }
 
-    /// Another cell's RLC delivers from now on.
+    /// From now on another cell's RLC delivers.
     pub(crate) fn set_order(&mut self, order: PdcpOrder) {
         self.order = order;
     }
@@ -62,7 +62,7 @@ impl PdcpReceiver {
             return;
         }
         if count < self.deliv {
-            // It comes after it was given up.
+            // It arrives after it was given up.
             sdus.lose(now, count, DropReason::RadioLink);
             return;
         }
@@ -73,7 +73,7 @@ impl PdcpReceiver {
                 return;
             }
             PdcpOrder::FromBelow if cause == Cause::Reception => {
-                // TS 36.323 5.1.2.1.2: everything stored below it goes first.
+                // TS 36.323 5.1.2.1.2: everything stored below it is delivered first.
                 self.deliver_below(now, count, sdus, deliver);
                 sdus.deliver(now, count, deliver);
                 self.deliv = count + 1;
@@ -95,7 +95,8 @@ impl PdcpReceiver {
         self.start_timer(now);
     }
 
-    /// PDCP data PDUs arrived, one after the other: [`receive`](Self::receive) for each.
+    /// PDCP data PDUs arrived one after the other: has the effect of [`receive`](Self::receive) for
+    /// each.
     #[inline]
     pub(crate) fn receive_run(
         &mut self,
@@ -110,7 +111,7 @@ impl PdcpReceiver {
             PdcpOrder::FromBelow => cause == Cause::Reception,
             PdcpOrder::Ignored => false,
         };
-        // Nothing is held, and nothing is waited for.
+        // Nothing is held or awaited.
         if ordered && self.timer.is_none() && [self.deliv, self.next] == [counts.start; 2] {
             counts.start += sdus.deliver_run(now, counts.clone(), deliver);
             (self.deliv, self.next) = (counts.start, counts.start);
@@ -137,7 +138,7 @@ impl PdcpReceiver {
         self.start_timer(at);
     }
 
-    /// Hands up everything that is stored, in order (TS 38.323 5.1.2 for UM).
+    /// Delivers everything that is stored, in order (TS 38.323 5.1.2 for UM).
     pub(crate) fn flush(
         &mut self,
         now: Instant,
@@ -198,7 +199,7 @@ mod tests {
 
     const SDUS: u64 = 40;
 
-    /// A receiver, its SDUs, and what it has handed up.
+    /// A receiver, its SDUs, and what it has delivered.
     fn new(order: PdcpOrder) -> (PdcpReceiver, Sdus, Vec<(Instant, u32)>) {
         let mut sdus = Sdus::new(0);
         for size in 0..SDUS as u32 {

@@ -1,4 +1,5 @@
-//! PDCP's transmitting side: RLC takes SDUs from it, first those to be sent again, then the buffer.
+//! PDCP's transmitting side: RLC takes SDUs from it, first those to be retransmitted, then those in
+//! the buffer.
 
 use std::collections::VecDeque;
 
@@ -7,11 +8,11 @@ use airpath_base::{DropReason, Instant};
 use super::config::{PdcpConfig, StatusReport};
 use crate::buffer::{Buffer, BufferConfig, Fate, Sdus};
 
-/// Hands SDUs to RLC.
+/// Provides SDUs to RLC.
 #[derive(Debug)]
 pub(crate) struct PdcpTransmitter {
     pub(crate) buffer: Buffer,
-    /// SDUs of an RLC entity that was re-established, by COUNT.
+    /// SDUs from an RLC entity that was re-established, by COUNT.
     recovered: VecDeque<u64>,
     recovered_bytes: u64,
     header_bytes: u32,
@@ -33,7 +34,7 @@ impl PdcpTransmitter {
         self.recovered.is_empty() && self.buffer.load().packets == 0
     }
 
-    /// PDCP data PDUs that wait (TS 38.323 5.6, TS 36.323 4.5).
+    /// Bytes of PDCP data PDUs that wait (TS 38.323 5.6, TS 36.323 4.5).
     pub(crate) fn bytes(&self) -> u64 {
         let load = self.buffer.load();
         load.bytes + load.packets * u64::from(self.header_bytes) + self.recovered_bytes
@@ -41,8 +42,8 @@ impl PdcpTransmitter {
 
     /// The next SDU to transmit and its size.
     ///
-    /// It has its COUNT from now on: an SDU dropped earlier leaves no gap (the note in TS 38.323
-    /// 5.3 leaves this to the implementation).
+    /// It gets its COUNT now: an SDU dropped earlier leaves no gap (the note in TS 38.323 5.3
+    /// leaves this to the implementation).
     #[inline]
     pub(crate) fn next(&mut self, now: Instant, sdus: &mut Sdus) -> Option<(u64, u32)> {
         if let Some(count) = self.recovered.pop_front() {
@@ -53,8 +54,8 @@ impl PdcpTransmitter {
         self.buffer.begin(now, self.header_bytes, sdus)
     }
 
-    /// What [`next`](Self::next) does, as long as `takes` takes the next SDU by COUNT and size, others wait
-    /// behind it, and nothing will happen to it before.
+    /// Does what [`next`](Self::next) does for several SDUs, as long as `takes` accepts the next
+    /// one by COUNT and size, others wait behind it, and nothing will happen to it before.
     #[inline]
     pub(crate) fn next_run(&mut self, sdus: &mut Sdus, takes: impl FnMut(u64, u32) -> bool) {
         if self.recovered.is_empty() {
@@ -68,11 +69,11 @@ impl PdcpTransmitter {
     }
 
     /// PDCP re-establishment or data recovery of an AM bearer (TS 38.323 5.1.2, 5.5, TS 36.323
-    /// 5.2.1.1): everything from the first SDU that is not confirmed is sent again, in order;
-    /// with a status report, what the receiver has is not.
+    /// 5.2.1.1): everything from the first unconfirmed SDU on is retransmitted, in order; with a
+    /// status report, except what the receiver has.
     pub(crate) fn recover(&mut self, sdus: &mut Sdus) {
         self.forget_recovered();
-        // The ring begins with the first that is not confirmed.
+        // The ring begins with the first unconfirmed SDU.
         for count in sdus.base()..sdus.next_count() {
             let spared = match sdus.fate(count) {
                 Fate::Lost => true,
@@ -89,14 +90,14 @@ impl PdcpTransmitter {
         }
     }
 
-    /// Nothing is forwarded: everything that waits or was on its way is lost.
+    /// Nothing is forwarded: everything that waits or was in transit is lost.
     pub(crate) fn abandon(&mut self, now: Instant, sdus: &mut Sdus) {
         self.forget_recovered();
         self.buffer.clear(now, DropReason::Handover, sdus);
         self.lose_unconfirmed(now, sdus);
     }
 
-    /// What was on its way is lost.
+    /// What was in transit is lost.
     pub(crate) fn lose_unconfirmed(&mut self, now: Instant, sdus: &mut Sdus) {
         for count in sdus.base()..sdus.next_count() {
             if sdus.fate(count) == Fate::Awaited {

@@ -1,4 +1,4 @@
-//! Cells, and when and how UEs change between them.
+//! Configuration of cells, and of when and how UEs change between them.
 
 use airpath_base::Duration;
 use thiserror::Error;
@@ -13,64 +13,64 @@ pub struct CellIndex(pub u32);
 /// Several cells and the UEs that move between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RanConfig {
-    /// At least one. Of any technology: between LTE and NR the bearer keeps its PDCP, as one with
-    /// NR PDCP does when a leg is added or dropped (TS 37.340 10.2, 10.3).
+    /// At least one, of any technology: between LTE and NR the bearer keeps its PDCP, like one with
+    /// NR PDCP when a leg is added or dropped (TS 37.340 10.2, 10.3).
     pub cells: Vec<CellConfig>,
-    /// What each does, in the order of their numbers.
+    /// The UEs, in the order of their numbers.
     pub ues: Vec<MobileConfig>,
-    /// How a change of cell goes.
+    /// How a handover is carried out.
     pub handover: HandoverConfig,
-    /// Changes at fixed times.
+    /// Handovers at fixed times.
     pub planned: Vec<PlannedHandover>,
-    /// Measurements and the changes that they cause.
+    /// Measurements, and the handovers that they cause.
     pub measurements: Option<MeasurementConfig>,
 }
 
 /// One UE in all cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MobileConfig {
-    /// What it is in each cell, in their order.
+    /// Configuration of the UE in each cell, in the order of the cells.
     pub in_cell: Vec<UeConfig>,
 }
 
-/// How a change of cell goes (TS 36.300 10.1.2.1, TS 38.300 9.2.3.2).
+/// How a handover is carried out (TS 36.300 10.1.2.1, TS 38.300 9.2.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandoverConfig {
-    /// From the measurement report to the command: the target prepares. Data goes on.
+    /// From the measurement report to the command, while the target prepares. Data continues.
     pub preparation: Duration,
-    /// From the command's end, when the source stops, until the UE can send and receive in the
-    /// target, random access included. Not shorter than the forwarding delay.
+    /// From the end of the command, when the source stops, until the UE can send and receive in the
+    /// target, including random access. Not shorter than the forwarding delay.
     pub interruption: Duration,
     /// What the source does with downlink packets.
     pub forwarding: Forwarding,
-    /// From the source to the target over X2 or Xn.
+    /// Delay from the source to the target over X2 or Xn.
     pub forwarding_delay: Duration,
-    /// From the UE's arrival until the core sends to the target. Until then packets come to the
-    /// old base station. The end marker keeps the order (TS 36.300 10.1.2.2).
+    /// From the UE's arrival until the core sends to the target. Until then packets go to the old
+    /// base station. The end marker keeps the order (TS 36.300 10.1.2.2).
     pub path_switch: Duration,
 }
 
-/// A change at a fixed time.
+/// A handover at a fixed time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedHandover {
-    /// When the UE has the command, from the start.
+    /// When the UE receives the command, from the start of the run.
     pub at: Duration,
-    /// Again after each of these.
+    /// Period after which it is repeated.
     pub every: Option<Duration>,
-    /// Who; `None`: all.
+    /// The UE; `None`: all UEs.
     pub ue: Option<UeIndex>,
-    /// Where to.
+    /// The target cell.
     pub to: CellIndex,
 }
 
-/// What a UE measures of all cells, and what follows.
+/// What a UE measures of all cells, and the consequences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasurementConfig {
     /// Time between two measurements.
     pub period: Duration,
-    /// Event A3 and the handover it causes.
+    /// Event A3 and the handover that it causes.
     pub a3: Option<A3Config>,
-    /// Radio link failure and what comes of it. `None`: a UE stays, however bad it is.
+    /// Radio link failure and its consequences. `None`: a UE stays, however bad the link is.
     pub failure: Option<FailureConfig>,
 }
 
@@ -85,83 +85,83 @@ pub struct A3Config {
     /// timeToTrigger.
     pub time_to_trigger: Duration,
     /// filterCoefficient k: a = 2^(-k/4) for samples 200 ms apart (TS 36.331 5.5.3.2, TS 38.331
-    /// 5.5.3.2); for others it keeps its time constant.
+    /// 5.5.3.2); for other periods the time constant is kept.
     pub filter_coefficient: u8,
 }
 
 /// Radio link failure (TS 36.331 5.3.11, TS 38.331 5.3.10).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FailureConfig {
-    /// Below this SINR in dB a measurement is out of sync.
+    /// A measurement below this SINR in dB is out of sync.
     pub q_out_db: f64,
-    /// Above this SINR in dB it is in sync.
+    /// A measurement above this SINR in dB is in sync.
     pub q_in_db: f64,
-    /// Out of sync in a row that start T310.
+    /// Number of consecutive out-of-sync measurements that start T310.
     pub n310: u32,
-    /// In sync in a row that stop it.
+    /// Number of consecutive in-sync measurements that stop T310.
     pub n311: u32,
-    /// T310: its end is a failure.
+    /// T310: its expiry is a failure.
     pub t310: Duration,
-    /// T304: a handover to a cell that is out of sync has failed this long after the command.
+    /// T304: a handover to a cell that is out of sync fails this long after the command.
     pub t304: Duration,
-    /// From a failure until the UE is connected again, in the best cell, if that is in sync; else
-    /// it tries again for as long. T311 and the fall to idle are not modelled.
+    /// From a failure until the UE is reconnected, in the best cell, if that is in sync; otherwise
+    /// it tries again for the same time. T311 and the transition to idle are not modelled.
     pub reestablishment: Duration,
 }
 
 /// What is wrong with a [`RanConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RanConfigError {
-    /// Nothing to move between.
+    /// There is no cell.
     #[error("a RAN needs a cell")]
     NoCell,
-    /// A cell is wrong.
+    /// A cell is invalid.
     #[error("cell {cell}: {error}")]
     Cell {
-        /// Its place in the configuration, from 0.
+        /// Position of the cell in the configuration, from 0.
         cell: u32,
-        /// What.
+        /// The cell's error.
         error: CellConfigError,
     },
-    /// A UE is wrong in a cell.
+    /// A UE is invalid in a cell.
     #[error("UE {ue} in cell {cell}: {error}")]
     Ue {
-        /// Its place in the configuration, from 0.
+        /// The UE's position in the configuration, from 0.
         ue: u32,
-        /// Its place in the configuration, from 0.
+        /// The cell's position in the configuration, from 0.
         cell: u32,
-        /// What.
+        /// The UE's error.
         error: CellConfigError,
     },
-    /// A UE does not know every cell.
+    /// A UE is not configured for every cell.
     #[error("UE {ue} has {known} cells of {cells}")]
     Cells {
-        /// Its place in the configuration, from 0.
+        /// The UE's position in the configuration, from 0.
         ue: u32,
-        /// What it has.
+        /// Number of cells for which it is configured.
         known: usize,
-        /// What there are.
+        /// Number of cells.
         cells: usize,
     },
-    /// A bearer is acknowledged in one cell and not in another: its PDCP could not go on (TS
+    /// A bearer is acknowledged in one cell and not in another: its PDCP could not continue (TS
     /// 38.331 5.3.5.6.5 releases such a bearer and adds another).
     #[error("UE {ue}: RLC is AM in one cell and UM in cell {cell}")]
     Mode {
-        /// Its place in the configuration, from 0.
+        /// The UE's position in the configuration, from 0.
         ue: u32,
-        /// Where it differs from the first cell.
+        /// The cell that differs from the first one.
         cell: u32,
     },
-    /// A handover that is planned has no such cell or UE.
+    /// A planned handover names a cell or UE that does not exist.
     #[error("handover {0} names a cell or UE that is not there")]
     Planned(usize),
-    /// Times that would stand still.
+    /// A time that must not be zero.
     #[error("{0} must be more than 0")]
     Zero(&'static str),
 }
 
 impl Default for HandoverConfig {
-    /// 50 ms without data, about the 49.5 ms of TR 36.881 5.2.2; everything is forwarded.
+    /// 50 ms without data, close to the 49.5 ms of TR 36.881 5.2.2; everything is forwarded.
     fn default() -> Self {
         Self {
             preparation: Duration::from_millis(50),
@@ -174,7 +174,7 @@ impl Default for HandoverConfig {
 }
 
 impl RanConfig {
-    /// One cell, from which nobody moves.
+    /// One cell, which no UE leaves.
     pub fn alone(cell: &CellConfig, ues: &[UeConfig]) -> Self {
         let mobile = |ue: &UeConfig| MobileConfig { in_cell: vec![ue.clone()] };
         Self {
@@ -186,7 +186,7 @@ impl RanConfig {
         }
     }
 
-    /// Finds what cannot work.
+    /// Checks for configurations that cannot work.
     pub fn check(&self) -> Result<(), RanConfigError> {
         if self.cells.is_empty() {
             return Err(RanConfigError::NoCell);
@@ -229,7 +229,7 @@ impl RanConfig {
     }
 }
 
-/// Whether the bearer is acknowledged, down and up.
+/// Whether the bearer is acknowledged, downlink and uplink.
 fn modes(ue: &UeConfig) -> [bool; 2] {
     [&ue.downlink, &ue.uplink].map(|link| link.bearer.rlc.is_acknowledged())
 }

@@ -1,42 +1,42 @@
-//! What is told about UEs that move.
+//! Events of UEs that move.
 
 use airpath_base::{Duration, Instant};
 
 use super::CellIndex;
 use crate::cell::UeIndex;
 
-/// Something that happened to a UE between cells.
+/// An event of a UE between cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MobilityEvent {
-    /// When.
+    /// When it happened.
     pub at: Instant,
-    /// To whom.
+    /// The UE to which it happened.
     pub ue: UeIndex,
-    /// The cell it was in before.
+    /// The cell that the UE was in before.
     pub from: CellIndex,
-    /// The cell it goes to; that it was in, where a link failed.
+    /// The cell to which it goes; after a link failure, the cell it was in.
     pub to: CellIndex,
-    /// What.
+    /// What happened.
     pub kind: MobilityEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MobilityEventKind {
-    /// The UE was told to go: the source sends nothing any more.
+    /// The UE received the handover command: the source no longer sends anything.
     Command,
-    /// It is in the target.
+    /// The UE is in the target cell.
     Complete {
-        /// Without data for so long.
+        /// Time without data.
         interruption: Duration,
     },
-    /// The core sends to the target from now on.
+    /// From now on the core sends to the target.
     PathSwitch,
-    /// A handover found the target out of sync, and T304 is over.
+    /// In a handover the target was out of sync, and T304 expired.
     HandoverFailed,
-    /// T310 is over.
+    /// T310 expired.
     OutOfSync,
-    /// RLC sent something as often as it may.
+    /// RLC reached the maximum number of retransmissions.
     MaxRetransmissions,
     /// An idle UE camps on another cell.
     Reselection,

@@ -1,4 +1,4 @@
-//! What a UE makes of its measurements: layer 3 filter, event A3, radio link monitoring.
+//! Evaluation of a UE's measurements: layer 3 filter, event A3, radio link monitoring.
 
 use airpath_base::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use super::config::{A3Config, FailureConfig, MeasurementConfig};
 /// A UE's measurements of all cells.
 #[derive(Clone, Debug)]
 pub(super) struct Measurements {
-    /// Share of a new sample in the filtered value.
+    /// Weight of a new sample in the filtered value.
     weight: f64,
     a3: Option<A3Config>,
     failure: Option<FailureConfig>,
@@ -21,14 +21,14 @@ pub(super) struct Measurements {
 /// Radio link monitoring.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sync {
-    /// Out of sync, or in sync, in a row.
+    /// Number of consecutive out-of-sync, or in-sync, samples.
     out: u32,
     inside: u32,
-    /// When T310 ends.
+    /// When T310 expires.
     t310: Option<Instant>,
 }
 
-/// Out of range: what is measured where there is no channel, in dB.
+/// Out of range: the value measured, in dB, if there is no channel.
 const NOTHING_DB: f64 = -30.0;
 
 impl Measurements {
@@ -46,14 +46,14 @@ impl Measurements {
         }
     }
 
-    /// A sample of one cell.
+    /// Adds a sample of one cell.
     pub(super) fn add(&mut self, cell: usize, sinr_db: f64) {
         let sample = sinr_db.max(NOTHING_DB);
         let filtered = &mut self.filtered[cell];
         *filtered = Some(filtered.map_or(sample, |old| old + self.weight * (sample - old)));
     }
 
-    /// The best cell so far, the first of equals.
+    /// The best cell so far; among equals the first.
     pub(super) fn best(&self) -> usize {
         let value = |cell: usize| self.filtered[cell].unwrap_or(NOTHING_DB);
         (1..self.filtered.len()).fold(0, |best, cell| match value(cell) > value(best) {
@@ -78,14 +78,14 @@ impl Measurements {
                     reported = Some(cell);
                 }
             } else {
-                // The condition has to hold without a break for timeToTrigger.
+                // The condition must hold without interruption for timeToTrigger.
                 self.entered[cell] = None;
             }
         }
         reported
     }
 
-    /// A sample of the serving cell; true: T310 is over.
+    /// Takes a sample of the serving cell; returns true if T310 expired.
     pub(super) fn monitor(&mut self, now: Instant, sinr_db: f64) -> bool {
         let Some(failure) = self.failure else { return false };
         let sync = &mut self.sync;
@@ -99,7 +99,7 @@ impl Measurements {
         sync.t310.is_some_and(|at| at <= now)
     }
 
-    /// The serving cell is another: its timers begin anew, the filter goes on.
+    /// The serving cell changed: its timers restart, the filter continues.
     pub(super) fn moved(&mut self) {
         self.entered.fill(None);
         self.sync = Sync::default();
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Ticks until A3 reports cell 1, which is `better_db` better.
+    /// Number of ticks until A3 reports cell 1, which is better by `better_db`.
     fn ticks(mut measurements: Measurements, better_db: f64) -> Option<u64> {
         (0..100).find(|&tick| {
             measurements.add(0, 10.0);
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_filter_keeps_its_time_constant_at_another_period() {
-        // k = 4: half of the way in 200 ms, five samples (TS 36.331 5.5.3.2).
+        // k = 4: halfway in 200 ms, five samples (TS 36.331 5.5.3.2).
         let mut measurements = measurements(a3(4));
         measurements.add(0, 0.0);
         for _ in 0..5 {
@@ -188,11 +188,11 @@ mod tests {
                 measurements.monitor(Instant::ZERO + TICK * tick, sinr_db).then_some(tick)
             })
         };
-        // Starts with the second, ends 200 ms later.
+        // T310 starts with the second, and expires 200 ms later.
         assert_eq!(run(&[-10.0; 10]), Some(6));
-        // Between the thresholds nothing stops it.
+        // Values between the thresholds do not stop it.
         assert_eq!(run(&[-10.0, -10.0, -7.0, -7.0, -7.0, -7.0, -7.0]), Some(6));
-        // One in sync is too few, two are enough.
+        // One in-sync sample is too few, two are enough.
         assert_eq!(run(&[-10.0, -10.0, -5.0, -10.0, -10.0, -10.0, -10.0]), Some(6));
         assert_eq!(run(&[-10.0, -10.0, -5.0, -5.0, -10.0, -7.0, -10.0, -7.0]), None);
     }

@@ -14,11 +14,11 @@ pub(super) struct Mobile {
     pub(super) location: Location,
     /// The cell to which the core sends.
     pub(super) anchor: usize,
-    /// When the core switches to where the UE is.
+    /// When the core switches to the UE's cell.
     pub(super) switch_at: Option<Instant>,
-    /// Downlink packets between base stations, and when they come to the UE's.
+    /// Downlink packets between base stations, and when they reach the UE's.
     pub(super) forwarded: VecDeque<(Instant, Packet)>,
-    /// A handover that the UE will be told of, and when.
+    /// A handover that the UE will be ordered to make, and when.
     pub(super) command: Option<(Instant, usize)>,
     pub(super) measurements: Option<Measurements>,
 }
@@ -26,13 +26,13 @@ pub(super) struct Mobile {
 /// Where a UE is.
 #[derive(Debug)]
 pub(super) enum Location {
-    /// In that cell.
+    /// In this cell.
     In(usize),
-    /// In none.
+    /// In no cell.
     Between(Box<Between>),
 }
 
-/// On the way from a cell to another.
+/// Between one cell and another.
 #[derive(Debug)]
 pub(super) struct Between {
     pub(super) context: UeContext,
@@ -46,11 +46,11 @@ pub(super) struct Between {
 /// Why a UE is in no cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// It was told to go.
+    /// Handover command received.
     Handover,
     /// The target did not answer; T304 runs.
     Failing,
-    /// It looks for a cell.
+    /// Looking for a cell.
     Reestablishment,
 }
 
@@ -66,7 +66,7 @@ impl Mobile {
         }
     }
 
-    /// The cell it is in, or on its way to.
+    /// The cell it is in, or changes to.
     pub(super) fn target(&self) -> usize {
         match &self.location {
             Location::In(cell) => *cell,
@@ -74,12 +74,12 @@ impl Mobile {
         }
     }
 
-    /// The best cell by its measurements.
+    /// The best cell according to its measurements.
     pub(super) fn best(&self) -> usize {
         self.measurements.as_ref().map_or(self.target(), Measurements::best)
     }
 
-    /// When something happens to it.
+    /// When something is due for it.
     pub(super) fn due(&self) -> Option<Instant> {
         let forwarded = self.forwarded.front().map(|&(at, _)| at);
         let (arrives, timer, command) = match &self.location {
@@ -91,7 +91,7 @@ impl Mobile {
         [forwarded, arrives, timer, command, self.switch_at].into_iter().flatten().min()
     }
 
-    /// Packets that no cell has.
+    /// Packets that are in no cell.
     pub(super) fn load(&self) -> Load {
         let mut load = match &self.location {
             Location::In(_) => Load::default(),

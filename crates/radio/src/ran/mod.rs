@@ -1,14 +1,13 @@
 //! The radio access network: several cells, and the UEs that move between them.
 //!
-//! A UE has one bearer. While it changes its cell the bearer is in nobody's hands: the source has
-//! stopped, what it did not deliver goes along or is lost, the target begins when the UE is there.
-//! Until the core has switched the path, packets come to the old base station, which forwards them
-//! or drops them.
+//! A UE has one bearer. During a handover no cell has the bearer: the source has stopped, what it
+//! did not deliver is forwarded or lost, and the target begins when the UE arrives. Until the core
+//! has switched the path, packets go to the old base station, which forwards or drops them.
 //!
-//! What is left out: conditional and make-before-break handover, measurement gaps, the load of
-//! signalling, random access to the target (its time is part of the interruption), interference
-//! that depends on what the other cells send, data over two cells at once. An idle UE reselects by
-//! the same event A3, without interruption.
+//! Not modelled: conditional and make-before-break handover, measurement gaps, signalling load,
+//! random access to the target (its time is part of the interruption), interference that depends on
+//! what the other cells send, data over two cells at once. An idle UE reselects by the same event
+//! A3, without interruption.
 
 mod config;
 mod event;
@@ -32,7 +31,7 @@ pub use event::{MobilityEvent, MobilityEventKind};
 use measure::Measurements;
 use mobile::{Between, Location, Mobile, Phase};
 
-/// Cells and their UEs, used as one [`Cell`] is.
+/// Cells and their UEs; it is used like a single [`Cell`].
 ///
 /// ```
 /// use airpath_base::{Duration, Instant};
@@ -65,23 +64,23 @@ pub struct Ran {
     mobiles: Vec<Mobile>,
     handover: HandoverConfig,
     measurements: Option<MeasurementConfig>,
-    /// When UEs measure next.
+    /// When UEs next measure.
     measured_next: Option<Instant>,
-    /// When each is next; `None`: never again.
+    /// When each planned handover is next due; `None`: never again.
     planned: Vec<(Option<Instant>, PlannedHandover)>,
-    /// When something is due that no cell does.
+    /// When something is due outside the cells.
     due: Option<Instant>,
-    /// What left while no cell had it.
+    /// Packets that left while no cell had the UE.
     departures: VecDeque<CellDeparture>,
     drops: VecDeque<Drop>,
     events: VecDeque<MobilityEvent>,
 }
 
 impl Ran {
-    /// A RAN at the beginning of SFN 0. UEs are in the first cell, with event A3 in the best.
-    /// Random numbers of the first cell come from the streams that a cell alone has.
+    /// A RAN at the beginning of SFN 0. UEs are in the first cell; with event A3, in the best one.
+    /// The random streams of the first cell are those of a single cell.
     ///
-    /// Panics where [`RanConfig::check`] finds something wrong.
+    /// Panics if [`RanConfig::check`] finds something wrong.
     pub fn new(config: &RanConfig, seed: u64) -> Self {
         config.check().expect("a checked configuration of the RAN");
         let cells = (0..).zip(&config.cells).map(|(index, cell)| {
@@ -113,7 +112,7 @@ impl Ran {
         ran
     }
 
-    /// Puts a UE into its first cell, and out of all others.
+    /// Puts a UE into its first cell, and removes it from all others.
     fn add(&mut self, ue: UeIndex) {
         let mut measurements =
             self.measurements.as_ref().map(|config| Measurements::new(config, self.cells.len()));
@@ -139,15 +138,15 @@ impl Ran {
         self.mobiles.len() as u32
     }
 
-    /// The cell that a UE is in, or on its way to.
+    /// The cell that a UE is in, or changes to.
     pub fn cell_of(&self, ue: UeIndex) -> CellIndex {
         CellIndex(self.mobiles[ue.0 as usize].target() as u32)
     }
 
-    /// A packet comes to the base station, or to the UE's radio.
+    /// A packet reaches the base station, or the UE's radio.
     #[inline(always)]
     pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: &Packet) {
-        // Where nothing happens between cells, there is one.
+        // If nothing can happen between cells, there is only one.
         match (&mut *self.cells, self.due) {
             ([cell], None) => cell.enqueue(now, direction, ue, packet),
             _ => self.enqueue_to_one_of_many(now, direction, ue, packet),
@@ -178,7 +177,7 @@ impl Ran {
         }
     }
 
-    /// A downlink packet comes to a base station that the UE has left, or behind one that did.
+    /// A downlink packet reaches a base station that the UE has left, or follows one that did.
     fn forward(&mut self, now: Instant, ue: UeIndex, packet: Packet) {
         let mobile = &mut self.mobiles[ue.0 as usize];
         let delay = match (mobile.anchor == mobile.target(), self.handover.forwarding) {
@@ -195,7 +194,7 @@ impl Ran {
         self.due = self.due.map_or(Some(at), |due| Some(due.min(at)));
     }
 
-    /// When polling can next yield something or has internal work; `None`: not before an enqueue.
+    /// When polling may next yield something or has internal work; `None`: not before an enqueue.
     #[inline]
     pub fn next_event(&self) -> Option<Instant> {
         if let ([cell], None, true) = (&*self.cells, self.due, self.departures.is_empty()) {
@@ -206,7 +205,7 @@ impl Ran {
         [cells, own, self.due].into_iter().flatten().min()
     }
 
-    /// The next packet that has left by `now`, in order of leaving, the first cell first.
+    /// The next packet that has left by `now`, in order of departure, the first cell first.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<CellDeparture> {
         match (&mut *self.cells, self.due, self.departures.is_empty()) {
@@ -215,7 +214,8 @@ impl Ran {
         }
     }
 
-    /// All packets that have left by `now`, as [`poll`](Self::poll) has them one by one. `departed` is empty.
+    /// Takes all packets that have left by `now`, as [`poll`](Self::poll) would return them one by
+    /// one. `departed` must be empty.
     #[inline]
     pub fn take_departed(&mut self, now: Instant, departed: &mut VecDeque<CellDeparture>) {
         match (&mut *self.cells, self.due, self.departures.is_empty()) {
@@ -248,13 +248,13 @@ impl Ran {
         self.drops.pop_front().or_else(|| self.cells.iter_mut().find_map(Cell::poll_drop))
     }
 
-    /// The next thing that happened to a UE between cells.
+    /// The next event of a UE between cells.
     pub fn poll_mobility(&mut self) -> Option<MobilityEvent> {
         self.events.pop_front()
     }
 
-    /// Packets with a journey are accounted for: a UE's downlink and uplink are two places, those of
-    /// the first UE begin with `first`. Only before anything enters.
+    /// Accounts for packets with a journey: a UE's downlink and uplink are two places, and those of
+    /// the first UE begin at `first`. Only valid before anything enters.
     pub fn account(&mut self, journeys: &Journeys, first: Site) {
         for (ue, mobile) in (0..).zip(&self.mobiles) {
             if let Location::In(cell) = mobile.location {
@@ -263,8 +263,8 @@ impl Ran {
         }
     }
 
-    /// How long packets of one direction of a UE waited to be sent, until `now`; zero where nobody
-    /// accounts for it.
+    /// How long packets of one direction of a UE waited to be sent, until `now`; zero if it is not
+    /// accounted for.
     pub fn busy(&mut self, now: Instant, ue: UeIndex, direction: Direction) -> Duration {
         self.advance(now);
         match &mut self.mobiles[ue.0 as usize].location {
@@ -273,12 +273,12 @@ impl Ran {
         }
     }
 
-    /// Keeps the cells' logs from now on.
+    /// From now on keeps the cells' logs.
     pub fn keep_log(&mut self) {
         self.cells.iter_mut().for_each(Cell::keep_log);
     }
 
-    /// The next entry of the cells' logs, by time as far as each of them is.
+    /// The next entry of the cells' logs, in order of time as far as each cell has got.
     pub fn poll_event(&mut self) -> Option<RadioEvent> {
         let times = self.cells.iter().map(Cell::next_logged).enumerate();
         let (_, cell) = times.filter_map(|(cell, at)| Some((at?, cell))).min()?;
@@ -300,15 +300,15 @@ impl Ran {
         load
     }
 
-    /// Brings everything up to `now` and shows the meters, downlink before uplink, UE by UE: of
-    /// all cells together, the buffers where the UE is.
+    /// Advances everything to `now` and visits the meters, downlink before uplink, UE by UE:
+    /// counters are the sum over all cells, buffers are those where the UE is.
     pub fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&UeMeter<'_>)) {
         for ue in 0..self.ues() {
             self.observe_ue(now, UeIndex(ue), visit);
         }
     }
 
-    /// The same for one UE.
+    /// Advances everything to `now` and visits the meters of one UE.
     pub fn observe_ue(&mut self, now: Instant, ue: UeIndex, visit: &mut dyn FnMut(&UeMeter<'_>)) {
         self.advance(now);
         let mobile = &self.mobiles[ue.0 as usize];
@@ -330,7 +330,7 @@ impl Ran {
         }
     }
 
-    /// What a UE's RRC and DRX do; `None`: it is between cells.
+    /// The states of a UE's RRC and DRX; `None` while it is between cells.
     pub fn state(&mut self, now: Instant, ue: UeIndex) -> Option<UeState> {
         self.advance(now);
         match self.mobiles[ue.0 as usize].location {
@@ -345,8 +345,8 @@ impl Ran {
         &mut self.cells
     }
 
-    /// The first buffer that holds something although nothing is due for its UE. A bug: the tests
-    /// look for it.
+    /// The first buffer that holds something although nothing is due for its UE. This is a bug, for
+    /// which the tests look.
     pub fn stalled(&self) -> Option<Stalled> {
         self.cells.iter().find_map(Cell::stalled)
     }
@@ -391,7 +391,7 @@ impl Ran {
         }
     }
 
-    /// A UE measures all cells.
+    /// Makes a UE measure all cells.
     fn measure(&mut self, now: Instant, ue: UeIndex) {
         let Mobile { location, measurements, command, .. } = &mut self.mobiles[ue.0 as usize];
         let Some(measurements) = measurements else { return };
@@ -421,7 +421,7 @@ impl Ran {
         }
     }
 
-    /// Does what is due for a UE: packets that were forwarded come before what happens to it.
+    /// Does what is due for a UE: forwarded packets come before events.
     fn move_on(&mut self, now: Instant, ue: UeIndex) {
         let mobile = &mut self.mobiles[ue.0 as usize];
         while let Some(&(at, packet)) = mobile.forwarded.front().filter(|(at, _)| *at <= now) {
@@ -461,7 +461,7 @@ impl Ran {
         }
     }
 
-    /// The UE has the command.
+    /// The UE receives the handover command.
     fn hand_over(&mut self, now: Instant, ue: UeIndex, from: usize, to: usize) {
         let HandoverConfig { interruption, forwarding_delay, .. } = self.handover;
         self.tell(now, ue, (from, to), MobilityEventKind::Command);
@@ -495,7 +495,7 @@ impl Ran {
             Location::Between(Box::new(Between { context, from, to, left: now, until, phase }));
     }
 
-    /// The time between two cells is over, if the target can be heard.
+    /// The time between two cells is over, if the target is in sync.
     fn arrive(&mut self, now: Instant, ue: UeIndex) {
         let mobile = &mut self.mobiles[ue.0 as usize];
         let best = mobile.best();
@@ -529,7 +529,7 @@ impl Ran {
         self.tell(now, ue, (from, to), MobilityEventKind::Complete { interruption });
     }
 
-    /// An idle UE camps on another cell: there is nothing to interrupt, and nothing to switch.
+    /// An idle UE camps on another cell: there is nothing to interrupt or to switch.
     fn reselect(&mut self, now: Instant, ue: UeIndex, from: usize, to: usize) {
         let context = self.cells[from].leave(now, ue, Forwarding::Buffer);
         debug_assert!(!context.state.carries_data(), "it would be a handover");

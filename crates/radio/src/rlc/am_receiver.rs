@@ -10,7 +10,7 @@ use super::framing::StatusFraming;
 use super::reassembly::{Placed, Reassembly, Unit};
 use crate::buffer::Sdus;
 
-/// TS 38.322 5.2.3.2, 5.3.4 and TS 36.322 5.1.3.2, 5.2.3.
+/// The receiving side of TS 38.322 5.2.3.2, 5.3.4 and TS 36.322 5.1.3.2, 5.2.3.
 ///
 /// Names are NR's: `reassembly.base()` is RX_Next (VR(R)).
 #[derive(Debug)]
@@ -29,18 +29,18 @@ pub(crate) struct AmReceiver {
     highest_status: u64,
     /// t-Reassembly and RX_Next_Status_Trigger (VR(X)).
     timer: Option<(Instant, u64)>,
-    /// SNs of polls that are not to be answered yet.
+    /// SNs of polls that must not be answered yet.
     delayed_polls: Vec<u64>,
-    /// A STATUS is due.
+    /// Whether a STATUS is due.
     triggered: bool,
     /// End of t-StatusProhibit.
     prohibited_until: Option<Instant>,
 }
 
-/// Who restores the order of SDUs.
+/// Which layer restores the order of SDUs.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// NR: PDCP. SDUs leave as they complete.
+    /// NR: PDCP. SDUs are delivered as they complete.
     Above,
     /// LTE: RLC.
     Here(Assembler),
@@ -70,9 +70,9 @@ impl AmReceiver {
         }
     }
 
-    /// NR: what [`on_pdu`](Self::on_pdu) does with the first of these PDUs that bring whole SDUs one after
-    /// the other, do not poll, and come when nothing is missing, as most do. Returns their COUNTs, unless there is
-    /// none.
+    /// NR: does what [`on_pdu`](Self::on_pdu) does for the leading PDUs that bring consecutive
+    /// whole SDUs without a poll while nothing is missing, which is the usual case. Returns their
+    /// COUNTs, or `None` if there is no such PDU.
     pub(crate) fn take_run(&mut self, now: Instant, pdus: &[Pdu]) -> Option<Range<u64>> {
         let next = self.reassembly.base();
         let waits = self.timer.is_some() || !self.delayed_polls.is_empty();
@@ -95,7 +95,7 @@ impl AmReceiver {
 
     pub(crate) fn on_pdu(&mut self, now: Instant, pdu: &Pdu, sdus: &Sdus, outcome: &mut Outcome) {
         self.end_prohibition(now);
-        // TS 38.322 5.2.3.2.2: outside of the window, or received before.
+        // TS 38.322 5.2.3.2.2: outside the window, or received before.
         let next = self.reassembly.base();
         if let Some(unit) = self.reassembly.take_in_order(pdu) {
             if self.highest_status == next {
@@ -129,7 +129,7 @@ impl AmReceiver {
         }
     }
 
-    /// End of t-Reassembly, or of a prohibition that holds a STATUS back.
+    /// Expiry of t-Reassembly, or of the prohibition that delays a STATUS.
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         let prohibited = self.prohibited_until.filter(|_| self.triggered);
         match (self.timer, prohibited) {
@@ -154,12 +154,12 @@ impl AmReceiver {
         }
     }
 
-    /// t-StatusProhibit, which is no event while no STATUS is due.
+    /// Handles the expiry of t-StatusProhibit, which is not an event while no STATUS is due.
     fn end_prohibition(&mut self, now: Instant) {
         self.prohibited_until = self.prohibited_until.filter(|&until| until > now);
     }
 
-    /// Bytes of the STATUS PDU that the next opportunity would carry; `None`: none is due.
+    /// Bytes of the STATUS PDU that the next opportunity would carry; `None` if none is due.
     #[inline]
     pub(crate) fn status_bytes(&self, now: Instant) -> Option<u32> {
         if self.status_due(now) { Some(self.report_bytes()) } else { None }
@@ -170,7 +170,7 @@ impl AmReceiver {
         self.report(u32::MAX, |_| {}).1.div_ceil(8)
     }
 
-    /// Writes the STATUS that is due, no longer than `room` bytes; returns its length, or 0.
+    /// Writes the STATUS that is due, at most `room` bytes; returns its length, or 0.
     pub(crate) fn build_status(&mut self, now: Instant, room: u32, status: &mut Status) -> u32 {
         status.clear();
         let most = room.saturating_mul(8);
@@ -195,7 +195,7 @@ impl AmReceiver {
                 }
             }
             assembler.reset();
-            // The transmitter sends it again.
+            // The transmitter retransmits it.
             outcome.lost.clear();
         }
         self.reassembly.reset(next);
@@ -215,7 +215,7 @@ impl AmReceiver {
         placed
     }
 
-    /// Moves RX_Next to the first unit that is not complete.
+    /// Moves RX_Next to the first incomplete unit.
     fn advance(&mut self, sdus: &Sdus, outcome: &mut Outcome) {
         while self.reassembly.complete(self.reassembly.base()).is_some() {
             let unit: Option<Unit> = self.reassembly.pop();
@@ -225,7 +225,7 @@ impl AmReceiver {
         }
     }
 
-    /// TS 38.322 5.2.3.2.3: t-Reassembly is to stop.
+    /// TS 38.322 5.2.3.2.3: whether t-Reassembly must stop.
     fn is_settled(&self, trigger: u64) -> bool {
         let next = self.reassembly.base();
         let partly = match self.order {
@@ -233,11 +233,11 @@ impl AmReceiver {
             // TS 36.322 5.1.3.2.3 has no such case.
             Order::Here(_) => false,
         };
-        // Below the window, or above it (NR: and not its end).
+        // Below the window, or above it (NR: and not at its end).
         trigger <= next || partly || trigger > next + self.window
     }
 
-    /// Something below RX_Next_Highest is missing, from `first` on.
+    /// Whether something below RX_Next_Highest is missing, from `first` on.
     fn must_wait(&self, first: u64) -> bool {
         match self.order {
             // TS 38.322 5.2.3.2.3
@@ -267,8 +267,8 @@ impl AmReceiver {
         self.triggered && self.prohibited_until.is_none_or(|until| until <= now)
     }
 
-    /// TS 38.322 5.3.4: negative acknowledgements below RX_Highest_Status, as many as fit `most`
-    /// bits. Returns ACK_SN and the bits.
+    /// TS 38.322 5.3.4: negative acknowledgements below RX_Highest_Status, as many as fit into
+    /// `most` bits. Returns ACK_SN and the number of bits.
     fn report(&self, most: u32, mut write: impl FnMut(Nack)) -> (u64, u32) {
         let mut bits = self.framing.fixed_bits();
         let mut sn = self.reassembly.base();
@@ -294,7 +294,7 @@ impl AmReceiver {
                 for (start, end) in missing {
                     bits += self.framing.bytes_bits();
                     if bits > most {
-                        // What is left out of this unit will be in the next report.
+                        // What is omitted of this unit will be in the next report.
                         return (sn, bits - self.framing.bytes_bits());
                     }
                     write(Nack::Bytes { sn, start, end });

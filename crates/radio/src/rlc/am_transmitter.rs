@@ -17,7 +17,7 @@ use super::sent_unit::SentUnit;
 use crate::buffer::Sdus;
 use crate::pdcp::PdcpTransmitter;
 
-/// TS 38.322 5.2.3.1, 5.3 and TS 36.322 5.1.3.1, 5.2.
+/// The transmitting side of TS 38.322 5.2.3.1, 5.3 and TS 36.322 5.1.3.1, 5.2.
 #[derive(Debug)]
 pub(crate) struct AmTransmitter {
     format: Format,
@@ -27,18 +27,18 @@ pub(crate) struct AmTransmitter {
     cutter: Cutter,
     /// TX_Next_Ack (VT(A)).
     next_ack: u64,
-    /// From TX_Next_Ack to TX_Next (VT(S)).
+    /// Units from TX_Next_Ack to TX_Next (VT(S)).
     units: VecDeque<SentUnit>,
-    /// To be sent again.
+    /// Ranges to be retransmitted.
     pending: Pieces,
     poll: Poll,
-    /// PDUs sent again, or in part.
+    /// PDUs retransmitted, in whole or in part.
     pub(crate) retransmitted: u64,
     /// When maxRetxThreshold was first reached.
     pub(crate) failed_at: Option<Instant>,
 }
 
-/// How PDUs look.
+/// The format of PDUs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Format {
     Nr(NrFraming),
@@ -62,17 +62,17 @@ impl AmTransmitter {
         }
     }
 
-    /// Data available for transmission (TS 38.322 5.5, TS 36.322 4.5).
+    /// Data available for transmission in bytes (TS 38.322 5.5, TS 36.322 4.5).
     pub(crate) fn bytes(&self, source: &PdcpTransmitter) -> u64 {
         self.pending.bytes() + self.cutter.bytes(source)
     }
 
-    /// COUNT of the SDU of which a part was sent.
+    /// COUNT of the SDU that is partly sent.
     pub(crate) fn open_count(&self) -> Option<u64> {
         self.cutter.open_count()
     }
 
-    /// Something could be sent now.
+    /// Whether something could be sent now.
     pub(crate) fn is_ready(&self, source: &PdcpTransmitter) -> bool {
         !self.pending.is_empty() || !self.is_stalled() && !self.cutter.is_empty(source)
     }
@@ -118,8 +118,8 @@ impl AmTransmitter {
         room
     }
 
-    /// NR: what [`fill`](Self::fill) does as long as there is nothing but whole SDUs that do not poll, as most
-    /// are.
+    /// NR: does what [`fill`](Self::fill) does as long as there are only whole SDUs without a poll,
+    /// which is the usual case.
     #[inline]
     fn fill_whole(
         &mut self,
@@ -134,7 +134,8 @@ impl AmTransmitter {
         }
         let header = framing.header(0, true);
         let Self { units, poll, next_ack, window, .. } = self;
-        // The last of the window polls; so does the last of the buffer, which is not taken here.
+        // The last PDU of the window polls, and so does the last of the buffer, which is not taken
+        // here.
         source.next_run(sdus, |sdu, sdu_size| {
             let (known, bytes) = (units.len() as u64, sdu_size + header);
             let takes = known + 1 < *window
@@ -204,7 +205,7 @@ impl AmTransmitter {
         }
         let empty = self.pending.is_empty() && self.cutter.is_empty(source);
         if empty || self.is_stalled() {
-            // The highest that was sent, or any that is not acknowledged.
+            // The highest that was sent, or any unacknowledged one.
             let open = self.units.iter().enumerate().rev().find(|(_, unit)| !unit.acknowledged);
             if let Some((index, _)) = open {
                 let sn = self.next_ack + index as u64;
@@ -214,16 +215,16 @@ impl AmTransmitter {
         self.guard(at, source);
     }
 
-    /// Makes sure that what is not acknowledged will be heard of: where nothing can be sent and
-    /// no poll is out, t-PollRetransmit runs. The specification needs no such rule as long as the
-    /// last PDU polls; it did not if the data behind it was discarded later.
+    /// Ensures that unacknowledged data will be reported: if nothing can be sent and no poll is
+    /// pending, t-PollRetransmit runs. The specification needs no such rule as long as the last PDU
+    /// polls; it does not poll if the data behind it was discarded later.
     pub(crate) fn guard(&mut self, now: Instant, source: &PdcpTransmitter) {
         if !self.units.is_empty() && self.poll.timer().is_none() && !self.is_ready(source) {
             self.poll.wait(now, self.next() - 1);
         }
     }
 
-    /// TS 38.322 5.1.2, TS 36.322 5.4. Sequence numbers go on instead of starting at 0.
+    /// TS 38.322 5.1.2, TS 36.322 5.4. Sequence numbers continue instead of restarting at 0.
     pub(crate) fn reestablish(&mut self) -> u64 {
         self.next_ack = self.next();
         self.units.clear();
@@ -239,12 +240,12 @@ impl AmTransmitter {
         self.next_ack + self.units.len() as u64
     }
 
-    /// TS 38.322 5.2.3.1.1: the transmitting window is full.
+    /// TS 38.322 5.2.3.1.1: whether the transmitting window is full.
     fn is_stalled(&self) -> bool {
         self.next() >= self.next_ack + self.window && !self.cutter_must_finish()
     }
 
-    /// NR: a unit in the window is not sent to its end.
+    /// NR: whether a unit in the window has not been sent completely.
     fn cutter_must_finish(&self) -> bool {
         matches!(self.format, Format::Nr(_)) && self.cutter.is_open()
     }
@@ -296,8 +297,7 @@ impl AmTransmitter {
         unit.pdu(sn, start, unit.sent)
     }
 
-    /// A PDU of at most `largest` bytes with the first bytes of what is to be sent again, and its
-    /// length.
+    /// A PDU of at most `largest` bytes with the first bytes to be retransmitted, and its length.
     fn again(&mut self, piece: Piece, largest: u32, sdus: &Sdus) -> Option<(Pdu, u32)> {
         let unit = self.units[(piece.sn - self.next_ack) as usize];
         let (end, bytes) = match self.format {
@@ -320,7 +320,7 @@ impl AmTransmitter {
                         LtePacking::new(LTE_SEGMENT_FIXED, largest),
                     ),
                 };
-                // TS 36.322 5.2.1: the PDU as it was if it fits, otherwise a segment of it.
+                // TS 36.322 5.2.1: the original PDU if it fits, otherwise a segment of it.
                 let whole = (piece.start == 0 && piece.end == unit.len)
                     .then(|| unit.pack(empty, piece, sdus))
                     .filter(|packing| packing.len == unit.len);
@@ -336,7 +336,7 @@ impl AmTransmitter {
         Some((unit.pdu(piece.sn, piece.start, end), bytes))
     }
 
-    /// TS 38.322 5.3.3.2: whether the PDU just put together polls.
+    /// TS 38.322 5.3.3.2: whether the PDU just assembled polls.
     #[inline]
     fn polls(&mut self, new_bytes: u32, source: &PdcpTransmitter) -> bool {
         let counted = new_bytes > 0 && self.poll.counts_new(new_bytes);
@@ -372,7 +372,7 @@ impl AmTransmitter {
     }
 
     /// Negative acknowledgement: the bytes are considered for retransmission (TS 38.322 5.3.2).
-    /// RETX_COUNT of `counted` is incremented no more.
+    /// RETX_COUNT of `counted` is not incremented again.
     fn refuse(
         &mut self,
         now: Instant,
@@ -382,7 +382,7 @@ impl AmTransmitter {
     ) {
         let Some(index) = sn.checked_sub(self.next_ack) else { return };
         let Some(unit) = self.units.get_mut(index as usize) else { return };
-        // What was not sent yet cannot be sent again.
+        // What has not been sent yet cannot be retransmitted.
         let end = end.unwrap_or(unit.sent).min(unit.sent);
         if unit.acknowledged || start >= end {
             return;
@@ -399,7 +399,7 @@ impl AmTransmitter {
         }
     }
 
-    /// Moves TX_Next_Ack to the first unit that is not acknowledged.
+    /// Moves TX_Next_Ack to the first unacknowledged unit.
     fn advance(&mut self, sdus: &mut Sdus) {
         if matches!(self.format, Format::Nr(_)) {
             let open = self.units.iter().position(|unit| !unit.acknowledged);

@@ -1,26 +1,26 @@
-//! LTE: from the data fields of PDUs, in order of SN but with gaps, back to SDUs.
+//! LTE: reassembles SDUs from the data fields of PDUs, which are in order of SN but may have gaps.
 
 use super::reassembly::Unit;
 use crate::buffer::Sdus;
 
-/// What RLC tells PDCP about, by COUNT. Reused.
+/// What RLC reports to PDCP, by COUNT. It is reused.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Complete, in this order.
+    /// SDUs that are complete, in this order.
     pub(crate) complete: Vec<u64>,
-    /// Not to be completed any more.
+    /// SDUs that will not be completed any more.
     pub(crate) lost: Vec<u64>,
 }
 
-/// Knows how far the last SDU got.
+/// Knows how much of the last SDU has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
-    /// An SDU of which everything up to this byte has been seen, and nothing after it.
+    /// An SDU that has been received up to this byte, and not beyond.
     open: Option<(u64, u32)>,
 }
 
 impl Assembler {
-    /// The data field of the next PDU that arrived.
+    /// Processes the data field of the next PDU that arrived.
     pub(crate) fn feed(&mut self, unit: Unit, sdus: &Sdus, outcome: &mut Outcome) {
         let continues = self.open == Some((unit.sdu, unit.sdu_offset));
         if let (Some((count, _)), false) = (self.open, continues) {
@@ -40,7 +40,8 @@ impl Assembler {
             if left == 0 {
                 return;
             }
-            // An SDU of which no more is known was lost elsewhere: it is cut, so the last here.
+            // An SDU about which nothing more is known was lost elsewhere: it was cut, so it is the
+            // last one here.
             let Some(size) = sdus.size(count) else { return };
             rest = size;
         }
@@ -51,7 +52,7 @@ impl Assembler {
         }
     }
 
-    /// Nothing continues what came before.
+    /// Nothing continues the previous data.
     pub(crate) fn reset(&mut self) {
         self.open = None;
     }

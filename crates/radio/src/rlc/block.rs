@@ -2,7 +2,7 @@
 
 use crate::wait_meter::BlockTimes;
 
-/// One bearer's share of a MAC PDU. Owned, and reused, by the caller's HARQ process.
+/// The part of a MAC PDU that belongs to one bearer. The caller's HARQ process owns and reuses it.
 #[derive(Clone, Debug, Default)]
 pub struct TransportBlock {
     pub(crate) pdus: Vec<Pdu>,
@@ -17,19 +17,19 @@ impl TransportBlock {
         Self::default()
     }
 
-    /// Forgets the contents and keeps the memory.
+    /// Removes the contents and keeps the memory.
     pub fn clear(&mut self) {
         self.pdus.clear();
         self.status.clear();
         self.bytes = 0;
     }
 
-    /// Bytes used, MAC subheaders included, padding not.
+    /// Bytes used, including MAC subheaders, but not padding.
     pub const fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// Neither data nor status.
+    /// Whether there is neither data nor status.
     pub fn is_empty(&self) -> bool {
         self.pdus.is_empty() && self.status.ack_sn.is_none()
     }
@@ -45,24 +45,24 @@ impl TransportBlock {
     }
 }
 
-/// A data PDU. It names packets that both ends know; sequence numbers do not wrap.
+/// A data PDU. It refers to packets that both ends know; sequence numbers do not wrap.
 ///
 /// The numbered unit is an SDU in NR and the data field of a PDU in LTE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pdu {
-    /// SN of the unit; of no meaning in a whole SDU of NR's UM.
+    /// SN of the unit; undefined for a whole SDU in NR's UM.
     pub(crate) sn: u64,
-    /// COUNT of the SDU with the unit's first byte.
+    /// COUNT of the SDU that contains the unit's first byte.
     pub(crate) sdu: u64,
-    /// Where in that SDU the unit begins; 0 in NR.
+    /// Offset in that SDU at which the unit begins; 0 in NR.
     pub(crate) sdu_offset: u32,
-    /// That SDU's size.
+    /// Size of that SDU.
     pub(crate) sdu_size: u32,
-    /// First byte of the unit carried (SO).
+    /// Offset of the first byte carried (SO).
     pub(crate) start: u32,
     /// The byte after the last one carried.
     pub(crate) end: u32,
-    /// `end` is the unit's end (SI, LSF).
+    /// Whether `end` is the end of the unit (SI, LSF).
     pub(crate) last: bool,
     /// P field.
     pub(crate) poll: bool,
@@ -74,12 +74,12 @@ impl Pdu {
         self.end - self.start
     }
 
-    /// Never: a PDU carries data.
+    /// Always false: a PDU carries data.
     pub const fn is_empty(&self) -> bool {
         self.end == self.start
     }
 
-    /// The PDU asks for a STATUS.
+    /// Whether the PDU requests a STATUS.
     pub const fn polls(&self) -> bool {
         self.poll
     }
@@ -88,7 +88,7 @@ impl Pdu {
         self.start == 0 && self.last
     }
 
-    /// NR: this SDU, whole, in this unit, and no poll.
+    /// NR: whether it carries this whole SDU in this unit, without a poll.
     #[inline]
     pub(crate) const fn continues_run(&self, sn: u64, sdu: u64) -> bool {
         self.sn == sn && self.sdu == sdu && self.is_whole() && !self.poll
@@ -100,7 +100,7 @@ impl Pdu {
 pub struct Status {
     /// ACK_SN; `None`: there is no status.
     pub(crate) ack_sn: Option<u64>,
-    /// By increasing SN and offset.
+    /// NACKs by increasing SN and offset.
     pub(crate) nacks: Vec<Nack>,
 }
 
@@ -119,8 +119,8 @@ impl Status {
 /// One negative acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Nack {
-    /// `count` units from `sn` on, of which nothing arrived (NACK_SN and NACK range).
+    /// `count` units from `sn` on of which nothing arrived (NACK_SN and NACK range).
     Units { sn: u64, count: u32 },
-    /// Bytes of one unit (SOstart, SOend); `end` `None`: up to its end, wherever that is.
+    /// Bytes of one unit (SOstart, SOend); if `end` is `None`, up to its end, wherever that is.
     Bytes { sn: u64, start: u32, end: Option<u32> },
 }

@@ -1,4 +1,4 @@
-//! What an RLC entity is made of, as plain data.
+//! The configuration of an RLC entity, as plain data.
 
 use airpath_base::Duration;
 
@@ -11,18 +11,18 @@ pub enum RlcConfig {
     Nr {
         /// UM or AM.
         mode: NrMode,
-        /// How the PDCP above it restores the order.
+        /// How PDCP restores the order.
         release: Release,
     },
     /// LTE: SDUs are concatenated into PDUs; RLC delivers in order.
     Lte(LteMode),
-    /// UMTS, acknowledged: packet data has no other mode here.
+    /// UMTS in acknowledged mode: packet data has no other mode here.
     Umts(UmtsAm),
 }
 
 impl RlcConfig {
-    /// The smallest block in bytes in which data makes headway, where PDUs have one size; otherwise
-    /// 0: a few bytes.
+    /// If PDUs have a fixed size: bytes of the smallest block with which data makes progress;
+    /// otherwise 0, because a few bytes suffice.
     pub const fn least_block(&self) -> u32 {
         match self {
             Self::Umts(UmtsAm { pdu: UmtsPdu::Fixed { bytes }, mac_header_bytes, .. }) => {
@@ -35,7 +35,7 @@ impl RlcConfig {
 }
 
 impl RlcConfig {
-    /// AM, and not UM.
+    /// Whether the mode is AM, not UM.
     pub const fn is_acknowledged(&self) -> bool {
         !matches!(self, Self::Nr { mode: NrMode::Um { .. }, .. } | Self::Lte(LteMode::Um { .. }))
     }
@@ -57,7 +57,7 @@ pub enum NrMode {
         sn: NrAmSn,
         /// How long the receiver waits for missing segments (TS 38.322 7.3).
         t_reassembly: Duration,
-        /// The rest.
+        /// Polling, STATUS and retransmission.
         arq: ArqConfig,
     },
 }
@@ -76,45 +76,45 @@ pub enum LteMode {
     Am {
         /// How long the receiver waits for missing PDUs (TS 36.322 7.3).
         t_reordering: Duration,
-        /// The rest.
+        /// Polling, STATUS and retransmission.
         arq: ArqConfig,
     },
 }
 
 /// UMTS's acknowledged mode (TS 25.322 11.3).
 ///
-/// [`ArqConfig`] says it in UMTS's words: t-PollRetransmit is Timer_Poll, t-StatusProhibit
+/// [`ArqConfig`] corresponds to UMTS's parameters: t-PollRetransmit is Timer_Poll, t-StatusProhibit
 /// Timer_Status_Prohibit, pollPDU Poll_PDU, maxRetxThreshold MaxDAT; the last PDU of a buffer polls
 /// ("last transmission" and "last retransmission PDU poll").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UmtsAm {
     /// Sizes of PDUs.
     pub pdu: UmtsPdu,
-    /// MAC header in bytes, of a block or, where PDUs are flexible, of each of them: 21 bits in
-    /// MAC-hs, 24 in MAC-ehs, 18 in MAC-e and MAC-es (TS 25.321 9.2); none on a DCH.
+    /// MAC header in bytes, per block or, if PDUs are flexible, per PDU: 21 bits in MAC-hs, 24 in
+    /// MAC-ehs, 18 in MAC-e and MAC-es (TS 25.321 9.2); none on a DCH.
     pub mac_header_bytes: u32,
     /// Transmission window size in PDUs, 1 to 2047 (TS 25.322 9.6).
     pub window: u32,
-    /// How long a gap between PDUs is left to HARQ: T1 of MAC-hs and MAC-es (TS 25.321 11.6.2.1,
-    /// 11.8.3.2).
+    /// How long HARQ is given to fill a gap between PDUs: T1 of MAC-hs and MAC-es (TS 25.321
+    /// 11.6.2.1, 11.8.3.2).
     pub t_reordering: Duration,
-    /// The rest.
+    /// Polling, STATUS and retransmission.
     pub arq: ArqConfig,
 }
 
 /// Sizes of UMTS's AMD PDUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UmtsPdu {
-    /// All alike, header included: 42 bytes (336 bits) or 82 bytes (656 bits) are usual. What an
-    /// SDU leaves free is padding.
+    /// All of the same size, header included: 42 bytes (336 bits) or 82 bytes (656 bits) are usual.
+    /// What an SDU does not fill is padding.
     Fixed {
-        /// Bytes, 16 to 126: length indicators have 7 bits (TS 25.322 9.2.2.8).
+        /// Size in bytes, 16 to 126: length indicators have 7 bits (TS 25.322 9.2.2.8).
         bytes: u32,
     },
-    /// From release 7 on (downlink) and 8 on (uplink): up to this size. A PDU fits its block, as
-    /// the segments of MAC-ehs and MAC-is do.
+    /// Since release 7 (downlink) and 8 (uplink): up to this size. A PDU is fitted to its block, as
+    /// the segments of MAC-ehs and MAC-is are.
     Flexible {
-        /// Bytes, 16 to 1503 (TS 25.331 10.3.4.23).
+        /// Largest size in bytes, 16 to 1503 (TS 25.331 10.3.4.23).
         most: u32,
     },
 }

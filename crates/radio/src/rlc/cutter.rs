@@ -6,7 +6,7 @@ use super::framing::{LtePacking, NrFraming};
 use crate::buffer::Sdus;
 use crate::pdcp::PdcpTransmitter;
 
-/// The SDU that is being transmitted, if a part of it is still to come.
+/// Cuts SDUs, and remembers the one that is partly sent.
 #[derive(Debug, Default)]
 pub(crate) struct Cutter {
     open: Option<Open>,
@@ -20,38 +20,38 @@ struct Open {
     cut: u32,
 }
 
-/// A data field, cut off.
+/// A data field that was cut off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cut {
-    /// COUNT of the SDU with the first byte.
+    /// COUNT of the SDU that contains the first byte.
     pub(crate) sdu: u64,
     pub(crate) sdu_size: u32,
-    /// Where in that SDU it begins.
+    /// Offset in that SDU at which it begins.
     pub(crate) offset: u32,
     pub(crate) len: u32,
-    /// The last byte ends an SDU.
+    /// Whether the last byte ends an SDU.
     pub(crate) ends_sdu: bool,
-    /// Bytes of the PDU, header included.
+    /// Bytes of the PDU, including the header.
     pub(crate) pdu_bytes: u32,
 }
 
 impl Cutter {
-    /// There is nothing to cut.
+    /// Whether there is nothing to cut.
     pub(crate) fn is_empty(&self, source: &PdcpTransmitter) -> bool {
         self.open.is_none() && source.is_empty()
     }
 
-    /// An SDU has been begun.
+    /// Whether an SDU is partly cut.
     pub(crate) const fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// COUNT of the SDU that has been begun.
+    /// COUNT of the SDU that is partly cut.
     pub(crate) fn open_count(&self) -> Option<u64> {
         self.open.map(|open| open.count)
     }
 
-    /// RLC SDUs and segments that were not sent yet, with PDCP headers.
+    /// Bytes of RLC SDUs and segments that were not sent yet, with PDCP headers.
     pub(crate) fn bytes(&self, source: &PdcpTransmitter) -> u64 {
         self.open.map_or(0, |open| u64::from(open.size - open.cut)) + source.bytes()
     }
@@ -86,7 +86,7 @@ impl Cutter {
         })
     }
 
-    /// As many bytes as fit the empty PDU `packing` (TS 36.322 4.2.1.2.2, 4.2.1.3.2, TS 25.322
+    /// As many bytes as fit into the empty PDU `packing` (TS 36.322 4.2.1.2.2, 4.2.1.3.2, TS 25.322
     /// 4.2.1.3).
     pub(crate) fn lte(
         &mut self,
@@ -98,14 +98,14 @@ impl Cutter {
         let mut cut: Option<Cut> = None;
         let mut follows = None;
         while packing.room() > 0 {
-            // Elements of a PDU follow each other, in COUNT.
+            // The elements of a PDU are consecutive in COUNT.
             if follows.is_some_and(|count| count != source.next_count(sdus)) {
                 break;
             }
             if self.open.is_none() {
                 let whole = Self::lte_whole(&mut packing, source, sdus, &mut cut);
                 if whole > 0 {
-                    // What is next follows those, if it is not something else.
+                    // The next SDU follows those, unless it is a different one.
                     follows = Some(sdus.next_count());
                     continue;
                 }
@@ -131,7 +131,8 @@ impl Cutter {
         Some(cut)
     }
 
-    /// What [`lte`](Self::lte) does as long as there is nothing but whole SDUs, as most are; returns how many.
+    /// Does what [`lte`](Self::lte) does as long as there are only whole SDUs, which is the usual
+    /// case; returns how many.
     #[inline]
     fn lte_whole(
         packing: &mut LtePacking,
@@ -155,7 +156,7 @@ impl Cutter {
         taken
     }
 
-    /// RLC is re-established: what was begun is somebody else's.
+    /// RLC is re-established: another entity continues what was begun.
     pub(crate) fn reset(&mut self) {
         self.open = None;
     }
@@ -173,7 +174,7 @@ impl Cutter {
         })
     }
 
-    /// Cuts `len` bytes off; true if that was the SDU's end.
+    /// Cuts `len` bytes off; returns true if that was the end of the SDU.
     #[inline]
     fn take(&mut self, mut open: Open, len: u32) -> bool {
         open.cut += len;
@@ -193,7 +194,7 @@ mod tests {
     use crate::buffer::{BufferConfig, Discipline, EcnConfig};
     use crate::pdcp::{PdcpConfig, StatusReport};
 
-    /// What waits elsewhere than behind the SDUs, as it does with a discard timer, is cut one by one.
+    /// SDUs that wait elsewhere than behind the SDUs, as with a discard timer, are cut one by one.
     fn source(discard: Option<Duration>) -> (PdcpTransmitter, Sdus, Cutter) {
         let (discipline, ecn) = (Discipline::DropTail, EcnConfig::default());
         let buffer = BufferConfig { packets: None, bytes: None, discipline, ecn };

@@ -1,4 +1,4 @@
-//! The RLC entities that a configuration asks for.
+//! Creates the RLC entities for a configuration.
 
 use airpath_base::Instant;
 
@@ -25,7 +25,7 @@ pub(crate) enum Receiver {
     Am(AmReceiver),
 }
 
-/// Whose MAC.
+/// The technology of the MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Technology {
     Nr,

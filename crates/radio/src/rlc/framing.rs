@@ -1,8 +1,9 @@
-//! Header bytes, as the specifications have them.
+//! Sizes of headers according to the specifications.
 
 use super::config::{LteUmSn, NrAmSn, NrUmSn, UmtsPdu};
 
-/// An LI has 11 bits (TS 36.322 6.2.2.5): a longer element can only be the last of its PDU.
+/// The largest value of an LI, which has 11 bits (TS 36.322 6.2.2.5): a longer element can only be
+/// the last of its PDU.
 const MAX_LI: u32 = 2047;
 
 /// NR's data PDUs (TS 38.322 6.2.2.3, 6.2.2.4).
@@ -13,9 +14,9 @@ pub(crate) enum NrFraming {
 }
 
 impl NrFraming {
-    /// Bytes of the header of a PDU that begins at byte `start` of its SDU.
+    /// Header bytes of a PDU that begins at byte `start` of its SDU.
     pub(crate) const fn header(self, start: u32, whole: bool) -> u32 {
-        // A segment that is not the first has an SO field of 2 bytes.
+        // A segment other than the first has an SO field of 2 bytes.
         let offset = if start > 0 { 2 } else { 0 };
         offset
             + match self {
@@ -30,7 +31,7 @@ impl NrFraming {
     }
 }
 
-/// The longest RLC PDU that fits `room` bytes of an NR MAC PDU (TS 38.321 6.1.2, 6.2.1).
+/// The longest RLC PDU that fits into `room` bytes of an NR MAC PDU (TS 38.321 6.1.2, 6.2.1).
 pub(crate) const fn nr_largest_pdu(room: u32) -> u32 {
     if room >= 256 + 3 {
         let most = room - 3;
@@ -41,19 +42,19 @@ pub(crate) const fn nr_largest_pdu(room: u32) -> u32 {
     }
 }
 
-/// MAC subheader with an L field of 8 or 16 bits (TS 38.321 6.1.2).
+/// Bytes of the MAC subheader, with an L field of 8 or 16 bits (TS 38.321 6.1.2).
 pub(crate) const fn nr_subheader(pdu: u32) -> u32 {
     if pdu < 256 { 2 } else { 3 }
 }
 
-/// The longest RLC PDU that fits `room` bytes of an LTE MAC PDU: it fills it, so that its
+/// The longest RLC PDU that fits into `room` bytes of an LTE MAC PDU: it fills the MAC PDU, so its
 /// subheader is the last and has no L field (TS 36.321 6.1.2).
 pub(crate) const fn lte_largest_pdu(room: u32) -> u32 {
     let most = room.saturating_sub(1);
     if most > 32_767 { 32_767 } else { most }
 }
 
-/// What a PDU takes of `room`, its subheader included. Where the rest has no room for an L field,
+/// How much of `room` a PDU takes, including its subheader. If the rest has no room for an L field,
 /// it is padding (TS 36.321 6.1.2: one or two bytes of padding are subheaders in front).
 pub(crate) fn lte_cost(pdu: u32, room: u32) -> u32 {
     if pdu + 1 == room {
@@ -64,15 +65,15 @@ pub(crate) fn lte_cost(pdu: u32, room: u32) -> u32 {
     (pdu + subheader).min(room)
 }
 
-/// A data PDU of LTE or UMTS being put together: a fixed header, an LI for each element but the
+/// A data PDU of LTE or UMTS under construction: a fixed header, an LI for each element except the
 /// last, then the elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LtePacking {
     fixed: u32,
     largest: u32,
-    /// Bits of an LI with its E.
+    /// Bits of an LI with its E bit.
     li_bits: u32,
-    /// The longest element that one can name.
+    /// The longest element that an LI can represent.
     max_li: u32,
     /// Bytes of data.
     pub(crate) len: u32,
@@ -86,8 +87,8 @@ impl LtePacking {
         Self { fixed, largest, li_bits: 12, max_li: MAX_LI, len: 0, elements: 0, last_element: 0 }
     }
 
-    /// UMTS: LIs of 7 bits in PDUs of up to 126 bytes, otherwise of 15 (TS 25.322 9.2.2.8). That
-    /// of an SDU that ends with its PDU is taken for free, as is that of padding.
+    /// UMTS: LIs have 7 bits in PDUs of up to 126 bytes, otherwise 15 (TS 25.322 9.2.2.8). The LI
+    /// of an SDU that ends with its PDU counts as free, as does that of padding.
     pub(crate) const fn umts(framing: UmtsFraming, fixed: u32, largest: u32) -> Self {
         let longest = match framing.pdu {
             UmtsPdu::Fixed { bytes } => bytes,
@@ -98,7 +99,7 @@ impl LtePacking {
         Self { fixed, largest, li_bits, max_li, len: 0, elements: 0, last_element: 0 }
     }
 
-    /// How many bytes one more element may have.
+    /// Largest size in bytes of a further element.
     pub(crate) const fn room(&self) -> u32 {
         if self.last_element > self.max_li {
             return 0;
@@ -138,20 +139,20 @@ pub(crate) const LTE_SEGMENT_FIXED: u32 = 4;
 /// Fixed part of UMTS's AMD PDU: D/C, SN, P, HE (TS 25.322 9.2.1.4).
 pub(crate) const UMTS_AM_FIXED: u32 = 2;
 
-/// The same of a part of one. RLC has no such thing: MAC-ehs and MAC-is segment PDUs, which takes
-/// a TSN and SI (TS 25.321 9.2.2).
+/// Fixed part of a segment of one. RLC has no such thing: MAC-ehs and MAC-is segment PDUs, which
+/// takes a TSN and SI (TS 25.321 9.2.2).
 pub(crate) const UMTS_SEGMENT_FIXED: u32 = 3;
 
-/// UMTS's AMD PDUs in their blocks.
+/// Sizes of UMTS's AMD PDUs in their blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UmtsFraming {
     pub(crate) pdu: UmtsPdu,
-    /// Of a block, or of each PDU of flexible size.
+    /// MAC header per block, or per PDU of flexible size.
     pub(crate) mac_header: u32,
 }
 
 impl UmtsFraming {
-    /// The longest PDU that fits `room` bytes of a block; 0: none does.
+    /// The longest PDU that fits into `room` bytes of a block; 0 if none does.
     pub(crate) const fn largest(self, room: u32, first: bool) -> u32 {
         match self.pdu {
             UmtsPdu::Fixed { bytes } if self.cost(bytes, first) <= room => bytes,
@@ -163,8 +164,8 @@ impl UmtsFraming {
         }
     }
 
-    /// What a PDU takes of a block, padding included. The MAC header counts with the `first` of a
-    /// block, and with each of flexible size.
+    /// How much of a block a PDU takes, including padding. The MAC header counts with the `first`
+    /// PDU of a block, and with each of flexible size.
     pub(crate) const fn cost(self, pdu: u32, first: bool) -> u32 {
         match self.pdu {
             UmtsPdu::Fixed { bytes } if first => bytes + self.mac_header,
@@ -180,9 +181,9 @@ pub(crate) struct StatusFraming {
     fixed: u32,
     nack: u32,
     offsets: u32,
-    /// `None`: there is no NACK range.
+    /// Bits of a NACK range; `None` if there is none.
     range: Option<u32>,
-    /// Units that one entry can name.
+    /// Most units that one entry can cover.
     most: u32,
 }
 
@@ -194,8 +195,8 @@ impl StatusFraming {
         Self { fixed: 24, nack: 24, offsets: 32, range: Some(8), most: 255 };
     // TS 36.322 6.2.1.6
     pub(crate) const LTE: Self = Self { fixed: 15, nack: 12, offsets: 30, range: None, most: 1 };
-    // TS 25.322 9.2.1.5, 9.2.2.11: D/C and type, SUFIs ACK (4 + 12) and LIST (4 + 4, pairs of SN and
-    // a length of 4 bits). Parts of PDUs are MAC's business.
+    // TS 25.322 9.2.1.5, 9.2.2.11: D/C and type, SUFIs ACK (4 + 12) and LIST (4 + 4, pairs of SN
+    // and a length of 4 bits). Segments of PDUs are handled by the MAC.
     pub(crate) const UMTS: Self = Self { fixed: 28, nack: 16, offsets: 0, range: None, most: 16 };
 
     /// D/C, CPT, ACK_SN, E1.
@@ -203,7 +204,7 @@ impl StatusFraming {
         self.fixed
     }
 
-    /// A NACK of `count` whole units, as few entries as can say it.
+    /// Bits of a NACK for `count` whole units, in as few entries as possible.
     pub(crate) const fn units_bits(&self, count: u32) -> u32 {
         match self.range {
             Some(range) if count > 1 => self.nack + range,
@@ -211,12 +212,12 @@ impl StatusFraming {
         }
     }
 
-    /// A NACK with SOstart and SOend.
+    /// Bits of a NACK with SOstart and SOend.
     pub(crate) const fn bytes_bits(&self) -> u32 {
         self.nack + self.offsets
     }
 
-    /// Units that one entry can name.
+    /// Most units that one entry can cover.
     pub(crate) const fn max_range(&self) -> u32 {
         self.most
     }
@@ -228,7 +229,7 @@ mod tests {
 
     #[test]
     fn nr_headers() {
-        // TS 38.322 6.2.2.3: SI, and SN and SO only where it is a segment
+        // TS 38.322 6.2.2.3: SI, with SN and SO only for segments
         let um = NrFraming::Um(NrUmSn::Bits6);
         assert_eq!([um.header(0, true), um.header(0, false), um.header(9, false)], [1, 1, 3]);
         let um = NrFraming::Um(NrUmSn::Bits12);

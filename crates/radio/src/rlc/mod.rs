@@ -1,8 +1,8 @@
 //! RLC of NR, LTE and UMTS (TS 38.322, TS 36.322, TS 25.322): PDUs, windows, polls, STATUS reports.
 //!
-//! Both ends are in one process and share the packets: what travels in a [`TransportBlock`] are names of
-//! bytes. Header bytes, windows and timers are those of the specifications; sequence numbers do not wrap,
-//! their length shows in headers and windows.
+//! Both ends are in one process and share the packets: a [`TransportBlock`] carries references to
+//! bytes. Header bytes, windows and timers are those of the specifications; sequence numbers do not
+//! wrap, and their length only affects headers and windows.
 
 mod am_receiver;
 mod am_transmitter;

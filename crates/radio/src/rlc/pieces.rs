@@ -1,8 +1,8 @@
-//! Byte ranges of numbered units: what arrived, or what is to be sent again.
+//! Byte ranges of numbered units: what arrived, or what is to be retransmitted.
 
 use std::collections::VecDeque;
 
-/// Disjoint ranges, by unit and offset; neighbours are merged.
+/// Disjoint ranges by unit and offset; adjacent ranges are merged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pieces {
     ranges: VecDeque<Piece>,
@@ -22,7 +22,7 @@ impl Pieces {
         self.ranges.is_empty()
     }
 
-    /// Sum of all ranges.
+    /// Total bytes of all ranges.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -31,7 +31,7 @@ impl Pieces {
         self.ranges.front().copied()
     }
 
-    /// Takes bytes away from the first range.
+    /// Removes bytes from the first range.
     pub(crate) fn take_front(&mut self, bytes: u32) {
         self.bytes -= u64::from(bytes);
         let first = self.ranges.front_mut().expect("the caller saw the first range");
@@ -43,7 +43,7 @@ impl Pieces {
 
     /// Adds a range; returns how many of its bytes are new.
     pub(crate) fn add(&mut self, mut piece: Piece) -> u32 {
-        // Ranges of the unit that overlap or touch the new one are swallowed by it.
+        // The new range absorbs ranges of the unit that overlap or touch it.
         let from = self.ranges.partition_point(|it| (it.sn, it.end) < (piece.sn, piece.start));
         let mut known = 0;
         while let Some(other) = self.ranges.get(from).copied() {
@@ -70,7 +70,7 @@ impl Pieces {
         self.ranges.range(from..).copied().take_while(move |it| it.sn == sn)
     }
 
-    /// Forgets a unit.
+    /// Removes the ranges of a unit.
     #[inline]
     pub(crate) fn remove(&mut self, sn: u64) {
         if !self.ranges.is_empty() {

@@ -4,7 +4,7 @@ use airpath_base::{Duration, Instant};
 
 use super::config::ArqConfig;
 
-/// When an AM transmitter asks for a STATUS.
+/// Decides when an AM transmitter requests a STATUS.
 #[derive(Debug)]
 pub(crate) struct Poll {
     t_poll_retransmit: Duration,
@@ -36,8 +36,7 @@ impl Poll {
         }
     }
 
-    /// A PDU with `bytes` never sent before is put together; true: it has reached pollPDU or
-    /// pollByte.
+    /// Counts a PDU with `bytes` never sent before; returns true if pollPDU or pollByte is reached.
     pub(crate) fn counts_new(&mut self, bytes: u32) -> bool {
         self.pdus += 1;
         self.bytes += u64::from(bytes);
@@ -45,7 +44,8 @@ impl Poll {
             || self.poll_bytes.is_some_and(|limit| self.bytes >= limit)
     }
 
-    /// The same, but counts nothing and returns false if it would reach one of them.
+    /// Like [`counts_new`](Self::counts_new), but counts nothing and returns false if one of them
+    /// would be reached.
     #[inline]
     pub(crate) fn counts_before_limit(&mut self, bytes: u32) -> bool {
         let (pdus, bytes) = (self.pdus + 1, self.bytes + u64::from(bytes));
@@ -68,13 +68,13 @@ impl Poll {
         self.wait(now, highest);
     }
 
-    /// Starts or restarts t-PollRetransmit, until a STATUS speaks of `highest`.
+    /// Starts or restarts t-PollRetransmit, until a STATUS covers `highest`.
     pub(crate) fn wait(&mut self, now: Instant, highest: u64) {
         self.sn = Some(highest);
         self.timer = Some(now + self.t_poll_retransmit);
     }
 
-    /// A STATUS speaks of everything below `sn` (5.3.3.3).
+    /// A STATUS covers everything below `sn` (5.3.3.3).
     pub(crate) fn on_status_below(&mut self, sn: u64) {
         if self.sn.is_some_and(|poll_sn| poll_sn < sn) {
             self.timer = None;

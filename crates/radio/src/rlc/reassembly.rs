@@ -1,4 +1,4 @@
-//! The reception buffer of an entity that numbers units: what of each has arrived.
+//! The reception buffer of an entity with numbered units: what has arrived of each.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use super::pieces::{Piece, Pieces};
 pub(crate) struct Reassembly {
     base: u64,
     units: VecDeque<Slot>,
-    /// Of units that are not complete.
+    /// Received ranges of incomplete units.
     pieces: Pieces,
 }
 
@@ -20,16 +20,16 @@ struct Slot {
     state: State,
 }
 
-/// A unit: bytes of one SDU or of several that follow each other.
+/// A unit: bytes of one SDU or of several consecutive ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Unit {
-    /// COUNT of the SDU with its first byte.
+    /// COUNT of the SDU that contains its first byte.
     pub(crate) sdu: u64,
-    /// Where in that SDU it begins.
+    /// Offset in that SDU at which it begins.
     pub(crate) sdu_offset: u32,
-    /// That SDU's size.
+    /// Size of that SDU.
     pub(crate) sdu_size: u32,
-    /// Its bytes; `None`: its end has not been seen.
+    /// Length of the unit; `None` if its end has not been seen.
     pub(crate) len: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ enum State {
     Complete,
 }
 
-/// What became of a PDU.
+/// The effect of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Placed {
     /// It brought nothing new.
@@ -91,8 +91,8 @@ impl Reassembly {
         Placed::Complete
     }
 
-    /// Places the unit at the base and forgets it again, if it comes whole and nothing else is held: as
-    /// most do.
+    /// Places the unit at the base and removes it at once, if it arrives whole and nothing else is
+    /// held, which is the usual case.
     #[inline]
     pub(crate) fn take_in_order(&mut self, pdu: &Pdu) -> Option<Unit> {
         if pdu.sn != self.base || !pdu.is_whole() || !self.units.is_empty() {
@@ -103,7 +103,7 @@ impl Reassembly {
         Some(Unit { sdu, sdu_offset, sdu_size, len: Some(end) })
     }
 
-    /// Everything below `sn` has come, and nothing else is held.
+    /// Everything below `sn` has arrived, and nothing else is held.
     #[inline]
     pub(crate) fn skip_to(&mut self, sn: u64) {
         debug_assert!(self.units.is_empty() && self.base <= sn, "units would be forgotten");
@@ -115,14 +115,14 @@ impl Reassembly {
         self.units.get(index as usize).map_or(State::Missing, |slot| slot.state)
     }
 
-    /// The unit, if it is complete.
+    /// The unit with this SN, if it is complete.
     #[inline]
     pub(crate) fn complete(&self, sn: u64) -> Option<Unit> {
         let slot = self.units.get(sn.checked_sub(self.base)? as usize)?;
         (slot.state == State::Complete).then_some(slot.unit)
     }
 
-    /// The first SN from `sn` on of which not all bytes have arrived.
+    /// The first SN from `sn` on of which some bytes are missing.
     #[inline]
     pub(crate) fn first_incomplete(&self, mut sn: u64) -> u64 {
         while self.complete(sn).is_some() {
@@ -131,7 +131,7 @@ impl Reassembly {
         sn
     }
 
-    /// A byte of `sn` is missing before the last one that arrived.
+    /// Whether a byte of `sn` is missing before the last one that arrived.
     pub(crate) fn has_gap(&self, sn: u64) -> bool {
         if self.state(sn) != State::Partial {
             return false;
@@ -140,8 +140,8 @@ impl Reassembly {
         pieces.next().is_some_and(|first| first.start > 0) || pieces.next().is_some()
     }
 
-    /// What of `sn` has not arrived: `None` for all of it, or ranges; an end of `None` is the
-    /// unit's, not yet seen.
+    /// The missing part of `sn`: `None` if everything is missing, otherwise ranges; a range without
+    /// an end extends to the unit's end, which has not been seen.
     pub(crate) fn missing(&self, sn: u64) -> Option<impl Iterator<Item = (u32, Option<u32>)> + '_> {
         if self.state(sn) == State::Missing {
             return None;
@@ -169,13 +169,13 @@ impl Reassembly {
         }))
     }
 
-    /// The SDU of the unit at the base, if a part of that has arrived.
+    /// The SDU of the unit at the base, if a part of that unit has arrived.
     pub(crate) fn partial_at_base(&self) -> Option<u64> {
         let slot = self.units.front()?;
         (slot.state == State::Partial).then_some(slot.unit.sdu)
     }
 
-    /// Forgets the unit at the base and returns it, if it is complete.
+    /// Removes the unit at the base and returns it, if it is complete.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Unit> {
         let sn = self.base;
@@ -191,7 +191,7 @@ impl Reassembly {
         }
     }
 
-    /// Forgets everything; the next unit is `sn`.
+    /// Removes everything; the next unit is `sn`.
     pub(crate) fn reset(&mut self, sn: u64) {
         self.units.clear();
         self.pieces.clear();

@@ -1,18 +1,18 @@
-//! What an AM transmitter remembers of a unit until it is acknowledged.
+//! What an AM transmitter stores about a unit until it is acknowledged.
 
 use super::block::Pdu;
 use super::framing::LtePacking;
 use super::pieces::Piece;
 use crate::buffer::Sdus;
 
-/// A unit that was sent, at least in part: an SDU in NR, the data field of a PDU in LTE.
+/// A unit that was sent at least in part: an SDU in NR, the data field of a PDU in LTE.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentUnit {
     pub(crate) sdu: u64,
     pub(crate) sdu_size: u32,
     pub(crate) sdu_offset: u32,
     pub(crate) len: u32,
-    /// Bytes sent at least once, from the start.
+    /// Number of bytes sent at least once, from the start.
     pub(crate) sent: u32,
     /// RETX_COUNT; `None`: never considered for retransmission.
     pub(crate) retx_count: Option<u32>,
@@ -49,7 +49,8 @@ impl SentUnit {
         packing
     }
 
-    /// LTE: every SDU that ends in this unit has arrived. The caller will [forget](Sdus::forget_run).
+    /// LTE: every SDU that ends in this unit has arrived. The caller will
+    /// [forget](Sdus::forget_run) them.
     pub(crate) fn confirm(&self, sdus: &mut Sdus) {
         let (mut end, mut left) = (self.sdu, self.len);
         let mut rest = self.sdu_size - self.sdu_offset;

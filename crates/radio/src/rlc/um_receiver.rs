@@ -7,9 +7,9 @@ use super::block::Pdu;
 use super::reassembly::{Placed, Reassembly};
 use crate::buffer::Sdus;
 
-/// NR: reassembles segmented SDUs (TS 38.322 5.2.2.2). Whole ones just pass.
+/// NR: reassembles segmented SDUs (TS 38.322 5.2.2.2). Whole ones pass through.
 ///
-/// Names: `reassembly.base()` is RX_Next_Reassembly.
+/// `reassembly.base()` is RX_Next_Reassembly.
 #[derive(Debug)]
 pub(crate) struct NrUmReceiver {
     reassembly: Reassembly,
@@ -34,7 +34,7 @@ impl NrUmReceiver {
     }
 
     pub(crate) fn on_pdu(&mut self, now: Instant, pdu: &Pdu, outcome: &mut Outcome) {
-        // TS 38.322 5.2.2.2.2: without a header's SN, it is an SDU.
+        // TS 38.322 5.2.2.2.2: a PDU without an SN is an SDU.
         if pdu.is_whole() {
             outcome.complete.push(pdu.sdu);
             return;
@@ -95,7 +95,7 @@ impl NrUmReceiver {
         }
     }
 
-    /// Discards the segments of what is not complete below `sn`.
+    /// Discards the segments of incomplete units below `sn`.
     fn advance_to(&mut self, sn: u64, outcome: &mut Outcome) {
         while self.reassembly.base() < sn {
             outcome.lost.extend(self.reassembly.partial_at_base());
@@ -104,9 +104,9 @@ impl NrUmReceiver {
     }
 }
 
-/// LTE: puts PDUs in order, and SDUs together (TS 36.322 5.1.2.2).
+/// LTE: puts PDUs in order, and reassembles SDUs (TS 36.322 5.1.2.2).
 ///
-/// Names: `reassembly.base()` is VR(UR).
+/// `reassembly.base()` is VR(UR).
 #[derive(Debug)]
 pub(crate) struct LteUmReceiver {
     reassembly: Reassembly,
@@ -135,7 +135,7 @@ impl LteUmReceiver {
     pub(crate) fn on_pdu(&mut self, now: Instant, pdu: &Pdu, sdus: &Sdus, outcome: &mut Outcome) {
         // TS 36.322 5.1.2.2.2
         if pdu.sn < self.reassembly.base() || self.reassembly.place(pdu) == Placed::Duplicate {
-            // What it brought is lost, whole or not.
+            // What it carried is lost, whole or not.
             self.late(pdu, sdus, outcome);
             return;
         }
@@ -166,7 +166,7 @@ impl LteUmReceiver {
         self.start_timer(at);
     }
 
-    /// Hands over what is complete (TS 36.322 5.4), and forgets the rest.
+    /// Delivers what is complete (TS 36.322 5.4), and discards the rest.
     pub(crate) fn reestablish(&mut self, next: u64, sdus: &Sdus, outcome: &mut Outcome) {
         self.advance_to(self.highest, sdus, outcome);
         self.reassembly.reset(next);
@@ -189,17 +189,17 @@ impl LteUmReceiver {
         }
     }
 
-    /// A PDU that came after it was given up.
+    /// A PDU that arrived after it was given up.
     fn late(&mut self, pdu: &Pdu, sdus: &Sdus, outcome: &mut Outcome) {
         sdus_of(pdu, sdus, |count| outcome.lost.push(count));
     }
 }
 
-/// The SDUs of which a PDU carries bytes.
+/// Visits the SDUs of which a PDU carries bytes.
 pub(crate) fn sdus_of(pdu: &Pdu, sdus: &Sdus, mut visit: impl FnMut(u64)) {
     let mut count = pdu.sdu;
     let mut rest = pdu.sdu_size - pdu.sdu_offset;
-    // Bytes before `start` are of other PDUs.
+    // Bytes before `start` belong to other PDUs.
     let mut at = 0;
     while at < pdu.end {
         if at + rest > pdu.start {

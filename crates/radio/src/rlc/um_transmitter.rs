@@ -11,7 +11,7 @@ use super::framing::{
 use crate::buffer::Sdus;
 use crate::pdcp::PdcpTransmitter;
 
-/// TS 38.322 5.2.2.1, TS 36.322 5.1.2.1.
+/// The transmitting side of TS 38.322 5.2.2.1, TS 36.322 5.1.2.1.
 #[derive(Debug)]
 pub(crate) struct UmTransmitter {
     format: UmFormat,
@@ -20,7 +20,7 @@ pub(crate) struct UmTransmitter {
     next: u64,
 }
 
-/// How PDUs look.
+/// The format of PDUs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum UmFormat {
     Nr(NrFraming),
@@ -36,7 +36,7 @@ impl UmTransmitter {
         self.cutter.bytes(source)
     }
 
-    /// COUNT of the SDU of which a part was sent.
+    /// COUNT of the SDU that is partly sent.
     pub(crate) fn open_count(&self) -> Option<u64> {
         self.cutter.open_count()
     }
@@ -81,7 +81,7 @@ impl UmTransmitter {
                     pdu = Pdu { sdu_offset: 0, start: cut.offset, ..pdu };
                     pdu.end = cut.offset + cut.len;
                     pdu.last = cut.ends_sdu;
-                    // TS 38.322 5.2.2.1.1: TX_Next counts segmented SDUs only.
+                    // TS 38.322 5.2.2.1.1: TX_Next counts only segmented SDUs.
                     self.next += u64::from(cut.ends_sdu && cut.offset > 0);
                     room -= cut.pdu_bytes + nr_subheader(cut.pdu_bytes);
                 }
@@ -91,14 +91,14 @@ impl UmTransmitter {
                 }
             }
             block.pdus.push(pdu);
-            // Sent to the end: whatever comes of it, it is not sent again.
+            // Sent completely: whatever happens to it, it is not retransmitted.
             let begun = self.cutter.open_count().unwrap_or_else(|| sdus.next_count());
             (cut.sdu..begun).for_each(|count| sdus.confirm(count));
         }
         room
     }
 
-    /// TS 38.322 5.1.2. Sequence numbers go on instead of starting at 0.
+    /// TS 38.322 5.1.2. Sequence numbers continue instead of restarting at 0.
     pub(crate) fn reestablish(&mut self) -> u64 {
         self.cutter.reset();
         self.next += 1;

@@ -9,32 +9,32 @@ use super::transitions::Transitions;
 use super::{RrcState, Transition};
 use crate::mac::Occasions;
 
-/// The delays and timers of a UE's connection. EV-DO is the same with other numbers: dormant is
-/// idle, its dormancy timer the inactivity timer.
+/// The delays and timers of a UE's connection. EV-DO uses it with other numbers: dormant is idle,
+/// its dormancy timer the inactivity timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConnectionConfig {
-    /// Where the UE begins: idle, inactive or connected.
+    /// The UE's initial state: idle, inactive or connected.
     pub initial: RrcState,
-    /// From idle to connected, random access included: until the UE may send (TS 36.331 5.3.3,
-    /// TS 38.331 5.3.3).
+    /// Time from idle to connected, including random access, after which the UE may send (TS 36.331
+    /// 5.3.3, TS 38.331 5.3.3).
     pub setup: Duration,
     /// The network releases the connection this long after the last data; `None`: never.
     pub inactivity: Option<Duration>,
-    /// RRC_INACTIVE, into which a release then leads. NR only.
+    /// RRC_INACTIVE, to which a release then leads. NR only.
     pub inactive: Option<InactiveConfig>,
     /// Paging of an idle UE.
     pub paging: Occasions,
-    /// From a downlink packet's arrival at the user plane to the base station's being ready to
+    /// Time from a downlink packet's arrival at the user plane until the base station is ready to
     /// page an idle UE.
     pub paging_delay: Duration,
 }
 
-/// RRC_INACTIVE.
+/// The delays and timers of RRC_INACTIVE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InactiveConfig {
-    /// From inactive to connected, random access included (TS 38.331 5.3.13).
+    /// Time from inactive to connected, including random access (TS 38.331 5.3.13).
     pub resume: Duration,
-    /// From inactive to idle, this long after the release; `None`: never.
+    /// Time from the release to idle; `None`: never.
     pub idle_after: Option<Duration>,
     /// RAN paging.
     pub paging: Occasions,
@@ -42,9 +42,9 @@ pub struct InactiveConfig {
 
 /// RRC of one UE.
 ///
-/// Times given to it never decrease. Say [`request`](Self::request) when data waits,
-/// [`on_activity`](Self::on_activity) when data was sent, and read
-/// [`poll`](Self::poll) at [`next_event`](Self::next_event) until it returns `None`.
+/// Times passed to it never decrease. Call [`request`](Self::request) when data waits and
+/// [`on_activity`](Self::on_activity) when data was sent, and call [`poll`](Self::poll) at
+/// [`next_event`](Self::next_event) until it returns `None`.
 ///
 /// ```
 /// use airpath_base::{Duration, Instant};
@@ -70,9 +70,9 @@ pub struct InactiveConfig {
 pub struct Connection {
     config: ConnectionConfig,
     transitions: Transitions,
-    /// While the UE is idle or inactive and has been asked to connect.
+    /// Set while the UE is idle or inactive and has been asked to connect.
     promotion: Option<Promotion>,
-    /// When a timer ends the present state.
+    /// When a timer ends the current state.
     expires: Option<Instant>,
 }
 
@@ -83,7 +83,8 @@ struct Promotion {
 }
 
 impl Connection {
-    /// In the initial state since the run began. An initial state of UMTS counts as idle.
+    /// A UE that has been in the initial state since the run began. An initial state of UMTS counts
+    /// as idle.
     pub fn new(config: &ConnectionConfig) -> Self {
         let initial = match config.initial {
             state @ (RrcState::Inactive | RrcState::Connected) => state,
@@ -99,7 +100,8 @@ impl Connection {
         connection
     }
 
-    /// The UE comes from another cell, in this state; a state that there is not here counts as idle.
+    /// The UE arrives from another cell, in this state; a state that does not exist here counts as
+    /// idle.
     pub fn restart(&mut self, now: Instant, state: RrcState) {
         let state = match (state, self.config.inactive) {
             (RrcState::Connected, _) | (RrcState::Inactive, Some(_)) => state,
@@ -110,7 +112,7 @@ impl Connection {
         self.start_timer(now);
     }
 
-    /// Data waits: connects if need be. Returns when it may be sent.
+    /// Data waits: connects if necessary. Returns when the data may be sent.
     pub fn request(&mut self, now: Instant, direction: Direction) -> Instant {
         self.settle(now);
         let (delay, paging, paging_delay) = match (self.transitions.state(), self.config.inactive) {
@@ -132,7 +134,7 @@ impl Connection {
         promotion.ready
     }
 
-    /// Data was sent or received: the inactivity timer starts again.
+    /// Data was sent or received: restarts the inactivity timer.
     pub fn on_activity(&mut self, now: Instant) {
         self.settle(now);
         if self.transitions.state() == RrcState::Connected {
@@ -140,13 +142,13 @@ impl Connection {
         }
     }
 
-    /// The state.
+    /// The state at `now`.
     pub fn state_at(&mut self, now: Instant) -> RrcState {
         self.settle(now);
         self.transitions.state()
     }
 
-    /// When [`poll`](Self::poll) has something.
+    /// When [`poll`](Self::poll) next returns something.
     pub fn next_event(&self) -> Option<Instant> {
         self.transitions.next().or_else(|| self.next_change())
     }
@@ -173,7 +175,7 @@ impl Connection {
         }
     }
 
-    /// The timer that ends the present state.
+    /// Starts the timer that ends the current state.
     fn start_timer(&mut self, now: Instant) {
         let timer = match self.transitions.state() {
             RrcState::Connected => self.config.inactivity,

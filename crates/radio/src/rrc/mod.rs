@@ -1,7 +1,7 @@
-//! RRC states: what a UE pays before it may send, and when it stops being ready.
+//! RRC states: the delay before a UE may send, and when it stops being ready.
 //!
-//! [`connection::Connection`] is LTE's, NR's and EV-DO's state machine, [`umts::Umts`] UMTS's. Both
-//! evaluate lazily: a UE without traffic has one timer, and one event when it expires.
+//! [`connection::Connection`] is the state machine of LTE, NR and EV-DO, [`umts::Umts`] that of
+//! UMTS. Both evaluate lazily: a UE without traffic has one timer, and one event when it expires.
 
 pub mod connection;
 pub mod enumerations;
@@ -15,7 +15,7 @@ use airpath_base::Instant;
 pub(crate) use state_machine::Rrc;
 pub use state_machine::RrcConfig;
 
-/// State of a UE, of all generations.
+/// The state of a UE, for all generations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RrcState {
     /// RRC_IDLE (TS 36.331 4.2.1, TS 38.331 4.2.1); Idle in UMTS (TS 25.331 7.1).
@@ -33,7 +33,7 @@ pub enum RrcState {
 }
 
 impl RrcState {
-    /// Data may be sent.
+    /// Whether data may be sent.
     pub const fn carries_data(self) -> bool {
         matches!(self, Self::Connected | Self::CellFach | Self::CellDch)
     }
@@ -51,10 +51,10 @@ impl RrcState {
     }
 }
 
-/// The state changed.
+/// A change of state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transition {
-    /// When.
+    /// When the state changed.
     pub at: Instant,
     /// The state that the UE leaves.
     pub from: RrcState,

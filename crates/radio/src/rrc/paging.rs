@@ -1,6 +1,6 @@
 //! Paging occasions: when an idle UE listens (TS 36.304 7.1, TS 38.304 7.1, TS 25.304 8.3).
 //!
-//! The wait of a downlink packet is the time to the next one: half a paging cycle in the mean.
+//! A downlink packet waits for the next one: on average half a paging cycle.
 
 use airpath_base::Duration;
 
@@ -17,14 +17,14 @@ pub struct NrPaging {
     pub frames_between: u32,
     /// PF_offset in frames, below `frames_between`.
     pub frame_offset: u32,
-    /// From the beginning of the paging frame to each of its Ns occasions: Ns is 1, 2 or 4. They
-    /// follow from pagingSearchSpace and firstPDCCH-MonitoringOccasionOfPO.
+    /// Offsets from the beginning of the paging frame to each of its Ns occasions: Ns is 1, 2 or 4.
+    /// They follow from pagingSearchSpace and firstPDCCH-MonitoringOccasionOfPO.
     pub occasions: PagingOffsets,
     /// 5G-S-TMSI modulo 1024.
     pub ue_id: u32,
 }
 
-/// Where the occasions of a paging frame begin.
+/// Offsets of the occasions in a paging frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PagingOffsets {
     /// Ns = 1.
@@ -57,9 +57,9 @@ impl NrPaging {
 pub struct LtePaging {
     /// T, the paging cycle in radio frames: 32, 64, 128 or 256.
     pub cycle: u32,
-    /// nB: paging occasions in each cycle.
+    /// nB: paging occasions per cycle.
     pub density: PagingDensity,
-    /// Which subframes carry paging.
+    /// Duplex mode, which determines the subframes that carry paging.
     pub duplex: Duplex,
     /// IMSI modulo 1024.
     pub ue_id: u32,
@@ -235,7 +235,7 @@ mod tests {
                 (occasions.at_or_after(now) - now).as_nanos()
             })
             .sum();
-        // On that grid half a cycle less half a step.
+        // On that grid, half a cycle less half a step.
         assert_eq!(total / 12_800, 640_000_000 - 50_000);
     }
 }

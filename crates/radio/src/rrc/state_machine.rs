@@ -1,4 +1,4 @@
-//! RRC of whichever technology.
+//! RRC of any technology.
 
 use airpath_base::{Direction, Instant};
 
@@ -6,12 +6,12 @@ use super::connection::{Connection, ConnectionConfig};
 use super::umts::{Fach, Umts, UmtsConfig};
 use super::{RrcState, Transition};
 
-/// RRC of a UE.
+/// The RRC configuration of a UE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RrcConfig {
-    /// LTE's and NR's; also EV-DO's, whose dormancy is idle.
+    /// LTE and NR; also EV-DO, where dormancy is idle.
     Connection(ConnectionConfig),
-    /// Of TS 25.331: CELL_DCH, CELL_FACH, a PCH state and idle.
+    /// UMTS (TS 25.331): CELL_DCH, CELL_FACH, a PCH state and idle.
     Umts(UmtsConfig),
 }
 
@@ -30,7 +30,7 @@ impl Rrc {
         }
     }
 
-    /// The UE comes from another cell, in this state of its technology.
+    /// The UE arrives from another cell, in this state of its technology.
     pub(crate) fn restart(&mut self, now: Instant, state: RrcState) {
         match self {
             Self::Connection(rrc) if state.carries_data() => rrc.restart(now, RrcState::Connected),
@@ -67,7 +67,7 @@ impl Rrc {
         }
     }
 
-    /// The common channels, while they are all that the UE has.
+    /// The common channels while they are the only ones the UE has.
     pub(crate) fn fach(&mut self, now: Instant) -> Option<Fach> {
         match self {
             Self::Connection(_) => None,

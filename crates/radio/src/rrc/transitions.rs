@@ -1,4 +1,4 @@
-//! The state with its history, until somebody asks for it.
+//! The state, and its changes until they are polled.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub(super) struct Transitions {
 
 impl Transitions {
     pub(super) fn new(state: RrcState) -> Self {
-        // A UE goes through few states between two polls.
+        // There are few changes of state between two polls.
         Self { state, unread: VecDeque::with_capacity(8) }
     }
 

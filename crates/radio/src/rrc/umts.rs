@@ -9,57 +9,58 @@ use super::transitions::Transitions;
 use super::{RrcState, Transition};
 use crate::mac::Occasions;
 
-/// Delays, timers and thresholds, as the RNC is configured.
+/// Delays, timers and thresholds, as configured in the RNC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UmtsConfig {
-    /// Where the UE begins.
+    /// The UE's initial state.
     pub initial: RrcState,
-    /// From idle to the state that a connection begins in.
+    /// Time from idle to the state in which a connection begins.
     pub setup: Duration,
-    /// Which that is.
+    /// The state in which a connection begins.
     pub setup_state: SetupState,
-    /// From CELL_PCH to CELL_FACH: a cell update.
+    /// Time from CELL_PCH to CELL_FACH: a cell update.
     pub pch_to_fach: Duration,
-    /// From CELL_FACH to CELL_DCH: a reconfiguration, the measurement's time to trigger included.
+    /// Time from CELL_FACH to CELL_DCH: a reconfiguration, including the measurement's time to
+    /// trigger.
     pub fach_to_dch: Duration,
     /// The UE goes from CELL_FACH to CELL_DCH when more bytes than this wait in its RLC buffer:
     /// traffic volume measurement, event 4a (TS 25.331 14.4.2.1).
     pub uplink_threshold: u32,
-    /// The same for the RNC's buffer.
+    /// The threshold for bytes in the RNC's buffer.
     pub downlink_threshold: u32,
-    /// T1: from CELL_DCH to CELL_FACH, this long after the last data.
+    /// T1: time from the last data until CELL_DCH changes to CELL_FACH.
     pub dch_inactivity: Duration,
-    /// T2: from CELL_FACH to CELL_PCH, or idle, this long after the last data.
+    /// T2: time from the last data until CELL_FACH changes to CELL_PCH, or to idle.
     pub fach_inactivity: Duration,
-    /// From CELL_PCH to idle.
+    /// Whether there is a CELL_PCH, and its change to idle.
     pub pch: PchConfig,
-    /// Paging, idle and in CELL_PCH.
+    /// Paging in idle and in CELL_PCH.
     pub paging: Occasions,
-    /// From a downlink packet's arrival at the user plane to the RNC's being ready to page an idle
-    /// UE.
+    /// Time from a downlink packet's arrival at the user plane until the RNC is ready to page an
+    /// idle UE.
     pub paging_delay: Duration,
-    /// What carries data in CELL_FACH.
+    /// The channels that carry data in CELL_FACH.
     pub fach: Fach,
 }
 
-/// The common channels, as one UE has them: it does not share them here, and nothing repeats what
-/// they lose but RLC.
+/// The common channels as seen by one UE: here it does not share them, and only RLC retransmits
+/// what they lose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fach {
     /// When a block begins on the S-CCPCH.
     pub downlink: Occasions,
-    /// How long it takes: 10 ms is usual (TS 34.108 6.10.2.4.3).
+    /// Duration of a block: 10 ms is usual (TS 34.108 6.10.2.4.3).
     pub downlink_time: Duration,
     /// When the UE can begin a transmission on the PRACH.
     pub uplink: Occasions,
-    /// How long it takes: preambles until one is heard, and the message of 10 or 20 ms
+    /// Duration of a transmission: preambles until one is received, and the message of 10 or 20 ms
     /// (TS 25.214 6.1).
     pub uplink_time: Duration,
-    /// A block of each in bytes; an RLC PDU if that is larger.
+    /// Bytes of a block on each; those of an RLC PDU if that is larger.
     pub bytes: u32,
 }
 
-/// The state that a connection begins in.
+/// The state in which a connection begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetupState {
     /// CELL_FACH.
@@ -71,23 +72,23 @@ pub enum SetupState {
 /// Whether there is a CELL_PCH (or URA_PCH).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PchConfig {
-    /// No: CELL_FACH ends in idle.
+    /// There is none: CELL_FACH changes to idle.
     Unused,
-    /// Yes, and it ends in idle this long after the last data, or never.
+    /// There is one, and it changes to idle this long after the last data, or never.
     IdleAfter(Option<Duration>),
 }
 
 /// RRC of one UE.
 ///
-/// Used as [`Connection`](super::connection::Connection) is. In CELL_FACH and CELL_DCH data may be
-/// sent; how fast is the link's business. A UE that is promoted to CELL_DCH goes on in CELL_FACH
-/// until it is there.
+/// It is used like [`Connection`](super::connection::Connection). In CELL_FACH and CELL_DCH data
+/// may be sent; the link determines how fast. A UE that is promoted to CELL_DCH continues in
+/// CELL_FACH until then.
 #[derive(Clone, Debug)]
 pub struct Umts {
     config: UmtsConfig,
     transitions: Transitions,
     promotion: Option<Promotion>,
-    /// When a timer ends the present state.
+    /// When a timer ends the current state.
     expires: Option<Instant>,
 }
 
@@ -96,12 +97,13 @@ struct Promotion {
     begins: Instant,
     ready: Instant,
     to: RrcState,
-    /// CELL_DCH follows.
+    /// Whether CELL_DCH follows.
     exceeds_threshold: bool,
 }
 
 impl Umts {
-    /// In the initial state since the run began. An initial state of LTE or NR counts as idle.
+    /// A UE that has been in the initial state since the run began. An initial state of LTE or NR
+    /// counts as idle.
     pub fn new(config: &UmtsConfig) -> Self {
         let initial = match config.initial {
             state @ (RrcState::CellPch | RrcState::CellFach | RrcState::CellDch) => state,
@@ -113,7 +115,8 @@ impl Umts {
         umts
     }
 
-    /// The UE comes from another cell, in this state; a state that there is not here counts as idle.
+    /// The UE arrives from another cell, in this state; a state that does not exist here counts as
+    /// idle.
     pub fn restart(&mut self, now: Instant, state: RrcState) {
         let state = match (state, self.config.pch) {
             (RrcState::CellFach | RrcState::CellDch, _)
@@ -125,8 +128,8 @@ impl Umts {
         self.start_timer(now);
     }
 
-    /// `bytes` wait in the RLC buffer of `direction`: changes state if need be. Returns when data
-    /// may be sent. Say it again when the buffer grows.
+    /// `bytes` wait in the RLC buffer of `direction`: changes state if necessary. Returns when data
+    /// may be sent. Call again when the buffer grows.
     pub fn request(&mut self, now: Instant, direction: Direction, bytes: u64) -> Instant {
         self.settle(now);
         let threshold = match direction {
@@ -159,7 +162,7 @@ impl Umts {
         }
     }
 
-    /// Data was sent or received: the timer of the state starts again.
+    /// Data was sent or received: restarts the timer of the state.
     pub fn on_activity(&mut self, now: Instant) {
         self.settle(now);
         if matches!(self.transitions.state(), RrcState::CellFach | RrcState::CellDch) {
@@ -167,7 +170,7 @@ impl Umts {
         }
     }
 
-    /// The state.
+    /// The state at `now`.
     pub fn state_at(&mut self, now: Instant) -> RrcState {
         self.settle(now);
         self.transitions.state()
@@ -178,7 +181,7 @@ impl Umts {
         (self.state_at(now) == RrcState::CellFach).then_some(self.config.fach)
     }
 
-    /// When [`poll`](Self::poll) has something.
+    /// When [`poll`](Self::poll) next returns something.
     pub fn next_event(&self) -> Option<Instant> {
         self.transitions.next().or_else(|| self.next_change())
     }
@@ -236,7 +239,7 @@ impl Umts {
         }
     }
 
-    /// The timer that ends the present state.
+    /// Starts the timer that ends the current state.
     fn start_timer(&mut self, now: Instant) {
         let timer = match (self.transitions.state(), self.config.pch) {
             (RrcState::CellDch, _) => Some(self.config.dch_inactivity),

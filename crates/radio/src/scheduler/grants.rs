@@ -1,35 +1,35 @@
-//! The base station's side of uplink: its estimate of what waits, and grants that nobody asked for.
+//! The base station's view of the uplink: its estimate of waiting data, and unrequested grants.
 
 use airpath_base::{Duration, Instant};
 
 use crate::mac::Occasions;
 use crate::mac::bsr::{BsrFormat, BsrReport, GROUPS};
 
-/// How a base station reads requests.
+/// How a base station interprets requests and reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EstimateConfig {
-    /// Bytes granted to a UE of which nothing is known but its scheduling request.
+    /// Bytes granted to a UE about which only a scheduling request is known.
     pub request_grant: u32,
-    /// After this long without a word from the UE what it had reported no longer counts. `None`:
-    /// it always does.
+    /// Time without any message from the UE after which its last report no longer counts. `None`:
+    /// it always counts.
     pub forget_after: Option<Duration>,
-    /// A block without a report that had no room for one hides more.
+    /// Whether a block without a report, and without room for one, is assumed to hide more data.
     pub assume_more: bool,
 }
 
 /// The base station's estimate of one UE's uplink buffer.
 ///
-/// Set by reports, reduced by grants. It is wrong by the tables' steps, by what arrived at the UE
-/// since, and by the headers that grants must hold too.
+/// It is set by reports and reduced by grants. It is inexact because of the tables' steps, data
+/// that arrived at the UE since, and headers that grants must hold too.
 #[derive(Clone, Debug)]
 pub struct BufferEstimate {
     config: EstimateConfig,
     format: BsrFormat,
     groups: [u64; GROUPS],
-    /// Granted, and not received yet.
+    /// Bytes granted and not received yet.
     outstanding: u64,
     requested: bool,
-    /// When the UE was last last_received, and when the report that counts was made.
+    /// When the UE was last received, and when the report that counts was made.
     last_received: Instant,
     reported: Instant,
 }
@@ -69,8 +69,9 @@ impl BufferEstimate {
         self.outstanding = self.outstanding.saturating_sub(u64::from(bytes));
     }
 
-    /// The block of a grant of `bytes` bytes was received, and has a report that the UE made at
-    /// `assembled`. One that is older than the last, as HARQ delivers them, is ignored.
+    /// The block of a grant of `bytes` bytes was received, and contains a report that the UE made
+    /// at `assembled`. A report older than the last one is ignored: HARQ may deliver them out of
+    /// order.
     pub fn on_report(&mut self, now: Instant, bytes: u32, assembled: Instant, report: &BsrReport) {
         self.on_transport_block(now, bytes);
         if assembled < self.reported {
@@ -86,12 +87,13 @@ impl BufferEstimate {
                 None => {}
             }
         }
-        // What has been granted since will take from what was reported.
+        // Grants given since then will reduce what was reported.
         self.reduce(self.outstanding);
     }
 
-    /// A block of `bytes` bytes came without a report and without room for one, which would have
-    /// been in padding. So there may be more, and while nothing better is known, as much again.
+    /// A block of `bytes` bytes arrived without a report and without room for one, which would have
+    /// replaced padding. So there may be more data; unless something better is known, as much again
+    /// is assumed.
     pub fn on_full_block(&mut self, now: Instant, bytes: u32) {
         if !self.config.assume_more {
             return;
@@ -109,12 +111,12 @@ impl BufferEstimate {
         self.bytes().max(request)
     }
 
-    /// Bytes that wait and are not granted, by this estimate.
+    /// Bytes that wait and are not granted, according to this estimate.
     pub fn bytes(&self) -> u64 {
         self.groups.iter().sum()
     }
 
-    /// Bytes granted of which nothing has been received.
+    /// Bytes granted and not received yet.
     pub fn outstanding(&self) -> u64 {
         self.outstanding
     }
@@ -135,21 +137,21 @@ impl BufferEstimate {
     }
 }
 
-/// Grants that recur: configured grant type 1 (TS 38.321 5.8.2), or dynamic ones given in advance.
+/// Recurring grants: configured grant type 1 (TS 38.321 5.8.2), or dynamic ones given in advance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeriodicGrant {
-    /// Their transmissions on PUSCH.
+    /// Occasions of their transmissions on PUSCH.
     pub occasions: Occasions,
-    /// Size of each.
+    /// Size of each grant in bytes.
     pub bytes: u32,
-    /// Given only this long after the UE last sent something; `None`: always. A configured grant
-    /// is always there.
+    /// Only given until this long after the UE last sent something; `None`: always. A configured
+    /// grant is always there.
     pub keep: Option<Duration>,
 }
 
 impl PeriodicGrant {
-    /// The first at `now` or later for a UE that last sent data at `active`. Costs nothing until
-    /// the UE has data: ask then.
+    /// The first occasion at `now` or later for a UE that last sent data at `active`. It costs
+    /// nothing until the UE has data: call it then.
     pub fn next(&self, now: Instant, active: Option<Instant>) -> Option<Instant> {
         let next = self.occasions.at_or_after(now);
         match self.keep {
@@ -207,7 +209,7 @@ mod tests {
         estimate.on_grant(at(2), 400);
         estimate.on_report(at(5), 60, at(4), &report(BsrKind::Short, &[(0, 2)]));
         assert_eq!(estimate.wanted(at(5)), 600);
-        // Lost or received, it is no longer under way.
+        // Lost or received, it is no longer in transit.
         estimate.on_transport_block(at(6), 400);
         assert_eq!(estimate.outstanding(), 0);
     }
@@ -219,7 +221,7 @@ mod tests {
         assert_eq!(estimate.bytes(), 50 + 500 + 1000);
         estimate.on_report(at(2), 0, at(2), &report(BsrKind::ShortTruncated, &[(0, 0)]));
         assert_eq!(estimate.bytes(), 500 + 1000);
-        // An older one is late.
+        // An older report is late.
         estimate.on_report(at(3), 0, at(1), &report(BsrKind::Short, &[(7, 0)]));
         assert_eq!(estimate.bytes(), 500 + 1000);
         estimate.on_report(at(4), 0, at(4), &report(BsrKind::Short, &[(6, 1)]));
@@ -244,7 +246,7 @@ mod tests {
         estimate.on_grant(at(5), 800);
         estimate.on_report(at(9), 800, at(8), &report(BsrKind::Short, &[(0, 0)]));
         assert_eq!(estimate.wanted(at(9)), 0);
-        // What a report has said is better known.
+        // A report replaces what was assumed.
         estimate.on_report(at(10), 0, at(10), &report(BsrKind::Short, &[(0, 1)]));
         estimate.on_full_block(at(11), 800);
         assert_eq!(estimate.wanted(at(11)), 100);

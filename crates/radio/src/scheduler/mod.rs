@@ -1,8 +1,8 @@
-//! Who gets the PRBs of a slot.
+//! Allocates the PRBs of a slot to UEs.
 //!
-//! The scheduler knows neither transport block tables nor channels: it is told what each UE's
-//! queue holds by the base station's estimate, and asks how many bytes so many PRBs carry. It runs
-//! in slots in which somebody wants something, at a cost that grows with the number of those.
+//! The scheduler knows neither transport block tables nor channels: it is passed the queue of each
+//! UE as estimated by the base station, and asks how many bytes a number of PRBs carries. It runs
+//! in slots in which some UE needs something, at a cost that grows with the number of those UEs.
 
 pub mod grants;
 mod ranked;
@@ -18,23 +18,23 @@ use round_robin::RoundRobin;
 pub use slot::{Allocation, AllocationKind, BlockSizes, Candidate, Retransmission, UeId};
 use slot::{Slot, Ue};
 
-/// How a scheduler works.
+/// Configuration of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SchedulerConfig {
-    /// Whose turn it is.
+    /// How UEs are chosen.
     pub policy: Policy,
-    /// At most so many UEs in one slot, as the control channel's room has it; `None`: no limit.
+    /// Most UEs per slot, given the room in the control channel; `None`: no limit.
     pub ues_per_slot: Option<u32>,
 }
 
-/// Whose turn it is.
+/// How UEs are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policy {
-    /// Equal PRBs for all in every slot; whoever needs less leaves the rest to the others.
+    /// Equal PRBs for all in every slot; what a UE does not need goes to the others.
     RoundRobin,
-    /// Highest rate over average rate first (Jalali, Padovani and Pankaj 2000).
+    /// Highest ratio of rate to average rate first (Jalali, Padovani and Pankaj 2000).
     ProportionalFair {
-        /// Time over which the average forgets; above zero, 0.1 to 1 s is usual.
+        /// Time constant of the average; above zero, 0.1 to 1 s is usual.
         time_constant: Duration,
     },
     /// Highest rate first (max C/I).
@@ -69,7 +69,7 @@ pub struct Scheduler {
     config: SchedulerConfig,
     ues: Vec<Ue>,
     order: Order,
-    /// Scratch, kept for its memory.
+    /// Scratch memory, kept for reuse.
     slot: Slot,
 }
 
@@ -80,7 +80,7 @@ enum Order {
 }
 
 impl Scheduler {
-    /// A cell without UEs.
+    /// A scheduler without UEs.
     pub fn new(config: SchedulerConfig) -> Self {
         let order = match config.policy {
             Policy::RoundRobin => Order::RoundRobin(RoundRobin::default()),
@@ -92,7 +92,7 @@ impl Scheduler {
         Self { config, ues: Vec::new(), order, slot: Slot::default() }
     }
 
-    /// One more UE; `cap` bounds its rate of new data (AMBR, TS 23.501 5.7.2.6).
+    /// Adds a UE; `cap` limits its rate of new data (AMBR, TS 23.501 5.7.2.6).
     pub fn add_ue(&mut self, cap: Option<RateCap>) -> UeId {
         let id = UeId(self.ues.len() as u32);
         self.ues.push(Ue {
@@ -102,25 +102,25 @@ impl Scheduler {
         id
     }
 
-    /// Another cap for a UE, its bucket full; `None`: none.
+    /// Sets another cap for a UE, with a full bucket; `None`: no cap.
     pub fn set_cap(&mut self, ue: UeId, cap: Option<RateCap>, now: Instant) {
         self.ues[ue.0 as usize].bucket = cap.map(|cap| Box::new(cap.bucket(now)));
     }
 
-    /// The UE has a cap.
+    /// Whether the UE has a cap.
     pub fn is_capped(&self, ue: UeId) -> bool {
         self.ues[ue.0 as usize].bucket.is_some()
     }
 
-    /// When the UE's cap lets it send next: `now` or later. A cell without other work can sleep
-    /// until then.
+    /// When the UE's cap next allows it to send: `now` or later. A cell without other work can
+    /// sleep until then.
     pub fn eligible_at(&self, ue: UeId, now: Instant) -> Instant {
         self.ues[ue.0 as usize].bucket.as_ref().map_or(now, |bucket| bucket.next_byte(now))
     }
 
-    /// Shares out the `prbs` of the slot at `now` (times never decrease) among `candidates`, in
-    /// order of UE and each at most once: failed blocks first, the oldest first, each whole or not
-    /// at all; then new data by policy until PRBs or backlog are exhausted.
+    /// Allocates the `prbs` of the slot at `now` (times never decrease) to `candidates`, which are
+    /// in order of UE, each at most once: failed blocks first, oldest first, each whole or not at
+    /// all; then new data by policy until PRBs or backlog are exhausted.
     pub fn allocate(
         &mut self,
         now: Instant,

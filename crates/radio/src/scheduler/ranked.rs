@@ -1,4 +1,4 @@
-//! Best first: proportional fair and max C/I.
+//! Best UE first: proportional fair and max C/I.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -7,31 +7,31 @@ use airpath_base::{Duration, Instant};
 
 use super::slot::{BlockSizes, Candidate, Slot, Ue};
 
-/// Serves UEs one after another, each with all it needs, the best first: a UE's PRBs are equally
-/// good, so that who is best for one of a slot is best for all.
+/// Serves UEs one after another, the best first, each with everything it needs: the PRBs of a UE
+/// are equally good, so the UE that is best for one PRB of a slot is best for all.
 #[derive(Debug)]
 pub(super) struct Ranked {
     average: Option<Average>,
-    /// Rate, over the average if there is one, of each candidate of the slot; [`TAKEN`]: it wants or may send
-    /// nothing new, or has its turn.
+    /// For each candidate of the slot its rate, divided by the average if there is one; [`TAKEN`]:
+    /// it needs or may send nothing new, or has been served.
     metrics: Vec<f64>,
     heap: BinaryHeap<Rank>,
 }
 
-/// The best are looked for one by one as long as they are few, as in most slots; a heap costs more
-/// than a look at all, and is worth it for many.
+/// The best ones are searched for one by one as long as they are few, as in most slots; building a
+/// heap costs more than a search, and pays off for many.
 const SEARCHES: u32 = 4;
 
 /// Less than any metric.
 const TAKEN: f64 = -1.0;
 
-/// How an average forgets.
+/// Decay of an average.
 #[derive(Debug)]
 struct Average {
     time_constant_s: f64,
-    /// UEs whose averages are of this time have the factor below; [`Instant::MAX`]: none has, yet.
+    /// UEs whose averages date from this time use the factor below; [`Instant::MAX`]: none yet.
     since: Instant,
-    /// The last factor worked out; most UEs are asked about once per slot.
+    /// Time and factor computed last; most UEs are queried once per slot.
     elapsed: Duration,
     factor: f64,
 }
@@ -39,9 +39,9 @@ struct Average {
 #[derive(Debug)]
 struct Rank {
     metric: f64,
-    /// Smaller: waited longer.
+    /// Number of the last allocation; smaller means that it has waited longer.
     turn: u64,
-    /// Among the candidates; in order of UE, so that no two ranks are equal.
+    /// Index of the candidate, in order of UE, so that no two ranks are equal.
     index: usize,
 }
 
@@ -57,7 +57,7 @@ impl Ranked {
         Self { average: Some(average), metrics: Vec::new(), heap: BinaryHeap::new() }
     }
 
-    /// Finds out who wants what, and how good each is.
+    /// Determines what each candidate needs, and how good it is.
     pub(super) fn rank(&mut self, slot: &mut Slot, ues: &mut [Ue], candidates: &[Candidate]) {
         let average = &mut self.average;
         if let Some(average) = average {
@@ -74,7 +74,7 @@ impl Ranked {
         }));
     }
 
-    /// Shares out what is left of the slot among those who were [ranked](Self::rank).
+    /// Allocates what is left of the slot to the candidates that were [ranked](Self::rank).
     pub(super) fn allocate(
         &mut self,
         slot: &mut Slot,
@@ -105,7 +105,7 @@ impl Ranked {
         }
     }
 
-    /// The best of those that are left, as the heap would have it.
+    /// The best of the remaining candidates, in the order that the heap would give.
     fn search(&self, candidates: &[Candidate], ues: &[Ue]) -> Option<usize> {
         let turn = |index: usize| ues[candidates[index].ue.0 as usize].turn;
         let (mut best, mut most) = (None, 0.0);
@@ -113,7 +113,7 @@ impl Ranked {
             if metric < most {
                 continue;
             }
-            // Of equals the one that has waited longer, then the first.
+            // Among equals, the one that has waited longer, then the first.
             let loses = |other: usize| metric == most && turn(index) >= turn(other);
             if !best.is_some_and(loses) {
                 (best, most) = (Some(index), metric);
@@ -124,7 +124,7 @@ impl Ranked {
 
     fn build_heap(&mut self, candidates: &[Candidate], ues: &[Ue]) {
         self.heap.clear();
-        // Linear: the heap is built at once.
+        // Linear: the heap is built in one step.
         let left = self.metrics.iter().enumerate().filter(|&(_, &metric)| metric != TAKEN);
         self.heap.extend(left.map(|(index, &metric)| {
             let turn = ues[candidates[index].ue.0 as usize].turn;
@@ -134,8 +134,8 @@ impl Ranked {
 }
 
 impl Average {
-    /// Bytes served to a UE, those `time_constant` ago weighed by 1/e; 1 or more, so that all who
-    /// had nothing for long are compared by rate.
+    /// Bytes served to a UE, where those `time_constant` ago count 1/e; at least 1, so that UEs
+    /// which had nothing for long are compared by rate.
     #[inline]
     fn of(&mut self, ue: &mut Ue, now: Instant) -> f64 {
         if ue.served_at != self.since {
@@ -145,7 +145,7 @@ impl Average {
         debug_assert_eq!(self.elapsed, now.saturating_since(ue.served_at));
         ue.served *= self.factor;
         ue.served_at = now;
-        // Not `max`, which asks whether it is a number.
+        // Not `max`, which also checks for NaN.
         if ue.served > 1.0 { ue.served } else { 1.0 }
     }
 

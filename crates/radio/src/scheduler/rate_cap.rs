@@ -1,4 +1,4 @@
-//! Rate caps: a token bucket per UE.
+//! Rate caps: one token bucket per UE.
 
 use airpath_base::{Instant, Rate};
 use airpath_queue::TokenBucket;
@@ -8,13 +8,13 @@ use airpath_queue::TokenBucket;
 pub struct RateCap {
     /// Long-run rate.
     pub rate: Rate,
-    /// What may pass at once after a pause, in bytes; 0 counts as 1. The averaging window of an
-    /// AMBR is the bucket over the rate.
+    /// Bytes that may pass at once after a pause; 0 counts as 1. The averaging window of an AMBR is
+    /// the bucket divided by the rate.
     pub bucket_bytes: u64,
 }
 
 impl RateCap {
-    /// Its bucket, full at `now`.
+    /// The bucket, full at `now`.
     pub(super) fn bucket(self, now: Instant) -> TokenBucket {
         TokenBucket::full_at(self.rate, self.bucket_bytes.max(1), now)
     }

@@ -2,26 +2,26 @@
 
 use super::slot::{BlockSizes, Candidate, Slot, Ue, UeId};
 
-/// Where the round stands.
+/// The state of the round.
 #[derive(Debug, Default)]
 pub(super) struct RoundRobin {
-    /// The first UE of the next slot, when not all fit into one.
+    /// The first UE of the next slot, if not all fit into one.
     next: Option<UeId>,
-    /// Scratch: who wants and may send new data.
+    /// Scratch: UEs that have new data and may send it.
     ready: Vec<Ready>,
-    /// Scratch: who would take another PRB, with what it is owed.
+    /// Scratch: UEs that could use another PRB, with what each is owed.
     hungry: Vec<(i64, usize)>,
 }
 
-/// A UE that wants new data.
+/// A UE with new data.
 #[derive(Clone, Copy, Debug)]
 struct Ready {
     ue: UeId,
     /// Bytes to send.
     backlog: u64,
-    /// Bytes that its rate cap lets pass.
+    /// Bytes that its rate cap allows.
     eligible: u64,
-    /// PRBs that it needs for them, and has.
+    /// PRBs that it needs for these bytes, and has so far.
     need: u32,
     given: u32,
 }
@@ -30,7 +30,7 @@ struct Ready {
 const PRB: i64 = 1 << 32;
 
 impl RoundRobin {
-    /// Finds out who wants what.
+    /// Determines what each UE needs.
     pub(super) fn admit(&mut self, slot: &mut Slot, ues: &mut [Ue], candidates: &[Candidate]) {
         self.ready.clear();
         for candidate in candidates {
@@ -42,10 +42,10 @@ impl RoundRobin {
         }
     }
 
-    /// Shares out what is left of the slot among those who were [admitted](Self::admit).
+    /// Allocates what is left of the slot to the UEs that were [admitted](Self::admit).
     pub(super) fn allocate(&mut self, slot: &mut Slot, ues: &mut [Ue], sizes: &impl BlockSizes) {
         let mut ready = core::mem::take(&mut self.ready);
-        // Nobody gets less than a PRB.
+        // Each UE gets at least one PRB.
         let turns = ready.len().min(slot.prbs_left as usize).min(slot.ues_left as usize);
         if turns < ready.len() {
             self.rotate(&mut ready, turns);
@@ -63,7 +63,7 @@ impl RoundRobin {
         self.ready = ready;
     }
 
-    /// Brings those whose turn it is to the front.
+    /// Moves the UEs whose turn it is to the front.
     fn rotate(&mut self, ready: &mut [Ready], turns: usize) {
         let first = self.next.map_or(0, |next| ready.partition_point(|ready| ready.ue < next));
         ready.rotate_left(first % ready.len());
@@ -76,9 +76,9 @@ impl RoundRobin {
     fn fill(&mut self, mut left: u32, chosen: &mut [Ready], ues: &mut [Ue]) {
         self.hungry.clear();
         self.hungry.extend((0..chosen.len()).map(|index| (0, index)));
-        // Every round but the last satisfies somebody or deals out all whole shares.
+        // Every round except the last satisfies a UE or gives out all whole shares.
         while !self.hungry.is_empty() {
-            // There are at most as many as PRBs.
+            // There are at most as many UEs as PRBs.
             let share = left / self.hungry.len() as u32;
             if share == 0 {
                 break;
@@ -96,8 +96,8 @@ impl RoundRobin {
         }
     }
 
-    /// Fewer PRBs than UEs that want one: to those who are owed most. All get the same in the
-    /// long run, whatever the number of PRBs.
+    /// Fewer PRBs than UEs that need one: they go to those that are owed most. In the long run all
+    /// get the same, whatever the number of PRBs.
     fn remainder(&mut self, left: u32, chosen: &mut [Ready], ues: &mut [Ue]) {
         let part = i64::from(left) * PRB / self.hungry.len() as i64;
         for (owed, index) in &mut self.hungry {

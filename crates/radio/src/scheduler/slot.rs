@@ -1,4 +1,4 @@
-//! One slot in the making: who wants what, and who gets it.
+//! The allocation of one slot: what UEs need, and what they get.
 
 use airpath_base::Instant;
 use airpath_queue::TokenBucket;
@@ -7,45 +7,45 @@ use airpath_queue::TokenBucket;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct UeId(pub u32);
 
-/// What a UE wants in a slot.
+/// What a UE needs in a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Who.
+    /// The UE concerned.
     pub ue: UeId,
-    /// Bytes to send by the base station's estimate, headers included.
+    /// Bytes to send according to the base station's estimate, headers included.
     pub backlog: u64,
-    /// What a PRB carries now, in bits: compared between UEs only.
+    /// Bits that a PRB carries now, only used to compare UEs.
     pub bits_per_prb: u32,
-    /// A block to send again; the UE then gets nothing new in this slot.
+    /// A block to retransmit; the UE then gets nothing new in this slot.
     pub retransmission: Option<Retransmission>,
 }
 
-/// A failed block that takes the same PRBs again.
+/// A failed block, whose retransmission takes the same PRBs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retransmission {
-    /// Its PRBs; all of the slot if there are fewer.
+    /// PRBs of the block; if the slot has fewer, all of them.
     pub prbs: u32,
     /// Since when it has waited: the oldest goes first.
     pub since: Instant,
 }
 
-/// How large blocks are. The answers for one slot are consistent with each other.
+/// Sizes of blocks. The results for one slot are consistent with each other.
 pub trait BlockSizes {
-    /// Bytes that `prbs` carry for `ue` now; does not fall as `prbs` grows.
+    /// Bytes that `prbs` carry for `ue` now; it does not decrease as `prbs` grows.
     fn bytes(&self, ue: UeId, prbs: u32) -> u32;
 
-    /// Fewest PRBs that carry `bytes` for `ue` now; any number above the carrier's if none do.
+    /// Fewest PRBs that carry `bytes` for `ue` now; any number above the carrier's if none suffice.
     fn prbs_for(&self, ue: UeId, bytes: u64) -> u32;
 }
 
 /// PRBs for one UE in one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allocation {
-    /// Who.
+    /// The UE concerned.
     pub ue: UeId,
-    /// How many PRBs, 1 or more.
+    /// Number of PRBs, 1 or more.
     pub prbs: u32,
-    /// What for.
+    /// What the PRBs are for.
     pub kind: AllocationKind,
 }
 
@@ -54,25 +54,26 @@ pub struct Allocation {
 pub enum AllocationKind {
     /// A new block.
     New,
-    /// The failed block again.
+    /// The failed block, retransmitted.
     Retransmission,
 }
 
-/// What is remembered of a UE between slots.
+/// What is stored about a UE between slots.
 #[derive(Debug, Default)]
 pub(super) struct Ue {
-    /// Few have one, and each slot looks at all UEs.
+    /// The bucket of its rate cap; boxed, because few UEs have one and each slot visits all of
+    /// them.
     pub(super) bucket: Option<Box<TokenBucket>>,
-    /// Bytes served, forgotten exponentially; valid at `served_at`.
+    /// Bytes served, with exponential decay; valid at `served_at`.
     pub(super) served: f64,
     pub(super) served_at: Instant,
-    /// Number of the allocation that it last had; orders equals.
+    /// Number of its last allocation; orders equals.
     pub(super) turn: u64,
-    /// Round robin: PRBs that it is owed, as a fraction of 2^32.
+    /// Round robin: PRBs that it is owed, in units of 2^-32.
     pub(super) owed: i64,
 }
 
-/// One slot in the making.
+/// A slot being allocated.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     pub(super) now: Instant,
@@ -84,7 +85,7 @@ pub(super) struct Slot {
 }
 
 impl Ue {
-    /// Bytes of `backlog` that its rate cap lets pass.
+    /// Bytes of `backlog` that its rate cap allows.
     #[inline]
     pub(super) fn eligible(&mut self, backlog: u64, now: Instant) -> u64 {
         self.bucket.as_mut().map_or(backlog, |bucket| bucket.available(now).min(backlog))
@@ -92,7 +93,7 @@ impl Ue {
 }
 
 impl Slot {
-    /// Notes a block to send again, or returns the new bytes that a UE may send now.
+    /// Notes a block to retransmit, or returns how many new bytes a UE may send now.
     #[inline]
     pub(super) fn admit(&mut self, candidate: &Candidate, ue: &mut Ue) -> u64 {
         if let Some(Retransmission { prbs, since }) = candidate.retransmission {
@@ -115,7 +116,7 @@ impl Slot {
         }
     }
 
-    /// Gives `prbs` to a UE for new data; how many bytes that serves.
+    /// Gives `prbs` to a UE for new data; returns how many bytes that serves.
     pub(super) fn give(
         &mut self,
         (id, backlog): (UeId, u64),
@@ -124,7 +125,7 @@ impl Slot {
         sizes: &impl BlockSizes,
     ) -> u64 {
         self.allocations.push(Allocation { ue: id, prbs, kind: AllocationKind::New });
-        // The block may hold more than the cap lets pass: it is filled, and the debt waited out.
+        // The block may hold more than the cap allows: it is filled, and the debt is waited for.
         let bytes = u64::from(sizes.bytes(id, prbs)).min(backlog);
         if let Some(bucket) = &mut ue.bucket {
             bucket.spend(bytes);

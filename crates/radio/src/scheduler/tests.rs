@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Bytes per PRB of each UE.
+/// Block sizes from the bytes per PRB of each UE.
 struct Linear(Vec<u32>);
 
 impl BlockSizes for Linear {
@@ -47,7 +47,7 @@ fn slot_start(slot: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(500) * slot
 }
 
-/// Bytes that each UE gets of `slots` slots while all always have more to send.
+/// Bytes that each UE gets in `slots` slots while all always have more to send.
 fn full_buffer(scheduler: &mut Scheduler, prbs: u32, sizes: &Linear, slots: u64) -> Vec<u64> {
     let candidates: Vec<_> =
         (0..sizes.0.len() as u32).map(|ue| wants(ue, 10_000_000, sizes)).collect();
@@ -92,9 +92,9 @@ fn round_robin_shares_prbs_proportional_fair_time_and_max_rate_nothing() {
         let served = full_buffer(&mut scheduler(policy, 2), 50, &sizes, 4_000);
         served[0] as f64 / (served[0] + served[1]) as f64
     };
-    // Equal PRBs, at 20 and 60 bytes each: a quarter.
+    // Equal PRBs at 20 and 60 bytes each: a quarter.
     assert!((share(Policy::RoundRobin) - 0.25).abs() < 0.005);
-    // Channels that do not change: proportional fair is equal time as well.
+    // With constant channels, proportional fair gives equal time as well.
     assert!((share(FAIR) - 0.25).abs() < 0.005);
     assert_eq!(share(Policy::MaxRate), 0.0);
 }
@@ -137,7 +137,7 @@ fn a_ue_that_had_nothing_for_long_comes_first() {
 fn proportional_fair_forgets_what_was_long_ago() {
     let sizes = Linear(vec![50, 50]);
     let both = [wants(0, 10_000_000, &sizes), wants(1, 10_000_000, &sizes)];
-    // UE 0 has had the cell to itself for 1 s; UE 1 comes at once, or 10 time constants later.
+    // UE 0 has had the cell to itself for 1 s; UE 1 arrives at once, or 10 time constants later.
     let share = |pause_slots: u64| {
         let mut scheduler = scheduler(FAIR, 2);
         for slot in 0..2_000 {
@@ -171,7 +171,7 @@ fn failed_blocks_go_first_the_oldest_first_and_whole() {
         let expected = [
             Allocation { ue: UeId(2), prbs: 50, kind: again },
             Allocation { ue: UeId(3), prbs: 10, kind: again },
-            // UE 1 needs 30 of the 20 that are left: it waits, new data does not.
+            // UE 1 needs 30 of the 20 that are left: its block waits, new data does not.
             Allocation { ue: UeId(0), prbs: 2, kind: AllocationKind::New },
         ];
         assert_eq!(allocations, expected);
@@ -206,7 +206,7 @@ fn a_cap_holds_within_its_bucket_and_leaves_the_rest_to_others() {
                 }
             }
             assert_eq!(prbs, 100, "{policy:?}: UE 1 takes what UE 0 may not");
-            // Bucket, rate × time, and what the last PRB carries.
+            // Bucket, plus rate × time, plus what the last PRB carries.
             let most = 10_000 + now.as_nanos() / 1_600 + 60;
             assert!(capped <= most, "{policy:?}: {capped} of {most} bytes at {now:?}");
         }
@@ -223,7 +223,7 @@ fn a_capped_ue_says_when_to_come_back() {
     let sizes = Linear(vec![60]);
     let candidates = [wants(0, 10_000, &sizes)];
     assert_eq!(scheduler.eligible_at(ue, slot_start(1)), slot_start(1));
-    // 100 bytes may pass; two PRBs carry 120: 20 µs of debt at a byte per µs, and a byte.
+    // 100 bytes may pass; two PRBs carry 120: 20 µs of debt at one byte per µs, plus one byte.
     assert_eq!(scheduler.allocate(slot_start(1), 50, &candidates, &sizes).len(), 1);
     let due = slot_start(1) + Duration::from_micros(21);
     assert_eq!(scheduler.eligible_at(ue, slot_start(1)), due);
@@ -240,7 +240,7 @@ fn policy() -> impl Strategy<Value = Policy> {
     proptest::sample::select(&POLICIES[..])
 }
 
-/// Backlog, bytes per PRB, failed block of so many PRBs.
+/// Backlog, bytes per PRB, and the PRBs of a failed block.
 type Wish = (u64, u32, Option<u32>);
 
 fn wishes() -> impl Strategy<Value = Vec<Wish>> {
@@ -285,12 +285,12 @@ proptest! {
                     (Some(first), None) => {
                         prop_assert_eq!(first.kind, AllocationKind::New);
                         prop_assert!(first.prbs > 0);
-                        // No PRB more than the backlog needs.
+                        // Not one PRB more than the backlog needs.
                         prop_assert!(size(first.prbs - 1) < candidate.backlog);
                     }
                     (None, _) => {}
                 }
-                // Work conserving: a PRB is left over only if nobody could use it.
+                // Work conserving: a PRB is left over only if no UE could use it.
                 let full = given.len() as u32 == ues_per_slot.unwrap_or(u32::MAX);
                 if used < prbs && candidate.retransmission.is_none() {
                     match first {

@@ -16,7 +16,7 @@ pub enum DchRate {
 }
 
 impl DchRate {
-    /// The rate in kb/s, for data.
+    /// The data rate in kb/s.
     pub const fn kbps(self) -> u32 {
         match self {
             Self::Kbps64 => 64,
@@ -25,7 +25,7 @@ impl DchRate {
         }
     }
 
-    /// The rate of that name.
+    /// The DCH with this rate.
     pub const fn from_kbps(kbps: u64) -> Option<Self> {
         match kbps {
             64 => Some(Self::Kbps64),
@@ -43,7 +43,7 @@ impl DchRate {
         }
     }
 
-    /// RLC PDUs of a TTI.
+    /// RLC PDUs per TTI.
     pub const fn blocks(self) -> u32 {
         match self {
             Self::Kbps64 => 4,
@@ -52,7 +52,7 @@ impl DchRate {
         }
     }
 
-    /// Bits of a TTI.
+    /// Bits per TTI.
     pub const fn bits(self) -> u32 {
         336 * self.blocks()
     }

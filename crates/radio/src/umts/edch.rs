@@ -7,14 +7,14 @@ use super::{FRAME, SUBFRAME};
 /// E-DCH transmission time interval (TS 25.211 5.2.1.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EdchTti {
-    /// A subframe.
+    /// One subframe.
     Ms2,
-    /// A frame.
+    /// One frame.
     Ms10,
 }
 
 impl EdchTti {
-    /// Its length.
+    /// The length of the TTI.
     pub const fn duration(self) -> Duration {
         match self {
             Self::Ms2 => SUBFRAME,
@@ -36,7 +36,7 @@ impl EdchTti {
 pub struct EdchCategory(u8);
 
 impl EdchCategory {
-    /// Category 1 to 7; `None` for others, which need several carriers or 64QAM.
+    /// Category 1 to 7; `None` for others, which require several carriers or 64QAM.
     pub const fn new(number: u8) -> Option<Self> {
         match number {
             1..=7 => Some(Self(number)),
@@ -44,12 +44,12 @@ impl EdchCategory {
         }
     }
 
-    /// As TS 25.306 counts the categories, from 1.
+    /// The number of the category in TS 25.306, from 1.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// The largest transport block in bits; `None`: the UE has no such TTI.
+    /// The largest transport block in bits; `None` if the UE does not support the TTI.
     pub const fn most_bits(self, tti: EdchTti) -> Option<u32> {
         match (tti, self.0) {
             (EdchTti::Ms10, 1) => Some(7_110),

@@ -1,15 +1,15 @@
-//! What a CQI promises, by UE category (TS 25.214 6A.2.3).
+//! The format for each CQI, by UE category (TS 25.214 6A.2.3).
 
 use crate::scheme::Modulation::{self, Qam16, Qam64, Qpsk};
 
 /// A row of TS 25.214 tables 7A to 7G.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HsFormat {
-    /// Transport block size.
+    /// Transport block size in bits.
     pub bits: u32,
-    /// HS-PDSCHs.
+    /// Number of HS-PDSCHs.
     pub codes: u32,
-    /// QPSK, 16QAM or 64QAM, which the CQI stands for (TS 25.214 6A.2).
+    /// The modulation for the CQI (TS 25.214 6A.2): QPSK, 16QAM or 64QAM.
     pub modulation: Modulation,
 }
 
@@ -18,8 +18,8 @@ pub struct HsFormat {
 pub struct HsdpaCategory(u8);
 
 impl HsdpaCategory {
-    /// Category 5 to 10 or 12 to 14; `None` for others. 1 to 4 and 11 cannot listen in every TTI;
-    /// those above 14 need MIMO or several carriers.
+    /// Category 5 to 10 or 12 to 14; `None` for others. 1 to 4 and 11 cannot receive in every TTI;
+    /// those above 14 require MIMO or several carriers.
     pub const fn new(number: u8) -> Option<Self> {
         match number {
             5..=10 | 12..=14 => Some(Self(number)),
@@ -27,13 +27,13 @@ impl HsdpaCategory {
         }
     }
 
-    /// As TS 25.306 counts the categories, from 1.
+    /// The number of the category in TS 25.306, from 1.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// Rows of CQI 1 and up, as long as blocks grow. A higher CQI repeats the last row and says
-    /// only by how much less power it would do (reference power adjustment).
+    /// Rows of CQI 1 and up, as long as blocks grow. A higher CQI repeats the last row and only
+    /// gives the possible power reduction (reference power adjustment).
     pub fn formats(self) -> &'static [HsFormat] {
         match self.0 {
             // Table 7A: 5 codes
@@ -58,7 +58,7 @@ const fn row(bits: u32, codes: u32, modulation: Modulation) -> HsFormat {
     HsFormat { bits, codes, modulation }
 }
 
-/// Table 7D; tables 7A to 7C and 7E are its beginning.
+/// Table 7D; tables 7A to 7C and 7E are prefixes of it.
 const BIT_ALIGNED: [HsFormat; 30] = [
     row(137, 1, Qpsk),
     row(173, 1, Qpsk),
@@ -92,7 +92,7 @@ const BIT_ALIGNED: [HsFormat; 30] = [
     row(25_558, 15, Qam16),
 ];
 
-/// Table 7G; table 7F is its beginning.
+/// Table 7G; table 7F is a prefix of it.
 const OCTET_ALIGNED: [HsFormat; 30] = [
     row(136, 1, Qpsk),
     row(176, 1, Qpsk),
@@ -173,7 +173,7 @@ mod tests {
         ] {
             let formats = HsdpaCategory::new(number).unwrap().formats();
             assert!(formats.iter().all(|row| row.codes <= codes && row.bits <= bits), "{number}");
-            // One more row would be too much, or there is none.
+            // One more row would exceed the category, or does not exist.
             let next = if number > 12 { OCTET_ALIGNED } else { BIT_ALIGNED };
             if let Some(next) = next.get(formats.len()) {
                 let too_much = next.codes > codes || next.bits > bits;
@@ -194,9 +194,9 @@ mod tests {
 
     #[test]
     fn thresholds_of_bits_per_chip_are_those_of_published_link_results() {
-        // SNR of the HS-PDSCHs together for 10 %: 1.02 (CQI - 16.62) dB, the formula of the EURANE
+        // SNR of all HS-PDSCHs together for 10 %: 1.02 (CQI - 16.62) dB, the formula of the EURANE
         // extensions of ns-2 (SEACORN D3.2v2); <https://comtech.vsb.cz/qualmob/sinr.html> has the
-        // same behind the despreader, 12 dB more, to 1 dB.
+        // same after the despreader, 12 dB more, to within 1 dB.
         for (cqi, row) in (1..).zip(BIT_ALIGNED) {
             let published = 1.02 * (f64::from(cqi) - 16.62);
             let efficiency = f64::from(row.bits) / f64::from(SUBFRAME_CHIPS);

@@ -22,15 +22,16 @@ use airpath_base::Duration;
 pub const SUBFRAME: Duration = Duration::from_millis(2);
 /// Radio frame (TS 25.211 5.1).
 pub const FRAME: Duration = Duration::from_millis(10);
-/// Chips of a subframe at 3.84 Mchip/s (TS 25.213 4.1).
+/// Chips per subframe at 3.84 Mchip/s (TS 25.213 4.1).
 pub const SUBFRAME_CHIPS: u32 = 7_680;
 /// Chips per second.
 pub const CHIP_RATE: u32 = 3_840_000;
-/// HS-PDSCHs of a cell, at most: of 16 codes of spreading factor 16 one has the common channels.
+/// Most HS-PDSCHs of a cell: one of the 16 codes of spreading factor 16 carries the common
+/// channels.
 pub const HS_CODES: u32 = 15;
-/// From the beginning of the HS-SCCH to that of its HS-PDSCH: two slots (TS 25.211 7.8).
+/// Time from the beginning of the HS-SCCH to that of its HS-PDSCH: two slots (TS 25.211 7.8).
 pub const HS_SCCH_LEAD: Duration = Duration::from_nanos(1_333_333);
-/// Least time from one transmission of an HS-DSCH block to the next, in subframes: HS-PDSCH, 7.5
-/// slots to the HS-DPCCH (TS 25.211 7.7), a slot of it, the Node B, the HS-SCCH. 12 ms, which 6
-/// processes fill.
+/// Shortest time from one transmission of an HS-DSCH block to the next, in subframes: HS-PDSCH, 7.5
+/// slots until the HS-DPCCH (TS 25.211 7.7), one slot of that, the Node B, the HS-SCCH. This is 12
+/// ms, which 6 processes fill.
 pub const HS_ROUND_TRIP: u32 = 6;

@@ -1,4 +1,4 @@
-//! Drivers of a cell.
+//! Helpers that drive a cell.
 
 use airpath_base::{Direction, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 use airpath_radio::cell::{
@@ -34,7 +34,7 @@ pub(crate) fn packet(number: u64, size: u32) -> Packet {
     }
 }
 
-/// The number of one of these packets.
+/// The number of an opaque packet.
 pub(crate) fn opaque(packet: &Packet) -> u64 {
     match packet.payload {
         Payload::Opaque(number) => number,
@@ -51,14 +51,14 @@ pub(crate) fn lte() -> (CellConfig, UeConfig) {
     (cell, ue)
 }
 
-/// Fixed error rates of first transmissions and of retransmissions, both ways.
+/// Sets fixed error rates of first transmissions and of retransmissions, in both directions.
 pub(crate) fn bler(ue: &mut UeConfig, initial: f64, retransmission: f64) {
     for link in [&mut ue.downlink, &mut ue.uplink] {
         link.harq.decoding = Decoding::Fixed { initial, retransmission };
     }
 }
 
-/// UM both ways.
+/// Sets UM in both directions.
 pub(crate) fn um(ue: &mut UeConfig) {
     for link in [&mut ue.downlink, &mut ue.uplink] {
         link.bearer.rlc = match link.bearer.rlc {
@@ -69,13 +69,13 @@ pub(crate) fn um(ue: &mut UeConfig) {
                 mode: NrMode::Um { sn: NrUmSn::Bits12, t_reassembly: ms(50) },
                 release: Release::InOrder { t_reordering: Some(ms(100)) },
             },
-            // It has none here.
+            // UMTS has no UM here.
             RlcConfig::Umts(am) => RlcConfig::Umts(am),
         };
     }
 }
 
-/// Everything that leaves until `end`, polled at each event.
+/// Everything that leaves the cell until `end`, polled at each event.
 pub(crate) fn run(cell: &mut Cell, end: Instant) -> Vec<CellDeparture> {
     let mut departures = Vec::new();
     while let Some(next) = cell.next_event().filter(|&next| next <= end) {
@@ -86,7 +86,7 @@ pub(crate) fn run(cell: &mut Cell, end: Instant) -> Vec<CellDeparture> {
     departures
 }
 
-/// Sends one packet at `at` and waits for it; how long it took.
+/// Sends one packet at `at` and waits for it; returns how long it took.
 pub(crate) fn one_way(cell: &mut Cell, at: Instant, direction: Direction, size: u32) -> Duration {
     cell.enqueue(at, direction, UeIndex(0), &packet(0, size));
     let end = at + Duration::from_secs(10);
@@ -98,7 +98,7 @@ pub(crate) fn one_way(cell: &mut Cell, at: Instant, direction: Direction, size: 
     panic!("{direction:?} at {at:?}: {:?}", cell.stalled());
 }
 
-/// Mean in milliseconds.
+/// Mean of durations, in milliseconds.
 pub(crate) fn mean_ms(times: impl IntoIterator<Item = Duration>) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0);
     for time in times {

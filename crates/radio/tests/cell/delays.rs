@@ -1,4 +1,4 @@
-//! Latencies, against chains worked out by hand.
+//! Latencies, compared with sums worked out by hand.
 
 use airpath_base::{Instant, Stream};
 use airpath_radio::cell::*;
@@ -7,16 +7,17 @@ use airpath_radio::scheduler::grants::PeriodicGrant;
 
 use crate::common::*;
 
-/// One-way times of a packet every `step_us`, long after each other.
+/// One-way times of packets that are sent every `step_us`, far apart from each other.
 fn sweep(cell: &CellConfig, ue: &UeConfig, direction: airpath_base::Direction) -> f64 {
     let mut cell = Cell::new(cell, core::slice::from_ref(ue), 1);
-    // 200.07 ms apart: the phase moves through a millisecond, and through any period of SR.
+    // 200.07 ms apart: the phase moves through a millisecond, and through any SR period.
     mean_ms((0..400).map(|n| one_way(&mut cell, at(100_000 + n * 200_070), direction, 60)))
 }
 
 #[test]
 fn lte_user_plane_of_tr_36_912() {
-    // TR 36.912 B.2: eNB 1 ms, alignment 0.5 ms, TTI 1 ms, UE 1.5 ms; +8 ms for each 10 % that fail
+    // TR 36.912 B.2: eNB 1 ms, alignment 0.5 ms, TTI 1 ms, UE 1.5 ms; 8 ms more for each 10 % that
+    // fail
     let (cell, mut ue) = lte();
     let clean = sweep(&cell, &ue, DOWN);
     assert!((clean - 4.0).abs() < 0.2, "{clean} ms");
@@ -111,8 +112,9 @@ fn nr_uplink_packet_at_a_known_slot() {
 
 #[test]
 fn no_packet_waits_for_the_timer_of_reports_because_a_block_had_room_for_none() {
-    // A block with a byte of padding holds no report, as little as a full one does (TS 38.321 5.4.5): what
-    // waits behind it is asked for. Left to retxBSR-Timer, packets were late by 80 ms, over LTE by 320.
+    // A block with a byte of padding holds no report, and neither does a full one (TS 38.321
+    // 5.4.5): the data behind it must be requested. When this was left to retxBSR-Timer, packets
+    // were 80 ms late, over LTE 320 ms.
     for (cell, ue) in [nr(), lte()] {
         let mut cell = Cell::new(&cell, core::slice::from_ref(&ue), 1);
         let mut random = Stream::new(1, "packets");
@@ -145,7 +147,7 @@ fn a_configured_grant_needs_no_request() {
     assert_eq!(requests, 0);
 }
 
-/// The names of what the log has, with times in µs.
+/// Names of the log's events, with times in µs.
 fn story(cell: &mut Cell) -> Vec<(&'static str, u64)> {
     core::iter::from_fn(|| cell.poll_event())
         .map(|event| (event.kind.name(), event.at.as_nanos() / 1_000))
@@ -161,7 +163,7 @@ fn the_log_tells_how_a_segment_and_its_acknowledgement_cross() {
     cell.keep_log();
     let down = one_way(&mut cell, at(100_000), DOWN, 1_500);
     assert_eq!(down, us(11_500));
-    // TS 36.213 7, 10.1.2.1: subframe 101, NACK in 105, again in 109
+    // TS 36.213 7, 10.1.2.1: subframe 101, NACK in 105, retransmission in 109
     let expected = [
         ("packet_enters", 100_000),
         ("block", 101_000),
@@ -171,7 +173,7 @@ fn the_log_tells_how_a_segment_and_its_acknowledgement_cross() {
     assert_eq!(story(&mut cell), expected);
     one_way(&mut cell, at(112_000), UP, 52);
     run(&mut cell, at(200_000));
-    // SR in 114, granted in 118 for 122, PHICH in 126, again in 130
+    // SR in 114, grant in 118 for 122, PHICH in 126, retransmission in 130
     let expected = [
         ("packet_enters", 112_000),
         ("sr", 114_000),
@@ -198,7 +200,8 @@ fn a_log_block_says_what_was_sent() {
         })
         .collect();
     let [block] = blocks[..] else { panic!("{blocks:?}") };
-    // CQI 15 promises 5.55 bits, MCS 28 with two control symbols takes 5.71. 1,502 bytes with PDCP's header, 2 of RLC, 3 of MAC
+    // CQI 15 promises 5.55 bits, and MCS 28 with two control symbols takes 5.71. 1,502 bytes with
+    // the PDCP header, 2 of RLC, 3 of MAC
     assert_eq!((block.mcs, block.transmission, block.decoded, block.used), (27, 1, true, 1_507));
     assert!(block.bytes >= block.used && block.prbs < 20, "{block:?}");
     assert_eq!(block.end, at(102_000));

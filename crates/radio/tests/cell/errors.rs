@@ -1,4 +1,4 @@
-//! Blocks that fail: what HARQ costs, and what it leaves to RLC.
+//! Blocks that fail: what HARQ costs, and what it leaves for RLC to repair.
 
 use airpath_base::DropReason;
 use airpath_radio::cell::*;
@@ -7,7 +7,8 @@ use airpath_radio::scheduler::grants::PeriodicGrant;
 
 use crate::common::*;
 
-/// 4,000 packets, 5 ms apart, one way; mean delay in ms, delivered, drops.
+/// Sends 4,000 packets in one direction, 5 ms apart; returns the mean delay in ms, the number
+/// delivered, and the drops.
 fn stream(cell: &CellConfig, ue: &UeConfig, down: bool) -> (f64, usize, Vec<DropReason>) {
     let mut cell = Cell::new(cell, core::slice::from_ref(ue), 3);
     let direction = if down { DOWN } else { UP };
@@ -26,7 +27,7 @@ fn stream(cell: &CellConfig, ue: &UeConfig, down: bool) -> (f64, usize, Vec<Drop
     (mean, departures.len(), drops)
 }
 
-/// In order of arrival, so that no packet waits for another; no scheduling request.
+/// A UE with periodic uplink grants, so that no packet waits for a scheduling request.
 fn granted() -> (CellConfig, UeConfig) {
     let (cell, mut ue) = lte();
     let occasions = Occasions::new(ms(1), ms(0));
@@ -41,9 +42,9 @@ fn ten_percent_cost_a_tenth_of_a_round_trip_each_way() {
         let (clean, ..) = stream(&cell, &ue, down);
         bler(&mut ue, 0.1, 0.1);
         let (lossy, delivered, _) = stream(&cell, &ue, down);
-        // 8 ms a round: 0.8 ms for the first failure, a tenth of that for the second. A packet
-        // behind a failed one waits for it: t-Reordering holds it back, 5.07 ms later, so that
-        // 2.93 of 8 ms count again.
+        // A round is 8 ms: 0.8 ms for the first failure, a tenth of that for the second. A packet
+        // behind a failed one waits for it: it comes 5.07 ms later and t-Reordering holds it, so
+        // that 2.93 of the 8 ms count once more.
         let expected = 0.8 * 1.11 + 0.1 * 2.93;
         assert!((lossy - clean - expected).abs() < 0.15, "{down}: {lossy} after {clean} ms");
         assert!(delivered > 3_990);

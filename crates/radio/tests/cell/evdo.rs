@@ -1,4 +1,4 @@
-//! EV-DO Rev. A: rates and delays, against the sizes and times of C.S0024-A.
+//! EV-DO Rev. A: rates and delays, compared with the sizes and times of C.S0024-A.
 
 use airpath_base::{Direction, Duration};
 use airpath_radio::adaptation::McsMode;
@@ -36,14 +36,14 @@ fn each_drc_has_its_rate_where_nothing_ends_early() {
     let (cell, mut ue) = evdo();
     for (mcs, row) in (0..).zip(FORWARD) {
         ue.downlink.mcs = McsMode::Fixed(mcs);
-        // Decoded with the first slot, or with the second.
+        // Decoded after the first slot, or after the second.
         let slots = row.slots.min(2);
         let initial = if slots == 1 { 0.0 } else { 1.0 };
         ue.downlink.harq.decoding = Decoding::Fixed { initial, retransmission: 0.0 };
         let bps = data(row.bits) / (SLOT.as_secs_f64() * f64::from(slots));
         near(&saturate(&cell, &ue, 1, DOWN), bps);
     }
-    // 5,120 bits in each slot: 3.07 Mb/s, shared in time
+    // 5,120 bits in each slot: 3.07 Mb/s, time-shared
     near(&saturate(&cell, &ue, 3, DOWN), data(5_120) / SLOT.as_secs_f64() / 3.0);
 }
 
@@ -52,8 +52,8 @@ fn packets_end_early_in_a_channel_that_is_better_than_they_need() {
     let (cell, mut ue) = evdo();
     let ir = Decoding::Curve(Combining::IncrementalRedundancy { mother_rate: 0.2 });
     ue.downlink.harq.decoding = ir;
-    // DRC 1: 1,024 bits in 16 slots. Their 1,024 bits take 0.4 bits per chip of 2,560 coded chips,
-    // for which -2.1 dB suffice: each slot brings 1 / 1.25 of what they need at that SINR.
+    // DRC 1: 1,024 bits in 16 slots. 1,024 bits are 0.4 bits per chip in 2,560 coded chips, for
+    // which -2.1 dB suffice: each slot brings 1 / 1.25 of what they need at that SINR.
     ue.downlink.mcs = McsMode::Fixed(0);
     let slots = |sinr_db: f64| {
         let mut ue = ue.clone();
@@ -81,7 +81,7 @@ fn packets_end_early_in_a_channel_that_is_better_than_they_need() {
 fn adaptation_follows_the_channel() {
     let (cell, mut ue) = evdo();
     // Bender et al. 2000, table 1: 307.2 kb/s at -4 dB, 1,228.8 at 3 dB, 2,457.6 at 9.5 dB; packets
-    // that end early give a little more. The model has the same within 1 dB, a step of the table.
+    // that terminate early give a little more. The model agrees within 1 dB, a step of the table.
     for (sinr_db, kbps) in [(-4.0, 307.2), (3.0, 1_228.8), (9.5, 2_457.6)] {
         ue.downlink.channel = ChannelConfig::Constant(Quality::Sinr(sinr_db));
         let rate = saturate(&cell, &ue, 1, DOWN)[0] / 1_000.0;

@@ -1,5 +1,4 @@
-//! Slicing, conservation, determinism, and that no buffer ever stalls, for random cells and
-//! traffic.
+//! Slicing, conservation, determinism, and freedom from stalls, for random cells and traffic.
 
 use airpath_base::{Direction, Drop, Duration, FlowId, Instant};
 use airpath_radio::adaptation::{McsMode, OuterLoopConfig};
@@ -24,7 +23,7 @@ use proptest::prelude::*;
 
 use crate::common::*;
 
-/// A packet: microseconds after the one before, to which UE, which way, size.
+/// A packet: microseconds after the previous one, UE, direction, size.
 type Arrival = (u64, u32, Direction, u32);
 
 fn carrier() -> impl Strategy<Value = CellConfig> {
@@ -135,7 +134,8 @@ fn rrc() -> impl Strategy<Value = ConnectionConfig> {
     })
 }
 
-/// UMTS's states with the times of LTE's: half of the time idle at the start, half in CELL_DCH.
+/// UMTS states with the timers of an LTE configuration: half of the time idle at the start, half in
+/// CELL_DCH.
 fn umts_states(like: RrcConfig) -> RrcConfig {
     let RrcConfig::Connection(like) = like else { return like };
     let inactivity = like.inactivity.unwrap_or(ms(100));
@@ -199,8 +199,8 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
             for link in [&mut ue.downlink, &mut ue.uplink] {
                 link.harq.max_transmissions = losses.2;
                 if let RlcConfig::Umts(am) = &mut link.bearer.rlc {
-                    // Within the inactivity timer, as in the other technologies: a poll that needs
-                    // a page each time takes longer than this test waits.
+                    // Less than the inactivity timer, as in the other technologies: a poll that
+                    // needs a page each time takes longer than this test waits.
                     am.arq.t_poll_retransmit = ms(45);
                     am.arq.t_status_prohibit = ms(10);
                 }
@@ -270,7 +270,7 @@ fn world() -> impl Strategy<Value = RanConfig> {
     })
 }
 
-/// Two or three cells of any technology, and UEs that are told to move, or move by themselves.
+/// Two or three cells of any technology, and UEs that are commanded to move, or move by themselves.
 fn wide_world() -> impl Strategy<Value = RanConfig> {
     let cells = prop::collection::vec(cell(), 2..4);
     let planned = prop::collection::vec(
@@ -285,7 +285,7 @@ fn wide_world() -> impl Strategy<Value = RanConfig> {
             let accesses: Vec<_> = cells.iter().map(|cell| cell.access.clone()).collect();
             in_cell.prop_map(move |mut in_cell| {
                 let am = |ue: &UeConfig| ue.downlink.bearer.rlc.is_acknowledged();
-                // A bearer keeps its mode. UMTS has AM only.
+                // A bearer keeps its RLC mode. UMTS has AM only.
                 let only_am = |access: &Access| matches!(access, Access::Umts(_) | Access::Evdo);
                 if accesses.iter().any(only_am) {
                     for (ue, access) in in_cell.iter_mut().zip(&accesses) {
@@ -352,7 +352,7 @@ fn traffic() -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec((gap, 0u32..3, direction, size), 1..120)
 }
 
-/// When the driver asks, apart from enqueueing.
+/// When the driver polls, apart from when it enqueues.
 #[derive(Clone, Copy, Debug)]
 enum Asking {
     AtEachEvent,
@@ -360,14 +360,14 @@ enum Asking {
     Every(Duration),
 }
 
-/// UEs are not forever on the move, and none is out of sync wherever it goes.
+/// Whether UEs come to rest: none moves for ever, and none is out of sync wherever it goes.
 fn settles(config: &RanConfig) -> bool {
     let failure = config.measurements.and_then(|measurements| measurements.failure);
     failure.is_none_or(|failure| failure.q_out_db < -3.0)
         && config.planned.iter().all(|planned| planned.every.is_none_or(|every| every > ms(1_000)))
 }
 
-/// Everything that left and was dropped.
+/// Everything that left the cell, and everything that was dropped.
 type Outcome = (Vec<CellDeparture>, Vec<Drop>);
 
 fn drive(config: &RanConfig, traffic: &[Arrival], asking: Asking, observed: bool) -> Outcome {
@@ -463,7 +463,8 @@ proptest! {
         None => ProptestConfig::with_cases(256),
     })]
 
-    /// Conservation and no stall are asserted on the way, and that all has left after two minutes.
+    /// Also asserts conservation and progress on the way, and that everything has left after two
+    /// minutes.
     #[test]
     fn a_cell_depends_on_nobody_asking(
         config in world(), traffic in traffic(), step in 50u64..20_000,
@@ -471,7 +472,7 @@ proptest! {
         nothing_depends_on_when_it_is_asked(&config, &traffic, step);
     }
 
-    /// The same while UEs move.
+    /// As for one cell, while UEs move.
     #[test]
     fn a_network_depends_on_nobody_asking(
         config in wide_world(), traffic in traffic(), step in 50u64..20_000,

@@ -1,4 +1,4 @@
-//! The cell: closed forms of rates and delays, and the laws.
+//! The cell: closed forms of rates and delays, and its invariants.
 
 mod common;
 mod delays;
@@ -11,5 +11,5 @@ mod sleep;
 mod umts;
 
 const fn can_be_sent<T: Send>() {}
-/// A cell runs in whatever thread its run does.
+/// A run may take place in any thread, and its cell with it.
 const _: () = can_be_sent::<airpath_radio::ran::Ran>();

@@ -1,4 +1,4 @@
-//! UEs that change their cell: what it costs, what is lost, and when it happens.
+//! UEs that change cells: what it costs, what is lost, and when it happens.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn lte_am() -> (CellConfig, UeConfig) {
     acknowledged(CellConfig::lte(LteCarrier::fdd_20_mhz()))
 }
 
-/// One UE, and a handover to the second cell after 100 ms.
+/// One UE, with a handover to the second cell after 100 ms.
 fn network(cells: [(CellConfig, UeConfig); 2]) -> RanConfig {
     let [(first, here), (second, there)] = cells;
     RanConfig {
@@ -43,9 +43,9 @@ fn network(cells: [(CellConfig, UeConfig); 2]) -> RanConfig {
     }
 }
 
-/// What became of packets 0 to 199, one every millisecond.
+/// What became of packets 0 to 199, sent one per millisecond.
 struct Outcome {
-    /// Number and time in ms.
+    /// Packet number and time in ms.
     delivered: Vec<(u64, f64)>,
     dropped: Vec<(u64, DropReason)>,
     events: Vec<(f64, &'static str, u32)>,
@@ -98,8 +98,8 @@ fn with_forwarding_nothing_is_lost_and_the_gap_is_the_interruption() {
             let outcome = send_200(&network(cells.clone()), direction);
             assert_eq!(outcome.delivered.len(), 200);
             assert!(in_order(&outcome.delivered) && outcome.dropped.is_empty());
-            // Before it a packet every millisecond; after it one block. Uplink asks first: a
-            // request every 10 ms at most, and its answer.
+            // Before the gap a packet every millisecond; after it one block. The uplink must send a
+            // request first: at most every 10 ms, and then it waits for the answer.
             let gap = gap_ms(&outcome.delivered);
             let longest = if direction == DOWN { 54.0 } else { 75.0 };
             assert!((50.0..longest).contains(&gap), "{direction:?}: {gap} ms");
@@ -122,12 +122,13 @@ fn without_forwarding_all_is_lost_until_the_path_is_switched() {
     let outcome = send_200(&config, DOWN);
     let numbers: Vec<u64> = outcome.dropped.iter().map(|&(number, _)| number).collect();
     assert!(outcome.dropped.iter().all(|&(_, reason)| reason == DropReason::Handover));
-    // What came between the command and the switch, and the last few that were not received.
+    // The packets that arrived between the command and the switch, and the last few that were not
+    // received.
     assert_eq!(numbers.last(), Some(&169));
     assert!((96..=100).contains(&numbers[0]), "{}", numbers[0]);
     assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1));
     assert!(in_order(&outcome.delivered));
-    // The uplink is not the source's to forward.
+    // The source has no uplink data to forward.
     assert!(send_200(&config, UP).dropped.is_empty());
 }
 
@@ -155,7 +156,7 @@ fn a_leg_of_another_technology_is_added_and_dropped_without_loss() {
     }
 }
 
-/// Between a 3G cell and the others; the slower one makes the packets wait.
+/// Between a 3G cell and the others; packets wait for the slower one.
 #[test]
 fn a_bearer_goes_to_3g_and_comes_back_without_loss() {
     let third =
@@ -177,8 +178,8 @@ fn a_bearer_goes_to_3g_and_comes_back_without_loss() {
     }
 }
 
-/// Data between the source's first and the path's switch arrives in the order in which the core
-/// sent it, though some of it goes by the source and some does not.
+/// Data between the source's first packet and the path switch arrives in the order in which the
+/// core sent it, although only part of it passes through the source.
 #[test]
 fn the_end_marker_keeps_the_order() {
     let mut config = network([nr_am(), nr_am()]);
@@ -188,7 +189,7 @@ fn the_end_marker_keeps_the_order() {
     assert!(in_order(&outcome.delivered));
 }
 
-/// SINR in dB from each of these milliseconds on.
+/// SINR in dB, valid from each of these milliseconds on.
 fn trace(points: &[(u64, f64)]) -> ChannelConfig {
     let points = points.iter().map(|&(at, sinr_db)| (ms(at), Quality::Sinr(sinr_db)));
     let trace = ChannelTrace::new(points).expect("in order");
@@ -235,7 +236,7 @@ fn event_a3_moves_the_ue_after_time_to_trigger_and_preparation() {
     ]);
     measured(&mut config, true, false);
     let outcome = send_200(&config, DOWN);
-    // Entered at 60 ms, reported 40 ms later, prepared in 20 ms.
+    // The condition holds at 60 ms, is reported 40 ms later, and prepared in 20 ms.
     let commands: Vec<_> = outcome.events.iter().map(|&(at, name, _)| (at, name)).collect();
     assert_eq!(commands[0], (120.0, "handover_command"));
     assert_eq!((outcome.delivered.len(), commands.len()), (200, 3));
@@ -270,7 +271,7 @@ fn a_ue_without_any_cell_goes_on_looking() {
     let mut config = network([with_channel(lte_am(), &points), with_channel(lte_am(), &points)]);
     measured(&mut config, false, true);
     let outcome = send_200(&config, DOWN);
-    // 110 ms, and every 200 ms after that until 900 ms are over.
+    // First after 110 ms, then every 200 ms until 900 ms have passed.
     assert_eq!(outcome.events[1], (910.0, "handover_complete", 0));
     assert_eq!(outcome.delivered.len(), 200);
 }

@@ -9,8 +9,8 @@ use airpath_radio::scheduler::{Policy, RateCap};
 
 use crate::common::*;
 
-/// Keeps `count` UEs' buffers full for half a second; delivered bits per second of each, measured
-/// over the second half.
+/// Keeps the buffers of `count` UEs full for half a second; returns delivered bits per second of
+/// each, measured over the second half.
 fn saturate(cell: &CellConfig, ue: &UeConfig, count: u32, direction: Direction) -> Vec<f64> {
     let mut ue = ue.clone();
     bler(&mut ue, 0.0, 0.0);
@@ -48,7 +48,8 @@ fn saturate(cell: &CellConfig, ue: &UeConfig, count: u32, direction: Direction) 
     bytes.into_iter().map(|bytes| 8.0 * bytes as f64 / seconds).collect()
 }
 
-/// The sum is the theoretical rate less headers, each has its share, both within 2 %.
+/// Checks that the sum is the theoretical rate less headers, and that each UE gets its share, both
+/// within 2 %.
 fn check(cell: &CellConfig, ue: &UeConfig, count: u32, direction: Direction, theory_bps: f64) {
     let rates = saturate(cell, ue, count, direction);
     let sum: f64 = rates.iter().sum();
@@ -67,7 +68,7 @@ fn both_ways(cell: &CellConfig, (down, up): (f64, f64)) {
     check(cell, &ue, 4, UP, up);
 }
 
-/// Bits of a slot, by TS 38.214 5.1.3.2.
+/// Bits in a slot, by TS 38.214 5.1.3.2.
 fn nr_bits(link: &NrLink, symbols: u32) -> f64 {
     let slot = Allocation { prbs: link.prbs, symbols, dmrs_per_prb: 12, overhead_per_prb: 0 };
     let scheme = nr::mcs(link.mcs_table, 27).unwrap();
@@ -76,7 +77,7 @@ fn nr_bits(link: &NrLink, symbols: u32) -> f64 {
 
 #[test]
 fn nr_n78_100_mhz() {
-    // DDDSU 10:2:2, two symbols of control: 12, 12, 12 and 8 symbols down, 14 up, in 2.5 ms
+    // DDDSU 10:2:2, two control symbols: 12, 12, 12 and 8 symbols down, 14 up, in 2.5 ms
     let carrier = NrCarrier::n78_100_mhz();
     let down = 3.0 * nr_bits(&carrier.downlink, 12) + nr_bits(&carrier.downlink, 8);
     let up = nr_bits(&carrier.uplink, 14);
@@ -90,7 +91,7 @@ fn nr_fdd_20_mhz() {
     both_ways(&CellConfig::nr(carrier), (down * 1000.0, up * 1000.0));
 }
 
-/// Bits of a subframe at MCS 27: one codeword.
+/// Bits in a subframe at MCS 27: one codeword.
 fn lte_bits(is_uplink: bool, prbs: u32) -> f64 {
     let mcs =
         if is_uplink { lte::uplink_mcs(27) } else { lte::downlink_mcs(DownlinkTable::Qam64, 27) };
@@ -135,7 +136,7 @@ fn a_rate_cap_holds_each_way() {
         let rate = Rate::from_bps(10_000_000).unwrap();
         link.cap = Some(RateCap { rate, bucket_bytes: 3_000 });
     }
-    // RLC, MAC and PDCP headers count: 10 of 1,510 bytes
+    // Includes the headers of RLC, MAC and PDCP: 10 of 1,510 bytes
     check(&cell, &ue, 1, DOWN, 9_930_000.0);
     check(&cell, &ue, 3, DOWN, 29_800_000.0);
     check(&cell, &ue, 1, UP, 9_930_000.0);

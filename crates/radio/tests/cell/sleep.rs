@@ -10,7 +10,7 @@ use airpath_radio::rrc::connection::ConnectionConfig;
 
 use crate::common::*;
 
-/// On 10 ms of 160 ms, inactivity 100 ms.
+/// An on-duration of 10 ms in 160 ms, inactivity timer 100 ms.
 fn drx(uplink_start: UplinkStart) -> DrxConfig {
     DrxConfig {
         on_duration: ms(10),
@@ -42,7 +42,7 @@ fn a_downlink_packet_waits_for_the_on_duration() {
     // 800.5 ms apart: 320 phases of the cycle, each 0.5 ms from the next
     let times = delays(&ue, &cell, us(800_500), false);
     let awake = times.iter().filter(|&&time| time < us(4_600)).count();
-    // Awake 10 of 160 ms; the last subframe of them cannot be waited for
+    // Active for 10 of 160 ms; the last subframe of them cannot be waited for
     assert!((17..=20).contains(&awake), "{awake}");
     // Uniform over the 150 ms of sleep
     let waits = times.iter().map(|&time| time.saturating_sub(us(4_000)));
@@ -87,8 +87,8 @@ fn an_idle_ue_is_paged_or_connects() {
     let fresh = || Cell::new(&cell, core::slice::from_ref(&ue), 1);
     // Base station 1 ms: 101 ms; page at 1,289 ms, connected at 1,369 ms, 1 ms, UE 1.5 ms
     assert_eq!(one_way(&mut fresh(), at(100_000), DOWN, 100), us(1_371_500 - 100_000));
-    // Connected at 180 ms, and the setup has told of the data: granted at 180, sent at 184 to
-    // 185 ms, 1.5 ms
+    // Connected at 180 ms, and the setup has reported the data: grant at 180, sent from 184 to 185
+    // ms, 1.5 ms
     assert_eq!(one_way(&mut fresh(), at(100_000), UP, 100), us(86_500));
     let mut cell = fresh();
     one_way(&mut cell, at(100_000), UP, 100);

@@ -1,4 +1,4 @@
-//! UMTS: rates and delays, against the sizes and times of the specification.
+//! UMTS: rates and delays, compared with the sizes and times of the specification.
 
 use airpath_base::Direction;
 use airpath_radio::adaptation::McsMode;
@@ -45,8 +45,8 @@ fn near(rates: &[f64], theory_bps: f64) {
     }
 }
 
-/// Bits of data in a block of `bits`: PDUs of `pdu` bytes with 2 of header, after 3 of MAC; each
-/// packet costs a length indicator of a byte.
+/// Bits of data in a block of `bits`: PDUs of `pdu` bytes with a header of 2, after 3 bytes of MAC;
+/// each packet costs a length indicator of one byte.
 fn data(bits: u32, pdu: u32) -> f64 {
     f64::from((bits / 8 - 3) / pdu * (pdu - 2) * 8) * 1_500.0 / 1_501.0
 }
@@ -92,7 +92,7 @@ fn e_dch_carries_a_block_of_the_serving_grant_in_each_tti() {
         let uplink = UmtsUplink::EDch { category, tti };
         let (cell, mut ue) = umts(UmtsCarrier { uplink, ..UmtsCarrier::hspa() });
         near(&saturate(&cell, &ue, 1, UP), data(bits, 42) * per_second);
-        // UEs do not share it.
+        // The UEs do not share this capacity.
         near(&saturate(&cell, &ue, 3, UP), data(bits, 42) * per_second);
         ue.configured = ue.configured.map(|grant| PeriodicGrant { bytes: 400, ..grant });
         near(&saturate(&cell, &ue, 1, UP), data(3_200, 42) * per_second);
@@ -110,7 +110,7 @@ fn a_dch_has_its_rate_for_each_ue() {
     }
 }
 
-/// One-way times of a packet of `size` bytes, long after each other.
+/// One-way times of packets of `size` bytes, far apart from each other.
 fn sweep(cell: &CellConfig, ue: &UeConfig, direction: Direction, size: u32) -> f64 {
     let mut cell = Cell::new(cell, core::slice::from_ref(ue), 1);
     // 500.05 ms apart: the phase moves through 20 ms.
@@ -125,13 +125,14 @@ fn a_ping_is_the_sum_of_its_parts() {
         let through = ms(18);
         cell.base_station =
             BaseStationConfig { downlink: through, uplink: through, grant: through };
-        // UE 2 ms, half a TTI of alignment, a TTI; Node B, Iub and RNC
+        // UE 2 ms, half a TTI of alignment, a TTI; then Node B, Iub and RNC
         let up = sweep(&cell, &ue, UP, 84);
         assert!((up - (2.0 + 1.5 * tti_ms + 18.0)).abs() < 0.1, "{up} ms");
         // RNC, Iub and Node B; 2 slots of HS-SCCH, 1 ms of alignment, 2 ms; UE 4 ms
         let down = sweep(&cell, &ue, DOWN, 84);
         assert!((down - (18.0 + 1.333 + 1.0 + 2.0 + 4.0)).abs() < 0.1, "{down} ms");
-        // With 10 to 20 ms to the server and back: the 60 to 100 ms that users of HSPA measured.
+        // With 10 to 20 ms to the server and back, these are the 60 to 100 ms that users of HSPA
+        // measured.
         assert!((48.0..62.0).contains(&(up + down)), "{} ms", up + down);
     }
 }
@@ -146,7 +147,7 @@ fn harq_costs_its_round_trip() {
         ue.downlink.mcs = McsMode::Fixed(29);
         let (up, down) = (sweep(&cell, &ue, UP, 84), sweep(&cell, &ue, DOWN, 84));
         bler(&mut ue, 1.0, 0.0);
-        // TS 25.321 11.8.1.1.1: the process's next turn; HS-DSCH: 12 ms
+        // TS 25.321 11.8.1.1.1: the next turn of the process; HS-DSCH: 12 ms
         let (up_again, down_again) = (sweep(&cell, &ue, UP, 84), sweep(&cell, &ue, DOWN, 84));
         assert!((up_again - up - round).abs() < 0.1, "{up} {up_again} ms");
         assert!((down_again - down - 12.0).abs() < 0.1, "{down} {down_again} ms");
@@ -155,7 +156,7 @@ fn harq_costs_its_round_trip() {
 
 #[test]
 fn an_rlc_window_bounds_the_rate() {
-    // 14 Mb/s of PDUs with 40 bytes of data: 300 of them until the STATUS is there
+    // 14 Mb/s of PDUs with 40 bytes of data: 300 of them until the STATUS arrives
     let (cell, mut ue) = umts(hsdpa(10, 15));
     let RlcConfig::Umts(rlc) = &mut ue.downlink.bearer.rlc else { panic!("not UMTS") };
     rlc.pdu = UmtsPdu::Fixed { bytes: 42 };
@@ -202,22 +203,22 @@ fn in_state(initial: RrcState) -> Cell {
 
 #[test]
 fn promotions_cost_what_was_measured() {
-    // Idle: 2 s; then UE 2 ms (done meanwhile), the TTI, 10 ms
+    // Idle: 2 s; then UE 2 ms (already spent meanwhile), the TTI, 10 ms
     let mut cell = in_state(RrcState::Idle);
     assert_eq!(one_way(&mut cell, at(100_000), UP, 84), ms(2_000 + 2 + 10));
-    // Paged: at the occasion of 1,280 ms
+    // Paged at the occasion at 1,280 ms
     let mut cell = in_state(RrcState::Idle);
     let down = one_way(&mut cell, at(100_000), DOWN, 84);
     assert_eq!(down, ms(1_180 + 2_000 + 2 + 4));
-    // CELL_FACH: 1,500 bytes are above the threshold. 1.5 s later a TTI carries what is left, after
-    // 37 blocks of one PDU with 40 bytes of data: too slow to be done before.
+    // CELL_FACH: 1,500 bytes are above the threshold. 1.5 s later a TTI carries the rest, after 37
+    // blocks of one PDU with 40 bytes of data: too slow to be finished before.
     let mut cell = in_state(RrcState::CellFach);
     let up = one_way(&mut cell, at(100_000), UP, 1_500);
     assert!((ms(1_500)..ms(1_520)).contains(&up), "{up:?}");
-    // Below it: three blocks of the PRACH from 120 ms on
+    // Below the threshold: three blocks of the PRACH from 120 ms on
     let mut cell = in_state(RrcState::CellFach);
     assert_eq!(one_way(&mut cell, at(100_000), UP, 84), ms(20 + 3 * 40 + 10));
-    // Down: two blocks of the S-CCPCH with 80 bytes each; 10 ms of RNC until 110, so 120 to 160
+    // Downlink: two blocks of the S-CCPCH with 80 bytes each; 10 ms of RNC until 110, so 120 to 160
     let mut cell = in_state(RrcState::CellFach);
     assert_eq!(one_way(&mut cell, at(100_000), DOWN, 84), ms(20 + 2 * 20 + 4));
 }

@@ -1,4 +1,4 @@
-//! Stages of the core network and beyond.
+//! Builds the stages of the core network and beyond.
 
 use airpath_base::{Direction, Duration, Instant};
 use airpath_path::{
@@ -33,7 +33,7 @@ pub(super) fn host(get: &Get<'_>) -> StageConfig {
     })
 }
 
-/// One side of a NAT or a firewall; the outward side has the timer.
+/// One direction of a NAT or a firewall; only the outward direction has the timer.
 pub(super) fn middlebox(kind: MiddleboxKind, direction: Direction, get: &Get<'_>) -> StageConfig {
     let side = if is_outward(direction) {
         MiddleboxSide::Outward(MiddleboxTimer {
@@ -60,7 +60,7 @@ pub(super) fn tunnel_end(get: &Get<'_>) -> TunnelEnd {
         mtu: get.0.count("mtu_bytes").map(narrow),
         too_big: match get.0.chosen() {
             Some(TooBigPacket::Drop) => TooBig::Drop,
-            // Without an MTU nothing is too big.
+            // Without an MTU no packet is too big.
             Some(TooBigPacket::Fragment) | None => TooBig::Fragment,
         },
     })
@@ -86,7 +86,7 @@ fn stalls(get: &Get<'_>) -> Stalls {
     }
 }
 
-/// One-way delay to where the server stands. Light in fibre takes 5 us a km (group index 1.47);
+/// One-way delay to the server's site. Light in fibre takes 5 us per km (group index 1.47); the
 /// distances, and what switches and detours add, are assumptions.
 pub(crate) const fn server_delay(site: ServerSite) -> Duration {
     let micros = match site {

@@ -1,13 +1,14 @@
-//! Keys of a TCP endpoint that have to fit together.
+//! Checks that the keys of a TCP endpoint fit together.
 
 use airpath_base::Duration;
 
 use crate::problem::Problems;
 use crate::read::Fields;
 
-/// Combinations that no endpoint can have; of a flow, a proxy or a profile, once it is complete.
+/// Reports combinations that no endpoint can have. `fields` is a flow, a proxy or a profile,
+/// complete.
 pub(crate) fn check(fields: &Fields, problems: &mut Problems) {
-    // The place of the first of these keys that stands in this table.
+    // Where the first of these keys given in this table stands.
     let place = |names: &[&str]| {
         names.iter().find_map(|name| fields.given(name)).unwrap_or(&fields.origin).clone()
     };
@@ -57,7 +58,7 @@ pub(crate) fn check(fields: &Fields, problems: &mut Problems) {
                 &place(&[name, "mss_bytes"]),
                 format!("`{name}` ({buffer}) is smaller than one segment (`mss_bytes` = {mss})"),
             );
-            // A `window_bytes` is both: say it once.
+            // A `window_bytes` sets both keys: report it once.
             break;
         }
     }

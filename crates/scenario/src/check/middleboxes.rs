@@ -1,4 +1,4 @@
-//! NATs and firewalls: each stands once in each direction.
+//! Checks that each NAT and each firewall appears once in each direction.
 
 use airpath_base::{Direction, Duration};
 
@@ -13,7 +13,7 @@ fn is_middlebox(stage: &Stage) -> bool {
     matches!(stage.fields.selected(), Some(StageKind::Nat | StageKind::Firewall))
 }
 
-/// Fills in what the outward side of a middlebox has by default; its keys stand nowhere else.
+/// Fills in the defaults of the outward direction of a middlebox, the only one that has these keys.
 pub(crate) fn complete(stage: &mut Stage, direction: Direction, problems: &mut Problems) {
     if !is_middlebox(stage) {
         return;
@@ -38,7 +38,8 @@ pub(crate) fn complete(stage: &mut Stage, direction: Direction, problems: &mut P
     }
 }
 
-/// What packets meet last on the way up, they meet first on the way down; on each side of a proxy.
+/// Checks that the middleboxes of the two directions mirror each other, on each side of a proxy:
+/// the last that uplink packets meet is the first that downlink packets meet.
 pub(crate) fn check(down: &[Stage], up: &[Stage], problems: &mut Problems) {
     let sections = proxy::sections(down, up);
     let (of_section, help) = match sections.len() {

@@ -1,10 +1,10 @@
-//! A TCP proxy stands in both directions.
+//! Checks that a TCP proxy appears in both directions.
 
 use crate::problem::Problems;
 use crate::proxy::is_proxy;
 use crate::stage::Stage;
 
-/// A proxy stands in both directions, once in each.
+/// Reports a proxy that does not appear exactly once in each direction.
 pub(crate) fn check(down: &[Stage], up: &[Stage], problems: &mut Problems) {
     let mut found = [("[[path.down]]", down), ("[[path.up]]", up)].map(|(header, stages)| {
         let mut proxies = stages.iter().filter(|stage| is_proxy(stage));

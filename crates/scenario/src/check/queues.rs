@@ -1,4 +1,4 @@
-//! Queues and buckets that hold the packets of the flows.
+//! Checks of queues and token buckets against the packets of the flows.
 
 use airpath_base::Direction;
 
@@ -10,7 +10,8 @@ use crate::read::Fields;
 use crate::spec::{Chosen, FlowKind};
 use crate::stage::Stage;
 
-/// A queue or a bucket that can never hold a flow's full packets is a mistake, not an experiment.
+/// Refuses a queue or bucket that can never hold a full packet of a flow: that is a mistake, not an
+/// experiment.
 pub(crate) fn check(
     stages: &[Stage],
     direction: Direction,
@@ -22,7 +23,8 @@ pub(crate) fn check(
     check_hop_queues(after, proxy, direction, flows, problems);
 }
 
-/// Those of the stages up to a proxy or the end; `sender` is the proxy before them.
+/// Checks the queues of one section, which ends at a proxy or at the end of the path. `sender` is
+/// the proxy that sends into it, if there is one.
 fn check_hop_queues(
     stages: &[Stage],
     sender: Option<&Stage>,
@@ -54,7 +56,7 @@ fn check_hop_queues(
     }
 }
 
-/// The same of the bearers' buffers.
+/// Checks the bearers' buffers in the same way.
 pub(crate) fn check_buffers(radio: Option<&Radio>, flows: &[Fields], problems: &mut Problems) {
     let Some(radio) = radio else { return };
     for flow in flows {
@@ -78,10 +80,10 @@ pub(crate) fn check_buffers(radio: Option<&Radio>, flows: &[Fields], problems: &
     }
 }
 
-/// Size of a flow's data packets that pass in this direction.
+/// Size in bytes of the data packets that a flow sends in this direction.
 fn packet_bytes(flow: &Fields, direction: Direction) -> Option<u64> {
     match FlowKind::of(flow.variant?)? {
-        // Request and reply have one size.
+        // Request and reply have the same size.
         FlowKind::Ping => flow.count("packet_bytes"),
         _ if flow.text("direction") != Some(direction.name()) => None,
         FlowKind::Udp => flow.count("packet_bytes"),
@@ -89,7 +91,7 @@ fn packet_bytes(flow: &Fields, direction: Direction) -> Option<u64> {
     }
 }
 
-/// IP packet size of a full segment of an endpoint.
+/// IP packet size in bytes of a full segment of an endpoint.
 fn full_segment(endpoint: &Fields) -> Option<u64> {
     Some(endpoint.count("mss_bytes")? + endpoint.count("options.header_bytes")?)
 }

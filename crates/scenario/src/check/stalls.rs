@@ -1,9 +1,9 @@
-//! CPUs that are taken away.
+//! Checks of hosts whose CPU is taken away.
 
 use crate::problem::Problems;
 use crate::stage::Stage;
 
-/// A CPU that is taken away nearly all the time would make a run endless.
+/// Refuses a CPU that is taken away nearly all the time: the run would never end.
 pub(crate) fn check(stages: &[Stage], problems: &mut Problems) {
     for stage in stages {
         let (length, period) =

@@ -1,4 +1,4 @@
-//! A path takes time, and carries no more than can be simulated.
+//! Checks that a path takes time, and carries no more than can be simulated.
 
 use airpath_base::Duration;
 
@@ -10,26 +10,30 @@ use crate::read::Fields;
 use crate::spec::{Chosen, FASTEST_BPS, FlowDirection, StageKind};
 use crate::stage::Stage;
 
-/// Packets a second of a flow that nothing but TCP's window bounds: no host sends more, and a run
-/// of them would be slower than the time that it simulates (docs/adr/0117).
+/// Most packets per second of a flow that only TCP's window limits: no host sends more, and such a
+/// run would be slower than the time that it simulates (docs/adr/0117).
 const MOST_PACKETS_PER_S: f64 = 1e8;
 
-/// With acknowledgements of 52 bytes over a faster link there may be more, too.
+/// The fastest link that still limits a flow, in bits per second: over a faster one,
+/// acknowledgements of 52 bytes may exceed that many packets, too.
 const FASTEST_OF_ACKS: u64 = 2_000_000_000;
 
-/// A host that processes packets in less time is no bound either.
+/// The shortest processing time of a host that still limits a flow.
 const SHORTEST_PROCESSING: Duration = Duration::from_nanos(100);
 
-/// A shaper with a larger burst lets everything pass at once for all of a run that anybody waits for.
+/// The largest burst of a shaper that still limits a flow, in bytes: a larger one lets everything
+/// pass at once for longer than any run that anybody waits for.
 const LARGEST_BURST: u64 = 1 << 33;
 
-/// The largest window that can be advertised, in bytes (RFC 7323 2.3); without the option, RFC 9293's.
+/// The largest window that can be advertised, in bytes (RFC 7323 2.3); without the option the limit
+/// is RFC 9293's.
 const LARGEST_WINDOW: u64 = 1 << 30;
 const LARGEST_UNSCALED: u64 = 65_535;
 
-/// TCP over a path that takes no time would send everything, without end, at its first instant; so
-/// would one end and a proxy, up to their buffers. Over one that takes little time and has no link
-/// it would send a window in each of countless round trips.
+/// Refuses a path on which TCP would send without end. Over a path that takes no time, TCP would
+/// send everything at its first instant; one end and a proxy would do so up to their buffers. Over
+/// a path that takes little time and has no link, TCP would send a window in each of countless
+/// round trips.
 pub(crate) fn check(
     down: &[Stage],
     up: &[Stage],
@@ -39,7 +43,7 @@ pub(crate) fn check(
     problems: &mut Problems,
 ) {
     let sections = proxy::sections(down, up);
-    // The radio takes time, and has a rate; it is at the UE's end.
+    // The radio takes time, and has a rate; it is in the section at the UE's end.
     let wired = if radio { sections.len() - 1 } else { sections.len() };
     for section in &sections[..wired] {
         let round_trip = round_trip(section);
@@ -63,7 +67,7 @@ pub(crate) fn check(
                     "add a stage to [[path.down]] or [[path.up]], e.g. stage = \"link\" with \
                      rate_mbps, or stage = \"delay\" with delay_ms",
                 );
-                // It is so for all flows.
+                // The problem is the same for all flows.
                 break;
             }
             let window = window(flow);
@@ -90,8 +94,8 @@ pub(crate) fn check(
     }
 }
 
-/// Packets a second of a flow that sends a window in each round trip, which takes so many seconds.
-/// What is sent in less than a second counts as if it took one.
+/// Packets per second of a flow that sends one window per round trip of so many seconds. What is
+/// sent in less than a second counts as if it took one.
 fn packets_per_s(flow: &Fields, run: &Fields, window: u64, round_trip: f64) -> f64 {
     let seconds = |fields: &Fields, name| fields.time(name).map(Duration::as_secs_f64);
     let left = seconds(run, "duration_s").unwrap_or(0.0) - seconds(flow, "start_s").unwrap_or(0.0);
@@ -103,7 +107,7 @@ fn packets_per_s(flow: &Fields, run: &Fields, window: u64, round_trip: f64) -> f
     bytes / segment as f64 * streams as f64 / sends.max(1.0)
 }
 
-/// The most bytes that a sender can have under way.
+/// The most bytes that a sender can have in flight.
 fn window(flow: &Fields) -> u64 {
     let scaled = flow.flag("options.window_scaling") != Some(false);
     let fixed = flow.count("fixed_window_segments").zip(flow.count("mss_bytes"));
@@ -120,12 +124,12 @@ fn stages<'a>(section: &Section<'a>) -> impl Iterator<Item = &'a Stage> {
 /// The shortest round trip over stages without a rate, in seconds.
 fn round_trip(section: &Section<'_>) -> f64 {
     let delays: f64 = stages(section).map(delay).sum();
-    // Between two departures of a batch there is its interval, however short the rest.
+    // Departures of a batch are at least its interval apart, however short the other delays.
     let intervals = stages(section).filter_map(|stage| stage.fields.time("interval_ms"));
     intervals.map(Duration::as_secs_f64).fold(delays, f64::max)
 }
 
-/// Seconds that a packet is delayed.
+/// Seconds by which a stage delays a packet.
 fn delay(stage: &Stage) -> f64 {
     let time = |name| stage.fields.time(name).map_or(0.0, Duration::as_secs_f64);
     let site = stage.fields.chosen().map(server_delay);
@@ -135,8 +139,8 @@ fn delay(stage: &Stage) -> f64 {
         + site.map_or(0.0, Duration::as_secs_f64)
 }
 
-/// It sends one packet after another, each for a time, at no more than `fastest` bits a second. Of a
-/// large burst a shaper lets pass at once.
+/// Whether a stage sends one packet at a time, at no more than `fastest` bits per second. A shaper
+/// with a large burst does not: it lets the burst pass at once.
 fn has_rate(stage: &Stage, fastest: u64) -> bool {
     let fields = &stage.fields;
     let slow = || fields.rate("rate_mbps").is_some_and(|rate| rate.bps() <= fastest);

@@ -1,4 +1,4 @@
-//! GTP-U tunnels: each has two ends.
+//! Checks that each GTP-U tunnel has two ends.
 
 use airpath_base::Direction;
 
@@ -7,14 +7,16 @@ use crate::proxy;
 use crate::spec::{Chosen, TunnelSide};
 use crate::stage::Stage;
 
-/// Tunnels begin and end in one direction, one after another; a proxy stands in none.
+/// Reports tunnels that do not begin and end in the same direction, that overlap, or that contain a
+/// proxy.
 pub(crate) fn check(stages: &[Stage], direction: Direction, problems: &mut Problems) {
     let (before, proxy, after) = proxy::split(stages);
     check_hop(before, ["", proxy.map_or("", |_| ", before the proxy")], direction, problems);
     check_hop(after, [", after the proxy", ""], direction, problems);
 }
 
-/// Those of the stages up to a proxy or the end; `bounds` says what limits them at either end.
+/// Checks the tunnels of one section, which ends at a proxy or at the end of the path; `bounds`
+/// says what lies at either end of it.
 fn check_hop(stages: &[Stage], bounds: [&str; 2], direction: Direction, problems: &mut Problems) {
     let [begin, end] = bounds;
     let mut open: Option<&Stage> = None;

@@ -1,11 +1,11 @@
-//! Shipped scenarios, changed.
+//! Tests the parser with shipped scenarios that were changed at random.
 
 use proptest::prelude::*;
 
 use super::judge;
 use crate::shipped;
 
-/// Pieces that take the parser to its corners.
+/// Fragments that lead the parser into corner cases.
 const PIECES: &[&str] = &[
     "[[flow]]\n",
     "[[path.down]]\n",
@@ -59,7 +59,7 @@ const PIECES: &[&str] = &[
     "-",
 ];
 
-/// Cuts bytes out of a shipped scenario and puts pieces in, at character boundaries.
+/// Cuts bytes out of a shipped scenario and inserts fragments, at character boundaries.
 fn mutate(text: &str, edits: &[(usize, usize, usize)]) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     for &(at, cut, piece) in edits {
@@ -70,7 +70,7 @@ fn mutate(text: &str, edits: &[(usize, usize, usize)]) -> String {
     chars.into_iter().collect()
 }
 
-/// Moves, drops and doubles whole lines.
+/// Moves, drops and duplicates whole lines.
 fn shuffle(text: &str, edits: &[(usize, usize, usize)]) -> String {
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
     for &(from, to, what) in edits {

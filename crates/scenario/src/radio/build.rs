@@ -1,4 +1,4 @@
-//! From the tables to the configuration. Nothing can be wrong here any more.
+//! Turns the tables into the configuration. Nothing can fail here any more.
 
 mod bearer;
 mod cell;
@@ -23,7 +23,7 @@ use crate::model::{HostLinkConfig, RadioConfig, UeHostConfig};
 use crate::read::Fields;
 use crate::spec::HarqCombining;
 
-/// The configuration of tables without problems.
+/// Builds the configuration from tables that have no problems.
 pub(super) fn radio(radio: &Radio) -> RadioConfig {
     let all = || std::iter::once(&radio.cell).chain(radio.neighbours.iter().map(|each| &each.cell));
     let cells: Vec<_> = all().map(cell::cell).collect();
@@ -59,7 +59,7 @@ pub(super) fn radio(radio: &Radio) -> RadioConfig {
     }
 }
 
-/// What is behind a UE's radio.
+/// What lies between a UE's radio and its TCP.
 fn host(ue: &Ue, radio: &Get<'_>) -> UeHostConfig {
     let time = |key: &str| ue.fields.time(key).unwrap_or_else(|| radio.time(key));
     let link = ["host_link", "host_link_up"].map(|part| {
@@ -122,7 +122,7 @@ fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {
     }
 }
 
-/// One direction; `suffix` is that of its tables.
+/// One direction; `suffix` is the ending of its tables' names.
 fn link(
     ue: &Tables,
     suffix: &str,
@@ -163,7 +163,7 @@ fn link(
 
 fn harq(harq: &Get<'_>, adaptation: &Get<'_>, plain: &HarqConfig) -> HarqConfig {
     HarqConfig {
-        // Ranges of both keys end far below 2^8.
+        // The ranges of both keys end far below 2^8.
         processes: harq.0.count("processes").map_or(plain.processes, |count| count as u8),
         max_transmissions: match plain.max_transmissions {
             // A DCH has no HARQ.

@@ -1,4 +1,4 @@
-//! What cannot be combined, each with its place.
+//! Checks which keys of the radio cannot be combined, each reported at its place.
 
 mod cell;
 
@@ -18,7 +18,7 @@ use crate::suggest::list;
 
 pub(super) use cell::{edch_tti, numerology, resource_blocks, tdd_pattern};
 
-/// Everything, of complete tables.
+/// Checks everything, given complete tables.
 pub(super) fn radio(radio: &Radio, problems: &mut Problems) {
     let any = radio.fields.flag("any_timer_value") == Some(true);
     cell::check(&radio.cell, problems);
@@ -32,7 +32,7 @@ pub(super) fn radio(radio: &Radio, problems: &mut Problems) {
     neighbours::check(radio, problems);
 }
 
-/// Those of a UE in one cell.
+/// Checks the tables of a UE in one cell.
 fn tables(ue: &Tables, cell: &Fields, any: bool, problems: &mut Problems) {
     for (_, fields) in ue.parts.iter().filter(|_| !any) {
         timers::check(fields, problems);
@@ -54,8 +54,8 @@ fn tables(ue: &Tables, cell: &Fields, any: bool, problems: &mut Problems) {
     alignment(ue, problems);
 }
 
-/// Names are unique, also those that a count makes. `known` has those of the UEs before, and their
-/// places.
+/// Checks that names are unique, including those that a count makes. `known` has the names of the
+/// UEs so far, and their places.
 pub(super) fn names(known: &mut BTreeMap<String, Origin>, ue: &Ue, problems: &mut Problems) {
     let place = ue.fields.origin_of("name");
     if let Some((twice, other)) = ue.names().find_map(|name| known.get_key_value(&name)) {
@@ -71,7 +71,7 @@ pub(super) fn names(known: &mut BTreeMap<String, Origin>, ue: &Ue, problems: &mu
 fn link_adaptation(fields: &Fields, cell: &Fields, part: &str, problems: &mut Problems) {
     if let Some(mcs) = fields.count("fixed_mcs") {
         if matches!(cell.selected(), Some(AccessKind::Umts | AccessKind::Evdo)) {
-            // What is above the last row counts as that.
+            // A value above the last row counts as the last row.
             return;
         }
         let up = part.ends_with("_up");
@@ -120,7 +120,7 @@ fn rlc(fields: &Fields, problems: &mut Problems) {
             "packets after a lost one would be held forever; or set out_of_order_delivery = true",
         );
     }
-    // UMTS's has 12 bits, and no key.
+    // The field has 12 bits in UMTS, and no key.
     let allowed: &[u64] = match (fields.selected(), um) {
         (Some(AccessKind::Lte), true) => &[5, 10],
         (Some(AccessKind::Lte), false) => &[10],

@@ -1,4 +1,4 @@
-//! Tables over tables: a UE's over those of `[radio]`, those over the preset's.
+//! Layers of tables: those of a UE override those of `[radio]`, and these override the preset's.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::spec::{MissingValue, PARTS, SignalColumn};
 use crate::traces::{ChannelFile, Traces};
 use crate::value::Setting;
 
-/// The tables that one place has: a preset, `[radio]`, a `[[radio.ue]]` or `[[radio.neighbour]]`.
+/// The tables given in one place: a preset, `[radio]`, a `[[radio.ue]]` or `[[radio.neighbour]]`.
 pub(super) struct Layer {
     tables: Vec<(&'static str, Fields)>,
-    /// The table that they stand in, for those that it has not.
+    /// Empty tables that stand for those not given.
     none: Vec<(&'static str, Fields)>,
 }
 
 impl Layer {
-    /// Reads what is there. `here` is the dotted path for messages; empty for a preset.
+    /// Reads the tables given. `here` is the dotted path for messages; empty for a preset.
     pub(super) fn read(
         node: &Node,
         here: &str,
@@ -47,7 +47,7 @@ impl Layer {
         Self { tables, none }
     }
 
-    /// What is wrong with each of them over the preset alone.
+    /// Checks each of these tables on top of the preset alone.
     pub(super) fn check_alone(&self, preset: &Layer, problems: &mut Problems) {
         for part in PARTS {
             for (name, up) in [(Some(part.name), None), (part.up, part.up)] {
@@ -65,7 +65,7 @@ impl Layer {
         }
     }
 
-    /// Gives `fields` what they have not, from this preset's tables.
+    /// Fills in, from this preset's tables, what `fields` does not have.
     fn inherited_by(&self, fields: &mut Fields, name: &str, up: Option<&str>) {
         for name in up.into_iter().chain([name]) {
             if let Some(base) = self.get(name) {
@@ -85,9 +85,9 @@ impl Layer {
 
 /// All tables of a UE in one cell, complete.
 pub(crate) struct Tables {
-    /// By key, in canonical order.
+    /// The tables by key, in canonical order.
     pub(crate) parts: Vec<(&'static str, Fields)>,
-    /// The recorded channels, down and up.
+    /// The recorded channels, downlink and uplink.
     pub(super) channels: [Option<Arc<ChannelTrace>>; 2],
 }
 
@@ -99,7 +99,7 @@ impl Tables {
         fields
     }
 
-    /// Reads the files of the channels.
+    /// Reads the files with the channels.
     pub(super) fn load_channels(
         &mut self,
         directory: Option<&Path>,
@@ -111,18 +111,18 @@ impl Tables {
     }
 }
 
-/// The tables that these layers, the nearest first, and a preset come to.
+/// Combines these layers, the nearest first, and a preset.
 pub(super) fn combine(layers: &[&Layer], preset: &Layer, problems: &mut Problems) -> Tables {
     let mut parts = Vec::new();
     for part in PARTS {
         for (key, up) in [(Some(part.name), None), (part.up, part.up)] {
             let Some(key) = key else { continue };
-            // The nearest first.
+            // The nearest layer comes first.
             let names: Vec<&str> = up.into_iter().chain([part.name]).collect();
             let mut found =
                 layers.iter().flat_map(|layer| names.iter().filter_map(|name| layer.get(name)));
-            // Keys of the first that cannot be combined are told; those of the others that do not
-            // apply are left behind.
+            // Keys of the first layer that cannot be combined are reported; keys of the others that
+            // do not apply are dropped.
             let empty = || layers.last().and_then(|layer| layer.empty(part.name));
             let Some(mut fields) = found.next().or_else(empty).cloned() else { continue };
             for layer in found {
@@ -146,7 +146,7 @@ fn load_channel(
         file: channel.text("file")?.to_owned(),
         column: match channel.chosen() {
             Some(SignalColumn::Cqi) => LogColumn::Cqi,
-            // Without a value something else is wrong, and known.
+            // If there is no value, another problem has already been reported.
             Some(SignalColumn::Snr) | None => LogColumn::Snr,
         },
         missing: match channel.chosen() {
@@ -158,7 +158,7 @@ fn load_channel(
     loaded.map_err(|error| error.report(channel.origin_of("file"), problems)).ok()
 }
 
-/// `mu` as the `scs_khz` that it stands for.
+/// Replaces `mu` by the `scs_khz` that it stands for.
 pub(super) fn expand_mu(cell: &mut Fields, problems: &mut Problems) {
     let Some(mu) = cell.count("mu") else { return };
     if cell.refuse_exclusive("mu", problems) {
@@ -169,7 +169,7 @@ pub(super) fn expand_mu(cell: &mut Fields, problems: &mut Problems) {
     cell.fill("scs_khz", Setting::Count(15 << mu), origin);
 }
 
-/// What a table says by being there, or by the keys that it has.
+/// Sets what the presence of a table, or of some of its keys, implies.
 fn imply(fields: &mut Fields) {
     if fields.table.find("enabled", fields.variant).is_some() && !fields.is_there("enabled") {
         fields.fill("enabled", Setting::Flag(true), None);

@@ -13,18 +13,18 @@ use crate::suggest::unknown_name;
 use crate::traces::Traces;
 use crate::value::Setting;
 
-/// Another cell.
+/// A neighbouring cell.
 pub(crate) struct Neighbour {
     /// Name and preset.
     pub(crate) fields: Fields,
-    /// Its `cell`.
+    /// The neighbour's `cell` table.
     pub(crate) cell: Fields,
-    /// What every UE is there.
+    /// The tables that every UE has in this cell.
     pub(crate) tables: Tables,
 }
 
 impl Radio {
-    /// Names of the cells.
+    /// Names of all cells.
     pub(crate) fn cells(&self) -> impl Iterator<Item = &str> {
         let own = self.fields.text("name");
         let others = self.neighbours.iter().map(|each| each.fields.text("name"));
@@ -32,7 +32,7 @@ impl Radio {
     }
 }
 
-/// Reads the neighbours of a cell with these tables.
+/// Reads the neighbours of the cell that has these tables.
 pub(super) fn read(
     node: &Node,
     radio: &Fields,
@@ -61,7 +61,7 @@ pub(super) fn read(
             true => layers::combine(&[&layer, tables], &own.tables, problems),
             false => layers::combine(&[&layer], &own.tables, problems),
         };
-        // A UE has one host, whichever cell it is in.
+        // A UE keeps its host, whichever cell it is in.
         combined.parts.retain(|(name, _)| !name.starts_with("host_link"));
         combined.load_channels(directory, traces, problems);
         let names = neighbours.iter().map(|other| &other.fields).chain([radio]);
@@ -88,7 +88,7 @@ pub(super) fn handovers(node: &Node, problems: &mut Problems) -> Vec<Fields> {
     handovers
 }
 
-/// Reads how UEs move; `None` if nobody does, and nothing is said about it.
+/// Reads how UEs move; `None` if the file has neither the table nor neighbours.
 pub(super) fn mobility(
     node: &Node,
     neighbours: &[Neighbour],
@@ -108,7 +108,7 @@ pub(super) fn mobility(
     Some(fields)
 }
 
-/// Names that handovers use, and what of mobility cannot be combined.
+/// Checks the names that handovers use, and which keys of mobility cannot be combined.
 pub(super) fn check(radio: &Radio, problems: &mut Problems) {
     for handover in &radio.handovers {
         let cells: Vec<&str> = radio.cells().collect();

@@ -1,4 +1,4 @@
-//! The built-in presets of the radio, as data.
+//! The built-in radio presets, as data.
 
 use super::layers::{self, Layer};
 use super::parts::part_keys;
@@ -13,7 +13,7 @@ macro_rules! presets {
     };
 }
 
-/// Name and text. The first line of each is its description.
+/// Name and text of each preset. The first line of the text is its description.
 pub(crate) const BUILT_IN: &[(&str, &str)] = presets![
     "nr-n78",
     "nr-fdd-20",
@@ -34,15 +34,15 @@ pub(crate) const BUILT_IN: &[(&str, &str)] = presets![
 /// Name and description of each preset of `[radio]`.
 pub fn radio_presets() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILT_IN.iter().map(|&(name, text)| {
-        // A test sees to the comment.
+        // A test ensures that the comment exists.
         let description = text.lines().next().unwrap_or_default();
         (name, description.trim_start_matches('#').trim())
     })
 }
 
-/// A preset, not complete: what it does not say has the keys' defaults.
+/// A preset. It need not be complete: keys that it does not give keep their defaults.
 pub(crate) struct Preset {
-    /// The cell's `access`, which decides what keys there are.
+    /// The cell's `access`, which decides which keys exist.
     pub(super) access: AccessKind,
     /// `[cell]`.
     pub(super) cell: Fields,
@@ -55,7 +55,7 @@ pub(super) fn find(name: &str) -> Option<Preset> {
     BUILT_IN.iter().find(|(known, _)| *known == name).map(|(name, text)| built_in(name, text))
 }
 
-/// Names of those with this `access`.
+/// Names of the presets with this `access`.
 pub(super) fn with(access: AccessKind) -> impl Iterator<Item = &'static str> {
     BUILT_IN
         .iter()
@@ -63,7 +63,7 @@ pub(super) fn with(access: AccessKind) -> impl Iterator<Item = &'static str> {
         .map(|&(name, _)| name)
 }
 
-/// Panics if something is wrong with it: a test reads each of them.
+/// A built-in preset. Panics if something is wrong with it: a test reads each of them.
 fn built_in(name: &str, text: &str) -> Preset {
     let mut problems = Problems::default();
     let root = Node::parse(&format!("preset {name}"), text, &mut problems);

@@ -1,4 +1,4 @@
-//! What the model itself refuses, with its place in the file.
+//! Reports what the model itself refuses, at its place in the file.
 
 use airpath_radio::cell::CellConfigError;
 
@@ -9,7 +9,7 @@ use crate::model::RadioConfig;
 use crate::problem::Problems;
 use crate::read::Fields;
 
-/// Asks the model about each cell, and each UE in it.
+/// Checks each cell, and each UE in it, with the model.
 pub(super) fn check(radio: &Radio, config: &RadioConfig, problems: &mut Problems) {
     let cells = std::iter::once(&radio.cell).chain(radio.neighbours.iter().map(|each| &each.cell));
     let mut works = true;
@@ -20,12 +20,12 @@ pub(super) fn check(radio: &Radio, config: &RadioConfig, problems: &mut Problems
         }
     }
     if !works {
-        // UEs are checked in cells that work.
+        // UEs are checked only once the cells are valid.
         return;
     }
     let mut configs = config.ran.ues.iter();
     for ue in &radio.ues {
-        // Those of one table are alike.
+        // All UEs of one table are alike.
         let Some(first) = configs.by_ref().take(ue.names().count()).reduce(|first, _| first) else {
             continue;
         };
@@ -42,7 +42,7 @@ pub(super) fn check(radio: &Radio, config: &RadioConfig, problems: &mut Problems
     }
 }
 
-/// The keys that can be at fault, the likeliest first.
+/// The keys that may be at fault, the likeliest first.
 fn cell_keys(error: CellConfigError) -> &'static [&'static str] {
     use CellConfigError as E;
     match error {

@@ -1,4 +1,4 @@
-//! Timers and counters of RRC have the values of the specification's enumerations.
+//! Checks that timers and counters of RRC take values from the specification's enumerations.
 
 use airpath_radio::Generation;
 use airpath_radio::rrc::enumerations::{Enumeration, Unit, allowed};
@@ -10,7 +10,7 @@ use crate::suggest::list;
 use crate::value::Setting;
 use crate::value::toml_value;
 
-/// Reports those of a complete table that no RRC can configure.
+/// Reports settings of a complete table that RRC cannot configure.
 pub(super) fn check(fields: &Fields, problems: &mut Problems) {
     let Some(generation) = generation(fields) else { return };
     for (key, setting) in fields.settings() {
@@ -37,17 +37,17 @@ pub(super) fn check(fields: &Fields, problems: &mut Problems) {
     }
 }
 
-/// Whose RRC has the table's parameters; none of which values are known.
+/// The generation whose RRC defines the table's parameters; `None` if their values are not known.
 fn generation(fields: &Fields) -> Option<Generation> {
     match fields.selected() {
         Some(AccessKind::Lte) => Some(Generation::Lte),
         Some(AccessKind::Umts | AccessKind::Evdo) => None,
-        // A table without variants is the same in both.
+        // A table without variants is the same in NR and LTE.
         Some(AccessKind::Nr) | None => Some(Generation::Nr),
     }
 }
 
-/// The nearest values, if the setting is not among them.
+/// The nearest values, if the setting is not in the enumeration.
 fn misfit(key: &Key, setting: &Setting, enumeration: &Enumeration) -> Option<String> {
     let value = match (setting, enumeration.unit) {
         // TS 38.331 PDCP-Config: an absent t-Reordering is infinity
@@ -58,7 +58,7 @@ fn misfit(key: &Key, setting: &Setting, enumeration: &Enumeration) -> Option<Str
         }
         (Setting::Time(time), Unit::PdcchSubframes) => {
             let (whole, rest) = (time.as_nanos() / MS, time.as_nanos() % MS);
-            // Between two of them.
+            // The setting lies between two values of the enumeration.
             if rest == 0 { whole } else { return Some(near(key, whole, enumeration)) }
         }
         (Setting::Time(time), _) => time.as_nanos(),
@@ -70,7 +70,7 @@ fn misfit(key: &Key, setting: &Setting, enumeration: &Enumeration) -> Option<Str
 
 const MS: u64 = 1_000_000;
 
-/// The values on both sides of one that is not there.
+/// The enumeration's values on both sides of a value that it does not have.
 fn near(key: &Key, value: u64, enumeration: &Enumeration) -> String {
     let values = enumeration.values;
     let above = values.partition_point(|&each| each <= value);
@@ -79,7 +79,7 @@ fn near(key: &Key, value: u64, enumeration: &Enumeration) -> String {
     format!("the nearest: {}", list(texts))
 }
 
-/// A value of an enumeration as it is written in the file.
+/// A value of an enumeration as it is written in a file.
 fn written(key: &Key, value: u64, unit: Unit) -> Option<String> {
     let setting = match (key.kind.plain(), unit) {
         (crate::spec::Kind::Time { .. }, Unit::PdcchSubframes) => {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::spec::{Chosen, PARTS};
 
-    /// A name that is misspelt in the tables would check nothing.
+    /// A misspelt name in the tables would leave the key unchecked.
     #[test]
     fn every_enumeration_exists() {
         let mut found = 0;
@@ -108,7 +108,7 @@ mod tests {
             {
                 for key in part.table.keys(Some(access.text())) {
                     let Some(name) = key.enumeration else { continue };
-                    // In a table of both technologies the names are the same in both.
+                    // A table that NR and LTE share uses the same names for both.
                     assert!(allowed(generation, name).is_some(), "{access:?} {}: {name}", key.name);
                     found += 1;
                 }

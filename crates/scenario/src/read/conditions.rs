@@ -1,4 +1,4 @@
-//! What keys of one table need of each other.
+//! Conditions between the keys of one table.
 
 use super::Fields;
 use crate::problem::Problems;
@@ -62,7 +62,7 @@ impl Fields {
         match need {
             None => true,
             Some(Need::Given(other)) => self.is_there(other),
-            // What another problem left open is not held against this key.
+            // A value that another problem left open does not count against this key.
             Some(Need::Is(other, value)) => {
                 self.broken.contains(&other) || self.has(other, value) != Some(false)
             }
@@ -77,7 +77,7 @@ impl Fields {
         }
     }
 
-    /// Whether a key has this word; nothing where it has no value yet.
+    /// Whether a key has this word; `None` while it has no value.
     fn has(&self, name: &str, word: &str) -> Option<bool> {
         match self.setting(name) {
             Some(Setting::Text(text)) => Some(text == word),
@@ -86,7 +86,7 @@ impl Fields {
         }
     }
 
-    /// Like `meets`, but what another problem left open does not count.
+    /// Whether a condition is certainly met: a value that another problem left open does not count.
     pub(super) fn surely_meets(&self, need: Option<Need>) -> bool {
         match need {
             Some(Need::Is(other, value)) => {
@@ -96,7 +96,7 @@ impl Fields {
         }
     }
 
-    /// The value of a choice or name that the table has, or that it will have by default.
+    /// The value of a choice or name, given or default.
     pub(crate) fn choice(&self, name: &str) -> Option<&str> {
         match self.setting(name) {
             Some(Setting::Text(text)) => Some(text),
@@ -108,7 +108,7 @@ impl Fields {
         }
     }
 
-    /// The value of a key, or the one that it will have, as it is written in TOML.
+    /// The value of a key, given or default, as written in TOML.
     fn written(&self, name: &str) -> String {
         let field = self.fields.iter().find(|field| field.key.name == name);
         field.map_or_else(

@@ -4,10 +4,10 @@ use super::{
     Chosen, Default, Key, Kind, LONGEST_NS, MS, MS_ABOVE_0, MS_FROM_0, Need, TimeUnit, Unit, count,
 };
 
-/// A tenth of a millisecond at the least: time must get on between stalls.
+/// Time between stalls, at least a tenth of a millisecond: time must advance between stalls.
 const BETWEEN_STALLS: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: MS / 10, max_ns: LONGEST_NS };
 
-/// Of `shaper` and `policer`.
+/// Keys of `shaper` and `policer`.
 pub(super) const BUCKET: &[Key] = &[
     Key::new(
         "rate_mbps",

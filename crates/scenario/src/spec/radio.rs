@@ -1,5 +1,5 @@
-//! `[radio]`, `[[radio.ue]]` and `[[radio.neighbour]]`: which tables they hold. The tables themselves are in the
-//! submodules; which keys they have depends on the cell's `access`.
+//! `[radio]`, `[[radio.ue]]` and `[[radio.neighbour]]`: which tables they hold. The tables
+//! themselves are in the submodules; their keys depend on the cell's `access`.
 
 mod access;
 mod bearer;
@@ -25,17 +25,17 @@ pub(crate) use state::{InitialRrc, InitialUmts, UmtsSetup};
 
 use super::{Default, Group, Key, Kind, MS, Rule, Table, TimeUnit, Unit, count};
 
-/// A table that `[radio]` has for all UEs and `[[radio.ue]]` for its own.
+/// A table that `[radio]` gives for all UEs, and `[[radio.ue]]` for its own.
 pub(crate) struct Part {
-    /// Its key.
+    /// The table's key.
     pub(crate) name: &'static str,
-    /// What it holds.
+    /// The table itself.
     pub(crate) table: &'static Table,
-    /// Key of the table for what is different in the uplink, if it is about both directions.
+    /// For a table about both directions: the key of the table with what differs in the uplink.
     pub(crate) up: Option<&'static str>,
 }
 
-/// All of them, in canonical order.
+/// All parts, in canonical order.
 pub(crate) static PARTS: &[Part] = &[
     Part { name: "channel", table: &channel::CHANNEL, up: Some("channel_up") },
     Part { name: "link_adaptation", table: &link::LINK_ADAPTATION, up: Some("link_adaptation_up") },
@@ -191,7 +191,7 @@ pub(crate) static UE: Table = Table {
     ],
 };
 
-/// Of what is behind a UE's radio.
+/// A delay between a UE's radio and its TCP.
 const HOST_TIME: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1_000 * MS };
 
 const PART_KEYS: &[Key] = &[
@@ -218,7 +218,7 @@ const PART_KEYS: &[Key] = &[
     part("processing", "Processing times of the UE."),
 ];
 
-/// Tables that a UE has once, whichever cell it is in.
+/// Tables that a UE has only once, whichever cell it is in.
 const HOST_KEYS: &[Key] = &[
     part("host_link", "The link between the UE's radio and its host."),
     part("host_link_up", "What differs in the uplink."),
@@ -228,17 +228,17 @@ const fn part(name: &'static str, doc: &'static str) -> Key {
     Key::new(name, Kind::Table, Default::Absent("the preset's"), doc)
 }
 
-/// Keys of all technologies.
+/// Applies to all technologies.
 const ALL: &[&str] = &[];
 const NR: &[&str] = &["nr"];
 const LTE: &[&str] = &["lte"];
-/// Those whose base station schedules the uplink.
+/// Technologies whose base station schedules the uplink.
 const NR_LTE: &[&str] = &["nr", "lte"];
 const UMTS: &[&str] = &["umts"];
 const EVDO: &[&str] = &["evdo"];
-/// Those whose UEs have an uplink channel of their own.
+/// Technologies whose UEs have a dedicated uplink channel.
 const UMTS_EVDO: &[&str] = &["umts", "evdo"];
-/// Those whose UEs are connected or not.
+/// Technologies whose UEs are either connected or not.
 const NR_LTE_EVDO: &[&str] = &["nr", "lte", "evdo"];
 
 const fn each(variants: &'static [&'static str], keys: &'static [Key]) -> Group {

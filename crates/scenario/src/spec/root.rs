@@ -92,7 +92,7 @@ pub(crate) static RUN: Table = Table {
             ),
             Key::new(
                 "seed",
-                // TOML promises 64-bit signed integers, no more.
+                // TOML guarantees only 64-bit signed integers.
                 count(Unit::Plain, 0, i64::MAX as u64),
                 Default::Value("1"),
                 "Seed of every random stream.",
@@ -227,15 +227,13 @@ pub(crate) static EMULATION: Table = Table {
                 Kind::Choice(Observer::CHOICES),
                 Default::Value("\"auto\""),
                 "How the kernel's TCP senders are observed. The result says which method was used.",
-            )
-            .was("watch"),
+            ),
             Key::new(
                 "observer_poll_ms",
                 Kind::Time { unit: TimeUnit::Ms, min_ns: MS / 10, max_ns: 1_000 * MS },
                 Default::Value("5"),
                 "Time between two readings with `observer = \"poll\"`.",
-            )
-            .was("watch_poll_ms"),
+            ),
             Key::new(
                 SlowStartSource::KEY,
                 Kind::Choice(SlowStartSource::CHOICES),

@@ -10,7 +10,7 @@ use super::{
 pub(super) const ACTIVE: Need = Need::Not("aqm", "drop-tail");
 const FQ: Need = Need::Is("aqm", "fq_codel");
 
-/// FQ-CoDel's own keys.
+/// Keys that only FQ-CoDel has.
 pub(super) const FQ_CODEL_QUANTUM: Key = Key::new(
     "fq_codel_quantum_bytes",
     count(Unit::Bytes, 1, 1 << 30),

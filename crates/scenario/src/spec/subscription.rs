@@ -1,8 +1,8 @@
-//! `[core]`, and what a UE's USIM holds.
+//! `[core]`, and the contents of a UE's USIM.
 
 use super::{Default, Group, Key, Kind, MS, Privacy, Rule, Table, TimeUnit};
 
-/// Up to a minute: somebody waits for it.
+/// Duration of a step, up to a minute: somebody waits for it.
 const STEP: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 60_000 * MS };
 
 /// `[core]`.
@@ -71,7 +71,7 @@ pub(crate) static CORE: Table = Table {
     }],
 };
 
-/// Of `[[radio.ue]]`.
+/// The USIM keys of `[[radio.ue]]`.
 pub(super) const USIM: Group = Group {
     variants: &[],
     rule: Rule::Each,

@@ -2,7 +2,7 @@
 
 use super::{Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Subtable, Unit, count, real};
 
-/// The tables within a flow, a profile or a proxy that hold keys of TCP.
+/// Subtables of a flow, a profile or a proxy that hold TCP keys.
 pub(crate) static SUBTABLES: &[Subtable] = &[
     Subtable { name: "cwnd", doc: "When and by how much the congestion window grows and decays." },
     Subtable { name: "hystart", doc: "Parts of HyStart that differ from the chosen version." },
@@ -23,7 +23,7 @@ const HYSTART: Need = Need::Begins("slow_start", "hystart-");
 const CUBIC: Need = Need::Is("congestion", "cubic");
 const AS_VERSION: Default = Default::Absent("as in the version");
 
-/// What a profile sets and a flow or a proxy may override.
+/// Keys that a profile sets and a flow or a proxy may override.
 pub(super) const ENDPOINT: &[Key] = &[
     Key::new(
         Congestion::KEY,
@@ -87,8 +87,7 @@ pub(super) const ENDPOINT: &[Key] = &[
          3.1: 1; RFC 3465: L). 0 means no limit: the window grows by all that is acknowledged. \
          `hystart++` has a limit of its own.",
     )
-    .simulated_only()
-    .was("slow_start_limit_segments"),
+    .simulated_only(),
     Key::new(
         "cwnd.grows_half_used",
         Kind::Flag,
@@ -96,8 +95,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         "True: in slow start the window grows while at least half of it is used. False: it grows only \
          while it is the limit (RFC 9438 5.8).",
     )
-    .simulated_only()
-    .was("cwnd_grows_half_used"),
+    .simulated_only(),
     Key::new(
         "cwnd.grows_by_delivered",
         Kind::Flag,
@@ -105,23 +103,20 @@ pub(super) const ENDPOINT: &[Key] = &[
         "True: the window grows by what an acknowledgement delivers, by SACK too, and also with the \
          acknowledgement that ends recovery. False: it grows by what is acknowledged.",
     )
-    .simulated_only()
-    .was("cwnd_grows_by_delivered"),
+    .simulated_only(),
     Key::new(
         "cwnd.decays",
         Kind::Flag,
         Default::Inherited,
         "The window decays while the application does not use it (RFC 2861).",
     )
-    .simulated_only()
-    .was("cwnd_decays"),
+    .simulated_only(),
     Key::new(
         AfterIdle::KEY,
         Kind::Choice(AfterIdle::CHOICES),
         Default::Inherited,
         "What becomes of the window after an idle time that is longer than the RTO.",
-    )
-    .was("after_idle"),
+    ),
     Key::new(
         "hystart.ack_train",
         Kind::Flag,
@@ -130,7 +125,6 @@ pub(super) const ENDPOINT: &[Key] = &[
          hystart_detect, bit 1).",
     )
     .simulated_only()
-    .was("hystart_ack_train")
     .needs(HYSTART),
     Key::new(
         "hystart.delay",
@@ -139,7 +133,6 @@ pub(super) const ENDPOINT: &[Key] = &[
         "Whether a growing delay can end slow start (Linux: hystart_detect, bit 2).",
     )
     .simulated_only()
-    .was("hystart_delay")
     .needs(HYSTART),
     Key::new(
         "hystart.falling_minimum_exits",
@@ -149,7 +142,6 @@ pub(super) const ENDPOINT: &[Key] = &[
          falls later ends slow start. False: every sample may lower it, as from 4.19.131 and 5.4.50.",
     )
     .simulated_only()
-    .was("hystart_falling_minimum_exits")
     .needs(HYSTART),
     Key::new(
         "hystart.late_reset",
@@ -159,7 +151,6 @@ pub(super) const ENDPOINT: &[Key] = &[
          counts as part of its own round.",
     )
     .simulated_only()
-    .was("hystart_late_reset")
     .needs(HYSTART),
     Key::new(
         "cubic.fast_convergence",
@@ -167,7 +158,6 @@ pub(super) const ENDPOINT: &[Key] = &[
         Default::Value("true"),
         "CUBIC releases bandwidth faster when W_max shrinks (RFC 9438 4.7).",
     )
-    .was("cubic_fast_convergence")
     .needs(CUBIC),
     Key::new(
         Arithmetic::KEY,
@@ -175,7 +165,6 @@ pub(super) const ENDPOINT: &[Key] = &[
         Default::Value("\"rfc\""),
         "How CUBIC counts.",
     )
-    .was("cubic_arithmetic")
     .needs(CUBIC),
     Key::new(
         "cubic.c",
@@ -184,7 +173,6 @@ pub(super) const ENDPOINT: &[Key] = &[
         "CUBIC's C: how fast the window grows again, in segments per second cubed (RFC 9438 4.1, 5.1).",
     )
     .simulated_only()
-    .was("cubic_c")
     .needs(CUBIC),
     Key::new(
         "cubic.beta",
@@ -194,7 +182,6 @@ pub(super) const ENDPOINT: &[Key] = &[
          rounds it to 1024ths.",
     )
     .simulated_only()
-    .was("cubic_beta")
     .needs(CUBIC),
     Key::new(
         RenoHalves::KEY,
@@ -202,39 +189,34 @@ pub(super) const ENDPOINT: &[Key] = &[
         Default::Inherited,
         "What Reno halves after congestion.",
     )
-    .simulated_only()
-    .was("reno_halves"),
+    .simulated_only(),
     Key::new(
         RenoGrowsBy::KEY,
         Kind::Choice(RenoGrowsBy::CHOICES),
         Default::Inherited,
         "What Reno counts in congestion avoidance.",
     )
-    .simulated_only()
-    .was("reno_grows_by"),
+    .simulated_only(),
     Key::new(
         "rto.initial_ms",
         MS_ABOVE_0,
         Default::Inherited,
         "Retransmission time-out before the first RTT sample (RFC 6298 2.1).",
     )
-    .simulated_only()
-    .was("initial_rto_ms"),
+    .simulated_only(),
     Key::new(
         "rto.min_ms",
         MS_ABOVE_0,
         Default::Inherited,
         "Smallest retransmission time-out (RFC 6298 2.4).",
-    )
-    .was("min_rto_ms"),
+    ),
     Key::new(
         "rto.max_ms",
         MS_ABOVE_0,
         Default::Inherited,
         "Largest retransmission time-out (RFC 6298 2.5).",
     )
-    .simulated_only()
-    .was("max_rto_ms"),
+    .simulated_only(),
     Key::new(
         "rto.syn_linear_timeouts",
         count(Unit::Plain, 0, 255),
@@ -249,23 +231,20 @@ pub(super) const ENDPOINT: &[Key] = &[
         Default::Inherited,
         "How RTT samples become a retransmission time-out.",
     )
-    .simulated_only()
-    .was("rto_estimator"),
+    .simulated_only(),
     Key::new(
         Detection::KEY,
         Kind::Choice(Detection::CHOICES),
         Default::Inherited,
         "What makes the sender consider a segment lost. Without SACK it is three duplicate \
          acknowledgements.",
-    )
-    .was("loss_detection"),
+    ),
     Key::new(
         "recovery.tail_loss_probe",
         Kind::Flag,
         Default::Inherited,
         "The sender probes for losses at the end of a flight (RFC 8985 7).",
-    )
-    .was("tail_loss_probe"),
+    ),
     Key::new(
         "recovery.rack_timer_tick_ms",
         MS_FROM_0,
@@ -275,23 +254,20 @@ pub(super) const ENDPOINT: &[Key] = &[
          more on every 64th. A tail loss probe waits two ticks longer. CUBIC that counts as Linux \
          uses the same clock. 0 means exact timers.",
     )
-    .simulated_only()
-    .was("rack_timer_tick_ms"),
+    .simulated_only(),
     Key::new(
         CwndReduction::KEY,
         Kind::Choice(CwndReduction::CHOICES),
         Default::Inherited,
         "How the window is reduced to ssthresh.",
     )
-    .simulated_only()
-    .was("cwnd_reduction"),
+    .simulated_only(),
     Key::new(
         "recovery.frto",
         Kind::Flag,
         Default::Inherited,
         "The sender finds out whether a time-out was needed (F-RTO, RFC 5682).",
-    )
-    .was("frto"),
+    ),
     Key::new(
         "recovery.undo_by_timestamps",
         Kind::Flag,
@@ -299,8 +275,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         "The sender undoes a reduction when timestamps show that nothing was lost (Eifel, RFC \
          4015).",
     )
-    .simulated_only()
-    .was("undo_by_timestamps"),
+    .simulated_only(),
     Key::new(
         "recovery.undo_by_dsack",
         Kind::Flag,
@@ -308,29 +283,25 @@ pub(super) const ENDPOINT: &[Key] = &[
         "The sender undoes a reduction when every retransmission was reported as a duplicate (RFC \
          3708).",
     )
-    .simulated_only()
-    .was("undo_by_dsack"),
+    .simulated_only(),
     Key::new(
         "pacing.enabled",
         Kind::Flag,
         Default::Inherited,
         "The sender spreads segments over the round trip. BBR always does.",
-    )
-    .was("pacing"),
+    ),
     Key::new(
         "pacing.slow_start_percent",
         count(Unit::Plain, 100, 1000),
         Default::Inherited,
         "Pacing rate in slow start, in percent of cwnd per smoothed RTT.",
-    )
-    .was("pacing_slow_start_percent"),
+    ),
     Key::new(
         "pacing.congestion_avoidance_percent",
         count(Unit::Plain, 100, 1000),
         Default::Inherited,
         "Pacing rate after slow start, in percent of cwnd per smoothed RTT.",
-    )
-    .was("pacing_congestion_avoidance_percent"),
+    ),
     Key::new(
         "offload.max_bytes",
         count(Unit::Bytes, 0, 1 << 20),
@@ -338,16 +309,14 @@ pub(super) const ENDPOINT: &[Key] = &[
         "The largest burst that is passed down as one; 0 means no offload. A burst is what the \
          pacing rate sends in 2^-10 s, at least two segments.",
     )
-    .simulated_only()
-    .was("offload_bytes"),
+    .simulated_only(),
     Key::new(
         "offload.window_divisor",
         count(Unit::Plain, 0, 100),
         Default::Inherited,
         "A smaller burst waits for the next acknowledgement, unless it is at least the window divided \
          by this. 0 means that it never waits.",
-    )
-    .was("offload_window_divisor"),
+    ),
     Key::new(
         "offload.ack_within_ms",
         MS_FROM_0,
@@ -364,8 +333,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         Default::Inherited,
         "The last segment of a burst of several segments has the PSH flag. At the receiver the flag \
          ends an aggregate (`aggregation.max_bytes`).",
-    )
-    .was("offload_push"),
+    ),
     Key::new(
         "ack.delayed_segments",
         count(Unit::Segments, 1, 65535),
@@ -373,16 +341,14 @@ pub(super) const ENDPOINT: &[Key] = &[
         "The receiver acknowledges at once when more bytes than this many full segments less one are \
          unacknowledged. 1 means no delay.",
     )
-    .simulated_only()
-    .was("delayed_ack_segments"),
+    .simulated_only(),
     Key::new(
         "ack.delay_ms",
         MS_ABOVE_0,
         Default::Inherited,
         "The receiver acknowledges everything else after this time.",
     )
-    .simulated_only()
-    .was("delayed_ack_ms"),
+    .simulated_only(),
     Key::new(
         "ack.max_delay_ms",
         MS_ABOVE_0,
@@ -390,8 +356,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         "If this is larger than `ack.delay_ms`, the delay follows the time between segments, up to \
          this value.",
     )
-    .simulated_only()
-    .was("delayed_ack_max_ms"),
+    .simulated_only(),
     Key::new(
         "ack.ticking",
         Kind::Flag,
@@ -399,8 +364,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         "True: `ack.delay_ms` is the period of a free-running tick, as in BSD's fast timer. False: \
          each delayed segment starts a timer.",
     )
-    .simulated_only()
-    .was("delayed_ack_ticking"),
+    .simulated_only(),
     Key::new(
         "ack.quick_segments",
         count(Unit::Segments, 0, 65535),
@@ -408,8 +372,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         "Number of acknowledgements that are not delayed at the start, after a duplicate and \
          after a silence longer than the RTO, but at most half a window's worth. 0 means none.",
     )
-    .simulated_only()
-    .was("quick_ack_segments"),
+    .simulated_only(),
     Key::new(
         "ack.pushed_at_once",
         Kind::Flag,
@@ -417,8 +380,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         "True: a segment with the PSH flag that arrives alone is acknowledged as soon as it is \
          read. False: its acknowledgement is delayed.",
     )
-    .simulated_only()
-    .was("ack_pushed_at_once"),
+    .simulated_only(),
     Key::new(
         "ack.handshake_at_once",
         Kind::Flag,
@@ -448,60 +410,52 @@ pub(super) const ENDPOINT: &[Key] = &[
         "After three acknowledgements of data above a gap, the receiver delays the next ones by \
          this time, but at most by a twentieth of a round trip. 0 means no delay. Needs \
          `options.sack`.",
-    )
-    .was("sack_compression_ms"),
+    ),
     Key::new(
         "ack.sack_compression_acks",
         count(Unit::Plain, 1, 255),
         Default::Inherited,
         "Number of acknowledgements that are held back before one is sent.",
-    )
-    .was("sack_compression_acks"),
+    ),
     Key::new(
         "ack.sack_compression_slack_ms",
         MS_FROM_0,
         Default::Inherited,
         "How late the timer of SACK compression is.",
-    )
-    .was("sack_compression_slack_ms"),
+    ),
     Key::new(
         "ack.dsack",
         Kind::Flag,
         Default::Inherited,
         "The receiver reports duplicates in SACK blocks (RFC 2883).",
-    )
-    .was("dsack"),
+    ),
     Key::new(
         "aggregation.max_bytes",
         count(Unit::Bytes, 0, 1 << 20),
         Default::Inherited,
         "Consecutive segments are delivered, read and acknowledged together, up to this size. 0 \
          means one by one.",
-    )
-    .was("aggregation_bytes"),
+    ),
     Key::new(
         "aggregation.time_ms",
         MS_FROM_0,
         Default::Inherited,
         "Longest time from the first segment of an aggregate to the last. 0 means that only segments \
          that arrive at one instant are aggregated.",
-    )
-    .was("aggregation_ms"),
+    ),
     Key::new(
         "options.header_bytes",
-        // IPv4 and TCP without options; IPv4 and TCP with 40 bytes of options each.
+        // From IPv4 and TCP without options to IPv4 and TCP with 40 bytes of options each.
         count(Unit::Bytes, 40, 120),
         Default::Inherited,
         "IP and TCP headers of a data segment, options included.",
-    )
-    .was("header_bytes"),
+    ),
     Key::new(
         "options.timestamps",
         Kind::Flag,
         Default::Inherited,
         "Timestamps option (RFC 7323 3).",
-    )
-    .was("timestamps"),
+    ),
     Key::new(
         "options.timestamp_tick_ms",
         MS_FROM_0,
@@ -517,30 +471,26 @@ pub(super) const ENDPOINT: &[Key] = &[
         Kind::Flag,
         Default::Inherited,
         "Selective acknowledgements (RFC 2018).",
-    )
-    .was("sack"),
+    ),
     Key::new(
         "options.window_scaling",
         Kind::Flag,
         Default::Inherited,
         "Window scaling (RFC 7323 2). Without it at most 65,535 bytes are advertised.",
-    )
-    .was("window_scaling"),
+    ),
     Key::new(
         Ecn::KEY,
         Kind::Choice(Ecn::CHOICES),
         Default::Inherited,
         "Explicit congestion notification.",
-    )
-    .was("ecn"),
+    ),
     Key::new(
         "buffer.send_factor",
         count(Unit::Plain, 0, 100),
         Default::Inherited,
         "The send buffer grows until it holds this many congestion windows (with BBR three), up to \
          `send_buffer_bytes`. 0 means that it has its size from the start.",
-    )
-    .was("send_buffer_factor"),
+    ),
     Key::new(
         "buffer.send_segment_bytes",
         count(Unit::Bytes, 0, 1 << 20),
@@ -571,36 +521,32 @@ pub(super) const ENDPOINT: &[Key] = &[
         Default::Inherited,
         "The window that the receiver advertises at first. It grows up to `receive_buffer_bytes`. 0 \
          means that it has its size from the start.",
-    )
-    .was("initial_receive_buffer_bytes"),
+    ),
     Key::new(
         "buffer.receive_tuning",
         Kind::Flag,
         Default::Inherited,
         "True: the window grows with what the application reads in a round trip (dynamic \
          right-sizing). False: it grows with every full segment, as after SO_RCVBUF.",
-    )
-    .was("receive_buffer_tuning"),
+    ),
     Key::new(
         TuningRule::KEY,
         Kind::Choice(TuningRule::CHOICES),
         Default::Inherited,
         "How dynamic right-sizing counts.",
-    )
-    .was("receive_buffer_tuning_rule"),
+    ),
 ];
 
-/// What a profile alone has.
+/// Keys that only a profile has.
 pub(super) const PROFILE_ONLY: &[Key] = &[Key::new(
     "reno.slow_start",
     Kind::Choice(SlowStart::CHOICES),
     Default::Inherited,
     "The value of `slow_start` for a flow whose congestion control is Reno, unless the flow sets \
      it: in Linux, only CUBIC has HyStart. A profile that sets `slow_start` sets this too.",
-)
-.was("reno_slow_start")];
+)];
 
-/// How what arrives is handed up, and how the application of the receiver reads.
+/// How data that arrives is delivered, and how the receiving application reads it.
 pub(super) const READER: &[Key] = &[
     Key::new(
         "read_rate_mbps",
@@ -616,7 +562,6 @@ pub(super) const READER: &[Key] = &[
          reads everything. Until then unread data takes up the window, and an acknowledgement \
          that could only advertise a smaller window waits for the read, as in Linux.",
     )
-    .was("read_delay_ms")
     .excludes(&["read_rate_mbps"]),
     Key::new(
         "aggregation.hand_up_ms",

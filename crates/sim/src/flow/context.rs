@@ -1,16 +1,16 @@
-//! What every flow knows of itself, what it may do to the world, and what it leaves.
+//! What all flows have in common: their identity, their access to the world, and their results.
 
 use airpath_base::{Direction, FlowId, Instant, Journey, Packet};
 use airpath_network::{Hop, HopSet, Network};
 use airpath_record::{FlowSummary, Name, PingSummary, ProxySummary, Tables};
 
-/// What every flow knows of itself.
+/// The identity of a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub(crate) flow: FlowId,
     pub(crate) name: Name,
     pub(crate) id: String,
-    /// In which direction its data goes.
+    /// Direction of its data.
     pub(crate) direction: Direction,
     pub(crate) kind: &'static str,
     /// Name of its UE.
@@ -18,18 +18,18 @@ pub(crate) struct Identity {
     pub(crate) start: Instant,
 }
 
-/// What a flow may do to the world.
+/// Access of a flow to the world.
 pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
     pub(crate) network: &'a mut Network,
     pub(crate) tables: &'a mut Tables,
     pub(crate) ack_table: bool,
-    /// Hops that may be due at another time, because a packet was sent into them.
+    /// Hops whose next event may have changed, because a packet was sent into them.
     pub(crate) sent: HopSet,
 }
 
 impl Context<'_> {
-    /// Sends a packet into the path that begins here.
+    /// Sends a packet into the path that begins at `hop`.
     #[inline]
     pub(crate) fn send(&mut self, hop: Hop, packet: &Packet) {
         if let Some(hop) = self.network.enter(self.now, hop, packet) {
@@ -37,7 +37,7 @@ impl Context<'_> {
         }
     }
 
-    /// Where a packet that has arrived spent its time; `None`: nobody accounts for it.
+    /// Where a packet that has arrived spent its time; `None` if it is not accounted for.
     #[inline]
     pub(crate) fn end_journey(&mut self, packet: &Packet) -> Option<Journey> {
         self.network.end_journey(packet, self.now)
@@ -47,24 +47,24 @@ impl Context<'_> {
 /// One flow's results for the summary.
 pub(crate) enum Summary {
     Flow(Box<FlowSummary>),
-    /// And the proxy's on its way.
+    /// A transfer through a proxy, with the proxy's row.
     Split(Box<FlowSummary>, Option<Box<ProxySummary>>),
-    /// Its row of the `flows` table as well.
+    /// A ping, with its row of the `flows` table.
     Ping(PingSummary, Box<FlowSummary>),
 }
 
 impl Identity {
-    /// The path that its data enters at the sender.
+    /// The path on which its data leaves the sender.
     pub(crate) const fn forward(&self) -> Hop {
         Hop::from_endpoint(self.direction)
     }
 
-    /// The path back, from its receiver.
+    /// The path back from its receiver.
     pub(crate) const fn back(&self) -> Hop {
         Hop::from_endpoint(self.direction.reverse())
     }
 
-    /// The rows of its summary that say which flow it is.
+    /// A summary with the fields that identify the flow.
     pub(crate) fn summary(&self) -> FlowSummary {
         FlowSummary {
             id: self.id.clone(),

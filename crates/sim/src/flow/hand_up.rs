@@ -1,18 +1,18 @@
-//! The time that a host takes to hand up to TCP what arrived together.
+//! The time that a host takes to deliver to TCP what arrived together.
 
 use std::collections::VecDeque;
 
 use airpath_base::{Flags, Instant, Packet, Payload, Segment};
 use airpath_scenario::HandUpConfig;
 
-/// Bursts that arrive at one instant are handed up one after another. A burst are segments that follow
-/// on each other, up to one with PSH, as in [`airpath_tcp::AggregationConfig`].
+/// Delivers bursts that arrive at one instant one after another. A burst is a sequence of
+/// consecutive segments up to one with PSH, as in [`airpath_tcp::AggregationConfig`].
 #[derive(Debug)]
 pub(super) struct HandUp {
     time: HandUpConfig,
-    /// When the next burst can be handed up.
+    /// When the next burst can be delivered.
     free: Instant,
-    /// When the last burst was handed up, and where it goes on.
+    /// When the last burst was delivered, and the sequence number at which it continues.
     open: Option<(Instant, u64)>,
     waiting: VecDeque<Packet>,
 }
@@ -22,7 +22,7 @@ impl HandUp {
         Self { time, free: Instant::ZERO, open: None, waiting: VecDeque::new() }
     }
 
-    /// `packet` arrived with `segment`. False: it waits for those before it.
+    /// `packet` arrived with `segment`. Returns false if it waits for those before it.
     pub(super) fn admits(&mut self, now: Instant, packet: &Packet, segment: &Segment) -> bool {
         let admitted = self.waiting.is_empty() && self.is_turn_of(now, segment);
         if admitted {
@@ -33,12 +33,12 @@ impl HandUp {
         admitted
     }
 
-    /// When the first of those that wait is handed up.
+    /// When the first waiting packet is delivered.
     pub(super) fn timer(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.free)
     }
 
-    /// The next one of those that waited, if its time has come.
+    /// The next waiting packet, if its time has come.
     pub(super) fn take(&mut self, now: Instant) -> Option<Packet> {
         let Payload::Tcp(segment) = self.waiting.front()?.payload else { return None };
         if !self.is_turn_of(now, &segment) {
@@ -101,7 +101,7 @@ mod tests {
         hand_up.admits(Instant::from_nanos(us * 1000), &packet(segment), &segment)
     }
 
-    /// When each of `segments`, which arrive at 0, is handed up, in microseconds, and its number.
+    /// When each of `segments`, which arrive at 0, is delivered, in microseconds, with its number.
     fn times(segments: &[Segment]) -> Vec<(u64, u64)> {
         let mut hand_up = hand_up();
         let mut times: Vec<_> = segments

@@ -1,4 +1,4 @@
-//! Traffic: what sends and receives at the two ends of the path, and at a proxy between them.
+//! Traffic: senders and receivers at the two ends of the path, and at a proxy between them.
 
 mod context;
 mod hand_up;
@@ -22,7 +22,7 @@ use self::split::SplitFlow;
 use self::tcp::TcpFlow;
 use self::udp::{Opening, Udp};
 
-/// A flow, both of its ends.
+/// A flow with both of its ends.
 pub(crate) enum Flow {
     Tcp(Box<TcpFlow>),
     Split(Box<SplitFlow>),
@@ -79,8 +79,8 @@ impl Flow {
         }
     }
 
-    /// A packet of this flow that goes in `direction` reached the proxy. Returns when it wants
-    /// [`Flow::on_wake`], [`Instant::MAX`] if never.
+    /// A packet of this flow that goes in `direction` reached the proxy. Returns when the flow next
+    /// needs [`Flow::on_wake`], [`Instant::MAX`] if never.
     pub(crate) fn on_packet_at_proxy(
         &mut self,
         direction: Direction,
@@ -93,8 +93,8 @@ impl Flow {
         self.next_wake().unwrap_or(Instant::MAX)
     }
 
-    /// A packet of this flow reached the endpoint to which `direction` leads. Returns the same, but for times
-    /// that were known before.
+    /// A packet of this flow reached the endpoint at the end of `direction`. Returns when the flow
+    /// next needs [`Flow::on_wake`], unless that time was known before.
     #[inline]
     pub(crate) fn on_packet(
         &mut self,
@@ -102,7 +102,7 @@ impl Flow {
         packet: &Packet,
         context: &mut Context<'_>,
     ) -> Instant {
-        // Its own way: what a rarer flow needs is not set up for most packets.
+        // A separate path: what rarer flows need is not set up for most packets.
         match self {
             Self::Tcp(flow) => flow.on_packet(direction, packet, context),
             _ => self.on_other_packet(direction, packet, context),
@@ -125,7 +125,7 @@ impl Flow {
         self.next_wake().unwrap_or(Instant::MAX)
     }
 
-    /// Its packets go through a proxy as if it were not there.
+    /// Whether its packets pass a proxy as if there were none.
     #[inline]
     pub(crate) fn ignores_proxy(&self) -> bool {
         !matches!(self, Self::Split(_))
@@ -140,7 +140,7 @@ impl Flow {
         }
     }
 
-    /// Its time has come; it may be early.
+    /// Wakes the flow when it is due; the call may be early.
     pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {
         match self {
             Self::Tcp(flow) => flow.on_wake(context),
@@ -150,7 +150,7 @@ impl Flow {
         }
     }
 
-    /// When it wants [`Flow::on_wake`].
+    /// When the flow needs [`Flow::on_wake`].
     pub(crate) fn next_wake(&self) -> Option<Instant> {
         match self {
             Self::Tcp(flow) => flow.next_wake(),
@@ -160,7 +160,7 @@ impl Flow {
         }
     }
 
-    /// It will not send or wait for anything more.
+    /// Whether it will not send or wait for anything more.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Tcp(flow) => flow.is_done(),
@@ -170,7 +170,7 @@ impl Flow {
         }
     }
 
-    /// A sample interval ends.
+    /// Ends a sample interval.
     pub(crate) fn sample(&mut self, context: &mut Context<'_>) {
         match self {
             Self::Tcp(flow) => flow.sample(context),
@@ -180,7 +180,7 @@ impl Flow {
         }
     }
 
-    /// Where its time went, and its proxy's; nothing where nobody accounts for it.
+    /// Where its time went, and its proxy's; empty if it is not accounted for.
     pub(crate) fn breakdowns(
         &self,
         name: &mut dyn FnMut(Site) -> Option<String>,
@@ -193,7 +193,7 @@ impl Flow {
         }
     }
 
-    /// The end of a transfer's measurement is known.
+    /// Whether the end of a transfer's measurement is known.
     #[inline]
     pub(crate) fn is_measured(&self) -> bool {
         match self {
@@ -203,7 +203,7 @@ impl Flow {
         }
     }
 
-    /// What a transfer's senders did; nothing where nobody accounts for it.
+    /// What a transfer's senders did; `None` if it is not accounted for.
     pub(crate) fn activities(&self) -> Option<Activities> {
         match self {
             Self::Tcp(flow) => flow.activities(),
@@ -212,7 +212,7 @@ impl Flow {
         }
     }
 
-    /// The run ends at `context.now`.
+    /// Ends the run at `context.now`.
     pub(crate) fn finish(self, context: &mut Context<'_>) -> Summary {
         match self {
             Self::Tcp(flow) => Summary::Flow(Box::new(flow.finish(context))),

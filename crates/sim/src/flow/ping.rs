@@ -1,4 +1,4 @@
-//! Echo requests at an interval, answered at once at the other end.
+//! Echo requests at an interval, answered at once by the other end.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub(crate) struct Ping {
     count: Option<u64>,
     next: Option<Instant>,
     meter: EchoMeter,
-    /// Where the time went, and the way of requests whose replies are under way, where somebody
-    /// accounts for it.
+    /// If time is accounted for: where it went, and the journeys of requests whose replies are
+    /// under way.
     spent: TimeSpent,
     answered: BTreeMap<u64, Journey>,
 }
@@ -90,7 +90,7 @@ impl Ping {
         self.meter.on_reply(datagram.sequence, context.now);
     }
 
-    /// Where its time went.
+    /// Where the flow's time went.
     pub(super) fn breakdown(
         &self,
         name: &mut dyn FnMut(Site) -> Option<String>,
@@ -106,7 +106,7 @@ impl Ping {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        // Drops are only noticed at sample intervals: until then a lost request is waited for.
+        // Drops are only noticed at sample intervals: until then the flow waits for a lost request.
         self.next.is_none() && self.meter.is_settled()
     }
 

@@ -1,4 +1,4 @@
-//! What is recorded of one TCP sender while it runs: RTT samples, events, how slow start ended.
+//! Records one TCP sender while it runs: RTT samples, events, the end of slow start.
 
 use airpath_base::{Duration, Ecn, Histogram, Instant, Packet, Payload, Segment, Tunnel};
 use airpath_metrics::MeanRtt;
@@ -10,15 +10,16 @@ use super::context::{Context, Identity};
 
 /// The recorder of one sender.
 pub(super) struct SenderRecorder {
-    /// Every RTT sample.
+    /// All RTT samples.
     pub(super) rtt: Histogram,
     /// The first end of slow start.
     pub(super) exit: Option<Exit>,
-    /// Time-outs, from the start of the timer until it ran out.
+    /// Time-outs, from the start of the timer until it expired.
     pub(super) time_outs: Vec<(Instant, Instant)>,
     /// RTT samples of the current sample interval.
     mean_rtt: MeanRtt,
-    /// At the last acknowledgement HyStart might still have ended slow start; only with `acks`.
+    /// Whether HyStart could still have ended slow start at the last acknowledgement; only with
+    /// `acks`.
     hystart_was_active: bool,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct RecordedSender {
     pub(super) name: Name,
     /// Start of the flow.
     pub(super) start: Instant,
-    /// The path that its data enters.
+    /// The path into which it sends its data.
     pub(super) path: Hop,
     /// Size of a full segment, headers included.
     pub(super) segment_bytes: u32,
@@ -48,16 +49,16 @@ impl SenderRecorder {
         self.mean_rtt.record(rtt);
     }
 
-    /// Mean RTT since the last call in ms.
+    /// Mean RTT since the last call, in ms.
     pub(super) fn take_mean_rtt_ms(&mut self) -> Option<f64> {
         self.mean_rtt.take_millis()
     }
 
-    /// HyStart's state as a row of `acks` has it: until slow start ends, that acknowledgement
-    /// included.
+    /// HyStart's state for a row of `acks`: until slow start ends, including the acknowledgement
+    /// that ends it.
     pub(super) fn hystart(&mut self, sender: &Endpoint) -> Option<HystartSnapshot> {
         if !self.hystart_was_active && !sender.window().in_slow_start() {
-            // It is not active, either: it is not asked.
+            // It is not active either, so it is not asked.
             return None;
         }
         let hystart = sender.hystart()?;
@@ -65,7 +66,7 @@ impl SenderRecorder {
         (hystart.active || was_active).then_some(hystart)
     }
 
-    /// Takes over what the sender has to tell.
+    /// Records the events that the sender reports.
     #[cold]
     pub(super) fn events(
         &mut self,
@@ -93,14 +94,15 @@ impl SenderRecorder {
 }
 
 impl RecordedSender {
-    /// The sender of a flow or of the proxy on its way.
+    /// The sender of a flow, or of the proxy in its path.
     pub(super) fn new(identity: &Identity, name: Name, path: Hop, config: &EndpointConfig) -> Self {
         let segment_bytes = config.mss + config.header;
         Self { name, start: identity.start, path, segment_bytes }
     }
 }
 
-/// cwnd over what the slowest link's capacity so far and the smallest RTT make.
+/// cwnd divided by the bandwidth-delay product, from the slowest link's capacity so far and the
+/// smallest RTT.
 fn bdp_fraction(
     cwnd: u32,
     min_rtt: Duration,
@@ -117,7 +119,7 @@ fn bdp_fraction(
     (bytes.is_finite() && bytes > 0.0).then(|| window / bytes)
 }
 
-/// Sends all that an endpoint has to send now into `path`; says when its next timer is due.
+/// Sends into `path` everything that an endpoint may send now; returns when its next timer is due.
 #[inline(always)]
 pub(super) fn transmit(
     endpoint: &mut Endpoint,
@@ -154,7 +156,7 @@ fn transmit_all(
     }
 }
 
-/// The same at an end that only acknowledges.
+/// Sends everything from an end that only acknowledges.
 #[inline(never)]
 fn acknowledge_all(
     endpoint: &mut Endpoint,
@@ -171,7 +173,8 @@ fn acknowledge_all(
     }
 }
 
-/// Segments are written in their packet: what is copied while it is new makes the processor wait.
+/// Segments are written in place in their packet: copying what was just written makes the processor
+/// wait.
 #[inline(always)]
 fn blank(identity: &Identity) -> Packet {
     Packet {
@@ -189,7 +192,7 @@ pub(super) fn ssthresh(window: &Window) -> Option<u32> {
     window.ssthresh.is_finite().then_some(window.ssthresh as u32)
 }
 
-/// How long each limit held a sender back.
+/// How long each limit has limited a sender.
 pub(super) fn limit_seconds(sender: &Endpoint, now: Instant) -> LimitSeconds {
     let times = sender.limit_times(now);
     LimitSeconds {

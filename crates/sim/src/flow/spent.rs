@@ -7,7 +7,7 @@ use airpath_record::{DelayBreakdown, DelayPart};
 
 use crate::goodput::Activities;
 
-/// Times that were measured, and what they were spent on.
+/// Measured times, and what they were spent on.
 #[derive(Debug, Default)]
 pub(super) struct TimeSpent {
     samples: u64,
@@ -16,8 +16,8 @@ pub(super) struct TimeSpent {
 }
 
 impl TimeSpent {
-    /// A time of `whole` was measured, of which these journeys, and so long a `pause` between them
-    /// at the receiver, are known.
+    /// Adds a measured time of `whole`, of which these journeys are known, and the `pause` between
+    /// them at the receiver.
     pub(super) fn add(&mut self, whole: Duration, journeys: &[&Journey], pause: Duration) {
         self.samples += 1;
         let mut known = pause;
@@ -27,7 +27,7 @@ impl TimeSpent {
             known += spent.time;
         }
         self.spend(Part::Unattributed, Site::default(), whole.saturating_sub(known));
-        // A clock of whole microseconds may have measured less than it took.
+        // A clock of whole microseconds may have measured less than the true time.
         self.whole += whole.max(known);
     }
 
@@ -37,7 +37,7 @@ impl TimeSpent {
         }
     }
 
-    /// Means over the samples; `None` without one. `name` knows the places.
+    /// Means over the samples; `None` without samples. `name` maps places to names.
     pub(super) fn breakdown(
         &self,
         name: &mut dyn FnMut(Site) -> Option<String>,
@@ -65,12 +65,12 @@ impl TimeSpent {
     }
 }
 
-/// The way itself is one part, wherever it leads, and so is what belongs nowhere.
+/// Propagation is one part, wherever it occurs, and so is what belongs to no place.
 const fn has_place(part: Part) -> bool {
     !matches!(part, Part::Propagation | Part::Acknowledgement | Part::Unattributed)
 }
 
-/// So many segments are remembered after they were acknowledged.
+/// How many segments are remembered after they were acknowledged.
 const ACKNOWLEDGED: usize = 4_096;
 
 /// The round trips of one TCP sender.
@@ -79,14 +79,14 @@ pub(super) struct RoundTrips {
     spent: TimeSpent,
     /// Segments that have arrived and are not known to be acknowledged.
     arrived: VecDeque<(u64, Journey)>,
-    /// The last ones that were acknowledged: a timestamp may be echoed again.
+    /// The segments acknowledged last: a timestamp may be echoed again.
     acknowledged: VecDeque<(u64, Journey)>,
     /// What the sender did.
     pub(super) activities: Activities,
 }
 
 impl RoundTrips {
-    /// A segment of the sender's has arrived.
+    /// A segment from the sender has arrived.
     pub(super) fn on_arrival(&mut self, segment: &Segment, journey: Journey) {
         let transit = journey.ended.saturating_since(journey.began);
         let shortest = self.activities.transit.map_or(transit, |known| known.min(transit));
@@ -96,7 +96,7 @@ impl RoundTrips {
         }
     }
 
-    /// An acknowledgement has arrived; it may have given an RTT.
+    /// An acknowledgement has arrived, which may have given an RTT.
     pub(super) fn on_ack(&mut self, segment: &Segment, journey: &Journey, rtt: Option<Duration>) {
         if let Some(rtt) = rtt {
             let Self { spent, arrived, acknowledged, .. } = self;
@@ -123,8 +123,8 @@ impl RoundTrips {
     }
 }
 
-/// The first of these segments that was sent at `sent`; timestamps count microseconds, odd
-/// ones.
+/// The first of these segments that was sent at `sent`; timestamps count microseconds, in odd
+/// numbers.
 fn find<'a>(
     segments: impl Iterator<Item = &'a (u64, Journey)> + Clone,
     sent: Instant,

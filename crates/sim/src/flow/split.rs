@@ -1,4 +1,5 @@
-//! A TCP flow that crosses a proxy: two connections, end to proxy and proxy to end (RFC 3135 2.4).
+//! A TCP flow through a proxy: two connections, from one end to the proxy and from the proxy to the
+//! other end (RFC 3135 2.4).
 
 use airpath_base::{Direction, Duration, Instant, Packet, Payload, Site, Stream};
 use airpath_network::Hop;
@@ -12,16 +13,16 @@ use super::spent::RoundTrips;
 use super::tcp::TcpFlow;
 use crate::goodput::Activities;
 
-/// The flow's own two ends, and the proxy's two between them.
+/// The flow's own two ends, and the proxy's two ends between them.
 pub(crate) struct SplitFlow {
     flow: TcpFlow,
     ends: ProxyEnds,
     /// Name of the proxy's sender in tables.
     name: Name,
-    /// From the first segment that reaches the proxy.
+    /// The proxy's ends; they exist once a segment has reached the proxy.
     relay: Option<Relay>,
     recorder: SenderRecorder,
-    /// Of the proxy's sender; `None`: nobody accounts for them, or none has begun.
+    /// Round trips of the proxy's sender; `None` if they are not accounted for, or none has begun.
     round_trips: Option<Box<RoundTrips>>,
 }
 
@@ -29,12 +30,12 @@ pub(crate) struct SplitFlow {
 struct Relay {
     /// Receives what the flow's sender sends.
     inlet: Endpoint,
-    /// Sends it on.
+    /// Sends it on to the flow's receiver.
     outlet: Endpoint,
-    /// Payload that was offered to the outlet, and what was read from the inlet.
+    /// Payload that was offered to the outlet, and that was read from the inlet.
     offered: u64,
     read: u64,
-    /// The stream has ended, and the outlet knows.
+    /// Whether the stream has ended and the outlet has been told.
     closed: bool,
     most_buffered: u64,
 }
@@ -104,7 +105,7 @@ impl SplitFlow {
         }
     }
 
-    /// Copies data from one connection to the other and sends what is to be sent.
+    /// Copies data from one connection to the other, and sends everything that may be sent.
     fn go_on(&mut self, context: &mut Context<'_>) {
         let Some(relay) = &mut self.relay else {
             return;
@@ -120,7 +121,7 @@ impl SplitFlow {
         self.note_activity(context.now);
     }
 
-    /// Where the flow is accounted for: what the proxy's sender does, unless it waits for data.
+    /// If the flow is accounted for: notes what the proxy's sender does, unless it waits for data.
     fn note_activity(&mut self, now: Instant) {
         if self.round_trips.is_none() {
             return;
@@ -135,12 +136,12 @@ impl SplitFlow {
         }
     }
 
-    /// The end of its measurement is known.
+    /// Whether the end of its measurement is known.
     pub(super) const fn is_measured(&self) -> bool {
         self.flow.is_measured()
     }
 
-    /// What its senders did; nothing where nobody accounts for it.
+    /// What its senders did; `None` if it is not accounted for.
     pub(super) fn activities(&self) -> Option<Activities> {
         let mut activities = self.flow.activities()?;
         activities.time_outs.extend(&self.recorder.time_outs);
@@ -178,7 +179,7 @@ impl SplitFlow {
         });
     }
 
-    /// Where the time of the flow's sender and of the proxy's went.
+    /// Where the time of the flow's sender and of the proxy's sender went.
     pub(super) fn breakdowns(
         &self,
         name: &mut dyn FnMut(Site) -> Option<String>,
@@ -192,7 +193,7 @@ impl SplitFlow {
         self.flow.breakdown(name).into_iter().chain(proxy).collect()
     }
 
-    /// The flow, and what the proxy has to say of it; nothing if no segment reached it.
+    /// The flow, and the proxy's summary; `None` if no segment reached the proxy.
     pub(crate) fn finish(self, now: Instant) -> (TcpFlow, Option<ProxySummary>) {
         let Self { flow, ends, relay, recorder, .. } = self;
         let Identity { id, direction, .. } = flow.identity();
@@ -232,11 +233,12 @@ impl Relay {
         Self { inlet, outlet, offered: 0, read: 0, closed: false, most_buffered: 0 }
     }
 
-    /// Offers the outlet what has arrived, and takes from the inlet what the outlet's send buffer
-    /// has room for. The rest stays in the receive buffer, so that its window closes: back-pressure.
+    /// Offers the outlet what has arrived, and reads from the inlet as much as the outlet's send
+    /// buffer has room for. The rest stays in the receive buffer, so that its window closes:
+    /// back-pressure.
     fn copy(&mut self, now: Instant) {
         self.most_buffered = self.most_buffered.max(self.buffered());
-        // Nobody can write before the connection stands.
+        // Nothing can be written before the connection is established.
         if !self.outlet.is_established() {
             return;
         }
@@ -250,14 +252,14 @@ impl Relay {
             self.inlet.read(now, written - self.read);
             self.read = written;
         }
-        // The end of the stream goes after all of its data.
+        // The end of the stream follows all of its data.
         if self.inlet.is_closed_by_peer() && !self.closed {
             self.outlet.close_when_written();
             self.closed = true;
         }
     }
 
-    /// Payload that the proxy has acknowledged and the next end has not.
+    /// Payload that the proxy has acknowledged and the flow's receiver has not.
     fn buffered(&self) -> u64 {
         self.inlet.delivered() - self.outlet.acknowledged()
     }

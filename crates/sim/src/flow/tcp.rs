@@ -1,4 +1,4 @@
-//! A TCP flow: two endpoints, an application that writes for a time or a number of bytes.
+//! A TCP flow: two endpoints, and an application that writes for a time or a number of bytes.
 
 use std::collections::VecDeque;
 
@@ -18,15 +18,15 @@ use crate::goodput::Activities;
 /// What the application does.
 #[derive(Clone, Debug)]
 enum Work {
-    /// Writes until `stop`, or until the run ends; completes the write of so many bytes that it is
-    /// in then.
+    /// Writes until `stop`, or until the run ends; the write in progress at `stop`, of this many
+    /// bytes, is completed.
     Bulk { stop: Option<Instant>, write: Option<u64> },
-    /// Writes these bytes at these times, the earliest first.
+    /// Writes these numbers of bytes at these times, earliest first.
     File { writes: VecDeque<(Instant, u64)> },
 }
 
 impl Work {
-    /// When it has something to do next.
+    /// When it next has something to do.
     fn due(&self) -> Instant {
         let due = match self {
             Self::Bulk { stop, .. } => *stop,
@@ -41,17 +41,17 @@ pub(crate) struct TcpFlow {
     config: TcpConfig,
     work: Work,
     ends: Option<Ends>,
-    /// The application has stopped writing.
+    /// Whether the application has stopped writing.
     stopped: bool,
     meter: TransferMeter,
     recorder: SenderRecorder,
-    /// What arrived at the two hosts, by direction; `None`: it is handed up at once.
+    /// Delivery at the two hosts, by direction; `None`: everything is delivered at once.
     hand_ups: Option<Box<[HandUp; 2]>>,
-    /// `None`: nobody accounts for them, or none has begun.
+    /// Round trips; `None` if they are not accounted for, or none has begun.
     round_trips: Option<Box<RoundTrips>>,
 }
 
-/// The application writes what is due at `now`; after the last it closes.
+/// Writes what is due at `now`; closes after the last write.
 fn write_due(writes: &mut VecDeque<(Instant, u64)>, now: Instant, sender: &mut Endpoint) {
     while let Some(&(_, bytes)) = writes.front().filter(|(at, _)| *at <= now) {
         writes.pop_front();
@@ -66,7 +66,7 @@ fn write_due(writes: &mut VecDeque<(Instant, u64)>, now: Instant, sender: &mut E
 struct Ends {
     sender: Endpoint,
     receiver: Endpoint,
-    /// Their next timers.
+    /// When their timers are next due.
     sender_due: Instant,
     receiver_due: Instant,
     /// [`Work::due`].
@@ -86,7 +86,7 @@ impl TcpFlow {
         Self::new(identity, tcp, seed, Work::Bulk { stop, write }, meter)
     }
 
-    /// `writes`: see [`airpath_scenario::Traffic::File`].
+    /// A flow that sends a file; for `writes` see [`airpath_scenario::Traffic::File`].
     pub(crate) fn file(
         identity: Identity,
         tcp: &TcpConfig,
@@ -157,7 +157,7 @@ impl TcpFlow {
         ends.transmit(&self.identity, context);
     }
 
-    /// Returns when it is due, but for times that were known before.
+    /// Returns when the flow is due, unless that time was known before.
     #[inline]
     pub(crate) fn on_packet(
         &mut self,
@@ -175,7 +175,7 @@ impl TcpFlow {
         }
     }
 
-    /// At a host that takes time, it is handed up now and not later.
+    /// Whether a packet is delivered now and not later, at a host that takes time to deliver.
     #[inline(never)]
     fn is_handed_up(&mut self, direction: Direction, packet: &Packet, now: Instant) -> bool {
         let (Some(hosts), Payload::Tcp(segment)) = (&mut self.hand_ups, &packet.payload) else {
@@ -184,7 +184,7 @@ impl TcpFlow {
         hosts[direction].admits(now, packet, segment)
     }
 
-    /// Returns the next timer of the end at which it is.
+    /// Processes a delivered packet. Returns the next timer of the end that received it.
     #[inline(always)]
     fn on_handed_up(
         &mut self,
@@ -225,7 +225,7 @@ impl TcpFlow {
         due
     }
 
-    /// Where the flow is accounted for: notes what its sender does.
+    /// If the flow is accounted for: notes what its sender does.
     #[inline]
     fn note_activity(&mut self, now: Instant) {
         if let (Some(trips), Some(ends)) = (&mut self.round_trips, &self.ends) {
@@ -233,25 +233,25 @@ impl TcpFlow {
         }
     }
 
-    /// What the flow's sender does.
+    /// What the flow's sender is doing.
     pub(super) fn activity(&self) -> Option<Activity> {
         Some(self.ends.as_ref()?.sender.activity())
     }
 
-    /// The proxy's sender does something else than to wait for the flow's.
+    /// Notes that the proxy's sender does something other than wait for the flow's.
     pub(super) fn note_proxy_activity(&mut self, now: Instant, activity: Activity) {
         if let Some(trips) = &mut self.round_trips {
             trips.activities.note(now, activity);
         }
     }
 
-    /// The end of its measurement is known.
+    /// Whether the end of its measurement is known.
     #[inline]
     pub(crate) const fn is_measured(&self) -> bool {
         self.meter.is_measured()
     }
 
-    /// What its sender did; nothing where nobody accounts for it.
+    /// What its sender did; `None` if it is not accounted for.
     pub(super) fn activities(&self) -> Option<Activities> {
         let mut activities = self.round_trips.as_ref()?.activities.clone();
         activities.time_outs.clone_from(&self.recorder.time_outs);
@@ -266,7 +266,7 @@ impl TcpFlow {
             }
             return;
         }
-        // What arrives comes before what is due.
+        // Arrivals come before timers.
         for direction in Direction::BOTH {
             while let Some(packet) =
                 self.hand_ups.as_mut().and_then(|hosts| hosts[direction].take(now))
@@ -384,14 +384,14 @@ impl TcpFlow {
         recorder.events(&mut ends.sender, recorded, context);
     }
 
-    /// A segment of the flow's sender ended its way at the proxy.
+    /// A segment of the flow's sender arrived at the proxy, where it ends.
     pub(super) fn on_arrival_at_proxy(&mut self, packet: &Packet, context: &mut Context<'_>) {
         if let Payload::Tcp(segment) = &packet.payload {
             end_journey_of_data(&mut self.round_trips, packet, segment, context);
         }
     }
 
-    /// Where its time went.
+    /// Where the flow's time went.
     pub(super) fn breakdown(
         &self,
         name: &mut dyn FnMut(Site) -> Option<String>,
@@ -427,7 +427,7 @@ impl TcpFlow {
     }
 }
 
-/// Where a segment of data spent its time is kept until its acknowledgement comes.
+/// Keeps where a data segment spent its time until its acknowledgement arrives.
 #[cold]
 fn end_journey_of_data(
     round_trips: &mut Option<Box<RoundTrips>>,
@@ -441,7 +441,7 @@ fn end_journey_of_data(
 }
 
 impl Ends {
-    /// Sends all that both have to send now.
+    /// Sends everything that both ends may send now.
     fn transmit(&mut self, identity: &Identity, context: &mut Context<'_>) {
         self.sender_due = transmit(&mut self.sender, identity, identity.forward(), context);
         self.receiver_due = transmit(&mut self.receiver, identity, identity.back(), context);

@@ -7,17 +7,17 @@ use airpath_record::{Breakdown, FlowSummary, SampleRow};
 use super::context::{Context, Identity};
 use super::spent::TimeSpent;
 
-/// IPv4 and UDP headers.
+/// Bytes of IPv4 and UDP headers.
 const HEADER_BYTES: u32 = 28;
 
-/// How far the receiver is in asking for the stream.
+/// The progress of the receiver's request for the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Opening {
     /// It will send a datagram first.
     ByReceiver,
-    /// That is on its way.
+    /// That datagram is on its way.
     Asked,
-    /// Nothing is to wait for, or will ever come.
+    /// There is nothing to wait for, or it will never arrive.
     Done,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Udp {
     next: Option<Instant>,
     carried: u64,
     meter: DatagramMeter,
-    /// Where the time of what arrived went, where somebody accounts for it.
+    /// Where the time of arriving datagrams went, if it is accounted for.
     spent: TimeSpent,
 }
 
@@ -81,7 +81,7 @@ impl Udp {
         self.next = self.before_stop(next);
     }
 
-    /// The next datagram of the stream, or the receiver's that asks for it.
+    /// The next datagram of the stream, or the receiver's request for it.
     fn packet(&self, now: Instant, asks: bool) -> Packet {
         let datagram = Datagram { sequence: self.meter.sent(), sent_at: now, reply: asks };
         Packet {
@@ -115,7 +115,7 @@ impl Udp {
         self.meter.on_received(context.now, Some(datagram.sent_at));
     }
 
-    /// Where its time went.
+    /// Where the flow's time went.
     pub(super) fn breakdown(
         &self,
         name: &mut dyn FnMut(Site) -> Option<String>,
@@ -126,7 +126,7 @@ impl Udp {
 
     pub(crate) fn on_drop(&mut self, packet: &Packet) {
         match packet.payload {
-            // Nobody will ask again.
+            // The request will not be repeated.
             Payload::Datagram(Datagram { reply: true, .. }) => self.opening = Opening::Done,
             _ => self.meter.on_lost(),
         }

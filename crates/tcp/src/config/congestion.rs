@@ -1,6 +1,6 @@
-//! Which congestion control, and where it leaves a choice.
+//! Selects the congestion control, and settles what its specification leaves open.
 
-/// Congestion control.
+/// The congestion control and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CongestionConfig {
     /// RFC 5681.
@@ -9,22 +9,22 @@ pub enum CongestionConfig {
     Cubic(CubicConfig),
     /// BBR v1 as in Linux.
     Bbr1 {
-        /// Of the random stream that draws the phase in which bandwidth probing begins.
+        /// Seed of the random stream that draws the phase in which bandwidth probing begins.
         seed: u64,
     },
     /// BBR v3, draft-ietf-ccwg-bbr-06.
     Bbr3 {
-        /// Of the random stream that draws the time between two probes for bandwidth.
+        /// Seed of the random stream that draws the time between two bandwidth probes.
         seed: u64,
     },
-    /// A constant window in segments: no control at all.
+    /// A constant window: no congestion control.
     Fixed {
-        /// The window.
+        /// The window, in segments.
         segments: u32,
     },
 }
 
-/// Reno, where RFC 5681 leaves a choice or Linux makes another one.
+/// Reno, where RFC 5681 leaves a choice or Linux differs from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RenoConfig {
     /// What ssthresh is half of after congestion.
@@ -36,7 +36,7 @@ pub struct RenoConfig {
 /// What Reno halves when it infers congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Halved {
-    /// FlightSize: what is sent and not acknowledged, at most cwnd (RFC 5681 (4)).
+    /// FlightSize: data sent and not acknowledged, at most cwnd (RFC 5681 (4)).
     #[default]
     Flight,
     /// cwnd, in whole segments, as Linux does.
@@ -46,7 +46,7 @@ pub enum Halved {
 /// What Reno counts in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GrowthUnit {
-    /// The segments that are acknowledged: the bytes of RFC 5681 3.1, RFC 3465 2.1.
+    /// Acknowledged segments: the bytes of RFC 5681 3.1 and RFC 3465 2.1.
     #[default]
     Segments,
     /// Each acknowledgement as one segment, however many it covers (RFC 5681 (3)).
@@ -56,22 +56,22 @@ pub enum GrowthUnit {
 /// The parameters of CUBIC (RFC 9438).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicConfig {
-    /// Grows again to an earlier W_max a little less than before (RFC 9438 4.7).
+    /// After congestion below an earlier W_max, reduces W_max a little further (RFC 9438 4.7).
     pub fast_convergence: bool,
-    /// How it counts.
+    /// Whether windows are fractions or whole segments.
     pub arithmetic: CubicArithmetic,
     /// How fast the window grows again, in segments per second cubed (RFC 9438 4.1, 5.1).
     pub c: f64,
-    /// What is left of cwnd after congestion, from 0 to 1 (RFC 9438 4.6).
+    /// The fraction of cwnd that remains after congestion, from 0 to 1 (RFC 9438 4.6).
     pub beta: f64,
 }
 
-/// How CUBIC counts.
+/// The arithmetic of CUBIC's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CubicArithmetic {
-    /// In fractions of segments, as the formulas of RFC 9438.
+    /// In fractions of segments, as in the formulas of RFC 9438.
     Rfc9438,
-    /// In whole segments, as Linux.
+    /// In whole segments, as in Linux.
     Linux,
 }
 
@@ -83,11 +83,11 @@ impl Default for CubicConfig {
 }
 
 impl CongestionConfig {
-    /// Reno as RFC 5681 has it.
+    /// Reno as RFC 5681 describes it.
     pub const RENO: Self =
         Self::Reno(RenoConfig { halves: Halved::Flight, grows_by: GrowthUnit::Segments });
 
-    /// The same with this seed, where it has one.
+    /// A copy with this seed, if the algorithm has one.
     #[must_use]
     pub const fn with_seed(self, seed: u64) -> Self {
         match self {

@@ -1,4 +1,4 @@
-//! What an endpoint is, as plain data. A profile is a named set of these values.
+//! The configuration of an endpoint, as plain data. A profile is a named set of these values.
 
 mod congestion;
 mod slow_start;
@@ -27,56 +27,59 @@ pub struct EndpointConfig {
     pub congestion: CongestionConfig,
     /// Retransmission timer.
     pub rto: RtoConfig,
-    /// How losses are found and repaired.
+    /// How losses are detected and repaired.
     pub recovery: RecoveryConfig,
-    /// Spreads segments over the round trip; `None` is no pacing, but where the congestion control
-    /// has a rate of its own.
+    /// Spreads segments over the round trip; `None`: no pacing, unless the congestion control sets
+    /// a rate of its own.
     pub pacing: Option<PacingConfig>,
-    /// Segmentation offload: segments leave in bursts.
+    /// Segmentation offload, which makes segments leave in bursts; `None`: they leave one at a
+    /// time.
     pub offload: Option<OffloadConfig>,
-    /// What a window that was not used may become.
+    /// How cwnd may change while it is not fully used.
     pub validation: ValidationConfig,
-    /// Acknowledgements of the receiving half.
+    /// When the receiving half acknowledges.
     pub delayed_ack: DelayedAckConfig,
-    /// Which acknowledgements of data out of order are kept back.
+    /// Which acknowledgements of out-of-order data are held back.
     pub sack_compression: SackCompressionConfig,
-    /// Segments that the receiver's network card or driver hands up together.
+    /// Segments that the receiver's network card or driver delivers together; `None`: each is
+    /// delivered alone.
     pub aggregation: Option<AggregationConfig>,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
-    /// So many SYNs are sent again without a longer time-out each, before it doubles: Linux since 6.5
-    /// (`tcp_syn_linear_timeouts`). Not SYN+ACKs.
+    /// How many SYNs are retransmitted without doubling the time-out: Linux since 6.5
+    /// (`tcp_syn_linear_timeouts`). SYN+ACKs always double it.
     pub syn_linear_timeouts: u32,
-    /// A round trip that only timestamps tell is measured in whole ticks of this, one at least, and is
-    /// also one for the smallest RTT and for the congestion control: Linux, whose clock of timestamps
-    /// ticks each millisecond. Zero: in microseconds, and for the time-out only.
+    /// The tick of the timestamp clock. A round trip known from timestamps only is measured in
+    /// whole ticks, at least one, and then also counts for the smallest RTT and for the congestion
+    /// control: so does Linux, whose timestamp clock ticks each millisecond. Zero: it is measured
+    /// in microseconds, and counts for the time-out only.
     pub timestamp_tick: Duration,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
-    /// The receiver reports duplicates in SACK blocks (RFC 2883); without SACK it cannot.
+    /// Duplicates are reported in SACK blocks (RFC 2883); this requires SACK.
     pub dsack: bool,
-    /// Explicit congestion notification, if the peer wants it too.
+    /// Explicit congestion notification, if the peer supports it too.
     pub ecn: EcnConfig,
     /// Window scaling (RFC 7323 2).
     pub window_scaling: bool,
-    /// Bytes that the application may have written and that are not yet acknowledged.
+    /// Most bytes that the application may have written and that are not yet acknowledged.
     pub send_buffer: u64,
-    /// The send buffer grows with cwnd, to this many times cwnd, up to `send_buffer`; `None`: it
-    /// has its size from the start.
+    /// How many times cwnd the send buffer grows to, up to `send_buffer`; `None`: it has its full
+    /// size from the start.
     pub send_buffer_factor: Option<u32>,
-    /// How a kernel counts the send buffer; `None`: payload alone, and the application writes as soon
-    /// as there is room.
+    /// How a kernel accounts for the memory of the send buffer; `None`: only payload counts, and
+    /// the application writes as soon as there is room.
     pub send_memory: Option<SendMemoryConfig>,
-    /// What the receiver advertises.
+    /// The receive buffer, from which the window is advertised.
     pub receive_buffer: BufferConfig,
-    /// How a tuned receive buffer grows.
+    /// The rules by which a tuned receive buffer grows.
     pub right_sizing: RightSizing,
-    /// How the application takes what has arrived.
+    /// When the application reads what has arrived.
     pub reader: ReaderConfig,
 }
 
 impl Default for EndpointConfig {
-    /// Plain TCP as the RFCs have it, on Ethernet, with buffers that are never the limit.
+    /// TCP as the RFCs describe it, over Ethernet, with buffers that never limit it.
     fn default() -> Self {
         Self {
             mss: 1448,
@@ -127,59 +130,62 @@ impl Default for EndpointConfig {
 /// The retransmission timer (RFC 6298).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
-    /// Before the first RTT sample (2.1).
+    /// RTO before the first RTT sample (2.1).
     pub initial: Duration,
-    /// Lower bound (2.4).
+    /// Lower bound of the RTO (2.4).
     pub min: Duration,
-    /// Upper bound (2.5).
+    /// Upper bound of the RTO (2.5).
     pub max: Duration,
-    /// How RTT samples become a time-out.
+    /// How the RTO is computed from RTT samples.
     pub estimator: RtoEstimator,
 }
 
-/// How RTT samples become a retransmission time-out.
+/// How the retransmission time-out is computed from RTT samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RtoEstimator {
-    /// SRTT + 4 RTTVAR, not below the minimum (RFC 6298 2).
+    /// SRTT + 4 RTTVAR, but not less than the minimum (RFC 6298 2).
     #[default]
     Rfc6298,
-    /// As Linux: the largest deviation of a round trip counts, a falling RTT does not raise it, and
-    /// the minimum bounds the variance term, not the sum (Sarolahti and Kuznetsov, Congestion
-    /// Control in Linux TCP, USENIX 2002, 4). SACKed segments give samples too.
+    /// As in Linux: the largest deviation within a round trip counts, a falling RTT does not raise
+    /// the time-out, and the minimum bounds the variance term, not the sum (Sarolahti and
+    /// Kuznetsov, Congestion Control in Linux TCP, USENIX 2002, 4). SACKed segments give samples
+    /// too.
     Linux,
 }
 
-/// Finding and repairing losses.
+/// How losses are detected and repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryConfig {
-    /// What tells a loss.
+    /// How a loss is detected.
     pub detection: LossDetection,
-    /// Tail loss probes (RFC 8985 7). Needs SACK.
+    /// Tail loss probes (RFC 8985 7). They require SACK.
     pub tail_loss_probe: bool,
-    /// Timers run out with a tick of a clock that has such ticks, and not too early, as Linux's timers do
-    /// (CONFIG_HZ), long ones with some ticks only; zero: exactly. Pacing is exact.
+    /// Tick of the timer clock (CONFIG_HZ). Timers expire at a tick and never early, as Linux's do,
+    /// and long timers at every few ticks only; zero: exactly. Pacing is always exact.
     pub timer_tick: Duration,
-    /// How cwnd comes down to ssthresh.
+    /// How cwnd is reduced to ssthresh.
     pub reduction: Reduction,
-    /// F-RTO (RFC 5682): after a time-out, finds out whether it was needed.
+    /// F-RTO (RFC 5682): after a time-out, detects whether it was spurious.
     pub frto: bool,
-    /// Undoes a reduction when timestamps tell that nothing was lost (Eifel, RFC 3522, RFC 4015).
+    /// Undoes a reduction if timestamps show that nothing was lost (Eifel, RFC 3522, RFC 4015).
     pub undo_by_timestamps: bool,
-    /// The same when each retransmission was reported as a duplicate (RFC 2883, RFC 3708).
+    /// Undoes a reduction if every retransmission was reported as a duplicate (RFC 2883, RFC 3708).
     pub undo_by_dsack: bool,
 }
 
-/// What tells a loss, with SACK. Without it three duplicate acknowledgements do (RFC 6582).
+/// How a loss is detected with SACK. Without SACK, three duplicate acknowledgements indicate it
+/// (RFC 6582).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossDetection {
-    /// Three segments' worth of data SACKed above it (RFC 6675 4).
+    /// Three segments' worth of data was SACKed above the segment (RFC 6675 4).
     #[default]
     Sack,
-    /// RACK (RFC 8985): it was sent before what has arrived, longer ago than reordering explains.
+    /// RACK (RFC 8985): the segment was sent before one that has arrived, longer ago than
+    /// reordering explains.
     Rack,
 }
 
-/// How cwnd comes down to ssthresh.
+/// How cwnd is reduced to ssthresh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reduction {
     /// At once (RFC 6675 5 (4.2)).
@@ -189,39 +195,40 @@ pub enum Reduction {
     Prr,
 }
 
-/// Pacing of algorithms without a rate of their own: a share of cwnd per smoothed RTT.
+/// Pacing of algorithms that set no rate: a multiple of cwnd per smoothed RTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PacingConfig {
-    /// In slow start, while cwnd is below half of ssthresh (Linux: 2).
+    /// The multiple in slow start, while cwnd is below half of ssthresh (Linux: 2).
     pub slow_start_ratio: f64,
-    /// Else (Linux: 1.2).
+    /// The multiple otherwise (Linux: 1.2).
     pub congestion_avoidance_ratio: f64,
 }
 
-/// Segmentation offload: what is handed to the link at once.
+/// Segmentation offload: how many segments are given to the link at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OffloadConfig {
-    /// Payload of the largest burst (Linux: 64 kB).
+    /// Payload bytes of the largest burst (Linux: 64 kB).
     pub max_bytes: u32,
-    /// Bursts are as large as what the pacing rate sends in this time (Linux: 2^-10 s).
+    /// A burst is what the pacing rate sends in this time (Linux: 2^-10 s).
     pub time: Duration,
-    /// But not below this (Linux: 2).
+    /// Smallest burst in segments, whatever the pacing rate (Linux: 2).
     pub min_segments: u32,
-    /// A smaller burst waits for the next acknowledgement, unless it is this part of the window
-    /// (Linux: 1/3); 0: never waits.
+    /// A smaller burst waits for the next acknowledgement, unless it is at least this fraction of
+    /// the window: one divided by this number (Linux: 3); 0: it never waits.
     pub window_divisor: u32,
-    /// It waits if the next acknowledgement is expected within this, and within half an RTT; each burst
-    /// is judged by itself, also the rest of what one acknowledgement lets out (seen with Linux 6.18:
-    /// 1 ms). 0: half an RTT, and it is decided once for each acknowledgement.
+    /// A small burst waits if the next acknowledgement is expected within this time and within half
+    /// an RTT. Each burst is judged separately, also the remainder of what one acknowledgement lets
+    /// out (seen with Linux 6.18: 1 ms). 0: the limit is half an RTT, and it is decided once per
+    /// acknowledgement.
     pub ack_within: Duration,
-    /// The last segment of a burst of several has the PSH flag, as in Linux since 5.4: aggregation
-    /// at the receiver ends with it.
+    /// The last segment of a burst of several has the PSH flag, as in Linux since 5.4: it ends
+    /// aggregation at the receiver.
     pub push: bool,
 }
 
 #[cfg(test)]
 impl OffloadConfig {
-    /// Bursts of up to 16 kB, which small ones wait for.
+    /// Bursts of up to 16 kB; smaller ones wait.
     pub(crate) const SMALL: Self = Self {
         max_bytes: 16_000,
         time: Duration::from_millis(1),
@@ -232,20 +239,21 @@ impl OffloadConfig {
     };
 }
 
-/// What a window that was not used may become.
+/// How cwnd may change while it is not fully used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValidationConfig {
-    /// In slow start cwnd grows while it is less than twice what was in flight, full or not, as in
-    /// Linux; false: only while it is the limit (RFC 9438 5.8).
+    /// In slow start, cwnd grows while it is less than twice what was in flight, whether it was
+    /// full or not, as in Linux; false: it grows only while it is the limit (RFC 9438 5.8).
     pub half_used_grows: bool,
-    /// cwnd grows by what an acknowledgement delivers, by SACK too, if it advances at all or segments
-    /// were overtaken by more than three others; also with the one that ends recovery, as in Linux.
-    /// HyStart gets the RTT of what is SACKed. False: by what it acknowledges, outside of recovery.
+    /// As in Linux: cwnd grows by what an acknowledgement delivers, by SACK too, if the
+    /// acknowledgement advances or segments were overtaken by more than three others; this includes
+    /// the acknowledgement that ends recovery. HyStart gets the RTT of SACKed segments. False: cwnd
+    /// grows by what is acknowledged cumulatively, outside of recovery.
     pub delivered_grows: bool,
-    /// cwnd decays towards what is used when the application is the limit for longer than the RTO
-    /// (RFC 2861).
+    /// cwnd decays towards the part in use when the application is the limit for longer than the
+    /// RTO (RFC 2861).
     pub decays: bool,
-    /// After an idle time longer than the RTO.
+    /// What happens to cwnd after an idle time longer than the RTO.
     pub idle: IdleRestart,
 }
 
@@ -257,135 +265,138 @@ pub enum IdleRestart {
     Keep,
     /// At most the initial window (RFC 5681 4.1).
     Restart,
-    /// Half for each RTO, not below the initial window; ssthresh remembers (RFC 2861).
+    /// Halved for each RTO, but not below the initial window; ssthresh keeps the earlier window
+    /// (RFC 2861).
     Decay,
 }
 
 /// When a receiver acknowledges (RFC 1122 4.2.3.2, RFC 5681 4.2).
 ///
 /// Quick acknowledgements and the adaptive time are Linux's: P. Sarolahti and A. Kuznetsov,
-/// "Congestion Control in Linux TCP", USENIX 2002, and what its releases since do on the wire.
+/// "Congestion Control in Linux TCP", USENIX 2002, and what later releases do on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAckConfig {
-    /// Acknowledge at once when more bytes than this number of full-sized segments less one are
-    /// unacknowledged; 1 is "no delay".
+    /// Acknowledge at once when the unacknowledged bytes exceed this number of full-sized segments
+    /// less one; 1 means no delay.
     pub segments: u32,
-    /// Acknowledge what is left after this time, the shortest if it adapts.
+    /// How long an acknowledgement of less is delayed; if the delay adapts, its lower bound.
     pub timeout: Duration,
-    /// The longest time, if it follows the time between segments; it does if this is larger than
-    /// `timeout`.
+    /// Upper bound of a delay that adapts to the time between segments; it adapts if this is larger
+    /// than `timeout`.
     pub max_timeout: Duration,
-    /// True: the time-out is a free-running tick with period `timeout` (BSD's fast timer), so that
-    /// the wait is uniform in (0, timeout]. False: it starts with the segment.
+    /// True: the delay ends at a free-running tick with period `timeout` (BSD's fast timer), so it
+    /// is uniform in (0, timeout]. False: it begins with the segment.
     pub ticking: bool,
-    /// So many acknowledgements, but no more than half a window's worth, are not delayed at the
-    /// start, after a duplicate and after a silence longer than the RTO; 0: none.
+    /// How many acknowledgements are sent without delay at the start, after a duplicate and after a
+    /// silence longer than the RTO, at most half a window's worth; 0: none.
     pub quick_segments: u32,
-    /// A segment that its sender pushed, and that came alone, is not delayed: it is acknowledged as
-    /// soon as it is read. Linux since 6.6; shorter ones long before.
+    /// A segment with PSH that arrived alone is acknowledged as soon as it is read, without delay:
+    /// Linux since 6.6; for segments of less than the full size long before.
     pub pushed_at_once: bool,
-    /// The SYN+ACK is acknowledged by a segment of its own, before any data (RFC 9293 3.10.7.3 allows
-    /// both). Seen with Linux 6.18: an application that writes at either end is woken once the handshake
-    /// is over, after all that arrived together.
+    /// The SYN+ACK is acknowledged in a separate segment, before any data (RFC 9293 3.10.7.3 allows
+    /// both). Seen with Linux 6.18: an application that writes at either end wakes once the
+    /// handshake is over, after everything that arrived together is processed.
     pub handshake_at_once: bool,
-    /// How long that takes, if `handshake_at_once`.
+    /// How long it takes to wake the application, if `handshake_at_once`.
     pub wake: Duration,
-    /// A SYN or SYN+ACK that is repeated is answered again once in this time (RFC 5961 5; Linux:
-    /// `tcp_invalid_ratelimit`); zero: always.
+    /// Shortest time between answers to a repeated SYN or SYN+ACK (RFC 5961 5; Linux:
+    /// `tcp_invalid_ratelimit`); zero: each is answered.
     pub repeat_limit: Duration,
 }
 
-/// Compression of SACKs, as in Linux since 4.18: after three acknowledgements of data out of order the
-/// next ones are kept back. Needs SACK.
+/// Compression of SACKs, as in Linux since 4.18: after three acknowledgements of out-of-order data,
+/// the following ones are held back. It requires SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackCompressionConfig {
-    /// At most this long, and a twentieth of a round trip (`tcp_comp_sack_delay_ns`); zero: not at
-    /// all.
+    /// Longest time that an acknowledgement is held back, which is also limited to a twentieth of a
+    /// round trip (`tcp_comp_sack_delay_ns`); zero: no compression.
     pub delay: Duration,
-    /// Acknowledgements kept back before one goes out (`tcp_comp_sack_nr`).
+    /// Most acknowledgements that are held back before one is sent (`tcp_comp_sack_nr`).
     pub acks: u32,
-    /// What the timer may be late, and is on an idle machine (`tcp_comp_sack_slack_ns`, since 5.8).
+    /// How late the timer may be, and is on an idle machine (`tcp_comp_sack_slack_ns`, since 5.8).
     pub slack: Duration,
 }
 
 impl DelayedAckConfig {
-    /// The time-out follows the time between segments.
+    /// Whether the delay adapts to the time between segments.
     pub fn is_adaptive(&self) -> bool {
         self.max_timeout > self.timeout
     }
 }
 
-/// A send buffer counted in memory, as Linux does. `send_buffer` then bounds the memory.
+/// Memory accounting of the send buffer, as in Linux. `send_buffer` then limits the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendMemoryConfig {
-    /// Bytes that each burst takes beside its payload, and each 64 kB that are not sent yet
-    /// (Linux 6.18: 832).
+    /// Overhead in bytes of each burst, and of each 64 kB of unsent data (Linux 6.18: 832).
     pub burst_overhead: u32,
-    /// Bytes that a segment counts where the buffer grows with cwnd (Linux 6.18, MSS 1448: 2304).
+    /// Bytes that a segment counts for when the buffer grows with cwnd (Linux 6.18, MSS 1448:
+    /// 2304).
     pub segment: u32,
-    /// An application that found the buffer full goes on writing when this part of it is free
-    /// (Linux: a third); 1 is "all of it".
+    /// An application that found the buffer full resumes writing when the buffer's size divided by
+    /// this is free (Linux: 3); 1: when it is empty.
     pub wake_divisor: u32,
 }
 
-/// Aggregation of arriving segments, by the card (LRO) or the driver (GRO): segments that follow on each
-/// other within `time` of the first, up to a PSH flag, are acknowledged as if they were one segment.
+/// Aggregation of arriving segments by the network card (LRO) or the driver (GRO): consecutive
+/// segments within `time` of the first, up to a PSH flag, are acknowledged as if they were one
+/// segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregationConfig {
-    /// Zero: only what arrives at one instant.
+    /// How long an aggregate stays open; zero: only for segments that arrive at the same instant.
     pub time: Duration,
-    /// Most payload bytes of an aggregate; an IP packet's 65,535 in Linux.
+    /// Most payload bytes of an aggregate; in Linux 65,535, the size of an IP packet.
     pub max_bytes: u32,
 }
 
-/// The receive buffer, in bytes of window: without the memory that a kernel adds for its headers.
+/// The receive buffer, in bytes of window: without the kernel's overhead for headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferConfig {
-    /// At the start, as far as `max` allows.
+    /// Window at the start, within `max`.
     pub initial: u64,
-    /// At most. If it is larger than `initial` and tuned, the buffer grows with what the
-    /// application reads in a round-trip time. The window scale suits it.
+    /// Largest window. If it is larger than `initial` and the buffer is tuned, the buffer grows
+    /// with what the application reads per round trip. The window scale is chosen for it.
     pub max: u64,
-    /// True: the buffer itself grows (dynamic right-sizing). False: it has its size at once, as
-    /// after SO_RCVBUF, and only what is offered of it grows, with every full segment.
+    /// True: the buffer itself grows (dynamic right-sizing). False: it has its full size at once,
+    /// as after SO_RCVBUF, and only the window offered from it grows, with each full segment.
     pub tuned: bool,
 }
 
 impl BufferConfig {
-    /// A buffer that does not grow, as after SO_RCVBUF.
+    /// A buffer of constant size, as after SO_RCVBUF.
     pub const fn fixed(bytes: u64) -> Self {
         Self { initial: bytes, max: bytes, tuned: false }
     }
 }
 
-/// Whose rules a tuned receive buffer follows.
+/// Which rules a tuned receive buffer follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RightSizing {
-    /// Linux until 6.15: room for 16 segments above what is computed.
+    /// Linux up to 6.15: 16 segments more than the computed size.
     #[default]
     Linux4_19,
-    /// Linux since 6.16: without that room, and what is unread does not count as read.
+    /// Linux since 6.16: without these segments, and unread data does not count as read.
     Linux6_16,
 }
 
-/// Who takes the data out of the receive buffer.
+/// How the application reads from the receive buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReaderConfig {
-    /// An application that waits for data and reads at once what is handed up.
+    /// The application waits for data and reads it as soon as it is delivered.
     #[default]
     AtOnce,
-    /// One that waits for data, is woken so long after it arrived, and then reads all of it.
+    /// The application waits for data, is woken this long after it arrived, and then reads all of
+    /// it.
     After(Duration),
-    /// One that reads at this rate, in payload bits.
+    /// The application reads at this rate, in payload bits.
     Rate(Rate),
-    /// The driver, by [`Endpoint::read`](crate::Endpoint::read).
+    /// The driver reads, by [`Endpoint::read`](crate::Endpoint::read).
     Driver,
 }
 
 /// Explicit congestion notification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnConfig {
-    /// Neither asked for nor agreed to.
+    /// ECN is neither requested nor accepted.
     #[default]
     Off,
     /// RFC 3168.

@@ -1,22 +1,22 @@
-//! Slow start, and what ends it before a loss does.
+//! Slow start, and what ends it before a loss.
 
 /// Slow start (RFC 5681 3.1) and its variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SlowStartConfig {
     /// Most segments by which one acknowledgement grows cwnd (RFC 5681 3.1: 1; RFC 3465's L);
-    /// `None`: by all that it acknowledges, as Linux does. HyStart++ has its own.
+    /// `None`: as many as it acknowledges, as in Linux. HyStart++ has its own limit.
     pub limit: Option<u32>,
-    /// What ends it before a loss does.
+    /// What ends slow start before a loss.
     pub exit: EarlyExit,
 }
 
-/// What ends slow start before a loss does.
+/// What ends slow start before a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EarlyExit {
-    /// Nothing.
+    /// Slow start continues until a loss.
     #[default]
     None,
-    /// HyStart, one of Linux's.
+    /// HyStart as one of Linux's generations has it.
     Hystart(HystartConfig),
     /// HyStart++ (RFC 9406).
     HystartPlusPlus,
@@ -27,12 +27,12 @@ pub enum EarlyExit {
 pub struct HystartConfig {
     /// Resolution of time.
     pub clock: HystartClock,
-    /// The test of the train of acknowledgements.
+    /// The ACK train test.
     pub ack_train: AckTrain,
-    /// The test of the delay.
+    /// Whether the delay test is made.
     pub delay: bool,
-    /// True: the first eight samples of a round make its RTT, so that slow start ends when the
-    /// minimum RTT falls later in the round. False: every sample may lower it.
+    /// True: the first eight samples of a round determine its RTT, so slow start ends if the
+    /// minimum RTT falls later in the round. False: every sample may lower the round's RTT.
     pub falling_minimum_exits: bool,
     /// Where a round begins.
     pub round_start: RoundStart,
@@ -41,21 +41,21 @@ pub struct HystartConfig {
 /// Resolution of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HystartClock {
-    /// 1 ms; RTT samples in eighths of it.
+    /// 1 ms; RTT samples in eighths of a millisecond.
     Millisecond,
     /// 1 µs.
     Microsecond,
 }
 
-/// How long a train of acknowledgements may be.
+/// The longest ACK train that does not end slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckTrain {
-    /// No test.
+    /// The test is not made.
     Off,
     /// Half of the minimum RTT.
     Half,
-    /// The minimum RTT and a cushion for segmentation offload; half of it if the sender does not
-    /// pace.
+    /// The minimum RTT plus a cushion for segmentation offload; if the sender does not pace, half
+    /// of that.
     Cushioned,
 }
 
@@ -73,7 +73,7 @@ pub enum RoundStart {
 }
 
 impl HystartConfig {
-    /// Until Linux 5.5; 4.19 until 4.19.130, 5.4 until 5.4.49.
+    /// Linux up to 5.5; 4.19 up to 4.19.130, 5.4 up to 5.4.49.
     pub const LINUX_4_19: Self = Self {
         clock: HystartClock::Millisecond,
         ack_train: AckTrain::Half,
@@ -81,16 +81,16 @@ impl HystartConfig {
         falling_minimum_exits: true,
         round_start: RoundStart::Late,
     };
-    /// From Linux 5.6: microseconds, and an ACK train that knows pacing.
+    /// Linux since 5.6: microseconds, and an ACK train test that accounts for pacing.
     pub const LINUX_5_6: Self = Self {
         clock: HystartClock::Microsecond,
         ack_train: AckTrain::Cushioned,
         ..Self::LINUX_4_19
     };
-    /// From Linux 5.8: a falling minimum does not end slow start.
+    /// Linux since 5.8: a falling minimum does not end slow start.
     pub const LINUX_5_8: Self = Self { falling_minimum_exits: false, ..Self::LINUX_5_6 };
-    /// From Linux 5.16: rounds go on where cwnd is not the limit.
+    /// Linux since 5.16: rounds continue while cwnd is not the limit.
     pub const LINUX_5_16: Self = Self { round_start: RoundStart::FromLowWindow, ..Self::LINUX_5_8 };
-    /// From Linux 6.14: rounds of a small cwnd count too.
+    /// Linux since 6.14: rounds with a small cwnd count too.
     pub const LINUX_6_14: Self = Self { round_start: RoundStart::Prompt, ..Self::LINUX_5_16 };
 }

@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438). Windows in segments, times in seconds, as in the RFC's formulas.
+//! CUBIC (RFC 9438). Windows are in segments and times in seconds, as in the RFC's formulas.
 
 use airpath_base::Instant;
 
@@ -22,7 +22,7 @@ pub struct Cubic {
     /// cwnd when the last congestion was detected, before the reduction.
     cwnd_prior: f64,
     epoch: Option<Epoch>,
-    /// State before the last congestion, in case it was none.
+    /// State before the last congestion event, in case it was spurious.
     before: Option<Before>,
 }
 
@@ -82,7 +82,7 @@ impl Cubic {
         }
     }
 
-    /// RFC 9438 5.8: time in which cwnd was not the limit does not count.
+    /// RFC 9438 5.8: time during which cwnd was not the limit does not count.
     fn skip_time(&mut self, now: Instant) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start += now.saturating_since(epoch.last_ack);
@@ -157,7 +157,8 @@ impl Epoch {
     }
 }
 
-/// Newton's method: the same bits on every machine, unlike the platform's `cbrt`.
+/// Cube root by Newton's method: the result has the same bits on every machine, unlike the
+/// platform's `cbrt`.
 pub(super) fn cube_root(x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -178,7 +179,7 @@ pub(super) mod tests {
     use super::*;
     use crate::SlowStartConfig;
 
-    /// An acknowledgement of data sent `rtt` ago, on a connection that never saw another RTT.
+    /// An acknowledgement of data sent `rtt` ago, on a connection that has seen no other RTT.
     pub(crate) fn sample(now: Instant, acked: u32, rtt: Duration) -> AckSample {
         AckSample {
             now,
@@ -261,7 +262,8 @@ pub(super) mod tests {
         Instant::ZERO + Duration::from_secs_f64(seconds)
     }
 
-    /// RFC 9438 4.9: after a congestion that was none, the curve goes on as if nothing had been.
+    /// RFC 9438 4.9: after a spurious congestion event the curve continues as if nothing had
+    /// happened.
     #[test]
     fn an_undo_restores_the_curve() {
         let rtt = Duration::from_millis(100);
@@ -284,7 +286,7 @@ pub(super) mod tests {
         assert_eq!(run(true), run(false));
     }
 
-    /// RFC 9438 5.8: idle time is no time.
+    /// RFC 9438 5.8: idle time does not count.
     #[test]
     fn idle_time_earns_no_growth() {
         let rtt = Duration::from_millis(100);

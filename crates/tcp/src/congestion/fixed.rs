@@ -1,4 +1,4 @@
-//! A constant window: no control at all.
+//! A constant window: no congestion control.
 
 use super::{AckSample, Congestion, CongestionControl, SlowStartExit, Window};
 

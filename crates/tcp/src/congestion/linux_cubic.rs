@@ -1,12 +1,12 @@
-//! CUBIC as Linux counts it: whole segments, and a pace, so many acknowledged segments for each one
-//! that cwnd grows by. The curves are RFC 9438's.
+//! CUBIC as Linux computes it: in whole segments, with a pace, which is the number of acknowledged
+//! segments per segment of growth. The curves are RFC 9438's.
 //!
-//! What it does otherwise than the RFC: values are rounded down; the pace is at least two (RFC
-//! 9438 4.4 bounds the target instead), and at most twenty as long as no congestion was seen; it is
-//! computed anew when cwnd has changed or 1/32 s has passed; the curve is read one smallest RTT
-//! ahead; only time in which nothing was in flight is left out (RFC 9438 5.8); an undo restores the
-//! window alone (RFC 9438 4.9). Time passes in the ticks of the host's clock, where that has some: an
-//! age is the ticks since then, and the RTT that the curve is read ahead is rounded up to them.
+//! Differences from the RFC: values are rounded down; the pace is at least two (RFC 9438 4.4 bounds
+//! the target instead), and at most twenty until the first congestion; it is recomputed when cwnd
+//! has changed or 1/32 s has passed; the curve is read one smallest RTT ahead; only time with
+//! nothing in flight is left out (RFC 9438 5.8); an undo restores the window alone (RFC 9438 4.9).
+//! If the host's clock has ticks, time passes in ticks: an age is the number of ticks since then,
+//! and the RTT by which the curve is read ahead is rounded up to whole ticks.
 
 use airpath_base::{Duration, Instant};
 
@@ -19,13 +19,13 @@ use super::{
 use crate::CubicConfig;
 use crate::timestamp::AFTER_TICK;
 
-/// A new pace once more than this time has passed.
+/// Age after which the pace is recomputed.
 const RECOMPUTE: Duration = Duration::from_nanos(1_000_000_000 / 32);
-/// 1 segment for 2: growth by a half each round trip.
+/// 1 segment per 2: growth by half each round trip.
 const FASTEST: u64 = 2;
-/// 5 % each round trip, where no congestion has told how much the path holds.
+/// 5 % per round trip, while no congestion has shown how much the path holds.
 const SLOWEST_WITHOUT_W_MAX: u64 = 20;
-/// Windows for one segment where the target is no larger than cwnd.
+/// Windows acknowledged per segment of growth when the target is not larger than cwnd.
 const AT_TARGET: u64 = 100;
 
 /// CUBIC in whole segments.
@@ -41,17 +41,17 @@ pub struct LinuxCubic {
     epoch: Option<Epoch>,
 }
 
-/// The numbers that make the curve.
+/// The parameters of the curve.
 #[derive(Clone, Copy, Debug)]
 struct Curve {
     /// RFC 9438 4.1
     c: f64,
     /// RFC 9438 4.6, in whole 1024ths.
     beta: f64,
-    /// Acknowledged windows for each segment of the Reno-friendly estimate, in whole eighths (RFC 9438
+    /// Windows acknowledged per segment of the Reno-friendly estimate, in whole eighths (RFC 9438
     /// 4.3: 1/α).
     reno_windows: f64,
-    /// Tick of the host's clock; 0: it is exact.
+    /// Tick of the host's clock; 0: the clock is exact.
     tick: Duration,
 }
 
@@ -63,13 +63,13 @@ struct Epoch {
     /// Seconds until the curve reaches `origin`.
     k: f64,
     origin: u64,
-    /// The Reno-friendly window, and what was acknowledged since it last grew.
+    /// The Reno-friendly window, and what has been acknowledged since it last grew.
     w_est: u64,
     w_est_credit: u64,
     pace: Option<Pace>,
 }
 
-/// Acknowledged segments for each segment of growth.
+/// Acknowledged segments per segment of growth.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     segments: u64,
@@ -92,7 +92,7 @@ impl LinuxCubic {
         let pace = epoch.pace(ack, cwnd, w_max);
         let mut grown = 0;
         if self.credit >= pace {
-            // Earned at a slower pace: it is worth one segment.
+            // The credit was earned at a slower pace: it is worth one segment.
             (grown, self.credit) = (1, 0);
         }
         self.credit += acked;
@@ -163,7 +163,7 @@ impl Curve {
         self.tick * ticks(now).saturating_sub(ticks(start))
     }
 
-    /// A time in whole ticks: what has begun counts.
+    /// A time rounded up to whole ticks.
     fn whole(&self, time: Duration) -> Duration {
         let tick = self.tick.as_nanos();
         if tick == 0 { time } else { self.tick * time.as_nanos().div_ceil(tick) }
@@ -210,7 +210,7 @@ impl Epoch {
     // RFC 9438 (4)
     fn reno(&mut self, cwnd: u64) -> u64 {
         let step = (cwnd as f64 * self.curve.reno_windows) as u64;
-        // What has come exactly to a step waits for more.
+        // An amount that exactly reaches a step waits for more.
         let steps = self.w_est_credit.saturating_sub(1) / step.max(1);
         self.w_est += steps;
         self.w_est_credit -= steps * step.max(1);
@@ -218,7 +218,7 @@ impl Epoch {
     }
 }
 
-/// The pace that brings cwnd to `target` in a round trip; `None` if it is there.
+/// The pace that brings cwnd to `target` in a round trip; `None` if it is there already.
 fn pace_to(target: u64, cwnd: u64) -> Option<u64> {
     target.checked_sub(cwnd).filter(|&distance| distance > 0).map(|distance| cwnd / distance)
 }
@@ -240,8 +240,8 @@ mod tests {
         LinuxCubic::new(slow_start, &CubicConfig::default(), Duration::ZERO)
     }
 
-    /// packetdrill's test of CUBIC after a time-out at cwnd 10: from 7 on it grows as Reno, and
-    /// notices so only when it computes the pace anew, with the sixteenth segment.
+    /// packetdrill's test of CUBIC after a time-out at cwnd 10: from 7 on cwnd grows as in Reno,
+    /// which CUBIC only notices when it recomputes the pace, at the sixteenth segment.
     #[test]
     fn after_a_timeout_it_slow_starts_to_seven_tenths_and_goes_on_as_reno() {
         let (mut cubic, mut window) = (cubic(), Window { cwnd: 10.0, ssthresh: f64::INFINITY });
@@ -264,8 +264,8 @@ mod tests {
         assert_eq!(windows, expected);
     }
 
-    /// packetdrill's variant with 4 s of idleness: the curve is where it was before. The first two
-    /// acknowledgements after it find cwnd not yet full.
+    /// packetdrill's variant with 4 s of idle time: the curve continues where it was before. The
+    /// first two acknowledgements after the pause find cwnd not yet full.
     #[test]
     fn idle_time_earns_no_growth() {
         let (mut cubic, mut window) = (cubic(), Window { cwnd: 48.0, ssthresh: 48.0 });
@@ -281,8 +281,8 @@ mod tests {
         assert_eq!([10, 20, 30, 40].map(|acks| windows[acks - 1]), [48, 49, 52, 58]);
     }
 
-    /// Linux 6.18 at 250 Hz, 7 ms, an upload at 2.3 Mb/s: the window had grown by an acknowledgement or
-    /// two earlier than it does with an exact clock.
+    /// Linux 6.18 at 250 Hz, 7 ms, an upload at 2.3 Mb/s: the window grew one or two
+    /// acknowledgements earlier than with an exact clock.
     #[test]
     fn time_passes_in_ticks_of_the_hosts_clock() {
         let micros = |micros| Instant::ZERO + Duration::from_micros(micros);
@@ -292,7 +292,7 @@ mod tests {
             assert_eq!(curve.age(micros(3700), micros(7900)), Duration::from_micros(age));
             assert_eq!(curve.whole(Duration::from_micros(7300)), Duration::from_micros(whole));
         }
-        // A pace that is 31.9 ms old is computed anew after eight ticks, not after seven.
+        // A pace that is 31.9 ms old is recomputed after eight ticks, not after seven.
         let ack = |now| sample(micros(now), 1, Duration::from_millis(7));
         for (begun, again) in [(3700, true), (3800, false)] {
             let mut epoch = Epoch::new(curve(4), micros(begun), 10, Some(13));
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// RFC 9438 4.6, 4.7: 717/1024, and 1741/2048 of a window that shrinks; rounded down.
+    /// RFC 9438 4.6, 4.7: 717/1024, and 1741/2048 for a shrinking window; rounded down.
     #[test]
     fn a_congestion_leaves_seven_tenths_in_whole_segments() {
         let (mut cubic, mut window) = (cubic(), Window { cwnd: 101.0, ssthresh: 50.0 });
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!((window.ssthresh, cubic.w_max), (49.0, Some(59)));
     }
 
-    /// RFC 9438 (2): W_max is there again after K.
+    /// RFC 9438 (2): the window reaches W_max again after K.
     #[test]
     fn returns_to_w_max_after_k() {
         let (mut cubic, mut window) = (cubic(), Window { cwnd: 1000.0, ssthresh: 900.0 });

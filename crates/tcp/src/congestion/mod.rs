@@ -1,4 +1,4 @@
-//! Congestion control behind one short trait. An algorithm is one file.
+//! Congestion control behind one short trait. Each algorithm is one file.
 
 mod bbr;
 mod control;
@@ -20,7 +20,7 @@ pub use reno::Reno;
 use crate::{CongestionConfig, CubicArithmetic, EndpointConfig};
 use fixed::Fixed;
 
-/// Builds the algorithm and the window it starts with.
+/// Builds the algorithm and its initial window.
 pub(crate) fn build(config: &EndpointConfig) -> (Box<dyn CongestionControl>, Window) {
     let slow_start = slow_start::SlowStart::new(config.slow_start);
     let mut window = Window::initial(config.initial_window);

@@ -7,12 +7,12 @@ use super::{
 };
 use crate::{GrowthUnit, Halved, RenoConfig};
 
-/// One segment per round trip; half after congestion.
+/// Reno: cwnd grows by one segment per round trip, and is halved by congestion.
 #[derive(Clone, Debug)]
 pub struct Reno {
     slow_start: SlowStart,
     config: RenoConfig,
-    /// Segments acknowledged towards the next one.
+    /// Acknowledged segments that count towards the next segment of growth.
     counted: f64,
 }
 
@@ -21,12 +21,13 @@ impl Reno {
         Self { slow_start, config, counted: 0.0 }
     }
 
-    /// RFC 3465 2.1: one segment more for as many acknowledged ones as cwnd has. As Linux 6.18, which had
-    /// 16 with the fifteenth after a recovery that left 15.
+    /// RFC 3465 2.1: cwnd grows by one segment when as many as it holds are acknowledged. As in
+    /// Linux 6.18, where cwnd was 16 at the fifteenth acknowledged segment after a recovery that
+    /// left 15.
     fn count(&mut self, acked: u32, window: &mut Window) {
         let cwnd = window.cwnd.max(1.0);
         if self.counted >= cwnd {
-            // Counted for a larger window: it is worth one segment.
+            // The credit was counted for a larger window: it is worth one segment.
             (window.cwnd, self.counted) = (cwnd + 1.0, 0.0);
         }
         self.counted += f64::from(acked);

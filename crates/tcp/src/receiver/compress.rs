@@ -1,30 +1,30 @@
-//! Compression of SACKs: of the acknowledgements that only tell what arrived above a gap, few go out.
+//! SACK compression: of the acknowledgements that only report data above a gap, few are sent.
 
 use airpath_base::{Duration, Instant};
 
 use crate::SackCompressionConfig;
 
-/// Decides which acknowledgements of data out of order go out at once.
+/// Decides which acknowledgements of out-of-order data are sent at once.
 ///
-/// As Linux does since 4.18 (E. Dumazet, "tcp: add SACK compression", 2018; ip-sysctl:
-/// `tcp_comp_sack_delay_ns`): a sender that still goes by three duplicates gets these.
+/// This is what Linux does since 4.18 (E. Dumazet, "tcp: add SACK compression", 2018; ip-sysctl:
+/// `tcp_comp_sack_delay_ns`): a sender that relies on three duplicates still gets them.
 #[derive(Debug)]
 pub(super) struct Compression {
     config: SackCompressionConfig,
-    /// RCV.NXT that `sent` is about.
+    /// RCV.NXT that `sent` refers to.
     nxt: u64,
     /// Acknowledgements sent at once since RCV.NXT moved.
     sent: u32,
-    /// Kept back since the last acknowledgement.
+    /// Acknowledgements held back since the last one was sent.
     kept: u32,
-    /// When one goes out for those.
+    /// When an acknowledgement is sent for those held back.
     until: Option<Instant>,
 }
 
-/// Duplicates that make a sender retransmit (RFC 5681 3.2).
+/// Number of duplicates that make a sender retransmit (RFC 5681 3.2).
 const DUPLICATES: u32 = 3;
 
-/// The share of a round trip that an acknowledgement waits: 5 %.
+/// The fraction of a round trip that an acknowledgement waits: 5 %.
 const SHARE: u64 = 20;
 
 impl Compression {
@@ -32,10 +32,10 @@ impl Compression {
         Self { config, nxt: 0, sent: 0, kept: 0, until: None }
     }
 
-    /// Data arrived above a gap at `nxt`: whether that is acknowledged at once. `rtt` is the shortest
-    /// that is known. `crowded`: there are so many ranges that one of them could miss the options of
-    /// the next acknowledgements, of which each shows three; what was kept back goes out then, as
-    /// in Linux since 5.8.
+    /// Data arrived above a gap at `nxt`: returns whether it is acknowledged at once. `rtt` is the
+    /// shortest known. `crowded`: there are so many ranges that one of them could be missing from
+    /// the options of the next acknowledgements, each of which reports three; then what was held
+    /// back is sent, as in Linux since 5.8.
     pub(super) fn admits(
         &mut self,
         now: Instant,
@@ -56,8 +56,8 @@ impl Compression {
         false
     }
 
-    /// An acknowledgement of `nxt` is due while a gap remains: whether it is one of those that go out at
-    /// once, and counts.
+    /// An acknowledgement of `nxt` is due while a gap remains: returns whether it counts as one of
+    /// those sent at once.
     pub(super) const fn counts(&mut self, nxt: u64) -> bool {
         if self.nxt != nxt {
             (self.nxt, self.sent) = (nxt, 0);
@@ -67,12 +67,12 @@ impl Compression {
         counts
     }
 
-    /// When an acknowledgement is due for those that were kept back.
+    /// When an acknowledgement is due for those that were held back.
     pub(super) const fn timer(&self) -> Option<Instant> {
         self.until
     }
 
-    /// An acknowledgement goes out.
+    /// An acknowledgement is sent.
     pub(super) const fn on_sent(&mut self) {
         (self.kept, self.until) = (0, None);
     }

@@ -1,4 +1,4 @@
-//! When to acknowledge: at once, together with what follows, or later.
+//! Decides when to acknowledge: at once, together with what follows, or later.
 
 use airpath_base::{Duration, Instant};
 
@@ -12,9 +12,9 @@ pub(super) struct Delay {
     aggregation: Option<AggregationConfig>,
     state: State,
     aggregate: Option<Aggregate>,
-    /// What arrived last, alone, was pushed by its sender: the application acknowledges it.
+    /// The last segment arrived alone with PSH: the application's read acknowledges it.
     pushed: bool,
-    /// Linux's quick mode and adaptive time.
+    /// Linux's quick mode and adaptive delay.
     adaptive: Option<Adaptive>,
 }
 
@@ -25,30 +25,30 @@ enum State {
     Now,
 }
 
-/// Segments on their way up together.
+/// Segments that are being aggregated for delivery.
 #[derive(Clone, Copy, Debug)]
 struct Aggregate {
     until: Instant,
     bytes: u32,
-    /// Where the next one would begin.
+    /// Sequence number at which the next segment would begin.
     end: u64,
     arrival: Arrival,
 }
 
-/// A segment that brought something new.
+/// A segment with new data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) seq: u64,
     pub(super) len: u32,
     /// Payload of a full-sized segment of the peer.
     pub(super) full: u32,
-    /// The peer's burst ends with it.
+    /// Whether it ends the peer's burst.
     pub(super) push: bool,
     pub(super) arrival: Arrival,
 }
 
-/// What Linux knows about the time between segments. The rules are from the paper that
-/// [`DelayedAckConfig`] names; the numbers are what its releases since do.
+/// What Linux learns about the time between segments. The rules are from the paper that
+/// [`DelayedAckConfig`] names; the numbers are those of later releases.
 #[derive(Clone, Copy, Debug)]
 struct Adaptive {
     /// Acknowledgements still to be sent without delay.
@@ -58,23 +58,23 @@ struct Adaptive {
     last_arrival: Option<Instant>,
 }
 
-/// What an acknowledgement would say.
+/// The state that a pending acknowledgement would report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
-    /// Bytes in order that are not acknowledged.
+    /// Bytes received in order and not acknowledged.
     pub(super) bytes: u64,
     /// Payload of a full-sized segment of the peer.
     pub(super) full: u32,
-    /// The peer can send no full-sized segment before it.
+    /// Whether the peer cannot send a full-sized segment before this acknowledgement.
     pub(super) starved: bool,
-    /// An application is about to read, and until then the window would have to be smaller.
+    /// Whether an application is about to read and the window would have to shrink until then.
     pub(super) unread: bool,
 }
 
-/// The window that is offered.
+/// The window on offer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// In bytes.
+    /// Window in bytes.
     pub(super) bytes: u64,
     /// Payload of a full-sized segment of the peer.
     pub(super) full: u32,
@@ -98,25 +98,26 @@ impl Delay {
         }
     }
 
-    /// Segments are not put together, and a full one is like another.
+    /// Whether segments are delivered one at a time, and full ones are all treated alike.
     pub(super) const fn hands_up_alone(&self) -> bool {
         self.aggregation.is_none() && !self.config.pushed_at_once
     }
 
-    /// [Neither](Self::hands_up_alone) is anything learned from when they come.
+    /// Whether segments are [delivered alone](Self::hands_up_alone) and nothing is learned from the
+    /// times of their arrival.
     pub(super) const fn is_plain(&self) -> bool {
         self.hands_up_alone() && self.adaptive.is_none()
     }
 
-    /// New data arrived in order. Seen with Linux 6.18: what lies above a gap is no arrival here. So after
-    /// a recovery longer than an RTO the acknowledgements are quick again.
+    /// New data arrived in order. Seen with Linux 6.18: data above a gap does not count as an
+    /// arrival here, so after a recovery longer than an RTO the acknowledgements are quick again.
     #[inline]
     pub(super) fn note_arrival(&mut self, now: Instant, window: Room, rtt: &RttEstimator) {
         if let Some(adaptive) = &mut self.adaptive {
             let gap = adaptive.last_arrival.replace(now).map(|last| now - last);
             let short = |gap: Duration| gap <= self.config.timeout / 2 && gap <= rtt.least_rto();
             if gap.is_some_and(short) {
-                // Nearly always: no time-out matters.
+                // The usual case: no time-out matters.
                 adaptive.shorten(self.config.timeout);
                 return;
             }
@@ -130,7 +131,7 @@ impl Delay {
         }
     }
 
-    /// At least so many of the next acknowledgements are not delayed, within the configured number
+    /// Sends at least the next `acks` acknowledgements without delay, within the configured number
     /// and half of the window.
     pub(super) fn quicken(&mut self, acks: u32, window: Room) {
         if let Some(adaptive) = &mut self.adaptive {
@@ -140,22 +141,22 @@ impl Delay {
         }
     }
 
-    /// The next acknowledgement is not delayed. Seen with Linux 6.18: an even number of those that
-    /// were granted stays for later, of an odd one it takes one.
+    /// Sends the next acknowledgement without delay. Seen with Linux 6.18: if the number granted is
+    /// even, it is not used up; if odd, one is.
     pub(super) fn quicken_once(&mut self) {
         if let Some(adaptive) = &mut self.adaptive {
             adaptive.quick |= 1;
         }
     }
 
-    /// What is held and does not end where the next segment begins: it is handed up.
+    /// Delivers the aggregate if it does not end where the next segment begins.
     #[inline]
     pub(super) fn interrupt(&mut self, seq: u64, full: u32) -> Option<Arrival> {
         let ended = self.aggregate.take_if(|aggregate| aggregate.end != seq)?;
         Some(self.handed_up(&ended, full))
     }
 
-    /// A segment that brought something new. Returns what is handed up now, with all that was held
+    /// Takes a segment with new data. Returns what is delivered now, together with everything held
     /// before it.
     #[inline]
     pub(super) fn hold(&mut self, now: Instant, part: Part) -> Option<Arrival> {
@@ -175,7 +176,7 @@ impl Delay {
             aggregate.arrival = arrival;
         }
         let arrival = aggregate.arrival;
-        // Or another full segment would not fit.
+        // Or because another full segment would not fit.
         let ends = push || aggregate.bytes.saturating_add(full) > aggregation.max_bytes;
         if ends {
             self.pushed |= pushed && aggregate.bytes == len;
@@ -189,7 +190,7 @@ impl Delay {
         aggregate.arrival
     }
 
-    /// Something was handed up. RFC 5681 4.2: an acknowledgement for at least every second full-sized
+    /// Data was delivered. RFC 5681 4.2: an acknowledgement for at least every second full-sized
     /// segment, now or when the application has read.
     #[inline(always)]
     pub(super) fn decide(&mut self, now: Instant, waiting: Waiting, rtt: &RttEstimator) {
@@ -200,7 +201,7 @@ impl Delay {
         } else if self.state == State::None {
             self.state = State::Delayed(self.delayed_until(now, rtt));
         } else if let (State::Delayed(at), true) = (self.state, self.config.is_adaptive()) {
-            // It may be brought forward, but is never put off.
+            // An acknowledgement may be brought forward, but is never postponed.
             self.state = State::Delayed(at.min(self.delayed_until(now, rtt)));
         }
     }
@@ -213,7 +214,7 @@ impl Delay {
         }
         match self.adaptive.filter(|_| self.config.is_adaptive()) {
             None => now + timeout,
-            // No longer than a round trip: the sender may wait for it.
+            // At most a round trip: the sender may wait for it.
             Some(adaptive) => {
                 let round_trip = rtt.srtt().unwrap_or(max_timeout).max(timeout);
                 now + adaptive.timeout.min(round_trip).min(max_timeout)
@@ -234,7 +235,7 @@ impl Delay {
         }
     }
 
-    /// What was held long enough, if anything, is handed up now; the peer's segments are `full`.
+    /// Delivers what has been held long enough, if anything; the peer's segments are `full` bytes.
     pub(super) fn release(&mut self, now: Instant, full: u32) -> Option<Arrival> {
         let ended = self.aggregate.take_if(|aggregate| aggregate.until <= now)?;
         Some(self.handed_up(&ended, full))
@@ -246,7 +247,7 @@ impl Delay {
         {
             self.state = State::Now;
             if let Some(adaptive) = &mut self.adaptive {
-                // It waited in vain: the next segment takes longer.
+                // The wait was in vain: the next segment takes longer.
                 adaptive.timeout = (adaptive.timeout * 2).min(rtt.rto());
             }
         }
@@ -257,47 +258,48 @@ impl Delay {
         self.state == State::Now
     }
 
-    /// Segments in order are being put together.
+    /// Whether segments in order are being aggregated.
     #[inline]
     pub(super) fn is_aggregating(&self) -> bool {
         self.aggregate.is_some_and(|aggregate| aggregate.arrival != Arrival::OutOfOrder)
     }
 
-    /// Nothing is held, and an acknowledgement that goes out changes nothing.
+    /// Whether nothing is held and sending an acknowledgement changes nothing.
     #[inline]
     pub(super) fn rests(&self) -> bool {
         self.state == State::None && self.aggregate.is_none() && !self.is_quick()
     }
 
-    /// Acknowledgements are not delayed for now.
+    /// Whether acknowledgements are not delayed for now.
     #[inline]
     pub(super) fn is_quick(&self) -> bool {
         self.adaptive.is_some_and(|adaptive| adaptive.quick > 0)
     }
 
-    /// A segment that was pushed alone waits for the application.
+    /// Whether a segment that arrived alone with PSH waits for the application.
     pub(super) fn is_pushed(&self) -> bool {
         self.pushed
     }
 
-    /// So it would without a delay, if it is read at once.
+    /// Whether such a segment is acknowledged without delay once it is read.
     pub(super) fn is_pushed_at_once(&self) -> bool {
         self.pushed && self.config.pushed_at_once
     }
 
-    /// Without any delay.
+    /// Makes an acknowledgement due without any delay.
     pub(super) fn at_once(&mut self) {
         self.state = State::Now;
     }
 
-    /// An acknowledgement goes out, and none waits any more.
+    /// An acknowledgement is sent, and none is pending any more.
     #[inline]
     pub(super) fn end(&mut self) {
         self.state = State::None;
         self.pushed = false;
     }
 
-    /// The same, with what is learned from it, where it [is not plain](Self::is_plain).
+    /// Like [`end`](Self::end), but also learns from it, for a receiver that [is not
+    /// plain](Self::is_plain).
     #[inline]
     pub(super) fn on_sent(&mut self) {
         self.end();
@@ -316,12 +318,12 @@ impl Delay {
 }
 
 impl Adaptive {
-    /// The next segment came soon.
+    /// The next segment arrived soon: shortens the delay.
     fn shorten(&mut self, min: Duration) {
         self.timeout = self.timeout / 2 + min / 2;
     }
 
-    /// The next segment came after `gap`: the time to wait follows, down to `min`.
+    /// The next segment arrived after `gap`: the delay follows it, down to `min`.
     fn follow(&mut self, gap: Duration, min: Duration, rto: Duration) {
         if gap <= min / 2 {
             self.shorten(min);
@@ -339,7 +341,7 @@ mod tests {
     use crate::{RtoConfig, RtoEstimator};
 
     proptest! {
-        /// What needs no time-out is as with one.
+        /// Gaps that need no time-out have the same effect as the general rule.
         #[test]
         fn the_time_to_wait_follows_every_gap(
             gaps in proptest::collection::vec(prop_oneof![0u64..50_000, 0u64..900_000], 1..40),

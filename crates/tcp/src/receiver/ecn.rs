@@ -10,17 +10,17 @@ pub(super) struct Echo {
     pub(super) counters: CeCounters,
 }
 
-/// What arrived with the mark "congestion experienced": the counters of accurate ECN (RFC 9768
-/// 3.2.1), from 0.
+/// Data that arrived with the CE mark: the counters of accurate ECN (RFC 9768 3.2.1), starting at
+/// 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CeCounters {
-    /// How many arrived marked (r.cep).
+    /// Packets that arrived marked (r.cep).
     pub packets: u64,
-    /// Their payload bytes.
+    /// Payload bytes of these packets.
     pub bytes: u64,
 }
 
-/// What a segment changed.
+/// How a segment changed the echo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change {
     None,
@@ -37,7 +37,7 @@ impl Echo {
         self.enabled = enabled;
     }
 
-    /// Any segment arrived.
+    /// Counts an arriving segment of any kind.
     #[inline]
     pub(super) fn count(&mut self, segment: &Segment, ecn: Ecn) {
         if ecn == Ecn::Ce {
@@ -46,7 +46,7 @@ impl Echo {
         }
     }
 
-    /// A segment with something new arrived: what was here before does not count (6.1.5).
+    /// A segment with new data arrived: duplicates do not count (6.1.5).
     #[inline]
     pub(super) fn on_segment(&mut self, segment: &Segment, ecn: Ecn) -> Change {
         if !self.enabled {
@@ -62,7 +62,7 @@ impl Echo {
         }
     }
 
-    /// Flags of an acknowledgement.
+    /// Flags of an outgoing acknowledgement.
     #[inline]
     pub(super) fn flags(&self) -> Flags {
         if self.echoing { Flags::ACK.with(Flags::ECE) } else { Flags::ACK }

@@ -22,13 +22,13 @@ use window::ReceiveWindow;
 #[derive(Debug)]
 pub(crate) struct Receiver {
     mss: u32,
-    /// Payload of the peer's full-sized segments, as far as they were seen.
+    /// Payload of the peer's full-sized segments, as seen so far.
     full: u32,
     sack: bool,
     timestamps: bool,
-    /// What arrives in order is read at once and changes nothing but what is acknowledged, and when.
+    /// Data in order is read at once, and affects only what is acknowledged, and when.
     plain: bool,
-    /// What arrives in order is handed up alone and read at once, and no congestion is echoed.
+    /// Data in order is delivered segment by segment and read at once, and no congestion is echoed.
     alone: bool,
     reassembly: Reassembly,
     delay: Delay,
@@ -41,19 +41,19 @@ pub(crate) struct Receiver {
     /// RCV.NXT in the last acknowledgement sent (Last.ACK.sent).
     last_ack_sent: u64,
     fin_at: Option<u64>,
-    /// What the next acknowledgement says again, as long as nothing happens: no timer runs.
+    /// What the next acknowledgement repeats as long as nothing happens: no timer runs.
     settled: Option<Settled>,
     pub(crate) acks_sent: u64,
 }
 
-/// The part of an acknowledgement that the next one has too.
+/// The part of an acknowledgement that the next one repeats.
 #[derive(Clone, Copy, Debug)]
 struct Settled {
     window: u16,
     flags: Flags,
 }
 
-/// Fields of an outgoing segment that tell what has arrived.
+/// Fields of an outgoing segment that report what has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledgement {
     pub(crate) ack: u64,
@@ -62,10 +62,10 @@ pub(crate) struct Acknowledgement {
     pub(crate) flags: Flags,
 }
 
-/// Payload of a full-sized segment until a larger one was seen (RFC 9293 3.7.1).
+/// Payload assumed for a full-sized segment until a larger one is seen (RFC 9293 3.7.1).
 const SMALLEST_FULL: u32 = 536;
 
-/// Acknowledgements without delay once congestion was experienced: what Linux does.
+/// Acknowledgements sent without delay after a CE mark: as in Linux.
 const QUICK_AFTER_CE: u32 = 2;
 
 impl Receiver {
@@ -91,7 +91,7 @@ impl Receiver {
         }
     }
 
-    /// What the two ends agreed on.
+    /// Adopts what the two ends agreed on.
     pub(crate) fn establish(&mut self, agreed: &EndpointConfig) {
         self.settled = None;
         self.sack = agreed.sack;
@@ -115,13 +115,13 @@ impl Receiver {
         }
     }
 
-    /// The handshake is over.
+    /// The handshake is complete.
     pub(crate) fn on_established(&mut self, now: Instant) {
         self.settled = None;
         self.window.on_established(now);
     }
 
-    /// Shift to offer in a SYN (RFC 7323 2.3).
+    /// Window scale to offer in a SYN (RFC 7323 2.3).
     pub(crate) fn scale(&self) -> u8 {
         self.window.scale()
     }
@@ -142,17 +142,17 @@ impl Receiver {
         self.window.unread(self.reassembly.nxt - u64::from(self.is_closed()))
     }
 
-    /// Packets that experienced congestion.
+    /// Counters of packets that arrived with the CE mark.
     pub(crate) fn ce_counters(&self) -> CeCounters {
         self.echo.counters
     }
 
-    /// The stream's end has been reached.
+    /// Whether the end of the stream has been reached.
     pub(crate) fn is_closed(&self) -> bool {
         self.fin_at.is_some_and(|fin| self.reassembly.nxt > fin)
     }
 
-    /// A segment that takes sequence space arrived in a packet with this codepoint.
+    /// A segment that occupies sequence space arrived in a packet with this codepoint.
     #[inline(always)]
     pub(crate) fn on_data(
         &mut self,
@@ -162,7 +162,7 @@ impl Receiver {
         rtt: &RttEstimator,
     ) {
         if self.alone && self.expects(segment, ecn) {
-            // What all the rules come to.
+            // The result that all the rules would have.
             self.settled = None;
             self.note_timestamp(now, segment);
             self.reassembly.nxt = segment.end();
@@ -177,7 +177,7 @@ impl Receiver {
         }
     }
 
-    /// The segment is the next full-sized one of a stream without a gap, and nothing else.
+    /// Whether the segment is the next full-sized one of a stream without a gap, and nothing else.
     #[inline(always)]
     fn expects(&self, segment: &Segment, ecn: Ecn) -> bool {
         let bare = !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::FIN);
@@ -189,7 +189,8 @@ impl Receiver {
             && self.fin_at.is_none()
     }
 
-    /// The short way goes on where something is learned from the segment, which was the next one expected.
+    /// Continues the short path when something is learned from the segment, which was the next one
+    /// expected.
     #[inline(never)]
     fn learn_from_expected(&mut self, now: Instant, segment: &Segment, rtt: &RttEstimator) {
         self.delay.note_arrival(now, self.room(), rtt);
@@ -199,7 +200,7 @@ impl Receiver {
         self.delay.decide(now, Waiting { unread: false, ..self.waiting() }, rtt);
     }
 
-    /// Any segment that takes sequence space, by all the rules.
+    /// Processes any segment that occupies sequence space, by all the rules.
     #[inline(never)]
     fn on_any_data(&mut self, now: Instant, segment: &Segment, ecn: Ecn, rtt: &RttEstimator) {
         self.settled = None;
@@ -208,7 +209,7 @@ impl Receiver {
             self.acknowledge_read();
         }
         self.echo.count(segment, ecn);
-        // RFC 9293 3.10.7.4: what lies beyond the window is cut off; a FIN needs no room.
+        // RFC 9293 3.10.7.4: what lies beyond the window is cut off; a FIN needs no window.
         let limit = self.window.edge();
         let data_end = segment.seq + u64::from(segment.len);
         let start = segment.seq;
@@ -237,7 +238,7 @@ impl Receiver {
         }
     }
 
-    /// A segment brought something new: it is handed up, now or with what follows on it.
+    /// A segment brought new data: it is delivered now, or together with what follows.
     #[inline]
     fn on_new(&mut self, now: Instant, segment: &Segment, arrival: Arrival, rtt: &RttEstimator) {
         if let Some(held) = self.delay.interrupt(segment.seq, self.full) {
@@ -249,7 +250,7 @@ impl Receiver {
             self.read(now, segment, arrival == Arrival::FillsGap);
         }
         if arrival == Arrival::FillsGap || self.is_closed() {
-            // What waited above the gap has been handed up before.
+            // Data that waited above the gap was delivered before.
             self.window.hand_up(now, self.reassembly.nxt);
         }
         if self.is_closed() {
@@ -266,7 +267,7 @@ impl Receiver {
         }
     }
 
-    /// What came together is there for TCP, and for the application where it is in order.
+    /// Delivers data that arrived together to TCP, and what is in order to the application.
     #[inline(never)]
     fn hand_up(&mut self, now: Instant, arrival: Arrival, rtt: &RttEstimator) {
         match arrival {
@@ -288,8 +289,8 @@ impl Receiver {
         }
     }
 
-    /// Seen with Linux 6.18: while a gap remains, what moves RCV.NXT is the first of the three
-    /// acknowledgements that go out at once, unless another rule asks for it.
+    /// Seen with Linux 6.18: while a gap remains, the acknowledgement that moves RCV.NXT is the
+    /// first of the three that are sent at once, unless another rule asks for it.
     #[cold]
     fn count_filled(&mut self) {
         let nxt = self.reassembly.nxt;
@@ -309,20 +310,21 @@ impl Receiver {
         }
     }
 
-    /// The window's part in what arrived in order, and may fill a gap.
+    /// Updates the window for data that arrived in order, which may fill a gap.
     #[inline(always)]
     fn read(&mut self, now: Instant, segment: &Segment, fills: bool) {
         let full = segment.len >= self.full;
         let left = fills.then(|| (self.reassembly.above(), self.reassembly.reach()));
         if self.window.on_segment(now, segment, full, self.reassembly.nxt, left) {
-            // Seen with Linux 6.18: every segment is acknowledged as long as the window grows, and the
-            // quick acknowledgements of the start come after that.
+            // Seen with Linux 6.18: every segment is acknowledged while the window grows, and the
+            // initial quick acknowledgements come after that.
             self.delay.quicken_once();
         }
     }
 
-    /// Above a gap, too, Linux lets the window grow, and acknowledges at once as long as it does. Without
-    /// SACK it does not: an acknowledgement of another window is no duplicate.
+    /// Linux lets the window grow for data above a gap, too, and acknowledges at once while it
+    /// does. Without SACK it does not: an acknowledgement with a different window is not a
+    /// duplicate.
     #[cold]
     fn note_above(&mut self, now: Instant, segment: &Segment) {
         let grows = self.sack && segment.len >= self.full;
@@ -332,7 +334,7 @@ impl Receiver {
         self.window.note_above(self.reassembly.above(), self.reassembly.reach());
     }
 
-    /// An acknowledgement may have been lost: so many are not delayed, as Linux has it.
+    /// An acknowledgement may have been lost: several are sent without delay, as in Linux.
     #[cold]
     fn repeat_at_once(&mut self) {
         self.delay.at_once();
@@ -362,8 +364,8 @@ impl Receiver {
         }
     }
 
-    /// The shortest round trip that is known: the receiver's own estimate, or what the sender in this
-    /// end has.
+    /// The shortest round trip known: the receiver's own estimate, or that of the sender at this
+    /// end.
     fn rtt(&self, estimator: &RttEstimator) -> Option<Duration> {
         [self.window.rtt(), estimator.srtt()].into_iter().flatten().min()
     }
@@ -373,8 +375,8 @@ impl Receiver {
         Room { bytes: self.window.offered(), full: self.full }
     }
 
-    /// RFC 7323 4.3 (2), of every segment, with data or without; the comparison is modulo 2^32. 5.5:
-    /// not with what the clock has outrun.
+    /// RFC 7323 4.3 (2), for every segment, with or without data; the comparison is modulo 2^32.
+    /// 5.5: not with a value that the clock has outrun.
     #[inline(always)]
     pub(crate) fn note_timestamp(&mut self, now: Instant, segment: &Segment) {
         let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps) else { return };
@@ -397,8 +399,8 @@ impl Receiver {
         self.announce(before);
     }
 
-    /// RFC 9293 3.8.6.2.2: tells the peer of the room that reading has made since so many bytes
-    /// were unread, if it is worth it.
+    /// RFC 9293 3.8.6.2.2: advertises the room that reading has made since `before` bytes were
+    /// unread, if it is large enough.
     fn announce(&mut self, before: u64) {
         let read = self.unread() < before && !self.is_closed();
         if read && self.window.update_is_due(self.reassembly.nxt) {
@@ -406,7 +408,7 @@ impl Receiver {
         }
     }
 
-    /// An application that was woken has read all.
+    /// A woken application has read everything.
     fn acknowledge_read(&mut self) {
         let waiting = self.reassembly.nxt - self.last_ack_sent;
         if waiting > u64::from(self.full) || waiting > 0 && self.delay.is_pushed() {
@@ -449,19 +451,19 @@ impl Receiver {
         }
     }
 
-    /// An acknowledgement must go out now.
+    /// Whether an acknowledgement must be sent now.
     #[inline]
     pub(crate) fn wants_ack(&self) -> bool {
         self.delay.is_due()
     }
 
-    /// Asks for one.
+    /// Requests an acknowledgement.
     pub(crate) fn request_ack(&mut self) {
         self.settled = None;
         self.delay.at_once();
     }
 
-    /// The acknowledgement in an outgoing segment.
+    /// The acknowledgement to put into an outgoing segment.
     #[inline(always)]
     pub(crate) fn acknowledge(&mut self, now: Instant) -> Acknowledgement {
         self.acks_sent += 1;
@@ -472,13 +474,13 @@ impl Receiver {
         Acknowledgement { ack: self.reassembly.nxt, ts_ecr: self.ts_recent, window, flags }
     }
 
-    /// Flags of the next acknowledgement, if it says again what the last one did.
+    /// Flags of the next acknowledgement, if it repeats the last one.
     #[inline(always)]
     pub(crate) fn settled_flags(&self) -> Option<Flags> {
         self.settled.map(|settled| settled.flags)
     }
 
-    /// What has arrived is acknowledged now.
+    /// Acknowledges what has arrived.
     #[inline]
     fn settle(&mut self, now: Instant) -> Settled {
         let nxt = self.reassembly.nxt;
@@ -499,7 +501,7 @@ impl Receiver {
         settled
     }
 
-    /// There is something to say in SACK blocks.
+    /// Whether there is something to report in SACK blocks.
     #[inline]
     pub(crate) fn has_blocks(&self) -> bool {
         self.sack && self.reassembly.has_blocks()
@@ -510,7 +512,7 @@ impl Receiver {
         self.reassembly.take_blocks()
     }
 
-    /// Fills in that of a SYN+ACK, whose window is not scaled and holds nothing yet.
+    /// Fills in the acknowledgement of a SYN+ACK, whose window is not scaled and holds nothing yet.
     pub(crate) fn fill_syn_ack(&mut self, segment: &mut Segment) {
         self.settled = None;
         segment.flags = segment.flags.with(Flags::ACK);
@@ -523,7 +525,7 @@ impl Receiver {
     }
 }
 
-/// Half of the range of a timestamp in microseconds: older ones compare the wrong way.
+/// Half of the range of a timestamp in microseconds: an older one compares the wrong way.
 const TIMESTAMP_HORIZON: Duration = Duration::from_micros(1 << 31);
 
 #[cfg(test)]
@@ -534,8 +536,8 @@ mod tests {
     use super::*;
     use crate::RightSizing;
 
-    /// What arrives: how far from where the stream goes on, how long, with which flags and codepoint,
-    /// after how many milliseconds; and whether what is to be acknowledged is.
+    /// What arrives: how far from the next expected byte, how long, with which flags and codepoint,
+    /// after how many milliseconds; and whether a pending acknowledgement is sent.
     type Arriving = (i64, u32, Flags, Ecn, u64, bool);
 
     fn arriving() -> impl Strategy<Value = Arriving> {
@@ -550,7 +552,7 @@ mod tests {
         (offset, len, end, ecn, 0u64..60, any::<bool>())
     }
 
-    /// Plain ends, and ends that learn from what arrives as Linux does.
+    /// Plain ends, and ends that learn from arrivals as Linux does.
     fn config() -> impl Strategy<Value = EndpointConfig> {
         let room = prop_oneof![Just(1u64 << 30), Just(4000)];
         let tuned = prop_oneof![Just(None), (2000u64..80_000).prop_map(Some)];
@@ -578,7 +580,7 @@ mod tests {
     }
 
     proptest! {
-        /// The short way of a segment that is expected is that of all others.
+        /// The short path of an expected segment has the same result as the general one.
         #[test]
         fn what_is_expected_is_nothing_special(
             arrivals in proptest::collection::vec(arriving(), 1..80),

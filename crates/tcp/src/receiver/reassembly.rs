@@ -1,32 +1,32 @@
-//! What has arrived: the next byte expected, ranges above it, what came twice.
+//! Reassembly: the next byte expected, ranges above it, duplicates.
 
 use airpath_base::{MAX_SACK_BLOCKS, SackBlocks};
 
 use crate::ranges::Ranges;
 
-/// The stream as far as it has arrived.
+/// The received part of the stream.
 #[derive(Debug)]
 pub(super) struct Reassembly {
     /// Next byte expected (RCV.NXT).
     pub(super) nxt: u64,
     out_of_order: Ranges,
-    /// Bytes in them.
+    /// Bytes in these ranges.
     above: u64,
     /// The ranges that grew last, newest first (RFC 2018 4).
     recent: [Recent; MAX_SACK_BLOCKS],
-    /// Since the last blocks were taken a third range pushed one out of the first two.
+    /// Since blocks were last taken, a third range has pushed one out of the first two.
     crowded: bool,
-    /// Duplicates are reported (RFC 2883).
+    /// Whether duplicates are reported (RFC 2883).
     pub(super) dsack: bool,
-    /// What came twice and was not reported yet.
+    /// A duplicate that has not been reported yet.
     duplicate: Option<(u64, u64)>,
 }
 
-/// A range that grew, as it is now: nothing but what is inserted into it changes it, and then it is
-/// noted again; below a closed gap it is gone.
+/// A range that grew, in its current extent: only an insertion changes it, and then it is noted
+/// again; once the gap below it is closed it is gone.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
-    /// Where it grew.
+    /// An offset at which it grew.
     at: u64,
     low: u64,
     high: u64,
@@ -40,16 +40,16 @@ impl Recent {
     }
 }
 
-/// What a segment was to the stream.
+/// How an arriving segment relates to the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrival {
-    /// The next of an unbroken stream.
+    /// Next in a stream without gaps.
     InOrder,
-    /// The next, with others waiting above it.
+    /// Next expected, with data waiting above it.
     FillsGap,
     /// Above a gap.
     OutOfOrder,
-    /// Nothing new.
+    /// Contains nothing new.
     Duplicate,
 }
 
@@ -70,7 +70,7 @@ impl Reassembly {
     #[inline]
     pub(super) fn accept(&mut self, start: u64, end: u64) -> Arrival {
         if start < self.nxt {
-            // RFC 2883 4.1, 4.2: wholly or in part.
+            // RFC 2883 4.1, 4.2: a full or a partial duplicate.
             self.note_duplicate(start, end.min(self.nxt));
         }
         if end <= self.nxt {
@@ -89,10 +89,10 @@ impl Reassembly {
         }
     }
 
-    /// Takes a range above a gap.
+    /// Stores a range above a gap.
     #[cold]
     fn keep(&mut self, start: u64, end: u64) -> Arrival {
-        // Where the first part that was there already begins and ends.
+        // Begin and end of the first part that was already there.
         let (mut cursor, mut twice) = (start, None);
         let Self { out_of_order, above, .. } = self;
         let (low, high) = out_of_order.insert(start, end, |new, new_end| {
@@ -106,7 +106,7 @@ impl Reassembly {
             twice.get_or_insert((cursor, end));
         }
         self.note_recent(Recent { at: start, low, high });
-        // RFC 2883 4.2.3: of several parts the first.
+        // RFC 2883 4.2.3: of several duplicate parts, the first is reported.
         if let Some((first, first_end)) = twice {
             self.note_duplicate(first, first_end);
         }
@@ -126,7 +126,7 @@ impl Reassembly {
         }
     }
 
-    /// What fills a gap up to `end` may reach into the range above it.
+    /// Data that fills a gap up to `end` may overlap the range above it.
     #[cold]
     fn note_overlap(&mut self, end: u64) {
         if let Some((above, above_end)) = self.out_of_order.first() {
@@ -147,7 +147,7 @@ impl Reassembly {
         let mut first_two = self.recent.iter().filter(listed).take(2);
         let are_two = first_two.clone().count() == 2;
         self.crowded |= are_two && first_two.all(|recent| recent.is_outside(low, high));
-        // It may have joined others that are listed.
+        // It may have joined other ranges in the list.
         let others = self.recent.iter().filter(|recent| recent.is_outside(low, high));
         let mut recent = [Recent::NONE; MAX_SACK_BLOCKS];
         recent[0] = grown;
@@ -155,7 +155,7 @@ impl Reassembly {
         self.recent = recent;
     }
 
-    /// Nothing waits above a gap.
+    /// Whether nothing waits above a gap.
     #[inline]
     pub(super) fn is_whole(&self) -> bool {
         self.out_of_order.is_empty()
@@ -167,27 +167,27 @@ impl Reassembly {
         self.above
     }
 
-    /// From the next byte expected to the end of what waits above a gap; 0: nothing does.
+    /// Distance from the next byte expected to the end of the data above a gap; 0: there is none.
     #[inline]
     pub(super) fn reach(&self) -> u64 {
         self.out_of_order.descending().next().map_or(0, |(_, end)| end - self.nxt)
     }
 
-    /// There is something to say in blocks.
+    /// Whether there is something to report in blocks.
     #[inline]
     pub(super) fn has_blocks(&self) -> bool {
         !self.out_of_order.is_empty() || self.duplicate.is_some()
     }
 
-    /// A range may have been told in too few acknowledgements: options that are nearly full show the
-    /// first two only.
+    /// Whether a range may have been reported in too few acknowledgements: options that are nearly
+    /// full hold only the first two.
     #[inline]
     pub(super) const fn is_crowded(&self) -> bool {
         self.crowded
     }
 
-    /// The blocks of the next acknowledgement: a duplicate first, and once (RFC 2883 4), then what
-    /// changed last (RFC 2018 4).
+    /// The blocks of the next acknowledgement: a duplicate first, and only once (RFC 2883 4), then
+    /// the ranges that changed last (RFC 2018 4).
     #[cold]
     pub(super) fn take_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;

@@ -1,27 +1,27 @@
-//! The receive window: what the buffer has room for, what the peer has been told, how it grows.
+//! The receive window: how much the buffer holds, what is advertised to the peer, how it grows.
 
 use airpath_base::{Duration, Instant, Rate, Segment};
 
 use crate::timestamp::timestamp;
 use crate::{BufferConfig, EndpointConfig, ReaderConfig, RightSizing};
 
-/// The receive buffer and the window that it allows.
+/// The receive buffer and the window derived from it.
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
     mss: u32,
     max: u64,
     scale: u8,
-    /// Bytes of window that the buffer has room for when it is empty.
+    /// Bytes of window that the empty buffer provides.
     size: u64,
-    /// The part of it that is offered: it grows with what arrives.
+    /// The part of it on offer, which grows with what arrives (Linux's rcv_ssthresh).
     offered: u64,
     /// Right edge of the window last advertised.
     edge: u64,
-    /// Bytes of that window.
+    /// Bytes of the window last advertised.
     told: u64,
     /// Next byte that the application reads.
     read: u64,
-    /// Bytes that wait above a gap and take of the room, where they do.
+    /// Bytes that wait above a gap, where they use up room.
     above: u64,
     counts_above: bool,
     reader: Reader,
@@ -32,12 +32,12 @@ pub(super) struct ReceiveWindow {
 enum Reader {
     AtOnce,
     Driver,
-    /// Reads so long after the first arrival.
+    /// Reads this long after the first arrival.
     After {
         delay: Duration,
         waking: Option<Waking>,
     },
-    /// Has read until `at`; `carried` is what is left of a byte, in bits × 10^9.
+    /// Has read until `at`; `carried` is the remaining part of a byte, in bits × 10^9.
     Rate {
         rate: Rate,
         at: Instant,
@@ -45,13 +45,13 @@ enum Reader {
     },
 }
 
-/// A reader that something arrived for.
+/// A reader that is being woken for data that arrived.
 #[derive(Clone, Copy, Debug)]
 struct Waking {
     at: Instant,
-    /// End of what it takes first: the segments that were handed up together.
+    /// End of what it reads first: the segments that were delivered together.
     first: u64,
-    /// They may become more.
+    /// Whether more may be added to them.
     open: bool,
 }
 
@@ -80,36 +80,37 @@ impl ReceiveWindow {
         window
     }
 
-    /// What the two ends agreed on.
+    /// Adopts what the two ends agreed on.
     pub(super) fn establish(&mut self, agreed: &EndpointConfig) {
         let BufferConfig { initial, max, tuned } = agreed.receive_buffer;
         self.scale = window_scale(agreed);
         self.max = max.min(u64::from(u16::MAX) << self.scale);
-        // Less than the scale's unit would read as a closed window.
+        // Less than one unit of the scale would read as a closed window.
         let initial = initial.max(1 << self.scale).min(self.max);
-        // A SYN offers 65,535 bytes at most (RFC 7323 2.2); a larger buffer is offered bit by bit.
+        // A SYN advertises at most 65,535 bytes (RFC 7323 2.2); more of a larger buffer is offered
+        // gradually.
         self.offered = if tuned { initial.min(u64::from(u16::MAX)) } else { initial };
         self.size = if tuned { initial } else { self.max };
         self.counts_above = initial < self.max;
         self.tuning = (self.size < self.max).then(|| Tuning::new(self.size, agreed));
     }
 
-    /// All of the buffer is offered, it does not grow, and what arrives is read at once.
+    /// Whether the whole buffer is on offer, does not grow, and is read at once.
     pub(super) fn is_fixed(&self) -> bool {
         self.tuning.is_none() && self.offered >= self.size && self.is_read_at_once()
     }
 
-    /// What arrives in order is read at once.
+    /// Whether data in order is read at once.
     pub(super) const fn is_read_at_once(&self) -> bool {
         matches!(self.reader, Reader::AtOnce)
     }
 
-    /// The round trip as right-sizing knows it.
+    /// The round trip as estimated by right-sizing.
     pub(super) fn rtt(&self) -> Option<Duration> {
         self.tuning.as_ref()?.rtt
     }
 
-    /// Shift to offer in a SYN (RFC 7323 2.3).
+    /// Window scale to offer in a SYN (RFC 7323 2.3).
     pub(super) fn scale(&self) -> u8 {
         self.scale
     }
@@ -129,7 +130,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The handshake is over: what is read counts from here.
+    /// The handshake is complete: reading counts from here.
     pub(super) fn on_established(&mut self, now: Instant) {
         if let Some(tuning) = &mut self.tuning {
             tuning.round.0 = now;
@@ -142,7 +143,7 @@ impl ReceiveWindow {
         self.edge
     }
 
-    /// Bytes offered when nothing is unread.
+    /// Bytes on offer when nothing is unread.
     pub(super) fn offered(&self) -> u64 {
         self.offered
     }
@@ -152,9 +153,9 @@ impl ReceiveWindow {
         nxt.saturating_sub(self.read)
     }
 
-    /// A segment arrived in order, full-sized or not, and took the stream to `nxt`; `left`: it filled a
-    /// gap, above which that is left (see [`note_above`](Self::note_above)). Returns whether the offered
-    /// window grew.
+    /// A segment, full-sized or not, arrived in order and advanced the stream to `nxt`; `left`: it
+    /// filled a gap, above which this much remains (see [`note_above`](Self::note_above)). Returns
+    /// whether the window on offer grew.
     #[inline(always)]
     pub(super) fn on_segment(
         &mut self,
@@ -164,15 +165,15 @@ impl ReceiveWindow {
         nxt: u64,
         left: Option<(u64, u64)>,
     ) -> bool {
-        // What waited above the gap that it filled is read behind it.
+        // Data that waited above the gap is read after the segment that filled it.
         let first = nxt.min(segment.seq + u64::from(segment.len));
         let unread = self.waiting(first);
         if let Some(tuning) = &mut self.tuning {
             let idle = unread <= u64::from(segment.len);
             tuning.measure(now, segment, full, (nxt, self.edge), idle);
         }
-        // Seen with Linux 6.18: the segment itself takes of the room in which the window may grow; above a
-        // gap it does not. What waited above a gap that it fills still does.
+        // Seen with Linux 6.18: the segment itself uses up room in which the window may grow; above
+        // a gap it does not. Data above a gap that it fills still does.
         let grew = full && self.grow(segment.len, unread.max(u64::from(segment.len)));
         if let Some((above, reach)) = left {
             self.note_above(above, reach);
@@ -191,9 +192,10 @@ impl ReceiveWindow {
         grew
     }
 
-    /// So many bytes wait above a gap. Seen with Linux 6.18 (24 Mb/s, 50 ms, a loss of 10 %): they take of the
-    /// room below the gap, so that neither the right edge moves nor what is offered grows when they
-    /// have taken the rest of the buffer. They reach `reach` bytes beyond the next one expected.
+    /// `bytes` wait above a gap, and reach `reach` bytes beyond the next one expected. Seen with
+    /// Linux 6.18 (24 Mb/s, 50 ms, a loss of 10 %): they use up the room below the gap, so that
+    /// neither the right edge moves nor the window on offer grows once they fill the rest of the
+    /// buffer.
     #[inline]
     pub(super) fn note_above(&mut self, bytes: u64, reach: u64) {
         if self.counts_above {
@@ -204,7 +206,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// A full-sized segment arrived above a gap at `nxt`. Returns whether the offered window grew.
+    /// A full-sized segment arrived above a gap at `nxt`. Returns whether the window on offer grew.
     #[inline]
     pub(super) fn on_segment_above(&mut self, now: Instant, segment: &Segment, nxt: u64) -> bool {
         let unread = self.waiting(nxt);
@@ -214,7 +216,8 @@ impl ReceiveWindow {
         self.grow(segment.len, unread)
     }
 
-    /// The window would be smaller than it was told as long as so many bytes wait for the reader.
+    /// Whether the window would be smaller than advertised while `unread` bytes wait for the
+    /// reader.
     pub(super) fn shrinks_by(&self, unread: u64) -> bool {
         let room = self.size.saturating_sub(unread + self.above);
         room.min(self.offered) < self.told
@@ -226,7 +229,7 @@ impl ReceiveWindow {
         if let Reader::AtOnce = self.reader { 0 } else { self.unread(nxt) }
     }
 
-    /// Linux's rcv_ssthresh: faster than any slow start, which grows by what is acknowledged.
+    /// Grows Linux's rcv_ssthresh: faster than any slow start, which grows by what is acknowledged.
     #[inline]
     fn grow(&mut self, len: u32, unread: u64) -> bool {
         let free = self.size.saturating_sub(unread + self.above);
@@ -237,8 +240,8 @@ impl ReceiveWindow {
         grows
     }
 
-    /// Moves the reader on to `now`, in a stream that reaches to `nxt`. Returns whether one that had
-    /// to be woken has read.
+    /// Advances the reader to `now`, in a stream that reaches to `nxt`. Returns whether a reader
+    /// that had to be woken has read.
     #[inline(always)]
     pub(super) fn advance(&mut self, now: Instant, nxt: u64) -> bool {
         match self.reader {
@@ -263,8 +266,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// What has arrived is handed up, and what arrives from now on by itself. Returns whether the
-    /// application has read it.
+    /// Delivers what has arrived; what arrives from now on is delivered separately. Returns whether
+    /// the application has read it.
     #[inline]
     pub(super) fn hand_up(&mut self, now: Instant, nxt: u64) -> bool {
         if let Reader::AtOnce = self.reader {
@@ -277,8 +280,8 @@ impl ReceiveWindow {
         false
     }
 
-    /// What is unread would make the window smaller than it was told, but a reader is on its way.
-    /// Seen with Linux 6.18, whose reader acknowledges then.
+    /// Whether unread data would make the window smaller than advertised, but a reader is being
+    /// woken. Seen with Linux 6.18: the reader then sends the acknowledgement.
     #[inline]
     pub(super) fn waits_for_reader(&self, nxt: u64) -> bool {
         let wakes = matches!(self.reader, Reader::After { waking: Some(_), .. });
@@ -313,14 +316,15 @@ impl ReceiveWindow {
         self.resize(now, self.read, 0);
     }
 
-    /// All up to `nxt` has arrived in order and is read, from a buffer that [is fixed](Self::is_fixed).
+    /// Everything up to `nxt` arrived in order and is read, from a buffer that [is
+    /// fixed](Self::is_fixed).
     #[inline]
     pub(super) fn read_at_once(&mut self, nxt: u64) {
         self.read = nxt;
     }
 
-    /// A full segment, the next one of a stream without a gap, arrived and is
-    /// [read at once](Self::is_read_at_once). Returns whether the offered window grew.
+    /// A full segment, the next one of a stream without a gap, arrived and is [read at
+    /// once](Self::is_read_at_once). Returns whether the window on offer grew.
     #[inline]
     pub(super) fn read_next(&mut self, now: Instant, segment: &Segment) -> bool {
         let nxt = segment.seq + u64::from(segment.len);
@@ -333,7 +337,7 @@ impl ReceiveWindow {
         grew
     }
 
-    /// The application has read up to `read`, and so many bytes more are there.
+    /// The application has read up to `read`, and `unread` bytes are left.
     #[inline]
     fn resize(&mut self, now: Instant, read: u64, unread: u64) {
         if let Some(tuning) = &mut self.tuning {
@@ -344,39 +348,40 @@ impl ReceiveWindow {
         }
     }
 
-    /// Where the right edge could be: what is unread or waits above a gap takes of the room, not of what
-    /// is offered.
+    /// Where the right edge could be: unread data and data above a gap use up room in the buffer,
+    /// not the window on offer.
     #[inline]
     fn target(&self, nxt: u64) -> u64 {
         (self.read + self.size).saturating_sub(self.above).min(nxt + self.offered)
     }
 
-    /// RFC 9293 3.8.6.2.2: the right edge moves by this at least, which the field must resolve.
+    /// RFC 9293 3.8.6.2.2: the smallest step of the right edge, at least one unit of the window
+    /// field.
     #[inline]
     fn step(&self) -> u64 {
         u64::from(self.mss).min(self.offered / 2).max(1 << self.scale)
     }
 
-    /// Reading has made so much room that it is worth an acknowledgement of its own: the window
-    /// that the peer sees would at least double, as Linux has it.
+    /// Whether reading has made enough room to justify a window update: the peer's window would at
+    /// least double, as in Linux.
     pub(super) fn update_is_due(&self, nxt: u64) -> bool {
         self.update_due_in(nxt) == 0
     }
 
-    /// Bytes still to be read until then.
+    /// Bytes still to be read until an update is due.
     fn update_due_in(&self, nxt: u64) -> u64 {
         let known = self.edge.saturating_sub(nxt);
         let target = (self.edge + self.step()).max(nxt + 2 * known);
         target.saturating_sub(self.target(nxt))
     }
 
-    /// The peer knows of no room for a full segment, but there is some.
+    /// Whether the peer knows of no room for a full segment although there is some.
     #[inline(always)]
     pub(super) fn is_starving(&self, nxt: u64, full: u32) -> bool {
         self.edge < nxt + u64::from(full) && self.target(nxt) >= self.edge + self.step()
     }
 
-    /// When the reader makes an update due.
+    /// When reading makes an update due.
     #[inline]
     pub(super) fn timer(&self, nxt: u64) -> Option<Instant> {
         let (rate, at, carried) = match self.reader {
@@ -392,7 +397,7 @@ impl ReceiveWindow {
         Some(at + Duration::from_nanos(work.div_ceil(u128::from(rate.bps())) as u64))
     }
 
-    /// Nobody reads before something arrives or the driver says so: the window stays as it is.
+    /// Whether nobody reads until something arrives or the driver reads: the window stays as it is.
     #[inline]
     pub(super) const fn rests(&self) -> bool {
         match &self.reader {
@@ -402,8 +407,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// The window field of an acknowledgement of `nxt`. Its right edge is never left of the last
-    /// one (RFC 9293 3.8.6).
+    /// The window field of an acknowledgement of `nxt`. The right edge never moves left (RFC 9293
+    /// 3.8.6).
     #[inline]
     pub(super) fn advertise(&mut self, nxt: u64) -> u16 {
         let unit = (1 << self.scale) - 1;
@@ -421,31 +426,32 @@ impl ReceiveWindow {
 /// One byte in the units of [`Reader::Rate`].
 const BYTE: u128 = 8_000_000_000;
 
-/// Dynamic right-sizing: M. Fisk and W. Feng, "Dynamic Right-Sizing in TCP", 2001. The buffer is to
-/// hold twice what the application reads in a round trip, so that it never limits the sender; the
-/// allowances above that are those of Linux (`tcp_moderate_rcvbuf`).
+/// Dynamic right-sizing: M. Fisk and W. Feng, "Dynamic Right-Sizing in TCP", 2001. The buffer
+/// should hold twice what the application reads in a round trip, so that it never limits the
+/// sender; the allowances on top of that are Linux's (`tcp_moderate_rcvbuf`).
 #[derive(Debug)]
 struct Tuning {
     rule: RightSizing,
     timestamps: bool,
-    /// As the receiver sees it.
+    /// Round trip as the receiver measures it.
     rtt: Option<Duration>,
-    /// Timestamp echoed last, in its unit: the first segment that echoes another one is a measurement.
+    /// Timestamp echoed last, in its unit: the first segment that echoes a different one gives a
+    /// measurement.
     echo: Option<u32>,
-    /// Without timestamps: a right edge and the time at which it was known.
+    /// Without timestamps: a right edge and when it was set.
     edge: (u64, Instant),
-    /// When the round began, and what was read by then.
+    /// When the round began, and what had been read by then.
     round: (Instant, u64),
     /// Bytes read in the largest round.
     copied: u64,
-    /// How far what waits above a gap reaches beyond the next byte expected.
+    /// How far data above a gap reaches beyond the next byte expected.
     reach: u64,
 }
 
-/// One of a Linux timestamp's clock, in microseconds.
+/// One tick of Linux's timestamp clock, in microseconds.
 const TICK_US: u32 = 1000;
 
-/// Room for a sender that starts.
+/// Room for a sender in its start, in segments.
 const START_SEGMENTS: u64 = 16;
 
 impl Tuning {
@@ -468,8 +474,8 @@ impl Tuning {
         self.round = (now, nxt);
     }
 
-    /// Takes the round-trip time from a segment in order that took the stream to `nxt`, while `edge`
-    /// was the right edge; `idle`: nothing before it is unread.
+    /// Measures the round trip from a segment in order that advanced the stream to `nxt`, while
+    /// `edge` was the right edge; `idle`: nothing before it is unread.
     fn measure(
         &mut self,
         now: Instant,
@@ -492,8 +498,8 @@ impl Tuning {
         }
     }
 
-    /// The same above a gap. Seen with Linux 6.18: the round trip that right-sizing knows follows
-    /// the queue while a recovery goes on, too.
+    /// Measures the round trip from a segment above a gap. Seen with Linux 6.18: right-sizing's
+    /// estimate follows the queue during a recovery, too.
     fn measure_above(&mut self, now: Instant, segment: &Segment, idle: bool) {
         if self.timestamps
             && self.rule == RightSizing::Linux6_16
@@ -512,9 +518,9 @@ impl Tuning {
         self.smooth(Duration::from_micros(u64::from(elapsed)));
     }
 
-    /// Linux's clock of timestamps ticks each millisecond. Seen with 6.18 (tracepoint
-    /// `tcp:tcp_rcvbuf_grow`): a shorter time counts at once, a longer one is smoothed, and not taken
-    /// while something is unread.
+    /// Takes a sample in ticks: Linux's timestamp clock ticks each millisecond. Seen with 6.18
+    /// (tracepoint `tcp:tcp_rcvbuf_grow`): a shorter time takes effect at once; a longer one is
+    /// smoothed, and not used while something is unread.
     fn take_ticks(&mut self, now: Instant, echo: u32, idle: bool) {
         let tick = echo / TICK_US;
         if self.echo == Some(tick) {
@@ -538,8 +544,9 @@ impl Tuning {
         self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
     }
 
-    /// What waits above a gap reaches so far: the size that the buffer should have. Seen with Linux 6.18
-    /// (tracepoint `tcp:tcp_rcvbuf_grow`): room for that comes on top, at once and when a round ends.
+    /// Data above a gap reaches this far: returns the size that the buffer should have. Seen with
+    /// Linux 6.18 (tracepoint `tcp:tcp_rcvbuf_grow`): room for it is added, at once and when a
+    /// round ends.
     fn reach(&mut self, reach: u64) -> u64 {
         if self.rule == RightSizing::Linux4_19 {
             return 0;
@@ -548,13 +555,13 @@ impl Tuning {
         if reach == 0 { 0 } else { 2 * self.copied + reach }
     }
 
-    /// The application has read up to `read`, with so much unread behind it: the size that the buffer
-    /// should have.
+    /// The application has read up to `read`, and `unread` bytes are left: returns the size that
+    /// the buffer should have.
     fn size(&mut self, now: Instant, read: u64, unread: u64, mss: u32) -> u64 {
         let (begun, before) = self.round;
         let Some(rtt) = self.rtt else { return 0 };
-        // Times of whole slots are equal now and then. Seen with Linux 6.18 over LTE: the reader of what came
-        // after a silence is woken some microseconds later than others, so that 49 ms were 48.988.
+        // Times of whole slots are sometimes equal. Seen with Linux 6.18 over LTE: a reader is
+        // woken some microseconds later for data after a silence, so that 49 ms were 48.988.
         let over = match self.rule {
             RightSizing::Linux4_19 => now - begun >= rtt,
             RightSizing::Linux6_16 => now - begun > rtt,
@@ -572,8 +579,8 @@ impl Tuning {
             return 0;
         }
         self.copied = copied;
-        // What is read in this round was sent a round ago, and the window that is advertised now is
-        // used in the next: growth goes on meanwhile.
+        // What is read in this round was sent a round ago, and the window advertised now is used in
+        // the next one: growth continues in the meantime.
         let steady = 2 * copied + room;
         let grown = steady.saturating_add(steady.saturating_mul(2 * (copied - last)) / last);
         grown.saturating_add(self.reach)
@@ -599,14 +606,14 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_linux_6_18() {
-        // Tracepoint tcp:tcp_rcvbuf_grow of 6.18.44: bytes copied less those unread, those of the
-        // largest round before, and the window_clamp that followed. The kernel takes it through its
-        // memory and back, which costs some bytes.
+        // Tracepoint tcp:tcp_rcvbuf_grow of 6.18.44: bytes copied less unread ones, those of the
+        // largest previous round, and the resulting window_clamp. The kernel converts it to memory
+        // and back, which loses some bytes.
         let seen = [
             (31_856, 0, 14_480, 0, 216_619),
             (57_920, 2_896, 17_376, 0, 586_921),
             (214_304, 0, 76_304, 0, 1_978_929),
-            // With data above a gap that reaches so far (seed 7112).
+            // With data above a gap that reaches this far (seed 7112).
             (28_960, 1_448, 18_824, 73_848, 179_661),
             (70_952, 0, 27_512, 4_344, 594_363),
         ];
@@ -627,7 +634,7 @@ mod tests {
 
     #[test]
     fn what_reaches_far_above_a_gap_has_room_at_once() {
-        // 53 segments, while the largest round had 13: window_clamp 114,391 of 6.18.44.
+        // 53 segments, after 13 in the largest round: window_clamp 114,391 in 6.18.44.
         let of_rule = |rule| {
             let config = EndpointConfig { right_sizing: rule, ..EndpointConfig::default() };
             let mut tuning = Tuning::new(81_920, &config);
@@ -642,8 +649,8 @@ mod tests {
 
     #[test]
     fn what_waits_above_a_gap_still_takes_room_of_what_fills_it() {
-        // Linux 6.18, a BBR upload at 2.3 Mb/s and 75 ms (seed 7104): the acknowledgement of the filled gap
-        // told 130,048 bytes, that of the next segment, at once, 151,552.
+        // Linux 6.18, a BBR upload at 2.3 Mb/s and 75 ms (seed 7104): the acknowledgement of the
+        // filled gap advertised 130,048 bytes, that of the next segment, sent at once, 151,552.
         let receive_buffer = BufferConfig { initial: 80_000, max: 4_000_000, tuned: true };
         let mut window = ReceiveWindow::new(&EndpointConfig {
             mss: 1000,

@@ -1,4 +1,4 @@
-//! What an acknowledgement does to a sender: RTT, scoreboard, recovery, window.
+//! Processes acknowledgements: RTT, scoreboard, recovery, window.
 
 use airpath_base::{Duration, Flags, Instant, Segment};
 
@@ -13,7 +13,7 @@ use crate::event::{Event, EventKind, SlowStartExitReason};
 use crate::timestamp::timestamp;
 
 impl Sender {
-    /// Takes the acknowledgement in `segment`; `peer_window` is its window field, scaled.
+    /// Processes the acknowledgement in `segment`; `peer_window` is its window field, scaled.
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         if self.silent && self.is_news_of_window_only(segment) {
@@ -30,7 +30,7 @@ impl Sender {
         }
     }
 
-    /// It acknowledges something new, or again what was acknowledged last.
+    /// Processes an acknowledgement of new data, or a repetition of the last one.
     #[inline(never)]
     fn on_recent_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         let bare = segment.sack.is_empty() && !self.has_ecn_echo(segment);
@@ -41,7 +41,8 @@ impl Sender {
         }
     }
 
-    /// Everything outstanding was sent once, nothing of it was SACKed or is lost, and no probe is under way.
+    /// Whether everything outstanding was sent once, none of it was SACKed or is lost, and no probe
+    /// is outstanding.
     #[inline]
     fn is_undisturbed(&self) -> bool {
         self.phase == Phase::Open
@@ -51,8 +52,8 @@ impl Sender {
             && self.scoreboard.is_undisturbed(self.una)
     }
 
-    /// An acknowledgement of new data while [nothing disturbs](Self::is_undisturbed), which says nothing
-    /// else: what [`on_any_ack`](Self::on_any_ack) comes to.
+    /// Processes an acknowledgement of new data that carries nothing else, while the sender is
+    /// [undisturbed](Self::is_undisturbed): the result is that of [`on_any_ack`](Self::on_any_ack).
     #[inline]
     fn on_progress(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         self.take_window(segment, peer_window);
@@ -67,7 +68,7 @@ impl Sender {
         self.end_ack(now, acked.segments > 0);
     }
 
-    /// Any acknowledgement that is not old, by all the rules.
+    /// Processes any acknowledgement that is not old, by all the rules.
     #[inline(never)]
     fn on_any_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         let ack = segment.ack;
@@ -127,7 +128,7 @@ impl Sender {
         self.end_ack(now, progress);
     }
 
-    /// SND.UNA moves.
+    /// Advances SND.UNA.
     #[inline(always)]
     fn advance(&mut self, now: Instant, ack: u64) {
         self.una = ack;
@@ -139,7 +140,8 @@ impl Sender {
         }
     }
 
-    /// What follows from cwnd and from what is acknowledged; `progress`: a segment is.
+    /// Updates what depends on cwnd and on what is acknowledged; `progress`: a segment was
+    /// acknowledged.
     #[inline(always)]
     fn end_ack(&mut self, now: Instant, progress: bool) {
         if self.window.cwnd > self.largest_window {
@@ -155,8 +157,9 @@ impl Sender {
         }
     }
 
-    /// What is SACKed was sent before the first outstanding segment was sent again. Seen with Linux
-    /// 6.18: that one has its whole time again, because what is ahead of it still arrives.
+    /// Whether what is SACKed was sent before the first outstanding segment was retransmitted. Seen
+    /// with Linux 6.18: that segment then gets its whole time-out again, because data ahead of it
+    /// is still arriving.
     #[inline]
     fn overtakes_first(&self, acked: &Acked) -> bool {
         acked.sacked_sent.is_some_and(|(sent, _)| {
@@ -166,8 +169,9 @@ impl Sender {
         })
     }
 
-    /// RFC 9293 3.10.7.4, SND.WL1 and SND.WL2: not from an older segment. With the same numbers
-    /// the larger window is the later one, because a receiver does not shrink it (3.8.6).
+    /// Takes the peer's window (RFC 9293 3.10.7.4, SND.WL1 and SND.WL2), but not from an older
+    /// segment. With the same numbers the larger window is the later one, because a receiver does
+    /// not shrink it (3.8.6).
     #[inline]
     fn take_window(&mut self, segment: &Segment, peer_window: u64) {
         let same = segment.seq == self.window_seq;
@@ -178,12 +182,12 @@ impl Sender {
         }
     }
 
-    /// At an end that has never sent anything, the peer's data acknowledge nothing: there is nothing
-    /// to measure, to be found lost or to grow by.
+    /// Whether only the window can be news: at an end that has never sent anything, the peer's data
+    /// acknowledges nothing, so there is no RTT to measure, no loss to find and nothing to grow by.
     #[inline]
     fn is_news_of_window_only(&self, segment: &Segment) -> bool {
         debug_assert!(self.run.is_none() && !self.bursts.is_deferred(), "nothing is sent");
-        // Also of what was never sent a peer may say that it met congestion.
+        // Even if nothing was ever sent, a peer may report congestion.
         let quiet = self.phase == Phase::Open && self.undo.is_none() && !self.model_based;
         quiet
             && segment.ack == self.una
@@ -192,7 +196,7 @@ impl Sender {
             && !segment.flags.has(Flags::ECE)
     }
 
-    /// Below what is acknowledged already: only a D-SACK says something.
+    /// Processes an acknowledgement below SND.UNA: only a D-SACK carries information.
     #[cold]
     fn on_old_ack(&mut self, segment: &Segment) {
         if self.sack
@@ -202,7 +206,7 @@ impl Sender {
         }
     }
 
-    /// RTT samples. Returns that of the newest segment, or what stands for it.
+    /// Takes RTT samples. Returns that of the newest segment, or what stands for it.
     #[inline]
     fn measure(
         &mut self,
@@ -211,8 +215,8 @@ impl Sender {
         acked: &Acked,
         mut newest: Option<Duration>,
     ) -> Option<Duration> {
-        // RFC 6298 (3): the first segment acknowledged, delayed acknowledgement included;
-        // timestamps resolve what Karn's rule must leave out (RFC 7323 4.1).
+        // RFC 6298 (3): the first segment acknowledged, ACK delay included; timestamps resolve what
+        // Karn's rule must leave out (RFC 7323 4.1).
         let sample = match (acked.first_sent, acked.sacked_sent) {
             (Some(sent), _) => Some(now - sent),
             (None, Some((first, _)))
@@ -234,9 +238,10 @@ impl Sender {
         }
         if let Some(rtt) = sample {
             self.rtt.sample_in_round(rtt, segment.ack, self.nxt);
-            // RFC 6298 5, last note: a retransmission's acknowledgement alone does not end it.
+            // RFC 6298 5, last note: an acknowledgement of a retransmission alone does not end it.
             self.rtt.end_back_off();
-            // What is SACKed alone is for the time-out only: a capture has no RTT of it either.
+            // What is only SACKed counts for the time-out alone: a capture shows no RTT for it
+            // either.
             if acked.segments > 0 {
                 self.last_rtt = Some(rtt);
             }
@@ -244,14 +249,14 @@ impl Sender {
         newest
     }
 
-    /// Tells the congestion control.
+    /// Passes the acknowledgement to the congestion control.
     #[inline(always)]
     fn grow(&mut self, now: Instant, growth: &Growth) {
         let Growth { phase, acked, newest, newly_lost, ecn_echo, rate } = *growth;
-        // What came during fast recovery does not grow cwnd, nor does its last acknowledgement.
+        // cwnd does not grow during fast recovery, nor with the acknowledgement that ends it.
         let grown_by = match phase {
             _ if self.validation.delivered_grows => {
-                // Where the order means little, what is SACKed is progress too.
+                // If order means little, SACKed data is progress too.
                 let progress = acked.segments > 0 || self.scoreboard.reorders_far(self.mss);
                 if progress { acked.delivered } else { 0 }
             }
@@ -262,7 +267,7 @@ impl Sender {
         };
         let grows = matches!(self.phase, Phase::Open | Phase::Loss(_));
         let spoilt = newly_lost > 0 && !self.validation.delivered_grows;
-        // Linux hands on the RTT of what is SACKed, whether cwnd grows by it or not.
+        // Linux passes on the RTT of SACKed segments, whether cwnd grows by them or not.
         let delivered = match self.validation.delivered_grows {
             true => acked.delivered,
             false => grown_by,
@@ -302,7 +307,7 @@ impl Sender {
         }
     }
 
-    /// HyStart's state, for tables.
+    /// The state of HyStart, for tables.
     pub(crate) fn hystart(&self) -> Option<HystartSnapshot> {
         self.congestion.hystart(&SenderSnapshot {
             window: self.window,
@@ -312,7 +317,7 @@ impl Sender {
         })
     }
 
-    /// Time since the peer's echo of a timestamp was sent, if there is one (RFC 7323 4.1).
+    /// Time since the timestamp that the peer echoes was sent, if it echoes one (RFC 7323 4.1).
     pub(crate) fn rtt_by_timestamp(&self, now: Instant, segment: &Segment) -> Option<Duration> {
         let echo = segment.echo().filter(|_| self.timestamps)?;
         let elapsed = timestamp(now).wrapping_sub(echo);
@@ -320,26 +325,26 @@ impl Sender {
         if tick == 0 {
             return Some(Duration::from_micros(elapsed.into()));
         }
-        // From tick to tick.
+        // Count from tick to tick.
         let ticks = (elapsed + echo % tick) / tick;
         Some(self.timestamp_tick * u64::from(ticks.max(1)))
     }
 }
 
-/// What [`Sender::grow`] needs to know.
+/// The input of [`Sender::grow`].
 struct Growth {
-    /// Before this acknowledgement.
+    /// Phase before this acknowledgement.
     phase: Phase,
     acked: Acked,
     newest: Option<Duration>,
     newly_lost: u32,
     ecn_echo: bool,
-    /// For model-based congestion control.
+    /// Delivery rate, for model-based congestion control.
     rate: Option<RateSample>,
 }
 
-/// The first block, if it reports a duplicate (RFC 2883 4): below the acknowledgement, or within
-/// the second block.
+/// The first block, if it reports a duplicate (RFC 2883 4): it lies below the acknowledgement, or
+/// within the second block.
 fn dsack_of(segment: &Segment) -> Option<(u64, u64)> {
     let mut blocks = segment.sack.iter(segment.ack);
     let (start, end) = blocks.next()?;
@@ -359,9 +364,9 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// What the peer says: how far its acknowledgement is behind what was sent, in bytes, from where to
-    /// where above it something has arrived, in segments, whether it echoes congestion, its window and how many
-    /// microseconds after what came before.
+    /// What the peer sends: how far its acknowledgement is behind what was sent, in bytes; the
+    /// range above it that has arrived, in segments; whether it echoes congestion; its window; and
+    /// how many microseconds after the previous one.
     type Received = (u64, Option<(u64, u64)>, bool, u64, u64);
 
     fn received() -> impl Strategy<Value = Received> {
@@ -372,7 +377,7 @@ mod tests {
         (behind, block, prop_oneof![9 => Just(false), 1 => Just(true)], window, pause)
     }
 
-    /// A sender by the RFCs, and one with what Linux has besides.
+    /// A sender that follows the RFCs, or one with Linux's additions.
     fn config(linux: bool, sack: bool) -> EndpointConfig {
         let plain = EndpointConfig { mss: MSS, sack, ..EndpointConfig::default() };
         if !linux {
@@ -400,7 +405,7 @@ mod tests {
         }
     }
 
-    /// Does what is due and sends all that may be sent.
+    /// Does what is due and sends everything that may be sent.
     fn drive(sender: &mut Sender, now: Instant) {
         if sender.timer().is_some_and(|at| at <= now) {
             sender.on_timer(now);
@@ -409,7 +414,8 @@ mod tests {
     }
 
     proptest! {
-        /// The short way of an acknowledgement while nothing disturbs is that of all others.
+        /// The short path of an acknowledgement in an undisturbed sender has the same result as the
+        /// general one.
         #[test]
         fn progress_is_nothing_special(
             (linux, sack, ecn) in any::<(bool, bool, bool)>(),

@@ -1,32 +1,33 @@
-//! What a sender is doing at an instant: where its time goes.
+//! What a sender is doing at an instant, to account for its time.
 
 use super::Sender;
 use super::recovery::Phase;
 use crate::event::SendLimit;
 
-/// What a sender is doing. What holds it back comes before how its window grows.
+/// What a sender is doing. Reasons for which it cannot send take precedence over how its window
+/// grows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Activity {
-    /// The connection is not there yet, or the stream has ended.
+    /// The connection is not established yet, or the stream has ended.
     Handshake,
-    /// cwnd doubles.
+    /// cwnd is below ssthresh and grows fast.
     SlowStart,
-    /// cwnd has left slow start, and nothing was lost lately.
+    /// cwnd has left slow start, and no recent loss is being repaired.
     CongestionAvoidance,
     /// Fast recovery, or another reduction of cwnd.
     Recovery,
-    /// After a retransmission time-out.
+    /// Recovery after a retransmission time-out.
     TimeOut,
     /// The peer's window is full.
     ReceiveWindow,
     /// The send buffer is full.
     SendBuffer,
-    /// There is nothing to send.
+    /// The application has nothing to send.
     Application,
 }
 
 impl Activity {
-    /// All of them, in the order of tables.
+    /// All activities, in the order of tables.
     pub const ALL: [Self; 8] = [
         Self::Handshake,
         Self::SlowStart,
@@ -38,7 +39,7 @@ impl Activity {
         Self::Application,
     ];
 
-    /// Its stable name.
+    /// The activity's stable name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Handshake => "handshake",

@@ -4,70 +4,71 @@ use std::collections::VecDeque;
 
 use crate::{EndpointConfig, SendMemoryConfig};
 
-/// Most payload of what is written and not sent yet, for one overhead: an IP packet's.
+/// Most payload of unsent data per overhead: that of an IP packet.
 const LARGEST: u64 = 65_160;
 
-/// A buffer that grows has room for this window at least, in segments (RFC 6928 2).
+/// A growing buffer has room for at least this window, in segments (RFC 6928 2).
 const LEAST_WINDOW: u32 = 10;
 
 /// How much the application may write ahead of what is acknowledged.
 #[derive(Debug)]
 pub(super) struct SendBuffer {
-    /// Its size, or the most that it grows to.
+    /// The buffer's size; if it grows, its largest.
     size: u64,
-    /// It grows with cwnd to this many times cwnd.
+    /// How many times cwnd it grows to; `None`: it does not grow.
     factor: Option<u32>,
-    /// Without memory: room for that many times the largest cwnd so far; or all of it.
+    /// Without memory accounting: room for `factor` times the largest cwnd so far, or the full
+    /// size.
     room: u64,
     mss: u32,
     memory: Option<Memory>,
 }
 
-/// A buffer counted in memory, and the application that waits for it.
+/// A buffer accounted in memory, and the application that waits for it.
 #[derive(Debug)]
 struct Memory {
     config: SendMemoryConfig,
     /// What the application has written, as an offset.
     written: u64,
-    /// Ends of the pieces in which it was written, but for those that were sent.
+    /// Ends of the pieces in which it was written, except for those already sent.
     ends: VecDeque<u64>,
-    /// It found the buffer full and waits to be woken.
+    /// The application found the buffer full and waits to be woken.
     waits: bool,
-    /// Something was acknowledged, which may have made room for an application that waits.
+    /// Something was acknowledged, which may have made room for a waiting application.
     freed: bool,
-    /// What the buffer has grown to.
+    /// The size to which the buffer has grown.
     size: u64,
-    /// As much has to be free before an application that waits is woken.
+    /// How much must be free before a waiting application is woken.
     wakes_at: u64,
 }
 
-/// What a sender has to say to its buffer.
+/// What the buffer needs to know about the sender's stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     /// First byte not acknowledged, next byte to send, end of what the application offers.
     pub(super) una: u64,
     pub(super) nxt: u64,
     pub(super) offered: u64,
-    /// Bursts of which something is outstanding.
+    /// Bursts of which some data is outstanding.
     pub(super) bursts: u32,
 }
 
-/// A write, to a buffer that is counted in memory.
+/// Input of a write to a buffer that is accounted in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writing {
     pub(super) stream: Stream,
     /// Largest window of the peer so far, in bytes.
     pub(super) peer_window: u64,
-    /// What leaves as soon as it is written, if nothing waits, and in bursts of how much; `None`: each
-    /// leaves as a whole.
+    /// How much is sent as soon as it is written, if nothing waits, and in bursts of what size;
+    /// `None`: each piece is sent as a whole.
     pub(super) leaves: u64,
     pub(super) burst: Option<u64>,
 }
 
-/// What an application did that came to write.
+/// What a writing application did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Write {
-    /// It does not write.
+    /// It did not write.
     None,
     /// It wrote behind data that was waiting to be sent.
     Behind,
@@ -76,7 +77,7 @@ pub(super) enum Write {
 }
 
 impl SendBuffer {
-    /// A buffer for a sender that begins with this cwnd, in segments.
+    /// A buffer for a sender that starts with this cwnd, in segments.
     pub(super) fn new(config: &EndpointConfig, factor: Option<u32>, cwnd: f64) -> Self {
         let size = config.send_buffer;
         let start = config.initial_window;
@@ -86,7 +87,7 @@ impl SendBuffer {
         buffer
     }
 
-    /// End of what it holds.
+    /// End of what the buffer holds.
     #[inline]
     pub(super) fn written(&self, stream: Stream) -> u64 {
         if let Some(memory) = &self.memory {
@@ -96,15 +97,15 @@ impl SendBuffer {
         stream.offered.min(stream.una.saturating_add(size))
     }
 
-    /// cwnd has never been as large. Linux: twice cwnd, so that what recovery needs is there; it never
-    /// shrinks.
+    /// Notes a cwnd, which may be larger than ever. Linux: the buffer has room for twice cwnd, so
+    /// that it holds what recovery needs; it never shrinks.
     pub(super) fn note_window(&mut self, cwnd: f64) {
         if let Some(factor) = self.factor {
             self.room = cwnd as u64 * u64::from(factor) * u64::from(self.mss);
         }
     }
 
-    /// An acknowledgement came.
+    /// An acknowledgement arrived.
     #[inline]
     pub(super) fn note_acknowledgement(&mut self) {
         if let Some(memory) = &mut self.memory {
@@ -112,26 +113,28 @@ impl SendBuffer {
         }
     }
 
-    /// An application waits, and something was acknowledged since it was last looked for room; once.
+    /// Whether an application waits and something was acknowledged since it last looked for room;
+    /// returns true only once.
     #[inline]
     pub(super) fn takes_freed(&mut self) -> bool {
         let freed = |memory: &mut Memory| std::mem::take(&mut memory.freed) && memory.waits;
         self.memory.as_mut().is_some_and(freed)
     }
 
-    /// The application is seen to be idle when it writes again, not when its data has been sent.
+    /// Whether idleness is noticed when the application writes again, not when its data has been
+    /// sent.
     pub(super) const fn tells_idleness(&self) -> bool {
         self.memory.is_some()
     }
 
-    /// The application waits: there is to be room for as many of these windows as it grows to.
+    /// Grows the buffer for a waiting application, to as many times `cwnd` as configured.
     pub(super) fn grow(&mut self, cwnd: u32) {
         if let Some(memory) = &mut self.memory {
             memory.grow(cwnd, self.size, self.factor);
         }
     }
 
-    /// Room was made, or more is offered: the application writes, if it may.
+    /// Room was made, or more data is offered: the application writes, if it may.
     #[inline]
     pub(super) fn fill(&mut self, writing: &Writing) -> Write {
         match &mut self.memory {
@@ -140,8 +143,8 @@ impl SendBuffer {
         }
     }
 
-    /// Of the `unsent` bytes from `nxt` on, those of the piece in which they were written. Seen with Linux
-    /// 6.18: a burst with the rest of one does not wait for more.
+    /// How many of the `unsent` bytes from `nxt` on belong to the piece in which they were written.
+    /// Seen with Linux 6.18: a burst that carries the rest of a piece does not wait for more.
     #[inline]
     pub(super) fn first_piece(&mut self, nxt: u64, unsent: u64) -> u64 {
         let Some(memory) = &mut self.memory else { return unsent };
@@ -151,7 +154,7 @@ impl SendBuffer {
         memory.ends.front().map_or(unsent, |&end| unsent.min(end - nxt))
     }
 
-    /// It is counted in memory.
+    /// Whether the buffer is accounted in memory.
     #[inline]
     pub(super) const fn is_memory(&self) -> bool {
         self.memory.is_some()
@@ -169,21 +172,22 @@ impl Memory {
     fn write(&mut self, writing: &Writing, mss: u64) -> Write {
         let Writing { stream, peer_window, leaves, burst } = *writing;
         let overhead = u64::from(self.config.burst_overhead);
-        // Seen with Linux 6.18: half of the largest window at most, in whole segments.
+        // Seen with Linux 6.18: at most half of the largest window, in whole segments.
         let piece = (LARGEST.min(peer_window / 2) / mss).max(1) * mss;
         let before = self.written;
         let unsent = before.saturating_sub(stream.nxt);
         let used = before.saturating_sub(stream.una)
             + overhead * (u64::from(stream.bursts) + unsent.div_ceil(piece));
-        // Seen with Linux 6.18: a writer that waits sees no room before a third of the buffer is free.
+        // Seen with Linux 6.18: a waiting writer sees no room before a third of the buffer is free.
         let free = self.size.saturating_sub(used);
         if free == 0 || (self.waits && free < self.wakes_at) {
             self.waits = before < stream.offered;
             return Write::None;
         }
-        // Seen with Linux 6.18: room is looked for before each piece, not for each byte of it, and what
-        // has left of the last piece is filled up again. As long as bursts leave that are smaller than
-        // a piece there is always such a rest, so all that the windows let out is written.
+        // Seen with Linux 6.18: room is checked before each piece, not for each byte of it, and
+        // what has been sent of the last piece is filled up again. While bursts smaller than a
+        // piece are sent there is always such a remainder, so everything that the windows allow is
+        // written.
         let burst = burst.filter(|&burst| burst < piece);
         let (refilled, own) = match (unsent, burst) {
             (0, Some(burst)) => (leaves, overhead * (leaves / burst.max(1))),
@@ -205,8 +209,9 @@ impl Memory {
         }
     }
 
-    /// What was written from `before` on is in pieces: it fills up the last one, of which a part may have
-    /// been sent, and goes on with others. Of the first one `leaves` are sent meanwhile.
+    /// Cuts what was written from `before` on into pieces: it fills up the last piece, part of
+    /// which may have been sent, and continues with new ones. Of the first new piece, `leaves`
+    /// bytes are sent meanwhile.
     fn cut(&mut self, before: u64, nxt: u64, piece: u64, leaves: u64) {
         let mut from = before;
         if before > nxt && self.ends.pop_back().is_some() {
@@ -223,7 +228,7 @@ impl Memory {
         }
     }
 
-    /// Room for a window of so many segments.
+    /// Makes room for a window of this many segments.
     fn grow(&mut self, cwnd: u32, most: u64, factor: Option<u32>) {
         let wanted = factor.map_or(most, |factor| {
             let segments = u64::from(cwnd.max(LEAST_WINDOW)) * u64::from(factor);

@@ -6,48 +6,51 @@ use super::Sender;
 use super::recovery::Phase;
 use crate::{EndpointConfig, OffloadConfig, PacingConfig};
 
-/// Segments at the start of a connection of which the last only makes the next one wait, as in Linux.
+/// As in Linux, this many segments at the start of a connection are not paced; only the last of
+/// them makes the next one wait.
 const UNPACED: u64 = 10;
-/// A burst waits for a larger one only this long after the last. Seen with Linux 6.18 between 5 and
-/// 34 Mb/s: that is judged once for all that an acknowledgement lets out. Where acknowledgements come
-/// more than this apart, as at 20 Mb/s, nothing waits; where they come closer, single segments do.
+/// A burst waits for a larger one only this soon after the last. Seen with Linux 6.18 between 5 and
+/// 34 Mb/s: this is judged once for everything that an acknowledgement lets out. If
+/// acknowledgements are further apart than this, as at 20 Mb/s, nothing waits; if they are closer,
+/// single segments do.
 const RECENT: Duration = Duration::from_millis(1);
 
-/// Seconds of a nanosecond.
+/// A nanosecond in seconds.
 const SECONDS_OF_NANOSECOND: f64 = 1e-9;
 
 #[derive(Debug)]
 pub(super) struct Bursts {
     pacing: Option<PacingConfig>,
     pub(super) offload: Option<OffloadConfig>,
-    /// Pacing applies: the profile's, or the congestion control's own.
+    /// Whether pacing applies, by the profile or by the congestion control.
     paced: bool,
     rate: Rate,
     /// [`OffloadConfig::time`] in seconds.
     offload_s: f64,
-    /// When the next burst may leave, and how much later than allowed this one did.
+    /// When the next burst may be sent, and how late the last one was.
     next_at: Instant,
     credit: Duration,
-    /// The pacing timer.
+    /// When the pacing timer expires.
     pub(super) due: Option<Instant>,
-    /// Segments left in this burst, and what it had.
+    /// Segments left in this burst, and its size at the start.
     left: u32,
     size: u32,
     segments: u64,
-    /// What is sent without a pause began shortly after the burst before; `None` before it begins.
+    /// Whether the current run of transmissions began shortly after the previous burst; `None`
+    /// before it begins.
     recent: Option<bool>,
-    /// A small burst waits for an acknowledgement, a timer or a write.
+    /// Whether a small burst waits for an acknowledgement, a timer or a write.
     deferred: bool,
 }
 
-/// Payload bytes per second.
+/// The pacing rate, in payload bytes per second.
 #[derive(Clone, Copy, Debug)]
 enum Rate {
     /// Before the first RTT.
     Unknown,
     Known(f64),
-    /// So many payload bytes in a round trip, times a ratio: most acknowledgements let nothing out that
-    /// would ask for it.
+    /// Payload bytes per round trip, times a ratio. It is not divided before it is needed: most
+    /// acknowledgements release nothing that is paced.
     Of {
         bytes: f64,
         srtt: Duration,
@@ -74,7 +77,7 @@ impl Bursts {
         }
     }
 
-    /// Whether the next burst must wait; then the timer runs.
+    /// Whether the next burst must wait; if so, the timer is started.
     #[inline]
     pub(super) fn waits(&mut self, now: Instant) -> bool {
         if !self.paced || self.left > 0 || self.next_at <= now {
@@ -90,7 +93,7 @@ impl Bursts {
         self.next_at.saturating_since(now)
     }
 
-    /// How much of so many segments leaves without waiting for the pacer.
+    /// How many of these segments are sent without waiting for the pacer.
     pub(super) fn limit(&self, room: u32) -> u32 {
         let unpaced = u32::try_from(UNPACED.saturating_sub(self.segments)).unwrap_or(0);
         if self.paced { room.min(self.size.max(unpaced)) } else { room }
@@ -101,7 +104,7 @@ impl Bursts {
         self.left > 0
     }
 
-    /// Segments that are left in this burst.
+    /// Segments left in this burst.
     #[inline]
     pub(super) fn left(&self) -> u32 {
         self.left
@@ -112,25 +115,25 @@ impl Bursts {
         self.paced
     }
 
-    /// The next segment is the last of a burst that says so.
+    /// Whether the next segment is the last of a burst that is marked by PSH.
     #[inline]
     pub(super) fn pushes(&self) -> bool {
         self.left == 1 && self.size > 1 && self.offload.is_some_and(|offload| offload.push)
     }
 
-    /// The next segment is the first of a burst.
+    /// Whether the next segment is the first of a burst.
     #[inline]
     pub(super) fn begins(&self) -> bool {
         self.left == 0 || self.left == self.size
     }
 
-    /// The rest of the burst cannot be sent.
+    /// Ends the burst: the rest of it cannot be sent.
     #[inline]
     pub(super) fn end(&mut self) {
         self.left = 0;
     }
 
-    /// Nothing more is sent for now.
+    /// Ends a run of transmissions: nothing more is sent for now.
     #[inline]
     pub(super) fn pause(&mut self) {
         self.recent = None;
@@ -142,12 +145,12 @@ impl Bursts {
         self.deferred = false;
     }
 
-    /// A small burst waits for something to happen.
+    /// Whether a small burst waits for something to happen.
     pub(super) fn is_deferred(&self) -> bool {
         self.deferred
     }
 
-    /// Payload bytes per second, once it is known.
+    /// The pacing rate in payload bytes per second, once it is known.
     #[inline]
     fn rate(&mut self) -> Option<f64> {
         match self.rate {
@@ -161,7 +164,7 @@ impl Bursts {
         }
     }
 
-    /// A segment leaves.
+    /// Counts a segment that is sent.
     #[inline]
     pub(super) fn sent(&mut self, now: Instant, bytes: u32) {
         self.segments += 1;
@@ -172,7 +175,8 @@ impl Bursts {
         }
     }
 
-    /// A segment of so many bytes leaves by the pace; `alone`: it is no part of a burst.
+    /// Sets when the next burst may be sent, after a paced segment of this size; `alone`: it is not
+    /// part of a burst.
     #[inline(never)]
     fn make_next_wait(&mut self, now: Instant, bytes: u32, alone: bool) {
         if self.next_at < now {
@@ -181,14 +185,14 @@ impl Bursts {
         } else if alone {
             self.credit = Duration::ZERO;
         }
-        // Of the burst with which the unpaced ones are complete, all of it counts.
+        // The burst that completes the unpaced segments counts in full.
         let unpaced = self.segments + u64::from(self.left) < UNPACED;
         if unpaced {
             return;
         }
         let Some(rate) = self.rate() else { return };
         let time = Duration::from_secs_f64(f64::from(bytes) / rate);
-        // A burst that came late makes the next one wait for as little as half of its time.
+        // After a late burst the next one waits less, down to half of its time.
         let caught_up = self.credit.min(time / 2);
         self.credit = self.credit.saturating_sub(caught_up);
         self.next_at += time - caught_up;
@@ -196,7 +200,7 @@ impl Bursts {
 }
 
 impl Sender {
-    /// After an acknowledgement: the rate follows cwnd and the RTT.
+    /// Updates the rate after an acknowledgement: it follows cwnd and the RTT.
     #[inline]
     pub(crate) fn update_pacing(&mut self) {
         if self.model_based
@@ -219,8 +223,8 @@ impl Sender {
         self.bursts.rate = Rate::Of { bytes, srtt, ratio };
     }
 
-    /// Decides on a burst of up to `room` segments; `whole`: it takes all of a piece that was written.
-    /// False: it waits for the next acknowledgement to become larger.
+    /// Decides on a burst of up to `room` segments; `whole`: it takes all of a piece that was
+    /// written. Returns false if it waits for the next acknowledgement to become larger.
     pub(super) fn begin_burst(&mut self, now: Instant, room: u32, whole: bool) -> bool {
         let Some(offload) = self.bursts.offload else { return true };
         if self.bursts.deferred {
@@ -255,14 +259,14 @@ impl Sender {
         self.bursts.limit(room)
     }
 
-    /// Payload of a full burst at this rate; `None` without segmentation offload.
+    /// Payload of a full burst at the current rate; `None` without segmentation offload.
     pub(super) fn burst_bytes(&mut self) -> Option<u64> {
         let offload = self.bursts.offload?;
         Some(u64::from(self.burst_goal(&offload)) * u64::from(self.mss))
     }
 
-    /// So many segments are less than a full burst by a segment at least, which can be told without a
-    /// division.
+    /// Whether this many segments are less than a full burst by at least one segment, as far as
+    /// this can be told without a division.
     fn is_surely_small(&self, offload: &OffloadConfig, room: u32) -> bool {
         let Rate::Of { bytes, srtt, ratio } = self.bursts.rate else { return false };
         let ahead = (u64::from(room) + 2) * u64::from(self.mss);
@@ -272,7 +276,7 @@ impl Sender {
             && self.congestion.burst().is_none()
     }
 
-    /// Segments of a full burst at this rate.
+    /// Segments of a full burst at the current rate.
     fn burst_goal(&mut self, offload: &OffloadConfig) -> u32 {
         let most = (offload.max_bytes / self.mss).max(1);
         let own = self.congestion.burst();
@@ -283,20 +287,21 @@ impl Sender {
         goal.max(if own.is_some() { 1 } else { offload.min_segments }).min(most)
     }
 
-    /// A small burst waits for the next acknowledgement.
+    /// Whether a small burst waits for the next acknowledgement.
     fn defers(&self, now: Instant, offload: &OffloadConfig, room: u32) -> bool {
         if offload.window_divisor == 0 || matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
         {
             return false;
         }
-        // room >= window / divisor, of cwnd and the peer's window, without a division.
+        // room >= window / divisor, for cwnd and the peer's window, without a division.
         let enough = u64::from(room) * u64::from(offload.window_divisor);
         if u64::from(self.window.segments()) <= enough
             || self.peer_window <= enough * u64::from(self.mss)
         {
             return false;
         }
-        // The acknowledgement must be near: that of the first segment is expected after an SRTT.
+        // The acknowledgement must be near: that of the first segment is expected one SRTT after
+        // it.
         let srtt = self.rtt.srtt().unwrap_or_default();
         let near = match offload.ack_within {
             Duration::ZERO => srtt / 2,
@@ -318,7 +323,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What can be told without a division is true.
+        /// The answer that is given without a division is right.
         #[test]
         fn what_is_surely_small_is_smaller_than_a_full_burst(
             (bytes, rtt_us, ratio) in (1e3f64..1e9, 1u64..1_000_000, 0.5f64..3.0),
@@ -339,7 +344,7 @@ mod tests {
             let surely_small = sender.is_surely_small(&offload, room);
             let goal = sender.burst_goal(&offload);
             prop_assert!(!surely_small || room < goal);
-            // It is told of all but the nearly full ones.
+            // That answer exists for all bursts except nearly full ones.
             prop_assert!(surely_small || room + 2 >= goal.saturating_sub(1));
         }
     }

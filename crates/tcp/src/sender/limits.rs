@@ -1,4 +1,4 @@
-//! What keeps a sender from sending, for how long, and what that means for cwnd.
+//! What limits a sender, for how long, and how that affects cwnd.
 
 use airpath_base::{Duration, Instant};
 
@@ -7,25 +7,26 @@ use super::{Sender, ZeroWindow};
 use crate::IdleRestart;
 use crate::event::SendLimit;
 
-/// Time spent at each limit.
+/// How long each limit has limited a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LimitTimes {
-    /// Congestion window.
+    /// Limited by the congestion window.
     pub cwnd: Duration,
-    /// Pacing, with room in the window.
+    /// Limited by pacing, with room in the window.
     pub pacing: Duration,
-    /// The peer's window.
+    /// Limited by the peer's window.
     pub receive_window: Duration,
-    /// Own send buffer.
+    /// Limited by the sender's own buffer.
     pub send_buffer: Duration,
-    /// Nothing to send.
+    /// The application had nothing to send.
     pub application: Duration,
 }
 
 #[derive(Debug)]
 pub(super) struct Limits {
     current: SendLimit,
-    /// Counting since then: from the handshake's end until the stream's.
+    /// When the current limit began to count; only set between the handshake and the end of the
+    /// stream.
     since: Option<Instant>,
     times: LimitTimes,
 }
@@ -33,13 +34,14 @@ pub(super) struct Limits {
 /// How much of cwnd is used (RFC 2861, RFC 7661).
 #[derive(Debug, Default)]
 pub(super) struct Usage {
-    /// cwnd was the limit at some time in the window that ends at this offset.
+    /// Offset at which the window ends in which cwnd was last the limit.
     limited_until: u64,
-    /// cwnd was the limit, or the most in flight, in the round that ends at `round_end`.
+    /// Whether cwnd was the limit in the round that ends at `round_end`, and otherwise the most
+    /// that was in flight.
     limited: bool,
     most: u32,
     round_end: u64,
-    /// Most in flight since cwnd was last used in full, and when that was.
+    /// Most in flight since cwnd was last fully used, and when that was.
     used: u32,
     used_at: Instant,
 }
@@ -53,7 +55,7 @@ impl Sender {
         times
     }
 
-    /// Nothing more can be sent at `now`, for this reason.
+    /// Notes that nothing more can be sent at `now`, and why.
     #[inline]
     pub(super) fn note_limit(&mut self, now: Instant, limit: SendLimit) {
         if limit != SendLimit::Pacing {
@@ -62,13 +64,14 @@ impl Sender {
         self.bursts.pause();
         self.silent = self.offered == 1 && !self.closed;
         self.note_usage(now, limit);
-        // An application that waits for room in the send buffer has more to send (draft-ietf-ccwg-bbr
-        // 4.1.2.4): what is delivered meanwhile tells what the path can do.
+        // An application that waits for room in the send buffer has more to send
+        // (draft-ietf-ccwg-bbr 4.1.2.4): what is delivered in the meantime shows what the path can
+        // carry.
         if limit == SendLimit::Application && !self.buffer.tells_idleness() {
             self.scoreboard.limited_by_application();
         }
         if limit != self.limits.current {
-            // Once the stream has ended nothing is counted any more.
+            // After the end of the stream no time is counted.
             let since = self.limits.since.map(|_| now);
             self.account_limit(now, since);
             self.limits.current = limit;
@@ -81,14 +84,15 @@ impl Sender {
         self.schedule_probe(now);
     }
 
-    /// Books the time until `now` and counts on from `since`; `None`: no more.
+    /// Adds the time until `now` to the current limit, and continues from `since`; `None`: counting
+    /// ends.
     pub(crate) fn account_limit(&mut self, now: Instant, since: Option<Instant>) {
         if let Some(begun) = std::mem::replace(&mut self.limits.since, since) {
             self.limits.times.add(self.limits.current, now.saturating_since(begun));
         }
     }
 
-    /// cwnd, and nothing else, held the sender back in the window that `ack` acknowledges.
+    /// Whether cwnd, and nothing else, limited the sender in the window that `ack` acknowledges.
     #[inline]
     pub(super) fn was_cwnd_limited(&self, ack: u64) -> bool {
         if self.validation.half_used_grows {
@@ -97,7 +101,7 @@ impl Sender {
         ack <= self.usage.limited_until
     }
 
-    /// In slow start, half of cwnd is enough.
+    /// Whether cwnd is in use; in slow start, half of it is enough.
     fn uses_cwnd(&self) -> bool {
         let most = f64::from(self.usage.most);
         self.usage.limited || (self.window.in_slow_start() && self.window.cwnd < 2.0 * most)
@@ -129,7 +133,7 @@ impl Sender {
         }
     }
 
-    /// RFC 2861 3.2: half way to what was used.
+    /// RFC 2861 3.2: reduces cwnd halfway to what was used.
     fn decay(&mut self, now: Instant, limit: SendLimit) {
         if self.phase == Phase::Open && limit != SendLimit::SendBuffer {
             let used = f64::from(self.usage.used.max(self.initial_window));
@@ -141,7 +145,7 @@ impl Sender {
         (self.usage.used, self.usage.used_at) = (0, now);
     }
 
-    /// Data is sent with nothing under way.
+    /// Data is sent while nothing is in flight.
     pub(super) fn restart(&mut self, now: Instant) {
         if self.counters.segments == 0 {
             return;
@@ -164,22 +168,22 @@ impl Sender {
                 }
             }
         }
-        // Seen with Linux 6.18: a model of the path takes a pause for idleness only if the application
-        // made it. What the pacer sends may be delivered before it sends again.
+        // Seen with Linux 6.18: a model-based algorithm treats a pause as idleness only if the
+        // application caused it. What the pacer sends may be delivered before it sends again.
         if !self.model_based || self.scoreboard.is_limited_by_application() {
             self.congestion.on_restart(now, self.last_sent_at, &mut self.window);
         }
         self.update_pacing();
     }
 
-    /// RFC 2861 3.2: ssthresh keeps three quarters of cwnd in mind.
+    /// RFC 2861 3.2: ssthresh remembers three quarters of cwnd.
     fn remember_window(&mut self) {
         self.window.ssthresh = self.window.ssthresh.max((0.75 * self.window.cwnd).floor());
     }
 }
 
 impl Limits {
-    /// Nothing is counted: the handshake goes on, or the stream has ended.
+    /// Whether no time is counted: before the end of the handshake, or after the end of the stream.
     pub(super) const fn is_idle(&self) -> bool {
         self.since.is_none()
     }

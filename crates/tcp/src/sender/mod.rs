@@ -28,12 +28,12 @@ use probe::TailProbe;
 use recovery::{Phase, Prr, Rack, Undo};
 use scoreboard::{Scoreboard, Sent};
 
-/// Largest payload of a window probe (RFC 9293 3.8.6.1: at least one byte).
+/// Largest payload of a window probe in bytes (RFC 9293 3.8.6.1: at least one).
 const PROBE_BYTES: u64 = 1;
 
-/// Sends a stream, retransmits what is lost, keeps within both windows.
+/// Sends a stream, retransmits what is lost, and keeps within both windows.
 ///
-/// Offsets: the SYN is byte 0, data begins at 1, a FIN takes the byte after the last.
+/// Offsets: the SYN is byte 0, data begins at 1, and a FIN takes the byte after the last.
 #[derive(Debug)]
 pub(crate) struct Sender {
     mss: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Sender {
     timestamp_tick: Duration,
     initial_window: u32,
     buffer: SendBuffer,
-    /// Largest cwnd so far: what a send buffer that grows with it goes by.
+    /// Largest cwnd so far, which determines the size of a growing send buffer.
     largest_window: f64,
     recovery: RecoveryConfig,
     validation: ValidationConfig,
@@ -60,31 +60,31 @@ pub(crate) struct Sender {
     usage: Usage,
     pub(crate) ecn: Ecn,
     frto: Frto,
-    /// Last transmission of data, and last time that SND.UNA moved.
+    /// Time of the last transmission of data, and of the last advance of SND.UNA.
     last_sent_at: Instant,
     progress_at: Instant,
-    /// The next retransmission goes out whatever the pipe holds.
+    /// The next retransmission is sent whatever the pipe holds.
     fast_retransmit: bool,
-    /// First byte not acknowledged when the retransmission timer last ran out.
+    /// First byte not acknowledged when the retransmission timer last expired.
     timed_out: Option<u64>,
     /// First byte not acknowledged (SND.UNA).
     una: u64,
     /// Next byte to send for the first time (SND.NXT).
     nxt: u64,
-    /// Bytes that the application has offered, as an offset; it may still wait for the buffer.
+    /// End of what the application has offered, as an offset; some may still wait for the buffer.
     offered: u64,
     closed: bool,
-    /// Nothing was ever offered, and that was noted: an end that only receives.
+    /// Nothing was ever offered, and this has been noted: this end only receives.
     silent: bool,
-    /// So many full segments may follow, and then cwnd is full; `None`: that is not known, as when anything
-    /// but sending happened.
+    /// Full segments still allowed by cwnd; `None` if unknown, because something other than sending
+    /// happened.
     run: Option<u32>,
-    /// The peer's window, in bytes (SND.WND), and the largest seen.
+    /// The peer's window in bytes (SND.WND), and the largest one seen.
     peer_window: u64,
     max_peer_window: u64,
-    /// Sequence number of the segment that said so (SND.WL1).
+    /// Sequence number of the segment that last updated the window (SND.WL1).
     window_seq: u64,
-    /// When the retransmission timer runs out (RFC 6298 5), or the persist timer.
+    /// When the retransmission timer (RFC 6298 5) or the persist timer expires.
     timer: Option<Instant>,
     zero_window: ZeroWindow,
     limits: Limits,
@@ -99,31 +99,32 @@ pub(crate) struct Sender {
 pub(crate) enum Ecn {
     NotNegotiated,
     Negotiated,
-    /// The next new segment tells that cwnd was reduced (6.1.2).
+    /// The next new segment carries CWR: cwnd was reduced (6.1.2).
     ReductionToTell,
 }
 
-/// F-RTO (RFC 5682 2.1): whether the last time-out was needed.
+/// F-RTO (RFC 5682 2.1): whether the last time-out was spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Frto {
-    /// It is known, or nobody asks.
+    /// The answer is known, or F-RTO is not in use.
     Off,
-    /// The next acknowledgement tells.
+    /// The next acknowledgement decides.
     Waiting,
-    /// The same, and new data goes before retransmissions (2b).
+    /// The next acknowledgement decides, and new data is sent before retransmissions (2b).
     NewFirst,
 }
 
-/// Probing of a window that lets nothing out (RFC 9293 3.8.6.1).
+/// Probing of a closed window (RFC 9293 3.8.6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ZeroWindow {
-    /// The window lets data out: no probing.
+    /// The window allows data: no probing.
     Open,
-    /// The timer is the persist timer.
+    /// The timer runs as the persist timer.
     Persisting,
-    /// The persist timer ran out: a probe goes out next.
+    /// The persist timer expired: a probe is sent next.
     ProbeDue,
-    /// The window opened again: what the closed one refused is sent again next, or it were a hole.
+    /// The window opened again: what the closed window refused is retransmitted next, otherwise it
+    /// would leave a gap.
     RepeatDue,
 }
 
@@ -150,15 +151,15 @@ impl ZeroWindow {
 pub struct SenderCounters {
     /// Data segments sent, retransmissions included.
     pub segments: u64,
-    /// Retransmissions.
+    /// Segments retransmitted.
     pub retransmitted: u64,
-    /// Times the retransmission timer ran out.
+    /// Times the retransmission timer expired.
     pub timeouts: u64,
-    /// Reductions taken back.
+    /// Reductions that were undone.
     pub undos: u64,
-    /// Tail loss probes.
+    /// Tail loss probes sent.
     pub probes: u64,
-    /// Reductions because of marked packets.
+    /// Reductions caused by marked packets.
     pub ecn_reductions: u64,
 }
 
@@ -168,11 +169,11 @@ pub(crate) struct Piece {
     pub(crate) seq: u64,
     pub(crate) len: u32,
     pub(crate) fin: bool,
-    /// It was sent before.
+    /// Whether it was sent before.
     pub(crate) again: bool,
-    /// Tells the peer that cwnd was reduced (RFC 3168 6.1.2).
+    /// Whether it tells the peer that cwnd was reduced (RFC 3168 6.1.2).
     pub(crate) cwr: bool,
-    /// The last one of a burst.
+    /// Whether it is the last of a burst.
     pub(crate) push: bool,
 }
 
@@ -182,7 +183,7 @@ impl Sender {
         Self::with(config, congestion, window)
     }
 
-    /// A sender that this algorithm controls, from this window on.
+    /// A sender with this congestion control and initial window.
     pub(crate) fn with(
         config: &EndpointConfig,
         congestion: Box<dyn CongestionControl>,
@@ -241,7 +242,7 @@ impl Sender {
         }
     }
 
-    /// What the two ends agreed on in the handshake.
+    /// Adopts what the two ends agreed on in the handshake.
     pub(crate) fn establish(&mut self, agreed: &EndpointConfig, peer_window: u64) {
         self.sack = agreed.sack;
         self.timestamps = agreed.timestamps;
@@ -249,14 +250,14 @@ impl Sender {
         self.update_pacing();
     }
 
-    /// The handshake is over, and measured if it could be.
+    /// The handshake is complete, and its RTT measured if possible.
     pub(crate) fn on_established(&mut self) {
         self.congestion.on_established(self.rtt.srtt(), &self.window);
         self.update_pacing();
         self.write();
     }
 
-    /// More than one SYN of ours was lost (RFC 5681 3.1, RFC 6928 2).
+    /// More than one of our SYNs was lost (RFC 5681 3.1, RFC 6928 2).
     pub(crate) fn start_after_syn_loss(&mut self) {
         self.window.cwnd = self.window.cwnd.min(self.congestion.loss_window());
     }
@@ -273,7 +274,7 @@ impl Sender {
 
     /// The application writes, if the send buffer has room. Returns whether it wrote.
     fn write(&mut self) -> bool {
-        // Before the handshake is over there is nobody to write for.
+        // Before the handshake is over there is no peer to write for.
         if !self.buffer.is_memory() || self.max_peer_window == 0 {
             return false;
         }
@@ -284,9 +285,10 @@ impl Sender {
             leaves: u64::from(self.leaves_at_once()) * u64::from(self.mss),
             burst,
         });
-        // draft-cardwell-iccrg-bbr-congestion-control-02 4.1.2.4: less than a segment was waiting to be
-        // sent, cwnd was not full and what was lost had been sent again. Seen with Linux 6.18: that is
-        // looked at when the application writes, also one that waited for room in a full send buffer.
+        // draft-cardwell-iccrg-bbr-congestion-control-02 4.1.2.4: less than a segment was waiting
+        // to be sent, cwnd was not full and everything lost had been retransmitted. Seen with Linux
+        // 6.18: this is checked when the application writes, including one that waited for room in
+        // a full send buffer.
         if wrote == Write::Ahead
             && self.scoreboard.pipe() < self.window.segments()
             && !self.scoreboard.waits_to_resend()
@@ -296,8 +298,8 @@ impl Sender {
         wrote != Write::None
     }
 
-    /// Nothing more can be sent for this reason, unless an application that waited for room in the
-    /// send buffer writes.
+    /// Notes that nothing more can be sent for this reason, unless an application that waited for
+    /// room in the send buffer writes.
     #[inline]
     fn stop(&mut self, now: Instant, mut limit: SendLimit) -> Option<Piece> {
         self.run = None;
@@ -318,7 +320,7 @@ impl Sender {
         None
     }
 
-    /// What the send buffer goes by.
+    /// The state of the stream that the send buffer uses.
     #[inline]
     fn stream(&self) -> buffer::Stream {
         buffer::Stream {
@@ -329,7 +331,8 @@ impl Sender {
         }
     }
 
-    /// The application stops: what the buffer has not taken is withdrawn, the rest ends in a FIN.
+    /// The application stops: what the buffer has not taken is withdrawn, and a FIN follows the
+    /// rest.
     pub(crate) fn close(&mut self) {
         if !self.closed {
             self.offered = self.written();
@@ -337,7 +340,7 @@ impl Sender {
         }
     }
 
-    /// Completes the write of so many bytes that the application is in, then closes.
+    /// Completes the application's current write of this many bytes, then closes.
     pub(crate) fn close_after_write(&mut self, bytes: u64) {
         if !self.closed {
             let written = (self.written() - 1).checked_next_multiple_of(bytes);
@@ -357,13 +360,13 @@ impl Sender {
         self.run = None;
     }
 
-    /// End of what the send buffer holds.
+    /// End of what the send buffer holds, as an offset.
     #[inline]
     pub(crate) fn written(&self) -> u64 {
         self.buffer.written(self.stream())
     }
 
-    /// Bytes in flight by RFC 6675, in segments.
+    /// RFC 6675's pipe, in segments.
     pub(crate) fn in_flight(&self) -> u32 {
         self.scoreboard.pipe()
     }
@@ -379,24 +382,24 @@ impl Sender {
         self.nxt
     }
 
-    /// All data and the FIN were acknowledged.
+    /// Whether all data and the FIN were acknowledged.
     pub(crate) fn is_finished(&self) -> bool {
         self.closed && self.una > self.offered
     }
 
-    /// RTT of the last acknowledgement that gave one, once.
+    /// RTT sample of the last acknowledgement that gave one; returned once.
     #[inline]
     pub(crate) fn take_rtt_sample(&mut self) -> Option<Duration> {
         self.last_rtt.take()
     }
 
-    /// Nothing was ever offered, and that was noted.
+    /// Whether nothing was ever offered and this has been noted.
     #[inline(always)]
     pub(crate) fn is_silent(&self) -> bool {
         self.silent
     }
 
-    /// The application has offered something, or closed.
+    /// Whether the application has offered something, or closed.
     pub(crate) const fn has_work(&self) -> bool {
         self.offered > 1 || self.closed
     }
@@ -419,13 +422,13 @@ impl Sender {
         Some(probe.min(or_first(self.rack.due)).min(or_first(self.bursts.due)))
     }
 
-    /// The FIN may be sent after what the buffer holds, and was not yet.
+    /// Whether the FIN may be sent after what the buffer holds, and has not been sent yet.
     #[inline]
     fn fin_due(&self) -> bool {
         self.closed && self.written() == self.offered && self.nxt <= self.offered
     }
 
-    /// After a time-out: end of what had been sent then.
+    /// After a time-out: end of what had been sent when it occurred.
     fn loss_point(&self) -> Option<u64> {
         match self.phase {
             Phase::Loss(point) => Some(point),
@@ -433,7 +436,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 (5.1): starts the timer if it does not run.
+    /// RFC 6298 (5.1): starts the timer if it is not running.
     #[inline]
     fn start_timer(&mut self, now: Instant) {
         if self.timer.is_none() {
@@ -446,7 +449,7 @@ impl Sender {
         self.timer = Some(self.after_ticks(now, self.rtt.rto()));
     }
 
-    /// The peer's window has grown, or took a probe.
+    /// Stops probing: the peer's window has grown, or took a probe.
     #[cold]
     fn stop_persisting(&mut self, now: Instant, opened: bool) {
         self.zero_window = ZeroWindow::Open;
@@ -470,7 +473,7 @@ impl Sender {
         self.max_peer_window = self.max_peer_window.max(bytes);
     }
 
-    /// Time has come to `now`.
+    /// Advances time to `now`.
     pub(crate) fn on_timer(&mut self, now: Instant) {
         self.run = None;
         if self.timer().is_some_and(|at| at <= now) {
@@ -493,7 +496,8 @@ impl Sender {
     fn on_retransmission_timer(&mut self, now: Instant) {
         self.timer = None;
         if self.zero_window.is_persisting() || self.peer_window == 0 {
-            // RFC 9293 3.8.6.1: no sign of congestion, even if the window shrank with data under way.
+            // RFC 9293 3.8.6.1: this is not a sign of congestion, even if the window shrank with
+            // data in flight.
             self.zero_window = ZeroWindow::ProbeDue;
             self.rtt.back_off();
             return;
@@ -502,7 +506,7 @@ impl Sender {
         self.arm_timer(now);
     }
 
-    /// Congestion ends slow start, but for a model-based algorithm, which decides itself.
+    /// Congestion ends slow start, except for a model-based algorithm, which decides by itself.
     fn leave_slow_start_by(&mut self, now: Instant, reason: SlowStartExitReason) {
         if !self.model_based {
             self.leave_slow_start(now, SlowStartExit::by(reason));
@@ -529,7 +533,7 @@ impl Piece {
         Self { seq, len, fin, again: false, cwr: false, push: false }
     }
 
-    /// The flags of its segment.
+    /// Flags of the segment that carries it.
     #[inline(always)]
     pub(crate) fn flags(&self) -> Flags {
         let when = |set: bool, flag: Flags| if set { flag } else { Flags::NONE };

@@ -1,4 +1,4 @@
-//! Tail loss probes (RFC 8985 7): what is lost at the end of a flight is found in two RTTs.
+//! Tail loss probes (RFC 8985 7): a loss at the end of a flight is found within two RTTs.
 
 use airpath_base::{Duration, Instant};
 
@@ -6,18 +6,18 @@ use super::recovery::Phase;
 use super::{Piece, Sender};
 use crate::event::{Event, EventKind, SlowStartExitReason};
 
-/// Longest delay of an acknowledgement that a single segment may meet (RFC 8985 7.2, WCDelAckT).
+/// Longest ACK delay that a single segment may meet (RFC 8985 7.2, WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]
 pub(super) struct TailProbe {
-    /// The probe timer (PTO).
+    /// When the probe timer (PTO) expires.
     pub(super) due: Option<Instant>,
     pub(super) pending: bool,
     outstanding: Option<Outstanding>,
 }
 
-/// A probe that was sent.
+/// A probe that was sent and is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     /// `TLP.end_seq`
@@ -27,7 +27,7 @@ struct Outstanding {
 }
 
 impl TailProbe {
-    /// No probe waits for its acknowledgement.
+    /// Whether no probe is outstanding.
     #[inline]
     pub(super) const fn is_quiet(&self) -> bool {
         self.outstanding.is_none()
@@ -35,7 +35,7 @@ impl TailProbe {
 }
 
 impl Sender {
-    /// RFC 8985 7.2, TLP_calc_PTO(): after sending, and after progress.
+    /// RFC 8985 7.2, TLP_calc_PTO(): called after sending, and after progress.
     pub(super) fn schedule_probe(&mut self, now: Instant) {
         if !self.recovery.tail_loss_probe {
             return;
@@ -61,7 +61,7 @@ impl Sender {
             // Seen with Linux 6.18 at 250 Hz: after 88 ms where two round trips took 78.8.
             wait += self.recovery.timer_tick * 2;
         }
-        // Counts from the last transmission or progress; never later than the RTO.
+        // It counts from the last transmission or progress, and is never later than the RTO.
         let at = self.after_ticks(self.last_sent_at.max(self.progress_at), wait).max(now);
         self.tail_probe.due = Some(self.timer.map_or(at, |timer| timer.min(at)));
     }
@@ -71,7 +71,7 @@ impl Sender {
         self.tail_probe.pending = !self.scoreboard.is_empty();
     }
 
-    /// RFC 8985 7.3, TLP_send_probe(): new data if there is any, else the last segment again.
+    /// RFC 8985 7.3, TLP_send_probe(): new data if there is any, otherwise the last segment again.
     #[cold]
     pub(super) fn tail_probe(&mut self, now: Instant) -> Option<Piece> {
         self.tail_probe.pending = false;
@@ -79,7 +79,8 @@ impl Sender {
             Ok(piece) => self.send_new(now, piece),
             Err(_) => {
                 let Some(sent) = self.scoreboard.repeat_last(now) else {
-                    // A retransmission is under way already: the timer's turn.
+                    // A retransmission is outstanding already: leave it to the retransmission
+                    // timer.
                     let probe = Outstanding { end: self.nxt, is_retransmission: false };
                     self.tail_probe.outstanding = Some(probe);
                     return None;

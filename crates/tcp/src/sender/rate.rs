@@ -1,5 +1,6 @@
-//! Delivery rate (draft-ietf-ccwg-bbr 4.1.2): what is delivered between two acknowledgements, over
-//! the time that it took to send or to acknowledge it, whichever is longer. Counts in segments.
+//! Delivery rate (draft-ietf-ccwg-bbr 4.1.2): the amount delivered between two acknowledgements,
+//! divided by the time in which it was sent or acknowledged, whichever is longer. Amounts are in
+//! segments.
 
 use std::collections::VecDeque;
 
@@ -7,21 +8,22 @@ use airpath_base::{Duration, Instant};
 
 use crate::congestion::{LostSegment, RateSample};
 
-/// Keeps, beside the scoreboard, the connection's delivery state at each transmission.
+/// Keeps the connection's delivery state at each transmission, alongside the scoreboard.
 #[derive(Debug, Default)]
 pub(crate) struct RateSampler {
-    /// One for each segment of the scoreboard, in the same order.
+    /// One snapshot per segment of the scoreboard, in the same order.
     sent: VecDeque<Snapshot>,
     /// C.delivered, C.delivered_time, C.first_send_time, C.lost
     delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
     lost: u64,
-    /// C.app_limited: the bubble is gone when more than this is delivered.
+    /// C.app_limited: the bubble is gone once more than this is delivered.
     app_limited_until: Option<u64>,
-    /// Of this acknowledgement: the snapshot of the segment sent last, and its transmission time.
+    /// For the current acknowledgement: the snapshot of the segment sent last, and its transmission
+    /// time.
     newest: Option<(Snapshot, Instant)>,
-    /// Marked lost, not yet told.
+    /// Losses that have not been reported to the congestion control yet.
     unreported: VecDeque<LostSegment>,
 }
 
@@ -36,10 +38,10 @@ struct Snapshot {
 }
 
 impl RateSampler {
-    /// A segment is sent for the first time; `in_flight` are those before it.
+    /// A segment is sent for the first time; `in_flight` counts those before it.
     #[inline(never)]
     pub(crate) fn push(&mut self, now: Instant, in_flight: u32) {
-        // Seen with Linux 6.18: only where all is acknowledged. What is lost was sent before.
+        // Seen with Linux 6.18: only if everything is acknowledged. What is lost was sent before.
         if self.sent.is_empty() {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
@@ -47,7 +49,7 @@ impl RateSampler {
         self.sent.push_back(snapshot);
     }
 
-    /// The segment at `index` is sent again.
+    /// The segment at `index` is retransmitted.
     pub(crate) fn repeat(&mut self, index: usize, in_flight: u32) {
         let snapshot = self.snapshot(in_flight);
         if let Some(slot) = self.sent.get_mut(index) {
@@ -100,22 +102,22 @@ impl RateSampler {
         });
     }
 
-    /// The next loss that the congestion control has not been told of.
+    /// The next loss that has not been reported to the congestion control.
     pub(crate) fn next_lost(&mut self, now: Instant) -> Option<LostSegment> {
         self.unreported.pop_front().map(|lost| LostSegment { now, ..lost })
     }
 
-    /// The application, not the network, is the limit; `in_flight` are those under way.
+    /// The application, not the network, is the limit; `in_flight` counts the segments in flight.
     pub(crate) fn limited_by_application(&mut self, in_flight: u32) {
         self.app_limited_until = Some(self.delivered + u64::from(in_flight));
     }
 
-    /// What is sent now is sent because the application has no more.
+    /// Whether what is sent now is application-limited.
     pub(crate) fn is_limited_by_application(&self) -> bool {
         self.app_limited_until.is_some()
     }
 
-    /// What the acknowledgement that was handed in segment by segment says.
+    /// The rate sample of the acknowledgement whose segments were passed in one by one.
     pub(crate) fn take(&mut self, prior_in_flight: u32, min_rtt: Duration) -> Option<RateSample> {
         self.app_limited_until = self.app_limited_until.filter(|&until| self.delivered <= until);
         let (snapshot, sent_at) = self.newest.take()?;
@@ -126,7 +128,7 @@ impl RateSampler {
         Some(RateSample {
             total_delivered: self.delivered,
             prior_delivered: snapshot.delivered,
-            // Shorter than the smallest RTT it cannot be true: a spurious retransmission.
+            // A shorter interval than the smallest RTT is impossible: a spurious retransmission.
             interval: (interval >= min_rtt).then_some(interval),
             app_limited: snapshot.app_limited,
             prior_in_flight,
@@ -147,7 +149,8 @@ mod tests {
 
     #[test]
     fn a_pause_until_a_time_out_is_a_part_of_the_interval() {
-        // Linux 6.18: all is lost, nothing in flight, and the first segment is sent again after 300 ms.
+        // Linux 6.18: everything is lost, nothing is in flight, and the first segment is
+        // retransmitted after 300 ms.
         let mut sampler = RateSampler::default();
         sampler.push(at(0), 0);
         sampler.push(at(0), 1);

@@ -1,4 +1,4 @@
-//! Recovery: its phases, how cwnd comes down, and how a needless reduction is taken back.
+//! Recovery: its phases, how cwnd is reduced, and how a spurious reduction is undone.
 
 use airpath_base::{Duration, Flags, Instant, Segment};
 
@@ -9,15 +9,15 @@ use crate::event::{Event, EventKind, SlowStartExitReason, UndoReason};
 use crate::timestamp::{AFTER_TICK, timestamp};
 use crate::{LossDetection, Reduction};
 
-/// RFC 5681's states of a sender.
+/// The states of a sender as in RFC 5681.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     Open,
-    /// cwnd comes down without a loss, until this offset is acknowledged (RFC 3168 6.1.2).
+    /// cwnd is being reduced without a loss, until this offset is acknowledged (RFC 3168 6.1.2).
     Reduced(u64),
     /// Fast recovery until this offset is acknowledged (RFC 6675 5).
     Recovery(u64),
-    /// After a retransmission time-out, until this offset is acknowledged.
+    /// Recovery after a retransmission time-out, until this offset is acknowledged.
     Loss(u64),
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Prr {
 /// RACK's reordering window (RFC 8985 6.2 step 4).
 #[derive(Debug)]
 pub(super) struct Rack {
-    /// The reordering timer.
+    /// When the reordering timer expires.
     pub(super) due: Option<Instant>,
     /// RACK.reo_wnd_mult, RACK.reo_wnd_persist, RACK.dsack_round
     multiplier: u64,
@@ -42,25 +42,25 @@ pub(super) struct Rack {
     round: u64,
 }
 
-/// What is needed to take a reduction back.
+/// What is needed to undo a reduction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     cwnd: f64,
     ssthresh: f64,
-    /// First byte not acknowledged when it began.
+    /// First byte not acknowledged when the reduction began.
     from: u64,
     /// Timestamp of the first retransmission.
     first_at: Option<Instant>,
-    /// Retransmissions, and how many of them were reported as duplicates.
+    /// Number of retransmissions, and how many of them were reported as duplicates.
     retransmissions: u32,
     duplicates: u32,
 }
 
-/// Recoveries for which a larger reordering window stays (RFC 8985 6.2 step 4).
+/// Recoveries for which an enlarged reordering window is kept (RFC 8985 6.2 step 4).
 const PERSIST: u32 = 16;
 
-/// Where timers tick, RACK's is set for so much longer. Seen with Linux 6.18 at 250 Hz: where 3.2 ms were
-/// left, it had not run out 5.65 ms and two ticks later.
+/// If timers have ticks, RACK's timer is set for this much longer. Seen with Linux 6.18 at 250 Hz:
+/// where 3.2 ms were left, it had not expired 5.65 ms and two ticks later.
 const LEAST_REORDERING_WAIT: Duration = Duration::from_millis(2);
 
 impl Default for Rack {
@@ -79,7 +79,7 @@ impl Undo {
 }
 
 impl Sender {
-    /// Marks what this acknowledgement shows to be lost; returns how many segments.
+    /// Marks what this acknowledgement shows to be lost; returns the number of segments.
     #[inline]
     pub(super) fn detect_loss(&mut self, now: Instant, duplicate: bool, acked: u32) -> u32 {
         if self.sack {
@@ -95,7 +95,7 @@ impl Sender {
         if acked > 0 {
             let partial = matches!(self.phase, Phase::Recovery(point) if self.una < point);
             if partial {
-                // RFC 6582 3.2 (5): all of these but the retransmission were duplicates before.
+                // RFC 6582 3.2 (5): all of these except the retransmission were duplicates before.
                 self.scoreboard.duplicates = self.scoreboard.duplicates.saturating_sub(acked - 1);
                 self.scoreboard.rewind_resend();
                 self.fast_retransmit = true;
@@ -115,7 +115,7 @@ impl Sender {
         0
     }
 
-    /// Tells a model-based congestion control of each loss.
+    /// Reports each loss to a model-based congestion control.
     #[inline]
     pub(super) fn tell_losses(&mut self, now: Instant) {
         while let Some(lost) = self.scoreboard.next_lost(now) {
@@ -148,8 +148,8 @@ impl Sender {
         lost
     }
 
-    /// When a timer of `wait` runs out. Seen with Linux 6.18 at 250 Hz: where half a millisecond was
-    /// left, 4.2 to 5.5 ms after the acknowledgement, never sooner; and time-outs of 260 ms came up
+    /// When a timer of `wait` expires. Seen with Linux 6.18 at 250 Hz: where half a millisecond was
+    /// left, 4.2 to 5.5 ms after the acknowledgement, never sooner; and time-outs of 260 ms were up
     /// to 32 ms late, all of them some multiple of 32 ms apart.
     pub(crate) fn after_ticks(&self, now: Instant, wait: Duration) -> Instant {
         let tick = self.recovery.timer_tick.as_nanos();
@@ -157,13 +157,13 @@ impl Sender {
             return now + wait;
         }
         let ticks = wait.as_nanos().div_ceil(tick);
-        // The longer it is, the coarser.
+        // The longer the wait, the coarser the step.
         let step = match ticks {
             ..63 => 1,
             63..504 => 8,
             _ => 64,
         };
-        // One more, for how much of the current step is over is not looked at.
+        // One more, because the elapsed part of the current step is ignored.
         let begun = AFTER_TICK.as_nanos();
         let steps = ((now.as_nanos() + begun) / tick + ticks) / step + 1;
         Instant::from_nanos(steps * step * tick - begun)
@@ -171,7 +171,7 @@ impl Sender {
 
     /// RFC 8985 6.2 step 4, RACK_update_reo_wnd().
     fn reordering_window(&self) -> Duration {
-        // Seen with Linux 6.18: with the acknowledgement that ends it a recovery is over.
+        // Seen with Linux 6.18: a recovery is over with the acknowledgement that ends it.
         let recovers = match self.phase {
             Phase::Recovery(point) | Phase::Loss(point) => self.una < point,
             Phase::Open | Phase::Reduced(_) => false,
@@ -196,10 +196,10 @@ impl Sender {
         }
     }
 
-    /// A duplicate was reported, `[start, end)` (RFC 2883).
+    /// The peer reported `[start, end)` as a duplicate (RFC 2883).
     #[cold]
     pub(super) fn on_dsack(&mut self, start: u64) {
-        // RFC 8985 6.2 step 4: once a round trip.
+        // RFC 8985 6.2 step 4: once per round trip.
         if self.una >= self.rack.round {
             self.rack.round = self.nxt;
             self.rack.multiplier += 1;
@@ -212,13 +212,14 @@ impl Sender {
         }
     }
 
-    /// Moves between the phases.
+    /// Changes the phase after an acknowledgement.
     #[inline]
     pub(super) fn follow_recovery(&mut self, now: Instant, segment: &Segment, acked: &Acked) {
         if self.phase != Phase::Open || self.undo.is_some() {
             self.follow_phase(now, segment, acked);
         }
-        // What is lost at the end of a recovery was sent during it: the next window's loss.
+        // Data lost at the end of a recovery was sent during it: this loss belongs to the next
+        // window.
         if self.scoreboard.lost() > 0 && matches!(self.phase, Phase::Open | Phase::Reduced(_)) {
             self.enter_recovery(now);
         }
@@ -228,7 +229,7 @@ impl Sender {
     fn follow_phase(&mut self, now: Instant, segment: &Segment, acked: &Acked) {
         let progress = acked.segments > 0;
         match self.phase {
-            // Once the stream has ended there is nothing to take back.
+            // After the end of the stream there is nothing to undo.
             Phase::Open => {
                 if !self.is_finished()
                     && let Some(by) = self.undone_by(segment, false)
@@ -264,8 +265,8 @@ impl Sender {
         }
     }
 
-    /// F-RTO (RFC 5682 3.1, with SACK): new data after the first retransmission; if then something
-    /// arrives that was sent once, the time-out was spurious.
+    /// F-RTO (RFC 5682 3.1, with SACK): new data is sent after the first retransmission; if
+    /// something then arrives that was sent only once, the time-out was spurious.
     fn spurious_by_frto(&mut self, acked: &Acked) -> bool {
         if self.frto == Frto::Off {
             return false;
@@ -277,7 +278,7 @@ impl Sender {
         let Phase::Loss(point) = self.phase else { return false };
         let sent_new = self.nxt > point;
         self.frto = if sent_new || acked.segments == 0 || self.una >= point {
-            // New data was sent already, or this is a duplicate: the loss was real (3a).
+            // New data was already sent, or this is a duplicate: the loss was real (3a).
             Frto::Off
         } else {
             Frto::NewFirst
@@ -290,7 +291,7 @@ impl Sender {
     fn enter_recovery(&mut self, now: Instant) {
         self.leave_slow_start_by(now, SlowStartExitReason::Loss);
         let cwnd = self.window.segments();
-        // In the same window of data cwnd comes down once (RFC 3168 6.1.2).
+        // cwnd is reduced only once per window of data (RFC 3168 6.1.2).
         if self.phase == Phase::Open {
             self.begin_reduction(now);
         }
@@ -308,7 +309,7 @@ impl Sender {
         }
     }
 
-    /// cwnd comes down without a retransmission: marks, or a loss that a probe repaired.
+    /// Reduces cwnd without a retransmission: for marks, or for a loss that a probe repaired.
     pub(super) fn reduce(&mut self, now: Instant, ecn: bool) {
         let cwnd = self.window.segments();
         self.begin_reduction(now);
@@ -361,7 +362,7 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 6.2 step 4: after 16 recoveries the window is small again.
+    /// RFC 8985 6.2 step 4: after 16 recoveries the window is reset.
     fn end_reordering_round(&mut self) {
         self.rack.persist = self.rack.persist.saturating_sub(1);
         if self.rack.persist == 0 {
@@ -369,7 +370,7 @@ impl Sender {
         }
     }
 
-    /// Whether the last reduction was for nothing, and what tells.
+    /// Whether the last reduction was spurious, and what shows it.
     fn undone_by(&self, segment: &Segment, progress: bool) -> Option<UndoReason> {
         let undo = self.undo?;
         let config = &self.recovery;
@@ -388,7 +389,7 @@ impl Sender {
         (config.undo_by_dsack && all).then_some(UndoReason::Dsack)
     }
 
-    /// RFC 4015 3.3: as before the reduction.
+    /// RFC 4015 3.3: restores the state before the reduction.
     #[cold]
     fn take_back(&mut self, now: Instant, by: UndoReason) {
         let Some(undo) = self.undo.take() else { return };
@@ -411,7 +412,7 @@ impl Sender {
         self.events.push_back(Event { at: now, kind: EventKind::RecoveryEnd { cwnd } });
     }
 
-    /// What an acknowledgement lets out in recovery (RFC 9937 5).
+    /// How much an acknowledgement releases in recovery (RFC 9937 5).
     #[inline]
     pub(super) fn reduce_proportionally(&mut self, delivered: u32, lost: u32, advanced: bool) {
         let steers = matches!(self.phase, Phase::Recovery(_) | Phase::Reduced(_));
@@ -427,12 +428,12 @@ impl Sender {
         let (pipe, ssthresh) = (self.scoreboard.pipe(), self.window.ssthresh as u32);
         let (received, sent) = (u64::from(self.prr.delivered), u64::from(self.prr.sent));
         let allowed = if pipe > ssthresh {
-            // In proportion: so that cwnd is ssthresh when all has been delivered.
+            // In proportion, so that cwnd is ssthresh once everything has been delivered.
             (received * u64::from(ssthresh))
                 .div_ceil(u64::from(self.prr.prior.max(1)))
                 .saturating_sub(sent)
         } else {
-            // Conservation, and one more as long as nothing else is lost (SafeACK).
+            // Packet conservation, and one more while nothing else is lost (SafeACK).
             let safe = u64::from(advanced && lost == 0);
             let limit = received.saturating_sub(sent).max(u64::from(delivered)) + safe;
             limit.min(u64::from(ssthresh - pipe))
@@ -441,7 +442,7 @@ impl Sender {
         self.window.cwnd = f64::from((pipe + allowed).max(1));
     }
 
-    /// Marked packets were reported (RFC 3168 6.1.2): once per window.
+    /// The peer reported marked packets (RFC 3168 6.1.2); it takes effect once per window.
     #[cold]
     pub(super) fn on_ecn_echo(&mut self, now: Instant) {
         if self.phase == Phase::Open {
@@ -452,7 +453,7 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer ran out (RFC 6298 5.4 to 5.7).
+    /// The retransmission timer expired (RFC 6298 5.4 to 5.7).
     pub(super) fn time_out(&mut self, now: Instant) {
         let rto = self.rtt.rto();
         self.counters.timeouts += 1;
@@ -466,8 +467,8 @@ impl Sender {
         self.rack.due = None;
         let by_time = self.sack && self.recovery.detection == LossDetection::Rack;
         let was_open = self.phase == Phase::Open;
-        // RFC 5681 3.1: ssthresh changes with the first time-out of a segment. Where cwnd has come
-        // down for the same window of data already, RACK's successor states leave it.
+        // RFC 5681 3.1: ssthresh changes with the first time-out of a segment. If cwnd has already
+        // been reduced for the same window of data, RACK leaves ssthresh as it is.
         if !again && (was_open || !by_time || matches!(self.phase, Phase::Loss(_))) {
             self.begin_undo();
             self.tell_timeout(now);
@@ -480,8 +481,8 @@ impl Sender {
         let window = self.reordering_window();
         self.scoreboard.mark_lost_by_timeout(now, by_time.then_some(window));
         self.tell_losses(now);
-        // What was sent a short while ago is still under way, and one segment more may be
-        // (draft-ietf-ccwg-bbr-06 5.6.4.4, BBROnEnterRTO(), for all that goes by time).
+        // What was sent shortly before is still in flight, and one more segment may be
+        // (draft-ietf-ccwg-bbr-06 5.6.4.4, BBROnEnterRTO(), for all loss detection by time).
         let least = self.congestion.loss_window();
         let conserving = f64::from(self.scoreboard.pipe() + 1);
         self.window.cwnd = if by_time { least.max(conserving) } else { least };
@@ -495,12 +496,13 @@ impl Sender {
         self.congestion.on_timeout(&congestion, &mut self.window);
     }
 
-    /// RFC 5681's FlightSize, of which what limited transmit sent above cwnd is no part (3.2 (2)).
+    /// The input of a congestion event now. FlightSize is RFC 5681's, without what limited transmit
+    /// sent above cwnd (3.2 (2)).
     fn congestion_now(&self, now: Instant) -> Congestion {
         Congestion { now, flight: self.scoreboard.flight().min(self.window.segments()) }
     }
 
-    /// The acknowledgement reports marked packets.
+    /// Whether the acknowledgement reports marked packets.
     pub(super) fn has_ecn_echo(&self, segment: &Segment) -> bool {
         self.ecn != Ecn::NotNegotiated && segment.flags.has(Flags::ECE)
     }

@@ -1,4 +1,4 @@
-//! The scoreboard: what is outstanding, and what was SACKed (RFC 6675).
+//! The scoreboard: what is outstanding, and what has been SACKed (RFC 6675).
 
 mod loss;
 mod waiting;
@@ -19,68 +19,68 @@ use waiting::Waiting;
 pub(crate) struct Sent {
     pub(crate) seq: u64,
     pub(crate) end: u64,
-    /// Last transmission.
+    /// Time of the last transmission.
     pub(crate) sent_at: Instant,
-    /// Counts transmissions; of the last one.
+    /// Number of the last transmission; transmissions are counted.
     pub(crate) order: u64,
     /// The last byte of sequence space is a FIN.
     pub(crate) fin: bool,
-    /// It is the first of a burst, or was sent again by itself.
+    /// Whether it is the first of a burst, or was retransmitted by itself.
     pub(crate) begins_burst: bool,
     pub(crate) sacked: bool,
     pub(crate) lost: bool,
-    /// A retransmission is under way.
+    /// Whether a retransmission is in flight.
     pub(crate) resent: bool,
-    /// Ever retransmitted: its RTT is ambiguous (Karn).
+    /// Whether it was ever retransmitted: its RTT is ambiguous (Karn).
     pub(crate) ambiguous: bool,
 }
 
 impl Sent {
-    /// It was not only sent once and is under way.
+    /// Whether it is anything but sent once and in flight.
     #[inline]
     fn is_marked(&self) -> bool {
-        // Without a branch for each.
+        // Avoids a branch for each.
         self.sacked | self.lost | self.resent | self.ambiguous
     }
 }
 
-/// Outstanding segments in order of sequence. Every operation is amortised O(1) a segment, but
-/// for the search that a new SACK block needs, O(log n).
+/// Outstanding segments in order of sequence. Every operation is amortised O(1) per segment, except
+/// for the search that a new SACK block needs, which is O(log n).
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
     sacked_ranges: Ranges,
-    /// The blocks that were told last: again they say nothing new.
+    /// The blocks reported last: repeated, they contain nothing new.
     told: [(u64, u64); MAX_SACK_BLOCKS],
     sacked: u32,
     lost: u32,
     resent: u32,
-    /// Outstanding that were ever sent again.
+    /// Outstanding segments that were ever retransmitted.
     ambiguous: u32,
-    /// Lost, and no retransmission under way.
+    /// Segments that are lost and have no retransmission in flight.
     waiting: Waiting,
-    /// Bursts of which something is outstanding.
+    /// Bursts of which some data is outstanding.
     bursts: u32,
-    /// Segments below this offset have been judged: SACKed, lost, or sent again.
+    /// Segments below this offset have been judged: SACKed, lost, or retransmitted.
     judged: u64,
     /// No segment below this offset waits to be retransmitted.
     resend_from: u64,
-    /// Transmissions so far, and the latest of them known to have arrived.
+    /// Transmissions so far.
     transmissions: u64,
     latest: Latest,
-    /// Highest byte known to have arrived (RACK.fack), and what it was before the acknowledgement
-    /// that is being taken.
+    /// Highest byte known to have arrived (RACK.fack), and its value before the acknowledgement
+    /// being processed.
     fack: u64,
     prior_fack: u64,
-    /// A segment sent once arrived after one with higher numbers (RACK.reordering_seen).
+    /// A segment that was sent once arrived after one with higher numbers (RACK.reordering_seen).
     reordering_seen: bool,
-    /// How far above it what had arrived before reached at most, bytes.
+    /// Largest distance by which data that arrived earlier reached above such a segment, in bytes.
     reordering: u64,
-    /// Retransmissions under way, oldest first: offset and order.
+    /// Retransmissions in flight, oldest first: offset and transmission number.
     under_way: VecDeque<(u64, u64)>,
     /// Without SACK: duplicate acknowledgements stand for SACKed segments (RFC 6582).
     pub(crate) duplicates: u32,
-    /// For model-based congestion control.
+    /// Delivery rate, for model-based congestion control.
     sampler: Option<RateSampler>,
 }
 
@@ -88,50 +88,50 @@ pub(crate) struct Scoreboard {
 #[derive(Clone, Copy, Default, Debug)]
 struct Latest {
     order: u64,
-    /// Of the segment that the last acknowledgement was looked at for last, which need not be the latest
-    /// (RFC 8985 6.2 step 2). Seen with Linux 6.18: SACKed segments come first, in the order of their
-    /// numbers, then those that are acknowledged cumulatively.
+    /// RTT of the segment that the last acknowledgement updated last, which need not be the latest
+    /// (RFC 8985 6.2 step 2). Seen with Linux 6.18: SACKed segments come first, in the order of
+    /// their numbers, then those that are acknowledged cumulatively.
     rtt: Duration,
-    /// End of the SACKed segment that `rtt` is of.
+    /// End of the SACKed segment that gave `rtt`.
     sacked: u64,
-    /// It was a retransmission: what has higher numbers may have been sent before it.
+    /// Whether it was a retransmission: segments with higher numbers may have been sent before it.
     again: bool,
 }
 
-/// What an acknowledgement says beside sequence numbers.
+/// What the processing of an acknowledgement needs besides sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) now: Instant,
-    /// Smallest RTT: a retransmission that is acknowledged faster is not what arrived.
+    /// Smallest RTT: if a retransmission is acknowledged faster, it was the original that arrived.
     pub(crate) min_rtt: Duration,
-    /// After a time-out: end of what had been sent when the retransmission timer ran out.
+    /// After a time-out: end of what had been sent when the retransmission timer expired.
     pub(crate) loss_point: Option<u64>,
 }
 
 impl Arrival {
-    /// The segment was sent for the first time before the retransmission timer ran out.
+    /// Whether the segment was first sent before the retransmission timer expired.
     fn is_older(&self, segment: &Sent) -> bool {
         self.loss_point.is_some_and(|point| segment.end <= point)
     }
 }
 
-/// What an acknowledgement delivered.
+/// What an acknowledgement delivered, in segments.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Acked {
     /// Segments acknowledged cumulatively.
     pub(crate) segments: u32,
-    /// Of these, not known to be delivered before.
+    /// Those of `segments` that were not known to be delivered before.
     pub(crate) fresh: u32,
     /// Segments newly known to be delivered, by SACK too.
     pub(crate) delivered: u32,
-    /// Transmission time of the first that was acknowledged cumulatively and not SACKed before;
-    /// `None` if any of them was retransmitted (Karn's rule).
+    /// Transmission time of the first segment that was acknowledged cumulatively and not SACKed
+    /// before; `None` if any of them was retransmitted (Karn's rule).
     pub(crate) first_sent: Option<Instant>,
-    /// The same of the last one.
+    /// Transmission time of the last such segment; `None` if any of them was retransmitted.
     pub(crate) last_sent: Option<Instant>,
-    /// Transmission times of the first and the last newly SACKed that were sent once.
+    /// Transmission times of the first and the last newly SACKed segment that were sent once.
     pub(crate) sacked_sent: Option<(Instant, Instant)>,
-    /// Something from before the time-out arrived that was sent once (RFC 5682 2.1 (3b)).
+    /// A segment sent once, before the time-out, arrived (RFC 5682 2.1 (3b)).
     pub(crate) original: bool,
 }
 
@@ -158,7 +158,7 @@ impl Scoreboard {
         self.segments.len() as u32
     }
 
-    /// Bursts of which something is outstanding; a segment that was sent again is one by itself.
+    /// Bursts of which some data is outstanding; a retransmitted segment counts as one.
     #[inline]
     pub(crate) fn bursts(&self) -> u32 {
         self.bursts
@@ -186,19 +186,19 @@ impl Scoreboard {
         self.sacked + self.duplicates
     }
 
-    /// Retransmissions under way.
+    /// Retransmissions in flight.
     #[inline]
     pub(crate) fn resent(&self) -> u32 {
         self.resent
     }
 
-    /// Something lost has not been sent again.
+    /// Whether something lost has not been retransmitted.
     #[inline]
     pub(crate) fn waits_to_resend(&self) -> bool {
         self.waiting.count() > 0
     }
 
-    /// Last transmission of the first outstanding segment.
+    /// Time of the last transmission of the first outstanding segment.
     #[inline]
     pub(crate) fn first_sent_at(&self) -> Option<Instant> {
         self.segments.front().map(|segment| segment.sent_at)
@@ -208,17 +208,17 @@ impl Scoreboard {
         self.reordering_seen
     }
 
-    /// Segments were overtaken by more than [`DUP_THRESH`] others.
+    /// Whether segments were overtaken by more than [`DUP_THRESH`] others.
     pub(crate) fn reorders_far(&self, mss: u32) -> bool {
         self.reordering > u64::from(DUP_THRESH * mss)
     }
 
-    /// After a time-out: what was taken for reordering may have been loss.
+    /// Forgets reordering after a time-out: it may have been loss.
     pub(crate) fn forget_reordering(&mut self) {
         self.reordering = 0;
     }
 
-    /// Everything below `ack` has arrived.
+    /// Processes a cumulative acknowledgement: everything below `ack` has arrived.
     #[inline]
     pub(crate) fn acknowledge(&mut self, ack: u64, arrival: &Arrival) -> Acked {
         self.prior_fack = self.fack;
@@ -227,7 +227,7 @@ impl Scoreboard {
         let mut ambiguous = false;
         while let Some(segment) = self.segments.front_mut() {
             if segment.end > ack {
-                // Part of a segment: keep the rest.
+                // Only a part of a segment: keep the rest.
                 segment.seq = segment.seq.max(ack);
                 break;
             }
@@ -275,8 +275,8 @@ impl Scoreboard {
         acked
     }
 
-    /// Of what is outstanding above `una` nothing was ever sent again, SACKed or marked lost, and nothing above
-    /// it has arrived.
+    /// Whether none of what is outstanding above `una` was ever retransmitted, SACKed or marked
+    /// lost, and nothing above it has arrived.
     #[inline]
     pub(crate) fn is_undisturbed(&self, una: u64) -> bool {
         (self.sacked | self.lost | self.ambiguous | self.duplicates) == 0
@@ -286,7 +286,8 @@ impl Scoreboard {
             && self.sacked_ranges.is_empty()
     }
 
-    /// What [`acknowledge`](Self::acknowledge) comes to while [nothing disturbs](Self::is_undisturbed).
+    /// Does what [`acknowledge`](Self::acknowledge) does, for a scoreboard that is
+    /// [undisturbed](Self::is_undisturbed).
     #[inline]
     pub(crate) fn acknowledge_undisturbed(&mut self, ack: u64, now: Instant) -> Acked {
         self.prior_fack = self.fack;
@@ -314,10 +315,10 @@ impl Scoreboard {
         acked
     }
 
-    /// The SACK block at `place` in its acknowledgement reports `[start, end)`: adds to `acked` what is
-    /// newly known to be delivered. Comes after [`Self::acknowledge`]. The blocks of one acknowledgement
-    /// may come in any order (RFC 2018 4 has the newest first), so only what is below an earlier
-    /// acknowledgement's was reordered.
+    /// Processes a SACK block, the one at `place` in its acknowledgement, which reports `[start,
+    /// end)`: adds to `acked` what is newly known to be delivered. Call after
+    /// [`Self::acknowledge`]. The blocks of one acknowledgement may be in any order (RFC 2018 4 has
+    /// the newest first), so only what is below an earlier acknowledgement's blocks was reordered.
     pub(crate) fn sack(
         &mut self,
         (place, start, end): (usize, u64, u64),
@@ -402,7 +403,7 @@ impl Scoreboard {
         Some(self.repeat(index, now))
     }
 
-    /// Sends the last outstanding segment that was not SACKed again (RFC 8985 7.3).
+    /// Retransmits the last outstanding segment that was not SACKed (RFC 8985 7.3).
     pub(crate) fn repeat_last(&mut self, now: Instant) -> Option<Sent> {
         let index = self.segments.iter().rposition(|segment| !segment.sacked)?;
         let segment = &self.segments[index];
@@ -429,7 +430,8 @@ impl Scoreboard {
         *segment
     }
 
-    /// Sends the first outstanding segment again, which is no sign of its loss: a window probe.
+    /// Retransmits the first outstanding segment as a window probe, which does not mean that it was
+    /// lost.
     pub(crate) fn repeat_first(&mut self, now: Instant) -> Option<Sent> {
         let segment = self.segments.front_mut()?;
         self.ambiguous += u32::from(!std::mem::replace(&mut segment.ambiguous, true));
@@ -442,12 +444,12 @@ impl Scoreboard {
         Some(*segment)
     }
 
-    /// Looks again from the start for segments to retransmit.
+    /// Restarts the search for segments to retransmit from the beginning.
     pub(crate) fn rewind_resend(&mut self) {
         self.resend_from = 0;
     }
 
-    /// Delivery rate by the acknowledgement just taken.
+    /// Delivery rate sample of the acknowledgement just processed.
     pub(crate) fn rate_sample(
         &mut self,
         prior_in_flight: u32,
@@ -456,17 +458,17 @@ impl Scoreboard {
         self.sampler.as_mut()?.take(prior_in_flight, min_rtt)
     }
 
-    /// The next segment marked lost that the congestion control was not told of.
+    /// The next loss that has not been reported to the congestion control.
     pub(crate) fn next_lost(&mut self, now: Instant) -> Option<LostSegment> {
         self.sampler.as_mut()?.next_lost(now)
     }
 
-    /// The application was the limit, as far as the delivery rate knows.
+    /// Whether the delivery rate is currently application-limited.
     pub(crate) fn is_limited_by_application(&self) -> bool {
         self.sampler.as_ref().is_some_and(RateSampler::is_limited_by_application)
     }
 
-    /// The application, not the network, is the limit.
+    /// Notes that the application, not the network, is the limit.
     pub(crate) fn limited_by_application(&mut self) {
         if self.sampler.is_some() {
             let pipe = self.pipe();
@@ -475,8 +477,8 @@ impl Scoreboard {
     }
 }
 
-/// How many segments begin before `offset`. Segments of one size are counted by a division; a binary
-/// search goes through memory that nobody else needs.
+/// How many segments begin before `offset`. Segments of equal size are counted by a division,
+/// because a binary search touches memory that nothing else needs.
 fn position(segments: &VecDeque<Sent>, offset: u64) -> usize {
     let [Some(first), Some(second)] = [segments.front(), segments.get(1)] else {
         return segments.partition_point(|segment| segment.seq < offset);
@@ -491,7 +493,8 @@ fn position(segments: &VecDeque<Sent>, offset: u64) -> usize {
 }
 
 impl Latest {
-    /// RFC 8985 6.2 step 2: of a segment sent twice the first transmission may be what arrived.
+    /// RFC 8985 6.2 step 2: if a segment was sent twice, the first transmission may be the one that
+    /// arrived.
     #[inline]
     fn update(&mut self, segment: &Sent, arrival: &Arrival, last: bool) {
         let rtt = arrival.now.saturating_since(segment.sent_at);
@@ -617,8 +620,9 @@ mod tests {
 
     #[test]
     fn rack_goes_by_the_rtt_of_what_is_acknowledged_last_not_of_what_was_sent_last() {
-        // RFC 8985 6.2 step 2. Linux 6.18, a BBR download at 4.6 Mb/s and 4.6 ms: an acknowledgement of
-        // segment 39 that SACKs 41, sent 2.6 ms later. 40 was not lost before the next SACK came.
+        // RFC 8985 6.2 step 2. Linux 6.18, a BBR download at 4.6 Mb/s and 4.6 ms: an
+        // acknowledgement of segment 39 that SACKs 41, sent 2.6 ms later. 40 was not lost before
+        // the next SACK arrived.
         let now = Instant::from_nanos(100);
         let arrival = Arrival { now, ..ARRIVAL };
         let lost_of = |ack, blocks: &[(usize, u64, u64)]| {
@@ -631,15 +635,15 @@ mod tests {
         };
         assert_eq!(lost_of(0, &[(0, 200, 300)]), (2, None));
         assert_eq!(lost_of(100, &[(0, 200, 300)]), (0, Some(Duration::from_nanos(1))));
-        // SACKed segments are looked at in their order, whichever block is told first.
+        // SACKed segments are processed in order, whichever block comes first.
         assert_eq!(lost_of(0, &[(0, 400, 500), (1, 200, 300)]), (3, None));
     }
 
     #[test]
     fn who_waits_for_reordering_waits_until_the_last_segment_is_overdue() {
-        // RFC 8985 6.2 step 5: timeout = max(remaining, timeout). Linux 6.18, a BBR upload at 0.8 Mb/s
-        // and 125 ms: with four segments missing below the latest that had arrived the timer did not run
-        // out when the first of them was overdue, 0.1 ms later.
+        // RFC 8985 6.2 step 5: timeout = max(remaining, timeout). Linux 6.18, a BBR upload at 0.8
+        // Mb/s and 125 ms: with four segments missing below the latest one that had arrived, the
+        // timer did not expire when the first of them was overdue, 0.1 ms later.
         let at = |nanos| Arrival { now: Instant::from_nanos(nanos), ..ARRIVAL };
         let wait_of = |blocks: &[(u64, u64)], nanos, window| {
             let mut scoreboard = scoreboard(9);
@@ -649,7 +653,7 @@ mod tests {
             let window = Duration::from_nanos(window);
             scoreboard.detect_loss_by_time(Instant::from_nanos(nanos), window)
         };
-        // The latest that arrived was sent at 7, the first missing ones at 0 to 2.
+        // The latest segment that arrived was sent at 7, the first missing ones at 0 to 2.
         assert_eq!(wait_of(&[(300, 800)], 100, 10), (0, Some(Duration::from_nanos(5))));
         // Holes at 0 to 2, 4 and 6.
         let blocks = [(300, 400), (500, 600), (700, 800)];
@@ -688,14 +692,15 @@ mod tests {
             scoreboard.detect_loss_by_time(at(now), Duration::from_nanos(window))
         };
         assert_eq!(judged(&mut scoreboard, 100, 0), (5, None));
-        // All but the fifth are sent again; of these the fourth arrives, and the others are lost again.
+        // All except the fifth are retransmitted; the fourth of them arrives, and the others are
+        // lost again.
         for nanos in [200, 201, 202, 203] {
             assert!(scoreboard.resend(at(nanos)).is_some());
         }
         let arrival = Arrival { now: at(210), ..ARRIVAL };
         scoreboard.sack((0, 300, 400), &arrival, &mut Acked::default());
         assert_eq!(judged(&mut scoreboard, 300, 0), (3, None));
-        // Nothing is lost after all: the first was sent last, and the fifth is overdue for long.
+        // Nothing is lost after all: the first was sent last, and the fifth is long overdue.
         scoreboard.unmark_lost();
         assert_eq!(judged(&mut scoreboard, 300, 200), (0, Some(Duration::from_nanos(100))));
     }

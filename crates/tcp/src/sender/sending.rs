@@ -1,4 +1,4 @@
-//! What leaves next: probes and retransmissions before new data.
+//! Decides what to send next: probes and retransmissions before new data.
 
 use airpath_base::Instant;
 
@@ -21,7 +21,7 @@ impl Sender {
         }
     }
 
-    /// The next piece of a [run](Self::run): a full segment of new data that follows one.
+    /// The next piece of a [run](Self::run): a full segment of new data after another one.
     #[inline(always)]
     pub(crate) fn poll_run(&mut self, now: Instant) -> Option<Piece> {
         debug_assert!(self.run.is_none_or(|left| {
@@ -35,7 +35,7 @@ impl Sender {
         Some(self.send_new(now, Piece::new(self.nxt, self.mss, false)))
     }
 
-    /// The same where nothing is known of what follows.
+    /// The next piece to send if nothing is known about what follows.
     #[inline(always)]
     fn poll_anew(&mut self, now: Instant) -> Option<Piece> {
         let special = self.zero_window.is_due()
@@ -47,7 +47,7 @@ impl Sender {
             return self.poll_special(now);
         }
         let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
-        // Most of the time more than a segment waits: no FIN and no Nagle's algorithm.
+        // Usually more than a segment waits: neither a FIN nor Nagle's algorithm matters.
         let mss = u64::from(self.mss);
         let unsent = self.written().saturating_sub(self.nxt);
         if unsent <= mss {
@@ -61,11 +61,12 @@ impl Sender {
         if window < mss || !in_burst || self.bursts.waits(now) {
             return self.poll_burst(now, (cwnd, pipe), window, unsent);
         }
-        // Without bursts what is left of cwnd may follow, if the peer's window and the buffer have it, too.
+        // Without bursts the rest of cwnd may follow, if the peer's window and the buffer allow it,
+        // too.
         let more = cwnd - pipe - 1;
         let bytes = u64::from(more) * mss;
         let plain = self.bursts.offload.is_none() && !self.bursts.is_paced();
-        // With nothing under way cwnd may change (RFC 5681 4.1).
+        // With nothing in flight cwnd may change (RFC 5681 4.1).
         if plain && !self.scoreboard.is_empty() && window - mss >= bytes && unsent - mss > bytes {
             self.run = Some(more);
         }
@@ -73,7 +74,7 @@ impl Sender {
         Some(self.send_new(now, piece))
     }
 
-    /// The first full segment of a burst, or whatever else there is where none may begin.
+    /// The first full segment of a burst, or anything else if no burst may begin.
     #[inline(never)]
     fn poll_burst(
         &mut self,
@@ -90,7 +91,8 @@ impl Sender {
         if let Err(limit) = self.open_burst(now, cwnd - pipe, window, unsent) {
             return self.stop(now, limit);
         }
-        // A burst that fills cwnd is sent as a run, if the peer's window and the buffer have it, too.
+        // A burst that fills cwnd is sent as a run, if the peer's window and the buffer allow it,
+        // too.
         let more = cwnd - pipe - 1;
         let bytes = u64::from(more) * mss;
         let fills = self.bursts.left() == cwnd - pipe && !self.scoreboard.is_empty();
@@ -100,7 +102,8 @@ impl Sender {
         Some(self.send_new(now, Piece::new(self.nxt, self.mss, false)))
     }
 
-    /// New data that is not a full segment in the middle of a burst, or the reason why none is sent.
+    /// New data that is not a full segment in the middle of a burst, or the reason why none can be
+    /// sent.
     #[inline(never)]
     fn poll_new(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Option<Piece> {
         match self.new_piece(now, cwnd, pipe) {
@@ -109,7 +112,7 @@ impl Sender {
         }
     }
 
-    /// The same where something may come before new data.
+    /// The next piece to send when something may precede new data.
     #[inline(never)]
     fn poll_special(&mut self, now: Instant) -> Option<Piece> {
         if self.zero_window.is_due()
@@ -127,7 +130,8 @@ impl Sender {
             if let Ok(piece) = self.new_piece(now, cwnd, pipe) {
                 return Some(self.send_new(now, piece));
             }
-            // Nothing new to send: F-RTO cannot tell (RFC 5682 2.1 (2)); but what went out may.
+            // There is no new data to send: F-RTO cannot decide (RFC 5682 2.1 (2)); but data
+            // already sent may.
             let sent_new = self.loss_point().is_none_or(|point| self.nxt > point);
             self.frto = if sent_new { Frto::Waiting } else { Frto::Off };
         }
@@ -147,7 +151,7 @@ impl Sender {
         self.poll_new(now, cwnd, pipe)
     }
 
-    /// Books a retransmission.
+    /// Records a retransmission.
     #[cold]
     pub(super) fn sent_again(&mut self, now: Instant, sent: &Sent) -> Piece {
         self.counters.segments += 1;
@@ -158,7 +162,7 @@ impl Sender {
             undo.note_retransmission(now, sent.seq);
         }
         if sent.seq == self.una && self.rtt.estimator() == RtoEstimator::Linux {
-            // Seen with Linux 6.18: the first outstanding segment has its whole time again.
+            // Seen with Linux 6.18: the first outstanding segment gets its whole time-out again.
             self.arm_timer(now);
         } else {
             self.start_timer(now);
@@ -167,7 +171,7 @@ impl Sender {
         Piece { again: true, ..sent.piece() }
     }
 
-    /// The next new piece, or what forbids it.
+    /// The next piece of new data, or what prevents it.
     pub(super) fn new_piece(
         &mut self,
         now: Instant,
@@ -186,19 +190,19 @@ impl Sender {
         }
         let window = (self.una + self.peer_window).saturating_sub(self.nxt);
         let len = in_buffer.min(u64::from(self.mss));
-        // A FIN takes sequence space, hence window (RFC 9293 3.4).
+        // A FIN takes sequence space, hence also window (RFC 9293 3.4).
         let last = fin_due && len == in_buffer;
         let fin = last && window > len;
         if window < len.max(1) {
-            // RFC 9293 3.8.6.2.1: a part only if it is half of the largest window.
+            // RFC 9293 3.8.6.2.1: a partial segment only if it is half of the largest window.
             return if window > 0 && window >= self.max_peer_window / 2 {
                 Ok(Piece::new(self.nxt, window as u32, false))
             } else {
                 Err(SendLimit::ReceiveWindow)
             };
         }
-        // Nagle (RFC 9293 3.7.4): a small segment waits while anything is outstanding, unless the
-        // stream ends with it.
+        // Nagle (RFC 9293 3.7.4): a small segment waits while anything is outstanding, unless it
+        // ends the stream.
         if len < u64::from(self.mss) && !last && !self.scoreboard.is_empty() {
             let full = written < self.offered;
             return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
@@ -212,8 +216,8 @@ impl Sender {
         Ok(Piece::new(self.nxt, len as u32, fin))
     }
 
-    /// A burst begins, of as many segments as cwnd has room for, the peer's window and what waits in the
-    /// buffer; or it waits to become larger for this reason.
+    /// Begins a burst of as many segments as cwnd, the peer's window and the data in the buffer
+    /// allow; or returns the reason for which it waits to become larger.
     #[inline]
     fn open_burst(
         &mut self,
@@ -229,7 +233,7 @@ impl Sender {
         if self.begin_burst(now, room, whole) {
             return Ok(());
         }
-        // The smaller of the two windows is why it is small.
+        // The smaller of the two windows is the reason why it is small.
         let cwnd_limits = (u64::from(by_cwnd) + 1) * mss <= window;
         Err(if cwnd_limits { SendLimit::Cwnd } else { SendLimit::ReceiveWindow })
     }
@@ -266,8 +270,8 @@ impl Sender {
         piece
     }
 
-    /// RFC 9293 3.8.6.1: a byte beyond a closed window; the first outstanding segment again if
-    /// there is one, as the last probe is until it is acknowledged.
+    /// RFC 9293 3.8.6.1: a byte beyond a closed window; if a segment is outstanding, as the last
+    /// probe is until it is acknowledged, the first one again.
     #[cold]
     fn probe(&mut self, now: Instant) -> Option<Piece> {
         self.zero_window = self.zero_window.after_probe();

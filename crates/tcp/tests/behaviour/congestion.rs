@@ -1,4 +1,4 @@
-//! Growth of cwnd: slow start, congestion avoidance, validation; and its reduction.
+//! Growth of cwnd (slow start, congestion avoidance, validation) and its reduction.
 
 use airpath_tcp::{CongestionConfig, CubicArithmetic, CubicConfig, GrowthUnit, Halved, RenoConfig};
 
@@ -11,8 +11,8 @@ const CUBIC: CongestionConfig = CongestionConfig::Cubic(CubicConfig {
     beta: 0.7,
 });
 
-/// Acknowledges `per_ack` segments at a time until all that was sent is acknowledged, one round
-/// trip later. Returns the number of segments in that flight.
+/// Acknowledges `per_ack` segments at a time until everything sent is acknowledged, one round trip
+/// later. Returns the number of segments in that flight.
 fn round_trip(end: &mut Script, acked: &mut u64, per_ack: u64) -> u64 {
     let flight = end.recv_count() as u64;
     end.tick(RTT);
@@ -33,7 +33,8 @@ fn the_initial_window_is_what_the_configuration_says() {
 
 #[test]
 fn slow_start_grows_by_all_that_is_acknowledged_without_a_limit() {
-    // RFC 3465 2.2 with no L: doubles every round trip, delayed acknowledgements or not.
+    // RFC 3465 2.2 without L: cwnd doubles every round trip, whether acknowledgements are delayed
+    // or not.
     let mut end = Script::bulk(&config());
     let mut acked = 0;
     let flights: Vec<_> = (0..4).map(|_| round_trip(&mut end, &mut acked, 2)).collect();
@@ -51,7 +52,7 @@ fn slow_start_grows_by_one_segment_for_each_acknowledgement_with_limit_one() {
     assert_eq!(flights, [10, 15, 23, 35]); // times 1.5
 }
 
-/// Loses segment 0 of the initial window of ten, recovers.
+/// Loses segment 0 of the initial window of ten, and recovers.
 fn after_one_loss(congestion: CongestionConfig) -> (Script, u64) {
     let mut config = config();
     config.congestion = congestion;
@@ -150,7 +151,7 @@ fn a_fixed_window_stays() {
 
 #[test]
 fn reno_halves_the_flight_at_a_loss() {
-    // RFC 5681 (4); 3.2 (2): without the two segments of limited transmit.
+    // RFC 5681 (4); 3.2 (2): the two segments of limited transmit do not count.
     let (end, _) = after_one_loss(CongestionConfig::RENO);
     assert_eq!(end.window().ssthresh, 5.0);
 }
@@ -192,8 +193,8 @@ fn reno_may_count_acknowledgements_instead_of_segments() {
 
 #[test]
 fn reno_counts_a_window_of_segments_for_each_one_more() {
-    // Linux 6.18, an upload at 9 Mb/s: a recovery left 15 segments, and with the fifteenth after it there
-    // were 16, not with the sixteenth. Here it leaves 5.
+    // Linux 6.18, an upload at 9 Mb/s: a recovery left 15 segments, and cwnd was 16 with the
+    // fifteenth after it, not with the sixteenth. Here it leaves 5.
     let (mut end, mut acked) = after_one_loss(CongestionConfig::RENO);
     let mut before = end.cwnd();
     end.tick(RTT);
@@ -211,7 +212,7 @@ fn reno_counts_a_window_of_segments_for_each_one_more() {
 
 #[test]
 fn cubic_keeps_what_beta_says() {
-    // RFC 9438 4.6; Linux counts beta in 1024ths and cwnd in whole segments.
+    // RFC 9438 4.6; Linux computes beta in 1024ths and cwnd in whole segments.
     for arithmetic in [CubicArithmetic::Rfc9438, CubicArithmetic::Linux] {
         let cubic = CubicConfig { arithmetic, beta: 0.5, ..CubicConfig::default() };
         let (end, _) = after_one_loss(CongestionConfig::Cubic(cubic));
@@ -221,7 +222,7 @@ fn cubic_keeps_what_beta_says() {
 
 #[test]
 fn the_acknowledgement_that_ends_recovery_does_not_grow_cwnd() {
-    // RFC 6675 5 (A), RFC 6582 3.2 (3): what it acknowledges arrived during recovery.
+    // RFC 6675 5 (A), RFC 6582 3.2 (3): what is acknowledged arrived during recovery.
     let (end, _) = after_one_loss(CUBIC);
     assert_eq!(end.window().cwnd, 7.0);
 }
@@ -247,16 +248,16 @@ fn after_a_timeout_cubic_starts_from_where_slow_start_ends() {
             windows.push(end.window().cwnd);
         }
     }
-    // The convex region at once: a second after 70 segments C t^3 is 0.4, Reno's growth 5.
+    // The convex region at once: after a second at 70 segments C t^3 is 0.4, Reno's growth 5.
     let grown = windows[9] - windows[0];
     assert!((3.0..7.0).contains(&grown), "{windows:?}");
 }
 
 #[test]
 fn the_last_of_the_unpaced_segments_makes_the_next_one_wait() {
-    // Linux 6.18, `bbr` after a handshake of 3.33 s on a path of 70 ms: the eleventh segment leaves
-    // 0.118 s after the first ten, though the first was acknowledged after 0.07 s. At 0.99 times
-    // 10 x 2.885 segments each 3.33 s a segment takes 0.117 s.
+    // Linux 6.18, `bbr` after a handshake of 3.33 s on a path of 70 ms: the eleventh segment is
+    // sent 0.118 s after the first ten, although the first was acknowledged after 0.07 s. At 0.99
+    // times 10 x 2.885 segments per 3.33 s a segment takes 0.117 s.
     let mut config = config();
     config.congestion = CongestionConfig::Bbr1 { seed: 1 };
     let mut end = Script::bulk(&config);

@@ -1,4 +1,4 @@
-//! Acknowledgements as Linux delays them, and those of aggregates.
+//! Acknowledgements as Linux delays them, and acknowledgements of aggregates.
 
 use airpath_base::{Duration, Flags, Segment};
 use airpath_tcp::{
@@ -19,7 +19,7 @@ fn linux() -> EndpointConfig {
     }
 }
 
-/// The quick acknowledgements are spent.
+/// The quick acknowledgements are used up.
 fn settled(config: &EndpointConfig, first: u64) -> Script {
     let mut end = Script::accepted(config);
     (0..first).for_each(|segment| end.send(data(segment)));
@@ -54,7 +54,7 @@ fn quick_acknowledgements_are_no_more_than_half_a_windows_worth() {
 
 #[test]
 fn a_duplicate_starts_quick_acknowledgements() {
-    // Its acknowledgement was lost, or the sender was late: it is to know soon.
+    // The acknowledgement was lost, or the sender was late: it should learn soon.
     let mut end = settled(&linux(), 16);
     end.send(data(15));
     end.recv_ack(at(16));
@@ -87,7 +87,7 @@ fn delay_of(end: &mut Script, segment: u64) -> Duration {
 
 #[test]
 fn the_delay_follows_the_time_between_segments() {
-    // Twice the time between them in the long run; no less than 40 ms.
+    // In the long run twice the time between them, but no less than 40 ms.
     for (gap, expected) in [(1, 40), (20, 40), (30, 60), (35, 70)] {
         let mut end = settled(&linux(), 16);
         for segment in 16..80 {
@@ -135,7 +135,7 @@ fn full_sized_is_what_the_peer_sends() {
     end.recv_nothing();
     end.send(Segment { seq: 601, len: 600, ..data(0) });
     end.recv_ack(1201);
-    // More than one full segment, the second a short one.
+    // More than one full segment; the second is short.
     end.send(Segment { seq: 1201, len: 600, ..data(0) });
     end.send(Segment { seq: 1801, len: 1, ..data(0) });
     end.recv_ack(1802);
@@ -163,7 +163,7 @@ fn what_arrives_at_one_instant_is_acknowledged_together() {
 
 #[test]
 fn a_push_ends_an_aggregate() {
-    // Linux's GRO hands up what it has; senders since 5.4 end each burst so.
+    // Linux's GRO delivers what it has; senders since 5.4 end each burst this way.
     let mut end = Script::accepted(&aggregating(Duration::ZERO));
     for segment in 0..9 {
         let mut data = data(segment);
@@ -187,7 +187,7 @@ fn a_single_segment_is_no_aggregate() {
     end.recv_nothing();
     end.tick(NANO);
     end.recv_ack(at(1));
-    // One that waits and one more are two.
+    // One that waits plus one more make two.
     end.send(data(1));
     end.tick(ms(10));
     end.send(data(2));
@@ -246,7 +246,7 @@ fn what_is_out_of_order_ends_an_aggregate() {
 
 #[test]
 fn what_follows_on_each_other_above_a_gap_is_acknowledged_together() {
-    // As GRO hands it up; a further gap is a further acknowledgement.
+    // As GRO delivers it; each further gap causes a further acknowledgement.
     let mut end = Script::accepted(&aggregating(Duration::ZERO));
     (2..9).for_each(|segment| end.send(data(segment)));
     (10..14).for_each(|segment| end.send(data(segment)));
@@ -254,7 +254,7 @@ fn what_follows_on_each_other_above_a_gap_is_acknowledged_together() {
     end.recv_nothing();
     end.tick(Duration::ZERO);
     assert_eq!(blocks(&end.recv_ack(at(0))), [(10, 14), (2, 9)]);
-    // Retransmissions, too, come together.
+    // Retransmissions arrive together, too.
     end.send(data(0));
     end.send(data(1));
     end.recv_nothing();
@@ -282,19 +282,20 @@ fn acknowledgements_above_a_gap_are_kept_back_after_three() {
     end.recv_nothing();
     end.tick(NANO);
     assert_eq!(blocks(&end.recv_ack(at(0))), [(1, 30)]);
-    // The gap is closed: at once, and the count begins again.
+    // The gap is closed: acknowledged at once, and the count restarts.
     end.send(data(0));
     end.recv_ack(at(30));
     (32..36).for_each(|segment| end.send(data(segment)));
     (0..3).for_each(|_| assert_eq!(end.recv_ack(at(30)).ack, at(30)));
     end.recv_nothing();
-    // Without SACK a duplicate is all that there is.
+    // Without SACK, duplicates are the only information.
     let mut end = Script::accepted(&EndpointConfig { sack: false, ..with });
     (1..30).for_each(|segment| end.send(data(segment)));
     (1..30).for_each(|_| assert_eq!(end.recv_ack(at(0)).ack, at(0)));
 }
 
-/// Keeps acknowledgements back for a millisecond, behind a window that has grown to all of its room.
+/// Holds acknowledgements back for a millisecond, behind a window that has grown to all of its
+/// room.
 fn compressing() -> EndpointConfig {
     let compression = SackCompressionConfig { delay: ms(1), acks: 44, slack: Duration::ZERO };
     let full = u64::from(MSS);
@@ -304,7 +305,8 @@ fn compressing() -> EndpointConfig {
     config
 }
 
-/// That many segments arrived and were acknowledged, the last ones in pairs: the window rests.
+/// `segments` segments arrived and were acknowledged, the last ones in pairs: the window no longer
+/// grows.
 fn rested(segments: u64) -> Script {
     let mut end = Script::accepted(&compressing());
     (0..segments).for_each(|segment| end.send(data(segment)));
@@ -317,7 +319,7 @@ fn rested(segments: u64) -> Script {
     end
 }
 
-/// Of the segments after `first`, which is missing, so many are acknowledged at once.
+/// How many of the segments after `first`, which is missing, are acknowledged at once.
 fn at_once(end: &mut Script, first: u64) -> usize {
     (first + 1..first + 9).for_each(|segment| end.send(data(segment)));
     end.recv_count()
@@ -325,9 +327,9 @@ fn at_once(end: &mut Script, first: u64) -> usize {
 
 #[test]
 fn the_first_above_a_gap_may_widen_the_window_by_a_segment() {
-    // Seen with Linux 6.18: the window is a segment short of what there is room for, which is what each
-    // segment in order takes itself. The first above a gap finds that room, and is acknowledged for
-    // it; then three are that count. Of the next gap there are three.
+    // Seen with Linux 6.18: the window is one segment short of the room, because each segment in
+    // order takes that itself. The first segment above a gap finds that room, and is acknowledged
+    // for it; then three follow that count. After the next gap there are three.
     let mut end = rested(40);
     assert_eq!(at_once(&mut end, 42), 4);
     end.send(data(42));
@@ -343,8 +345,8 @@ fn the_first_above_a_gap_may_widen_the_window_by_a_segment() {
 
 #[test]
 fn what_fills_a_part_of_the_gaps_is_one_of_the_three() {
-    // Seen with Linux 6.18, 3 Mb/s, a queue of ten packets: behind the second gap two segments are
-    // acknowledged once the first gap is filled, and the third is kept back.
+    // Seen with Linux 6.18, 3 Mb/s, a queue of ten packets: behind the second gap, two segments are
+    // acknowledged once the first gap is filled, and the third is held back.
     let mut end = rested(40);
     for segment in [43, 44, 46, 47, 48, 49] {
         end.send(data(segment));
@@ -366,9 +368,10 @@ fn what_fills_a_part_of_the_gaps_is_one_of_the_three() {
 
 #[test]
 fn what_lies_above_a_gap_does_not_interrupt_a_silence() {
-    // Seen with Linux 6.18, 0.8 Mb/s and 107 ms: the first segment in order for 375 ms, though one above
-    // the gap had come each 14 ms, and then sixteen acknowledgements that nothing kept back: the second
-    // gap was filled with the fifteenth, and the next segment was acknowledged at once, then each second.
+    // Seen with Linux 6.18, 0.8 Mb/s and 107 ms: the first segment in order for 375 ms, though one
+    // above the gap had arrived every 14 ms, and then sixteen acknowledgements that nothing held
+    // back: the second gap was filled with the fifteenth, and the next segment was acknowledged at
+    // once, then every second one.
     let above = 43..51;
     for (between, quick) in [(ms(50), 15), (ms(20), 0)] {
         let mut end = rested(40);

@@ -1,4 +1,5 @@
-//! Explicit congestion notification (RFC 3168): the handshake, the echo, what is marked.
+//! Explicit congestion notification (RFC 3168): the handshake, the echo, and which packets are
+//! marked.
 
 use airpath_base::{Ecn, Flags, Segment};
 use airpath_tcp::{CeCounters, EcnConfig, EndpointConfig};
@@ -11,7 +12,7 @@ fn ecn() -> EndpointConfig {
     EndpointConfig { ecn: EcnConfig::Classic, ..config() }
 }
 
-/// A SYN that asks for ECN.
+/// A SYN that requests ECN.
 fn asking() -> Segment {
     Segment { flags: syn().flags.with(SETUP), ..syn() }
 }
@@ -21,7 +22,7 @@ fn agreeing() -> Segment {
     Segment { flags: syn_ack().flags.with(Flags::ECE), ..syn_ack() }
 }
 
-/// Opened by the peer.
+/// A connection that the peer opened.
 fn accepted() -> Script {
     let mut end = Script::listen(&ecn());
     end.send(asking());
@@ -56,7 +57,7 @@ fn a_syn_asks_with_both_flags_and_a_syn_ack_agrees_with_one() {
 
 #[test]
 fn both_ends_have_to_want_it() {
-    // RFC 3168 6.1.1; a SYN+ACK with both flags is one of a host that reflects them.
+    // RFC 3168 6.1.1; a SYN+ACK with both flags comes from a host that reflects them.
     let reflecting = Segment { flags: agreeing().flags.with(Flags::CWR), ..agreeing() };
     for answer in [syn_ack(), reflecting] {
         let mut end = Script::connect(&ecn());
@@ -86,7 +87,7 @@ fn a_syn_that_was_not_answered_is_repeated_without_ecn() {
     end.send(agreeing());
     assert!(!end.ecn_negotiated());
 
-    // The peer takes the second question for what it is.
+    // At the peer the second SYN counts, which does not request ECN.
     let mut end = Script::listen(&ecn());
     end.send(asking());
     assert!(echoes(&end.recv()));
@@ -111,7 +112,7 @@ fn congestion_is_echoed_until_the_sender_has_reacted() {
         end.send_marked(data(segment + 1), Ecn::Ect0);
         assert!(echoes(&end.recv_ack(at(segment + 2))));
     }
-    // Data of ours takes it along.
+    // Data from this end carries it.
     end.offer(10);
     assert!(echoes(&end.recv()));
     let reacted = Segment { flags: data(9).flags.with(Flags::CWR), ..data(9) };
@@ -143,7 +144,7 @@ fn marks_on_what_is_out_of_the_window_are_ignored() {
     assert!(!echoes(&end.recv_ack(at(1))));
     end.send_marked(data(2000), Ecn::Ce);
     assert!(!echoes(&end.recv_ack(at(1))));
-    // They are counted all the same (RFC 9768 3.2.1).
+    // The marks are counted nevertheless (RFC 9768 3.2.1).
     assert_eq!(end.ce_counters(), CeCounters { packets: 2, bytes: 2 * u64::from(MSS) });
 }
 

@@ -1,4 +1,4 @@
-//! The application's side: send buffer, Nagle, closing; the peer's window and its probes.
+//! The application's side (send buffer, Nagle, closing), and the peer's window with its probes.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ fn a_writer_that_waits_is_woken_when_a_third_is_free() {
     config.send_memory =
         Some(SendMemoryConfig { burst_overhead: 0, segment: MSS, wake_divisor: 3 });
     let mut end = Script::bulk(&config);
-    // Pieces of 65 segments: the last one that begins within the buffer is written whole, and what of
-    // the first one leaves at once is filled up again.
+    // Pieces of 65 segments: the last one that begins within the buffer is written whole, and what
+    // is sent of the first one at once is filled up again.
     end.recv_segments(0..325);
     end.tick(RTT);
     end.send(ack(124));
@@ -44,8 +44,9 @@ fn a_writer_that_waits_is_woken_when_a_third_is_free() {
 
 #[test]
 fn a_writer_goes_on_as_long_as_bursts_leave() {
-    // Linux 6.18, a Reno upload over LTE: 4.49 MB under way out of a buffer of 4 MiB, as many segments as
-    // cwnd has. What a burst leaves free of the last piece is filled up again, and nobody looks for room.
+    // Linux 6.18, a Reno upload over LTE: 4.49 MB in flight out of a buffer of 4 MiB, as many
+    // segments as cwnd holds. What a burst leaves free of the last piece is filled up again,
+    // without a check for room.
     let mut config = config();
     config.send_buffer = 300 * FULL;
     config.send_memory =
@@ -80,7 +81,8 @@ fn the_overhead_of_each_burst_takes_of_the_send_buffer() {
     config.send_memory =
         Some(SendMemoryConfig { burst_overhead: 500, segment: MSS, wake_divisor: 3 });
     let mut end = Script::bulk(&config);
-    // Written at once, with one overhead a piece; each segment that is sent is a burst with its own.
+    // Written at once, with one overhead per piece; each segment that is sent is a burst with its
+    // own overhead.
     end.recv_segments(0..325);
     end.tick(RTT);
     let written = end.written();
@@ -93,13 +95,13 @@ fn the_overhead_of_each_burst_takes_of_the_send_buffer() {
 
 #[test]
 fn the_send_buffer_grows_by_the_memory_of_a_segment() {
-    // Linux 6.18: SO_SNDBUF is 2 x 2,304 bytes for each segment of cwnd, once that is not filled.
+    // Linux 6.18: SO_SNDBUF becomes 2 x 2,304 bytes per segment of cwnd, once cwnd is not filled.
     let mut config = config();
     config.send_buffer_factor = Some(2);
     config.send_memory =
         Some(SendMemoryConfig { burst_overhead: 0, segment: 2304, wake_divisor: 3 });
     let mut end = Script::bulk(&config);
-    // A piece of 65 segments begins within 46,080 bytes; ten of it leave at once.
+    // A piece of 65 segments begins within 46,080 bytes; ten segments of it are sent at once.
     assert_eq!(end.written(), 75 * FULL);
     end.tick(RTT);
     for acked in 1..33 {
@@ -111,8 +113,8 @@ fn the_send_buffer_grows_by_the_memory_of_a_segment() {
     assert_eq!(end.written(), (75 + 1 + 3 * 65) * FULL);
 }
 
-/// Whether the samples of these segments are limited by the application that writes without end,
-/// into a buffer for 300 segments.
+/// Whether the rate samples of these segments are application-limited, for an application that
+/// writes without end into a buffer for 300 segments.
 fn app_limited(window: u32, acknowledged: impl IntoIterator<Item = u64>) -> Vec<bool> {
     let mut config = config();
     (config.initial_window, config.send_buffer) = (window, 300 * FULL);
@@ -132,9 +134,11 @@ fn app_limited(window: u32, acknowledged: impl IntoIterator<Item = u64>) -> Vec<
 
 #[test]
 fn a_writer_that_finds_nothing_waiting_is_the_limit() {
-    // draft-ietf-ccwg-bbr 4.1.2.4. Linux 6.18: so is one that waited for room in the send buffer.
+    // draft-ietf-ccwg-bbr 4.1.2.4. Linux 6.18: a writer that waited for room in the send buffer
+    // counts as a limit, too.
     assert_eq!(app_limited(400, [100, 200, 300, 310, 400, 410]), [true; 6]);
-    // The first segments are sent as the writer comes; later something always waits behind cwnd.
+    // The first segments are sent as the application writes; later, something always waits behind
+    // cwnd.
     let limited = app_limited(10, [1, 10, 11, 20, 30, 40]);
     assert_eq!(limited, [true, true, false, false, false, false]);
 }
@@ -223,7 +227,7 @@ fn a_lost_fin_is_sent_again() {
     let fin = end.recv();
     end.tick(RTO);
     assert_eq!(end.recv(), Segment { retransmission: true, ..fin });
-    // With data: the two go again together.
+    // With data: both are retransmitted together.
     let mut end = Script::open(&config());
     end.offer(50);
     end.recv();
@@ -269,14 +273,14 @@ fn limit_times_sum_to_the_elapsed_time() {
     let LimitTimes { cwnd, receive_window, send_buffer, application, .. } =
         end.limit_times(end.now);
     assert_eq!(cwnd + receive_window + send_buffer + application, end.now - opened);
-    // The last flight, with nothing more to send, is the application's time too.
+    // The last flight, with nothing more to send, also counts as the application's time.
     assert_eq!(application, ms(50 + 100 + 70));
     for part in [cwnd, receive_window, send_buffer] {
         assert!(part > Duration::ZERO);
     }
 }
 
-/// Ten segments sent and acknowledged, the window closed with the last.
+/// Ten segments sent and acknowledged; the last acknowledgement closed the window.
 fn closed_window() -> Script {
     let mut end = Script::bulk(&config());
     end.recv_segments(0..10);
@@ -309,7 +313,8 @@ fn a_closed_window_is_probed_with_one_byte_at_growing_intervals() {
 
 #[test]
 fn an_unanswered_probe_is_not_congestion() {
-    // RFC 9293 3.8.6.1: only a retransmission time-out for data within the window is.
+    // RFC 9293 3.8.6.1: only a retransmission time-out for data within the window is a sign of
+    // congestion.
     let mut end = closed_window();
     let window = end.window();
     end.tick(ms(30_000));
@@ -334,7 +339,7 @@ fn a_window_that_opens_is_used_at_once_and_the_refused_probe_is_sent_again() {
     assert_eq!((next.seq, next.len), (at(10) + 1, MSS));
     assert_eq!(end.recv_count() as u32 + 2, window.segments());
     assert_eq!(end.window(), window);
-    // The timer of what was sent is a fresh one, without the probes' back-off.
+    // The data sent starts a fresh timer, without the back-off of the probes.
     assert_eq!(end.next_timer(), Some(end.now + CLOSED_RTO));
 }
 
@@ -366,7 +371,7 @@ fn a_probe_that_is_taken_is_followed_by_the_next_byte() {
 
 #[test]
 fn acknowledgements_of_a_closed_window_do_not_put_off_the_probe() {
-    // RFC 9293 3.8.6.1: the opening may have been lost.
+    // RFC 9293 3.8.6.1: the window update may have been lost.
     let mut end = closed_window();
     for segment in 0..10 {
         end.tick(CLOSED_RTO / 10);
@@ -394,7 +399,7 @@ fn a_window_that_shrinks_to_nothing_is_probed_with_what_is_outstanding() {
 
 #[test]
 fn the_end_of_the_stream_waits_for_the_window_too() {
-    // RFC 9293 3.4: a FIN takes sequence space, hence window.
+    // RFC 9293 3.4: a FIN takes sequence space, hence also window.
     let mut end = Script::open(&config());
     end.send(Segment { seq: 2, window: 125, ..ack(0) });
     end.offer(2 * FULL);
@@ -413,7 +418,7 @@ fn the_end_of_the_stream_waits_for_the_window_too() {
 
 #[test]
 fn a_window_of_half_a_segment_is_used_in_the_end() {
-    // RFC 9293 3.8.6.2.1: half of the largest window at once, less by the timer.
+    // RFC 9293 3.8.6.2.1: half of the largest window is sent at once, less when the timer expires.
     let mut end = Script::open(&config());
     end.send(Segment { seq: 2, window: (MSS / 32) as u16, ..ack(0) });
     end.offer(u64::MAX);

@@ -1,4 +1,4 @@
-//! Opening: SYN and SYN+ACK, their loss, and what the two ends agree on.
+//! Opening a connection: SYN and SYN+ACK, their loss, and what the two ends agree on.
 
 use airpath_base::{Duration, Flags, Segment};
 use airpath_tcp::{BufferConfig, EndpointConfig};
@@ -24,8 +24,8 @@ fn the_opening_end_sends_a_syn_and_acknowledges_the_syn_ack() {
 
 #[test]
 fn data_follows_the_acknowledgement_of_the_handshake() {
-    // Linux 6.18, 2.4 Mb/s: the third segment is 0.3 ms before the first data, because an application
-    // writes once it is connected. The other end is open a segment's time earlier.
+    // Linux 6.18, 2.4 Mb/s: the third segment is sent 0.3 ms before the first data, because an
+    // application writes once it is connected. The other end is open a segment's time earlier.
     for at_once in [true, false] {
         let mut config = config();
         config.delayed_ack.handshake_at_once = at_once;
@@ -36,7 +36,7 @@ fn data_follows_the_acknowledgement_of_the_handshake() {
         end.send(syn_ack());
         if at_once {
             assert_eq!(end.recv_ack(1).len, 0);
-            // What arrives at the same instant comes before it is woken.
+            // What arrives at the same instant is processed before the application wakes.
             end.recv_nothing();
             end.tick(Duration::ZERO);
         }
@@ -87,8 +87,8 @@ fn the_listening_end_answers_with_a_syn_ack_and_is_open_with_its_acknowledgement
 
 #[test]
 fn a_repeated_syn_is_answered_once_in_a_while() {
-    // Linux's tcp_invalid_ratelimit, 500 ms, seen with 6.18: of three SYNs that a promotion had held up, two
-    // were answered.
+    // Linux's tcp_invalid_ratelimit, 500 ms, seen with 6.18: of three SYNs that a promotion had
+    // delayed, two were answered.
     let mut config = config();
     config.delayed_ack.repeat_limit = ms(500);
     let mut end = Script::listen(&config);
@@ -97,7 +97,7 @@ fn a_repeated_syn_is_answered_once_in_a_while() {
         end.send(syn());
         assert_eq!(end.recv_count(), answers, "{after}");
     }
-    // So is a SYN+ACK that the opening end has had.
+    // The same limit holds for a repeated SYN+ACK at the end that opened.
     let mut end = Script::open(&config);
     for (after, answers) in [(0, 1), (0, 0), (499, 0), (1, 1)] {
         end.tick(ms(after));
@@ -129,7 +129,7 @@ fn the_first_syns_are_a_second_apart() {
             end.tick(NANO);
         }
     }
-    // Not so the other end.
+    // The other end doubles its time-out at once.
     let config = EndpointConfig { syn_linear_timeouts: 4, ..config() };
     let mut end = Script::listen(&config);
     end.send(syn());
@@ -202,7 +202,7 @@ fn the_window_of_a_syn_is_not_scaled() {
     let syn = end.recv();
     assert_eq!((syn.window, syn.window_scale), (65535, Some(5)));
 
-    // Neither is the peer's: 65,535 bytes hold 65 segments.
+    // The peer's window is not scaled either: 65,535 bytes hold 65 segments.
     config.initial_window = 100;
     let mut end = Script::connect(&config);
     end.recv();
@@ -249,7 +249,7 @@ fn without_window_scaling_at_either_end_the_window_is_65535_at_most() {
         let window_scale = syn_ack().window_scale.filter(|_| peer);
         end.send(Segment { window_scale, ..syn_ack() });
         assert_eq!(end.recv().window, 65535);
-        // The peer's window field means what it says.
+        // The peer's window field is taken unscaled.
         end.offer(u64::MAX);
         assert_eq!(end.recv_count(), usize::from(PEER_WINDOW / 1000));
     }
@@ -257,7 +257,7 @@ fn without_window_scaling_at_either_end_the_window_is_65535_at_most() {
 
 #[test]
 fn a_handshake_with_a_repeated_syn_ack_is_not_measured() {
-    // RFC 6298 (3), Karn's algorithm: which of the two is acknowledged is unknown.
+    // RFC 6298 (3), Karn's algorithm: it is unknown which of the two is acknowledged.
     let mut end = Script::listen(&config());
     end.send(syn());
     end.tick(ms(800));
@@ -299,7 +299,7 @@ fn timestamps_measure_the_handshake_after_the_loss_of_a_syn() {
 
 #[test]
 fn after_two_losses_of_a_syn_the_initial_window_is_one_segment() {
-    // RFC 5681 3.1; RFC 6928 2: not after a single one, which may have been late.
+    // RFC 5681 3.1; RFC 6928 2: not after a single loss, because that SYN may only have been late.
     for (lost, window) in [(1, 10), (2, 1)] {
         let mut end = Script::listen(&config());
         end.send(syn());
@@ -311,8 +311,8 @@ fn after_two_losses_of_a_syn_the_initial_window_is_one_segment() {
 
 #[test]
 fn a_syn_that_was_late_and_not_lost_leaves_the_initial_window() {
-    // Linux 6.18 over UMTS, where the first SYN takes 3 s: it begins with ten segments if what is
-    // echoed is the first SYN's timestamp, with one if it is a later one's.
+    // Linux 6.18 over UMTS, where the first SYN takes 3 s: the window begins at ten segments if the
+    // first SYN's timestamp is echoed, at one if a later one's is.
     for (echoes_first, window) in [(true, 10), (false, 1)] {
         let mut config = config();
         (config.timestamps, config.recovery.undo_by_timestamps) = (true, true);
@@ -362,7 +362,7 @@ fn sack_needs_the_permission_of_both_ends() {
         end.send(ack(0));
         end.send(data(1));
         assert_eq!(end.recv_ack(at(0)).sack.is_empty(), !both);
-        // Without SACK three duplicates are a loss.
+        // Without SACK three duplicates indicate a loss.
         end.offer(u64::MAX);
         end.recv_segments(0..10);
         (0..3).for_each(|_| end.send(ack(0)));

@@ -1,4 +1,4 @@
-//! When segments leave: pacing, bursts of segmentation offload, windows that were not used.
+//! When segments are sent: pacing, bursts of segmentation offload, windows that were not used.
 
 use airpath_base::{Duration, Flags, Instant, Segment};
 use airpath_tcp::{
@@ -17,7 +17,8 @@ const OFFLOAD: OffloadConfig = OffloadConfig {
     push: false,
 };
 
-/// Times at which segments leave in the next `time`, in segments for each instant.
+/// Times at which segments are sent in the next `time`, with the number of segments at each
+/// instant.
 fn departures(end: &mut Script, time: Duration) -> Vec<(Instant, usize)> {
     let until = end.now + time;
     let mut departures = Vec::new();
@@ -37,7 +38,7 @@ fn departures(end: &mut Script, time: Duration) -> Vec<(Instant, usize)> {
 
 #[test]
 fn a_paced_window_is_spread_over_the_round_trip() {
-    // Linux: twice cwnd per SRTT while cwnd is below ssthresh / 2; the first ten leave unpaced.
+    // Linux: twice cwnd per SRTT while cwnd is below ssthresh / 2; the first ten are not paced.
     let config = EndpointConfig { pacing: Some(PacingConfig::LINUX), ..config() };
     let mut end = Script::bulk(&config);
     end.recv_segments(0..10);
@@ -46,7 +47,7 @@ fn a_paced_window_is_spread_over_the_round_trip() {
     assert_eq!(end.cwnd(), 20);
     let departures = departures(&mut end, ms(60));
     assert_eq!(departures.iter().map(|(_, sent)| sent).sum::<usize>(), 20);
-    // 2 × 20 segments in 100 ms: one each 2.5 ms.
+    // 2 × 20 segments in 100 ms: one every 2.5 ms.
     let gaps: Vec<_> = departures.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     assert!(gaps[1..].iter().all(|&gap| gap == Duration::from_micros(2500)), "{gaps:?}");
     assert!(end.limit_times(end.now).pacing >= ms(45));
@@ -67,7 +68,7 @@ fn after_a_late_segment_the_next_waits_half_as_long() {
 
 #[test]
 fn bursts_are_a_millisecond_of_the_rate() {
-    // Twice 400 segments in 100 ms: 8 a millisecond.
+    // Twice 400 segments in 100 ms: 8 per millisecond.
     let config = EndpointConfig {
         offload: Some(OFFLOAD),
         pacing: Some(PacingConfig::LINUX),
@@ -87,8 +88,8 @@ fn bursts_are_a_millisecond_of_the_rate() {
 
 #[test]
 fn a_small_burst_waits_for_a_third_of_the_window_if_the_last_is_recent() {
-    // Of 29 ten segments are a third, and nine are not. Linux 6.18 at 38 Mb/s and 4 ms: with a cwnd of 13
-    // room for four waited, with one of 25 room for eight.
+    // Ten segments are a third of 29; nine are not. Linux 6.18 at 38 Mb/s and 4 ms: with a cwnd of
+    // 13, room for four waited; with one of 25, room for eight.
     for segments in [30, 29] {
         let mut config = config();
         config.offload = Some(OffloadConfig { time: ms(100), ..OFFLOAD });
@@ -96,7 +97,7 @@ fn a_small_burst_waits_for_a_third_of_the_window_if_the_last_is_recent() {
         let mut end = Script::bulk(&config);
         end.recv_segments(0..segments.into());
         end.tick(RTT);
-        // Nothing was sent for long: two may leave.
+        // Nothing was sent for a long time: two may be sent.
         end.send(ack(2));
         end.recv_segments([segments.into(), u64::from(segments) + 1]);
         for acked in 3..12 {
@@ -108,7 +109,7 @@ fn a_small_burst_waits_for_a_third_of_the_window_if_the_last_is_recent() {
         assert_eq!(end.recv_count(), 10);
         end.send(ack(14));
         end.recv_nothing();
-        // Without acknowledgements for a millisecond the next is not held back.
+        // After a millisecond without acknowledgements the next burst does not wait.
         end.tick(ms(2));
         end.send(ack(15));
         assert_eq!(end.recv_count(), 3);
@@ -117,8 +118,8 @@ fn a_small_burst_waits_for_a_third_of_the_window_if_the_last_is_recent() {
 
 #[test]
 fn a_small_burst_waits_for_an_event_of_its_own_sender() {
-    // Linux 6.18 over 128 Mb/s and 8 ms: what was held back at 32.0 ms left with the next acknowledgement,
-    // 7 ms later, whatever came to the other end meanwhile.
+    // Linux 6.18 over 128 Mb/s and 8 ms: a burst that waited at 32.0 ms was sent with the next
+    // acknowledgement, 7 ms later, whatever the other end received in the meantime.
     let mut config = config();
     config.offload = Some(OffloadConfig { time: ms(100), ..OFFLOAD });
     config.congestion = CongestionConfig::Fixed { segments: 30 };
@@ -145,10 +146,11 @@ fn what_one_acknowledgement_lets_out_waits_or_does_not() {
     let mut end = Script::bulk(&config);
     end.recv_segments(0..30);
     end.tick(RTT);
-    // Bursts of two. The last was sent a round trip ago: the third segment does not wait either.
+    // Bursts of two. The last one was sent a round trip ago: the third segment does not wait
+    // either.
     end.send(ack(3));
     end.recv_segments(30..33);
-    // The last was sent just before: the third waits.
+    // The last burst was sent just before: the third segment waits.
     end.tick(Duration::from_micros(500));
     end.send(ack(6));
     end.recv_segments(33..35);
@@ -156,8 +158,8 @@ fn what_one_acknowledgement_lets_out_waits_or_does_not() {
 
 #[test]
 fn a_small_burst_waits_only_for_an_acknowledgement_that_is_near() {
-    // Linux 6.18, 13 Mb/s and 6 ms: of four segments that an acknowledgement let out after 1.9 ms of
-    // silence three left, because the next acknowledgement was due.
+    // Linux 6.18, 13 Mb/s and 6 ms: of four segments that an acknowledgement released after 1.9 ms
+    // of silence, three were sent, because the next acknowledgement was due.
     for (within, at_once, later) in [(ms(0), 33, 63), (ms(1), 32, 64)] {
         let mut config = config();
         config.offload = Some(OffloadConfig { time: ms(1), ack_within: within, ..OFFLOAD });
@@ -165,14 +167,14 @@ fn a_small_burst_waits_only_for_an_acknowledgement_that_is_near() {
         let mut end = Script::bulk(&config);
         end.recv_segments(0..30);
         end.tick(RTT);
-        // Bursts of two, and what is outstanding should be acknowledged now.
+        // Bursts of two; what is outstanding should be acknowledged now.
         end.send(ack(3));
         end.recv_segments(30..at_once);
         end.tick(ms(2));
         end.send(ack(28));
         end.recv_segments(at_once..58);
         end.tick(ms(60));
-        // Of what was sent 60 ms ago the acknowledgement is 40 ms away.
+        // The acknowledgement of what was sent 60 ms ago is 40 ms away.
         end.send(ack(31));
         end.recv_segments(58..61);
         end.tick(Duration::from_micros(500));
@@ -184,9 +186,9 @@ fn a_small_burst_waits_only_for_an_acknowledgement_that_is_near() {
 
 #[test]
 fn the_rest_of_what_was_written_in_one_piece_does_not_wait() {
-    // Linux 6.18, Reno at 100 Mb/s and 80 ms: of the bursts of slow start every third was short, with the
-    // rest of 45 segments, as many as an IP packet holds. Here these are 65, and the 30 of the first piece
-    // that leave at once are filled up again: it ends with segment 94.
+    // Linux 6.18, Reno at 100 Mb/s and 80 ms: every third burst of slow start was short, with the
+    // rest of 45 segments, as many as an IP packet holds. Here a packet holds 65, and the 30 of the
+    // first piece that are sent at once are filled up again: it ends with segment 94.
     for (pieces, rest) in [(true, 93..95), (false, 93..93)] {
         let mut config = config();
         config.offload = Some(OffloadConfig { time: ms(100), ..OFFLOAD });
@@ -215,8 +217,8 @@ fn the_rest_of_what_was_written_in_one_piece_does_not_wait() {
 
 #[test]
 fn a_burst_that_waits_is_limited_by_the_smaller_window() {
-    // The peer offers 40 segments for ever. A burst that waits for a larger one is no sign that cwnd
-    // is the limit: cwnd must not grow without bound (RFC 9438 5.8, RFC 7661).
+    // The peer advertises 40 segments for ever. A burst that waits for a larger one does not mean
+    // that cwnd is the limit: cwnd must not grow without bound (RFC 9438 5.8, RFC 7661).
     let mut config = config();
     config.offload = Some(OffloadConfig { time: ms(100), ..OFFLOAD });
     config.validation.half_used_grows = true;
@@ -226,7 +228,7 @@ fn a_burst_that_waits_is_limited_by_the_smaller_window() {
     let mut acked = 0;
     for _ in 0..200 {
         end.tick(RTT);
-        // What was sent in a round is acknowledged two by two, close together.
+        // What was sent in a round is acknowledged in pairs, close together.
         let flight = end.counters().segments;
         while acked < flight {
             end.tick(Duration::from_micros(50));
@@ -235,7 +237,7 @@ fn a_burst_that_waits_is_limited_by_the_smaller_window() {
             end.recv_count();
         }
     }
-    // Slow start goes on while half of cwnd is used.
+    // Slow start continues while half of cwnd is used.
     assert!((40..=82).contains(&end.cwnd()), "{}", end.cwnd());
     let times = end.limit_times(end.now);
     assert!(times.receive_window > times.cwnd * 10, "{times:?}");
@@ -299,7 +301,7 @@ fn cwnd_after_an_idle_time() {
     // RFC 5681 4.1
     assert_eq!(after_idle(IdleRestart::Restart, 3), (10, f64::INFINITY));
     assert_eq!(after_idle(IdleRestart::Restart, 0).0, 40);
-    // RFC 2861 3.2: half for each RTO, not below the initial window.
+    // RFC 2861 3.2: halved for each RTO, but not below the initial window.
     assert_eq!(after_idle(IdleRestart::Decay, 1).0, 20);
     assert_eq!(after_idle(IdleRestart::Decay, 2).0, 10);
     assert_eq!(after_idle(IdleRestart::Decay, 9).0, 10);
@@ -307,7 +309,7 @@ fn cwnd_after_an_idle_time() {
 
 #[test]
 fn an_application_that_is_the_limit_lets_cwnd_decay() {
-    // RFC 2861 3.2: each RTO half way to what is used, at least the initial window.
+    // RFC 2861 3.2: per RTO, halfway to what is used, which is at least the initial window.
     let mut config = config();
     config.validation.half_used_grows = true;
     config.validation.decays = true;
@@ -334,7 +336,7 @@ fn an_application_that_is_the_limit_lets_cwnd_decay() {
 
 #[test]
 fn the_last_segment_of_a_burst_pushes() {
-    // 4.5 ms of 20 segments in 100 ms and twice that: bursts of the least size, two.
+    // 4.5 ms at 20 segments per 100 ms and twice that: bursts of the smallest size, two.
     for push in [true, false] {
         let config =
             EndpointConfig { offload: Some(OffloadConfig { push, ..OFFLOAD }), ..config() };

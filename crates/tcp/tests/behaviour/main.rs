@@ -1,5 +1,5 @@
-//! What an [`airpath_tcp::Endpoint`] does, as scripts: a hand-made peer on the other side, time as
-//! an argument. `two_ends` joins two endpoints by a random channel instead.
+//! Tests of [`airpath_tcp::Endpoint`] as scripts: a hand-made peer on the other side, time as an
+//! argument. `two_ends` joins two endpoints by a random channel instead.
 
 mod congestion;
 mod delayed_ack;

@@ -1,4 +1,4 @@
-//! RACK-TLP (RFC 8985): losses by time, probes for the tail.
+//! RACK-TLP (RFC 8985): loss detection by time, and probes for the tail.
 
 use airpath_base::{Duration, Instant};
 use airpath_tcp::{Endpoint, EndpointConfig, EventKind, LossDetection, RecoveryConfig};
@@ -19,12 +19,13 @@ fn with_probes() -> EndpointConfig {
     EndpointConfig { recovery, ..config() }
 }
 
-/// Time 0 is so long after a tick, as in an emulation.
+/// Time 0 is this long after a tick, as in an emulation.
 const AFTER_TICK: Duration = Duration::from_micros(250);
 
 #[test]
 fn one_sacked_segment_is_enough_after_the_reordering_window() {
-    // RFC 8985 6.2 step 4: a quarter of the minimum RTT, 25 ms here; step 5: then it is lost.
+    // RFC 8985 6.2 step 4: a quarter of the minimum RTT, 25 ms here; step 5: after it the segment
+    // is lost.
     let mut end = Script::bulk(&rack());
     end.recv_segments(0..10);
     end.tick(RTT);
@@ -39,10 +40,10 @@ fn one_sacked_segment_is_enough_after_the_reordering_window() {
 
 #[test]
 fn a_timer_with_ticks_runs_out_with_the_one_after_the_next_at_the_earliest() {
-    // Seen with Linux 6.18 (CONFIG_HZ=250) behind a full queue, in captures at the server: recovery
-    // began 4.2 to 5.5 ms after the acknowledgement after which half a millisecond was left. Where it was
-    // 3.2 ms, the segment was found lost by the acknowledgement 5.6 ms and two ticks later: the timer has
-    // 2 ms more, so that 25 ms are six ticks of 5 ms.
+    // Seen with Linux 6.18 (CONFIG_HZ=250) behind a full queue, in captures at the server: with
+    // half a millisecond left, recovery began 4.2 to 5.5 ms after the acknowledgement. With 3.2 ms
+    // left, the segment was found lost by the acknowledgement 5.6 ms and two ticks later: the timer
+    // is 2 ms longer, so 25 ms are six ticks of 5 ms.
     let waits = [(20, 0, 60), (20, 15, 45), (4, 1, 31), (4, 3, 29), (5, 1, 34), (50, 0, 100)];
     for (tick, late, waits) in waits {
         let mut config = rack();
@@ -71,7 +72,7 @@ fn three_sacked_segments_need_no_window_as_long_as_nothing_was_reordered() {
 
 #[test]
 fn the_acknowledgement_that_ends_a_recovery_judges_with_a_window_again() {
-    // Seen with Linux 6.18 at 1.6 Mb/s: the next recovery began an acknowledgement later.
+    // Seen with Linux 6.18 at 1.6 Mb/s: the next recovery began one acknowledgement later.
     let mut end = Script::bulk(&rack());
     end.recv_segments(0..10);
     end.tick(RTT);
@@ -92,7 +93,7 @@ fn the_acknowledgement_that_ends_a_recovery_judges_with_a_window_again() {
 
 #[test]
 fn after_reordering_the_window_holds_for_three_too() {
-    // RFC 8985 6.2 step 3: a segment sent once arrives below what has arrived.
+    // RFC 8985 6.2 step 3: a segment that was sent once arrives below what has arrived.
     let mut end = Script::bulk(&rack());
     end.recv_segments(0..10);
     end.tick(RTT);
@@ -109,7 +110,7 @@ fn after_reordering_the_window_holds_for_three_too() {
 
 #[test]
 fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
-    // RFC 8985 3.3.2, 6.2 step 5: retransmissions have their time too.
+    // RFC 8985 3.3.2, 6.2 step 5: retransmissions are given their time too.
     let mut end = Script::bulk(&rack());
     end.recv_segments(0..10);
     end.tick(RTT);
@@ -127,8 +128,8 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 
 #[test]
 fn a_tail_is_found_by_a_retransmission_that_was_sent_after_it() {
-    // RFC 8985 6.2 step 5 goes by the time of transmission, not by sequence numbers. Segments 0 and
-    // 7 to 9, the last of a file, are lost; nothing is SACKed above the tail.
+    // RFC 8985 6.2 step 5 uses the time of transmission, not sequence numbers. Segments 0 and 7 to
+    // 9, the last of a file, are lost; nothing is SACKed above the tail.
     let mut end = Script::open(&rack());
     end.offer(10 * u64::from(MSS));
     end.recv_segments(0..10);
@@ -137,7 +138,7 @@ fn a_tail_is_found_by_a_retransmission_that_was_sent_after_it() {
     end.recv_segments([0]);
     end.tick(RTT);
     end.send(ack(7));
-    // Proportional reduction is off: half of the window, with nothing in flight.
+    // Proportional reduction is off: half of the window is sent, with nothing in flight.
     end.recv_segments([7, 8, 9]);
     end.tick(RTT);
     end.send(ack(10));
@@ -153,7 +154,7 @@ fn a_tail_sent_after_the_retransmission_is_not_judged_by_it() {
     end.tick(RTT);
     end.send(sack(0, &[(1, 10)]));
     end.recv_segments([0]);
-    // Three new segments leave a millisecond after the retransmission.
+    // Three new segments are sent a millisecond after the retransmission.
     end.tick(ms(1));
     end.offer(3 * u64::from(MSS));
     end.recv_segments(10..13);
@@ -168,7 +169,7 @@ fn a_tail_sent_after_the_retransmission_is_not_judged_by_it() {
 #[test]
 fn blocks_of_one_acknowledgement_are_no_reordering_whatever_their_order() {
     // RFC 2018 4: the newest block comes first. Both are newly covered by one acknowledgement, as
-    // where an acknowledgement was lost or compressed; nothing was overtaken.
+    // after an acknowledgement was lost or compressed; nothing was overtaken.
     for blocks in [[(5, 6), (2, 4)], [(2, 4), (5, 6)]] {
         let mut end = Script::bulk(&rack());
         end.recv_segments(0..10);
@@ -186,7 +187,7 @@ fn a_loss_without_anything_sacked_above_it_waits_for_the_timer() {
     end.tick(RTO - NANO);
     end.recv_nothing();
     end.tick(NANO);
-    // RFC 8985 6.3: the first, and what is overdue.
+    // RFC 8985 6.3: the first segment, and those overdue.
     end.recv_segments([0]);
 }
 
@@ -198,7 +199,7 @@ fn a_time_out_spares_what_was_sent_lately() {
     end.tick(RTT);
     end.send(ack(1));
     end.recv_segments([10, 11]);
-    // RFC 6298 (5.3): the timer starts again; segment 1 is now an RTT older than 10 and 11.
+    // RFC 6298 (5.3): the timer restarts; segment 1 is now an RTT older than 10 and 11.
     end.tick(end.next_timer().unwrap() - end.now);
     assert_eq!(end.counters().timeouts, 1);
     assert_eq!(end.recv().seq, at(1));
@@ -233,14 +234,14 @@ fn a_probe_goes_out_after_two_round_trips_with_the_last_segment() {
     end.recv_segments([4]);
     assert_eq!(end.event_names(), ["tail_loss_probe"]);
     assert_eq!((end.counters().probes, end.counters().timeouts), (1, 0));
-    // 7.3: the retransmission timer starts anew.
+    // 7.3: the retransmission timer restarts.
     assert_eq!(end.next_timer(), Some(end.now + RTO));
 }
 
 #[test]
 fn a_probe_goes_out_with_a_tick_of_the_kernel() {
-    // Linux 6.18 at 250 Hz: two round trips of 39.4 ms and two ticks of 4 ms are 22 ticks, and the timer runs
-    // out with the one after them.
+    // Linux 6.18 at 250 Hz: two round trips of 39.4 ms and two ticks of 4 ms are 22 ticks, and the
+    // timer expires at the tick after them.
     let mut config = with_probes();
     config.recovery.timer_tick = ms(4);
     let mut end = Script::open(&config);
@@ -257,7 +258,7 @@ fn a_probe_goes_out_with_a_tick_of_the_kernel() {
 
 #[test]
 fn a_long_timer_runs_out_with_every_eighth_tick() {
-    // Linux 6.18 at 250 Hz: time-outs of 260 ms came 267 to 295 ms after the acknowledgement.
+    // Linux 6.18 at 250 Hz: time-outs of 260 ms occurred 267 to 295 ms after the acknowledgement.
     for (late, waits) in [(0, 316), (15, 301), (16, 332)] {
         let mut config = rack();
         config.recovery.timer_tick = ms(4);
@@ -297,7 +298,7 @@ fn a_single_segment_leaves_time_for_a_delayed_acknowledgement() {
 
 #[test]
 fn the_probe_shows_the_lost_tail() {
-    // RFC 8985 7: the SACK of the last segment starts recovery of those before it.
+    // RFC 8985 7: the SACK of the last segment starts recovery of the preceding ones.
     let mut end = Script::open(&with_probes());
     end.offer(5 * u64::from(MSS));
     end.recv_segments(0..5);
@@ -313,7 +314,7 @@ fn the_probe_shows_the_lost_tail() {
 
 #[test]
 fn a_loss_that_the_probe_repaired_is_congestion() {
-    // RFC 8985 7.4.2: the acknowledgement goes beyond the probe's end.
+    // RFC 8985 7.4.2: the acknowledgement exceeds the probe's end.
     let mut end = Script::open(&with_probes());
     end.offer(5 * u64::from(MSS));
     end.recv_segments(0..5);
@@ -352,8 +353,8 @@ fn a_reported_duplicate_widens_the_reordering_window() {
     end.tick(RTT);
     end.send(sack(0, &[(1, 2)]));
     end.tick(ms(25));
-    end.send(ack(2)); // what was held lost arrives
-    end.send(sack(2, &[(0, 1)])); // and its retransmission too
+    end.send(ack(2)); // what was taken for lost arrives
+    end.send(sack(2, &[(0, 1)])); // and so does its retransmission
     let ended = |events: Vec<EventKind>| {
         events.iter().any(|event| matches!(event, EventKind::RecoveryEnd { .. }))
     };

@@ -1,4 +1,4 @@
-//! The receive window: slow readers, silly windows, growth.
+//! The receive window: slow readers, silly window syndrome, growth.
 
 use airpath_base::{Duration, Flags, Rate, Segment};
 use airpath_tcp::{AggregationConfig, BufferConfig, EndpointConfig, ReaderConfig, RightSizing};
@@ -7,7 +7,7 @@ use crate::script::*;
 
 const FULL: u64 = MSS as u64;
 
-/// Read by hand, from a buffer of ten segments; the window is not scaled.
+/// Read by the driver, from a buffer of ten segments; the window is not scaled.
 fn by_hand() -> EndpointConfig {
     EndpointConfig {
         receive_buffer: BufferConfig::fixed(10 * FULL),
@@ -36,7 +36,7 @@ fn what_is_not_read_closes_the_window() {
     assert_eq!(end.unread(), 10 * FULL);
 }
 
-/// All of the buffer is unread.
+/// The whole buffer is unread.
 fn full() -> Script {
     let mut end = Script::accepted(&by_hand());
     (0..10).for_each(|segment| end.send(data(segment)));
@@ -53,7 +53,7 @@ fn a_closed_window_opens_by_no_less_than_a_segment() {
     end.recv_nothing();
     end.read(1);
     assert_eq!(window(&end.recv_ack(at(10))), FULL);
-    // Nor does an acknowledgement that goes out anyway say more.
+    // Nor does an acknowledgement that is sent anyway advertise more.
     end.read(999);
     end.send(data(0));
     assert_eq!(window(&end.recv_ack(at(10))), FULL);
@@ -76,7 +76,7 @@ fn of_a_small_buffer_the_window_opens_by_half() {
 
 #[test]
 fn an_update_goes_out_when_the_window_has_doubled() {
-    // The peer that has room needs none before; Linux does the same.
+    // A peer that has room needs no earlier update; Linux does the same.
     let mut end = full();
     end.read(3 * FULL);
     assert_eq!(window(&end.recv()), 3 * FULL);
@@ -116,7 +116,7 @@ fn a_bare_fin_needs_no_room() {
 
 #[test]
 fn a_window_that_only_the_delayed_acknowledgement_would_open_is_opened_at_once() {
-    // The sender could not send before it.
+    // The sender could not send before the update.
     let config = EndpointConfig { receive_buffer: BufferConfig::fixed(FULL), ..config() };
     let mut end = Script::accepted(&config);
     for segment in 0..3 {
@@ -127,7 +127,7 @@ fn a_window_that_only_the_delayed_acknowledgement_would_open_is_opened_at_once()
 
 #[test]
 fn an_application_reads_at_its_rate() {
-    // 8 Mb/s: a segment each millisecond.
+    // 8 Mb/s: one segment per millisecond.
     let rate = Rate::from_bps(8_000_000).unwrap();
     let config = EndpointConfig { reader: ReaderConfig::Rate(rate), ..by_hand() };
     let mut end = Script::accepted(&config);
@@ -145,7 +145,7 @@ fn an_application_reads_at_its_rate() {
     end.tick(ms(4));
     assert_eq!(window(&end.recv()), 8 * FULL);
     assert_eq!(end.next_timer(), None);
-    // What arrives moves the clock on.
+    // Each arrival advances the clock.
     end.tick(ms(1));
     end.send(data(10));
     assert_eq!(end.unread(), 2 * FULL);
@@ -153,19 +153,19 @@ fn an_application_reads_at_its_rate() {
     assert_eq!(window(&end.recv_ack(at(11))), 10 * FULL);
 }
 
-/// 64 segments at the start, at most 4,000.
+/// 64 segments at the start, 4,000 at most.
 fn tuned(timestamps: bool) -> EndpointConfig {
     let receive_buffer = BufferConfig { initial: 64 * FULL, max: 4000 * FULL, tuned: true };
     EndpointConfig { receive_buffer, timestamps, header: 52, ..config() }
 }
 
-/// A sender whose window doubles every round trip, from ten segments: windows, in segments, after
-/// each round.
+/// A sender whose window doubles every round trip, from ten segments. Returns the advertised
+/// windows, in segments, after each round.
 fn slow_start(config: &EndpointConfig, rounds: u32) -> Vec<u64> {
     let mut end = Script::accepted(config);
     let scale = 6; // 4,000,000 / 65,535
     let stamped = |echo| if config.timestamps { stamps(1, echo) } else { None };
-    // The SYN+ACK went out at 0.
+    // The SYN+ACK was sent at 0.
     let (mut segment, mut echo, mut windows) = (0, 1, Vec::new());
     for round in 0..rounds {
         let flight = 10 << round;
@@ -185,8 +185,8 @@ fn slow_start(config: &EndpointConfig, rounds: u32) -> Vec<u64> {
     windows
 }
 
-/// Of the 4,000 segments one is what the segment takes that would widen the window, and the right edge
-/// does not move for less than one.
+/// One of the 4,000 segments is taken by the segment that would widen the window, and the right
+/// edge does not move for less than one.
 const WIDEST: u64 = 3998;
 
 #[test]
@@ -198,15 +198,15 @@ fn the_window_grows_ahead_of_slow_start() {
         assert!(*window >= next.min(WIDEST), "{windows:?}");
     }
     assert_eq!(windows.last(), Some(&WIDEST), "{windows:?}");
-    // Without timestamps the first window has to pass before there is a round-trip time.
+    // Without timestamps, a round-trip time is known only after the first window.
     assert_eq!(slow_start(&tuned(false), 9).last(), Some(&WIDEST));
 }
 
 #[test]
 fn what_waits_above_a_gap_takes_of_the_room() {
-    // Seen with Linux 6.18: with a hole at 24 Mb/s, 50 ms and a loss of 10 % the window grows by two
-    // segments for each that arrives, from 100 segments to 141, and stays there while 41 and then 137
-    // of those are SACKed.
+    // Seen with Linux 6.18: with a hole at 24 Mb/s, 50 ms and a loss of 10 %, the window grows by
+    // two segments per arriving one, from 100 segments to 141, and stays there while 41 and then
+    // 137 of these are SACKed.
     let mut config = tuned(false);
     config.receive_buffer.initial = 100 * FULL;
     let mut end = Script::accepted(&config);
@@ -219,7 +219,8 @@ fn what_waits_above_a_gap_takes_of_the_room() {
         }
         windows.push((window(&end.recv_ack(at(1))) << 6) / FULL);
     }
-    // 65 and what a SYN cannot say; 67 with the first segment, two more with each until no room is left.
+    // 65 and what a SYN cannot advertise; 67 with the first segment, two more with each until no
+    // room is left.
     assert_eq!(windows[..3], [69, 71, 73]);
     let last = windows[47];
     assert!(
@@ -250,8 +251,9 @@ fn the_window_keeps_its_size_when_no_more_is_read() {
 
 #[test]
 fn what_waited_above_a_gap_counts_as_read_after_what_filled_it() {
-    // Seen with Linux 6.18 (tracepoint tcp:tcp_rcvbuf_grow): a round that ends with the segment that fills a
-    // gap has what waits behind that unread, 6 segments of 23, so that it counts in the next round.
+    // Seen with Linux 6.18 (tracepoint tcp:tcp_rcvbuf_grow): in a round that ends with the segment
+    // that fills a gap, the data behind it, 6 segments of 23, is unread, so that it counts in the
+    // next round.
     let mut config = tuned(true);
     config.right_sizing = RightSizing::Linux6_16;
     let mut end = Script::accepted(&config);
@@ -323,7 +325,7 @@ fn a_peer_without_scaling_limits_growth() {
 
 #[test]
 fn an_untuned_window_grows_with_every_full_segment_and_each_is_acknowledged_meanwhile() {
-    // Seen with Linux 6.18 behind a large fixed buffer: two segments for each that arrives, as long as
+    // Seen with Linux 6.18 behind a large fixed buffer: two segments per arriving one, as long as
     // there is room beside the segment itself.
     let mut config = by_hand();
     config.reader = ReaderConfig::AtOnce;
@@ -335,7 +337,8 @@ fn an_untuned_window_grows_with_every_full_segment_and_each_is_acknowledged_mean
         let acknowledgement = end.recv_ack(at(segment + 1));
         assert_eq!(window(&acknowledgement) / FULL, offered);
     }
-    // The last of them leaves one quick acknowledgement at most; then every second is enough.
+    // The last of them leaves at most one quick acknowledgement; after that, one per two segments
+    // is enough.
     end.send(data(3));
     end.recv_count();
     end.send(data(4));
@@ -345,7 +348,7 @@ fn an_untuned_window_grows_with_every_full_segment_and_each_is_acknowledged_mean
 
 #[test]
 fn a_window_that_grows_at_the_start_uses_no_quick_acknowledgements() {
-    // Seen with Linux 6.18: 22 segments are acknowledged one by one, the six that widen the window
+    // Seen with Linux 6.18: 22 segments are acknowledged one by one: the six that widen the window
     // from the 65,535 bytes of the SYN, and sixteen more.
     let mut config = tuned(false);
     config.receive_buffer.initial = 65_535 + 3 * 2 * FULL;
@@ -361,8 +364,8 @@ fn a_window_that_grows_at_the_start_uses_no_quick_acknowledgements() {
     end.recv_ack(at(21));
 }
 
-/// A reader that wakes up in a millisecond, behind a window that does not grow; segments that come
-/// at once are handed up in pairs, which Linux's senders push.
+/// A reader that takes a millisecond to wake, behind a window that does not grow; segments that
+/// arrive together are delivered in pairs, which Linux's senders push.
 fn waking() -> EndpointConfig {
     let mut config = by_hand();
     config.reader = ReaderConfig::After(ms(1));
@@ -379,9 +382,9 @@ fn pushed(segment: u64) -> Segment {
 
 #[test]
 fn what_leaves_no_room_for_the_old_window_is_acknowledged_by_the_reader() {
-    // Seen with Linux 6.18 over the emulated LTE, in a capture at the UE: as long as its window grows,
-    // each pair is acknowledged; where it stands still, one acknowledgement tells of all that came
-    // within the slot.
+    // Seen with Linux 6.18 over the emulated LTE, in a capture at the UE: while its window grows,
+    // each pair is acknowledged; while the window is constant, one acknowledgement covers
+    // everything that arrived within the slot.
     let mut end = Script::accepted(&waking());
     for pair in 0..6 {
         end.send(data(2 * pair));
@@ -409,7 +412,7 @@ fn a_window_that_grows_is_acknowledged_without_the_reader() {
 #[test]
 fn a_reader_that_is_awake_acknowledges_what_is_handed_up_together() {
     // Seen with Linux 6.18 on processors that stay awake (tracepoints tcp:tcp_probe and
-    // tcp:tcp_rcv_space_adjust): pairs of one slot come 8 us apart and are read 5 us later.
+    // tcp:tcp_rcv_space_adjust): pairs of one slot arrive 8 us apart and are read 5 us later.
     let mut end = Script::accepted(&EndpointConfig { reader: ReaderConfig::AtOnce, ..waking() });
     for pair in 0..6 {
         end.send(data(2 * pair));
@@ -442,8 +445,9 @@ fn a_reader_acknowledges_a_segment_that_was_pushed_alone() {
     end.recv_nothing();
 }
 
-/// The window, in segments, after ten segments, `early` more just before the first round trip after
-/// the handshake is over and `late` at its end, and then as many as it takes to offer what there is.
+/// The window, in segments, after ten segments, then `early` more just before the first round trip
+/// after the handshake is over and `late` at its end, and then as many as it takes to offer all the
+/// room.
 fn after_a_round(early: u64, late: u64) -> u64 {
     let mut config = tuned(true);
     config.right_sizing = RightSizing::Linux6_16;
@@ -479,10 +483,11 @@ fn after_a_round(early: u64, late: u64) -> u64 {
 
 #[test]
 fn right_sizing_counts_from_the_end_of_the_handshake_and_only_what_is_read() {
-    // The tracepoint tcp:tcp_rcvbuf_grow of Linux 6.18.44 over the emulated LTE: 22 segments are read
-    // in the first round, with 10 before it, and the buffer has room for 2 × 22 × (1 + 2 × 12 / 10),
-    // less the one that is unread when it is offered.
+    // The tracepoint tcp:tcp_rcvbuf_grow of Linux 6.18.44 over the emulated LTE: 22 segments are
+    // read in the first round, with 10 before it, and the buffer has room for 2 × 22 × (1 + 2 × 12
+    // / 10), less the one that is unread when the window is advertised.
     assert_eq!(after_a_round(11, 1), 149 - 1);
-    // There too: it counts when the first of what woke the reader is read, less all behind it.
+    // Also from that tracepoint: it counts when the first segment that woke the reader is read,
+    // less everything behind it.
     assert_eq!(after_a_round(0, 12), 64);
 }

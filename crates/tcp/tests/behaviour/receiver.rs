@@ -1,4 +1,4 @@
-//! The receiving half: when it acknowledges, what it reports, what it accepts.
+//! The receiving half: when it acknowledges, what it reports, and what it accepts.
 
 use airpath_base::{Flags, Instant, Segment};
 use airpath_tcp::{BufferConfig, EndpointConfig};
@@ -32,7 +32,7 @@ fn a_single_segment_is_acknowledged_when_the_timer_runs_out() {
 
 #[test]
 fn the_timer_runs_from_the_first_segment_that_waits() {
-    // RFC 1122 4.2.3.2: less than 0.5 s for any of them; short segments do not count.
+    // RFC 1122 4.2.3.2: less than 0.5 s for each; short segments do not count.
     let mut end = Script::accepted(&config());
     end.send(Segment { len: 100, ..data(0) });
     end.tick(ms(30));
@@ -94,7 +94,7 @@ fn a_segment_out_of_order_is_acknowledged_at_once() {
 
 #[test]
 fn a_segment_that_fills_a_gap_is_acknowledged_at_once() {
-    // RFC 5681 4.2: all or part of it.
+    // RFC 5681 4.2: all or part of the gap.
     let mut end = Script::accepted(&config());
     end.send(data(1));
     end.send(data(3));
@@ -172,7 +172,7 @@ fn the_right_edge_of_the_window_never_moves_back() {
             end.send(data(segment));
             end.tick(ms(40));
             while end.recv_count() > 0 {}
-            // Ask again: a duplicate is answered at once.
+            // Repeat it: a duplicate is answered at once.
             end.send(data(0));
             let ack = end.recv();
             let right = ack.ack + (u64::from(ack.window) << shift);
@@ -190,14 +190,15 @@ fn the_end_of_the_stream_is_acknowledged_at_once() {
     end.recv_ack(12);
     assert!(end.is_closed_by_peer());
     assert_eq!(end.delivered(), 10);
-    // Again: its acknowledgement was lost.
+    // Repeated: its acknowledgement was lost.
     end.send(Segment { seq: 11, flags: Flags::FIN.with(Flags::ACK), len: 0, ..data(0) });
     end.recv_ack(12);
 }
 
 #[test]
 fn a_timestamp_is_echoed_from_the_segment_that_an_acknowledgement_waits_for() {
-    // RFC 7323 4.3: the first of those acknowledged together, not one above a gap.
+    // RFC 7323 4.3: the timestamp of the first segment acknowledged together, not of one above a
+    // gap.
     let mut config = config();
     config.timestamps = true;
     let mut end = Script::accepted(&config);
@@ -212,7 +213,7 @@ fn a_timestamp_is_echoed_from_the_segment_that_an_acknowledgement_waits_for() {
 
 #[test]
 fn older_blocks_are_repeated_while_a_new_one_grows() {
-    // RFC 2018 4: the blocks most recently reported that are not part of a listed one.
+    // RFC 2018 4: the most recently reported blocks that are not part of a listed one.
     let mut end = Script::accepted(&config());
     for segment in [1, 3, 5, 7, 8, 9, 10] {
         end.send(data(segment));
@@ -333,7 +334,7 @@ fn a_duplicate_below_a_gap_comes_before_the_ranges_above() {
     assert_eq!(blocks(&end.recv_ack(at(1))), [(0, 1), (2, 3)]);
 }
 
-/// As [`data`], but of several segments at once.
+/// Like [`data`], but for several segments at once.
 fn long(first: u64, end: u64) -> Segment {
     Segment { len: ((end - first) * u64::from(MSS)) as u32, ..data(first) }
 }
@@ -349,7 +350,7 @@ fn of_a_partial_duplicate_the_part_that_was_there_is_reported() {
     end.send(long(4, 6));
     end.recv();
     assert_eq!(blocks(&end.recv_ack(at(3))), [(5, 6), (4, 6)]);
-    // What fills a gap reaches into what is above it.
+    // What fills a gap overlaps what is above it.
     end.send(long(3, 5));
     assert_eq!(blocks(&end.recv_ack(at(6))), [(4, 5)]);
 }
@@ -368,7 +369,7 @@ fn of_two_duplicate_parts_the_first_is_reported() {
 
 #[test]
 fn duplicates_are_not_reported_unless_configured_and_agreed() {
-    // RFC 2883 5: they need SACK-permitted.
+    // RFC 2883 5: D-SACK requires SACK-permitted.
     let plain = Segment { sack_permitted: false, ..syn() };
     for (config, syn) in [(config(), syn()), (dsack(), plain)] {
         let mut end = Script::listen(&config);
@@ -383,7 +384,7 @@ fn duplicates_are_not_reported_unless_configured_and_agreed() {
 
 #[test]
 fn the_timestamp_of_a_bare_acknowledgement_is_echoed_too() {
-    // RFC 7323 4.3 (2): by it a receiver measures round trips.
+    // RFC 7323 4.3 (2): the receiver measures round trips with it.
     let config = EndpointConfig { timestamps: true, header: 52, ..config() };
     let mut end = Script::open(&config);
     end.offer(20_000);
@@ -393,7 +394,7 @@ fn the_timestamp_of_a_bare_acknowledgement_is_echoed_too() {
     end.tick(RTT);
     end.send(Segment { timestamps: stamps(50, echo), ..ack(2) });
     assert_eq!(end.recv().echo(), Some(50));
-    // One that is older than what was seen is late, and says nothing.
+    // A timestamp older than one already seen is late, and carries no information.
     end.recv_count();
     end.send(Segment { timestamps: stamps(40, echo), ..ack(4) });
     assert_eq!(end.recv().echo(), Some(50));

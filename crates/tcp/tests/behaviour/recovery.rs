@@ -21,7 +21,7 @@ fn two_sacked_segments_are_not_a_loss() {
 
 #[test]
 fn the_third_sacked_segment_is_a_loss_and_the_retransmission_goes_out_at_once() {
-    // RFC 6675 5 (4.3): although the pipe, 10 - 1 + 2 - 3, is larger than the new cwnd.
+    // RFC 6675 5 (4.3): sent although the pipe, 10 - 1 + 2 - 3, is larger than the new cwnd.
     let mut end = Script::bulk(&config());
     end.recv_segments(0..10);
     end.tick(RTT);
@@ -30,7 +30,7 @@ fn the_third_sacked_segment_is_a_loss_and_the_retransmission_goes_out_at_once() 
     end.send(sack(0, &[(1, 4)]));
     end.recv_segments([0]);
     assert_eq!(end.event_names(), ["slow_start_exit", "recovery_start"]);
-    // 5 (C): then nothing until the pipe is below cwnd.
+    // 5 (C): then nothing is sent until the pipe is below cwnd.
     assert!(end.in_flight() > end.cwnd());
     end.send(sack(0, &[(1, 5)]));
     end.recv_nothing();
@@ -146,7 +146,7 @@ fn without_sack_a_partial_acknowledgement_sends_the_next_hole_again_at_once() {
 
 #[test]
 fn a_loss_of_data_sent_during_recovery_begins_another_one() {
-    // RFC 6675 5: that data is of the next window, so there is a second reduction.
+    // RFC 6675 5: that data belongs to the next window, so there is a second reduction.
     let mut end = Script::bulk(&config());
     end.recv_segments(0..10);
     end.tick(RTT);
@@ -164,7 +164,7 @@ fn a_loss_of_data_sent_during_recovery_begins_another_one() {
     end.send(sack(12, &[(13, 16)]));
     assert_eq!(end.event_names(), ["recovery_end", "recovery_start"]);
     assert_eq!(end.window().ssthresh, 2.5);
-    // Segment 0 was lost twice, segment 12 is not sent another time.
+    // Segment 0 was lost twice; segment 12 is not retransmitted again.
     let sent: Vec<_> = (0..end.recv_len()).map(|_| end.recv().seq).collect();
     assert_eq!(sent.iter().filter(|&&seq| seq == at(12)).count(), 1);
 }

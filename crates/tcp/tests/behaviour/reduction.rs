@@ -1,4 +1,4 @@
-//! How cwnd comes down: PRR (RFC 9937), ECN (RFC 3168).
+//! Reduction of cwnd: PRR (RFC 9937), ECN (RFC 3168).
 
 use airpath_base::{Flags, Segment};
 use airpath_tcp::{EndpointConfig, EventKind, RecoveryConfig, Reduction};
@@ -12,7 +12,7 @@ fn prr() -> EndpointConfig {
 
 #[test]
 fn one_loss_sends_one_for_every_second_that_arrives() {
-    // RFC 9937 5: in proportion, ssthresh / RecoverFS = 10/20 with Reno.
+    // RFC 9937 5: in proportion; ssthresh / RecoverFS = 10/20 with Reno.
     let mut end = Script::bulk(&prr());
     end.recv_segments(0..20);
     end.tick(RTT);
@@ -24,10 +24,10 @@ fn one_loss_sends_one_for_every_second_that_arrives() {
         end.send(sack(0, &[(1, received)]));
         sent.push(end.recv_count());
     }
-    // 16 more arrive: 19 × 10 / 20, rounded up, in all.
+    // 16 more arrive: 19 × 10 / 20 in all, rounded up.
     assert_eq!(sent.iter().sum::<usize>() + 2, 10);
     assert!(sent.windows(2).all(|pair| pair[0] + pair[1] <= 2), "{sent:?}");
-    // At the end cwnd is ssthresh, and as much is under way.
+    // At the end cwnd is ssthresh, and the same amount is in flight.
     end.send(ack(20));
     assert_eq!(end.cwnd(), 10);
 }
@@ -39,7 +39,7 @@ fn a_burst_of_losses_is_repaired_by_conservation() {
     end.recv_segments(0..20);
     end.tick(RTT);
     end.send(sack(0, &[(15, 18)]));
-    // Three arrived: three may leave.
+    // Three arrived: three may be sent.
     assert_eq!(end.recv_count(), 3);
     end.send(sack(0, &[(15, 19)]));
     assert_eq!(end.recv_count(), 1);
@@ -73,7 +73,7 @@ fn marked(segment: u64) -> Segment {
 
 #[test]
 fn marks_reduce_cwnd_once_in_a_window_and_the_peer_is_told() {
-    // RFC 3168 6.1.2: as after a loss, half of the 18 that are outstanding.
+    // RFC 3168 6.1.2: as after a loss, half of the 18 segments that are outstanding.
     let mut end = with_ecn(&EndpointConfig { initial_window: 20, ..config() });
     end.recv_segments(0..20);
     end.tick(RTT);
@@ -113,8 +113,8 @@ fn marks_mean_nothing_that_was_not_agreed() {
 
 #[test]
 fn growth_by_what_is_delivered_goes_on_with_the_acknowledgement_that_ends_recovery() {
-    // As seen with Linux: in congestion avoidance from ssthresh, by what that one delivers. It is counted
-    // towards the next segment.
+    // As seen with Linux: growth in congestion avoidance from ssthresh, by what this
+    // acknowledgement delivers. It counts towards the next segment.
     for (delivered_grows, counted) in [(false, 0), (true, 1)] {
         let mut config = prr();
         config.validation.delivered_grows = delivered_grows;

@@ -1,6 +1,6 @@
-//! The script: one endpoint, a peer made by hand, a clock that the script moves.
+//! The test script: one endpoint, a hand-made peer, and a clock that the script moves.
 //!
-//! `send` hands a segment to the endpoint, `recv` takes what it sent, `tick` lets time pass.
+//! `send` passes a segment to the endpoint, `recv` takes what it sent, `tick` lets time pass.
 //! Everything is in full segments of [`MSS`] bytes: segment 0 is the first data sent.
 
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ pub(crate) const MSS: u32 = 1000;
 pub(crate) const RTT: Duration = Duration::from_millis(100);
 pub(crate) const RTO: Duration = Duration::from_millis(300);
 pub(crate) const NANO: Duration = Duration::from_nanos(1);
-/// What the hand-made peer advertises: 1,000 segments.
+/// Window scale of the hand-made peer, which advertises 1,000 segments.
 const PEER_SCALE: u8 = 4;
 pub(crate) const PEER_WINDOW: u16 = 62_500;
 
@@ -60,8 +60,8 @@ pub(crate) fn config() -> EndpointConfig {
     }
 }
 
-/// A model-based congestion control that leaves cwnd as it is, and notes whether the delivery rates
-/// that it is told were limited by the application.
+/// A model-based congestion control that leaves cwnd as it is, and records whether the delivery
+/// rates it receives were application-limited.
 #[derive(Debug, Default)]
 pub(crate) struct Noting(pub(crate) Arc<Mutex<Vec<bool>>>);
 
@@ -93,12 +93,12 @@ impl Deref for Script {
 }
 
 impl Script {
-    /// Opens the connection; the SYN waits to be taken.
+    /// An endpoint that opens the connection; its SYN waits to be taken.
     pub(crate) fn connect(config: &EndpointConfig) -> Self {
         Self::new(Endpoint::connect(Instant::ZERO, config))
     }
 
-    /// Waits for a SYN.
+    /// An endpoint that waits for a SYN.
     pub(crate) fn listen(config: &EndpointConfig) -> Self {
         Self::new(Endpoint::listen(Instant::ZERO, config))
     }
@@ -122,7 +122,7 @@ impl Script {
         Self::opened(Endpoint::connect(Instant::ZERO, config), config)
     }
 
-    /// The same of an endpoint that connects.
+    /// An open connection at 100 ms, for a given endpoint that connects.
     pub(crate) fn opened(end: Endpoint, config: &EndpointConfig) -> Self {
         let mut script = Self::new(end);
         let syn = script.recv();
@@ -133,7 +133,7 @@ impl Script {
         script.send(Segment { timestamps: stamped(echo), ..syn_ack() });
         script.recv_ack(1);
         script.recv_nothing();
-        // The window of the SYN was not scaled: say the whole one.
+        // The window of the SYN was not scaled: advertise the whole one.
         script.send(Segment { timestamps: stamped(script.ts_val()), ..ack(0) });
         script.events();
         script
@@ -152,7 +152,7 @@ impl Script {
         script
     }
 
-    /// Timestamp that the endpoint puts on what it sends now.
+    /// Timestamp that the endpoint puts on segments sent now.
     pub(crate) fn ts_val(&self) -> u32 {
         timestamp(self.now)
     }
@@ -162,7 +162,7 @@ impl Script {
         self.send_marked(segment, Ecn::NotEct);
     }
 
-    /// It arrives in a packet with this codepoint.
+    /// The peer's segment arrives in a packet with this codepoint.
     pub(crate) fn send_marked(&mut self, segment: Segment, ecn: Ecn) {
         self.end.on_segment(self.now, &segment, ecn);
         self.poll();
@@ -218,7 +218,7 @@ impl Script {
         assert!(self.sent.is_empty(), "was sent: {:?}", self.sent);
     }
 
-    /// Exactly these full segments were sent, and nothing else.
+    /// Asserts that exactly these full segments were sent, and nothing else.
     #[track_caller]
     pub(crate) fn recv_segments(&mut self, expected: impl IntoIterator<Item = u64>) {
         let sent: Vec<u64> = self.sent.drain(..).map(|segment| index(&segment)).collect();
@@ -226,7 +226,7 @@ impl Script {
         assert_eq!(sent, expected);
     }
 
-    /// How many segments were sent; forgets them.
+    /// How many segments were sent; discards them.
     pub(crate) fn recv_count(&mut self) -> usize {
         self.sent.drain(..).count()
     }
@@ -236,7 +236,7 @@ impl Script {
         self.sent.len()
     }
 
-    /// A pure acknowledgement of everything below `ack` was sent.
+    /// Takes a segment and asserts that it is a pure acknowledgement of everything below `ack`.
     #[track_caller]
     pub(crate) fn recv_ack(&mut self, ack: u64) -> Segment {
         let segment = self.recv();
@@ -245,12 +245,12 @@ impl Script {
         segment
     }
 
-    /// What happened since the last call.
+    /// The events since the last call.
     pub(crate) fn events(&mut self) -> Vec<EventKind> {
         std::iter::from_fn(|| self.end.poll_event()).map(|Event { kind, .. }| kind).collect()
     }
 
-    /// Names of what happened since the last call.
+    /// Names of the events since the last call.
     pub(crate) fn event_names(&mut self) -> Vec<&'static str> {
         self.events().iter().map(EventKind::name).collect()
     }
@@ -261,7 +261,7 @@ impl Script {
     }
 }
 
-/// Which full segment this is.
+/// The number of a full segment.
 #[track_caller]
 fn index(segment: &Segment) -> u64 {
     assert_eq!((segment.len, (segment.seq - 1) % u64::from(MSS)), (MSS, 0), "{segment:?}");
@@ -296,7 +296,7 @@ pub(crate) const fn stamps(value: u32, echo: u32) -> Option<Timestamps> {
     Some(Timestamps { value, echo: Some(echo) })
 }
 
-/// The timestamp that a segment has.
+/// The timestamp in a segment.
 #[track_caller]
 pub(crate) fn value_of(segment: &Segment) -> u32 {
     segment.timestamps.expect("a segment with timestamps").value
@@ -318,7 +318,7 @@ pub(crate) fn syn_ack() -> Segment {
     Segment { ack: 1, flags: syn().flags.with(Flags::ACK), ..syn() }
 }
 
-/// The peer's acknowledgement of everything before this segment.
+/// The peer's acknowledgement of everything before `segment`.
 pub(crate) fn ack(segment: u64) -> Segment {
     Segment { ack: at(segment), flags: Flags::ACK, ..BLANK }
 }
@@ -332,7 +332,7 @@ pub(crate) fn sack(segment: u64, blocks: &[(u64, u64)]) -> Segment {
     acknowledgement
 }
 
-/// The peer's data: this full segment.
+/// The peer's data: one full segment.
 pub(crate) fn data(segment: u64) -> Segment {
     Segment { seq: at(segment), len: MSS, ..ack(0) }
 }

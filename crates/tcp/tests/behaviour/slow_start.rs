@@ -1,4 +1,5 @@
-//! Slow start that ends before a loss: Linux's HyStart through time, HyStart++ (RFC 9406).
+//! Slow start that ends before a loss: the generations of Linux's HyStart, and HyStart++ (RFC
+//! 9406).
 
 use airpath_base::Duration;
 use airpath_tcp::{
@@ -27,7 +28,7 @@ fn linux(hystart: HystartConfig) -> EndpointConfig {
     config
 }
 
-/// Why and at which cwnd slow start ended, if it did.
+/// Why and at which cwnd slow start ended, if it ended.
 type Exit = Option<(SlowStartExitReason, u32)>;
 
 fn exit(end: &mut Script) -> Exit {
@@ -42,7 +43,8 @@ fn exits(script: impl Fn(&EndpointConfig) -> Exit) -> Vec<(&'static str, Exit)> 
     VERSIONS.iter().map(|&(name, version)| (name, script(&linux(version)))).collect()
 }
 
-/// Two segments acknowledged each 100 ms, so that the RTT rises by 100 ms for each five.
+/// Two segments are acknowledged every 100 ms, so the RTT rises by 100 ms per five
+/// acknowledgements.
 fn slow_bulk(config: &EndpointConfig, acks: u64) -> (Script, Vec<u32>) {
     let mut end = Script::bulk(config);
     let windows = (1..=acks)
@@ -61,22 +63,22 @@ fn a_slow_bulk_flow_grows_as_in_linux() {
     let (_, windows) = slow_bulk(&linux(HystartConfig::LINUX_5_16), 200);
     let after = |acks: usize| windows[acks - 1];
     assert_eq!([5, 10, 15].map(after), [20, 30, 40]);
-    // Slow start ends; then 5 % a round trip, until the curve is faster.
+    // Slow start ends; then growth is 5 % per round trip, until the curve is faster.
     assert_eq!([19, 20, 30, 40, 50, 60].map(after), [48, 48, 49, 50, 52, 58]);
-    // RFC 9438 4.4: half of what is acknowledged at most.
+    // RFC 9438 4.4: at most half of what is acknowledged.
     assert!((60..200).all(|acks| after(acks + 1) == after(acks) + 1), "{windows:?}");
 }
 
 #[test]
 fn each_version_sees_the_rounds_of_a_slow_bulk_flow_its_way() {
-    // Eight samples make a round's RTT, the ninth is compared. Rounds: from the sixth ACK, without
-    // its sample in the late versions; from the fourth, when cwnd is 16, in 5.16.
+    // Eight samples determine a round's RTT; the ninth is compared. Rounds begin at the sixth ACK,
+    // without its sample in the late versions; in 5.16 at the fourth, when cwnd is 16.
     let found = exits(|config| exit(&mut slow_bulk(config, 40).0));
     let expected = [("4.19", 38), ("5.6", 38), ("5.8", 38), ("5.16", 48), ("6.14", 36)];
     assert_eq!(found, expected.map(|(name, cwnd)| (name, Some((Delay, cwnd)))));
 }
 
-/// The second round's RTT is higher by `rise`.
+/// The RTT of the second round is higher by `rise`.
 fn rtt_rises(config: &EndpointConfig, rise: Duration) -> Exit {
     let mut end = Script::bulk(config);
     end.tick(RTT);
@@ -94,7 +96,7 @@ fn the_delay_test_needs_nine_samples_an_eighth_above_the_minimum() {
     let found = exits(|config| rtt_rises(config, ms(13)));
     let expected = [("4.19", 38), ("5.6", 38), ("5.8", 38), ("5.16", 36), ("6.14", 36)];
     assert_eq!(found, expected.map(|(name, cwnd)| (name, Some((Delay, cwnd)))));
-    // 12.5 ms; the samples after the first are up to a millisecond later each.
+    // 12.5 ms; each sample after the first is up to a millisecond later.
     for (name, exit) in exits(|config| rtt_rises(config, ms(11))) {
         assert_eq!(exit, None, "{name}");
     }
@@ -121,8 +123,8 @@ fn the_delay_tests_margin_is_at_most_16_ms() {
     }
 }
 
-/// Round 1 with RTTs from 250 ms, round 2 with 255 ms, until ten samples later what was sent last
-/// returns within 196 ms.
+/// Round 1 with RTTs from 250 ms, round 2 with 255 ms, until ten samples later the last segments
+/// sent return within 196 ms.
 fn rtt_falls(config: &EndpointConfig) -> Exit {
     let mut end = Script::bulk(&EndpointConfig { initial_window: 40, ..config.clone() });
     end.tick(ms(250));
@@ -162,7 +164,7 @@ fn the_two_changes_of_4_19_work_one_by_one() {
     assert!(matches!(rtt_falls(&linux(prompt)), Some((FallingMinimum, _))));
 }
 
-/// A flight of 100 segments, RTT 100 ms, acknowledged one by one each `spacing`.
+/// A flight of 100 segments, RTT 100 ms, acknowledged one by one, `spacing` apart.
 fn train(config: &EndpointConfig, spacing: Duration) -> Exit {
     let mut end = Script::bulk(&EndpointConfig { initial_window: 100, ..config.clone() });
     end.tick(RTT);
@@ -175,7 +177,7 @@ fn train(config: &EndpointConfig, spacing: Duration) -> Exit {
 
 #[test]
 fn a_train_of_acknowledgements_as_long_as_half_the_rtt_ends_slow_start() {
-    // 50 ms, or 50.5 with the cushion: the 52nd comes 51 ms after the first.
+    // 50 ms, or 50.5 with the cushion: the 52nd arrives 51 ms after the first.
     for (name, exit) in exits(|config| train(config, ms(1))) {
         assert_eq!(exit, Some((AckTrain, 151)), "{name}");
     }
@@ -186,7 +188,7 @@ fn a_train_of_acknowledgements_as_long_as_half_the_rtt_ends_slow_start() {
 
 #[test]
 fn acknowledgements_further_apart_are_no_train() {
-    // 2 ms are; 2.9 ms are for a clock that counts whole milliseconds only if they fall so.
+    // 2 ms are; 2.9 ms are only for a clock of whole milliseconds, if they fall that way.
     let long = |config: &EndpointConfig| {
         let config = EndpointConfig { initial_window: 100, ..config.clone() };
         let mut end = Script::bulk(&config);
@@ -203,14 +205,14 @@ fn acknowledgements_further_apart_are_no_train() {
     }
 }
 
-/// Acknowledges these, one each `spacing`; the state that is shown agrees with what HyStart does.
+/// Acknowledges these segments, `spacing` apart; the reported state agrees with what HyStart does.
 fn followed(end: &mut Script, acked: impl Iterator<Item = u64>, spacing: Duration) -> Exit {
     let mut sampled = false;
     for acked in acked {
         end.send(ack(acked));
         let state = end.hystart().expect("it has seen an RTT");
         let exit = exit(end);
-        // Another sample is compared once there are eight.
+        // A further sample is compared once there are eight.
         let rose = sampled && state.samples == Some(8) && state.round_min_rtt > state.threshold;
         let long = state.ack_train > state.ack_train_limit;
         let reason = exit.map(|exit| exit.0);
@@ -274,7 +276,7 @@ fn a_test_that_is_not_made_shows_nothing() {
     assert_eq!(plain.hystart(), None);
 }
 
-/// One full window, then five segments at a time each millisecond.
+/// One full window, then five segments at a time every millisecond.
 fn requests(config: &EndpointConfig) -> Exit {
     let mut end = Script::open(&EndpointConfig { initial_window: 20, ..config.clone() });
     end.offer(21 * u64::from(MSS));
@@ -308,7 +310,7 @@ fn below_16_segments_nothing_ends_slow_start() {
         config.initial_window = 4;
         let mut end = Script::bulk(&config);
         for acked in 1..=12 {
-            end.tick(RTT); // each RTT is higher than the one before
+            end.tick(RTT); // each RTT is higher than the previous one
             end.send(ack(acked));
         }
         assert_eq!((exit(&mut end), end.cwnd()), (None, 16), "{name}");
@@ -328,7 +330,7 @@ fn slow_start_after_a_timeout_has_hystart_again() {
             round_trip(&mut end, &mut acked, rtt);
             rtt = rtt + rtt / 4;
         }
-        // The third flight is above 16.
+        // The third flight is larger than 16.
         assert!((16.0..48.0).contains(&end.window().ssthresh), "{name}: {:?}", end.window());
     }
 }
@@ -339,7 +341,7 @@ fn plus_plus() -> EndpointConfig {
     config
 }
 
-/// What was sent returns after `rtt`, segment by segment.
+/// The segments sent are acknowledged after `rtt`, one by one.
 fn round_trip(end: &mut Script, acked: &mut u64, rtt: Duration) -> f64 {
     let flight = u64::from(end.in_flight());
     end.tick(rtt);
@@ -352,11 +354,11 @@ fn round_trip(end: &mut Script, acked: &mut u64, rtt: Duration) -> f64 {
 
 #[test]
 fn hystart_pp_grows_a_fourth_as_fast_for_five_rounds_then_ends_slow_start() {
-    // RFC 9406 4.2. A round ends two segments before its flight does: what the last one lets go is
-    // sent after it. So the round after a rise has two samples from before.
+    // RFC 9406 4.2. A round ends two segments before its flight does, because what the last one
+    // releases is sent after it. So the round after a rise has two samples from before it.
     let mut end = Script::bulk(&plus_plus());
     let mut acked = 0;
-    // 111 ms are less than an eighth above 100.
+    // 111 ms is less than an eighth above 100.
     let before = [100, 111, 127].map(|rtt| round_trip(&mut end, &mut acked, ms(rtt)));
     assert_eq!(before, [20.0, 40.0, 80.0]);
     let mut windows = [0.0; 4];
@@ -369,7 +371,7 @@ fn hystart_pp_grows_a_fourth_as_fast_for_five_rounds_then_ends_slow_start() {
     else {
         panic!("{ended:?}")
     };
-    // The rise that began it, from the round before.
+    // The rise that began CSS, relative to the previous round.
     assert_eq!((*reason, *min_rtt, *round_rtt), (ConservativeSlowStart, ms(111), Some(ms(127))));
     assert_eq!(f64::from(*cwnd), end.window().ssthresh.floor());
 }
@@ -388,7 +390,7 @@ fn what_is_shown_of_hystart_pp_is_what_it_compares() {
     for rtt in [111, 127] {
         assert_eq!(state(&mut end, rtt), (Some(false), Some(ms(111) + ms(111) / 8), true));
     }
-    // The rise has begun CSS, which ends below the RTT that began it.
+    // The rise has begun CSS, which ends below the RTT at which it began.
     assert_eq!(state(&mut end, 127), (Some(true), Some(ms(127)), true));
     while end.window().in_slow_start() {
         state(&mut end, 127);
@@ -420,7 +422,7 @@ fn hystart_pp_grows_by_at_most_eight_segments_an_acknowledgement_unpaced() {
 
 #[test]
 fn what_is_sacked_has_an_rtt_for_hystart_and_grows_cwnd_where_the_order_means_little() {
-    // As Linux: pkts_acked() comes with every acknowledgement that delivers something, and
+    // As in Linux: pkts_acked() is called for every acknowledgement that delivers something, and
     // tcp_may_raise_cwnd() counts SACKed data once segments were overtaken by more than three.
     let rises = |delivered_grows: bool| {
         let mut config = linux(HystartConfig::LINUX_6_14);
@@ -432,7 +434,8 @@ fn what_is_sacked_has_an_rtt_for_hystart_and_grows_cwnd_where_the_order_means_li
         end.tick(RTT);
         end.send(ack(10));
         let nxt = 10 + end.recv_count() as u64;
-        // One RTT later by half: a round begins, and then nothing is acknowledged but by SACK.
+        // Half an RTT later than one RTT: a round begins, and then nothing is acknowledged except
+        // by SACK.
         end.tick(RTT + RTT / 2);
         end.send(ack(11));
         let before = end.cwnd();

@@ -39,7 +39,7 @@ fn the_rto_doubles_up_to_its_maximum() {
         end.tick(NANO);
         end.recv_segments([0]);
     }
-    // RFC 5681 3.1: ssthresh is held while the same segment is sent again.
+    // RFC 5681 3.1: ssthresh is kept while the same segment is retransmitted again.
     assert_eq!(end.window().ssthresh, 5.0);
 }
 
@@ -186,7 +186,7 @@ fn they_tell_the_congestion_control_as_well() {
     }
 }
 
-/// Notes the round trips that it is told.
+/// Records the RTTs that it receives.
 #[derive(Debug)]
 struct Rtts(Arc<Mutex<Vec<Option<Duration>>>>);
 
@@ -205,7 +205,7 @@ impl CongestionControl for Rtts {
 
 #[test]
 fn of_several_acknowledged_segments_the_first_gives_the_rtt() {
-    // RFC 6298 (3): a delayed acknowledgement's wait is part of the RTT.
+    // RFC 6298 (3): the wait of a delayed acknowledgement is part of the RTT.
     let mut end = Script::open(&config());
     end.offer(u64::from(MSS));
     end.tick(ms(30));
@@ -217,7 +217,8 @@ fn of_several_acknowledged_segments_the_first_gives_the_rtt() {
 
 #[test]
 fn what_is_sacked_alone_is_no_rtt_of_an_acknowledgement() {
-    // docs/concepts/metrics.md: each acknowledgement of new data gives one. Linux's estimator takes it.
+    // docs/concepts/metrics.md: each acknowledgement of new data gives a sample. Linux's estimator
+    // uses it.
     let mut config = config();
     config.rto.estimator = RtoEstimator::Linux;
     let mut end = Script::bulk(&config);
@@ -230,7 +231,7 @@ fn what_is_sacked_alone_is_no_rtt_of_an_acknowledgement() {
 
 #[test]
 fn slow_start_after_a_timeout_grows_although_there_is_nothing_new_to_send() {
-    // RFC 5681 3.1: what waits to be sent again is limited by cwnd too.
+    // RFC 5681 3.1: what waits to be retransmitted is limited by cwnd too.
     let mut config = config();
     config.initial_window = 20;
     let mut end = Script::open(&config);
@@ -248,7 +249,7 @@ fn slow_start_after_a_timeout_grows_although_there_is_nothing_new_to_send() {
 
 #[test]
 fn after_a_timeout_cwnd_does_not_grow_by_what_was_sacked_before() {
-    // RFC 5681 3.1: by what an acknowledgement newly acknowledges.
+    // RFC 5681 3.1: growth by what an acknowledgement newly acknowledges.
     let mut end = Script::bulk(&config());
     end.recv_segments(0..10);
     end.send(sack(0, &[(7, 8), (9, 10)]));
@@ -257,13 +258,13 @@ fn after_a_timeout_cwnd_does_not_grow_by_what_was_sacked_before() {
     end.send(sack(0, &[(1, 6), (9, 10)]));
     end.recv_nothing();
     end.send(ack(6));
-    // Segment 0, and the growth of 1.
+    // Segment 0, and growth by 1.
     assert_eq!(end.cwnd(), 2);
 }
 
 #[test]
 fn duplicates_after_a_timeout_do_not_let_more_out() {
-    // RFC 5681 3.1: what they report left the network before the loss window was set.
+    // RFC 5681 3.1: what duplicates report left the network before the loss window was set.
     let mut config = config();
     config.sack = false;
     let mut end = Script::bulk(&config);
@@ -281,7 +282,8 @@ fn the_backed_off_rto_stays_until_a_segment_sent_once_is_measured() {
     end.tick(RTO);
     end.tick(RTO * 2);
     end.recv_count();
-    // RTO is 1.2 s now. The acknowledgement of a retransmission is progress, not a measurement.
+    // The RTO is 1.2 s now. The acknowledgement of a retransmission is progress, but not a
+    // measurement.
     end.send(ack(1));
     assert_eq!(end.next_timer(), Some(end.now + RTO * 4));
     end.recv_segments([1, 2]);
@@ -309,7 +311,7 @@ fn timestamps_end_the_back_off_with_the_first_progress() {
 
 #[test]
 fn the_timeout_of_another_segment_sets_ssthresh_again() {
-    // RFC 5681 3.1: ssthresh is held only while the same segment is sent again.
+    // RFC 5681 3.1: ssthresh is kept only while the same segment is retransmitted again.
     let mut end = Script::bulk(&config());
     end.tick(RTO);
     assert_eq!(end.window().ssthresh, 5.0);
@@ -327,14 +329,14 @@ fn a_fixed_window_outlives_a_timeout() {
     end.tick(RTO);
     end.recv_segments(0..30);
     assert_eq!(end.cwnd(), 30);
-    // It has no slow start either.
+    // There is no slow start either.
     end.send(ack(30));
     assert!(!end.event_names().contains(&"slow_start_exit"));
 }
 
 #[test]
 fn the_first_segment_sent_again_restarts_the_timer_of_linux() {
-    // RFC 6298 (5.1) starts it only if it does not run.
+    // RFC 6298 (5.1) starts the timer only if it is not running.
     for (estimator, restarts) in [(RtoEstimator::Rfc6298, false), (RtoEstimator::Linux, true)] {
         let mut config = config();
         config.rto.estimator = estimator;
@@ -351,8 +353,8 @@ fn the_first_segment_sent_again_restarts_the_timer_of_linux() {
 
 #[test]
 fn what_arrives_ahead_of_the_first_segment_sent_again_restarts_the_timer_of_linux() {
-    // ADR 74: Linux 6.18 had no time-out behind a queue that other flows made longer. RFC 6298 (5.3) has
-    // what is acknowledged alone.
+    // ADR 64: Linux 6.18 had no time-out behind a queue that other flows made longer. RFC 6298
+    // (5.3) counts only what is acknowledged.
     for (estimator, restarts) in [(RtoEstimator::Rfc6298, false), (RtoEstimator::Linux, true)] {
         let mut config = config();
         config.rto.estimator = estimator;
@@ -363,13 +365,13 @@ fn what_arrives_ahead_of_the_first_segment_sent_again_restarts_the_timer_of_linu
         assert_eq!(end.recv().seq, at(0));
         let due = end.next_timer();
         end.tick(ms(50));
-        // Sent before segment 0 was sent again.
+        // Sent before segment 0 was retransmitted.
         end.send(sack(0, &[(1, 10)]));
         assert_eq!(end.next_timer() > due, restarts, "{estimator:?}");
         let due = end.next_timer();
         end.recv_segments(10..14);
         end.tick(ms(50));
-        // Sent after it.
+        // Sent after segment 0 was retransmitted.
         end.send(sack(0, &[(1, 11)]));
         assert_eq!(end.next_timer(), due, "{estimator:?}");
     }

@@ -19,9 +19,9 @@ use proptest::prelude::*;
 enum Operation {
     Wait(Duration),
     Offer(u64),
-    /// Reads what has arrived, if nothing else does.
+    /// Reads what has arrived, unless the configured reader does.
     Read(u64),
-    /// Offers without end; only an end by [`Operation::Close`] follows.
+    /// Offers data without end; only [`Operation::Close`] ends it.
     OfferWithoutEnd,
     Close,
 }
@@ -30,7 +30,7 @@ enum Operation {
 struct Channel {
     loss: f64,
     duplication: f64,
-    /// Of capable packets.
+    /// Probability of marking an ECN-capable packet.
     marking: f64,
     delay: Duration,
     jitter: Duration,
@@ -41,18 +41,18 @@ struct Connection {
     seed: u64,
     ends: [EndpointConfig; 2],
     applications: [Vec<Operation>; 2],
-    /// Towards end 1 and towards end 0.
+    /// The channels towards end 1 and towards end 0.
     channels: [Channel; 2],
 }
 
-/// One end and what is known about it from outside.
+/// One end, and what is known about it from outside.
 struct End {
     endpoint: Endpoint,
     mss: u32,
     operations: std::vec::IntoIter<Operation>,
     /// When the next operation is due.
     wakes: Option<Instant>,
-    /// Right edge of the window that arrived from the peer, and of the one last sent.
+    /// Right edge of the window last received from the peer, and of the one last sent.
     may_send: u64,
     advertised: u64,
     peer_scale: Option<u8>,
@@ -67,11 +67,11 @@ struct End {
     established: u32,
     finished: u32,
     last_event: Instant,
-    /// From the handshake's end to the stream's.
+    /// When the connection was open: from the end of the handshake to the end of the stream.
     open: (Instant, Instant),
 }
 
-/// What must be the same in a second run.
+/// What must be the same when the run is repeated.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     at: Instant,
@@ -109,11 +109,11 @@ impl End {
         self.wakes.into_iter().chain(self.endpoint.next_timer()).min()
     }
 
-    /// The application's part.
+    /// Performs the application's operations that are due.
     fn operate(&mut self, now: Instant) {
         while self.wakes.is_some_and(|at| at <= now) {
             match self.operations.next() {
-                // Reads on until the end.
+                // Continues to read until the end.
                 None if self.read_by_hand && !self.endpoint.is_closed_by_peer() => {
                     self.endpoint.read(now, u64::MAX);
                     self.wakes = Some(now + READ_INTERVAL);
@@ -151,7 +151,7 @@ impl End {
             self.scale = segment.window_scale.unwrap_or(0);
             assert_eq!(segment.len, 0);
         } else {
-            // A pure acknowledgement has the number after a probe.
+            // A pure acknowledgement has the sequence number after a probe.
             let probe = segment.sequence_len() <= 1;
             assert!(segment.end() <= self.may_send || probe, "beyond the window: {segment:?}");
         }
@@ -207,19 +207,19 @@ impl End {
         assert!(delivered >= self.delivered);
         self.delivered = delivered;
         let unread = self.endpoint.unread();
-        // What is held together is not handed up yet.
+        // An aggregate being held has not been delivered yet.
         let held = config.aggregation.map_or(0, |aggregation| u64::from(aggregation.max_bytes));
         assert!(unread <= delivered && (unread <= held || config.reader != ReaderConfig::AtOnce));
         let window = self.endpoint.window();
         assert!(window.cwnd >= 1.0 && window.ssthresh >= 1.0, "{window:?}");
         let outstanding = self.endpoint.written() - self.endpoint.acknowledged();
-        // Where it counts memory, the last piece of a write and what is filled up may be above it.
+        // If it accounts for memory, the last piece of a write and what is filled up may exceed it.
         let above = config.send_memory.map_or(0, |_| 2 * 65_160.max(u64::from(config.mss)));
         assert!(outstanding <= config.send_buffer + above);
         let counters = self.endpoint.counters();
         assert!(counters.retransmitted <= counters.segments);
         let in_flight = self.endpoint.in_flight();
-        // What was sent again without being lost is under way twice.
+        // What was retransmitted without being lost is in flight twice.
         assert!(
             u64::from(in_flight) <= 2 * (outstanding + 1),
             "{in_flight} in {outstanding} bytes"
@@ -265,9 +265,9 @@ impl End {
     }
 }
 
-/// Between readings after the last operation.
+/// Time between reads after the last operation.
 const READ_INTERVAL: Duration = Duration::from_millis(50);
-/// Long enough for anything but a connection that hangs.
+/// Long enough for any connection that does not hang.
 const TIME_LIMIT: Duration = Duration::from_secs(100_000);
 const PACKET_LIMIT: u64 = 200_000;
 const STEP_LIMIT: u64 = 4 * PACKET_LIMIT;
@@ -470,7 +470,7 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
     })
 }
 
-/// When segments leave, and what an unused window becomes.
+/// When segments are sent, and how an unused window changes.
 fn leaving()
 -> impl Strategy<Value = (Option<PacingConfig>, Option<OffloadConfig>, ValidationConfig)> {
     let pacing = proptest::option::of(Just(PacingConfig::LINUX));
@@ -498,7 +498,7 @@ fn leaving()
     (pacing, proptest::option::of(offload), validation)
 }
 
-/// A send buffer counted in memory, or not.
+/// A send buffer, with or without memory accounting.
 fn send_memory() -> impl Strategy<Value = Option<SendMemoryConfig>> {
     proptest::option::of((0u32..3000, 1u32..5000, 1u32..6).prop_map(
         |(burst_overhead, segment, wake_divisor)| SendMemoryConfig {
@@ -512,8 +512,8 @@ fn send_memory() -> impl Strategy<Value = Option<SendMemoryConfig>> {
 type Acks = (DelayedAckConfig, SackCompressionConfig);
 type Receiving = (Acks, Option<AggregationConfig>, (bool, bool), Option<u64>, Option<u64>);
 
-/// Acknowledgements, aggregation, D-SACK and ECN, part of the buffer at the start, reading: 0 is by
-/// the driver, others are segments in a second.
+/// Acknowledgements, aggregation, D-SACK and ECN, the initial part of the buffer, and reading: 0
+/// means by the driver, other numbers are segments per second.
 fn receiving() -> impl Strategy<Value = Receiving> {
     let quick = prop_oneof![Just(0u32), 1u32..20];
     let longer = prop_oneof![Just(Duration::ZERO), micros(0..300_000)];
@@ -598,7 +598,8 @@ fn connection() -> impl Strategy<Value = Connection> {
             let unit = |from: &EndpointConfig, to: &EndpointConfig| {
                 u64::from(from.mss).min(from.send_buffer).min(to.receive_buffer.initial)
             };
-            // What a full buffer holds must not take ages through a window of a few bytes.
+            // The content of a full buffer must not take ages to pass through a window of a few
+            // bytes.
             first.send_buffer = first.send_buffer.min(300 * unit(&first, &second));
             second.send_buffer = second.send_buffer.min(300 * unit(&second, &first));
             let applications =
@@ -621,7 +622,7 @@ proptest! {
     }
 }
 
-/// Found by `make fuzz`: a reader at a low rate, a peer with the smallest windows.
+/// Found by `make fuzz`: a slow reader, and a peer with the smallest windows.
 #[test]
 fn a_slow_reader_never_wakes_in_the_past() {
     let base = EndpointConfig {

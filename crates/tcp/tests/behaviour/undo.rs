@@ -1,5 +1,4 @@
-//! Reductions for nothing are taken back: Eifel (RFC 3522, RFC 4015), D-SACK (RFC 3708), F-RTO
-//! (RFC 5682).
+//! Spurious reductions are undone: Eifel (RFC 3522, RFC 4015), D-SACK (RFC 3708), F-RTO (RFC 5682).
 
 use airpath_base::Segment;
 use airpath_tcp::{
@@ -79,7 +78,7 @@ fn reported_duplicates_take_a_reduction_back_after_recovery() {
 
 #[test]
 fn a_spurious_time_out_is_found_by_new_data() {
-    // RFC 5682 3.1: (1) the first segment again; (2b) new data after an advance; (3b) what was
+    // RFC 5682 3.1: (1) the first segment again; (2b) new data after an advance; (3b) data that was
     // sent once is acknowledged.
     let config = recovering(RecoveryConfig { frto: true, ..RecoveryConfig::default() });
     let mut end = Script::bulk(&config);
@@ -87,7 +86,7 @@ fn a_spurious_time_out_is_found_by_new_data() {
     end.tick(RTO);
     end.recv_segments([0]);
     assert_eq!(end.cwnd(), 1);
-    // The acknowledgement of the original comes late; it covers nothing else.
+    // The acknowledgement of the original arrives late; it covers nothing else.
     end.send(ack(1));
     end.recv_segments([10, 11]);
     end.send(ack(2));

@@ -1,4 +1,4 @@
-//! One direction of a flow, by the packets that pass.
+//! Measures one direction of a flow from passing packets.
 
 use airpath_base::Instant;
 use airpath_metrics::{MeanRtt, SegmentHeader, StreamMeter};
@@ -10,17 +10,17 @@ use crate::wire::packet::{ACK, FIN, Layout, SYN, TCP, UDP};
 /// One direction of a flow.
 #[derive(Debug, Default)]
 pub(super) struct DirectionMeter {
-    /// TCP's byte stream.
+    /// The byte stream of TCP.
     pub(super) stream: StreamMeter,
-    /// Of other protocols: packets that entered, and payload that left.
+    /// For other protocols: packets that entered, and payload that left.
     pub(super) packets: u64,
     pub(super) payload: u64,
-    /// Packets that were dropped.
+    /// Packets dropped in this direction.
     pub(super) dropped: u64,
     pub(super) rtt: Rtts,
-    /// Of the host that receives it.
+    /// The share of the receiving host.
     pub(super) host: HostShare,
-    /// Since the last sample.
+    /// Mean RTT since the last sample.
     pub(super) mean_rtt: MeanRtt,
 }
 
@@ -39,21 +39,22 @@ impl DirectionMeter {
         }
     }
 
-    /// Payload that arrived; TCP's in order.
+    /// Payload that arrived; for TCP, in order.
     pub(super) const fn bytes(&self, protocol: u8) -> u64 {
         if protocol == TCP { self.stream.delivered() } else { self.payload }
     }
 
-    /// Packets that were sent; TCP's with payload.
+    /// Packets that were sent; for TCP, those with payload.
     pub(super) const fn sent(&self, protocol: u8) -> u64 {
         if protocol == TCP { self.stream.sent() } else { self.packets }
     }
 }
 
-/// NOP, NOP, kind 8, length 10: where the option stands in established connections (RFC 7323 A).
+/// NOP, NOP, kind 8, length 10: the usual form of the option in established connections (RFC 7323
+/// A).
 const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
 
-/// What of a packet is metered; of protocols other than TCP the payload alone counts.
+/// The fields of a packet that are metered; for protocols other than TCP, only the payload.
 pub(super) fn segment_header(packet: &[u8]) -> Option<SegmentHeader> {
     let layout = Layout::of(packet)?;
     if let Some(header) = layout.tcp_header_bytes(packet) {

@@ -1,30 +1,30 @@
-//! Histograms of round trips: 59 kB each, for the flows that need one just now.
+//! Histograms of round trips: 59 kB each, for the flows that currently need one.
 
 use std::borrow::Cow;
 
 use airpath_base::{Duration, Folded, Histogram};
 
-/// There from the start, and again at the end of each sample interval.
+/// Number of spare histograms at the start, and again at the end of each sample interval.
 const READY: usize = 16;
 
-/// At most: 30 MB.
+/// Most histograms: 30 MB.
 pub(crate) const MOST: usize = 512;
 
-/// Histograms that nobody uses.
+/// Spare histograms.
 #[derive(Debug)]
 pub(super) struct RttPool {
     spare: Vec<Histogram>,
     made: usize,
-    /// Round trips that found none.
+    /// Round trips for which there was none.
     pub(super) missed: u64,
 }
 
 /// The round trips of one direction of a flow.
 #[derive(Debug, Default)]
 pub(super) struct Rtts {
-    /// While they are added.
+    /// The histogram while round trips are added.
     open: Option<Histogram>,
-    /// While the flow is idle.
+    /// The content while the flow is idle.
     folded: Option<Folded>,
 }
 
@@ -37,12 +37,12 @@ impl Default for RttPool {
 }
 
 impl RttPool {
-    /// Nothing is spare, or soon nothing will be.
+    /// Whether there are no spare histograms, or soon will not be.
     pub(super) fn is_short(&self) -> bool {
         self.spare.len() < READY
     }
 
-    /// Makes what the next flows need.
+    /// Allocates what the next flows need.
     pub(super) fn refill(&mut self) {
         while self.spare.len() < READY && self.made < MOST {
             self.spare.push(Histogram::new());
@@ -73,7 +73,7 @@ impl Rtts {
         }
     }
 
-    /// Gives the histogram back; what it held stays, as small as it is.
+    /// Returns the histogram; its content is kept in compact form.
     pub(super) fn fold(&mut self, pool: &mut RttPool) {
         if let Some(mut open) = self.open.take() {
             self.folded = Some(open.fold());
@@ -81,13 +81,13 @@ impl Rtts {
         }
     }
 
-    /// Forgets them.
+    /// Discards the round trips.
     pub(super) fn clear(&mut self, pool: &mut RttPool) {
         self.fold(pool);
         self.folded = None;
     }
 
-    /// All of them; `None` without one.
+    /// All round trips; `None` if there are none.
     pub(super) fn histogram(&self) -> Option<Cow<'_, Histogram>> {
         match (&self.open, &self.folded) {
             (Some(open), _) => Some(Cow::Borrowed(open)),

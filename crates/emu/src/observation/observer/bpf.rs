@@ -1,4 +1,4 @@
-//! Looks by BPF.
+//! Observes senders by BPF.
 
 use airpath_bpf::{Detector, Found as Finding, Kind as Reason, Record, SenderObserver};
 use std::net::IpAddr;
@@ -7,14 +7,14 @@ use super::observed::{Found, Kind, Observation, Round, State, What, congestion_n
 use crate::EmuError;
 use crate::clock::tick;
 
-/// The programs, and the tick in which the kernel counts its RTO.
+/// The programs, and the length of a jiffy, in which the kernel counts its RTO.
 pub(super) struct Bpf {
     observer: SenderObserver,
     tick_ms: f64,
 }
 
 impl Bpf {
-    /// Begins, in network namespaces by inode.
+    /// Begins to observe network namespaces, given by inode.
     pub(super) fn new(networks: &[u32]) -> Result<Self, EmuError> {
         Ok(Self {
             observer: SenderObserver::new(networks).map_err(failed)?,
@@ -22,7 +22,7 @@ impl Bpf {
         })
     }
 
-    /// What was seen since the last call.
+    /// The observations since the last call.
     pub(super) fn take(&mut self) -> Result<impl Iterator<Item = Observation>, EmuError> {
         let mut records = self.observer.take().map_err(failed)?;
         // Two processors may have written at once.
@@ -31,7 +31,7 @@ impl Bpf {
         Ok(records.into_iter().map(move |record| seen(&record, tick_ms)))
     }
 
-    /// Records that found no room.
+    /// Records lost for lack of room.
     pub(super) fn lost(&self) -> u64 {
         self.observer.lost()
     }
@@ -42,7 +42,7 @@ fn failed(error: airpath_bpf::BpfError) -> EmuError {
 }
 
 fn seen(record: &Record, tick_ms: f64) -> Observation {
-    // A socket of IPv6 that has an IPv4 peer sends IPv4.
+    // An IPv6 socket with an IPv4 peer sends IPv4.
     let remote = record.remote.to_canonical();
     Observation {
         time_ns: record.time_ns,

@@ -26,16 +26,18 @@ const INET_DIAG_CONG: u16 = 4;
 const INET: u8 = 2;
 const INET6: u8 = 10;
 const TCP: u8 = 6;
-/// All that have or had a connection: not SYN_SENT, SYN_RECV, TIME_WAIT, CLOSE, LISTEN, NEW_SYN_RECV.
+/// All states in which there is or was a connection: not SYN_SENT, SYN_RECV, TIME_WAIT, CLOSE,
+/// LISTEN, NEW_SYN_RECV.
 const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 
-/// Looks between two searches for new sockets: a search goes through the whole machine's table.
+/// Polls between two searches for new sockets: a search goes through the table of the whole
+/// machine.
 const SEARCH_EVERY: u32 = 10;
 
 /// The sockets of one namespace.
 pub(super) struct Sockets {
     end: usize,
-    /// Belongs to the namespace in which it was made.
+    /// A netlink socket, which belongs to the namespace in which it was made.
     netlink: OwnedFd,
     known: Vec<Identity>,
     rounds: u32,
@@ -50,20 +52,20 @@ pub(super) struct Identity {
 }
 
 impl Sockets {
-    /// Of the calling thread's network namespace.
+    /// The sockets of the calling thread's network namespace.
     pub(super) fn new(end: usize) -> io::Result<Self> {
         let kind = (AddressFamily::NETLINK, SocketType::DGRAM);
         let netlink = socket_with(kind.0, kind.1, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
         Ok(Self { end, netlink, known: Vec::new(), rounds: 0, buffer: vec![0; 1 << 16] })
     }
 
-    /// Ends each connection at once, also one that no program has any more: its end would go on for
-    /// minutes to send what the other one will never acknowledge, and keep the namespace and its
-    /// congestion control.
+    /// Ends each connection at once, including those that no program has any more: its end would
+    /// continue for minutes to send what the other end will never acknowledge, and keep the
+    /// namespace and its congestion control.
     ///
     /// # Errors
     ///
-    /// Where the kernel has no `CONFIG_INET_DIAG_DESTROY`.
+    /// If the kernel has no `CONFIG_INET_DIAG_DESTROY`.
     pub(super) fn abort_all(&mut self) -> io::Result<()> {
         let mut found = Vec::new();
         for family in [INET, INET6] {
@@ -72,13 +74,13 @@ impl Sockets {
         for (Identity { family, id }, _) in found {
             let order = request(SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK, family, &id);
             send(&self.netlink, &order, SendFlags::empty())?;
-            // Of one that has just ended by itself an error.
+            // An error if it has just ended by itself.
             recv(&self.netlink, &mut self.buffer[..], RecvFlags::empty())?;
         }
         Ok(())
     }
 
-    /// Looks at each socket that has a connection.
+    /// Reads the state of each socket that has a connection.
     pub(super) fn poll_kernel(&mut self, note: &mut impl FnMut(&Observation)) -> io::Result<()> {
         let search = self.rounds.is_multiple_of(SEARCH_EVERY);
         self.rounds = self.rounds.wrapping_add(1);
@@ -100,7 +102,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Asks for one socket, or for all of a family.
+    /// Requests one socket, or all of a family.
     fn ask(
         &mut self,
         flags: u16,
@@ -135,7 +137,7 @@ fn request(kind: u16, flags: u16, family: u8, id: &[u8; 48]) -> [u8; HEADER_BYTE
     request
 }
 
-/// Reads one answer of the kernel's; whether it was the last one.
+/// Reads one answer of the kernel; returns whether it was the last one.
 pub(super) fn read(
     mut answer: &[u8],
     end: usize,
@@ -144,7 +146,7 @@ pub(super) fn read(
 ) -> bool {
     while let Some((kind, body, after)) = message(answer) {
         match kind {
-            // A single socket that is gone.
+            // The requested socket is gone.
             NLMSG_DONE | NLMSG_ERROR => return true,
             _ => found.extend(parse(body, end, time_ns)),
         }
@@ -199,7 +201,7 @@ fn parse(body: &[u8], end: usize, time_ns: u64) -> Option<(Identity, Observation
     Some((Identity { family, id }, seen))
 }
 
-/// `struct tcp_info` (uapi/linux/tcp.h); it only grows.
+/// `struct tcp_info` (uapi/linux/tcp.h), which only grows from version to version.
 fn state(info: &[u8]) -> Option<State> {
     let word = |at: usize| Some(u32::from_ne_bytes(info.get(at..at + 4)?.try_into().ok()?));
     let long = |at: usize| Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?));

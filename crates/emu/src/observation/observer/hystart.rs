@@ -1,13 +1,13 @@
-//! HyStart of a sender, as the rows of its acknowledgements have it.
+//! HyStart of a sender, in the form of the rows of its acknowledgements.
 
 use super::observed::{Observation, State, What};
 
-/// cwnd in segments from which HyStart makes its tests.
+/// Smallest cwnd in segments at which HyStart makes its tests.
 const LOW_WINDOW: u32 = 16;
-/// RTT samples that make a round's RTT.
+/// RTT samples that determine a round's RTT.
 pub(super) const SAMPLES: u32 = 8;
 
-/// HyStart after an acknowledgement; times in microseconds.
+/// HyStart's state after an acknowledgement; times in microseconds.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(super) struct Hystart {
     pub(super) round_min_rtt_us: Option<u32>,
@@ -25,7 +25,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// The state of a row: until slow start ends, that acknowledgement included.
+    /// The state for a row: until slow start ends, including the acknowledgement that ends it.
     pub(super) fn row(&mut self, seen: &Observation) -> Option<Hystart> {
         let (hystart, active) = hystart(seen)?;
         let was_active = std::mem::replace(&mut self.was_active, active);
@@ -33,7 +33,7 @@ impl Follower {
     }
 }
 
-/// HyStart's state, and whether it may still end slow start.
+/// The state of HyStart, and whether it may still end slow start.
 fn hystart(seen: &Observation) -> Option<(Hystart, bool)> {
     let (found, State { cwnd, ssthresh, .. }) = (&seen.found, seen.state);
     let round = found.round?;
@@ -63,8 +63,8 @@ fn hystart(seen: &Observation) -> Option<(Hystart, bool)> {
     Some((row, active))
 }
 
-/// Highest RTT of a round that is no sign of a queue: above the smallest one by an eighth, at least 4
-/// and at most 16 ms (Ha and Rhee 2011, RFC 9406 4.2).
+/// Highest RTT of a round that does not indicate a queue: the smallest one plus an eighth, at least
+/// 4 and at most 16 ms (Ha and Rhee 2011, RFC 9406 4.2).
 pub(super) fn highest(base_rtt_us: u32) -> u32 {
     base_rtt_us.saturating_add((base_rtt_us / 8).clamp(4_000, 16_000))
 }

@@ -1,8 +1,8 @@
-//! What the kernel's TCP senders do while a run lasts.
+//! Observes the kernel's TCP senders during a run.
 //!
 //! With BPF every acknowledgement, change of state and retransmission is seen. Without it each
-//! socket's TCP_INFO is asked for every few milliseconds. A thread of its own does either; the
-//! forwarder knows nothing of it. [`Observed::complete`] puts what was seen into the tables.
+//! socket's TCP_INFO is read every few milliseconds. A separate thread does either; the forwarder
+//! is not involved. [`Observed::complete`] puts the observations into the tables.
 
 #[cfg(feature = "bpf")]
 mod bpf;
@@ -35,54 +35,54 @@ pub(crate) use observed::congestion_name;
 pub(crate) use rows::Run;
 pub(crate) use track::Keep;
 
-/// Ends all connections of a namespace, of which nobody needs any more.
+/// Ends all connections of a namespace that is no longer needed.
 ///
 /// # Errors
 ///
-/// What the kernel does not offer or allow.
+/// If the kernel does not support or permit it.
 pub(crate) fn abort_connections(namespace: &Namespace) -> Result<(), EmuError> {
     let abort = || Sockets::new(0)?.abort_all();
     namespace.within(abort)?.map_err(|source| EmuError::Diag { source })
 }
 
-/// Ends of connections that are kept at a time.
+/// Most ends of connections that are kept at a time.
 const MOST_SOCKETS: usize = 2048;
 
-/// Whose end says nothing for longer can be forgotten, if there are too many.
+/// Ends that have been silent for longer can be forgotten, if there are too many.
 const SILENT: Duration = Duration::from_secs(10);
 
-/// How often a live view is told.
+/// Interval at which a live view is updated.
 const SHOW: Duration = Duration::from_millis(100);
 
-/// How often what BPF has seen is fetched.
+/// Interval at which BPF's records are fetched.
 #[cfg(feature = "bpf")]
 const FETCH: Duration = Duration::from_millis(20);
 
 /// How a run's senders were observed, for the provenance.
 #[derive(Clone, Debug, Serialize)]
 pub struct ObserverReport {
-    /// bpf, poll or none.
+    /// The method: bpf, poll or none.
     pub by: &'static str,
-    /// Why not by BPF, though nobody asked for something else.
+    /// Why BPF was not used, although nothing else was requested.
     pub because: Option<String>,
-    /// Time between two readings of TCP_INFO in milliseconds; null for BPF.
+    /// Time between two reads of TCP_INFO in milliseconds; null for BPF.
     pub poll_ms: Option<f64>,
-    /// Readings of TCP_INFO, or records of BPF.
+    /// Number of reads of TCP_INFO, or of BPF records.
     pub records: u64,
-    /// Records that found no room: if there are any, rows are missing.
+    /// Records lost for lack of room: if there are any, rows are missing.
     pub lost_records: u64,
-    /// Connections' ends that were seen.
+    /// Ends of connections that were seen.
     pub sockets: u64,
-    /// Of these, ends whose flow the model does not know.
+    /// Ends whose flow the model does not know.
     pub unmatched_sockets: u64,
-    /// Ends that were forgotten, because there were too many: their windows and events are not in the
-    /// tables.
+    /// Ends that were forgotten because there were too many: their windows and events are not in
+    /// the tables.
     pub forgotten_sockets: u64,
-    /// Records of ends that found no room because so many others were open.
+    /// Records of ends for which there was no room because so many others were open.
     pub crowded_records: u64,
 }
 
-/// Whom to show what is seen.
+/// Where observations are shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
     pub(crate) windows: Windows,
@@ -92,12 +92,12 @@ pub(crate) struct Shown {
 
 /// The observing thread.
 pub(crate) struct SenderObserver {
-    /// Dropped: stop.
+    /// Dropping it stops the thread.
     stop: Option<PipeWriter>,
     thread: Option<Thread>,
 }
 
-/// What it saw.
+/// The observations of a run.
 pub(crate) struct Observed {
     report: ObserverReport,
     keep: Keep,
@@ -105,21 +105,21 @@ pub(crate) struct Observed {
     shown: Option<Shown>,
     /// CLOCK_MONOTONIC in nanoseconds.
     shown_ns: u64,
-    /// Nothing can be forgotten before.
+    /// Nothing can be forgotten before this time.
     full_until_ns: u64,
-    /// What ended the observation before the run.
+    /// What ended the observation before the run ended.
     failed: Option<String>,
 }
 
-/// An end of a connection: place of its namespace, and its cookie.
+/// An end of a connection: index of its namespace, and its cookie.
 type Socket = (usize, u64);
 
 impl SenderObserver {
-    /// Begins to observe, and keeps as much.
+    /// Begins to observe, and keeps as much as `keep` says.
     ///
     /// # Errors
     ///
-    /// When BPF is asked for and refused, or the sockets cannot be asked.
+    /// If BPF is requested and refused, or the sockets cannot be queried.
     pub(crate) fn start(
         wanted: ObserverKind,
         poll: Duration,
@@ -150,7 +150,7 @@ impl SenderObserver {
         Ok(Self { stop: Some(stop), thread: Some(thread?) })
     }
 
-    /// Ends it: what was seen, and why that is not all.
+    /// Ends the observation: returns what was seen, and why it is incomplete.
     pub(crate) fn finish(mut self) -> (Observed, Option<String>) {
         drop(self.stop.take());
         let thread = self.thread.take().expect("only `finish` and `drop` take it");
@@ -177,14 +177,14 @@ impl Drop for SenderObserver {
 
 type Thread = JoinHandle<Observed>;
 
-/// Starts the thread, and waits until it says that it is ready.
+/// Starts the thread, and waits until it is ready.
 fn spawn(
     work: impl FnOnce(Sender<Result<(), EmuError>>) -> Observed + Send + 'static,
 ) -> Result<Thread, EmuError> {
     let (ready, is_ready) = channel();
     let builder = thread::Builder::new().name("airpath-observe".to_owned());
     let thread = builder.spawn(move || work(ready)).map_err(EmuError::Wait)?;
-    // A thread that panicked says nothing: `finish` hears of it.
+    // A thread that panicked reports nothing: `finish` notices.
     is_ready.recv().unwrap_or(Ok(()))?;
     Ok(thread)
 }
@@ -245,7 +245,7 @@ fn by_polling(
     })
 }
 
-/// Looks again and again, for the last time when it is time to stop.
+/// Observes repeatedly, for the last time when it must stop.
 fn until_over(
     stopped: &PipeReader,
     interval: Duration,
@@ -260,7 +260,7 @@ fn until_over(
     }
 }
 
-/// Waits; whether it is time to stop.
+/// Waits; returns whether it must stop.
 fn is_over(stopped: &PipeReader, interval: Duration) -> Result<bool, EmuError> {
     let mut wanted = [PollFd::new(stopped, PollFlags::IN)];
     match poll(&mut wanted, Some(&timespec(interval))) {
@@ -293,7 +293,7 @@ impl Observed {
         }
     }
 
-    /// It is over, or has failed.
+    /// The observation has ended or failed.
     fn end(mut self, done: Result<(), EmuError>) -> Self {
         self.failed = done.err().map(|error| error.to_string());
         self
@@ -315,7 +315,8 @@ impl Observed {
         track.note(seen);
     }
 
-    /// Makes room, up to a half: forgets ends that are closed or silent, those first that sent least.
+    /// Makes room, up to a half: forgets ends that are closed or silent, first those that sent
+    /// least.
     fn forget(&mut self, now_ns: u64) {
         let is_over = |track: &Track| track.ended || now_ns > track.last_ns + SILENT.as_nanos();
         let over = self.tracks.iter().filter(|(_, track)| is_over(track));
@@ -330,7 +331,7 @@ impl Observed {
         self.full_until_ns = now_ns + SHOW.as_nanos();
     }
 
-    /// Tells whoever shows the run, once in a while.
+    /// Updates a live view from time to time.
     fn show(&mut self) {
         let Some(shown) = &self.shown else { return };
         let now_ns = monotonic();
@@ -345,7 +346,7 @@ impl Observed {
     }
 }
 
-/// An answer of the kernel's is read, and what it says noted.
+/// Reads an answer of the kernel and notes its content.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn note_answer(answer: &[u8]) {
     let mut found = Vec::new();

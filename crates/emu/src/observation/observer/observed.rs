@@ -1,8 +1,8 @@
-//! A look at one sender, by whatever means.
+//! An observation of one sender, by either method.
 
 use std::net::IpAddr;
 
-/// The sender's state, and why it was looked at.
+/// The sender's state, and why it was observed.
 #[derive(Clone, Debug)]
 pub(super) struct Observation {
     /// CLOCK_MONOTONIC in nanoseconds.
@@ -22,11 +22,11 @@ pub(super) struct Observation {
 #[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "only BPF sees all of it"))]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// An acknowledgement came, and is not processed yet.
+    /// An acknowledgement arrived, and is not processed yet.
     Ack,
-    /// The congestion state (`tcpi_ca_state`) is to change.
+    /// The congestion state (`tcpi_ca_state`) is about to change.
     Congestion { before: u8, after: u8 },
-    /// Nothing: its TCP_INFO was asked for.
+    /// No event: its TCP_INFO was read.
     Poll,
     /// The connection is established.
     Begin,
@@ -34,25 +34,25 @@ pub(super) enum Kind {
     End,
 }
 
-/// Windows in segments, times in microseconds.
+/// State of a sender: windows in segments, times in microseconds.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(super) struct State {
     pub(super) acked_bytes: u64,
     pub(super) cwnd: u32,
-    /// `None` before the first congestion.
+    /// Slow start threshold; `None` before the first congestion.
     pub(super) ssthresh: Option<u32>,
-    /// `None` before the first sample.
+    /// Smoothed RTT; `None` before the first sample.
     pub(super) srtt_us: Option<u32>,
-    /// Of the newest segment delivered.
+    /// RTT of the newest segment delivered.
     pub(super) rtt_us: Option<u32>,
     pub(super) min_rtt_us: Option<u32>,
-    /// RFC 6675 pipe.
+    /// Segments in flight (RFC 6675 pipe).
     pub(super) in_flight: u32,
-    /// What the peer has announced last, in whole segments.
+    /// The window that the peer last advertised, in whole segments.
     pub(super) receive_window: Option<u32>,
     pub(super) lost: u32,
     pub(super) delivered: u32,
-    /// Before the last reduction; 0 if it is not known.
+    /// cwnd before the last reduction; 0 if it is not known.
     pub(super) prior_cwnd: u32,
     pub(super) rto_ms: f64,
     pub(super) retransmitted: u32,
@@ -61,21 +61,21 @@ pub(super) struct State {
     pub(super) congestion_state: u8,
 }
 
-/// What HyStart found, and with which RTTs in microseconds.
+/// What HyStart found, and the RTTs that it compared, in microseconds.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(super) struct Found {
     pub(super) what: What,
     pub(super) base_rtt_us: Option<u32>,
-    /// Of the round so far.
+    /// RTT of the round so far.
     pub(super) round_rtt_us: Option<u32>,
-    /// `None` without HyStart, and where nothing shows it.
+    /// The round; `None` without HyStart, or if it is not visible.
     pub(super) round: Option<Round>,
 }
 
 /// HyStart's round.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Round {
-    /// HyStart++ (RFC 9406) is in conservative slow start; `None` for HyStart.
+    /// Whether HyStart++ (RFC 9406) is in conservative slow start; `None` for HyStart.
     pub(super) css: Option<bool>,
     /// RTT samples, at most eight.
     pub(super) samples: u32,
@@ -88,9 +88,9 @@ pub(super) struct Round {
 pub(super) enum What {
     #[default]
     Nothing,
-    /// The end of slow start, but not why.
+    /// The end of slow start, without the reason.
     Something,
-    /// Why too.
+    /// The end of slow start, with the reason.
     Exit(&'static str),
 }
 
@@ -115,7 +115,7 @@ const KNOWN: [&str; 17] = [
     "scalable",
 ];
 
-/// CUBIC with a generation's slow start; a number may follow.
+/// CUBIC with the slow start of a generation; a number may follow.
 const OURS: [&str; 9] = [
     "air_none",
     "air_4.19",
@@ -128,7 +128,7 @@ const OURS: [&str; 9] = [
     "air_hystartpp",
 ];
 
-/// The name as tables take it.
+/// The name in the form for tables.
 pub(crate) fn congestion_name(name: &str) -> &'static str {
     let numbered = |known: &str| {
         let number = name.strip_prefix(known).and_then(|rest| rest.strip_prefix('_'));

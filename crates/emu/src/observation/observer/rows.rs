@@ -1,4 +1,4 @@
-//! What was seen, in the tables of a run.
+//! Writes the observations to the tables of a run.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,25 +10,25 @@ use super::track::{Happened, Point, SlowStartExit, Track};
 use super::{Observed, ObserverReport};
 use crate::wire::flows::Key;
 
-/// What of a run is needed to know which sender is which.
+/// What is needed to match senders to the flows of a run.
 pub(crate) struct Run<'a> {
     /// CLOCK_MONOTONIC in nanoseconds at the model's time 0.
     pub(crate) origin_ns: u64,
-    /// Names, server first.
+    /// Names of the ends, server first.
     pub(crate) ends: &'a [String],
-    /// MTU in bytes, server first.
+    /// MTU of each end in bytes, server first.
     pub(crate) mtu: &'a [u32],
     /// Ends by address.
     pub(crate) addresses: &'a BTreeMap<IpAddr, usize>,
-    /// In tables, of the summary's flows.
+    /// Names in tables of the summary's flows.
     pub(crate) names: &'a [Name],
-    /// Flows that the model knows, by their places in the summary.
+    /// Flows that the model knows, by their indices in the summary.
     pub(crate) flows: &'a BTreeMap<Key, usize>,
 }
 
 impl Observed {
-    /// Adds windows to samples, rows of acknowledgements and events, and what a flow's sender knows
-    /// of itself to its summary.
+    /// Adds windows to samples, rows of acknowledgements and events, and a sender's own counters to
+    /// the summary of its flow.
     pub(crate) fn complete(
         mut self,
         run: &Run<'_>,
@@ -47,7 +47,7 @@ impl Observed {
                 continue;
             };
             let (name, flow) = (run.names[index], &mut summary.flows[index]);
-            // Of a flow's two ends the one that sends most of the data counts.
+            // Of a flow's two ends, the one that sends most of the data counts.
             if (flow.direction == Direction::Downlink.name()) != (track.first.end == 0) {
                 continue;
             }
@@ -72,7 +72,7 @@ impl Observed {
 }
 
 impl Track {
-    /// The flow of which it is one end; `addresses` has the ends of UEs.
+    /// The flow to which the end belongs; `addresses` has the ends of UEs.
     pub(super) fn key(&self, addresses: &BTreeMap<IpAddr, usize>) -> Option<Key> {
         let first = &self.first;
         let (end, ue_port, server_port) = if first.end == 0 {
@@ -88,7 +88,7 @@ fn time(time_ns: u64, origin_ns: u64) -> i64 {
     time_ns as i64 - origin_ns as i64
 }
 
-/// A sample has the last state before it, if the sender was there.
+/// A sample gets the last state before it, if the sender existed.
 fn fill(row: &mut SampleRow, points: &[Point], origin_ns: u64) {
     let before = points.partition_point(|point| time(point.time_ns, origin_ns) <= row.time_ns);
     let Some(point) = before.checked_sub(1).map(|last| &points[last]) else { return };
@@ -143,10 +143,10 @@ fn complete_summary(
 ) {
     flow.congestion.get_or_insert(track.congestion);
     flow.rto_count = Some(track.timeouts);
-    // Between two looks an undo may pass unseen.
+    // Between two polls an undo may go unnoticed.
     flow.undo_count = every_ack.then_some(track.undos);
     if !every_ack && flow.slow_start_exit.is_some() {
-        // The flow's own socket knows as much.
+        // The flow's own socket reports the same.
         return;
     }
     flow.slow_start_exit = track.exit.map(|exit| {
@@ -157,7 +157,7 @@ fn complete_summary(
             time_s: since as f64 / 1e9,
             cwnd_segments: cwnd,
             reason,
-            // Mb/s times us are bits.
+            // Mb/s times us gives bits.
             bdp_fraction: capacity_mbps
                 .map(|capacity| window_bits / (capacity * f64::from(min_rtt_us)))
                 .filter(|fraction| fraction.is_finite()),
@@ -167,7 +167,7 @@ fn complete_summary(
     });
 }
 
-/// Mean capacity of the slowest link of a way, in Mb/s.
+/// Mean capacity of the slowest link in a direction, in Mb/s.
 fn slowest(capacities: &[(String, f64)], ue: &str, direction: &str) -> Option<f64> {
     let here =
         |id: &str| id.starts_with(&format!("{direction}.")) || id == format!("{ue}.{direction}");

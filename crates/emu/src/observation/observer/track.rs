@@ -1,22 +1,22 @@
-//! One sender, from its first sign to its last.
+//! One sender, from the first observation to the last.
 
 use airpath_base::Duration;
 
 use super::hystart::{self, Hystart};
 use super::observed::{Kind, Observation, State, What};
 
-/// What of a sender is kept in memory.
+/// What is kept of a sender in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keep {
-    /// Every acknowledgement.
+    /// Whether every acknowledgement is kept.
     pub(crate) acks: bool,
     /// Smallest distance of the points that are kept for samples, in nanoseconds.
     pub(crate) spacing_ns: u64,
 }
 
 impl Keep {
-    /// For samples at that interval: each has the state of a twentieth of it before at the latest, so
-    /// that a long run needs memory as its samples do.
+    /// For samples at that interval: each gets the state from at most a twentieth of the interval
+    /// before it, so that a long run needs memory in proportion to its samples.
     pub(crate) fn for_samples(interval: Duration, acks: bool) -> Self {
         Self { acks, spacing_ns: (interval.as_nanos() / 20).max(1_000_000) }
     }
@@ -29,48 +29,48 @@ const CWR: u8 = 2;
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
 
-/// A sender.
+/// The observations of a sender.
 #[derive(Debug)]
 pub(super) struct Track {
-    /// As it was first seen; a closed socket has no port.
+    /// The first observation; a closed socket has no port.
     pub(super) first: Observation,
     pub(super) congestion: &'static str,
-    /// Every acknowledgement, if asked for.
+    /// Every acknowledgement, if requested.
     pub(super) acks: Option<Vec<Point>>,
-    /// As far apart as [`Keep`] has it.
+    /// Points at the distance that [`Keep`] sets.
     pub(super) points: Vec<Point>,
     pub(super) events: Vec<Happened>,
     pub(super) exit: Option<SlowStartExit>,
     pub(super) timeouts: u64,
-    /// What the kernel had counted before (`tcpi_total_rto`): time-outs of the handshake.
+    /// Time-outs that the kernel counted before (`tcpi_total_rto`): those of the handshake.
     timeouts_before: u64,
     pub(super) undos: u64,
-    /// ssthresh of a reduction that may be taken back.
+    /// ssthresh of a reduction that may be undone.
     reduced_to: Option<u32>,
     /// An acknowledgement whose effect is not known yet.
     pending_ns: Option<u64>,
     pub(super) last: State,
     pub(super) last_ns: u64,
-    /// Its handshake is over, or was before anybody looked.
+    /// Whether its handshake is complete, possibly before the first observation.
     established: bool,
     hystart: hystart::Follower,
-    /// The connection is closed.
+    /// Whether the connection is closed.
     pub(super) ended: bool,
     spacing_ns: u64,
 }
 
-/// The state at a time.
+/// The state at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub(super) time_ns: u64,
     pub(super) state: State,
-    /// The acknowledgement's own RTT, if it had one.
+    /// The acknowledgement's own RTT, if it gave one.
     pub(super) rtt_us: Option<u32>,
-    /// While HyStart may end slow start, and when it has just done so.
+    /// HyStart's state while it may end slow start, and when it has just done so.
     pub(super) hystart: Option<Hystart>,
 }
 
-/// An event as tables have it.
+/// An event in the form for tables.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Happened {
     pub(super) time_ns: u64,
@@ -121,11 +121,11 @@ impl Track {
                 self.event(seen.time_ns, "established");
                 self.established = true;
                 self.timeouts_before = seen.state.timeouts.into();
-                // What a lost SYN does to ssthresh is gone with the first acknowledgement.
+                // The effect of a lost SYN on ssthresh is gone with the first acknowledgement.
                 let state = State { ssthresh: None, ..seen.state };
                 self.settle(&Observation { state, ..seen.clone() });
             }
-            // Amid the work on an acknowledgement, or by a timer.
+            // During the processing of an acknowledgement, or by a timer.
             Kind::Congestion { before, after } if self.established => {
                 self.change(seen, before, after);
             }
@@ -141,7 +141,8 @@ impl Track {
         self.congestion = seen.congestion;
     }
 
-    /// Time-outs that the kernel has counted and of which no record came: one may find no room.
+    /// Adds time-outs that the kernel has counted but for which there is no record, because there
+    /// may have been no room.
     fn catch_up(&mut self, seen: &Observation) {
         let known = self.timeouts_before + self.timeouts;
         let counted = u64::from(seen.state.timeouts);
@@ -150,7 +151,7 @@ impl Track {
         }
     }
 
-    /// What is seen now is what the acknowledgement before, if there was one, has left.
+    /// The current state is what the previous acknowledgement, if there was one, left.
     fn settle(&mut self, seen: &Observation) {
         let pending = self.pending_ns.take();
         if seen.kind == Kind::Ack {
@@ -210,7 +211,7 @@ impl Track {
         }
     }
 
-    /// Changes between two looks, of which nobody told.
+    /// Finds changes between two polls that were not reported.
     fn poll_kernel(&mut self, seen: &Observation) {
         let (before, after) = (self.last.congestion_state, seen.state.congestion_state);
         let timed_out = seen.state.timeouts.saturating_sub(self.last.timeouts);
@@ -222,7 +223,7 @@ impl Track {
         }
     }
 
-    /// Only taking a reduction back raises ssthresh without another one.
+    /// Only an undo raises ssthresh without another reduction.
     fn check_for_undo(&mut self, time_ns: u64, state: &State) {
         let Some(reduced_to) = self.reduced_to else { return };
         if state.ssthresh.is_none_or(|ssthresh| ssthresh > reduced_to) {
@@ -239,7 +240,7 @@ impl Track {
             (What::Exit(reason), _) => (ssthresh, reason),
             (What::Something, _) => (ssthresh, hystart_reason(seen)),
             (What::Nothing, "bbr") => (seen.state.cwnd, "full_pipe"),
-            // TCP_INFO does not tell which of its tests it was.
+            // TCP_INFO does not show which of its tests it was.
             (What::Nothing, _) => (ssthresh, "hystart"),
         };
         self.leave(time_ns, cwnd, reason, seen);
@@ -266,8 +267,8 @@ impl Track {
     }
 }
 
-/// The kernel's CUBIC tells that HyStart ended slow start, not by which test: it was the delay if the
-/// RTT of a round with enough samples is above the threshold.
+/// The kernel's CUBIC reports that HyStart ended slow start, but not by which test: it was the
+/// delay test if the RTT of a round with enough samples is above the threshold.
 fn hystart_reason(seen: &Observation) -> &'static str {
     let found = &seen.found;
     let sampled = found.round.is_some_and(|round| round.samples >= hystart::SAMPLES);
@@ -371,7 +372,7 @@ mod tests {
         let at = |ms, cwnd, ssthresh, what, round| {
             found(what, 40_000, round, seen(ms, Kind::Ack, cwnd, ssthresh))
         };
-        // Each acknowledgement's state is seen at the next one.
+        // The state after each acknowledgement is seen at the next one.
         let track = track(&[
             at(5, 10, None, What::Nothing, 40_000),
             at(6, 12, None, What::Nothing, 41_000),
@@ -463,7 +464,7 @@ mod tests {
             seen.state.timeouts = timeouts;
             seen
         };
-        // The kernel counts a time-out after it has told of it.
+        // The kernel counts a time-out after it has reported it.
         let loss = Kind::Congestion { before: OPEN, after: LOSS };
         let track = track(&[
             at(1, Kind::Begin, 1),

@@ -1,5 +1,5 @@
-//! The first process of the PID namespace, from `clone` to its end: only what a signal handler may
-//! do, on memory that was prepared before.
+//! The first process of the PID namespace, from `clone` to its end: it does only what a signal
+//! handler may do, on memory that was prepared before.
 
 use std::ffi::CStr;
 use std::mem::{MaybeUninit, zeroed};
@@ -19,43 +19,45 @@ const NAMES: &CStr = c"/run/netns";
 const HOSTS: &CStr = c"/run/netns/.hosts";
 const ORDER: &CStr = c"/run/netns/.gai.conf";
 const MS: u64 = 1_000_000;
-/// How long a service may take to listen.
+/// How long a service may take until it listens.
 const PATIENCE: u64 = 5_000 * MS;
-/// How often it is polled_at after.
+/// Interval at which this is checked.
 const POLL_INTERVAL: u64 = 5 * MS;
 /// How long the others may take to end when the run is over.
 const FAREWELL: u64 = 1_000 * MS;
-/// How long after SIGTERM the programs may go on. SIGINT is theirs alone: some take it for a key.
+/// How long programs may continue after SIGTERM. SIGINT is only sent to them on their own account:
+/// some take it for a key.
 const GRACE: u64 = 500 * MS;
 
-/// A service that others wait for.
+/// A service that following programs wait for.
 #[derive(Clone, Copy)]
 struct Wait {
     program: usize,
-    /// Ports that were listened on before.
+    /// Number of ports on which something listened before.
     before: u32,
     until: u64,
 }
 
-/// Starts the programs, passes signals on, and ends when the run is over.
+/// Starts the programs, forwards signals, and ends when the run is over.
 ///
 /// # Safety
 ///
-/// The caller is the child that [`copy`] has just made: it has one thread, and never returns from here. The
-/// descriptors of `pipes`, `programs` and `container` are open.
+/// The caller must be the child that [`copy`] has just created: it has one thread, and never
+/// returns from here. The descriptors of `pipes`, `programs` and `container` must be open.
 pub(super) unsafe fn first_process(
     container: &Container<'_>,
     rights: &Rights<'_>,
     programs: &mut [Prepared<'_>],
     pipes: Pipes,
 ) -> ! {
-    // SAFETY: this process has one thread, and what is called here is async-signal-safe and allocates nothing, as the
-    // child of a process of several threads must (fork(2)). Pointers lead to locals or to what the caller lent.
+    // SAFETY: this process has one thread, and what is called here is async-signal-safe and
+    // allocates nothing, as required in the child of a multi-threaded process (fork(2)). Pointers
+    // point to locals or to what the caller lent.
     unsafe {
         let mut all: libc::sigset_t = zeroed();
         libc::sigfillset(&raw mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, null_mut());
-        // The terminal's signals go to airpath, which passes them on.
+        // Signals of the terminal go to airpath, which forwards them.
         libc::setsid();
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
             fail(pipes, NOBODY, 0);
@@ -124,9 +126,10 @@ pub(super) unsafe fn first_process(
 ///
 /// # Safety
 ///
-/// `all` leads to a signal set.
+/// `all` must point to a signal set.
 unsafe fn next_signal(all: *const libc::sigset_t, pause: u64) -> Option<c_int> {
-    // SAFETY: `all` is as promised; what else the calls read is this function's own memory.
+    // SAFETY: `all` is valid, as required; everything else that the calls access is this function's
+    // own memory.
     let signal = unsafe {
         if pause == u64::MAX {
             libc::sigwaitinfo(all, null_mut())
@@ -139,7 +142,7 @@ unsafe fn next_signal(all: *const libc::sigset_t, pause: u64) -> Option<c_int> {
     (signal > 0).then_some(signal)
 }
 
-/// Whether nobody is waited for any longer.
+/// Whether the run is over: nothing is waited for any longer.
 fn is_over(programs: &[Prepared<'_>], started: usize, stopping: bool) -> bool {
     let decides = |each: &&Prepared<'_>| each.program.ends_run;
     let waited_for = |each: &&Prepared<'_>| !each.program.service || each.program.ends_run;
@@ -150,22 +153,23 @@ fn is_over(programs: &[Prepared<'_>], started: usize, stopping: bool) -> bool {
     done && (stopping || (started == programs.len() && !programs.iter().any(|each| decides(&each))))
 }
 
-/// Passes a signal on to the command, or to all without one. True: nothing is to start any more.
+/// Forwards a signal to the command, or to all programs if there is none. Returns true if no more
+/// programs must start.
 ///
 /// # Safety
 ///
-/// `programs` are children of this process, which nobody but [`reap`] waits for.
+/// `programs` must be children of this process, for which only [`reap`] waits.
 unsafe fn forward_signal(
     container: &Container<'_>,
     programs: &[Prepared<'_>],
     signal: c_int,
 ) -> bool {
     let ends = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
-    // A terminal sends these to every process of a job. A program leads a group of its own.
+    // A terminal sends these to every process of a job. A program leads its own group.
     let is_for_group = matches!(signal, libc::SIGINT | libc::SIGQUIT);
-    // SAFETY: a child that was not waited for keeps its number, so nobody else is sent anything.
+    // SAFETY: a child that was not waited for keeps its number, so no other process gets a signal.
     let send = |each: &Prepared<'_>| unsafe {
-        // The group is not there before the program's process has made it.
+        // The group does not exist before the program's process has created it.
         if each.runs() && !(is_for_group && libc::kill(-each.pid, signal) == 0) {
             libc::kill(each.pid, signal);
         }
@@ -177,14 +181,15 @@ unsafe fn forward_signal(
     ends && container.command.is_none_or(|command| programs[command].pid == 0)
 }
 
-/// Takes note of what has ended.
+/// Processes programs that have ended.
 ///
 /// # Safety
 ///
-/// The caller is the first process, and `pipes` are open.
+/// The caller must be the first process, and `pipes` must be open.
 unsafe fn reap(programs: &mut [Prepared<'_>], pipes: Pipes, kind: i64) {
     let mut status = 0;
-    // SAFETY: the call waits for children of this process and writes `status`, a local; `tell` is called as it wants.
+    // SAFETY: the call waits for children of this process and writes `status`, a local; the
+    // conditions of `tell` are met.
     unsafe {
         loop {
             let pid = libc::waitpid(-1, &raw mut status, libc::WNOHANG);
@@ -200,12 +205,12 @@ unsafe fn reap(programs: &mut [Prepared<'_>], pipes: Pipes, kind: i64) {
     }
 }
 
-/// Asks all that still run to end, so that they write what they have to say; the kernel ends who
-/// does not. `code`: of the run, where it is not that of a program.
+/// Asks all programs that still run to end, so that they can write their last output; the kernel
+/// ends those that do not. `code`: of the run, if it is not that of a program.
 ///
 /// # Safety
 ///
-/// The caller is the first process, and `pipes` are open.
+/// The caller must be the first process, and `pipes` must be open.
 unsafe fn finish(programs: &mut [Prepared<'_>], pipes: Pipes, code: c_int) -> ! {
     // SAFETY: a child that was not waited for keeps its number; the calls on the set write a local.
     unsafe {
@@ -228,15 +233,16 @@ unsafe fn finish(programs: &mut [Prepared<'_>], pipes: Pipes, code: c_int) -> ! 
     }
 }
 
-/// `/proc` of this PID namespace; names for `ip netns exec`; names of the ends.
+/// Mounts `/proc` of this PID namespace, the names for `ip netns exec`, and the names of the ends.
 ///
 /// # Safety
 ///
-/// The caller is the first process, in a mount namespace of its own, and `container` has open descriptors.
+/// The caller must be the first process, in a mount namespace of its own, and `container` must have
+/// open descriptors.
 unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
     let none = null::<c_char>();
-    // SAFETY: every string ends with a zero and outlives the call; the mount namespace is this process's own, so
-    // nobody else sees these mounts. `errno` is this thread's.
+    // SAFETY: every string ends with a zero and outlives the call; the mount namespace is this
+    // process's own, so no other process sees these mounts. `errno` is this thread's.
     unsafe {
         let private = libc::MS_REC | libc::MS_PRIVATE;
         if libc::mount(none, c"/".as_ptr(), none, private, null()) < 0 {
@@ -248,7 +254,8 @@ unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
             fail(pipes, NOBODY, 3);
         }
         let tmpfs = c"tmpfs".as_ptr();
-        // `ip netns` makes this directory too. An ordinary user cannot, but may have another /run.
+        // `ip netns` creates this directory too. An ordinary user cannot, but may have another
+        // /run.
         if libc::mkdir(NAMES.as_ptr(), 0o755) < 0 && *libc::__errno_location() != libc::EEXIST {
             let run = c"/run".as_ptr();
             libc::mount(tmpfs, run, tmpfs, careful, c"mode=755".as_ptr().cast());
@@ -279,15 +286,15 @@ unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
     }
 }
 
-/// Has a file say something else: `new`, made for that, lies over it.
+/// Replaces the content of a file: mounts `new`, created for that, over it.
 ///
 /// # Safety
 ///
-/// The caller is the first process, in a mount namespace of its own.
+/// The caller must be the first process, in a mount namespace of its own.
 unsafe fn bind(new: &CStr, file: &CStr, text: &[u8]) -> bool {
     let create = libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC;
     let none = null::<c_char>();
-    // SAFETY: both names end with a zero, and `text` is as long as is said; all outlive the calls.
+    // SAFETY: both names end with a zero, and `text` has the given length; all outlive the calls.
     unsafe {
         let made = libc::open(new.as_ptr(), create, 0o644);
         made >= 0
@@ -298,7 +305,7 @@ unsafe fn bind(new: &CStr, file: &CStr, text: &[u8]) -> bool {
     }
 }
 
-/// `/proc/self/fd/N`, without allocating.
+/// The path `/proc/self/fd/N`, without allocation.
 fn descriptor_path(descriptor: RawFd, path: &mut [c_char; 32]) -> bool {
     let prefix = b"/proc/self/fd/";
     let mut digits = [0; 10];
@@ -316,15 +323,16 @@ fn descriptor_path(descriptor: RawFd, path: &mut [c_char; 32]) -> bool {
     descriptor >= 0
 }
 
-/// Starts a program; its number.
+/// Starts a program; returns its process number.
 ///
 /// # Safety
 ///
-/// The caller is the first process. `program` has open descriptors, and its words end with a null pointer.
+/// The caller must be the first process. `program` must have open descriptors, and its words must
+/// end with a null pointer.
 unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes: Pipes) -> pid_t {
     let Streams { input, output, error, controls } = program.program.streams;
-    // SAFETY: this process has one thread, and the child goes straight to `exec` by calls that are async-signal-safe.
-    // The words and the environment end with null pointers.
+    // SAFETY: this process has one thread, and the child goes straight to `exec` with
+    // async-signal-safe calls. The words and the environment end with null pointers.
     unsafe {
         match copy(libc::SIGCHLD, null_mut()) {
             -1 => fail(pipes, index, 7),
@@ -334,7 +342,8 @@ unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes
         if libc::setns(program.program.network, libc::CLONE_NEWNET) < 0 {
             fail(pipes, index, 1);
         }
-        // Its own session: it can neither reach airpath's terminal nor the processes beside it.
+        // A session of its own: the program reaches neither airpath's terminal nor other groups of
+        // processes.
         libc::setsid();
         let nothing = || libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         libc::dup2(input.unwrap_or_else(nothing), 0);
@@ -347,7 +356,7 @@ unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes
             libc::ioctl(0, libc::TIOCSCTTY, 0);
         }
         close_others();
-        // Others cannot write to what it makes, as under sudo.
+        // Others cannot write to files that it creates, as under sudo.
         libc::umask(libc::umask(0) | 0o022);
         for signal in 1..=libc::SIGRTMAX() {
             libc::signal(signal, libc::SIG_DFL);
@@ -363,14 +372,15 @@ unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes
     }
 }
 
-/// At `exec` nothing but the standard streams stays open.
+/// Closes everything except the standard streams at `exec`.
 ///
 /// # Safety
 ///
-/// The caller is a child that goes on to `exec`, and counts on no other descriptor after it.
+/// The caller must be a child that continues to `exec`, and must not rely on any other descriptor
+/// after it.
 unsafe fn close_others() {
     const FIRST: c_int = 3;
-    // SAFETY: changes flags of descriptors, of which this process uses none after `exec`.
+    // SAFETY: changes flags of descriptors, none of which this process uses after `exec`.
     unsafe {
         let close = libc::CLOSE_RANGE_CLOEXEC;
         if libc::syscall(libc::SYS_close_range, FIRST, c_int::MAX, close) == 0 {
@@ -385,16 +395,18 @@ unsafe fn close_others() {
     }
 }
 
-/// Ports that are listened on for TCP connections in a network namespace.
+/// Number of ports on which something listens for TCP connections in a network namespace.
 ///
 /// # Safety
 ///
-/// The caller is the first process: it changes its network namespace. `network` is open.
+/// The caller must be the first process, because its network namespace is changed. `network` must
+/// be open.
 unsafe fn listeners(network: RawFd, pipes: Pipes) -> u32 {
     // Column `st`: 0A is TCP_LISTEN.
     const LISTEN: &[u8; 4] = b" 0A ";
     let mut count = 0;
-    // SAFETY: bytes may be zero, so the buffer is valid; it is as long as is said, and `read` returns no more.
+    // SAFETY: bytes may be zero, so the buffer is valid; it has the given length, and `read`
+    // returns no more.
     unsafe {
         if libc::setns(network, libc::CLONE_NEWNET) < 0 {
             fail(pipes, NOBODY, 1);
@@ -415,7 +427,7 @@ unsafe fn listeners(network: RawFd, pipes: Pipes) -> u32 {
                     };
                     if matched == LISTEN.len() {
                         count += 1;
-                        // Its last byte may be the next one's first.
+                        // The last byte of a match may be the first byte of the next match.
                         matched = 1;
                     }
                 }
@@ -426,26 +438,27 @@ unsafe fn listeners(network: RawFd, pipes: Pipes) -> u32 {
     count
 }
 
-/// Tells the parent.
+/// Reports an event to the parent.
 ///
 /// # Safety
 ///
-/// `pipes.tell` is open.
+/// `pipes.tell` must be open.
 unsafe fn tell(pipes: Pipes, kind: i64, program: usize, value: i64) {
-    // SAFETY: the call reads `record`, a local, as far as it goes.
+    // SAFETY: the call reads `record`, a local, within its length.
     unsafe {
         let record: Record = [kind, program as i64, value, now() as i64];
         libc::write(pipes.tell, record.as_ptr().cast(), size_of_val(&record));
     }
 }
 
-/// Says what failed, and ends.
+/// Reports what failed, and exits.
 ///
 /// # Safety
 ///
-/// The caller is the first process or a child of it before `exec`, and `pipes` are open.
+/// The caller must be the first process or a child of it before `exec`, and `pipes` must be open.
 unsafe fn fail(pipes: Pipes, program: usize, step: i64) -> ! {
-    // SAFETY: as promised, ending this process ends no code of the parent; `errno` is this thread's.
+    // SAFETY: as required, exiting this process ends no code of the parent; `errno` is this
+    // thread's.
     unsafe {
         tell(pipes, FAILED, program, step << 32 | i64::from(*libc::__errno_location()));
         libc::_exit(125);

@@ -1,5 +1,6 @@
-//! As whom a program runs, and what it may do: between `clone` and `exec`, with system calls alone. The
-//! library's functions change all threads of a process, and here there are no others to be asked.
+//! The identity and the privileges of a program, set between `clone` and `exec` by system calls
+//! alone. The library's functions change all threads of a process, but here there are no other
+//! threads to notify.
 
 use std::ptr::null;
 
@@ -31,7 +32,7 @@ struct Sets {
     inheritable: u32,
 }
 
-/// What is prepared before `clone`.
+/// Prepared before `clone`.
 pub(super) struct Rights<'a> {
     credentials: &'a Credentials,
     environment: Vec<*const c_char>,
@@ -43,20 +44,21 @@ impl<'a> Rights<'a> {
         Self { credentials, environment: environment.chain([null()]).collect() }
     }
 
-    /// For `execvpe`.
+    /// The environment for `execvpe`.
     pub(super) const fn environment(&self) -> *const *const c_char {
         self.environment.as_ptr()
     }
 
-    /// Makes the calling process, of one thread, that of the programs. False: `errno` says why not.
+    /// Gives the calling process, which has one thread, the identity of the programs. Returns false
+    /// on failure, with the reason in `errno`.
     ///
     /// # Safety
     ///
-    /// The process has one thread: the system calls change the rights of the calling thread alone.
+    /// The process must have one thread, because the system calls only change the calling thread.
     pub(super) unsafe fn take(&self) -> bool {
         let Credentials { user, limited, .. } = self.credentials;
-        // SAFETY: `groups` is as long as is said and outlives the call; the others take numbers. The process has one
-        // thread, as promised.
+        // SAFETY: `groups` has the given length and outlives the call; the others take numbers. The
+        // process has one thread, as required.
         unsafe {
             if *limited && !drop_bounds(user.is_some()) {
                 return false;
@@ -76,36 +78,37 @@ impl<'a> Rights<'a> {
     }
 }
 
-/// From now on no file gives more rights: neither set-user-ID nor file capabilities.
+/// From now on no file grants more privileges: neither set-user-ID nor file capabilities.
 ///
 /// # Safety
 ///
 /// As for [`Rights::take`].
 unsafe fn gain_nothing() -> bool {
-    // SAFETY: takes numbers.
+    // SAFETY: the call takes numbers.
     unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 }
 }
 
-/// Capabilities that no program can have any more, whatever its file says.
+/// Removes capabilities that no program may regain, whatever its file grants.
 ///
 /// # Safety
 ///
 /// As for [`Rights::take`].
 unsafe fn drop_bounds(is_user: bool) -> bool {
     (0..=MOST_CAPABILITIES).filter(|&capability| !is_kept(capability, is_user)).all(|capability| {
-        // SAFETY: takes numbers, and touches no memory.
+        // SAFETY: the call takes numbers, and accesses no memory.
         let done = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
-        // SAFETY: the address of this thread's own errno.
+        // SAFETY: this is the address of this thread's own errno.
         done == 0 || unsafe { *libc::__errno_location() } == libc::EINVAL
     })
 }
 
-/// Root's programs may give up root: tcpdump insists on it.
+/// Whether a capability is kept. Root's programs may give up root: tcpdump insists on it.
 const fn is_kept(capability: c_ulong, is_user: bool) -> bool {
     capability == CAP_NET_RAW || (!is_user && matches!(capability, CAP_SETGID | CAP_SETUID))
 }
 
-/// What is left is so in each program: ping and tcpdump of an ordinary user as well.
+/// Makes every program inherit the remaining capabilities: including ping and tcpdump of an
+/// ordinary user.
 ///
 /// # Safety
 ///
@@ -116,7 +119,8 @@ unsafe fn keep(is_user: bool) -> bool {
     let sets = Sets { effective: bits, permitted: bits, inheritable: 1 << CAP_NET_RAW };
     let none = Sets { effective: 0, permitted: 0, inheritable: 0 };
     let (header, sets) = (Header { version: VERSION, pid: 0 }, [sets, none]);
-    // SAFETY: capset reads a header and, in this version, two sets, which are locals; prctl takes numbers.
+    // SAFETY: capset reads a header and, in this version, two sets, all of them locals; prctl takes
+    // numbers.
     unsafe {
         let raise = libc::PR_CAP_AMBIENT_RAISE as c_ulong;
         libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) == 0

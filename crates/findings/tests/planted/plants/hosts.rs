@@ -1,4 +1,4 @@
-//! Both ends, and what they send.
+//! Causes at the two ends, and in what they send.
 
 use super::{Plant, datagrams, file, of_flows, only, plain_queue, scaled};
 use crate::bases::{ALL, WIRE};
@@ -98,7 +98,7 @@ pub(crate) const ENDS: &[Plant] = &[
             })
         },
     },
-    // One that starves, or is starved.
+    // A flow that starves another, or is starved.
     Plant {
         cause: "congestion-control",
         into: WIRE,

@@ -1,4 +1,4 @@
-//! What stands on the way.
+//! Causes on the path.
 
 use super::{
     DOWN, Plant, file, insert, managed_queue, middlebox, only, ping, plain_queue, scaled, stream,
@@ -6,7 +6,7 @@ use super::{
 use crate::bases::{ALL, Known, WIRE, codel};
 use crate::draft::{Table, number, quoted, stage};
 
-/// How long the bottleneck takes for a packet of 1,500 bytes, ms.
+/// Transmission time of a 1,500-byte packet at the bottleneck, in ms.
 fn packet_ms(known: &Known) -> f64 {
     12.0 / known.rate_mbps
 }
@@ -19,7 +19,7 @@ pub(crate) const PATH: &[Plant] = &[
         up: None,
         brings: None,
         edit: |random, severity, _, known| {
-            // Rates suffer as 1 / (RTT sqrt(p)).
+            // Rates fall as 1 / (RTT sqrt(p)).
             let window = known.bdp_bytes() / 1448.0;
             let worst = (40.0 / (window * window)).clamp(0.002, 0.1);
             insert(
@@ -170,8 +170,8 @@ pub(crate) const PATH: &[Plant] = &[
             insert(random, true, stage("mtu").with("mtu_bytes", bytes))
         },
     },
-    // A tunnel that loses so few packets that it hardly matters, but three times as many fragments. The window
-    // that Reno keeps is 1.22 / sqrt(p) segments (Mathis 1997).
+    // A tunnel that loses so few packets that it hardly matters, but three times as many fragments.
+    // The window that Reno maintains is 1.22 / sqrt(p) segments (Mathis 1997).
     Plant {
         cause: "fragmentation",
         into: ALL,
@@ -268,7 +268,8 @@ pub(crate) const PATH: &[Plant] = &[
             Box::new(move |draft| draft.there[0].set("ring_packets", ring))
         },
     },
-    // A processor that is slower than the link. Its ring is as long as a queue there should be.
+    // A processor that is slower than the link. Its ring has the length that a queue should have
+    // there.
     Plant {
         cause: "host-processor",
         into: ALL,
@@ -353,7 +354,7 @@ pub(crate) const PATH: &[Plant] = &[
             Box::new(move |draft| {
                 draft.there.push(stage("proxy").with("window_bytes", bytes));
                 draft.back.insert(0, stage("proxy"));
-                // Half of the way is before it, half behind it.
+                // Half of the path is before the stage, half behind it.
                 let half =
                     |stage: &Table| stage.get("delay_ms").and_then(|ms| ms.parse::<f64>().ok());
                 let there = draft.there.iter().find_map(half).unwrap_or(10.0) * 0.8;

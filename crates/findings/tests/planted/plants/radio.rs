@@ -1,4 +1,4 @@
-//! The radio.
+//! Causes in the radio.
 
 use super::{DOWN, Plant, file, only, ping, same_mcs, scaled, two_cells};
 use crate::bases::{CELLULAR, RADIO};
@@ -181,14 +181,14 @@ pub(crate) const CELLS: &[Plant] = &[
         flows: 2,
         up: None,
         brings: Some(|draft| {
-            // What fails the first time is usual; what fails twice is not.
+            // Failures of first transmissions are usual; those of second transmissions are not.
             let name = if draft.up { "_up" } else { "" };
             let adaptation = draft.radio(&format!("link_adaptation{name}"));
             adaptation.set("fixed_bler_retransmission", "0");
             draft.radio(&format!("harq{name}")).set("max_transmissions", 4);
         }),
         edit: |_, severity, well, _| {
-            // RLC gives up soon, and the connection takes its time to come back.
+            // RLC gives up soon, and re-establishing the connection takes time.
             let name = if well.up { "_up" } else { "" };
             well.radio(&format!("harq{name}")).set("max_transmissions", 2);
             let adaptation = well.radio(&format!("link_adaptation{name}"));
@@ -211,14 +211,14 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 1,
         up: None,
-        // The same way, on which no more blocks fail than usual.
+        // The same direction, in which no more blocks fail than usual.
         brings: Some(|draft| {
             let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
             draft.radio(name).set("fixed_bler", "0.1");
             draft.radio(name).set("fixed_bler_retransmission", "0");
         }),
         edit: |random, severity, well, _| {
-            // A UE that passes through a hole in the coverage.
+            // A UE that passes through a coverage hole.
             let mut channel = Table::default();
             channel.set("path_loss", "\"uma_nlos\"");
             channel.set("distance_m", 200);

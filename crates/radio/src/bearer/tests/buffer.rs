@@ -1,4 +1,4 @@
-//! The buffer: limits, discard timer, CoDel, FQ-CoDel, marking.
+//! Tests of the buffer: limits, discard timer, CoDel, FQ-CoDel, marking.
 
 use super::*;
 
@@ -69,7 +69,7 @@ fn the_discard_timer_watches_every_flow() {
     assert_eq!(it.one_way.next_timer(), None);
 }
 
-/// One packet a millisecond leaves, each having waited for 20 ms; the times of drops.
+/// One packet leaves per millisecond, each after a wait of 20 ms; returns the times of drops.
 fn standing_queue(ecn: Ecn, config: EcnConfig) -> (Vec<u64>, u64) {
     let discipline = Discipline::CoDel(CODEL);
     let mut it = script(BufferConfig { discipline, ecn: config, ..UNLIMITED }, None);
@@ -81,7 +81,7 @@ fn standing_queue(ecn: Ecn, config: EcnConfig) -> (Vec<u64>, u64) {
         }
         let dropped = it.drops();
         drops.extend(dropped.iter().map(|&(at, ..)| at));
-        // A drop shortens the queue; this keeps it as it was.
+        // A drop shortens the queue; this keeps its length.
         dropped.iter().for_each(|_| it.packet(FlowId(0), 1_000, ecn));
     }
     (drops, it.one_way.counters().marked)
@@ -106,7 +106,7 @@ fn codel_marks_where_it_would_drop() {
 fn l4s_packets_are_marked_above_the_step() {
     let l4s_step = Some(Duration::from_millis(1));
     let ecn = EcnConfig { codel: EcnCapable::Dropped, l4s_step };
-    // Each of the 280 that left had waited for more.
+    // Each of the 280 packets that left had waited longer.
     assert_eq!(standing_queue(Ecn::Ect1, ecn), (vec![], 280));
     let mut it = script(BufferConfig { ecn, ..UNLIMITED }, None);
     it.packet(FlowId(0), 1_000, Ecn::Ect1);
@@ -119,7 +119,7 @@ fn l4s_packets_are_marked_above_the_step() {
 
 #[test]
 fn fq_codel_takes_turns() {
-    // RFC 8290 4.2: a quantum each
+    // RFC 8290 4.2: one quantum each
     let mut it = script(fq(1_000), None);
     for flow in [0, 0, 0, 0, 1, 1, 1, 1] {
         it.packet(FlowId(flow), 1_000, Ecn::NotEct);

@@ -1,4 +1,4 @@
-//! Goodput of a full buffer over the transport block size, against the closed form.
+//! Tests the goodput of a full buffer over the transport block size against the closed form.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn nr_blocks_of_any_size() {
     // MAC 3, or 2 up to 255 bytes; RLC 3, and 2 more for SO; PDCP 3. A cut costs a PDU more.
     for size in [300, 1_000, 1_777, 4_321, 30_003] {
         let obtained = delivered(nr_am(NrAmSn::Bits18, POLLING), 3, size);
-        // The same by counting: where in its packet each block ends.
+        // Check by counting where in its packet each block ends.
         let (sdu, mut at, mut whole) = (SIZE + 3, 0, 0);
         for _ in 0..BLOCKS {
             let mut room = size;
@@ -65,7 +65,7 @@ fn nr_blocks_of_any_size() {
             }
         }
         assert_eq!(obtained, whole, "{size}");
-        // And the closed form, within what short pieces and padding make of it.
+        // Check against the closed form, within the effect of short pieces and padding.
         let expected = f64::from(BLOCKS) * (f64::from(size) - 8.0) / f64::from(SIZE + 9);
         let slack = f64::from(BLOCKS) * 9.0 / f64::from(SIZE + 9) + 1.0;
         assert!((f64::from(obtained) - expected).abs() <= slack, "{size}: {obtained} {expected}");
@@ -74,7 +74,7 @@ fn nr_blocks_of_any_size() {
 
 #[test]
 fn lte_blocks_of_whole_packets() {
-    // MAC 1; fixed 2; an LI of 12 bits for each packet but one; PDCP 2
+    // MAC 1; fixed 2; an LI of 12 bits per packet except one; PDCP 2
     for packets in [1u32, 2, 5, 6] {
         let lis = (12 * (packets - 1)).div_ceil(8);
         let size = 1 + 2 + lis + packets * (2 + SIZE);
@@ -86,10 +86,10 @@ fn lte_blocks_of_whole_packets() {
 
 #[test]
 fn lte_blocks_of_any_size() {
-    // A block is always full, and carries elements with 12 bits of LI for each but the last.
+    // A block is always full, and carries elements with 12 bits of LI except for the last.
     for size in [300, 1_777, 4_587, 9_422] {
         let obtained = delivered(lte_am(POLLING), 2, size);
-        // The same by counting: bytes of the stream per block, from where the last one ended.
+        // Check by counting the bytes of the stream per block, from where the last one ended.
         let (sdu, mut at, mut whole) = (SIZE + 2, 0, 0);
         for _ in 0..BLOCKS {
             let mut room = size - 1 - 2;

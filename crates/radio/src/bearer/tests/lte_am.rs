@@ -1,4 +1,4 @@
-//! LTE's AM.
+//! Tests of LTE's AM.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn rlc_delivers_in_order() {
     assert_eq!(it.delivered, []);
     it.at(3).arrives(&sent[0]);
     assert_eq!(it.delivered, [(3, 0), (3, 1), (3, 2)]);
-    // The last one polled.
+    // The last PDU polled.
     assert_eq!(it.exchange_status(), Status { ack_sn: Some(3), nacks: vec![] });
     assert_eq!(it.one_way.next_timer(), None);
 }
@@ -51,7 +51,7 @@ fn a_lost_pdu_is_reported_after_t_reordering_and_sent_again() {
     assert_eq!(status, Status { ack_sn: Some(3), nacks: vec![units(1, 1)] });
     let again = it.block(1_000);
     assert_eq!(show(&again), ["1 0..148/P"]);
-    // As it was: 2 of header, 2 for an LI
+    // Unchanged: 2 of header, 2 for an LI
     assert_eq!(again.bytes(), 3 + 2 + 2 + 148);
     it.at(30).arrives(&again);
     assert_eq!(it.delivered, [(1, 0), (30, 1), (30, 2)]);
@@ -94,7 +94,7 @@ fn a_status_is_packed_in_bits() {
     let half = it.block(60);
     assert_eq!(show(&half), ["1 0..55"]);
     it.at(22).arrives(&half);
-    // TS 36.322 5.1.3.2.3: t-Reordering starts again while VR(H) > VR(R).
+    // TS 36.322 5.1.3.2.3: t-Reordering restarts while VR(H) > VR(R).
     assert_eq!(it.at(42).one_way.status_bytes(ms(42)), Some((15u32 + 42 + 12).div_ceil(8)));
     let nacks = vec![bytes(1, 55, None), units(3, 1)];
     assert_eq!(it.status(), Some(Status { ack_sn: Some(5), nacks }));
@@ -119,10 +119,10 @@ fn reestablishment_hands_over_what_is_complete_and_sends_the_rest_again() {
     it.at(1).arrives(&sent[0]);
     it.at(2).arrives(&sent[2]);
     it.at(5).reestablish(Forwarding::Buffer);
-    // 2 is stored by PDCP until 1 has come.
+    // PDCP stores 2 until 1 has arrived.
     assert_eq!(it.delivered, [(1, 0)]);
     let again = it.block(1_000);
-    // 1 alone, as 2 does not follow; then 3.
+    // 1 alone, because 2 does not follow; then 3.
     assert_eq!(show(&again), ["3 0..98/", "4 0..98/P"]);
     it.at(9).arrives(&again);
     assert_eq!(it.delivered, [(1, 0), (9, 1), (9, 2), (9, 3)]);

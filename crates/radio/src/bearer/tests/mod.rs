@@ -1,4 +1,4 @@
-//! Scripts: inject, expect.
+//! Scripts: inject blocks, expect results.
 
 mod buffer;
 mod efficiency;
@@ -64,7 +64,7 @@ struct Script {
     one_way: OneWay,
     now: Instant,
     sent: u64,
-    /// (ms, number of the packet)
+    /// Deliveries: (ms, number of the packet).
     delivered: Vec<(u64, u64)>,
 }
 
@@ -78,7 +78,7 @@ impl Script {
         Self { one_way, now: Instant::ZERO, sent: 0, delivered: Vec::new() }
     }
 
-    /// Moves on to `ms`, doing what timers ask for.
+    /// Advances to `ms`, handling expired timers.
     fn at(&mut self, ms: u64) -> &mut Self {
         self.now = self::ms(ms);
         let delivered = &mut self.delivered;
@@ -120,13 +120,13 @@ impl Script {
         self.one_way.on_loss(self.now, block);
     }
 
-    /// The STATUS that is due.
+    /// Takes the STATUS that is due.
     fn status(&mut self) -> Option<Status> {
         let mut status = Status::default();
         (self.one_way.build_status(self.now, 1_000, &mut status) > 0).then_some(status)
     }
 
-    /// A STATUS from the receiver's to the transmitter's side.
+    /// Carries a STATUS from the receiver to the transmitter.
     fn exchange_status(&mut self) -> Status {
         let status = self.status().expect("a STATUS is due");
         self.one_way.on_status(self.now, &status);
@@ -139,7 +139,7 @@ impl Script {
         self.one_way.reestablish(self.now, forwarding, deliver);
     }
 
-    /// (ms, number of the packet, reason)
+    /// Drops: (ms, number of the packet, reason).
     fn drops(&mut self) -> Vec<(u64, u64, DropReason)> {
         core::iter::from_fn(|| self.one_way.poll_drop())
             .map(|drop| {
@@ -155,7 +155,7 @@ fn arrival(at: Instant, packet: Packet) -> (u64, u64) {
     (at.as_nanos() / 1_000_000, id)
 }
 
-/// `sn start..end`, `/` where the unit ends, `P` where it polls.
+/// PDUs as `sn start..end`, with `/` if the unit ends and `P` if it polls.
 fn show(block: &TransportBlock) -> Vec<String> {
     let mark = |yes: bool, mark: &'static str| if yes { mark } else { "" };
     let show = |pdu: &Pdu| {

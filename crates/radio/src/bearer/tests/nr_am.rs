@@ -1,4 +1,4 @@
-//! The transmitting side of NR's AM.
+//! Tests of the transmitting side of NR's AM.
 
 use super::*;
 
@@ -212,7 +212,7 @@ fn pending_bytes_are_not_counted_again() {
 
 #[test]
 fn data_discarded_behind_the_last_pdu_leaves_no_one_unheard() {
-    // Ours: see `AmTransmitter::guard`.
+    // Not from the specification: see `AmTransmitter::guard`.
     let pdcp = PdcpConfig { discard: Some(Duration::from_millis(10)), ..PDCP };
     let rlc = nr_am(NrAmSn::Bits12, ARQ);
     let mut it = Script::with(OneWayConfig { rlc, pdcp, buffer: UNLIMITED });
@@ -225,6 +225,6 @@ fn data_discarded_behind_the_last_pdu_leaves_no_one_unheard() {
 
 #[test]
 fn a_pdu_is_small() {
-    // The record of decision 7 says so.
+    // The size is quoted in decision record 11.
     assert_eq!(size_of::<Pdu>(), 40);
 }

@@ -1,4 +1,4 @@
-//! The receiving side of NR's AM: reassembly and STATUS reports.
+//! Tests of the receiving side of NR's AM: reassembly and STATUS reports.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn script() -> Script {
     Script::new(nr_am(NrAmSn::Bits12, ARQ))
 }
 
-/// Sends packets of 98 bytes, each in a block of its own.
+/// Sends packets of 98 bytes, each in its own block.
 fn blocks(it: &mut Script, count: usize) -> Vec<TransportBlock> {
     it.packets(&vec![98; count]);
     (0..count).map(|_| it.block(104)).collect()
@@ -32,7 +32,7 @@ fn harq_reordering_is_no_gap() {
     it.at(1).arrives(&sent[1]);
     it.at(9).arrives(&sent[0]);
     it.at(30).arrives(&sent[2]);
-    // The last one polled; t-Reassembly never expired.
+    // The last PDU polled; t-Reassembly never expired.
     assert_eq!(it.exchange_status(), Status { ack_sn: Some(3), nacks: vec![] });
     assert_eq!(it.delivered, [(9, 0), (9, 1), (30, 2)]);
 }
@@ -72,7 +72,7 @@ fn t_status_prohibit_spaces_reports() {
     it.at(3).arrives(&sent[0]);
     assert_eq!(it.one_way.next_timer(), Some(ms(11)));
     assert_eq!(it.at(10).status(), None);
-    // Once, although it was triggered twice.
+    // Only once, although it was triggered twice.
     assert!(it.at(11).status().is_some());
     assert_eq!(it.at(30).status(), None);
 }
@@ -151,7 +151,7 @@ fn a_report_too_long_for_its_block_ends_early() {
     assert_eq!(it.at(21).one_way.build_status(ms(21), 8, &mut status), 7);
     assert_eq!(status, Status { ack_sn: Some(3), nacks: vec![units(1, 1)] });
     it.one_way.on_status(it.now, &status);
-    // 1 is to be sent again, 3 to 5 are still open.
+    // 1 is to be retransmitted, 3 to 5 are still open.
     assert_eq!(show(&it.block(1_000)), ["1 0..100/P"]);
 }
 

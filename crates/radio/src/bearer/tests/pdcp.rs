@@ -1,4 +1,4 @@
-//! PDCP's receiving side, and re-establishment in AM.
+//! Tests of PDCP's receiving side, and of re-establishment in AM.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn out_of_order_delivery_waits_for_nothing() {
     assert_eq!(it.delivered, [(1, 2), (2, 0), (3, 1)]);
 }
 
-/// Packets 0 to 3 are sent, 0 and 2 arrive, 3 waits; then the cell changes.
+/// Packets 0 to 3 are sent, 0 and 2 arrive, 3 waits; then the UE changes its cell.
 fn moved(status_report: StatusReport) -> Script {
     let pdcp = PdcpConfig { status_report, ..PDCP };
     let rlc = nr_am(NrAmSn::Bits12, ARQ);

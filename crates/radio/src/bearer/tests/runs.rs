@@ -1,10 +1,10 @@
-//! What is done at once with several SDUs is what is done with one after the other.
+//! Tests that operations on several SDUs at once have the same result as on one after the other.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What happens to a bearer.
+/// An operation on a bearer.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Packets {
@@ -14,7 +14,7 @@ enum Step {
     Block {
         room: u32,
     },
-    /// Of the blocks on their way one arrives, or is lost.
+    /// One of the blocks in transit arrives, or is lost.
     Arrives {
         place: usize,
     },
@@ -33,7 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (1usize..12, 40u32..1_500).prop_map(|(count, size)| Step::Packets { count, size }),
         6 => (20u32..9_000).prop_map(|room| Step::Block { room }),
-        // Most come in order.
+        // Most arrive in order.
         8 => Just(Step::Arrives { place: 0 }),
         2 => place.clone().prop_map(|place| Step::Arrives { place }),
         1 => place.prop_map(|place| Step::Lost { place }),
@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 impl Script {
-    /// Does it; packets enter and blocks arrive whole, or one by one.
+    /// Performs a step; packets enter and blocks arrive all at once, or one by one.
     fn step(&mut self, step: Step, whole: bool, under_way: &mut Vec<TransportBlock>) {
         match step {
             Step::Packets { count, size } if whole => {
@@ -88,7 +88,7 @@ impl Script {
         }
     }
 
-    /// All that can be seen of it from outside.
+    /// Everything that is visible from outside.
     fn seen(&self) -> impl PartialEq + core::fmt::Debug {
         let one_way = &self.one_way;
         let sojourn = one_way.sojourn();

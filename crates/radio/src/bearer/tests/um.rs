@@ -1,4 +1,4 @@
-//! Unacknowledged mode, NR and LTE.
+//! Tests of unacknowledged mode, NR and LTE.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn nr_segments_come_together_in_any_order() {
 
 #[test]
 fn nr_gives_up_after_t_reassembly() {
-    // TS 38.322 5.2.2.2.4; the drop is named when HARQ lost the block
+    // TS 38.322 5.2.2.2.4; the drop is reported when HARQ lost the block
     let mut it = Script::new(nr_um(NrUmSn::Bits12));
     it.packets(&[998]);
     let sent = [it.block(305), it.block(307), it.block(1_000)];

@@ -1,4 +1,4 @@
-//! UMTS's AM.
+//! Tests of UMTS's AM.
 
 use super::*;
 
@@ -14,7 +14,7 @@ const fn am(pdu: UmtsPdu, window: u32) -> RlcConfig {
 
 const BITS_336: UmtsPdu = UmtsPdu::Fixed { bytes: 42 };
 
-/// Without PDCP headers.
+/// A script without PDCP headers.
 fn script(pdu: UmtsPdu, window: u32) -> Script {
     let pdcp = PdcpConfig { header_bytes: 0, ..PDCP };
     Script::with(OneWayConfig { rlc: am(pdu, window), pdcp, buffer: UNLIMITED })

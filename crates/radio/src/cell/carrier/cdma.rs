@@ -1,4 +1,4 @@
-//! UMTS's subframes, EV-DO's slots.
+//! Subframes of UMTS and slots of EV-DO.
 
 use airpath_base::Duration;
 
@@ -10,11 +10,11 @@ use crate::evdo;
 use crate::harq::Block;
 use crate::umts;
 
-/// One direction in time, in slots.
+/// Timing of one direction, in slots.
 struct Timing {
-    /// From the beginning of a TTI to that of the next.
+    /// From the beginning of a TTI to the beginning of the next.
     tti: u64,
-    /// From the beginning of a block until its sender knows how it fared.
+    /// From the beginning of a block until its sender knows whether it was decoded.
     feedback: u64,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn umts(carrier: &UmtsCarrier, config: &CellConfig) -> Parts {
     let up = Timing {
         tti: slots(carrier.uplink.tti()),
         feedback: match carrier.uplink {
-            // The E-HICH is there before the process's next turn (TS 25.211 7.10).
+            // The E-HICH arrives before the process's next turn (TS 25.211 7.10).
             UmtsUplink::EDch { tti, .. } => slots(tti.duration()) * u64::from(tti.processes()) - 1,
             UmtsUplink::Dch(rate) => slots(rate.tti()),
         },
@@ -91,21 +91,21 @@ pub(super) fn evdo(config: &CellConfig) -> Parts {
     (plans, downlink, uplink)
 }
 
-/// SINR in dB at which a block fails with 10 % after all its transmissions, each with new bits until
-/// the mother code of rate 1/5 repeats.
+/// SINR in dB at which a block fails with a probability of 10 % after all its transmissions, each
+/// of which has new bits until the mother code of rate 1/5 repeats.
 fn threshold_db(model: BlerModel, block: &Block) -> f64 {
     let transmissions = f64::from(block.transmissions);
     let rate = block.efficiency / f64::from(block.modulation_bits);
     let spread = transmissions.min(rate / MOTHER_RATE).max(1.0);
-    // What one unit of energy in each transmission comes to.
+    // The result for one unit of energy in each transmission.
     let (gain_db, efficiency) = combined(transmissions, block.efficiency, spread);
     model.threshold_db(efficiency) - gain_db
 }
 
-/// Of EV-DO's turbo code (C.S0024-A 9.3.1.3.2.3).
+/// Mother code rate of EV-DO's turbo code (C.S0024-A 9.3.1.3.2.3).
 const MOTHER_RATE: f64 = 0.2;
 
-/// One period: TTIs begin together.
+/// The slots of one period, in which TTIs begin together.
 fn plans(down: &Timing, up: &Timing) -> (Vec<SlotPlan>, [(Shapes, u64); 2]) {
     let (mut down_shapes, mut up_shapes) = (Shapes::default(), Shapes::default());
     // The longer TTI is a multiple of the other.
@@ -118,7 +118,7 @@ fn plans(down: &Timing, up: &Timing) -> (Vec<SlotPlan>, [(Shapes, u64); 2]) {
                 uplink: begins(up).then(|| up_shapes.add(Shape::Cdma)),
                 uplink_control: true,
                 feedback: down.feedback - 1,
-                // What failed is decided on in the slot before its turn.
+                // A retransmission is decided in the slot before its turn.
                 grants: if slot % up.tti == up.tti - 1 { vec![1] } else { Vec::new() },
                 answer: Some(up.feedback),
                 ..SlotPlan::default()
@@ -128,7 +128,7 @@ fn plans(down: &Timing, up: &Timing) -> (Vec<SlotPlan>, [(Shapes, u64); 2]) {
     (plans, [(down_shapes, period), (up_shapes, period)])
 }
 
-/// A channel of a UE's own, with blocks of up to `most` bytes in each `tti`.
+/// A dedicated channel per UE, with blocks of up to `most` bytes in each `tti`.
 fn dedicated(most: u32, tti: Duration, config: &CellConfig, shapes: (Shapes, u64)) -> CarrierLink {
     let chips = tti.as_nanos() as f64 * 1e-9 * f64::from(umts::CHIP_RATE);
     let sizes = steps(most);
@@ -142,8 +142,8 @@ fn dedicated(most: u32, tti: Duration, config: &CellConfig, shapes: (Shapes, u64
     link(sizes, blocks, config, shapes)
 }
 
-/// Block sizes that a UE can fall back to when its power does not suffice for the largest: equal
-/// ratios from an RLC PDU on, in place of the tables of TS 25.321 annex B.
+/// Block sizes to which a UE can fall back when its power does not suffice for the largest: a
+/// geometric series from an RLC PDU on, in place of the tables of TS 25.321 annex B.
 fn steps(most: u32) -> Vec<u32> {
     const STEPS: u32 = 24;
     const LEAST: f64 = 48.0;

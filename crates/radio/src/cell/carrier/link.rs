@@ -16,41 +16,41 @@ pub(crate) struct CarrierLink {
     blocks: Vec<Block>,
     classes: Vec<Class>,
     sizes: Sizes,
-    /// Slots of a period.
+    /// Number of slots of a period.
     period: u64,
-    /// Slots that a block is meant to take, by MCS; empty: one.
+    /// Planned number of slots of a block, by MCS; empty: one.
     slots: Vec<u32>,
 }
 
-/// Slots whose PRBs hold the same.
+/// A class of slots whose PRBs hold the same.
 #[derive(Debug)]
 struct Class {
     shape: Shape,
-    /// Slots of a period that are like this.
+    /// Number of such slots in a period.
     slots: u64,
-    /// By MCS; a row is worked out when it is first needed.
+    /// Rows by MCS; each is computed when it is first needed.
     rows: Vec<OnceCell<Row>>,
 }
 
-/// What blocks of an MCS hold.
+/// Block sizes of an MCS.
 #[derive(Debug)]
 struct Row {
-    /// Bytes by PRBs, from 1 on.
+    /// Bytes by number of PRBs, from 1 on.
     bytes: Box<[u32]>,
-    /// What one of all PRBs carries, in the mean of the slots that a block is meant to take.
+    /// Bits per PRB of a block of all PRBs, averaged over the slots that a block is planned for.
     bits_per_prb: u32,
 }
 
 /// How much a PRB of a slot holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
-    /// Symbols for data.
+    /// Number of symbols for data.
     Nr(u32),
     /// A full subframe.
     Lte,
     /// DwPTS of a special subframe configuration.
     LteSpecial(u8),
-    /// A TTI of UMTS.
+    /// One TTI of UMTS.
     Cdma,
 }
 
@@ -69,24 +69,24 @@ pub(super) enum Sizes {
     },
 }
 
-/// Who shares a channel.
+/// How UEs share a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Channel {
-    /// All UEs; one has it in a TTI.
+    /// All UEs share it; one UE has it per TTI.
     Shared,
-    /// Each UE has one.
+    /// Each UE has its own.
     Dedicated,
 }
 
 impl CarrierLink {
-    /// Bytes of a block of `prbs`, as `mcs` has it.
+    /// Bytes of a block of `prbs` at `mcs`.
     #[inline]
     pub(crate) fn bytes(&self, class: usize, mcs: u8, prbs: u32) -> u32 {
         let row = &self.row(class, mcs).bytes;
         prbs.checked_sub(1).and_then(|index| row.get(index as usize)).copied().unwrap_or(0)
     }
 
-    /// Fewest PRBs that hold `bytes`; one more than the carrier has if none do.
+    /// Fewest PRBs that hold `bytes`; one more than the carrier has if none suffice.
     #[inline]
     pub(crate) fn prbs_for(&self, class: usize, mcs: u8, bytes: u64) -> u32 {
         if self.is_dedicated() {
@@ -96,23 +96,23 @@ impl CarrierLink {
         row.partition_point(|&size| u64::from(size) < bytes) as u32 + 1
     }
 
-    /// Every UE has a channel of its own.
+    /// Whether every UE has its own channel.
     pub(crate) const fn is_dedicated(&self) -> bool {
         matches!(self.sizes, Sizes::Whole { channel: Channel::Dedicated, .. })
     }
 
-    /// Resource blocks of a slot, for all UEs together.
+    /// Resource blocks of a slot for all UEs together.
     pub(crate) const fn room(&self) -> u32 {
         if self.is_dedicated() { u32::MAX } else { self.prbs }
     }
 
-    /// What a PRB of a slot carries, in the mean of those that a block is meant to take.
+    /// Bits that a PRB carries per slot, averaged over the slots that a block is planned for.
     #[inline]
     pub(crate) fn bits_per_prb(&self, class: usize, mcs: u8) -> u32 {
         self.row(class, mcs).bits_per_prb
     }
 
-    /// Slots that a block of `mcs` is meant to take.
+    /// Planned number of slots of a block of `mcs`.
     pub(crate) fn slots_of(&self, mcs: u8) -> u32 {
         self.slots.get(usize::from(mcs)).copied().unwrap_or(1)
     }
@@ -128,13 +128,13 @@ impl CarrierLink {
         (self.blocks.len() - 1) as u8
     }
 
-    /// Bytes of all PRBs in the slots that hold most.
+    /// Bytes of all PRBs in the slots that hold the most.
     pub(crate) fn most_bytes(&self, mcs: u8) -> u32 {
         let bytes = (0..self.classes.len()).map(|class| self.bytes(class, mcs, self.prbs));
         bytes.max().unwrap_or(0)
     }
 
-    /// Bytes of all PRBs in the mean of all slots, those without data included.
+    /// Bytes of all PRBs, averaged over all slots, including those without data.
     pub(crate) fn mean_slot_bytes(&self, mcs: u8) -> f64 {
         let bytes = |(index, class): (usize, &Class)| {
             class.slots * u64::from(self.bytes(index, mcs, self.prbs))
@@ -174,7 +174,7 @@ impl Sizes {
                 nr::transport_block_size(allocation.resource_elements(), scheme, link.layers)
             }
             (Self::LteDownlink { table, codewords }, shape) => {
-                // TS 36.213 7.1.7: N_PRB of DwPTS is a share of what is allocated
+                // TS 36.213 7.1.7: N_PRB of DwPTS is a fraction of what is allocated
                 let columns = match shape {
                     Shape::LteSpecial(special) => tdd::special_resource_blocks(special, prbs),
                     _ => Some(prbs),
@@ -194,12 +194,12 @@ impl Sizes {
     }
 }
 
-/// The kinds of slots of one direction, as they are found.
+/// The classes of slots of one direction, as they are found.
 #[derive(Debug, Default)]
 pub(super) struct Shapes(Vec<(Shape, u64)>);
 
 impl Shapes {
-    /// One more slot; its class.
+    /// Adds a slot; returns its class.
     pub(super) fn add(&mut self, shape: Shape) -> usize {
         let index = self.0.iter().position(|&(known, _)| known == shape).unwrap_or(self.0.len());
         if index == self.0.len() {
@@ -211,7 +211,7 @@ impl Shapes {
 }
 
 impl CarrierLink {
-    /// `efficiency` of CQI 1 and up, and a block of each MCS.
+    /// Block sizes for the `efficiency` of CQI 1 and up, and a block of each MCS.
     pub(super) fn new(
         (prbs, sizes): (u32, Sizes),
         cqi: impl IntoIterator<Item = f64>,
@@ -229,8 +229,8 @@ impl CarrierLink {
         Self { prbs, tables, blocks, classes, sizes, period, slots: Vec::new() }
     }
 
-    /// The same with blocks that are meant to take several slots, and can end early: so many, and
-    /// the SINR in dB at which they suffice in 90 % of all cases, by MCS.
+    /// Makes blocks that are planned for several slots and can end early: `slots` by MCS, and the
+    /// SINR in dB at which they suffice in 90 % of all cases.
     pub(super) fn ending_early(self, slots: Vec<u32>, thresholds_db: Vec<f64>) -> Self {
         let model = *self.tables.model();
         let tables = LinkTables::of_thresholds(model, thresholds_db.clone(), thresholds_db);

@@ -1,4 +1,4 @@
-//! LTE's subframes.
+//! Subframes of LTE.
 
 use super::link::{CarrierLink, Shape, Shapes, Sizes};
 use super::{Parts, SlotPlan};
@@ -72,7 +72,7 @@ fn tdd_plans(
             }
         })
         .collect();
-    // TS 36.213 8.0. Where several subframes can grant one (configuration 0), the last does.
+    // TS 36.213 8.0. If several subframes can grant one (configuration 0), the last does.
     for subframe in (0..10).filter(|&n| configuration.subframe(n) == Subframe::Uplink) {
         let grants = |delay: &u64| {
             let delays = configuration.grant_delays(subframe + 10 - delay);
@@ -87,8 +87,8 @@ fn tdd_plans(
     plans
 }
 
-/// The efficiency of an MCS on all of the carrier: the transport block table rounds it otherwise
-/// for other sizes.
+/// The efficiency of an MCS on the whole carrier: for other sizes the transport block table rounds
+/// it differently.
 fn block(mcs: Mcs, prbs: u32, elements: u32) -> Block {
     let size = lte::transport_block_size(mcs.tbs_index, prbs).unwrap_or(0);
     Block {

@@ -1,4 +1,4 @@
-//! NR's slots.
+//! Slots of NR.
 
 use super::link::{CarrierLink, Shape, Shapes, Sizes};
 use super::{Parts, SlotPlan};
@@ -33,7 +33,7 @@ pub(super) fn parts(carrier: &NrCarrier, config: &CellConfig) -> Parts {
     for slot in
         (0..period).filter(|&slot| plans[slot as usize].uplink.is_some()).collect::<Vec<_>>()
     {
-        // TS 38.214 6.1.2.1: the last slot with a PDCCH that leaves K_2
+        // TS 38.214 6.1.2.1: the last slot with a PDCCH at least K_2 earlier
         let hears = |delay: &u64| {
             let earlier = slot + period * (delay / period + 1) - delay;
             at(earlier).0 >= carrier.control_symbols.max(1)
@@ -77,7 +77,7 @@ fn usable(symbols: u32, control: u32, link: &NrLink) -> Option<u32> {
     symbols.checked_sub(control).filter(|&left| left >= link.least_symbols.max(1))
 }
 
-/// The CQI table that goes with an MCS table (TS 38.214 5.1.3.1, 5.2.2.1).
+/// The CQI table that belongs to an MCS table (TS 38.214 5.1.3.1, 5.2.2.1).
 const fn cqi_table(table: McsTable) -> CqiTable {
     match table {
         McsTable::Qam256 => CqiTable::Qam256,

@@ -19,7 +19,7 @@ fn tdd(number: u8) -> Carrier {
 
 #[test]
 fn nr_feedback_goes_out_in_the_next_slot_with_uplink() {
-    // Two uplink symbols of the special slot hold PUCCH, no PUSCH.
+    // Two uplink symbols of the special slot hold PUCCH, but no PUSCH.
     let carrier = nr("DDDSU 10:2:2", 1, 1);
     let delays: Vec<_> =
         (0..4).map(|slot| (carrier.feedback(slot) - carrier.end(slot)).as_nanos()).collect();
@@ -36,7 +36,7 @@ fn nr_uplink_is_granted_in_the_last_slot_that_leaves_k2() {
         |carrier: &Carrier| (0..5).map(|slot| carrier.grants(slot).to_vec()).collect::<Vec<_>>();
     assert_eq!(grants(&nr("DDDSU 10:2:2", 1, 1)), [vec![], vec![], vec![], vec![1], vec![]]);
     assert_eq!(grants(&nr("DDDSU 10:2:2", 1, 3)), [vec![], vec![3], vec![], vec![], vec![]]);
-    // Three uplink slots in a row: the special slot grants them all.
+    // Three uplink slots in a row: the special slot grants all of them.
     assert_eq!(grants(&nr("DSUUU 6:6:2", 1, 1)), [vec![], vec![1, 2, 3], vec![], vec![], vec![]]);
     assert_eq!(grants(&nr("DSUUU 6:6:2", 1, 2)), [vec![2], vec![2, 3], vec![], vec![], vec![]]);
 }
@@ -58,7 +58,7 @@ fn lte_tdd_follows_the_tables() {
     let carrier = tdd(0);
     let granted: usize = (0..10).map(|slot| carrier.grants(slot).len()).sum();
     assert_eq!(granted, 6);
-    // TS 36.213 table 9.1.2-1: PHICH of subframe 3 comes 7 later.
+    // TS 36.213 table 9.1.2-1: the PHICH of subframe 3 is sent 7 later.
     assert_eq!(carrier.uplink_feedback(3), carrier.start(10));
 }
 

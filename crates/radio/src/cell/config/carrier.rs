@@ -20,7 +20,7 @@ pub enum Access {
     /// UMTS FDD.
     Umts(UmtsCarrier),
     /// EV-DO Rev. A. SINR is that of a chip. In each slot the base station sends to one UE; in the
-    /// uplink each has a channel of its own.
+    /// uplink each UE has its own channel.
     Evdo,
 }
 
@@ -35,8 +35,8 @@ impl Access {
         }
     }
 
-    /// Time between blocks of one HARQ process of the uplink, over the number of processes, where
-    /// they take turns.
+    /// Where the HARQ processes of the uplink take turns: time between blocks of one process,
+    /// divided by the number of processes.
     pub fn uplink_turn(&self) -> Duration {
         match self {
             Self::Umts(carrier) => carrier.uplink.tti(),
@@ -45,8 +45,8 @@ impl Access {
         }
     }
 
-    /// Every UE has an uplink channel of its own, and sends when it has something: there are no
-    /// scheduling requests, buffer status reports and grants.
+    /// Whether every UE has its own uplink channel and sends when it has data: there are no
+    /// scheduling requests, buffer status reports or grants.
     pub const fn has_standing_grants(&self) -> bool {
         matches!(self, Self::Umts(_) | Self::Evdo)
     }
@@ -63,19 +63,19 @@ pub struct NrCarrier {
     pub downlink: NrLink,
     /// PUSCH.
     pub uplink: NrLink,
-    /// Symbols of PDCCH at the beginning of each slot with downlink, 1 to 3: not for PDSCH. In a
-    /// slot without PDSCH it can still carry grants.
+    /// Symbols of PDCCH at the beginning of each slot with downlink, 1 to 3; PDSCH cannot use them.
+    /// A slot without PDSCH can still carry grants.
     pub control_symbols: u32,
-    /// Symbols of PUCCH at the end of each slot with uplink: not for PUSCH. 0 where PUCCH takes
-    /// PRBs of its own: leave those out of [`NrLink::prbs`].
+    /// Symbols of PUCCH at the end of each slot with uplink; PUSCH cannot use them. 0 if PUCCH uses
+    /// separate PRBs, which must then be left out of [`NrLink::prbs`].
     pub feedback_symbols: u32,
-    /// The least K_0, K_1 and K_2 in slots. With TDD feedback and PUSCH go out in the first slot
-    /// at or after these that has uplink. K_0 delays new data as the base station's processing
-    /// does; retransmissions are decided in time.
+    /// Smallest K_0, K_1 and K_2 in slots. In TDD, feedback and PUSCH are sent in the first slot
+    /// with uplink at or after these. K_0 delays new data like the base station's processing;
+    /// retransmissions are decided early enough.
     pub offsets: SlotOffsets,
 }
 
-/// How NR's directions are kept apart.
+/// How NR separates the directions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NrDuplex {
     /// By frequency.
@@ -98,8 +98,8 @@ pub struct NrLink {
     pub dmrs_per_prb: u32,
     /// xOverhead: 0, 6, 12 or 18 resource elements per PRB.
     pub overhead_per_prb: u32,
-    /// A slot with fewer symbols of this direction, control not counted, carries no data: special
-    /// slots with a few uplink symbols are for PUCCH and sounding. Counts as 1 if 0.
+    /// A slot with fewer symbols of this direction, not counting control, carries no data: special
+    /// slots with a few uplink symbols are for PUCCH and sounding. 0 counts as 1.
     pub least_symbols: u32,
 }
 
@@ -110,20 +110,20 @@ pub struct LteCarrier {
     pub duplex: LteDuplex,
     /// Resource blocks of PDSCH, 1 to 110.
     pub downlink_prbs: u32,
-    /// Resource blocks of PUSCH, 1 to 110: what PUCCH takes is left out.
+    /// Resource blocks of PUSCH, 1 to 110, without those that PUCCH uses.
     pub uplink_prbs: u32,
-    /// CFI: symbols of PDCCH, 1 to 4. The transport block table does not know it; the code rate,
-    /// and with it the SINR that a block needs, does.
+    /// CFI: symbols of PDCCH, 1 to 4. It does not affect the transport block size, but the code
+    /// rate, and with it the SINR that a block needs.
     pub control_symbols: u32,
-    /// Antenna ports with reference signals, which the code rate knows too.
+    /// Antenna ports with reference signals, which also affect the code rate.
     pub ports: CellPorts,
-    /// What a downlink MCS index means.
+    /// The table of downlink MCS indices.
     pub downlink_table: DownlinkTable,
     /// Downlink layers. The uplink has one.
     pub layers: LteLayers,
 }
 
-/// How LTE's directions are kept apart.
+/// How LTE separates the directions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LteDuplex {
     /// By frequency.
@@ -142,14 +142,14 @@ pub enum LteDuplex {
 pub enum LteLayers {
     /// One codeword on one layer.
     One,
-    /// Two codewords on two layers, twice the transport block. They share a HARQ process and,
-    /// here, their fate.
+    /// Two codewords on two layers, twice the transport block. They share a HARQ process and, here,
+    /// are decoded or lost together.
     Two,
 }
 
 impl NrCarrier {
     /// A carrier with the usual signals (2 control symbols, one front-loaded DM-RS symbol, no
-    /// further overhead) and the least offsets that a UE of capability 1 can meet.
+    /// further overhead) and the smallest offsets that a UE of capability 1 supports.
     pub fn new(numerology: Numerology, duplex: NrDuplex, prbs: u32) -> Self {
         let link = |layers, mcs_table| NrLink {
             prbs,
@@ -171,7 +171,7 @@ impl NrCarrier {
         }
     }
 
-    /// n78: 100 MHz of 30 kHz, DDDSU 10:2:2, 4 layers down and 2 up.
+    /// n78: 100 MHz with 30 kHz, DDDSU 10:2:2, 4 layers in the downlink and 2 in the uplink.
     pub fn n78_100_mhz() -> Self {
         let pattern = "DDDSU 10:2:2".parse().expect("a valid pattern");
         let mut carrier = Self::new(Numerology::Khz30, NrDuplex::Tdd(pattern), 273);
@@ -181,13 +181,13 @@ impl NrCarrier {
         carrier
     }
 
-    /// 20 MHz FDD of 15 kHz, 2 layers down and 1 up.
+    /// 20 MHz FDD with 15 kHz, 2 layers in the downlink and 1 in the uplink.
     pub fn fdd_20_mhz() -> Self {
         Self::new(Numerology::Khz15, NrDuplex::Fdd, 106)
     }
 
-    /// K_0 = 0 and the least K_1 and K_2 for UE processing capability 1: a PDSCH to the end of its
-    /// slot, feedback in the last two symbols of its slot, a grant in the first
+    /// K_0 = 0 and the smallest K_1 and K_2 for UE processing capability 1: a PDSCH to the end of
+    /// its slot, feedback in the last two symbols of its slot, a grant in the first
     /// `control_symbols`, a PUSCH from symbol 0 on (TS 38.214 5.3, 6.4).
     pub fn least_offsets(numerology: Numerology, control_symbols: u32) -> SlotOffsets {
         let last_symbol = SYMBOLS_PER_SLOT - 2;
@@ -215,7 +215,7 @@ impl LteCarrier {
         }
     }
 
-    /// 20 MHz FDD; PUCCH takes 4 of 100 resource blocks.
+    /// 20 MHz FDD; PUCCH uses 4 of 100 resource blocks.
     pub fn fdd_20_mhz() -> Self {
         Self { uplink_prbs: 96, ..Self::new(LteDuplex::Fdd, 100) }
     }

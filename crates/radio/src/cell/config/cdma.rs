@@ -4,10 +4,10 @@ use airpath_base::Duration;
 
 use crate::umts::{self, DchRate, EdchCategory, EdchTti, HsdpaCategory};
 
-/// A UMTS FDD carrier of 5 MHz. Every UE of a cell has the same categories and rates.
+/// A UMTS FDD carrier of 5 MHz. All UEs of a cell have the same categories and rates.
 ///
-/// Slots are subframes of 2 ms. SINR is that of all HS-PDSCHs (of the E-DCH, of the DCH) together
-/// over a chip's noise and interference, before the despreader.
+/// Slots are subframes of 2 ms. SINR is that of all HS-PDSCHs (or of the E-DCH, or the DCH)
+/// together relative to the noise and interference of a chip, before despreading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UmtsCarrier {
     /// What carries the downlink in CELL_DCH.
@@ -19,11 +19,11 @@ pub struct UmtsCarrier {
 /// What carries data to the UE: a dedicated channel, or HSDPA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UmtsDownlink {
-    /// HSDPA: one UE has the TTI, with all codes and all power.
+    /// HSDPA: one UE has the TTI, with all codes and the whole power.
     HsDsch {
-        /// Of the UEs.
+        /// Category of the UEs.
         category: HsdpaCategory,
-        /// HS-PDSCHs of the cell, 1 to 15. A CQI whose row has more counts as the last that has
+        /// HS-PDSCHs of the cell, 1 to 15. A CQI whose row needs more counts as the last that does
         /// not.
         codes: u32,
     },
@@ -31,13 +31,13 @@ pub enum UmtsDownlink {
     Dch(DchRate),
 }
 
-/// A UMTS uplink. UEs do not share it: what they share is the noise rise, of which each has a
-/// part, its serving grant ([`UeConfig::configured`](super::UeConfig::configured)).
+/// A UMTS uplink. UEs do not share a channel, but the noise rise; each UE has its part of that, its
+/// serving grant ([`UeConfig::configured`](super::UeConfig::configured)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UmtsUplink {
     /// HSUPA.
     EDch {
-        /// Of the UEs; it has the TTI.
+        /// Category of the UEs, which must support the TTI.
         category: EdchCategory,
         /// Transmission time interval.
         tti: EdchTti,
@@ -85,7 +85,7 @@ impl UmtsUplink {
         }
     }
 
-    /// The largest block in bytes; 0 if the category has no such TTI.
+    /// The largest block in bytes; 0 if the category does not support the TTI.
     pub const fn most_bytes(self) -> u32 {
         match self {
             Self::EDch { category, tti } => match category.most_bits(tti) {

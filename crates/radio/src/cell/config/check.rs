@@ -1,4 +1,4 @@
-//! Configurations that cannot work.
+//! Checks for configurations that cannot work.
 
 use airpath_base::{Duration, Instant};
 use thiserror::Error;
@@ -12,12 +12,12 @@ use crate::umts;
 /// Why a configuration was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum CellConfigError {
-    /// A direction has no resource blocks, or more than its tables know.
+    /// A direction has no resource blocks, or more than its tables cover.
     #[error("a carrier has 1 to {most} resource blocks each way, not {prbs}")]
     Prbs {
-        /// What was asked for.
+        /// The configured number.
         prbs: u32,
-        /// The most there are.
+        /// The largest possible number.
         most: u32,
     },
     /// No slot has downlink data.
@@ -28,7 +28,7 @@ pub enum CellConfigError {
     NoDownlink {
         /// Symbols of PDCCH.
         control_symbols: u32,
-        /// Fewest symbols with data.
+        /// Fewest symbols of a slot with data.
         least_symbols: u32,
     },
     /// No slot has uplink data.
@@ -39,73 +39,74 @@ pub enum CellConfigError {
     NoUplink {
         /// Symbols of PUCCH.
         feedback_symbols: u32,
-        /// Fewest symbols with data.
+        /// Fewest symbols of a slot with data.
         least_symbols: u32,
     },
     /// The most robust block of the widest slot has no room for headers.
     #[error("a block of all resource blocks at MCS 0 is {0} bytes; it needs 16 for headers")]
     TooNarrow(u32),
-    /// No resource for scheduling requests, and no random access.
+    /// There is neither a resource for scheduling requests nor random access.
     #[error("a UE needs SR occasions or random access: without both it cannot ask for uplink")]
     NoRequest,
-    /// A time alignment timer can run out, and nothing can start it again.
+    /// The time alignment timer can expire, and nothing can restart it.
     #[error("time alignment needs random access, which starts it again")]
     NoRandomAccess,
-    /// The bearer is no logical channel.
+    /// The bearer is not mapped to a logical channel.
     #[error("bsr.channels is empty: the bearer is its first channel")]
     NoChannel,
     /// A cell has too few HS-PDSCHs, or too many.
     #[error("a cell has 1 to {most} HS-PDSCHs, not {codes}", most = umts::HS_CODES)]
     HsCodes {
-        /// What was asked for.
+        /// The configured number.
         codes: u32,
     },
-    /// UMTS: the UE may not send, or no block of an RLC PDU.
+    /// UMTS: the UE may not send, or not even a block of one RLC PDU.
     #[error("a UE needs a configured grant of 16 bytes or more for its uplink channel")]
     NoServingGrant,
-    /// A procedure that nothing asks for where every UE has an uplink channel of its own.
+    /// A procedure that is never used if every UE has its own uplink channel.
     #[error("a UE with an uplink channel of its own has no {0}")]
     NotWithStandingGrants(&'static str),
     /// No block holds a PDU.
     #[error("an RLC PDU needs blocks of {least} bytes; the largest is {largest}")]
     NoRoomForPdu {
-        /// A PDU with the MAC header.
+        /// Size of a PDU with the MAC header.
         least: u32,
-        /// The largest block, or the serving grant.
+        /// Size of the largest block, or the serving grant.
         largest: u32,
     },
-    /// LTE's and NR's downlink is asynchronous (TS 36.321 5.3.2, TS 38.321 5.3.2).
+    /// The downlink of LTE and NR is asynchronous (TS 36.321 5.3.2, TS 38.321 5.3.2).
     #[error("downlink.harq.timing is synchronous; only LTE's uplink is")]
     SynchronousDownlink,
-    /// Processes of a synchronous uplink take turns by slots of another length than the cell's.
+    /// The processes of a synchronous uplink take turns by slots whose length differs from the
+    /// cell's.
     #[error("uplink.harq.timing has slots of {asked:?}; this cell's are {slot:?}")]
     SynchronousSlot {
-        /// What was asked for.
+        /// The configured length.
         asked: Duration,
-        /// What the cell has.
+        /// The cell's length.
         slot: Duration,
     },
-    /// Every on-duration could fall between the slots in which the base station can speak.
+    /// Every on-duration could fall between the slots in which the base station can send.
     #[error(
         "drx.on_duration is {on_duration:?}: in this cell it takes {least:?} to hold a slot \
          with downlink and one that grants uplink"
     )]
     OnDuration {
-        /// What was asked for.
+        /// The configured on-duration.
         on_duration: Duration,
-        /// What it takes.
+        /// The shortest possible one.
         least: Duration,
     },
     /// Every SR occasion is in a slot without uplink.
     #[error("no SR occasion is in a slot with uplink")]
     NoRequestOccasion,
-    /// A request is answered by a grant of nothing.
+    /// A request would be answered by an empty grant.
     #[error("estimate.request_grant is {0} bytes: a grant needs 16 for a report and data")]
     RequestGrant(u32),
 }
 
 impl CellConfig {
-    /// Whether the cell can work.
+    /// Checks whether the cell can work.
     pub fn check(&self) -> Result<(), CellConfigError> {
         let prbs = |prbs, most| match prbs {
             1.. if prbs <= most => Ok(()),
@@ -153,7 +154,7 @@ impl CellConfig {
 
 impl CellConfig {
     /// `offset`, or the start of the first slot after it that can carry a scheduling request. The
-    /// cell has been checked.
+    /// cell must have been checked.
     pub fn request_offset(&self, offset: Duration) -> Duration {
         Carrier::new(self).next_request(Instant::ZERO + offset) - Instant::ZERO
     }
@@ -169,7 +170,7 @@ fn umts_carrier(carrier: &UmtsCarrier) -> Result<(), CellConfigError> {
 }
 
 impl UeConfig {
-    /// Whether the UE can work in `cell`, which has been checked.
+    /// Checks whether the UE can work in `cell`, which must have been checked.
     pub fn check(&self, cell: &CellConfig) -> Result<(), CellConfigError> {
         if cell.access.has_standing_grants() {
             let others = [
@@ -239,7 +240,7 @@ mod tests {
     use crate::cell::{AlignmentConfig, LteCarrier, LteDuplex, NrCarrier};
     use crate::mac::Occasions;
 
-    /// What `change` makes of a UE that works in an LTE cell.
+    /// Applies `change` to a UE that works in an LTE cell, and checks it.
     fn ue(change: impl Fn(&mut UeConfig)) -> Result<(), CellConfigError> {
         let cell = CellConfig::lte(LteCarrier::fdd_20_mhz());
         let mut ue = UeConfig::plain(&cell.access);
@@ -248,7 +249,7 @@ mod tests {
         ue.check(&cell)
     }
 
-    /// What `change` makes of an n78 cell.
+    /// Applies `change` to an n78 cell, and checks it.
     fn nr(change: impl Fn(&mut NrCarrier)) -> Result<(), CellConfigError> {
         let mut carrier = NrCarrier::n78_100_mhz();
         change(&mut carrier);
@@ -267,7 +268,7 @@ mod tests {
         };
         assert_eq!(at(5, 2), Err(CellConfigError::NoRequestOccasion));
         assert_eq!((at(5, 3), at(5, 4)), (Ok(()), Ok(())));
-        // These meet all slots in turn.
+        // These occasions meet all slots in turn.
         assert_eq!((at(1, 0), at(2, 0), at(4, 1)), (Ok(()), Ok(()), Ok(())));
         let slot = cell.access.slot();
         assert_eq!(cell.request_offset(slot * 5), slot * 8);

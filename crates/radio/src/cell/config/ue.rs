@@ -1,4 +1,4 @@
-//! One UE, and what the base station configures for it.
+//! The configuration of one UE, as the base station sets it.
 
 use airpath_base::{Direction, Duration};
 
@@ -26,49 +26,49 @@ use crate::{Generation, evdo, umts};
 /// A UE with one bearer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UeConfig {
-    /// To the UE.
+    /// From the base station to the UE.
     pub downlink: UeLinkConfig,
-    /// From the UE.
+    /// From the UE to the base station.
     pub uplink: UeLinkConfig,
     /// Scheduling request.
     pub sr: SrConfig,
     /// Buffer status report. Logical channel 0 is the bearer; others stay empty.
     pub bsr: BsrConfig,
-    /// How the base station reads requests and reports.
+    /// How the base station interprets requests and reports.
     pub estimate: EstimateConfig,
-    /// Grants of their own that the base station gives unasked; each takes PRBs and, unused, is
-    /// wasted. Occasions in slots without uplink count for the next one with.
+    /// Dedicated grants that the base station gives unasked; each takes PRBs and, if unused, is
+    /// wasted. An occasion in a slot without uplink counts for the next slot with uplink.
     pub proactive: Option<PeriodicGrant>,
-    /// A configured grant, type 1 (TS 38.321 5.8.2): as proactive, but without a PDCCH, and the UE
-    /// sends nothing where it has nothing.
+    /// A configured grant, type 1 (TS 38.321 5.8.2): like a proactive one, but without a PDCCH, and
+    /// the UE sends nothing if it has no data.
     pub configured: Option<PeriodicGrant>,
-    /// Random access. `None`: a UE whose scheduling request fails sends it again and again.
+    /// Random access. `None`: a UE whose scheduling request fails repeats it endlessly.
     pub random_access: Option<RachConfig>,
-    /// Time alignment. `None`: always aligned. Needs random access.
+    /// Time alignment. `None`: always aligned. It requires random access.
     pub alignment: Option<AlignmentConfig>,
     /// DRX. `None`: always awake.
     pub drx: Option<DrxConfig>,
     /// RRC. `None`: always connected.
     pub rrc: Option<RrcConfig>,
-    /// How long the UE thinks.
+    /// Processing times of the UE.
     pub processing: UeProcessing,
 }
 
 /// One direction of a UE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UeLinkConfig {
-    /// What the radio is worth.
+    /// The radio channel.
     pub channel: ChannelConfig,
     /// How an MCS is chosen.
     pub mcs: McsMode,
-    /// When the base station learns about the channel. For the uplink it measures itself (SRS,
-    /// DM-RS): the delay is then its own.
+    /// When the base station learns about the channel. It measures the uplink itself (SRS, DM-RS):
+    /// the delay is then its own.
     pub report: ReportConfig,
-    /// HARQ. Synchronous timing needs the cell's slot.
+    /// HARQ. Synchronous timing requires the cell's slot.
     pub harq: HarqConfig,
     /// Buffer, PDCP and RLC.
     pub bearer: OneWayConfig,
-    /// UE-AMBR of this direction (TS 23.501 5.7.2.6). `None`: no cap.
+    /// UE-AMBR of this direction (TS 23.501 5.7.2.6). `None`: no limit.
     pub cap: Option<RateCap>,
 }
 
@@ -77,20 +77,20 @@ pub struct UeLinkConfig {
 pub struct AlignmentConfig {
     /// timeAlignmentTimer; `None`: infinity.
     pub timer: Option<Duration>,
-    /// The base station sends a Timing Advance Command with a downlink block, or when it has
-    /// received an uplink one, at least this long after the last. Without traffic the timer runs
-    /// out. A command takes neither bytes nor time here.
+    /// Smallest time between Timing Advance Commands. The base station sends one with a downlink
+    /// block, or when it has received an uplink block. Without traffic the timer expires. A command
+    /// takes neither bytes nor time here.
     pub command_every: Duration,
 }
 
 /// Processing times of a UE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UeProcessing {
-    /// From the end of a slot with a downlink block until its packets are above the radio, and
-    /// until a STATUS can answer them. HARQ feedback has its own time: K_1.
+    /// From the end of a slot with a downlink block until its packets have left the radio, and
+    /// until a STATUS can acknowledge them. HARQ feedback has its own time: K_1.
     pub downlink: Duration,
-    /// From an uplink packet's arrival until a block can hold it. Requests and reports know of it
-    /// at once.
+    /// From the arrival of an uplink packet until a block can hold it. Requests and reports include
+    /// it at once.
     pub uplink: Duration,
 }
 
@@ -153,7 +153,7 @@ impl UeConfig {
             offset: Duration::ZERO,
             delay: Duration::from_millis(8),
         };
-        // TS 34.108 6.10.2.4.5: 656 bits for the fast, 336 for the others
+        // TS 34.108 6.10.2.4.5: 656 bits for the fast rates, 336 for the others
         let bytes = match carrier.downlink {
             UmtsDownlink::HsDsch { .. } => 82,
             UmtsDownlink::Dch(_) => 42,
@@ -188,9 +188,9 @@ impl UeConfig {
         }
     }
 
-    /// RLP (3GPP2 C.S0024-A 4) numbers bytes, asks once for what is missing, and then goes on. RLC
-    /// in its place numbers PDUs and asks again and again: the difference is the second loss of a
-    /// byte, one in ten thousand.
+    /// RLP (3GPP2 C.S0024-A 4) numbers bytes, requests what is missing once, and then continues.
+    /// RLC in its place numbers PDUs and requests them repeatedly: they differ in the second loss
+    /// of a byte, one in ten thousand.
     fn evdo() -> Self {
         let report =
             ReportConfig { period: evdo::SLOT, offset: Duration::ZERO, delay: evdo::SLOT * 2 };
@@ -200,7 +200,7 @@ impl UeConfig {
         let ir = Combining::IncrementalRedundancy { mother_rate: 0.2 };
         let harq = HarqConfig {
             processes: evdo::FORWARD_INTERLACES as u8,
-            // Fewer where a packet is shorter.
+            // Fewer for shorter packets.
             max_transmissions: 16,
             timing: HarqTiming::Asynchronous { processing: Duration::ZERO },
             decoding: Decoding::Curve(ir),
@@ -213,7 +213,7 @@ impl UeConfig {
             timing: HarqTiming::Synchronous { slot: turn },
             ..harq
         };
-        // The packet error rate that a DRC stands for
+        // The packet error rate for which a DRC is defined
         let target_bler = 0.01;
         let mcs = McsMode::Adaptive(OuterLoopConfig { target_bler, ..OuterLoopConfig::default() });
         let link = |harq| UeLinkConfig { report, mcs, ..link(harq, bearer) };
@@ -281,7 +281,7 @@ fn umts_harq(carrier: &UmtsCarrier, direction: Direction) -> HarqConfig {
         (Direction::Uplink, _, UmtsUplink::EDch { tti, .. }) => {
             (tti.processes(), 4, HarqTiming::Synchronous { slot: tti.duration() })
         }
-        // One block on its way, one whose end is now.
+        // One block in transit, one that just ends.
         _ => (2, 1, asynchronous),
     };
     let decoding = Decoding::Curve(Combining::Chase);
@@ -302,13 +302,13 @@ fn lte_harq(carrier: &LteCarrier, direction: Direction) -> HarqConfig {
             (configuration.downlink_harq_processes() as u8, asynchronous)
         }
         (LteDuplex::Tdd { configuration, .. }, Direction::Uplink) => match configuration.number() {
-            // Processes move through the frame (TS 36.213 8.0): not modelled, sent again when
-            // there is a subframe.
+            // Processes move through the frame (TS 36.213 8.0), which is not modelled: a
+            // retransmission is sent when there is a subframe.
             0 | 6 => {
                 let timing = HarqTiming::Asynchronous { processing: Duration::ZERO };
                 (configuration.uplink_harq_processes() as u8, timing)
             }
-            // The same subframe of the next frame (TS 36.213 tables 8-2, 9.1.2-1): ten slots to a
+            // The same subframe of the next frame (TS 36.213 tables 8-2, 9.1.2-1): ten slots per
             // round, of which those with uplink are used.
             _ => (10, synchronous),
         },
@@ -375,7 +375,7 @@ fn bearer(rlc: RlcConfig, header_bytes: u32) -> OneWayConfig {
     }
 }
 
-/// Requests as a cell has them; without one there is no PUCCH.
+/// Scheduling requests as the cell supports them; without a cell there is no PUCCH.
 fn sr(cell: Option<&CellConfig>) -> SrConfig {
     let ms = Duration::from_millis;
     SrConfig {

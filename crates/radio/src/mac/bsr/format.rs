@@ -1,4 +1,5 @@
-//! The control elements: their sizes, and bytes as levels (TS 38.321 6.1.3.1, TS 36.321 6.1.3.1).
+//! The control elements: their sizes, and levels for numbers of bytes (TS 38.321 6.1.3.1, TS 36.321
+//! 6.1.3.1).
 
 use super::sizes::BufferSizeTable;
 use crate::Generation;
@@ -9,14 +10,14 @@ pub const GROUPS: usize = 8;
 /// Sizes and tables of the reports.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BsrFormat {
-    /// Whose control elements.
+    /// The generation that defines the control elements.
     pub generation: Generation,
-    /// Their tables.
+    /// The buffer size tables.
     pub tables: BsrTables,
 }
 
-/// The buffer size tables: the upper bound of each level in bytes, the last level left out, which
-/// has none. Level 0 is an empty buffer, so each begins with 0.
+/// The buffer size tables: the upper bound of each level in bytes, without the last level, which
+/// has none. Level 0 is an empty buffer, so each table begins with 0.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BsrTables {
     /// For Short and Short Truncated: NR 5 bits (TS 38.321 table 6.1.3.1-1), LTE 6 bits
@@ -37,16 +38,16 @@ impl BsrTables {
     }
 }
 
-/// Which control element.
+/// The control elements.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum BsrKind {
-    /// One group.
+    /// Reports one group.
     Short,
-    /// All groups that have data.
+    /// Reports all groups that have data.
     Long,
-    /// One of several groups.
+    /// Reports one of several groups.
     ShortTruncated,
-    /// Some of several groups; NR only.
+    /// Reports some of several groups; NR only.
     LongTruncated,
 }
 
@@ -61,24 +62,24 @@ impl BsrKind {
         }
     }
 
-    /// There is more to say than it says.
+    /// Whether it leaves out groups with data.
     pub const fn is_truncated(self) -> bool {
         matches!(self, Self::ShortTruncated | Self::LongTruncated)
     }
 }
 
-/// What the base station reads.
+/// A report as received by the base station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BsrReport {
-    /// Which control element.
+    /// The control element.
     pub kind: BsrKind,
-    /// The level of each group that is reported. What is not reported is empty, unless the report
+    /// The level of each reported group. A group that is not reported is empty, unless the report
     /// is truncated.
     pub levels: [Option<u8>; GROUPS],
 }
 
 impl BsrFormat {
-    /// Bytes of a report on `groups` groups, its subheader included.
+    /// Bytes of a report on `groups` groups, including its subheader.
     pub const fn bytes(&self, kind: BsrKind, groups: u32) -> u32 {
         match (kind, self.generation) {
             (BsrKind::Short | BsrKind::ShortTruncated, _) => 1 + 1,
@@ -89,7 +90,7 @@ impl BsrFormat {
         }
     }
 
-    /// Groups that a truncated report of at most `room` bytes can hold.
+    /// Number of groups that a truncated report of at most `room` bytes can hold.
     pub(super) const fn groups_in(&self, kind: BsrKind, room: u32) -> u32 {
         match kind {
             BsrKind::Short | BsrKind::ShortTruncated => 1,
@@ -100,11 +101,11 @@ impl BsrFormat {
     /// The level that reports `bytes`.
     pub fn level(&self, kind: BsrKind, bytes: u64) -> u8 {
         let bounds = self.bounds(kind);
-        // Not above 255: the tables have at most 255 bounds.
+        // At most 255: the tables have at most 255 bounds.
         bounds.partition_point(|&bound| u64::from(bound) < bytes) as u8
     }
 
-    /// The most bytes that `level` stands for; for the last level, the bytes that it exceeds.
+    /// The most bytes that `level` represents; for the last level, the bytes that it exceeds.
     pub fn estimate(&self, kind: BsrKind, level: u8) -> u64 {
         let bounds = self.bounds(kind);
         let bound = bounds.get(usize::from(level)).or(bounds.last());

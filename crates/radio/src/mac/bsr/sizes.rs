@@ -1,7 +1,7 @@
-//! Buffer size levels: how a UE's buffer shrinks to a few bits, and what the base station makes of
-//! them.
+//! Buffer size levels: how a buffer size is coded in a few bits, and how the base station
+//! interprets them.
 
-/// A table of buffer size levels. Levels count from 0, which is an empty buffer.
+/// A table of buffer size levels. Levels count from 0, which means an empty buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BufferSizeTable {
     /// TS 36.321 table 6.1.3.1-1: 6 bits, up to 150 000 bytes.
@@ -15,30 +15,30 @@ pub enum BufferSizeTable {
 }
 
 impl BufferSizeTable {
-    /// Levels in use; the last one has no upper bound.
+    /// Number of levels in use; the last one has no upper bound.
     pub fn levels(self) -> usize {
         self.bounds().len() + 1
     }
 
-    /// The level that a buffer of `bytes` bytes is reported as.
+    /// The level that reports a buffer of `bytes` bytes.
     pub fn quantise(self, bytes: u64) -> u8 {
         self.bounds().partition_point(|&bound| u64::from(bound) < bytes) as u8
     }
 
-    /// The most bytes that `level` stands for; `None` for the last level, which has no bound, and
+    /// The most bytes that `level` represents; `None` for the last level, which has no bound, and
     /// for values not in use.
     pub fn upper_bound(self, level: u8) -> Option<u32> {
         self.bounds().get(usize::from(level)).copied()
     }
 
-    /// Bytes that a base station takes to wait at `level`: its upper bound, and for the last
-    /// level the bound that it exceeds. Reserved values count as the last level.
+    /// Bytes that a base station assumes for `level`: its upper bound, and for the last level the
+    /// bound that it exceeds. Reserved values count as the last level.
     pub fn estimate(self, level: u8) -> u32 {
         let bounds = self.bounds();
         bounds[usize::from(level).min(bounds.len() - 1)]
     }
 
-    /// Upper bounds in bytes of all levels but the last, ascending.
+    /// Upper bounds in bytes of all levels except the last, ascending.
     pub const fn bounds(self) -> &'static [u32] {
         match self {
             Self::Lte => &LTE,
@@ -150,8 +150,8 @@ mod tests {
     }
 
     proptest! {
-        /// The estimate is never less than what there is, unless the level is the last; and the
-        /// bounds grow by less than half a level, so it is never twice what there is.
+        /// The estimate is never less than the actual size, unless the level is the last; and the
+        /// bounds grow by less than half a level, so it is never twice the actual size.
         #[test]
         fn belief_covers_the_buffer(bytes in 11u64..150_000) {
             for table in [Lte, LteExtended, NrShort, NrLong] {

@@ -1,4 +1,4 @@
-//! Scripts for TS 38.321 5.4.5; levels by TS 38.321 table 6.1.3.1-1.
+//! Scripts for TS 38.321 5.4.5, with levels from TS 38.321 table 6.1.3.1-1.
 
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn channel(group: u8, priority: u8) -> LogicalChannel {
     LogicalChannel { group, priority, delays_request: false, masks_request: false }
 }
 
-/// Channel 0: signalling; 1 and 2: data, in groups of their own.
+/// Channel 0: signalling; 1 and 2: data, each in its own group.
 fn config() -> BsrConfig {
     BsrConfig {
         format: FORMAT,
@@ -53,7 +53,7 @@ fn new_data_triggers_where_its_priority_is_higher_or_nothing_waits() {
     bsr.on_available(at(5), 1, 402);
     assert_eq!(levels(&bsr.assemble(at(5), plan)), [None, Some(13), None]);
     assert!(!bsr.wants_request(at(5), none));
-    // More of the same, and of lower priority: no Regular BSR. Higher: one.
+    // More of the same, and of lower priority: no Regular BSR. Higher priority: a Regular BSR.
     bsr.on_available(at(6), 1, 900);
     bsr.on_available(at(6), 2, 900);
     assert!(!bsr.wants_request(at(6), none));
@@ -137,7 +137,7 @@ fn a_grant_for_all_data_but_not_the_report_cancels_it() {
     bsr.on_available(at(0), 1, 50);
     assert_eq!(bsr.plan(at(5), 56, 55), None);
     assert!(!bsr.wants_request(at(5), UplinkResource::None));
-    // One byte more and it is sent; so is one that displaces data.
+    // With one more byte it is sent; so is one that displaces data.
     for (size, needed) in [(57, 55), (50, 55)] {
         let mut bsr = BufferStatus::new(&config());
         bsr.on_available(at(0), 1, 50);
@@ -206,7 +206,7 @@ proptest! {
         prop_assert!(level == 0 || FORMAT.estimate(BsrKind::Short, level - 1) < bytes);
     }
 
-    /// Data never waits without a report on its way: either a scheduling request is wanted, or the
+    /// Data never waits without a report pending: either a scheduling request is needed, or the
     /// retransmission timer runs.
     #[test]
     fn data_is_never_forgotten(

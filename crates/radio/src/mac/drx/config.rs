@@ -1,4 +1,4 @@
-//! What RRC configures for DRX (TS 38.331 DRX-Config, TS 36.331 DRX-Config).
+//! The RRC configuration of DRX (TS 38.331 DRX-Config, TS 36.331 DRX-Config).
 
 use airpath_base::Duration;
 
@@ -14,7 +14,7 @@ pub struct DrxConfig {
     pub slot_offset: Duration,
     /// drx-InactivityTimer.
     pub inactivity: Duration,
-    /// The cycle of drx-LongCycleStartOffset: up to 10.24 s.
+    /// The cycle in drx-LongCycleStartOffset, up to 10.24 s.
     pub long_cycle: Duration,
     /// drx-StartOffset, in whole subframes, below the long cycle.
     pub start_offset: Duration,
@@ -27,9 +27,9 @@ pub struct DrxConfig {
     pub harq_rtt_uplink: Duration,
     /// drx-RetransmissionTimerDL.
     pub retransmission_downlink: Duration,
-    /// drx-RetransmissionTimerUL. LTE: 1 subframe, as the uplink HARQ is synchronous.
+    /// drx-RetransmissionTimerUL. LTE: 1 subframe, because the uplink HARQ is synchronous.
     pub retransmission_uplink: Duration,
-    /// From the beginning of a PDCCH occasion to the first symbol after it, when timers start:
+    /// Time from the beginning of a PDCCH occasion to the first symbol after it, when timers start:
     /// 1 to 3 symbols in NR, 1 subframe in LTE.
     pub pdcch: Duration,
     /// HARQ processes in each direction.
@@ -41,25 +41,25 @@ pub struct DrxConfig {
 /// The short DRX cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShortCycle {
-    /// drx-ShortCycle; divides the long cycle.
+    /// drx-ShortCycle; it must divide the long cycle.
     pub cycle: Duration,
     /// drx-ShortCycleTimer, in short cycles (1 to 16).
     pub timer: u32,
 }
 
-/// When the MAC of a UE that sleeps sees new uplink data, and may ask for a grant or use one.
+/// When the MAC of a sleeping UE sees new uplink data, and may request or use a grant.
 ///
-/// Only the first is 3GPP's. The others exist so that an account of a measurement which says
-/// that uplink data waits for the UE to wake up can be compared with the specification.
+/// Only the first is 3GPP's. The others exist so that a report of a measurement which claims that
+/// uplink data waits for the UE to wake up can be compared with the specification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum UplinkStart {
-    /// At once: a scheduling request may be sent at any time, and a pending one is Active Time
-    /// (TS 38.321 5.4.4, 5.7).
+    /// At once: a scheduling request may be sent at any time, and while it is pending the UE is in
+    /// Active Time (TS 38.321 5.4.4, 5.7).
     #[default]
     AtOnce,
     /// **Not 3GPP.** When the UE is in Active Time for another reason.
     InActiveTime,
-    /// **Not 3GPP.** While drx-onDurationTimer runs, even where the inactivity timer keeps the UE
+    /// **Not 3GPP.** While drx-onDurationTimer runs, even if the inactivity timer keeps the UE
     /// awake. This is the switch `uplink_waits_for_on_duration`.
     InOnDuration,
 }

@@ -1,42 +1,42 @@
-//! What DRX is told, and what it answers.
+//! Inputs and outputs of DRX.
 
 use airpath_base::{Direction, Instant};
 
-/// Something sent, or scheduled, on a HARQ process.
+/// A transmission on a HARQ process, or its scheduling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmission {
-    /// Of the data.
+    /// Direction of the data.
     pub direction: Direction,
-    /// What announced it.
+    /// How it was announced.
     pub kind: TransmissionKind,
-    /// Below the configured number.
+    /// The HARQ process, below the configured number.
     pub process: u8,
     /// When drx-HARQ-RTT-Timer starts. Downlink: the end of the HARQ feedback; in LTE the
     /// beginning of the subframe of the assignment. Uplink: the end of the (first) PUSCH.
     pub harq_rtt_starts: Instant,
 }
 
-/// What announced a transmission.
+/// How a transmission was announced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TransmissionKind {
-    /// A PDCCH, new data.
+    /// By a PDCCH, for new data.
     New,
-    /// A PDCCH, a HARQ retransmission.
+    /// By a PDCCH, for a HARQ retransmission.
     Retransmission,
-    /// Nothing: a configured grant or assignment.
+    /// Not at all: by a configured grant or assignment.
     Configured,
 }
 
 /// A MAC control element that ends Active Time (TS 38.321 6.1.3.5, 6.1.3.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DrxCommand {
-    /// DRX Command: the short cycle follows if there is one.
+    /// DRX Command: the short cycle follows, if there is one.
     Drx,
     /// Long DRX Command.
     LongDrx,
 }
 
-/// What DRX does at an instant, for tables: the first that holds, in this order.
+/// The state of DRX at an instant, for tables: the first that applies, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DrxState {
     /// Awake: drx-InactivityTimer runs.
@@ -45,9 +45,9 @@ pub enum DrxState {
     OnDuration,
     /// Awake: a scheduling request is pending.
     SchedulingRequest,
-    /// Awake: random access.
+    /// Awake: random access is in progress.
     RandomAccess,
-    /// Awake: a HARQ retransmission may come, or a PDCCH is being received.
+    /// Awake: a HARQ retransmission may arrive, or a PDCCH is being received.
     Retransmission,
     /// Asleep, in the short cycle.
     ShortSleep,

@@ -17,9 +17,9 @@ use windows::{BothWindows, Window, Windows};
 
 /// DRX of one UE in RRC_CONNECTED.
 ///
-/// Times given to it never decrease. It is evaluated lazily: each call first does what happened
-/// since the last one, at a cost that depends on the traffic between them, not on the time.
-/// Nothing depends on how often it is asked.
+/// Times passed to it never decrease. It is evaluated lazily: each call first processes what
+/// happened since the last one, at a cost that depends on the traffic in between, not on the time.
+/// Nothing depends on how often it is called.
 ///
 /// HARQ feedback and scheduling requests are sent whether or not the UE is in Active Time.
 ///
@@ -53,9 +53,9 @@ use windows::{BothWindows, Window, Windows};
 pub struct Drx {
     config: DrxConfig,
     on_duration: OnDuration,
-    /// drx-InactivityTimer runs until then.
+    /// drx-InactivityTimer runs until this time.
     inactivity: Option<Instant>,
-    /// drx-ShortCycleTimer runs until then; the short cycle is in use.
+    /// drx-ShortCycleTimer runs until this time; the short cycle is in use.
     short_cycle: Option<Instant>,
     retransmissions: BothWindows,
     /// A PDCCH is being received.
@@ -63,15 +63,15 @@ pub struct Drx {
     random_access: Option<Window>,
     /// A scheduling request was sent on PUCCH and is pending.
     scheduling_request: bool,
-    /// Contention-free random access has succeeded, and no new transmission has come yet.
+    /// Contention-free random access has succeeded, and no new transmission has arrived yet.
     awaits_new_transmission: bool,
-    /// Everything before has been done.
+    /// Everything before this time is processed.
     settled: Instant,
     awake: Duration,
 }
 
 impl Drx {
-    /// A UE that has just been configured, at the beginning of SFN 0, in the long cycle.
+    /// A UE that was just configured, at the beginning of SFN 0, in the long cycle.
     pub fn new(config: &DrxConfig) -> Self {
         Self {
             on_duration: OnDuration::new(config),
@@ -91,7 +91,8 @@ impl Drx {
         }
     }
 
-    /// A transmission is announced by a PDCCH that begins `now`, or begins `now` without one.
+    /// A transmission is announced by a PDCCH that begins at `now`, or begins itself at `now`
+    /// without one.
     pub fn on_transmission(&mut self, now: Instant, transmission: &Transmission) {
         self.settle(now);
         let Transmission { direction, kind, process, harq_rtt_starts } = *transmission;
@@ -108,7 +109,7 @@ impl Drx {
             ),
         };
         // TS 38.321 5.7: start drx-HARQ-RTT-Timer, stop drx-RetransmissionTimer; the latter starts
-        // again in the first symbol after the former's expiry.
+        // again in the first symbol after the expiry of the former.
         let start = harq_rtt_starts + rtt;
         windows.set(process, Window { start, end: start + retransmission });
         if kind != TransmissionKind::Configured {
@@ -116,13 +117,13 @@ impl Drx {
         }
         if kind == TransmissionKind::New {
             // TS 38.321 5.7: (re)start in the first symbol after the end of the PDCCH reception. A
-            // timer that would expire during the PDCCH is taken as restarted.
+            // timer that would expire during the PDCCH counts as restarted.
             self.inactivity = Some(now + self.config.pdcch + self.config.inactivity);
             self.awaits_new_transmission = false;
         }
     }
 
-    /// The downlink data of `process` has been decoded: no retransmission is waited for.
+    /// The downlink data of `process` was decoded: no retransmission is expected.
     pub fn on_decoded(&mut self, now: Instant, process: u8) {
         self.settle(now);
         // TS 38.321 5.7: if the data ... was not successfully decoded, start
@@ -130,8 +131,8 @@ impl Drx {
         self.retransmissions.downlink.clear(process);
     }
 
-    /// The uplink data of `process` has been acknowledged: downlink feedback information in NR,
-    /// an acknowledgement on PHICH in LTE. Without it drx-RetransmissionTimerUL always starts.
+    /// The uplink data of `process` was acknowledged: by downlink feedback information in NR, by
+    /// PHICH in LTE. Without it drx-RetransmissionTimerUL always starts.
     pub fn on_acknowledged(&mut self, now: Instant, process: u8) {
         self.settle(now);
         self.retransmissions.uplink.clear(process);
@@ -143,22 +144,22 @@ impl Drx {
         self.scheduling_request = sent_and_pending;
     }
 
-    /// Random access needs the PDCCH from `start`, `now` or later, to `end`: ra-ResponseWindow,
-    /// ra-ContentionResolutionTimer (TS 38.321 5.1.4, 5.1.5). Replaces an earlier such window.
+    /// Random access needs the PDCCH from `start`, at `now` or later, to `end`: ra-ResponseWindow,
+    /// ra-ContentionResolutionTimer (TS 38.321 5.1.4, 5.1.5). It replaces an earlier window.
     pub fn on_random_access(&mut self, now: Instant, start: Instant, end: Instant) {
         self.settle(now);
         self.random_access = Some(Window { start: start.max(now), end });
     }
 
-    /// A random access response to a preamble that was not contention-based has been received:
-    /// awake until a new transmission is announced.
+    /// A random access response to a preamble that was not contention-based was received: awake
+    /// until a new transmission is announced.
     pub fn on_contention_free_response(&mut self, now: Instant) {
         self.settle(now);
         self.random_access = None;
         self.awaits_new_transmission = true;
     }
 
-    /// A DRX command has been received by `now`.
+    /// A DRX command was received by `now`.
     pub fn on_command(&mut self, now: Instant, command: DrxCommand) {
         self.settle(now);
         // TS 38.321 5.7: stop drx-onDurationTimer and drx-InactivityTimer
@@ -170,12 +171,12 @@ impl Drx {
         };
     }
 
-    /// In Active Time: the UE monitors the PDCCH.
+    /// Whether the UE is in Active Time: it monitors the PDCCH.
     pub fn is_active(&mut self, now: Instant) -> bool {
         self.state(now) < DrxState::ShortSleep
     }
 
-    /// What it does, and why.
+    /// The current state.
     pub fn state(&mut self, now: Instant) -> DrxState {
         self.settle(now);
         // TS 38.321 5.7: the Active Time includes the time while
@@ -208,7 +209,7 @@ impl Drx {
         self.next_window(now).map_or(on_duration, |start| start.min(on_duration))
     }
 
-    /// When Active Time begins or ends next if nothing else happens; `None` if it never does.
+    /// When Active Time next begins or ends if nothing else happens; `None` if never.
     pub fn next_change(&mut self, now: Instant) -> Option<Instant> {
         let next = self.next_active(now);
         if next > now {
@@ -236,9 +237,9 @@ impl Drx {
         }
     }
 
-    /// When the MAC sees uplink data that arrives `now`: at once by the specification, see
-    /// [`UplinkStart`]. Ask once for each arrival, not again at the occasions of the scheduling
-    /// request: none of them need fall into an on-duration.
+    /// When the MAC sees uplink data that arrives at `now`: at once according to the specification,
+    /// see [`UplinkStart`]. Call once per arrival, not again at the occasions of the scheduling
+    /// request: none of them need be within an on-duration.
     pub fn uplink_start(&mut self, now: Instant) -> Instant {
         match self.config.uplink_start {
             UplinkStart::AtOnce => now,
@@ -260,7 +261,7 @@ impl Drx {
         self.awake
     }
 
-    /// Does what happens before `now`.
+    /// Processes what happens before `now`.
     fn settle(&mut self, now: Instant) {
         while self.settled < now {
             let from = self.settled;
@@ -277,8 +278,8 @@ impl Drx {
         }
     }
 
-    /// Whether something other than drx-onDurationTimer keeps it awake at `time`, and until when
-    /// at least: `Some(None)` is until something happens.
+    /// Whether something other than drx-onDurationTimer keeps the UE awake at `time`, and until
+    /// when at least: `Some(None)` means until something happens.
     fn awake_besides_on_duration(&self, time: Instant) -> Option<Option<Instant>> {
         if self.inactivity.is_some() {
             return Some(self.inactivity);
@@ -301,7 +302,7 @@ impl Drx {
         earliest(random_access.map(|window| window.start), self.retransmissions.next_start(time))
     }
 
-    /// Timers that expire at `now`.
+    /// Handles timers that expire at `now`.
     fn expire(&mut self, now: Instant) {
         // TS 38.321 5.7: if drx-InactivityTimer expires, (re)start drx-ShortCycleTimer and use the
         // short cycle if configured; if drx-ShortCycleTimer expires, use the long one
@@ -330,11 +331,11 @@ impl Drx {
                 self.on_duration.first_start(piece.cycle, piece.from, piece.until)
             });
         let pending = self.on_duration.pending().filter(|&start| start >= now);
-        // The last piece of the plan has no end, so it has a start.
+        // The last piece of the plan has no end, so it contains a start.
         earliest(pending, computed).unwrap_or(Instant::MAX)
     }
 
-    /// The end of the last on-duration that begins by `time`, not before `now`, if nothing else
+    /// The end of the last on-duration that begins by `time`, but not before `now`, if nothing else
     /// happens.
     fn on_duration_runs_until(&self, now: Instant, time: Instant) -> Instant {
         let starts = self.plan(now).into_iter().flatten().filter_map(|piece| {
@@ -348,7 +349,7 @@ impl Drx {
         self.on_duration.runs_until(time).max(computed.unwrap_or(Instant::ZERO))
     }
 
-    /// Which cycle is in use from `now` on if nothing else happens.
+    /// The cycles in use from `now` on if nothing else happens.
     fn plan(&self, now: Instant) -> [Option<Piece>; 4] {
         let mut pieces = [None; 4];
         let mut from = now;
@@ -374,7 +375,7 @@ impl Drx {
     }
 }
 
-/// A time `[from, until)` in which one cycle is in use.
+/// A period `[from, until)` in which one cycle is in use.
 #[derive(Clone, Copy)]
 struct Piece {
     cycle: Cycle,

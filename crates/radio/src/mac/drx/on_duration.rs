@@ -16,13 +16,13 @@ pub(super) enum Cycle {
 #[derive(Clone, Debug)]
 pub(super) struct OnDuration {
     long: Occasions,
-    /// The long cycle again if no short one is configured.
+    /// Starts of the short cycle; those of the long cycle if no short one is configured.
     short: Occasions,
     slot_offset: Duration,
     length: Duration,
-    /// It runs until then; not at all if that has passed.
+    /// The timer runs until this time; if that has passed, it does not run.
     runs_until: Instant,
-    /// Its subframe has begun, and drx-SlotOffset has not passed yet.
+    /// A start whose subframe has begun while drx-SlotOffset has not elapsed yet.
     pending: Option<Instant>,
     /// The next subframe that fulfils the formula of this cycle.
     next: (Cycle, Instant),
@@ -46,8 +46,8 @@ impl OnDuration {
         }
     }
 
-    /// Does what happens in `[from, until)`, during which `cycle` is in use. Returns how long the
-    /// timer ran. Costs the same however many cycles pass.
+    /// Processes `[from, until)`, during which `cycle` is in use. Returns how long the timer ran.
+    /// The cost does not depend on the number of cycles.
     pub(super) fn advance(&mut self, cycle: Cycle, from: Instant, until: Instant) -> Duration {
         let mut count = Count { from, ran: Duration::ZERO };
         if let Some(start) = self.pending
@@ -63,14 +63,15 @@ impl OnDuration {
         count.ran + self.runs_until.min(until).saturating_since(count.from)
     }
 
-    /// It runs at `now`, up to which `advance` has come.
+    /// Whether the timer runs at `now`, up to which `advance` has been called.
     pub(super) fn is_running(&self, cycle: Cycle, now: Instant) -> bool {
         self.runs_until > now
             || self.pending == Some(now)
             || self.last_start(cycle, now, now) == Some(now)
     }
 
-    /// When what has begun by `time` ends, subframes that begin `now` or later not considered.
+    /// When everything that has begun by `time` ends, without subframes that begin at `now` or
+    /// later.
     pub(super) fn runs_until(&self, time: Instant) -> Instant {
         match self.pending.filter(|&start| start <= time) {
             Some(start) => start + self.length,

@@ -1,4 +1,5 @@
-//! Scripts for each rule of TS 38.321 5.7, and every slot compared with the clause's own text.
+//! Scripts for each rule of TS 38.321 5.7, and a comparison of every slot with the text of the
+//! clause.
 
 mod reference;
 mod scripts;

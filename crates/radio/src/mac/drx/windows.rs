@@ -1,18 +1,18 @@
-//! drx-RetransmissionTimer of every HARQ process, from when to when it would run.
+//! drx-RetransmissionTimer of every HARQ process, as the window in which it would run.
 
 use airpath_base::Instant;
 
 use crate::mac::earliest;
 
-/// One window for each HARQ process of one direction.
+/// One window per HARQ process of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     windows: Vec<Option<Window>>,
-    /// No window ends later.
+    /// No window ends later than this.
     latest_end: Instant,
 }
 
-/// `[start, end)`
+/// The window `[start, end)`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) start: Instant,
@@ -59,7 +59,7 @@ impl Windows {
     }
 }
 
-/// The downlink's and the uplink's windows.
+/// The windows of the downlink and the uplink.
 #[derive(Clone, Debug)]
 pub(super) struct BothWindows {
     pub(super) downlink: Windows,

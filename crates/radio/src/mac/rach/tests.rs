@@ -34,7 +34,7 @@ fn started(config: RachConfig, kind: Preamble) -> RandomAccess {
     rach
 }
 
-/// Everything that happens.
+/// All events.
 fn events(rach: &mut RandomAccess) -> Vec<RachEvent> {
     core::iter::from_fn(|| rach.poll(Instant::MAX)).collect()
 }
@@ -106,15 +106,15 @@ fn a_stopped_procedure_can_start_again() {
     rach.stop();
     assert_eq!(rach.next_event(), None);
     rach.start(at(15), Preamble::ContentionFree);
-    // A second cause does not restart it.
+    // A second cause does not restart the procedure.
     rach.start(at(25), Preamble::ContentionBased);
     assert_eq!(rach.next_event(), Some(at(22)));
 }
 
 #[test]
 fn the_mean_delay_is_that_of_a_geometric_number_of_attempts() {
-    // Occasions everywhere, so that the mean has no rounding: 1 + 2 + 3 + 7 + 6 = 19 ms if it
-    // works, and with probability 1/4 each time 1 + 2 + 3 + 7 + 48 + 20/2 = 71 ms before that.
+    // Occasions everywhere, so that the mean is not rounded: 1 + 2 + 3 + 7 + 6 = 19 ms if it
+    // succeeds, and with probability 1/4 each time 1 + 2 + 3 + 7 + 48 + 20/2 = 71 ms before that.
     let config = RachConfig {
         occasions: Occasions::new(Duration::from_nanos(1), Duration::ZERO),
         preparation: Duration::ZERO,

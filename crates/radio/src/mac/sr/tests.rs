@@ -1,4 +1,4 @@
-//! Scripts for TS 38.321 5.4.4, its closed form, and every slot as the clause has it.
+//! Scripts for TS 38.321 5.4.4, its closed form, and a comparison of every slot with the clause.
 
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn sent_at_occasions_outside_the_prohibit_timer_then_random_access() {
     assert!(!sr.is_sent_and_pending());
     assert_eq!(sr.poll(at(12)), transmitted(12, 1));
     assert!(sr.is_sent_and_pending());
-    // Prohibited until 37, so not at 22 nor 32.
+    // Prohibited until 37, so neither at 22 nor at 32.
     assert_eq!(sr.next_event(), Some(at(42)));
     assert_eq!(sr.poll(at(42)), transmitted(42, 2));
     assert_eq!(sr.poll(at(72)), transmitted(72, 3));
@@ -68,12 +68,12 @@ fn pending_until_a_report_covers_the_last_trigger() {
     sr.trigger(at(5));
     sr.poll(at(12));
     sr.trigger(at(20));
-    // Assembled before the second trigger: does not cover it, and SR_COUNTER stays.
+    // Assembled before the second trigger: it does not cover that, and SR_COUNTER stays.
     sr.on_pdu(at(19));
     assert_eq!(sr.poll(at(42)), transmitted(42, 2));
     sr.on_pdu(at(20));
     assert_eq!(sr.next_event(), None);
-    // sr-ProhibitTimer was stopped, SR_COUNTER begins again.
+    // sr-ProhibitTimer was stopped; SR_COUNTER restarts.
     sr.trigger(at(45));
     assert_eq!(sr.poll(at(52)), transmitted(52, 1));
 }
@@ -129,7 +129,7 @@ fn missed_requests_are_as_many_as_configured() {
 }
 
 proptest! {
-    /// Every slot as TS 38.321 5.4.4 has it, across the wrap of the SFN.
+    /// Compares every slot with TS 38.321 5.4.4, across the wrap of the SFN.
     #[test]
     fn every_slot_is_as_the_clause_says(
         period in prop_oneof![Just(1u64), Just(4), Just(10), Just(40), Just(80)],

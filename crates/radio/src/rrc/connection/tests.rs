@@ -51,7 +51,7 @@ fn uplink_connects_at_once_downlink_at_the_paging_occasion() {
     let mut rrc = Connection::new(&lte());
     // 20 ms to the base station: too late for the occasion at 50.
     assert_eq!(rrc.request(at(40), Direction::Downlink), at(1_330 + 80));
-    // More data waits for the same page, uplink data does not.
+    // More downlink data waits for the same page; uplink data does not.
     assert_eq!(rrc.request(at(60), Direction::Downlink), at(1_410));
     assert_eq!(rrc.request(at(70), Direction::Uplink), at(150));
     assert_eq!(rrc.request(at(80), Direction::Downlink), at(150));
@@ -100,7 +100,7 @@ fn never_released_without_a_timer() {
 }
 
 proptest! {
-    /// Asked every millisecond or not at all, the same happens.
+    /// The result is the same whether it is polled every millisecond or not at all.
     #[test]
     fn nothing_depends_on_how_often_it_is_asked(
         script in proptest::collection::vec((1u64..4_000, 0u8..3), 1..20),

@@ -1,4 +1,4 @@
-//! TS 36.331 6.3.2.
+//! Enumerations of TS 36.331 6.3.2.
 
 use super::Enumeration;
 use super::Unit::{Bytes, Count, PdcchSubframes, Pdus, Periods, Time};

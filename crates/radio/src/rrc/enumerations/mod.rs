@@ -1,5 +1,5 @@
-//! The timers and counters that RRC can configure take the values of an enumeration and no others:
-//! which ones, and which is nearest to a value that is not among them.
+//! Enumerations of the timers and counters that RRC can configure: the allowed values, and the one
+//! nearest to a value that is not allowed.
 //!
 //! ```
 //! use airpath_radio::Generation;
@@ -17,7 +17,7 @@ mod nr;
 use crate::Generation;
 use crate::nr::Numerology;
 
-/// What the values of an enumeration count.
+/// The unit of an enumeration's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Nanoseconds (the specification prints milliseconds, subframes or 1/32 ms).
@@ -26,7 +26,7 @@ pub enum Unit {
     Slots,
     /// OFDM symbols of the bandwidth part.
     Symbols,
-    /// LTE subframes in which the UE looks for a PDCCH: 1 ms each in FDD.
+    /// LTE subframes in which the UE monitors the PDCCH: 1 ms each in FDD.
     PdcchSubframes,
     /// Periods of another parameter: the scheduling request's, or the short DRX cycle.
     Periods,
@@ -38,22 +38,22 @@ pub enum Unit {
     Count,
 }
 
-/// A parameter of RRC with the values that it can have, later releases' extensions included.
+/// A parameter of RRC with its allowed values, including later releases' extensions.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Enumeration {
-    /// As the specification spells it, without the release suffix.
+    /// Name as in the specification, without the release suffix.
     pub name: &'static str,
-    /// The information element that has it (TS 36.331 and 38.331, 6.3.2).
+    /// The information element that contains it (TS 36.331 and 38.331, 6.3.2).
     pub element: &'static str,
-    /// What the values count.
+    /// Unit of the values.
     pub unit: Unit,
-    /// Ascending, infinity left out.
+    /// Allowed values, ascending, without infinity.
     pub values: &'static [u64],
-    /// Whether it can be infinity too: never expires, is never reached.
+    /// Whether infinity is allowed too: the timer never expires, the counter is never reached.
     pub infinity: bool,
 }
 
-/// The parameter `name` as the RRC of `generation` has it; `None` if it has none of that name.
+/// The parameter `name` in the RRC of `generation`; `None` if there is no such parameter.
 pub fn allowed(generation: Generation, name: &str) -> Option<&'static Enumeration> {
     all(generation).iter().find(|each| each.name == name)
 }
@@ -67,12 +67,12 @@ pub fn all(generation: Generation) -> &'static [Enumeration] {
 }
 
 impl Enumeration {
-    /// Whether `value`, in [`unit`](Self::unit), can be configured.
+    /// Whether `value`, in [`unit`](Self::unit), is allowed.
     pub fn contains(&self, value: u64) -> bool {
         self.values.binary_search(&value).is_ok()
     }
 
-    /// The value nearest to `value`, the smaller of two.
+    /// The allowed value nearest to `value`; of two the smaller.
     pub fn nearest(&self, value: u64) -> u64 {
         let above = self.values.partition_point(|&each| each < value);
         match (above.checked_sub(1).map(|below| self.values[below]), self.values.get(above)) {
@@ -97,8 +97,8 @@ impl Enumeration {
     }
 }
 
-/// Periods in slots that an NR scheduling request can have with `numerology` (TS 38.331
-/// SchedulingRequestResourceConfig); besides them there are 2 and 7 symbols.
+/// Allowed periods in slots of an NR scheduling request with `numerology` (TS 38.331
+/// SchedulingRequestResourceConfig); periods of 2 and 7 symbols exist in addition.
 pub fn sr_periods(numerology: Numerology) -> &'static [u32] {
     match numerology {
         Numerology::Khz15 => &[1, 2, 4, 5, 8, 10, 16, 20, 40, 80],
@@ -108,11 +108,11 @@ pub fn sr_periods(numerology: Numerology) -> &'static [u32] {
     }
 }
 
-/// Milliseconds as nanoseconds.
+/// Milliseconds in nanoseconds.
 macro_rules! ms {
     ($($value:literal),* $(,)?) => { &[$($value * 1_000_000),*] };
 }
-/// Kilobytes as bytes.
+/// Kilobytes in bytes.
 macro_rules! kb {
     ($($value:literal),* $(,)?) => { &[$($value * 1_000),*] };
 }
@@ -134,13 +134,13 @@ mod tests {
             for each in all(generation) {
                 assert!(each.values.is_sorted_by(|a, b| a < b), "{}", each.name);
                 assert!(!each.values.is_empty());
-                // The first of that name is this one.
+                // The first enumeration with that name is this one.
                 assert!(core::ptr::eq(get(generation, each.name), each), "{}", each.name);
             }
         }
     }
 
-    /// Values that the two generations do not share (TS 36.331, TS 38.331 6.3.2).
+    /// Values that differ between the two generations (TS 36.331, TS 38.331 6.3.2).
     #[test]
     fn lte_and_nr_differ() {
         let both = |name| [Generation::Lte, Generation::Nr].map(|each| get(each, name));

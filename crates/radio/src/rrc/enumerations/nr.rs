@@ -1,4 +1,4 @@
-//! TS 38.331 6.3.2.
+//! Enumerations of TS 38.331 6.3.2.
 
 use super::Enumeration;
 use super::Unit::{Bytes, Count, Pdus, Periods, Slots, Symbols, Time};
@@ -46,7 +46,7 @@ pub(super) static NR: [Enumeration; 25] = [
         0, 1, 2, 4, 5, 8, 10, 15, 20, 30, 40, 50, 60, 80, 100, 120, 140, 160, 180, 200, 220, 240,
         260, 280, 300, 500, 750, 1000, 1250, 1500, 1750, 2000, 2250, 2500, 2750, 3000,
     ]),
-    // periodicityAndOffset from a slot on; sr_periods says which go with a numerology
+    // periodicityAndOffset from one slot on; sr_periods says which apply to a numerology
     Enumeration::new("sr-Periodicity", "SchedulingRequestResourceConfig", Slots, &[
         1, 2, 4, 5, 8, 10, 16, 20, 40, 80, 160, 320, 640,
     ]),

@@ -94,7 +94,7 @@ fn activity_restarts_the_timer_of_the_state() {
 #[test]
 fn pch_goes_to_fach_and_on_if_much_waits() {
     let mut rrc = umts(config(), RrcState::CellPch);
-    // The page at 30; then a cell update, then the reconfiguration that 600 bytes need.
+    // The page at 30; then a cell update, then the reconfiguration that 600 bytes require.
     assert_eq!(rrc.request(at(5), Direction::Downlink, 600), at(230));
     assert_eq!(transitions(&mut rrc, 1_000), [(230, RrcState::CellFach), (830, RrcState::CellDch)]);
     let mut rrc = umts(config(), RrcState::CellPch);

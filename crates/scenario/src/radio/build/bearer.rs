@@ -69,7 +69,7 @@ fn lte_mode(get: &Get<'_>) -> LteMode {
     }
 }
 
-/// The MAC header is that of the channel.
+/// UMTS acknowledged mode. The size of the MAC header depends on the channel.
 fn umts_am(get: &Get<'_>, plain: &RlcConfig) -> UmtsAm {
     let mac_header_bytes = match plain {
         RlcConfig::Umts(am) => am.mac_header_bytes,

@@ -18,7 +18,7 @@ use crate::spec::{
     AccessKind, BlerCurve, Chosen, Duplex, LteMcsTable, NrMcsTable, Scheduler, UmtsDown, UmtsUp,
 };
 
-/// The cell.
+/// Builds the cell's configuration.
 pub(super) fn cell(fields: &Fields) -> CellConfig {
     let get = Get(fields);
     let access = AccessKind::of(get.variant()).expect("the variant is a value of `access`");
@@ -62,7 +62,7 @@ pub(super) fn cell(fields: &Fields) -> CellConfig {
     }
 }
 
-/// Hertz of all resource blocks; chips per second where there are none.
+/// Bandwidth of all resource blocks in Hz; for access without resource blocks, the chip rate.
 pub(super) fn bandwidth_hz(fields: &Fields) -> f64 {
     match fields.variant.and_then(AccessKind::of) {
         Some(AccessKind::Umts) => return f64::from(umts::CHIP_RATE),
@@ -119,7 +119,7 @@ fn nr_carrier(get: &Get<'_>) -> NrCarrier {
     let all = check::resource_blocks(get.0).expect("a channel of the specification");
     let control_symbols = get.narrow("control_symbols");
     let least = NrCarrier::least_offsets(numerology, control_symbols);
-    // Ranges of these keys end at 32.
+    // The ranges of these keys end at 32.
     let slots = |name, least| get.0.count(name).map_or(least, |slots| slots as u32);
     let link = |direction: &str| {
         let key = |name: &str| format!("{name}_{direction}");

@@ -12,7 +12,7 @@ use crate::get::Get;
 use crate::read::Fields;
 use crate::spec::DataForwarding;
 
-/// How a change of cell goes.
+/// How a handover is carried out.
 pub(super) fn handover(mobility: Option<&Fields>) -> HandoverConfig {
     let Some(fields) = mobility else { return HandoverConfig::default() };
     let get = Get(fields);
@@ -28,7 +28,7 @@ pub(super) fn handover(mobility: Option<&Fields>) -> HandoverConfig {
     }
 }
 
-/// Changes at fixed times.
+/// Handovers at fixed times.
 pub(super) fn planned(radio: &Radio) -> Vec<PlannedHandover> {
     let place = |name: &str| radio.cells().position(|known| known == name);
     let handover = |fields: &Fields| PlannedHandover {
@@ -40,7 +40,7 @@ pub(super) fn planned(radio: &Radio) -> Vec<PlannedHandover> {
     radio.handovers.iter().map(handover).collect()
 }
 
-/// What UEs measure.
+/// What UEs measure and report.
 pub(super) fn measurements(mobility: Option<&Fields>) -> Option<MeasurementConfig> {
     let get = Get(mobility?);
     let a3 = get.flag("a3").then(|| A3Config {

@@ -39,7 +39,7 @@ pub(super) fn sr(fields: &Fields, cell: &CellConfig) -> SrConfig {
     }
 }
 
-/// `[radio.bsr]`: the bearer is one logical channel.
+/// `[radio.bsr]`. The bearer is a single logical channel.
 pub(super) fn bsr(get: &Get<'_>, plain: BsrConfig) -> BsrConfig {
     let delay = get.0.time("sr_delay_timer_ms");
     let channel = LogicalChannel {
@@ -99,7 +99,7 @@ pub(super) fn alignment(get: &Get<'_>) -> Option<AlignmentConfig> {
     })
 }
 
-/// `[radio.drx]`; `processes` is HARQ's number of them.
+/// `[radio.drx]`; `processes` is the number of HARQ processes.
 pub(super) fn drx(get: &Get<'_>, access: &Access, processes: u8) -> Option<DrxConfig> {
     if !get.flag("enabled") {
         return None;
@@ -117,7 +117,7 @@ pub(super) fn drx(get: &Get<'_>, access: &Access, processes: u8) -> Option<DrxCo
                 pdcch: symbols(carrier.control_symbols.into()),
             }
         }
-        // The tables of UMTS and EV-DO have no such key.
+        // The tables of UMTS and EV-DO do not have this key.
         Access::Umts(_) | Access::Evdo => return None,
         Access::Lte(carrier) => Timers {
             rtt: lte_rtt(carrier.duplex),
@@ -153,17 +153,17 @@ pub(super) fn drx(get: &Get<'_>, access: &Access, processes: u8) -> Option<DrxCo
 
 const SYMBOLS_IN_SLOT: u64 = SYMBOLS_PER_SLOT as u64;
 
-/// Those that the two technologies have in different units; down, up.
+/// Timers that LTE and NR give in different units; pairs are downlink and uplink.
 struct Timers {
     rtt: [Duration; 2],
     retransmission: [Duration; 2],
     pdcch: Duration,
 }
 
-/// HARQ RTT Timer and UL HARQ RTT Timer. TDD's depend on the subframe; here they are the shortest,
-/// so that the UE listens early rather than late.
-// TS 36.321 7.7: FDD 8 subframes; TDD k + 4, and k_PHICH. From the end of the PUSCH on there is one
-// subframe less.
+/// HARQ RTT Timer and UL HARQ RTT Timer. In TDD they depend on the subframe; here they are the
+/// shortest, so that the UE listens too early rather than too late.
+// TS 36.321 7.7: FDD 8 subframes; TDD k + 4, and k_PHICH. Counted from the end of the PUSCH it is
+// one subframe less.
 fn lte_rtt(duplex: LteDuplex) -> [Duration; 2] {
     let (down, up) = match duplex {
         LteDuplex::Fdd => (8, 3),
@@ -208,7 +208,7 @@ pub(super) fn umts_states(get: &Get<'_>, rlc: &RlcConfig) -> Option<RrcConfig> {
     }
     let bytes = rlc.least_block().max(LEAST_COMMON_BLOCK);
     let bits = f64::from(8 * bytes);
-    // Ranges of both are far from overflow.
+    // The ranges of both keys are far from overflow.
     let frames = (bits / get.real("fach_kbps") / 10.0).round().max(1.0) as u64;
     let (block, rach) = (umts::FRAME * frames, get.time("rach_ms"));
     Some(RrcConfig::Umts(UmtsConfig {

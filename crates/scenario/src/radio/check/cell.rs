@@ -12,7 +12,7 @@ use crate::read::Fields;
 use crate::spec::{AccessKind, Duplex, Frequencies, NrMcsTable};
 use crate::suggest::list;
 
-/// What is wrong with a complete table.
+/// Reports what is wrong with a complete table.
 pub(super) fn check(cell: &Fields, problems: &mut Problems) {
     blocks(cell, problems);
     match cell.selected() {
@@ -23,12 +23,12 @@ pub(super) fn check(cell: &Fields, problems: &mut Problems) {
     }
 }
 
-/// The numerology of an NR cell, if its subcarrier spacing has one.
+/// The numerology of an NR cell, if its subcarrier spacing is a valid one.
 pub(in crate::radio) fn numerology(cell: &Fields) -> Option<Numerology> {
     Numerology::from_khz(cell.count("scs_khz")?.try_into().ok()?)
 }
 
-/// N_RB of the bandwidth, if there is such a channel.
+/// N_RB of the bandwidth, if a channel of that bandwidth exists.
 pub(in crate::radio) fn resource_blocks(cell: &Fields) -> Option<u32> {
     let khz = bandwidth_khz(cell)?;
     if cell.selected() == Some(AccessKind::Lte) {
@@ -38,14 +38,14 @@ pub(in crate::radio) fn resource_blocks(cell: &Fields) -> Option<u32> {
     nr::resource_blocks(range(cell), whole, numerology(cell)?)
 }
 
-/// The pattern of an NR TDD cell, if it is one.
+/// The pattern of an NR TDD cell, if it is valid.
 pub(in crate::radio) fn tdd_pattern(cell: &Fields) -> Option<TddPattern> {
     (cell.chosen::<Duplex>()? == Duplex::Tdd).then_some(())?;
     cell.text("tdd_pattern")?.parse().ok()
 }
 
 fn bandwidth_khz(cell: &Fields) -> Option<u32> {
-    // A bandwidth has at most 400 MHz; 1.4 MHz is no whole number.
+    // A bandwidth is at most 400 MHz; 1.4 MHz is not a whole number.
     Some((cell.real("bandwidth_mhz")? * 1000.0).round() as u32)
 }
 
@@ -123,7 +123,8 @@ fn nr_carrier(cell: &Fields, problems: &mut Problems) {
     data_slots(cell, problems);
 }
 
-/// Some slot has downlink data, some uplink data, and its largest block has room for headers.
+/// Checks that some slot has downlink data and some uplink data, and that the largest block has
+/// room for headers.
 fn data_slots(cell: &Fields, problems: &mut Problems) {
     let pattern = tdd_pattern(cell);
     let most = |symbols: fn(nr::SlotFormat) -> u8| {
@@ -156,7 +157,7 @@ fn data_slots(cell: &Fields, problems: &mut Problems) {
     }
 }
 
-/// Bytes of a block of all resource blocks at MCS 0.
+/// Bytes of a transport block of all resource blocks at MCS 0.
 fn nr_block(cell: &Fields, suffix: &str, symbols: u32) -> Option<u32> {
     let count = |name: &str| Some(cell.count(&format!("{name}_{suffix}"))? as u32);
     let table = match cell.choice_of(&format!("mcs_table_{suffix}"))? {
@@ -175,7 +176,7 @@ fn nr_block(cell: &Fields, suffix: &str, symbols: u32) -> Option<u32> {
 }
 
 fn room_for_headers(cell: &Fields, suffix: &str, bytes: u32, problems: &mut Problems) {
-    // MAC, RLC and PDCP headers and a buffer status report.
+    // MAC, RLC and PDCP headers, and a buffer status report.
     const HEADERS: u32 = 16;
     if bytes < HEADERS {
         let names = ["prbs", "dmrs", "overhead"].map(|name| format!("{name}_{suffix}"));
@@ -228,7 +229,7 @@ fn umts_carrier(cell: &Fields, problems: &mut Problems) {
     }
 }
 
-/// The E-DCH's TTI of that length.
+/// The TTI of that length, if the E-DCH has one.
 pub(in crate::radio) fn edch_tti(time: Duration) -> Option<EdchTti> {
     [EdchTti::Ms2, EdchTti::Ms10].into_iter().find(|tti| tti.duration() == time)
 }
@@ -257,7 +258,7 @@ fn lte_carrier(cell: &Fields, problems: &mut Problems) {
             room_for_headers(cell, suffix, bits / 8, problems);
         }
     }
-    // TS 36.211 table 6.7-1: 4 symbols of PDCCH in 1.4 MHz only
+    // TS 36.211 table 6.7-1: 4 symbols of PDCCH only at 1.4 MHz
     if cell.count("cfi") == Some(4) && resource_blocks(cell).is_some_and(|blocks| blocks > 10) {
         problems.add(
             cell.origin_of("cfi"),

@@ -137,7 +137,7 @@ const fn retransmission(default: &'static str) -> Key {
         .values_of("retxBSR-Timer")
 }
 
-/// Grants that nobody asked for.
+/// Grants that no UE requested.
 pub(super) static GRANTS: Table = Table {
     header: "[radio.grants]",
     path: "radio.grants or radio.ue.N.grants",
@@ -150,7 +150,7 @@ pub(super) static GRANTS: Table = Table {
             &[
                 Key::new(
                     "request_grant_bytes",
-                    // A report and some data must fit.
+                    // A buffer status report and some data must fit.
                     count(Unit::Bytes, 16, 1 << 20),
                     Default::Value("100"),
                     "Size of a grant for a UE that has only sent a scheduling request.",
@@ -235,7 +235,7 @@ const fn enabled(doc: &'static str) -> Key {
     Key::new("enabled", Kind::Flag, Default::Value("false"), doc)
 }
 
-/// A time of random access.
+/// A delay of the random access procedure.
 const fn rach(name: &'static str, default: &'static str, doc: &'static str) -> Key {
     Key::new(name, MS_FROM_0, Default::Value(default), doc).needs(ON)
 }

@@ -117,7 +117,7 @@ const ARQ: &[Key] = &[
     .values_of("maxRetxThreshold"),
 ];
 
-/// UMTS's RLC is acknowledged: its UM carries voice.
+/// UMTS RLC is always acknowledged: its UM carries voice.
 const UMTS_PDUS: &[Key] = &[
     Key::new(
         "pdu_bytes",
@@ -141,7 +141,7 @@ const UMTS_PDUS: &[Key] = &[
     ),
 ];
 
-/// RLC stands in for EV-DO's RLP too.
+/// RLC also stands in for EV-DO's RLP.
 const UMTS_KEYS: &[Key] = &[
     Key::new(
         "t_reordering_ms",

@@ -284,7 +284,7 @@ const UMTS_CARRIER: &[Key] = &[
     .needs(Need::Is("uplink", "dch")),
 ];
 
-/// Where the time goes between the core and the air.
+/// Delays between the core network and the air interface.
 const UMTS_TIMES: &[Key] = &[
     Key::new(
         "iub_ms",

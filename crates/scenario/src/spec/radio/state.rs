@@ -343,7 +343,7 @@ const UMTS_STATES: &[Key] = &[
     .needs(ON),
 ];
 
-/// Processing of the UE.
+/// Processing times of the UE.
 pub(super) static PROCESSING: Table = Table {
     header: "[radio.processing]",
     path: "radio.processing or radio.ue.N.processing",

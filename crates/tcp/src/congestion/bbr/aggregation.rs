@@ -1,12 +1,12 @@
-//! How much more than expected is acknowledged at once: radio links and offloads collect
+//! Measures how much more than expected is acknowledged at once: radio links and offloads aggregate
 //! acknowledgements (draft-ietf-ccwg-bbr-06 5.5.9; Linux since 5.2).
 
 use airpath_base::Instant;
 
-/// A sampling interval starts again after so many segments.
+/// Segments after which a sampling interval restarts.
 const RESET: f64 = (1 << 20) as f64;
 
-/// Samples of `extra_acked`.
+/// Measures `extra_acked`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckAggregation {
     /// `extra_acked_interval_start`
@@ -16,7 +16,7 @@ pub(super) struct AckAggregation {
 }
 
 impl AckAggregation {
-    /// Starts an interval: at the beginning, and after idling.
+    /// Starts an interval: initially, and after idling.
     pub(super) fn restart(&mut self, now: Instant) {
         *self = Self { since: now, delivered: 0.0 };
     }
@@ -24,7 +24,8 @@ impl AckAggregation {
     /// Segments delivered in this interval beyond what `bw` explains.
     pub(super) fn extra(&mut self, now: Instant, delivered: u32, bw: f64, cwnd: f64) -> f64 {
         let delivered = f64::from(delivered);
-        // Seen with Linux 6.18, whose results are whole numbers: parts of a segment are not expected yet.
+        // Seen with Linux 6.18, which computes in whole numbers: a fraction of a segment is not
+        // expected yet.
         let mut expected = super::floor(bw * now.saturating_since(self.since).as_secs_f64());
         if self.delivered <= expected || self.delivered + delivered >= RESET {
             self.restart(now);
@@ -43,7 +44,8 @@ mod tests {
 
     #[test]
     fn a_part_of_a_segment_is_not_expected() {
-        // Linux 6.18 over LTE: 9 of 36 ms at 50 segments each second are 8, not 7.2, more than expected.
+        // Linux 6.18 over LTE: with 9 segments after 36 ms at 50 segments per second, the excess is
+        // 8, not 7.2.
         let mut aggregation = AckAggregation::default();
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         assert_eq!(aggregation.extra(at(0), 1, 50.0, 100.0), 1.0);

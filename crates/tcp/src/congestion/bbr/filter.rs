@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-/// The largest value of the last rounds. Exact, where Linux keeps the best three only.
+/// The largest value of the last rounds, exactly; Linux keeps only the best three.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WindowedMax {
-    /// Falling values in the order of their rounds; the first is the largest.
+    /// Values that fall from one round to the next; the first is the largest.
     best: VecDeque<(u64, f64)>,
 }
 
 impl WindowedMax {
-    /// Takes a `value` of `round`, forgets those from more than `window` rounds ago.
+    /// Takes a `value` of `round`, and forgets values from more than `window` rounds ago.
     pub(super) fn update(&mut self, round: u64, value: f64, window: u64) {
         while self.best.front().is_some_and(|&(at, _)| at + window < round) {
             self.best.pop_front();
@@ -23,23 +23,23 @@ impl WindowedMax {
         }
     }
 
-    /// The largest; 0 without values.
+    /// The largest value; 0 if there is none.
     pub(super) fn max(&self) -> f64 {
         self.best.front().map_or(0.0, |&(_, value)| value)
     }
 }
 
-/// The largest value of the last rounds by K. Nichols' filter: it keeps three values, so that of values
-/// that fall it forgets most. Once the largest is too old, that of rounds a quarter of the window later
-/// follows, or of half of it.
+/// The largest value of the last rounds by K. Nichols' filter. It keeps three values, so it forgets
+/// most of a falling series. When the largest is too old, the next one is from a quarter of the
+/// window later, or from half of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ThreeBest {
-    /// Falling values in the order of their rounds.
+    /// Values that fall from one round to the next.
     best: [(u64, f64); 3],
 }
 
 impl ThreeBest {
-    /// Takes a `value` of `round`, forgets those from more than `window` rounds ago.
+    /// Takes a `value` of `round`, and forgets values from more than `window` rounds ago.
     pub(super) fn update(&mut self, round: u64, value: f64, window: u64) {
         let new = (round, value);
         let [first, second, third] = self.best;
@@ -63,13 +63,13 @@ impl ThreeBest {
         };
     }
 
-    /// The largest; 0 without values.
+    /// The largest value; 0 if there is none.
     pub(super) const fn max(&self) -> f64 {
         self.best[0].1
     }
 }
 
-/// The largest value of this period and the one before.
+/// The largest value of this period and the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TwoPeriods {
     last: f64,
@@ -81,12 +81,12 @@ impl TwoPeriods {
         self.current = self.current.max(value);
     }
 
-    /// A new period begins.
+    /// Begins a new period.
     pub(super) fn advance(&mut self) {
         self.last = std::mem::take(&mut self.current);
     }
 
-    /// This period has had a value.
+    /// Whether this period has a value yet.
     pub(super) fn has_current(&self) -> bool {
         self.current > 0.0
     }
@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn of_values_that_fall_three_are_kept() {
-        // Linux 6.18, the filter of `bbr`: the largest of round 0, then that of round 3 and of round 6.
+        // Linux 6.18, the filter of `bbr`: the largest value is that of round 0, then of round 3,
+        // then of round 6.
         let mut filter = ThreeBest::default();
         let mut seen = Vec::new();
         for round in 0..20u32 {

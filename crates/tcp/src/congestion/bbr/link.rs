@@ -1,4 +1,4 @@
-//! A closed loop for tests: an algorithm, a sender that paces, one bottleneck with a buffer.
+//! A closed loop for tests: an algorithm, a pacing sender, and one bottleneck with a buffer.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::congestion::{
 };
 
 pub(super) const MSS: u32 = 1000;
-/// Later arrivals that mean loss.
+/// Number of later arrivals that indicate a loss.
 const REORDERING: u64 = 3;
 
 /// The path.
@@ -17,13 +17,13 @@ const REORDERING: u64 = 3;
 pub(super) struct Path {
     /// Segments per second.
     pub(super) rate: f64,
-    /// Without queueing and serialisation.
+    /// Round trip without queueing and serialisation.
     pub(super) rtt: Duration,
-    /// Segments that wait at most.
+    /// Most segments that wait.
     pub(super) buffer: f64,
-    /// Share of segments that get lost at random.
+    /// Fraction of segments that are lost at random.
     pub(super) loss: f64,
-    /// Acknowledgements arrive at multiples of this, together.
+    /// Acknowledgements arrive together, at multiples of this time.
     pub(super) ack_grid: Option<Duration>,
 }
 
@@ -39,7 +39,7 @@ struct Sent {
     gone: bool,
 }
 
-/// Sender and path. Each transmission has a number of its own, as in QUIC; there is no stream.
+/// Sender and path. Each transmission has its own number, as in QUIC; there is no byte stream.
 #[derive(Debug)]
 pub(super) struct Loop<C> {
     pub(super) bbr: C,
@@ -52,7 +52,7 @@ pub(super) struct Loop<C> {
     pub(super) in_flight: u32,
     pub(super) timeouts: u32,
     pub(super) exit: Option<(Instant, SlowStartExit)>,
-    /// The application has something to send.
+    /// Whether the application has something to send.
     pub(super) busy: bool,
     random: Stream,
     link_free: Instant,
@@ -62,7 +62,7 @@ pub(super) struct Loop<C> {
     acks: VecDeque<(Instant, u64)>,
     state: State,
     recovery_end: u64,
-    /// Retransmissions of what recovery repairs end here.
+    /// Number at which the retransmissions of the current recovery end.
     repaired: u64,
     limited_until: u64,
     app_limited_until: u64,
@@ -111,8 +111,8 @@ impl<C: CongestionControl> Loop<C> {
         self.link_free.saturating_since(self.now).as_secs_f64() * self.path.rate
     }
 
-    /// Runs for `seconds`; `observe` sees the state after each acknowledgement. Returns the share
-    /// of the link that was used.
+    /// Runs for `seconds`; `observe` sees the state after each acknowledgement. Returns the
+    /// utilisation of the link.
     pub(super) fn run(&mut self, seconds: f64, mut observe: impl FnMut(&Self)) -> f64 {
         let (end, before) = (self.now + Duration::from_secs_f64(seconds), self.delivered);
         loop {
@@ -136,7 +136,7 @@ impl<C: CongestionControl> Loop<C> {
         (self.delivered - before) as f64 / (seconds * self.path.rate)
     }
 
-    /// The application pauses, then goes on.
+    /// Pauses the application for `seconds`, then resumes it.
     pub(super) fn idle(&mut self, seconds: f64) {
         self.busy = false;
         self.app_limited_until = self.delivered + u64::from(self.in_flight).max(1);
@@ -205,7 +205,7 @@ impl<C: CongestionControl> Loop<C> {
         while self.acks.front().is_some_and(|&(at, _)| at <= self.now) {
             let Some((_, number)) = self.acks.pop_front() else { break };
             newest = number;
-            // Too late: it was given up.
+            // Too late: it was already marked lost.
             let gone = number < self.first || self.at(number).gone;
             if !gone {
                 self.at_mut(number).gone = true;
@@ -272,7 +272,7 @@ impl<C: CongestionControl> Loop<C> {
         }
     }
 
-    /// Gives up all before `number`.
+    /// Marks all transmissions before `number` lost.
     fn lose_before(&mut self, number: u64) -> u32 {
         let mut lost = 0;
         while self.first < number {

@@ -1,18 +1,18 @@
-//! A token-bucket policer passes a burst, then drops what exceeds its rate. BBR v1 as in Linux
-//! looks for it: much loss at the same rate in two intervals. Then it keeps to that rate for a
-//! while ("long-term bandwidth").
+//! Detects token-bucket policers, which pass a burst and then drop what exceeds their rate. BBR v1
+//! as in Linux looks for high loss at the same rate in two intervals, and then keeps to that rate
+//! for a while ("long-term bandwidth").
 
 use airpath_base::{Duration, Instant};
 
 use crate::congestion::RateSample;
 
-/// Rounds of an interval at least (`lt_intvl_min_rtts`), and at most.
+/// Fewest rounds of an interval (`lt_intvl_min_rtts`).
 const MIN_ROUNDS: u32 = 4;
-/// See [`MIN_ROUNDS`].
+/// Most rounds of an interval.
 const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
-/// Lost over delivered that mean a policer (`lt_loss_thresh`).
+/// Ratio of lost to delivered that indicates a policer (`lt_loss_thresh`).
 const LOSS_RATIO: f64 = 50.0 / 256.0;
-/// Two rates are one if they differ by less than this share (`lt_bw_ratio`) …
+/// Two rates are the same if they differ by less than this fraction (`lt_bw_ratio`) …
 const SAME_RATIO: f64 = 1.0 / 8.0;
 /// … or by less than this, in bytes per second (`lt_bw_diff`, 4 kb/s).
 const SAME_BYTES: f64 = 500.0;
@@ -23,11 +23,11 @@ const KEPT_ROUNDS: u32 = 48;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Policer {
     interval: Option<Interval>,
-    /// Rate of the interval before this one, or the policer's; segments per second.
+    /// Rate of the previous interval, or of the policer; segments per second.
     rate: Option<f64>,
-    /// [`Self::rate`] is the policer's.
+    /// Whether [`Self::rate`] is the policer's.
     found: bool,
-    /// Rounds of this interval, or since it was found.
+    /// Rounds of this interval, or since the policer was found.
     rounds: u32,
 }
 
@@ -38,31 +38,32 @@ struct Interval {
     lost: u64,
 }
 
-/// What one acknowledgement says here.
+/// What one acknowledgement contributes to the detection.
 pub(super) struct Sample<'a> {
     pub(super) now: Instant,
     pub(super) rate: &'a RateSample,
     pub(super) app_limited: bool,
     pub(super) mss: u32,
-    /// Something was lost.
+    /// Whether a loss was detected.
     pub(super) loss: bool,
     pub(super) round_start: bool,
-    /// The state is `ProbeBW`.
+    /// Whether the state is `ProbeBW`.
     pub(super) in_probe_bw: bool,
 }
 
 impl Policer {
-    /// The rate to keep to.
+    /// The rate of the policer, if one was found.
     pub(super) fn rate(&self) -> Option<f64> {
         self.rate.filter(|_| self.found)
     }
 
-    /// Forgets everything.
+    /// Starts over.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// Takes a sample. True: the rate was kept long enough, bandwidth is to be probed again.
+    /// Takes a sample. Returns true if the rate has been kept long enough and bandwidth is to be
+    /// probed again.
     pub(super) fn update(&mut self, sample: &Sample<'_>) -> bool {
         let round = u32::from(sample.round_start);
         if self.found {
@@ -73,7 +74,7 @@ impl Policer {
             }
             return over;
         }
-        // An interval begins and ends with a loss: when the bucket has just run empty.
+        // An interval begins and ends with a loss, that is when the bucket has just run empty.
         if self.interval.is_none() && sample.loss {
             self.reset();
             self.begin(sample);

@@ -1,6 +1,6 @@
-//! HyStart (Ha and Rhee, "Taming the elephants", 2011) as Linux has run it: two tests in each round
-//! trip, one of the delay, one of the length of the train of acknowledgements. What Linux changed
-//! over the years is data: [`HystartConfig`].
+//! HyStart (Ha and Rhee, "Taming the elephants", 2011) as Linux has implemented it: each round trip
+//! has two tests, one of the delay, one of the length of the ACK train. What Linux changed over the
+//! years is data: [`HystartConfig`].
 
 use airpath_base::{Duration, Instant};
 
@@ -8,13 +8,13 @@ use crate::congestion::{AckSample, HystartSnapshot, SenderSnapshot, SlowStartExi
 use crate::event::SlowStartExitReason;
 use crate::{AckTrain, HystartClock, HystartConfig, RoundStart};
 
-/// cwnd in segments from which the tests are made.
+/// Smallest cwnd in segments at which the tests are made.
 const LOW_WINDOW: f64 = 16.0;
-/// Acknowledgements further apart are no train.
+/// Acknowledgements further apart than this do not form a train.
 const TRAIN_SPACING: Duration = Duration::from_millis(2);
-/// RTT samples that make a round's RTT.
+/// RTT samples that determine a round's RTT.
 const SAMPLES: u32 = 8;
-/// The delay test's threshold is a share of the minimum RTT within bounds.
+/// The delay test's threshold is the minimum RTT divided by this, within bounds.
 const THRESHOLD_DIVISOR: u64 = 8;
 const MIN_THRESHOLD: Duration = Duration::from_millis(4);
 const MAX_THRESHOLD: Duration = Duration::from_millis(16);
@@ -26,10 +26,10 @@ const MAX_CUSHION: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub(super) struct Hystart {
     config: HystartConfig,
-    /// Smallest RTT of data.
+    /// Smallest RTT of data segments.
     min_rtt: Option<Duration>,
     round: Round,
-    /// It has ended a slow start; the next one may begin with a time-out.
+    /// Whether it has ended a slow start; after a time-out it may do so again.
     done: bool,
 }
 
@@ -37,13 +37,13 @@ pub(super) struct Hystart {
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     start: Instant,
-    /// The last acknowledgement of the train that began with the round.
+    /// The last acknowledgement of the ACK train that began with the round.
     last_ack: Instant,
-    /// What had been sent when it began.
+    /// End of what had been sent when the round began.
     end: u64,
     samples: u32,
     rtt: Option<Duration>,
-    /// The smallest RTT of the connection when the samples were complete.
+    /// Smallest RTT of the connection when the samples were complete.
     min_rtt: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Hystart {
         Self { config, min_rtt: None, round: Round::default(), done: false }
     }
 
-    /// Forgets everything, as at a time-out.
+    /// Starts over, as after a time-out.
     pub(super) fn restart(&mut self) {
         *self = Self {
             round: Round { end: self.round.end, ..Round::default() },
@@ -60,7 +60,7 @@ impl Hystart {
         };
     }
 
-    /// Takes an acknowledgement before cwnd grows by it.
+    /// Processes an acknowledgement before cwnd grows by it.
     pub(super) fn on_ack(&mut self, ack: &AckSample, window: &Window) -> Option<SlowStartExit> {
         let exit = ack.rtt.and_then(|rtt| self.examine(rtt, ack, window));
         self.done |= exit.is_some();
@@ -107,7 +107,7 @@ impl Hystart {
         }
     }
 
-    /// The train that began with the round is as long as the path: the queue begins to fill.
+    /// The ACK train test: a train as long as the path means that the queue begins to fill.
     fn train(
         &mut self,
         min_rtt: Duration,
@@ -126,7 +126,7 @@ impl Hystart {
         (now.saturating_since(self.round.start) > longest).then_some(SlowStartExitReason::AckTrain)
     }
 
-    /// The length above which a train ends slow start; `None` without that test.
+    /// Length above which an ACK train ends slow start; `None` if that test is not made.
     #[inline]
     fn longest_train(&self, min_rtt: Duration, sender: &SenderSnapshot) -> Option<Duration> {
         match self.config.ack_train {
@@ -137,7 +137,7 @@ impl Hystart {
         }
     }
 
-    /// Even the smallest of the round's RTTs is well above the connection's smallest.
+    /// The delay test: even the smallest RTT of the round is well above that of the connection.
     fn delay(&mut self, rtt: Duration, min_rtt: Duration) -> Option<SlowStartExitReason> {
         if !self.config.delay {
             return None;
@@ -162,7 +162,7 @@ impl Hystart {
         }
     }
 
-    /// What the next acknowledgement finds; `None` before the first RTT.
+    /// The state that the next acknowledgement meets; `None` before the first RTT.
     pub(super) fn snapshot(&self, sender: &SenderSnapshot) -> Option<HystartSnapshot> {
         let min_rtt = self.min_rtt?;
         let HystartConfig { clock, delay, .. } = self.config;
@@ -182,13 +182,13 @@ impl Hystart {
     }
 }
 
-/// Highest RTT of a round that is no sign of a queue.
+/// Highest RTT of a round that does not indicate a queue.
 fn highest(min_rtt: Duration) -> Duration {
     min_rtt + (min_rtt / THRESHOLD_DIVISOR).clamp(MIN_THRESHOLD, MAX_THRESHOLD)
 }
 
 /// Time that segmentation offload may add. In slow start Linux paces, or would pace, at two windows
-/// each smoothed RTT.
+/// per smoothed RTT.
 fn cushion(sender: &SenderSnapshot) -> Duration {
     let bytes_per_rtt = 2.0 * sender.window.cwnd * f64::from(sender.mss);
     let seconds = CUSHION_BYTES * sender.srtt.as_secs_f64() / bytes_per_rtt;
@@ -211,7 +211,7 @@ impl HystartClock {
         Instant::from_nanos(now.as_nanos() / self.tick() * self.tick())
     }
 
-    /// A sample, at least one unit.
+    /// A sample in this unit, at least one.
     fn rtt(self, rtt: Duration) -> Duration {
         let unit = match self {
             Self::Millisecond => self.tick() / 8,
@@ -226,8 +226,8 @@ mod tests {
     use super::*;
     use crate::congestion::cubic::tests::sample;
 
-    /// The time, in steps of 100 µs since the round's first acknowledgement, at which a train ends
-    /// slow start; RTT 10 ms, 100 segments.
+    /// When an ACK train ends slow start, in steps of 100 µs since the round's first
+    /// acknowledgement; the RTT is 10 ms, with 100 segments.
     fn longest_train(config: HystartConfig, paced: bool) -> Duration {
         let mut hystart = Hystart::new(config);
         let window = Window { cwnd: 100.0, ssthresh: f64::INFINITY };
@@ -251,7 +251,7 @@ mod tests {
         // Whole milliseconds, paced or not.
         let old = HystartConfig::LINUX_4_19;
         assert_eq!([false, true].map(|paced| longest_train(old, paced)), [micros(6000); 2]);
-        // Half of 10 ms and of 1 ms; both of them.
+        // Half of the sum of 10 ms and 1 ms; the whole sum.
         for new in [HystartConfig::LINUX_5_6, HystartConfig::LINUX_6_14] {
             let trains = [false, true].map(|paced| longest_train(new, paced));
             assert_eq!(trains, [micros(5600), micros(11_100)]);

@@ -1,5 +1,5 @@
-//! HyStart++ (RFC 9406): a rise of the round's RTT first slows growth down (conservative slow
-//! start, CSS); slow start ends only if it lasts.
+//! HyStart++ (RFC 9406): when a round's RTT rises, growth first slows down (conservative slow
+//! start, CSS); slow start ends only if the rise lasts.
 
 use airpath_base::Duration;
 
@@ -14,7 +14,7 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
-/// L of a sender that does not pace; one that does has none.
+/// L of a sender that does not pace; a sender that paces has no limit.
 const L: u32 = 8;
 
 /// Names follow RFC 9406 4.2.
@@ -31,15 +31,15 @@ pub(super) struct HystartPlusPlus {
 /// Conservative slow start.
 #[derive(Clone, Copy, Debug)]
 struct Css {
-    /// RTT of the round that began it.
+    /// RTT of the round in which CSS began.
     baseline_min_rtt: Duration,
-    /// What that was compared with.
+    /// RTT of the round before that.
     last_round_min_rtt: Duration,
     rounds: u32,
 }
 
 impl HystartPlusPlus {
-    /// How fast cwnd grows now.
+    /// The growth of cwnd at present.
     pub(super) fn pace(&self, paced: bool) -> Pace {
         Pace {
             limit: (!paced).then_some(L),
@@ -51,7 +51,7 @@ impl HystartPlusPlus {
         self.css.is_some()
     }
 
-    /// Takes an acknowledgement of the initial slow start, after cwnd has grown by it.
+    /// Processes an acknowledgement of the initial slow start, after cwnd has grown by it.
     pub(super) fn on_ack(&mut self, ack: &AckSample) -> Option<SlowStartExit> {
         let window_end = *self.window_end.get_or_insert(ack.nxt);
         if let Some(rtt) = ack.rtt {
@@ -73,7 +73,7 @@ impl HystartPlusPlus {
         exit
     }
 
-    /// Moves between slow start and CSS.
+    /// Switches between slow start and CSS.
     fn compare(&mut self) {
         let Some(current) = self.current_round_min_rtt else { return };
         if self.rtt_sample_count < N_RTT_SAMPLE {
@@ -89,9 +89,9 @@ impl HystartPlusPlus {
         }
     }
 
-    /// What the next acknowledgement finds.
+    /// The state that the next acknowledgement meets.
     pub(super) fn snapshot(&self, sender: &SenderSnapshot) -> HystartSnapshot {
-        // RFC 9406 4.3: later ones fall back to standard slow start.
+        // RFC 9406 4.3: later slow starts are standard.
         let active = sender.window.ssthresh.is_infinite();
         let threshold = match self.css {
             Some(css) => Some(css.baseline_min_rtt),
@@ -115,7 +115,7 @@ fn rtt_thresh(last_round_min_rtt: Duration) -> Duration {
 }
 
 impl Css {
-    /// A round ends, the one in which CSS began too.
+    /// Ends a round, which may be the one in which CSS began.
     fn end_round(&mut self) -> Option<SlowStartExit> {
         self.rounds += 1;
         (self.rounds >= CSS_ROUNDS).then_some(SlowStartExit {

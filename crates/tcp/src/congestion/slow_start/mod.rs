@@ -1,4 +1,4 @@
-//! Slow start of the loss-based algorithms, and what ends it before a loss does.
+//! Slow start of the loss-based algorithms, and what ends it before a loss.
 
 mod hystart;
 mod hystart_pp;
@@ -25,12 +25,12 @@ enum Detector {
     PlusPlus(HystartPlusPlus),
 }
 
-/// What slow start made of one acknowledgement.
+/// The result of slow start for one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     /// Acknowledged segments left over for congestion avoidance.
     pub(crate) left: u32,
-    /// Slow start ends here: ssthresh is cwnd.
+    /// Slow start ends here: ssthresh is set to cwnd.
     pub(crate) exit: Option<SlowStartExit>,
 }
 
@@ -44,10 +44,10 @@ impl SlowStart {
         Self { limit: config.limit, detector }
     }
 
-    /// Takes every acknowledgement, those of congestion avoidance too.
+    /// Processes every acknowledgement, including those in congestion avoidance.
     #[inline]
     pub(crate) fn on_ack(&mut self, ack: &AckSample, window: &mut Window) -> Step {
-        // Only Linux's HyStart follows round trips in congestion avoidance too.
+        // Only Linux's HyStart also follows round trips in congestion avoidance.
         if !window.in_slow_start() && !matches!(self.detector, Detector::Hystart(_)) {
             return Step { left: if ack.cwnd_limited { ack.acked } else { 0 }, exit: None };
         }
@@ -59,7 +59,7 @@ impl SlowStart {
         let (mut exit, mut pace) = (None, Pace { limit: self.limit, divisor: 1.0 });
         match &mut self.detector {
             Detector::None => {}
-            // Linux judges before cwnd grows.
+            // Linux runs the tests before cwnd grows.
             Detector::Hystart(hystart) => exit = hystart.on_ack(ack, window),
             Detector::PlusPlus(hystart) => {
                 if slow && window.ssthresh.is_infinite() {
@@ -77,7 +77,7 @@ impl SlowStart {
         };
         if let Detector::PlusPlus(hystart) = &mut self.detector
             && slow
-            // RFC 9406 4.3: later ones fall back to standard slow start.
+            // RFC 9406 4.3: later slow starts are standard.
             && window.ssthresh.is_infinite()
         {
             exit = hystart.on_ack(ack);
@@ -88,14 +88,14 @@ impl SlowStart {
         Step { left, exit }
     }
 
-    /// Slow start begins again after a time-out.
+    /// Restarts slow start after a time-out.
     pub(crate) fn on_timeout(&mut self) {
         if let Detector::Hystart(hystart) = &mut self.detector {
             hystart.restart();
         }
     }
 
-    /// What it is doing, for tables.
+    /// The state of slow start, for tables.
     pub(crate) fn phase(&self) -> &'static str {
         match &self.detector {
             Detector::PlusPlus(hystart) if hystart.is_conservative() => "css",

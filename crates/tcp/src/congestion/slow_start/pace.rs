@@ -1,11 +1,11 @@
-//! How fast slow start grows cwnd.
+//! The growth of cwnd in slow start.
 
 use crate::congestion::Window;
 
-/// How fast cwnd grows in slow start.
+/// The growth of cwnd in slow start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Most segments for one acknowledgement.
+    /// Most segments of growth per acknowledgement.
     pub(super) limit: Option<u32>,
     pub(super) divisor: f64,
 }

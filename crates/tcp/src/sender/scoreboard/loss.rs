@@ -1,5 +1,5 @@
-//! What of the scoreboard is lost: by what was SACKed above it (RFC 6675 4), by what was sent after it and
-//! has arrived (RFC 8985), by the retransmission timer.
+//! Loss detection on the scoreboard: by data SACKed above (RFC 6675 4), by segments that were sent
+//! later and have arrived (RFC 8985), and by the retransmission timer.
 
 use std::ops::Range;
 
@@ -8,12 +8,12 @@ use airpath_base::{Duration, Instant};
 use super::{Scoreboard, Sent, position};
 use crate::sender::rate::RateSampler;
 
-/// RFC 5681 2, RFC 6675 2: duplicate acknowledgements that mean loss. For retransmissions, later
-/// transmissions that arrived (RFC 9002 6.1.1, kPacketThreshold): RFC 6675 alone leaves a lost
-/// retransmission to the timer.
+/// RFC 5681 2, RFC 6675 2: number of duplicate acknowledgements that indicate a loss. For
+/// retransmissions: number of later transmissions that arrived (RFC 9002 6.1.1, kPacketThreshold),
+/// because RFC 6675 alone leaves a lost retransmission to the timer.
 pub(crate) const DUP_THRESH: u32 = 3;
 
-/// Tells the sampler, which only model-based congestion control has, of a loss.
+/// Reports a loss to the sampler, which exists only with model-based congestion control.
 fn note_lost(sampler: &mut Option<RateSampler>, index: usize, segment: &Sent) {
     if let Some(sampler) = sampler {
         sampler.lose(index, (segment.seq, segment.end));
@@ -21,8 +21,8 @@ fn note_lost(sampler: &mut Option<RateSampler>, index: usize, segment: &Sent) {
 }
 
 impl Scoreboard {
-    /// Marks what is lost by RFC 6675 4, IsLost(): `DUP_THRESH` discontiguous ranges, or more
-    /// than (`DUP_THRESH` - 1) segments' bytes, were SACKed above. Returns how many.
+    /// Marks segments lost by RFC 6675 4, IsLost(): `DUP_THRESH` discontiguous ranges, or more than
+    /// (`DUP_THRESH` - 1) segments' bytes, were SACKed above. Returns how many.
     #[inline(always)]
     pub(crate) fn detect_loss(&mut self, mss: u32) -> u32 {
         if self.sacked_ranges.is_empty() { 0 } else { self.judge_by_ranges(mss) }
@@ -59,7 +59,7 @@ impl Scoreboard {
         self.lose(marked)
     }
 
-    /// Takes back retransmissions that were overtaken by [`DUP_THRESH`] later transmissions.
+    /// Marks retransmissions lost that were overtaken by [`DUP_THRESH`] later transmissions.
     pub(crate) fn detect_lost_retransmissions(&mut self) {
         while let Some(&(seq, order)) = self.under_way.front() {
             if order + u64::from(DUP_THRESH) > self.latest.order {
@@ -70,18 +70,20 @@ impl Scoreboard {
         }
     }
 
-    /// Nothing that is outstanding was overtaken: [`detect_loss_by_time`](Self::detect_loss_by_time)
-    /// would find nothing, and nothing to wait for.
+    /// Whether nothing outstanding was overtaken:
+    /// [`detect_loss_by_time`](Self::detect_loss_by_time) would find nothing lost, and nothing to
+    /// wait for.
     #[inline]
     pub(crate) fn is_in_order(&self) -> bool {
         let judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
         judged >= self.fack && !self.latest.again && self.under_way.is_empty()
     }
 
-    /// Marks lost, by RFC 8985 6.2 step 5, what was sent before a segment that has arrived and
-    /// is overdue by `reordering_window`. Returns how many segments, and how long until all others
-    /// are overdue: a timer looks once, at the end. The order of transmission counts, not that of
-    /// sequence numbers: a retransmission that has arrived judges the tail that was sent before it.
+    /// Marks lost, by RFC 8985 6.2 step 5, what was sent before a segment that has arrived and is
+    /// overdue by `reordering_window`. Returns how many segments, and how long until all others are
+    /// overdue: the timer checks once, at the end. The order of transmission counts, not that of
+    /// sequence numbers: a retransmission that has arrived also decides on the tail that was sent
+    /// before it.
     pub(crate) fn detect_loss_by_time(
         &mut self,
         now: Instant,
@@ -89,9 +91,9 @@ impl Scoreboard {
     ) -> (u32, Option<Duration>) {
         let patience = self.latest.rtt + reordering_window;
         let (mut marked, mut waiting_from) = (0, None);
-        // Without SACKed segments there is nothing to judge.
+        // Without SACKed segments nothing can be judged.
         self.judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
-        // What was sent once was sent in the order of its numbers.
+        // Segments sent once were sent in the order of their numbers.
         if self.judged < self.fack || self.latest.again {
             let first = position(&self.segments, self.judged);
             for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
@@ -126,15 +128,16 @@ impl Scoreboard {
             self.under_way.pop_front();
             marked += self.lose_retransmission(seq, order);
         }
-        // After an undo, what was sent again counts as sent once: the first may be later than the last.
+        // After an undo, a retransmitted segment counts as sent once: the first may be later than
+        // the last.
         let once = waiting_from.map(|(first, at)| self.last_sent_once(first).unwrap_or(at).max(at));
         let again = waits_again.map(|at| self.last_sent_again().unwrap_or(at).max(at));
         let last = once.max(again);
         (marked, last.map(|sent_at| (sent_at + patience).saturating_since(now)))
     }
 
-    /// When the last segment was sent that was sent once, before the latest that has arrived, and is
-    /// under way; the segment at `first` is one.
+    /// Time of the latest transmission among segments that were sent once, before the latest one
+    /// that has arrived, and are in flight; the segment at `first` is one.
     fn last_sent_once(&self, first: usize) -> Option<Instant> {
         let last_of = |range: Range<usize>| {
             let mut late = self.segments.range(range.start.max(first)..range.end.max(first)).rev();
@@ -149,7 +152,7 @@ impl Scoreboard {
         {
             return Some(found);
         }
-        // What was SACKed is skipped as a whole.
+        // Skip SACKed ranges as a whole.
         for (sacked_from, sacked_to) in self.sacked_ranges.descending() {
             if end <= first {
                 return None;
@@ -162,15 +165,15 @@ impl Scoreboard {
         last_of(first..end)
     }
 
-    /// When the last retransmission was sent that was sent before the latest segment that has arrived,
-    /// and is under way.
+    /// Time of the latest transmission among retransmissions that were sent before the latest
+    /// segment that has arrived, and are in flight.
     fn last_sent_again(&self) -> Option<Instant> {
         let before = self.under_way.partition_point(|&(_, order)| order <= self.latest.order);
         let mut late = self.under_way.range(..before).rev();
         late.find_map(|&(seq, order)| self.retransmission(seq, order)).map(|sent| sent.sent_at)
     }
 
-    /// The segment whose retransmission of this order is under way.
+    /// The segment whose retransmission with this number is in flight.
     fn retransmission(&self, seq: u64, order: u64) -> Option<&Sent> {
         let found = self.segments.get(position(&self.segments, seq));
         found.filter(|sent| sent.order == order && sent.resent)
@@ -190,14 +193,14 @@ impl Scoreboard {
         self.waiting.set(index);
         note_lost(&mut self.sampler, index, segment);
         if !segment.lost {
-            // A probe (RFC 8985 7): not marked lost before.
+            // A probe (RFC 8985 7): it was not marked lost before.
             segment.lost = true;
             self.lose(1);
         }
         1
     }
 
-    /// Marks the first outstanding segment lost (RFC 6582 3.2). Returns whether it was not yet.
+    /// Marks the first outstanding segment lost (RFC 6582 3.2). Returns false if it already was.
     pub(crate) fn mark_first_lost(&mut self) -> bool {
         let Some(segment) = self.segments.front_mut() else {
             return false;
@@ -215,14 +218,15 @@ impl Scoreboard {
         fresh
     }
 
-    /// `segments` that had no retransmission under way were marked.
+    /// Counts `segments` that were marked and had no retransmission in flight.
     fn lose(&mut self, segments: u32) -> u32 {
         self.lost += segments;
         segments
     }
 
-    /// The retransmission timer ran out: what was not SACKed is lost, retransmissions too. By
-    /// time, what is not overdue by the reordering window is not, but for the first (RFC 8985 6.3).
+    /// The retransmission timer expired: everything that was not SACKed is lost, retransmissions
+    /// included. With detection by time, only the first segment and what is overdue by the
+    /// reordering window are lost (RFC 8985 6.3).
     pub(crate) fn mark_lost_by_timeout(
         &mut self,
         now: Instant,
@@ -259,7 +263,8 @@ impl Scoreboard {
         }
     }
 
-    /// The congestion was none: nothing is lost that has no retransmission under way.
+    /// The congestion event was spurious: unmarks lost segments that have no retransmission in
+    /// flight.
     pub(crate) fn unmark_lost(&mut self) {
         for segment in &mut self.segments {
             segment.lost = false;

@@ -1,15 +1,15 @@
-//! Which segments wait to be sent again: a bit for each, so that the next one is found among tens of
-//! thousands without a look at any of them.
+//! Which segments wait to be retransmitted: one bit each, so that the next is found among tens of
+//! thousands without looking at the segments.
 
 use std::collections::VecDeque;
 
 const BITS: u64 = u64::BITS as u64;
 
-/// One bit for each outstanding segment, in the order of the scoreboard.
+/// One bit per outstanding segment, in the order of the scoreboard.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     words: VecDeque<u64>,
-    /// Segments that have left the scoreboard: the number of the first one in it.
+    /// Number of segments that have left the scoreboard, which is the number of its first one.
     gone: u64,
     /// Bits that are set.
     count: u32,
@@ -28,7 +28,7 @@ impl Waiting {
         }
     }
 
-    /// So many segments leave the scoreboard, of which none waits, nor any of the others.
+    /// This many segments leave the scoreboard; none of them waits, nor does any other.
     #[inline]
     pub(super) fn pop_idle(&mut self, segments: u32) {
         debug_assert!(self.count == 0, "{} wait", self.count);
@@ -39,7 +39,7 @@ impl Waiting {
         }
     }
 
-    /// The segment at `index` waits from now on.
+    /// Marks the segment at `index` as waiting.
     pub(super) fn set(&mut self, index: usize) {
         let (word, bit) = self.place(index);
         if word >= self.words.len() {
@@ -49,7 +49,7 @@ impl Waiting {
         self.words[word] |= bit;
     }
 
-    /// The segment at `index` does not wait any more.
+    /// Marks the segment at `index` as no longer waiting.
     pub(super) fn clear(&mut self, index: usize) {
         let (word, bit) = self.place(index);
         if let Some(word) = self.words.get_mut(word) {
@@ -58,19 +58,19 @@ impl Waiting {
         }
     }
 
-    /// None waits.
+    /// Marks all segments as no longer waiting.
     pub(super) fn clear_all(&mut self) {
         self.words.iter_mut().for_each(|word| *word = 0);
         self.count = 0;
     }
 
-    /// How many wait.
+    /// How many segments wait.
     #[inline]
     pub(super) const fn count(&self) -> u32 {
         self.count
     }
 
-    /// The first at `index` or behind it that waits.
+    /// The first waiting segment at `index` or after it.
     pub(super) fn next(&self, index: usize) -> Option<usize> {
         let (first, bit) = self.place(index);
         let mut mask = !(bit - 1);

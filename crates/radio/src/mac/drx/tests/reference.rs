@@ -1,4 +1,4 @@
-//! TS 38.321 5.7 as it is written, slot by slot, with timers that count down.
+//! TS 38.321 5.7 implemented literally, slot by slot, with timers that count down.
 
 use airpath_base::{Direction, Duration, Instant};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use crate::mac::drx::{
     Drx, DrxCommand, DrxConfig, ShortCycle, Transmission, TransmissionKind, UplinkStart,
 };
 
-/// Half a millisecond; every timer is a number of these.
+/// Half a millisecond; every timer is a multiple of it.
 const SLOT: u64 = 500_000;
 const PROCESSES: usize = 3;
 
@@ -16,7 +16,7 @@ struct Timers {
     on_duration: u32,
     slot_offset: u32,
     inactivity: u32,
-    /// In milliseconds, as the three that follow.
+    /// In milliseconds, as are the following three.
     long_cycle: u32,
     start_offset: u32,
     short_cycle: Option<u32>,
@@ -37,7 +37,7 @@ enum Operation {
     Command(DrxCommand),
 }
 
-/// Zero: not running.
+/// Timers; zero means not running.
 #[derive(Clone, Debug, Default)]
 struct Reference {
     slot: u64,
@@ -46,10 +46,10 @@ struct Reference {
     inactivity: u32,
     short_timer: u32,
     rtt: [[u32; PROCESSES]; 2],
-    /// The data is not decoded, or the direction is uplink.
+    /// Whether a retransmission is expected: the data is not decoded, or the direction is uplink.
     expects: [[bool; PROCESSES]; 2],
     retransmission: [[u32; PROCESSES]; 2],
-    /// Slots until it begins, and its length from then on.
+    /// Slots until the window begins, and its length after that.
     random_access: (u32, u32),
     pdcch: u32,
     scheduling_request: bool,
@@ -63,7 +63,7 @@ fn count_down(timer: &mut u32) -> bool {
 }
 
 impl Reference {
-    /// The next slot begins: what expires, expires.
+    /// Begins the next slot: timers expire.
     fn next_slot(&mut self, timers: &Timers) {
         self.slot += 1;
         count_down(&mut self.on_duration);
@@ -127,7 +127,7 @@ impl Reference {
         self.retransmission[direction][usize::from(process)] = 0;
     }
 
-    /// After everything else in this slot: drx-onDurationTimer starts.
+    /// After everything else in this slot: starts drx-onDurationTimer.
     fn start_on_duration(&mut self, timers: &Timers) {
         if self.slot.is_multiple_of(2) {
             let (sfn, subframe) = (self.slot / 20 % 1024, self.slot / 2 % 10);
@@ -259,7 +259,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => process.clone().prop_map(Operation::Decoded),
         3 => process.prop_map(Operation::Acknowledged),
         2 => any::<bool>().prop_map(Operation::SchedulingRequest),
-        // A pending request ends all sleep: mostly it does not stay.
+        // A pending request ends all sleep, so mostly it is removed at once.
         4 => Just(Operation::SchedulingRequest(false)),
         1 => (0u32..6, 0u32..20)
             .prop_map(|(after, length)| Operation::RandomAccess { after, length }),
@@ -272,8 +272,8 @@ fn operation() -> impl Strategy<Value = Operation> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Active Time, its next beginning and end, and the time awake, slot by slot, across the wrap
-    /// of the SFN; and the same for a copy that is told of events and never asked.
+    /// Compares Active Time, its next beginning and end, and the time awake, slot by slot, across
+    /// the wrap of the SFN; also for a copy that is told of events and never queried.
     #[test]
     fn every_slot_is_as_the_clause_says(
         timers in timers(),
@@ -302,7 +302,7 @@ proptest! {
                 changed = true;
             }
             reference.start_on_duration(&timers);
-            // The idle beginning is passed over in one step.
+            // Skip the idle beginning in one step.
             if reference.slot + 50 >= begin {
                 prop_assert_eq!(drx.is_active(now), reference.is_active(), "{:?}", now);
                 prop_assert_eq!(drx.awake(now), slots(awake), "{:?}", now);

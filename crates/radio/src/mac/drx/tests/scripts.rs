@@ -1,4 +1,4 @@
-//! One rule, one script.
+//! One script per rule.
 
 use airpath_base::{Direction, Duration, Instant};
 
@@ -14,7 +14,7 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + ms(millis)
 }
 
-/// Awake 10 ms in every 320 ms from 20 ms on.
+/// Awake for 10 ms in every 320 ms, from 20 ms on.
 fn config() -> DrxConfig {
     DrxConfig {
         on_duration: ms(10),
@@ -153,7 +153,7 @@ fn decoded_data_lets_the_ue_sleep() {
 
 #[test]
 fn uplink_data_is_always_waited_for() {
-    // TS 38.321 5.7 starts drx-RetransmissionTimerUL without asking whether it was decoded.
+    // TS 38.321 5.7 starts drx-RetransmissionTimerUL whether or not the data was decoded.
     let mut drx = Drx::new(&DrxConfig { inactivity: ms(5), ..config() });
     let new = transmission(Direction::Uplink, TransmissionKind::New, 30);
     drx.on_transmission(at(28), &new);
@@ -245,8 +245,8 @@ fn downlink_waits_uniformly_over_the_sleep() {
         let wait = drx.next_active(now) - now;
         histogram[(wait.as_nanos() / 10_000_000) as usize] += 1;
     }
-    // 32 cycles: no wait for 10 ms of arrivals and below 10 ms for 9 more; every other 10 ms of
-    // waits has 10 ms of arrivals, and 310 ms is reached by one arrival in each cycle.
+    // 32 cycles: 10 ms of arrivals do not wait, and 9 more wait less than 10 ms; every other 10 ms
+    // of waits has 10 ms of arrivals, and 310 ms is reached by one arrival in each cycle.
     assert_eq!(histogram[0], 32 * 19);
     assert!(histogram[1..31].iter().all(|&count| count == 320));
     assert_eq!(histogram[31], 32);

@@ -1,8 +1,8 @@
 //! BBR v1: draft-cardwell-iccrg-bbr-congestion-control-00 ("draft" here), the paper in ACM Queue
 //! 14(5), 2016, and what Linux does since 5.2: compensation of aggregated acknowledgements, pacing
-//! margin, policers.
+//! margin, policer detection.
 //!
-//! Gains are multiples of 1/256, as Linux has them; rates are not rounded.
+//! Gains are multiples of 1/256, as in Linux; rates are not rounded.
 
 #[cfg(test)]
 mod tests;
@@ -24,29 +24,29 @@ use crate::event::SlowStartExitReason;
 
 /// 2/ln 2, rounded up: the smallest gain that doubles the rate each round (draft 4.3.2.1 `BBRHighGain`).
 const HIGH_GAIN: f64 = 739.0 / 256.0;
-/// Its inverse, rounded down (draft 4.3.3).
+/// The inverse of [`HIGH_GAIN`], rounded down (draft 4.3.3).
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// Draft 4.3.4.2 `BBRGainCycle`.
 const PACING_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// cwnd in `ProbeBW`, in BDPs (draft 4.3.4.2).
 const CWND_GAIN: f64 = 2.0;
-/// Rounds over which bandwidth is the largest sample (draft 4.1.1.4 `BBRBtlBwFilterLen`).
+/// Rounds over which the largest bandwidth sample counts (draft 4.1.1.4 `BBRBtlBwFilterLen`).
 const BW_ROUNDS: u64 = 10;
 /// Age at which the smallest RTT is measured again (draft 4.1.2.2 `RTpropFilterLen`).
 const MIN_RTT_AGE: Duration = Duration::from_secs(10);
-/// Linux counts the SYN among what was delivered.
+/// Linux counts the SYN as delivered.
 const SYN: f64 = 1.0;
-/// Linux: rounds of each of the two periods of which the largest aggregate is remembered.
+/// Linux: rounds per period; the largest aggregate of two periods is remembered.
 const EXTRA_ACKED_ROUNDS: u32 = 5;
-/// Linux: what is added to cwnd for aggregation at most, in seconds at the bandwidth.
+/// Linux: most that is added to cwnd for aggregation, in seconds at the bandwidth.
 const EXTRA_ACKED_SECONDS: f64 = 0.1;
-/// Linux: below this pacing rate, 1.2 Mb/s in bytes, a burst is one segment, two above.
+/// Linux: below this pacing rate, 1.2 Mb/s in bytes, a burst is one segment; above it, two.
 const ONE_SEGMENT_RATE: f64 = 150_000.0;
-/// Linux: a burst is at most this long, in seconds at the pacing rate (2^-10) …
+/// Linux: longest burst, in seconds at the pacing rate (2^-10) …
 const BURST_SECONDS: f64 = 1.0 / 1024.0;
-/// … this many bytes, …
+/// … in bytes, …
 const BURST_BYTES: f64 = 65_215.0;
-/// … and this many segments.
+/// … and in segments.
 const BURST_SEGMENTS: u32 = 127;
 
 /// What Linux calls `bbr`.
@@ -74,7 +74,7 @@ pub struct Bbr1 {
     prior_cwnd: f64,
     /// State at the last acknowledgement that delivered something.
     state: State,
-    /// First round of recovery: no more is sent than is delivered (draft 4.2.3.4).
+    /// First round of recovery: no more is sent than was delivered (draft 4.2.3.4).
     conserves: bool,
     idle_restart: bool,
     timed_out: bool,
@@ -129,7 +129,7 @@ impl Bbr1 {
     /// Draft 3.1 `BBRUpdateModelAndState()`
     fn update_model(&mut self, ack: &AckSample, window: &mut Window) -> Option<SlowStartExit> {
         self.round.start = false;
-        // What this acknowledgement changes of the gain counts from the next one on.
+        // A change of the gain by this acknowledgement takes effect with the next one.
         let gain = self.pacing_gain();
         let sample = ack.rate.as_ref().and_then(|rate| Some((rate, rate.per_second()?)));
         let app_limited =
@@ -194,7 +194,7 @@ impl Bbr1 {
         let in_flight = || self.in_flight_when_sending(ack, prior, gain);
         let target = |gain| self.inflight(self.bandwidth.max(), gain);
         let next = if gain > 1.0 {
-            // A buffer that cannot hold what the gain asks for loses some.
+            // A buffer that cannot hold what the gain asks for drops packets.
             is_full_length && (ack.lost > 0 || in_flight() >= target(gain))
         } else {
             is_full_length || (gain < 1.0 && in_flight() <= target(1.0))
@@ -236,15 +236,16 @@ impl Bbr1 {
         }
     }
 
-    /// What of `in_flight` the network will hold when the pacer sends next. Seen with Linux 6.18: until
-    /// then the bottleneck delivers, and while the gain is above 1 the burst that is sent then counts.
+    /// The part of `in_flight` that will still be in the network when the pacer sends next. Seen
+    /// with Linux 6.18: the bottleneck keeps delivering until then, and while the gain is above 1
+    /// the burst that is sent then counts.
     fn in_flight_when_sending(&self, ack: &AckSample, in_flight: u32, gain: f64) -> f64 {
         let burst = if gain > 1.0 { self.burst_segments() } else { 0 };
         let delivered = floor(self.bandwidth() * ack.pacing_wait.as_secs_f64());
         (f64::from(in_flight + burst) - delivered).max(0.0)
     }
 
-    /// Draft 4.3.4.2 `BBREnterProbeBW()`: at any phase but the one that drains.
+    /// Draft 4.3.4.2 `BBREnterProbeBW()`: begins in any phase except the one that drains.
     fn enter_probe_bw(&mut self, now: Instant) {
         let phases = PACING_GAINS.len();
         let back = self.random.bits() % (phases as u64 - 1);
@@ -258,8 +259,8 @@ impl Bbr1 {
         if self.min_rtt.is_none()
             && let Some(rtt) = ack.rtt
         {
-            // Seen with Linux 6.18: the handshake's RTT, of segments without data, is the first one.
-            // This data was sent when it was over.
+            // Seen with Linux 6.18: the handshake's RTT, measured on segments without data, is the
+            // first. This data was sent when the handshake was over.
             self.min_rtt = now.checked_sub(rtt).map(|at| MinRtt { rtt: ack.min_rtt, at });
         }
         let expired = self.min_rtt.is_some_and(|min| min.is_older(now, MIN_RTT_AGE));
@@ -301,7 +302,7 @@ impl Bbr1 {
         }
     }
 
-    /// Draft 4.2.1 `BBRInitPacingRate()`: by the first RTT.
+    /// Draft 4.2.1 `BBRInitPacingRate()`: from the first RTT.
     fn start_pacing(&mut self, srtt: Duration, window: &Window) {
         if !self.has_seen_rtt && srtt > Duration::ZERO {
             self.has_seen_rtt = true;
@@ -390,7 +391,8 @@ impl Bbr1 {
         }
     }
 
-    /// Room for bursts at both ends, for every second acknowledgement, and for the probe.
+    /// Adds room for bursts at both ends, for an acknowledgement of every second segment, and for
+    /// the probe.
     fn quantized(&self, segments: f64) -> f64 {
         let even = ceil((segments + 3.0 * f64::from(self.burst_segments())) / 2.0) * 2.0;
         even + if matches!(self.mode, Mode::ProbeBw { phase: 0, .. }) { 2.0 } else { 0.0 }
@@ -402,7 +404,7 @@ impl Bbr1 {
         ((bytes / f64::from(self.mss)) as u32).clamp(least, BURST_SEGMENTS)
     }
 
-    /// Segments per second: the policer's rate where there is one.
+    /// Bandwidth in segments per second: the policer's rate if there is one.
     fn bandwidth(&self) -> f64 {
         self.policer.rate().unwrap_or_else(|| self.bandwidth.max())
     }
@@ -417,7 +419,7 @@ impl Bbr1 {
         }
     }
 
-    /// Bytes per second.
+    /// Pacing rate in bytes per second.
     fn rate_for(&self, bandwidth: f64, gain: f64) -> f64 {
         bandwidth * gain * (1.0 - PACING_MARGIN) * f64::from(self.mss)
     }

@@ -1,4 +1,4 @@
-//! Sections are of draft-cardwell-iccrg-bbr-congestion-control-00.
+//! Section numbers refer to draft-cardwell-iccrg-bbr-congestion-control-00.
 
 use super::super::link::{Loop, MSS, Path};
 use super::*;
@@ -50,7 +50,7 @@ fn constants() {
     assert!((0.992..1.0).contains(&(gains[0] * gains[1])), "{gains:?}");
 }
 
-/// 4.2.1: before the first RTT as if that were 1 ms, then by the RTT.
+/// 4.2.1: before the first RTT the rate is that of an RTT of 1 ms, then of the measured one.
 #[test]
 fn initial_pacing_rate() {
     let mut flow = start(PATH);
@@ -71,7 +71,7 @@ fn bursts() {
     }
 }
 
-/// 4.3.2: the rate doubles each round; three rounds without growth end it.
+/// 4.3.2: the rate doubles each round; three rounds without growth end Startup.
 #[test]
 fn startup_fills_the_pipe_in_logarithmic_time() {
     for rate in [200.0, 2_000.0, 20_000.0] {
@@ -88,7 +88,7 @@ fn startup_fills_the_pipe_in_logarithmic_time() {
         assert_eq!(exit.reason, SlowStartExitReason::FullPipe);
         let error = flow.bbr.bandwidth() / rate - 1.0;
         assert!(error.abs() < 0.02, "{rate}: {error}");
-        // 4.3.2.1: a queue of (gain - 1) BDP at most.
+        // 4.3.2.1: the queue is at most (gain - 1) BDP.
         assert_eq!(flow.lost, 0);
         assert!(flow.queue() < (HIGH_GAIN - 1.0) * bdp(&path) + 3.0 * 65.0);
     }
@@ -107,7 +107,7 @@ fn drain_empties_the_queue() {
     let (from, queue) = entered.expect("Drain");
     let (to, rest, in_flight) = left.expect("ProbeBW");
     assert!(queue > 0.5 * bdp(&PATH), "{queue}");
-    // What the link delivers until the pacer sends two segments again counts as gone.
+    // What the link delivers until the pacer sends the next two segments counts as gone.
     let pause = 2.0 / DRAIN_GAIN;
     assert!(rest < 10.0 + pause, "{rest}");
     assert!(f64::from(in_flight) <= bdp(&PATH) + 8.0 + pause, "{in_flight}");
@@ -115,7 +115,7 @@ fn drain_empties_the_queue() {
     assert!((to - from).as_secs_f64() < 3.5 * 0.05, "{:?}", to - from);
 }
 
-/// 4.3.4.2, 4.3.4.3: gains in their order, each for about one RTT, any but 3/4 first.
+/// 4.3.4.2, 4.3.4.3: the gains follow in order, each for about one RTT, beginning with any but 3/4.
 #[test]
 fn probe_bw_cycles() {
     let mut first = [0; 8];
@@ -138,13 +138,13 @@ fn probe_bw_cycles() {
             assert!((phase == 1 || rtts > 1.0) && rtts < longest, "phase {phase}: {rtts}");
         }
     }
-    // Seven phases in a hundred draws.
+    // Seven phases occur in a hundred draws.
     assert_eq!(first[1], 0);
     let draws: Vec<i32> = first.into_iter().filter(|&count| count > 0).collect();
     assert!(draws.len() == 7 && draws.iter().all(|&count| count > 4), "{first:?}");
 }
 
-/// 4.1.1, 4.1.2, 2.2: both parameters are right, the link is full, the queue short.
+/// 4.1.1, 4.1.2, 2.2: both parameters are right, the link is full and the queue is short.
 #[test]
 fn the_model_is_the_path() {
     for rate in [200.0, 2_000.0, 20_000.0] {
@@ -167,7 +167,7 @@ fn the_model_is_the_path() {
     }
 }
 
-/// 4.3.5: after 10 s four segments for 200 ms, then as before.
+/// 4.3.5: after 10 s, four segments for 200 ms, then the previous window.
 #[test]
 fn probe_rtt_every_ten_seconds() {
     let mut flow = start(PATH);
@@ -190,14 +190,14 @@ fn probe_rtt_every_ten_seconds() {
         assert!((9.9..10.3).contains(&between), "{between}");
     }
     for (from, to, least) in visits {
-        // One RTT until little is in flight, 200 ms, the rest of a round.
+        // One RTT until little is in flight, 200 ms, and the rest of a round.
         let time = (to - from).as_secs_f64();
         assert!((0.2..0.36).contains(&time), "{time}");
         assert!(least <= 4);
     }
     assert!(flow.bbr.min_rtt.expect("measured").rtt < Duration::from_micros(50_501));
     assert!(used > 0.96, "{used}");
-    // 4.3.5: what was slow on purpose says nothing of the bandwidth.
+    // 4.3.5: deliberately slow sending says nothing about the bandwidth.
     assert!((flow.bbr.bandwidth() / PATH.rate - 1.0).abs() < 0.02);
 }
 
@@ -213,7 +213,8 @@ fn a_longer_path_is_noticed() {
     assert!(flow.run(5.0, |_| {}) > 0.95);
 }
 
-/// 4.1.1: a new rate is found: more at once, less when the old samples are ten rounds old.
+/// 4.1.1: a new rate is found: a higher one at once, a lower one when the old samples are ten
+/// rounds old.
 #[test]
 fn a_new_rate_is_followed() {
     let mut flow = start(PATH);
@@ -226,7 +227,7 @@ fn a_new_rate_is_followed() {
     }
 }
 
-/// Acknowledgements in heaps every 20 ms, on paths shorter and longer than that.
+/// Acknowledgements arrive in batches every 20 ms, on paths shorter and longer than that.
 #[test]
 fn aggregated_acknowledgements_leave_the_link_full() {
     for (rtt, rate) in [(10, 2_000.0), (20, 10_000.0), (50, 2_000.0)] {
@@ -240,8 +241,8 @@ fn aggregated_acknowledgements_leave_the_link_full() {
     }
 }
 
-/// Random loss is no signal. The mean of some runs: where every tenth segment is lost, one in ten takes
-/// it for a policer for some seconds.
+/// Random loss is not a signal. The result is the mean of several runs: where every tenth segment
+/// is lost, one run in ten takes it for a policer for some seconds.
 #[test]
 fn random_loss_is_endured() {
     const SEEDS: u64 = 6;
@@ -258,7 +259,7 @@ fn random_loss_is_endured() {
     }
 }
 
-/// A buffer of a quarter of the BDP: the model holds though each probe overflows it.
+/// A buffer of a quarter of the BDP: the model stays right although each probe overflows it.
 #[test]
 fn shallow_buffer() {
     let mut flow = start(Path { buffer: 25.0, ..PATH });
@@ -270,7 +271,8 @@ fn shallow_buffer() {
     assert!(share < 0.06, "{share}");
 }
 
-/// 4.2.3.4: on entering recovery as much as is delivered, for a round; then cwnd is as before.
+/// 4.2.3.4: on entering recovery, for one round no more is sent than is delivered; then cwnd is
+/// restored.
 #[test]
 fn recovery_conserves_packets_then_restores_the_window() {
     let mut flow = start(PATH);
@@ -291,7 +293,7 @@ fn recovery_conserves_packets_then_restores_the_window() {
     assert!(flow.window.cwnd >= before - 4.0, "{} after {before}", flow.window.cwnd);
 }
 
-/// 4.2.3.4: after a time-out one segment, then all that is delivered; the model stays.
+/// 4.2.3.4: after a time-out cwnd is one segment, then grows by what is delivered; the model stays.
 #[test]
 fn a_time_out_keeps_the_model() {
     let mut flow = start(PATH);
@@ -309,7 +311,7 @@ fn a_time_out_keeps_the_model() {
     assert!(used > 0.95, "{used}");
 }
 
-/// 4.3.4.4: after idling at the estimated rate at once, without a burst or ProbeRTT.
+/// 4.3.4.4: after idling, sending resumes at the estimated rate, without a burst or ProbeRTT.
 #[test]
 fn restarts_from_idle_at_the_estimated_rate() {
     let mut flow = start(PATH);
@@ -325,7 +327,7 @@ fn restarts_from_idle_at_the_estimated_rate() {
     assert!((flow.bbr.bandwidth() / PATH.rate - 1.0).abs() < 0.02);
 }
 
-/// What the application holds back is no lack of bandwidth (4.1.1.1).
+/// A limit by the application is not a lack of bandwidth (4.1.1.1).
 #[test]
 fn app_limited_samples_do_not_lower_the_estimate() {
     let mut flow = start(PATH);
@@ -337,7 +339,7 @@ fn app_limited_samples_do_not_lower_the_estimate() {
     assert!((flow.bbr.bandwidth() / PATH.rate - 1.0).abs() < 0.02, "{}", flow.bbr.bandwidth());
 }
 
-/// A bucket of 300 segments that fills at 500 a second: half of what is sent would be lost.
+/// A bucket of 300 segments that fills at 500 per second: half of what is sent would be lost.
 #[test]
 fn a_policer_is_found() {
     let mut policer = Policer::default();
@@ -369,7 +371,7 @@ fn a_policer_is_found() {
             found.get_or_insert(round);
         }
         if again {
-            // Two intervals of four rounds, the first of which began with a round, then 48 rounds at
+            // Two intervals of four rounds, the first beginning with a round, then 48 rounds at
             // that rate.
             assert_eq!((found, round), (Some(7), 7 + 48));
             assert_eq!(policer.rate(), None);
@@ -379,7 +381,7 @@ fn a_policer_is_found() {
     panic!("kept for ever");
 }
 
-/// Too little loss for a policer.
+/// Too little loss to indicate a policer.
 #[test]
 fn random_loss_is_no_policer() {
     let mut flow = start(Path { loss: 0.1, ..PATH });
@@ -403,8 +405,8 @@ fn early(total_delivered: u64) -> AckSample {
     AckSample { min_rtt, rate: Some(rate), ..sample(now, 1, rtt) }
 }
 
-/// Linux 6.18 with 1.91 Mb/s and 21.7 ms: target cwnds of 10 and 18, as of the handshake's 22 ms and
-/// not of the data's 28 ms.
+/// Linux 6.18 at 1.91 Mb/s and 21.7 ms: target cwnds of 10 and 18, which follow from the
+/// handshake's 22 ms and not from the data's 28 ms.
 #[test]
 fn the_handshake_is_the_first_min_rtt() {
     let mut bbr = start(PATH).bbr;
@@ -414,7 +416,7 @@ fn the_handshake_is_the_first_min_rtt() {
     assert_eq!(min.at, Instant::ZERO + Duration::from_millis(72));
 }
 
-/// Seen with Linux 6.18: cwnd grows with the first eight segments whatever the target is.
+/// Seen with Linux 6.18: cwnd grows with the first eight segments, whatever the target is.
 #[test]
 fn the_syn_counts_as_delivered() {
     let grows = |total_delivered| {
@@ -425,8 +427,8 @@ fn the_syn_counts_as_delivered() {
     assert_eq!((grows(8), grows(9)), (19.0, 18.0));
 }
 
-/// Linux 6.18 with 2.4 Mb/s and 77 ms: what the bottleneck delivers until the pacer sends again is not in
-/// flight any more, and the burst that is sent then is, as long as the gain is above 1.
+/// Linux 6.18 at 2.4 Mb/s and 77 ms: what the bottleneck delivers until the pacer sends next no
+/// longer counts as in flight; the burst that is sent then does, while the gain is above 1.
 #[test]
 fn in_flight_counts_when_the_pacer_sends() {
     let mut bbr = start(PATH).bbr;
@@ -438,7 +440,7 @@ fn in_flight_counts_when_the_pacer_sends() {
     assert_eq!(bbr.in_flight_when_sending(&ack, 3, 1.0), 0.0);
 }
 
-/// A burst more than the target is in flight when STARTUP ends: draining goes on.
+/// A burst more than the target is in flight when STARTUP ends: draining continues.
 #[test]
 fn draining_begins_with_the_burst_that_startup_sends_next() {
     let ends_in = |in_flight| {

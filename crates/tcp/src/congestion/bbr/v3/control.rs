@@ -18,15 +18,15 @@ pub(super) const CWND_GAIN: f64 = 2.0;
 pub(super) const UP_CWND_GAIN: f64 = 2.25;
 /// 2.16.2 `ProbeRTTCwndGain`
 pub(super) const PROBE_RTT_CWND_GAIN: f64 = 0.5;
-/// 5.6.3: a burst is at most this long, in seconds at the pacing rate, …
+/// 5.6.3: longest burst, in seconds at the pacing rate, …
 const QUANTUM_SECONDS: f64 = 0.001;
-/// … this many bytes, …
+/// … largest burst in bytes, …
 const QUANTUM_BYTES: f64 = 65_536.0;
-/// … and at least this many segments.
+/// … and smallest burst in segments.
 const QUANTUM_SEGMENTS: u32 = 2;
 /// 5.5.8.1
 const QUANTA: f64 = 3.0;
-/// 5.6.4.2: segments more while probing.
+/// 5.6.4.2: additional segments while probing.
 const UP_SEGMENTS: f64 = 2.0;
 
 impl Bbr3 {

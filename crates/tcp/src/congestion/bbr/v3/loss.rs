@@ -1,5 +1,5 @@
-//! What losses teach (5.5.10): bounds for the short term while cruising, for the long term while
-//! probing; and how they are undone (5.5.11).
+//! How losses change the model (5.5.10): short-term bounds while cruising, long-term bounds while
+//! probing; and how this is undone (5.5.11).
 
 use super::{Bbr3, Phase, Sample};
 use crate::congestion::{LostSegment, State, Window};
@@ -30,7 +30,7 @@ pub(super) struct Latest {
 /// 2.15
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// It holds what was before the recovery that is going on.
+    /// Whether it holds the state from before the current recovery.
     held: bool,
     state: Undone,
     bw_shortterm: f64,
@@ -38,7 +38,7 @@ pub(super) struct Undo {
     inflight_longterm: f64,
 }
 
-/// `undo_state`: what a loss has ended.
+/// `undo_state`: the state that a loss ended.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 enum Undone {
     #[default]
@@ -98,7 +98,7 @@ impl Bbr3 {
         self.inflight_shortterm = self.latest.inflight.max(BETA * self.inflight_shortterm);
     }
 
-    /// cwnd is no measure of the path after a time-out.
+    /// Bounds the short-term model after a time-out, when cwnd says nothing about the path.
     pub(super) fn bound_after_timeout(&mut self) {
         if !self.is_probing_bw() && self.inflight_shortterm.is_infinite() {
             self.inflight_shortterm = self.prior_cwnd;
@@ -191,7 +191,7 @@ impl Bbr3 {
         };
     }
 
-    /// The losses were real, and are repaired.
+    /// Discards the saved state: the losses were real, and are repaired.
     pub(super) fn forget_undo(&mut self) {
         self.undo.held = false;
     }
@@ -220,7 +220,7 @@ impl Bbr3 {
     }
 }
 
-/// 5.5.10.2 `InflightAtLoss()`: in flight when losses crossed the threshold.
+/// 5.5.10.2 `InflightAtLoss()`: what was in flight when losses crossed the threshold.
 pub(super) fn inflight_at_loss(tx_in_flight: f64, lost: f64) -> f64 {
     let (inflight_before, lost_before) = (tx_in_flight - 1.0, lost - 1.0);
     let prefix = (LOSS_THRESHOLD * inflight_before - lost_before) / (1.0 - LOSS_THRESHOLD);

@@ -1,10 +1,10 @@
 //! BBR v3: draft-ietf-ccwg-bbr-06 (July 2026), whose sections and names are cited here.
 //!
-//! Differences: one acknowledgement that reports losses, or one run of adjacent lost segments,
-//! counts as a range of 5.3.1.3; after a time-out the short-term bound starts from cwnd before it,
-//! as in Linux; `BBR.max_bw` outlives a cycle that brought no sample; what undo restores is saved
-//! once a recovery, not at each round's first loss, when much of it is changed already. Marked packets are
-//! no signal here, as in the draft (3.7): [`AckSample::ecn_echo`] waits.
+//! Differences from the draft: one acknowledgement that reports losses, or one run of adjacent lost
+//! segments, counts as a range of 5.3.1.3; after a time-out the short-term bound starts from cwnd
+//! before it, as in Linux; `BBR.max_bw` is kept through a cycle without samples; the state for undo
+//! is saved once per recovery, not at each round's first loss, when much of it has already changed.
+//! Marked packets are not a signal, as in the draft (3.7): [`AckSample::ecn_echo`] is not used yet.
 
 mod control;
 mod loss;
@@ -32,14 +32,14 @@ use probe_bw::Probe;
 const MIN_RTT_AGE: Duration = Duration::from_secs(10);
 /// 2.16.2 `ProbeRTTInterval`
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// 2.12 `ExtraAckedFilterLen`, in rounds; in Startup 5.5.9.
+/// 2.12 `ExtraAckedFilterLen`, in rounds.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
-/// See [`EXTRA_ACKED_ROUNDS`].
+/// Rounds of [`EXTRA_ACKED_ROUNDS`] in Startup (5.5.9).
 const EXTRA_ACKED_ROUNDS_STARTUP: u64 = 1;
-/// 5.3.2: rounds after which Drain ends anyhow.
+/// 5.3.2: rounds after which Drain ends in any case.
 const DRAIN_ROUNDS: u64 = 3;
 
-/// BBR as the IETF describes it.
+/// BBR as the IETF draft describes it.
 #[derive(Debug)]
 pub struct Bbr3 {
     initial_window: f64,
@@ -71,7 +71,7 @@ pub struct Bbr3 {
     pacing_rate: f64,
     has_seen_rtt: bool,
     prior_cwnd: f64,
-    /// In loss recovery, of either kind.
+    /// Whether loss recovery, of either kind, is in progress.
     recovers: bool,
     idle_restart: bool,
     low_rate: LowRate,
@@ -100,7 +100,7 @@ struct FullBandwidth {
     reached: bool,
 }
 
-/// What the steps of one acknowledgement share (`RS`).
+/// Values that the steps of processing one acknowledgement share (`RS`).
 struct Sample<'a> {
     ack: &'a AckSample,
     rate: &'a RateSample,

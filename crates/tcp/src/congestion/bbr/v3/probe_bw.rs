@@ -8,11 +8,11 @@ use crate::congestion::Window;
 
 /// 2.8 `Headroom`
 pub(super) const HEADROOM: f64 = 0.15;
-/// 5.3.3.8.2 `T_bbr`: 2 s and up to 1 s more.
+/// 5.3.3.8.2 `T_bbr`: 2 s plus up to 1 s.
 pub(super) const PROBE_WAIT_SECONDS: f64 = 2.0;
-/// 5.3.3.8.2 `T_reno_bound`; the other end of it is one less, by a count that begins at 1.
+/// 5.3.3.8.2 `T_reno_bound`; its lower end is one less, because a count begins at 1.
 pub(super) const RENO_ROUNDS: f64 = 63.0;
-/// 5.3.3.9: the slope grows so many times.
+/// 5.3.3.9: how many times the slope grows.
 const STEEPEST: u32 = 30;
 
 /// 2.14
@@ -37,7 +37,7 @@ pub(super) struct Probe {
     precautionary: bool,
 }
 
-/// 2.14 `ack_phase`: what the acknowledgements tell of.
+/// 2.14 `ack_phase`: what the acknowledgements that arrive are about.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 enum AckPhase {
     #[default]
@@ -66,7 +66,7 @@ impl Default for Probe {
 }
 
 impl Probe {
-    /// What was sent to probe is still to be acknowledged.
+    /// Stops probing: what was sent to probe is not acknowledged yet.
     pub(super) fn stop(&mut self) {
         self.acks = AckPhase::ProbeStopping;
     }
@@ -110,7 +110,7 @@ impl Bbr3 {
         }
     }
 
-    /// `StartProbeBW_DOWN()`; `EnterProbeBW()` is the same.
+    /// `StartProbeBW_DOWN()`, which is also `EnterProbeBW()`.
     pub(super) fn start_down(&mut self, now: Instant) {
         self.latest.reset();
         self.probe.acked_per_step = f64::INFINITY;
@@ -158,7 +158,7 @@ impl Bbr3 {
 
     /// `IsTimeToGoDown()`
     fn is_time_to_go_down(&mut self, sample: &Sample<'_>, window: &Window) -> bool {
-        // Before this acknowledgement made room: after it no window is full.
+        // Use the amount before this acknowledgement made room: after it the window is never full.
         let in_flight = f64::from(sample.rate.prior_in_flight);
         if self.probe.too_high && in_flight >= self.inflight_longterm.floor() {
             self.probe.precautionary = true;
@@ -180,7 +180,7 @@ impl Bbr3 {
         (self.inflight_longterm - headroom).max(MIN_PIPE_CWND)
     }
 
-    /// `AdaptLongTermModel()`: true if it decided on a transition.
+    /// `AdaptLongTermModel()`: true if it decided a transition.
     fn adapt_long_term_model(&mut self, sample: &Sample<'_>, window: &Window) -> bool {
         if self.probe.acks == AckPhase::ProbeStarting && self.round.start {
             self.probe.acks = AckPhase::ProbeFeedback;

@@ -1,4 +1,4 @@
-//! Sections are of draft-ietf-ccwg-bbr-06.
+//! Section numbers refer to draft-ietf-ccwg-bbr-06.
 
 use super::super::link::{Loop, MSS, Path};
 use super::super::{MIN_PIPE_CWND, PACING_MARGIN, PROBE_RTT_DURATION};
@@ -23,7 +23,7 @@ fn bdp(path: &Path) -> f64 {
     path.rate * path.rtt.as_secs_f64() + 1.0
 }
 
-/// States with the times at which they were entered, over `seconds`.
+/// The states entered within `seconds`, with their times.
 fn states(flow: &mut Loop<Bbr3>, seconds: f64) -> Vec<(&'static str, Instant)> {
     let mut states: Vec<(&str, Instant)> = Vec::new();
     flow.run(seconds, |flow| {
@@ -68,7 +68,7 @@ fn pacing_rate_and_quantum() {
     }
 }
 
-/// A.1, 5.3.1: the rate doubles each round; three rounds without growth end it.
+/// A.1, 5.3.1: the rate doubles each round; three rounds without growth end Startup.
 #[test]
 fn startup_fills_the_pipe_in_logarithmic_time() {
     for rate in [200.0, 2_000.0, 20_000.0] {
@@ -85,12 +85,13 @@ fn startup_fills_the_pipe_in_logarithmic_time() {
         assert_eq!(exit.reason, SlowStartExitReason::FullPipe);
         assert!((flow.bbr.bw / rate - 1.0).abs() < 0.02, "{rate}: {}", flow.bbr.bw);
         assert_eq!((flow.lost, flow.bbr.inflight_longterm), (0, f64::INFINITY));
-        // A queue of (gain - 1) BDP at most, and quanta.
+        // The queue is at most (gain - 1) BDP, plus quanta.
         assert!(flow.queue() < 1.1 * bdp(&path) + 3.0 * 65.0, "{rate}: {}", flow.queue());
     }
 }
 
-/// 5.3.1.3: six ranges and more than 2 % lost in a round of recovery; the bound is what arrived.
+/// 5.3.1.3: six ranges and more than 2 % lost in a round of recovery end Startup; the bound is what
+/// arrived.
 #[test]
 fn startup_ends_by_loss() {
     let mut flow = start(Path { rate: 20_000.0, buffer: 100.0, ..PATH });
@@ -101,7 +102,7 @@ fn startup_ends_by_loss() {
     assert_eq!(exit.reason, SlowStartExitReason::Loss);
     let bound = flow.bbr.inflight_longterm;
     assert!((900.0..1400.0).contains(&bound), "{bound}");
-    // The full rate would have been reached anyhow.
+    // The full rate would have been reached in any case.
     assert!(flow.run(3.0, |_| {}) > 0.85);
 }
 
@@ -123,19 +124,19 @@ fn drain_empties_the_queue() {
     let (mut entered, mut left) = (None, None);
     flow.run(2.0, |flow| match flow.bbr.phase() {
         "Drain" => _ = entered.get_or_insert((flow.now, flow.queue())),
-        // DOWN has nothing left to do.
+        // Nothing is left to do in DOWN.
         "ProbeBW_CRUISE" => _ = left.get_or_insert((flow.now, flow.queue())),
         _ => {}
     });
     let (from, queue) = entered.expect("Drain");
     let (to, rest) = left.expect("ProbeBW");
     assert!(queue > 0.5 * bdp(&PATH) && rest < 10.0, "{queue}, {rest}");
-    // 2.5: one round trip or less, by the queue's.
+    // 2.5: at most one round trip, that of the queue included.
     assert!((to - from).as_secs_f64() < 2.1 * 0.0505, "{:?}", to - from);
 }
 
-/// 5.3.3: DOWN, CRUISE, REFILL, UP; 2 to 3 s or as many rounds as
-/// the BDP has segments, 62 to 63 at most, from one DOWN to the next REFILL.
+/// 5.3.3: DOWN, CRUISE, REFILL, UP; from one DOWN to the next REFILL it is 2 to 3 s, or as many
+/// rounds as the BDP has segments, at most 62 to 63.
 #[test]
 fn probe_bw_cycles() {
     for rtt in [20, 50, 200] {
@@ -175,7 +176,7 @@ fn probe_bw_cycles() {
     }
 }
 
-/// 5.5.2, 5.5.7: both parameters are right, the link is full, the queue short.
+/// 5.5.2, 5.5.7: both parameters are right, the link is full and the queue is short.
 #[test]
 fn the_model_is_the_path() {
     for rate in [200.0, 2_000.0, 20_000.0] {
@@ -198,7 +199,7 @@ fn the_model_is_the_path() {
     }
 }
 
-/// A.10, 5.3.4: every 5 s half of the BDP for 200 ms; then CRUISE.
+/// A.10, 5.3.4: every 5 s, half of the BDP for 200 ms; then CRUISE.
 #[test]
 fn probe_rtt_every_five_seconds() {
     let mut flow = start(PATH);
@@ -231,7 +232,7 @@ fn probe_rtt_every_five_seconds() {
     }
 }
 
-/// A.15, A.16: a new rate is found in a few cycles.
+/// A.15, A.16: a new rate is found within a few cycles.
 #[test]
 fn a_new_rate_is_followed() {
     let mut flow = start(PATH);
@@ -259,7 +260,7 @@ fn aggregated_acknowledgements_leave_the_link_full() {
     }
 }
 
-/// 3.1: full rate at up to 1 % of random loss.
+/// 3.1: full rate with up to 1 % of random loss.
 #[test]
 fn random_loss_of_one_percent_is_endured() {
     for rate in [2_000.0, 20_000.0] {
@@ -272,7 +273,7 @@ fn random_loss_of_one_percent_is_endured() {
 }
 
 /// 5.5.10: a buffer of a quarter of the BDP. Probes end when they lose more than 2 %; the bound is
-/// what fits; little is lost, where v1 loses some at each probe.
+/// what fits; little is lost, whereas v1 loses some segments at each probe.
 #[test]
 fn shallow_buffer() {
     let path = Path { buffer: 25.0, ..PATH };
@@ -288,8 +289,8 @@ fn shallow_buffer() {
     assert!(share < 0.005, "{share}");
 }
 
-/// 5.3.3.3, 5.3.3.7, 5.3.3.9: too much in flight while probing cuts the bound, once a probe, and
-/// ends it.
+/// 5.3.3.3, 5.3.3.7, 5.3.3.9: too much in flight while probing lowers the bound, once per probe,
+/// and ends the probe.
 #[test]
 fn a_probe_that_loses_ends() {
     let mut flow = start(PATH);
@@ -316,13 +317,13 @@ fn a_probe_that_loses_ends() {
     assert!((flow.bbr.inflight_longterm - expected).abs() < 1e-9);
     flow.bbr.on_lost(&LostSegment { total_lost: 50, ..lost }, &mut window);
     assert!((flow.bbr.inflight_longterm - expected).abs() < 1e-9);
-    // 5.5.11.2: it was none.
+    // 5.5.11.2: the loss was spurious.
     flow.bbr.on_undo(&mut window);
     assert_eq!((flow.bbr.state, flow.bbr.inflight_longterm), (Phase::Refill, f64::INFINITY));
 }
 
-/// 5.5.10.3: in CRUISE loss lowers the bounds for the short term, to what arrives, by 30 % at most;
-/// REFILL forgets them.
+/// 5.5.10.3: in CRUISE, loss lowers the short-term bounds to what arrives, by at most 30 %; REFILL
+/// resets them.
 #[test]
 fn cruising_answers_loss_for_the_short_term() {
     let mut flow = start(PATH);
@@ -348,7 +349,7 @@ fn cruising_answers_loss_for_the_short_term() {
     assert_eq!(flow.bbr.inflight_shortterm, f64::INFINITY);
 }
 
-/// 5.6.4.4: after a time-out one segment, then all that is delivered; the model stays.
+/// 5.6.4.4: after a time-out cwnd is one segment, then grows by what is delivered; the model stays.
 #[test]
 fn a_time_out_keeps_the_model() {
     let mut flow = start(PATH);
@@ -380,7 +381,8 @@ fn restarts_from_idle_at_the_estimated_rate() {
     assert!(used > 0.95, "{used}");
 }
 
-/// 5.3.3.6: after a probe that went too high the next one only looks in, then a real one follows.
+/// 5.3.3.6: after a probe that went too high the next one is only a brief test, then a full one
+/// follows.
 #[test]
 fn probes_with_precaution_after_loss() {
     let mut flow = start(Path { buffer: 25.0, ..PATH });

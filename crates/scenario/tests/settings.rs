@@ -1,4 +1,4 @@
-//! Keys in tables within a table, their old spellings, and `--set` for every element of a list.
+//! Keys in tables within a table, `--set` for every element of a list, and flows of several streams.
 
 use airpath_scenario::{Parsed, Source, Traffic, parse};
 
@@ -21,10 +21,6 @@ fn flow(keys: &str) -> String {
     format!("{PATH}[[flow]]\nkind = \"bulk\"\n{keys}")
 }
 
-fn warnings(parsed: &Parsed) -> Vec<String> {
-    parsed.warnings.iter().map(ToString::to_string).collect()
-}
-
 #[test]
 fn the_three_ways_to_write_a_key_of_a_table_say_the_same() {
     let dotted = parsed(&flow("recovery.frto = true\n"), &[]);
@@ -33,86 +29,24 @@ fn the_three_ways_to_write_a_key_of_a_table_say_the_same() {
         assert_eq!(other.scenario, dotted.scenario, "{keys}");
         assert_eq!(other.resolved_toml, dotted.resolved_toml, "{keys}");
     }
-    assert_eq!(warnings(&dotted), [""; 0]);
     let Traffic::Bulk { tcp, .. } = &dotted.scenario.flows[0].traffic else { panic!() };
     assert!(tcp.sender.recovery.frto);
 }
 
 #[test]
-fn an_old_spelling_is_the_new_one_with_one_warning() {
-    let old = format!(
-        "{}[profile.mine]\nfrto = true\n",
-        flow("profile = \"mine\"\nfrto = true\npacing = true\n")
-    );
-    let new = format!(
-        "{}[profile.mine]\nrecovery.frto = true\n",
-        flow("profile = \"mine\"\nrecovery.frto = true\npacing.enabled = true\n")
-    );
-    let (old, new) = (parsed(&old, &[]), parsed(&new, &[]));
-    assert_eq!(old.scenario, new.scenario);
-    assert_eq!(old.sha256, new.sha256);
-    assert_eq!(warnings(&new), [""; 0]);
-    let told = warnings(&old);
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(
-        told.iter().any(|told| told.ends_with(
-            "`frto` is now `recovery.frto`; the old spelling still works (1 more place)"
-        )),
-        "{told:?}"
-    );
-    assert!(told.contains(
-        &"s.toml:8:1: `pacing` is now `pacing.enabled`; the old spelling still works".to_owned()
-    ));
+fn a_key_without_its_table_is_refused_with_the_key_that_was_meant() {
+    let said = refused(&flow("frto = true\n"), &[]);
+    assert!(said.contains("did you mean `recovery.frto`?"), "{said}");
+    let said = refused(&flow(""), &["flow.*.delayed_ack_segment=2"]);
+    assert!(said.contains("did you mean `"), "{said}");
 }
 
 #[test]
-fn a_key_of_a_table_that_there_is_once_has_its_old_spelling_too() {
-    let text = |keys| format!("{}[emulation]\n{keys}", flow(""));
-    let new = parsed(&text("observer = \"poll\"\nobserver_poll_ms = 7\n"), &[]);
-    let old = parsed(&text("watch = \"poll\"\nwatch_poll_ms = 7\n"), &[]);
-    assert_eq!((&old.scenario, &old.sha256), (&new.scenario, &new.sha256));
-    let set = parsed(&text("observer = \"bpf\"\n"), &["emulation.watch=poll"]);
-    assert_eq!(set.scenario.emulation.observer, new.scenario.emulation.observer);
-    assert_eq!(
-        warnings(&old),
-        [
-            "s.toml:7:1: `watch` is now `observer`; the old spelling still works",
-            "s.toml:8:1: `watch_poll_ms` is now `observer_poll_ms`; the old spelling still works",
-        ]
-    );
-    let twice = refused(&text("observer = \"poll\"\nwatch = \"poll\"\n"), &[]);
-    assert!(twice.contains("`watch` and `observer` are two spellings of one key"), "{twice}");
-}
-
-#[test]
-fn a_set_of_an_old_spelling_replaces_the_key_in_the_file() {
-    for file in ["frto = true\n", "recovery.frto = true\n"] {
-        for set in ["flow.0.frto=false", "flow.0.recovery.frto=false", "flow.*.frto=false"] {
-            let parsed = parsed(&flow(file), &[set]);
-            let Traffic::Bulk { tcp, .. } = &parsed.scenario.flows[0].traffic else { panic!() };
-            assert!(!tcp.sender.recovery.frto, "{file}{set}");
-        }
-    }
-    let parsed = parsed(&flow(""), &["flow.0.frto=false"]);
-    assert_eq!(
-        warnings(&parsed),
-        ["--set flow.0.frto=false: `frto` is now `recovery.frto`; the old spelling still works"]
-    );
-}
-
-#[test]
-fn both_spellings_are_refused_with_both_places() {
-    assert_eq!(
-        refused(&flow("recovery.frto = true\nfrto = true\n"), &[]),
-        "error: s.toml:7:1: `frto` and `recovery.frto` are two spellings of one key\n  \
-         `recovery.frto` is at s.toml:6:10; remove `frto`"
-    );
-}
-
-#[test]
-fn every_shipped_file_has_the_new_spellings() {
-    for (name, text) in airpath_scenario::shipped() {
-        assert_eq!(warnings(&parsed(text, &[])), [""; 0], "{name}");
+fn a_set_of_a_key_in_a_table_replaces_the_one_in_the_file() {
+    for set in ["flow.0.recovery.frto=false", "flow.*.recovery.frto=false"] {
+        let parsed = parsed(&flow("recovery.frto = true\n"), &[set]);
+        let Traffic::Bulk { tcp, .. } = &parsed.scenario.flows[0].traffic else { panic!() };
+        assert!(!tcp.sender.recovery.frto, "{set}");
     }
 }
 

@@ -1,0 +1,27 @@
+"""JSON as RFC 8259 has it."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+
+def parsed(text: str | bytes) -> Any:
+    """The value that a text says.
+
+    Raises ValueError for what is no JSON (RFC 8259 6: neither NaN nor infinite numbers) and for
+    numbers beyond a double, RecursionError for what is nested too deeply.
+    """
+    return json.loads(text, parse_constant=_refused, parse_float=_finite)
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is no number in JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits[:40]} is beyond what a double holds")
+    return number
