@@ -112,7 +112,7 @@ export class App {
     this.#shipped = shipped.ok;
     this.#keys = new Keys(schema.ok);
     const list = byId("scenario");
-    fill(list, h("option", { value: "" }, "A text of your own"),
+    fill(list, h("option", { value: "" }, "Your own text"),
       h("optgroup", { label: "Shipped scenarios" },
         ...this.#shipped.map(({ name, title }) => h("option", { value: name }, `${name}: ${title}`))));
     if (!this.figure) void studies().then((found) => {
@@ -123,7 +123,7 @@ export class App {
       this.#showChoice();
     });
     if (state.shipped !== null && !this.#known(state.shipped)) {
-      this.#say(`There is no shipped scenario ${state.shipped}; this is bufferbloat.`);
+      this.#say(`There is no shipped scenario ${state.shipped}; this is bufferbloat instead.`);
       state.shipped = "bufferbloat";
       state.sets = state.tried = [];
     }
@@ -387,7 +387,7 @@ export class App {
     this.#controls.show(this.figure ? only(this.#sections, this.figure.keys) : this.#sections);
     this.#offerSweep();
     this.#offerDownloads();
-    const left = parsed.programs.length > 0 ? ` Not simulated: the programs ${parsed.programs.join(", ")}.` : "";
+    const left = parsed.programs.length > 0 ? ` Programs are not simulated: ${parsed.programs.join(", ")}.` : "";
     fill(byId("title"), parsed.title || parsed.name, h("span", { class: "help" }, left));
   }
 
@@ -732,9 +732,9 @@ export class App {
     history.replaceState(null, "", fragment);
     try {
       await navigator.clipboard.writeText(location.href);
-      this.#say("The link is in the clipboard: it holds all of this page's state.");
+      this.#say("The link is in the clipboard and holds the full state of this page.");
     } catch {
-      this.#say("The address of this page is the link: it holds all of the state.");
+      this.#say("The address of this page is the link and holds its full state.");
     }
   }
 

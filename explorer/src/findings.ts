@@ -11,7 +11,7 @@ export function showFindings(
 ): void {
   const { findings, runs, seeds } = explanation;
   fill(place,
-    findings.length === 0 ? h("p", {}, "Nothing that was tried would make it better.") : null,
+    findings.length === 0 ? h("p", {}, "None of the changes tried would improve it.") : null,
     h("ol", { class: "findings" }, ...findings.map((one) => shown(one, onTry))),
     h("p", { class: "help" }, `Found by ${runs} runs with ${counted(seeds, findings)}.`),
     tried(explanation));
@@ -30,8 +30,8 @@ function shown(finding: Finding, onTry: (finding: Finding) => void): HTMLElement
     h("h3", {}, sentence.charAt(0).toUpperCase() + sentence.slice(1), h("span", { class: "unit" }, ` at ${subject}`)),
     h("p", {}, evidence),
     advice === null ? null : h("p", {}, h("strong", {}, "Advice: "), advice),
-    gain === null ? null : h("p", {}, `It brings ${gained(gain)}.`),
-    ...costs.map((cost) => h("p", {}, `It costs: ${gained(cost)}.`)),
+    gain === null ? null : h("p", {}, `Gain: ${gained(gain)}.`),
+    ...costs.map((cost) => h("p", {}, `Cost: ${gained(cost)}.`)),
     set === null ? null : h("p", {}, ...set.map((one) => h("code", {}, one)), " ",
       h("button", { type: "button", class: "try", click: () => onTry(finding) }, "Try it")));
 }
@@ -47,7 +47,7 @@ function tried({ tried: all }: Explanation): HTMLElement | null {
     h("td", {}, one.subject), h("td", {}, one.set.join(" ")), h("td", {}, one.outcome)));
   return h("details", {}, h("summary", {}, "What else was tried"),
     h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "What else was tried" }, h("table", {},
-      h("thead", {}, h("tr", {}, ...["for", "at", "change", "what came of it"].map((name) => h("th", { scope: "col" }, name)))),
+      h("thead", {}, h("tr", {}, ...["for", "at", "change", "outcome"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, ...rows))));
 }
 
@@ -80,7 +80,7 @@ const WORDS: [start: string, words: string][] = [
   ["queue_delay_ms.p95", "delay in the queue (p95)"],
   ["jain_index", "Jain's index"],
   ["answered_share", "share of answered requests"],
-  ["retransmitted_share", "share of segments sent again"],
+  ["retransmitted_share", "share of retransmitted segments"],
 ];
 
 /** A figure's name in `--json`, as it stands in a sentence. */

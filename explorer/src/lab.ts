@@ -118,7 +118,7 @@ export class Lab {
       waiting.onProgress?.(message.progress);
     } else if ("panic" in message) {
       this.#renew();
-      this.#end(new Error(`The simulator failed, which is a fault of airpath's: ${message.panic}`));
+      this.#end(new Error(`The simulator failed, which is a bug in airpath: ${message.panic}`));
     } else if ("events" in message) {
       this.#end(new ExpensiveError(message.events, message.whole_ms));
     } else {

@@ -5,13 +5,13 @@
 >>> run.flows["flow"].to_list()
 ['download']
 
-Everything is imported when first used, so that ``import airpath`` costs nothing.
+Everything is imported on first use, so ``import airpath`` costs nothing.
 """
 
 from __future__ import annotations
 
-# As typing has it, which takes a while to import: a command that is interrupted meanwhile shows a
-# traceback.
+# The same flag as in typing, which is slow to import: a command that is interrupted during the
+# import shows a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

@@ -8,17 +8,17 @@ class AirpathError(Exception):
 
 
 class InputError(AirpathError):
-    """What was asked for makes no sense: a bad scenario, a bad option, a file that is not a run."""
+    """The input is wrong: a bad scenario, a bad option, a file that is not a run."""
 
     exit_code = 2
 
 
 class InputTypeError(InputError, TypeError):
-    """An argument from Python is of a kind that cannot be."""
+    """An argument from Python has the wrong type."""
 
 
 class MissingTableError(AirpathError, AttributeError):
-    """A run has no such table, so ``hasattr(run, name)`` is false."""
+    """The run has no such table, so ``hasattr(run, name)`` is false."""
 
 
 def reason(error: OSError) -> str:

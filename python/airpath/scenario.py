@@ -34,14 +34,14 @@ Sets: TypeAlias = Mapping[str, object] | Iterable[str] | None
 def load(name_or_path: str | os.PathLike[str], sets: Sets = None) -> _core.Scenario:
     """Load a scenario file, or a shipped scenario by its name, with keys set on top.
 
-    Raises ``InputError`` with a message for people if there is no such scenario or it is faulty.
+    Raises ``InputError`` with a readable message if there is no such scenario or it has errors.
     """
     text, name, directory = read(name_or_path)
     return parse(text, name, directory, sets)
 
 
 def parse(text: str, name: str, directory: str | None = None, sets: Sets = None) -> _core.Scenario:
-    """Parse a scenario from its text; ``name`` is what messages call it."""
+    """Parse a scenario from its text; messages call it ``name``."""
     from airpath import _core
 
     entries = set_list(sets)
@@ -58,7 +58,7 @@ def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
     """Return text, name for messages and directory for relative files of a scenario."""
     if not isinstance(name_or_path, str | os.PathLike):
         raise InputTypeError(
-            f"a scenario is a file, the name of a shipped one or what load() returned, "
+            f"a scenario must be a file, the name of a shipped one or the result of load(), "
             f"not {name_or_path!r}"
         )
     given = os.fspath(name_or_path)
@@ -79,7 +79,8 @@ def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
         raise InputError(f"no scenario named '{name}'{_suggestion(name, shipped)}")
     if given in shipped:
         raise InputError(
-            f"'{given}' is a shipped scenario and a file here; say {BUILT_IN}{given} or ./{given}"
+            f"'{given}' is both a shipped scenario and a file here; use {BUILT_IN}{given} or "
+            f"./{given}"
         )
     return _read_file(path), given, str(path.parent)
 
@@ -119,7 +120,7 @@ def set_list(sets: Sets) -> list[str]:
     for entry in entries:
         if not isinstance(entry, str):
             raise InputTypeError(
-                f"set takes KEY=VALUE texts or a dictionary, not {redacted(repr(entry))}"
+                f"set takes KEY=VALUE strings or a dictionary, not {redacted(repr(entry))}"
             )
     return entries
 
@@ -133,7 +134,7 @@ def stem(scenario: _core.Scenario) -> str:
 
 
 def _is_text(given: str) -> bool:
-    """Whether it is what UTF-8 can say; bytes of a command line may be anything."""
+    """Whether the text can be encoded as UTF-8; a command line may hold any bytes."""
     try:
         given.encode()
     except UnicodeEncodeError:
@@ -161,7 +162,7 @@ def _read_file(path: Path) -> str:
 def _suggestion(name: str, shipped: Iterable[str], *, listing: bool = True) -> str:
     near = difflib.get_close_matches(name, list(shipped), n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    return f"{hint}\n  there are: {', '.join(shipped)}" if listing else hint
+    return f"{hint}\n  available: {', '.join(shipped)}" if listing else hint
 
 
 def _toml_value(value: object) -> str:
@@ -171,4 +172,4 @@ def _toml_value(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml_value(item) for item in value) + "]"
     told = redacted(repr(value))
-    raise InputTypeError(f"a scenario key takes a number, text, boolean or list, not {told}")
+    raise InputTypeError(f"a scenario key takes a number, string, boolean or list, not {told}")

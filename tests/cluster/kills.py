@@ -45,7 +45,7 @@ def test_whoever_is_killed_every_run_is_there_once(
         assert code == (1 if victim == "scheduler" else -signal.SIGKILL)
         if victim == "scheduler":
             assert b"has gone; " in err
-            assert b"are kept in out: go on with --resume" in err
+            assert b"are kept in out: continue with --resume" in err
         again = airpath.sweep(LONG, out=out, workers=2, resume=True)
         assert again.document["recovered"] >= 4
     runs = airpath.open_campaign(out).table("runs")

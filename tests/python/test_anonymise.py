@@ -75,7 +75,7 @@ def test_a_key_hides_an_address_by_the_same_one(cli: Any, files: list[str], tmp_
     key.write_bytes(b"short")
     code, _, err = cli("diagnose", files[3], "--anonymise-key", str(key))
     assert code == 2
-    assert "a key has at least 16 bytes, and here are 5" in err
+    assert "a key must have at least 16 bytes, but this file has 5" in err
 
 
 def test_prefixes_stay_and_nothing_else() -> None:

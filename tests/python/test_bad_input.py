@@ -88,7 +88,7 @@ def test_a_closed_output_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("run", DOWNLINK, "--out", ""), "'.' cannot become a run directory; name a new one"),
+        (("run", DOWNLINK, "--out", ""), "'.' cannot become a run directory; choose another"),
         (("run", DOWNLINK, "--out", "/"), "'/' cannot become a run directory"),
         (("run", DOWNLINK, "--out", ".."), "'..' cannot become a run directory"),
         (("run", DOWNLINK, "--repeat", "1000000000000"), f"repeat must be from 1 to {MOST_SEEDS}"),
@@ -102,9 +102,9 @@ def test_a_closed_output_is_one_line(tmp_path: Path) -> None:
         (("run", "wire", "--workers", HUGE), "workers must be from 1 to 10000"),
         (("whatif", "wire", "--try", "run.seed=1", "--workers", HUGE), "workers must be from 1 to"),
         (("reproduce", "3g-latency", "--workers", HUGE), "workers must be from 1 to 10000"),
-        (("run", "wire", "--seed", HUGE), f"a seed is a whole number from 0 to {LARGEST_SEED}"),
-        (("whatif", "wire", "--try", "run.seed=1", "--seed", HUGE), "a seed is a whole number"),
-        (("emulate", "wire", "--seed", HUGE, "--", "true"), "a seed is a whole number from 0 to"),
+        (("run", "wire", "--seed", HUGE), f"must be a whole number from 0 to {LARGEST_SEED}"),
+        (("whatif", "wire", "--try", "run.seed=1", "--seed", HUGE), "must be a whole number"),
+        (("emulate", "wire", "--seed", HUGE, "--", "true"), "must be a whole number from 0 to"),
     ],
 )  # fmt: skip
 def test_it_is_one_message(

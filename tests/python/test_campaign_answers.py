@@ -84,10 +84,10 @@ def test_means_and_intervals_are_those_of_the_seeds(campaign: airpath.Campaign) 
 @pytest.mark.parametrize(
     ("figure", "message"),
     [
-        ("flows.speed", "flows has no figure `speed`\n  there are: run"),
-        ("flows.goodput_mbps@uplink", "flows has nothing named 'uplink'\n  there are: "),
+        ("flows.speed", "flows has no figure `speed`\n  available: run"),
+        ("flows.goodput_mbps@uplink", "flows has nothing named 'uplink'\n  available: "),
         ("pings.rtt_ms_p50", "the campaign has no rows in pings"),
-        ("a.b.c", "`a.b.c` is no figure\n  allowed: TABLE.COLUMN"),
+        ("a.b.c", "`a.b.c` is not a figure\n  allowed: TABLE.COLUMN"),
     ],
 )
 def test_a_figure_that_is_not_there_is_said(
@@ -119,7 +119,7 @@ def test_a_chart_can_be_of_some_cells(campaign: airpath.Campaign) -> None:
     assert len(rows(figure.data["cells"])) == 4
     with pytest.raises(InputError, match="`cd` was not varied"):
         draw(campaign, "lines", "flows.goodput_mbps", x="cd")
-    with pytest.raises(InputError, match="`cd=1` is no NAME=VALUE"):
+    with pytest.raises(InputError, match="`cd=1` is not a NAME=VALUE"):
         draw(campaign, "lines", "flows.goodput_mbps", where=["cd=1"])
 
 
@@ -195,7 +195,7 @@ def test_the_commands_answer(cli: Any, campaign: airpath.Campaign, tmp_path: Pat
     assert "viridis" in chart.read_text()
     code, _, err = cli("plot", place, "-o", str(tmp_path / "chart.gif"))
     assert code == 2
-    assert "its name ends in .html, .svg, .png or .pdf" in err
+    assert "must end in .html, .svg, .png or .pdf" in err
     page = tmp_path / "page.html"
     code, _, err = cli("report", place, "-o", str(page))
     assert (code, err) == (0, f"report: {page}\n")

@@ -163,7 +163,7 @@ def test_ctrl_c_on_a_terminal_leaves_the_workers_to_the_client(tmp_path: Path) -
     assert re.fullmatch(
         # What a run takes is told first, if enough of them were over by then.
         rb"(40 runs of 8 cells; .*\n)?"
-        rb"error: interrupted; \d+ of 40 runs are kept in out: go on with --resume\n",
+        rb"error: interrupted; \d+ of 40 runs are kept in out: continue with --resume\n",
         err,
     ), err
     again = airpath.sweep(LONG, out=tmp_path / "out", workers=2, resume=True)

@@ -44,7 +44,7 @@ VARY = '\n[[vary]]\nkey = "flow.0.congestion"\n'
          "c.toml:7:1: the range is from 2 to 1\n  allowed: two numbers"),
         (HEAD + VARY + 'values = ["reno"]\nname = "seed"\n', "c.toml:6:1: `seed` is a column"),
         (HEAD + VARY + 'values = ["reno"]\nname = "congestion"\n',
-         "c.toml:6:1: `congestion` is a figure's name"),
+         "c.toml:6:1: `congestion` is the name of a figure"),
         (HEAD + VARY + 'values = ["reno"]\n' + VARY + 'values = ["bbr"]\n',
          "c.toml:7:3: two [[vary]]"),
         (HEAD + VARY + 'values = ["reno", "cubik"]\n',

@@ -57,8 +57,8 @@ def test_a_folder_without_a_campaign_is_refused_and_stays_as_it_is(
     (tmp_path / "c.toml").write_text(toml())
     code, _, err = cli("sweep", str(tmp_path / "c.toml"), "--out", str(folder), "--resume")
     assert (code, err) == (
-        2, f"error: {folder} exists and is not empty and is no campaign to go on with; name another"
-        " --out or remove it\n",
+        2, f"error: {folder} exists and is not empty and is not a campaign that can be resumed; "
+        "choose another --out or remove it\n",
     )  # fmt: skip
     assert contents(folder) == before
 

@@ -88,7 +88,7 @@ def test_a_pipe_is_not_waited_for(drawn: Drawn, tmp_path: Path) -> None:
     (out / "manifest.json").unlink()
     os.mkfifo(out / "manifest.json")
     changed = {"scenario": "wire", "set": ["run.duration_s=0.1"]}
-    with pytest.raises(InputError, match=r"manifest\.json is no file"):
+    with pytest.raises(InputError, match=r"manifest\.json is not a file"):
         airpath.sweep(changed, out=out, workers=1, resume=True)
 
 

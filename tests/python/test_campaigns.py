@@ -56,7 +56,7 @@ def test_rows_are_in_the_campaigns_order_and_say_what_was_varied(whole: Path) ->
 
 
 def test_a_folder_that_has_a_campaign_is_not_written_over(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has 40 of 40 runs already\n  --resume goes on"):
+    with pytest.raises(InputError, match="has 40 of 40 runs already\n  --resume continues it"):
         airpath.sweep(SHORT, out=whole)
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="exists and is not empty"):
@@ -188,7 +188,7 @@ def test_two_campaigns_do_not_write_to_one_folder(tmp_path: Path) -> None:
 
     store = open_store(tmp_path / "out")
     store.lock()
-    with pytest.raises(AirpathError, match="another campaign is at work in"):
+    with pytest.raises(AirpathError, match="another campaign is running in"):
         airpath.sweep({"scenario": "wire"}, out=tmp_path / "out", resume=True)
     store.unlock()
 
@@ -264,7 +264,7 @@ def _core() -> tuple[str, str]:
 
 
 def test_a_worker_with_another_core_refuses(tmp_path: Path) -> None:
-    with pytest.raises(work.OtherCoreError, match="install the same on all"):
+    with pytest.raises(work.OtherCoreError, match="install the same one everywhere"):
         work.simulate(work.Batch((), (), "off", "0.0", "x"))
 
 
@@ -310,7 +310,7 @@ def test_too_little_space_is_said_before(tmp_path: Path, monkeypatch: pytest.Mon
 def test_until_of_no_figure_is_refused_before_the_first_run(tmp_path: Path, figure: str) -> None:
     from airpath.campaign.definition import Until
 
-    with pytest.raises(airpath.InputError, match=r"flows has no figure `\w+`\n  there are: start"):
+    with pytest.raises(airpath.InputError, match=r"flows has no figure `\w+`\n  available: start"):
         airpath.sweep(SHORT, out=tmp_path / "out", workers=1, until=Until(0.02, figure))
     assert not (tmp_path / "out").exists()
 
@@ -338,11 +338,11 @@ def test_the_command_runs_checks_and_resumes(airpath_command: Command, tmp_path:
     [
         (["buffer"], "error: no campaign named 'buffer'; did you mean 'buffers'?"),
         (["no.toml"], "error: no campaign file no.toml"),
-        (["buffers", "--until", "2"], "error: --until 2: allowed is ci=N%"),
-        (["buffers", "--until", "ci=2%"], "error: --until wants seeds = 10 or more in buffers"),
-        (["buffers", "--cluster", "slurm"], "error: how many workers is the cluster to have?"),
-        (["buffers", "--cluster", "k8s", "--workers", "2"], "error: no cluster 'k8s'; there are"),
-        (["buffers", "--retry-failed"], "error: --retry-failed goes with --resume"),
+        (["buffers", "--until", "2"], "error: --until 2: must be ci=N%"),
+        (["buffers", "--until", "ci=2%"], "error: --until needs seeds = 10 or more in buffers"),
+        (["buffers", "--cluster", "slurm"], "error: a cluster needs a number of workers"),
+        (["buffers", "--cluster", "k8s", "--workers", "2"], "error: no cluster 'k8s'; available:"),
+        (["buffers", "--retry-failed"], "error: --retry-failed needs --resume"),
         (["buffers", "--scheduler", "tcp://127.0.0.1:1"], "error: no scheduler at tcp://127.0.0.1"),
     ],
 )

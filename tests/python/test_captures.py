@@ -34,7 +34,7 @@ def test_a_capture_is_told_of(cli: Any, tmp_path: Path) -> None:
     head, again, *_ = out.splitlines()
     assert head == f"{file}: pcap, 44 packets in 0.090 s"
     assert again == (
-        "  Flow 0, data of the server: 1 packet sent again (5.00% of those with data): 1 after "
+        "  Flow 0, data of the server: 1 packet retransmitted (5.00% of those with data): 1 after "
         "duplicate or selective acknowledgements; lost before the capture point: 1."
     )
     row = out.splitlines()[-1].split()
@@ -75,7 +75,7 @@ def test_files_are_identified(cli: Any, tmp_path: Path) -> None:
     assert kinds == ["pcap", "pcap, compressed", "ping", "iperf3"]
     code, out, _ = cli("diagnose", *names[2:])
     assert code == 0
-    assert "0 of 1 echo requests had no answer; the round trip is 20.1 ms at least" in out
+    assert "0 of 1 echo requests had no reply; the round trip is 20.1 ms at least" in out
     assert "  iperf3 failed: unable to connect to server: Connection refused." in out
 
 
@@ -84,10 +84,10 @@ def test_files_are_identified(cli: Any, tmp_path: Path) -> None:
     [
         (b"", ": the file is empty"),
         (b"hello\n", ": this is neither a capture (pcap, pcapng) nor what ping, iperf3, iperf 2, "),
-        (b'{"a": 1}', ': this JSON is none of iperf3 (no "start", no "error"), flent or jc'),
+        (b'{"a": 1}', ': this JSON is not from iperf3 (no "start", no "error"), flent or jc'),
         (b"\x1f\x8b\x08", ": the gzip file is damaged: "),
         (b"\x28\xb5\x2f\xfd", ": cannot be read after byte 0: incomplete frame"),
-        (b"\xd4\xc3\xb2\xa1", ": this is no capture: it begins with the bytes d4 c3 b2 a1. A "),
+        (b"\xd4\xc3\xb2\xa1", ": this is not a capture: it begins with the bytes d4 c3 b2 a1. A "),
     ],
 )
 def test_what_is_none_of_these_is_refused_in_a_line(

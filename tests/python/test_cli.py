@@ -100,12 +100,12 @@ def test_help(cli: Any, command: str) -> None:
     [
         (["run"], "error: missing argument 'SCENARIO...'; see airpath run --help"),
         (["run", "codle"], "error: no scenario named 'codle'; did you mean 'codel'?"),
-        (["run", "qqqqqqqq"], "error: no scenario named 'qqqqqqqq'\n  there are: asymmetric-3g, "),
+        (["run", "qqqqqqqq"], "error: no scenario named 'qqqqqqqq'\n  available: asymmetric-3g, "),
         (["run", "wire", "nope"], "error: no scenario named 'nope'"),
-        (["run", "wire", "codel", "--out", "x"], "error: --out is for one scenario; several "
-         "scenarios get a directory each in runs"),
-        (["report"], "error: there is no run in runs; `airpath run SCENARIO` makes one"),
-        (["reproduce", "q"], "error: no study named 'q'\n  there are: 3g-latency, "),
+        (["run", "wire", "codel", "--out", "x"], "error: --out is for one scenario; each of "
+         "several gets its own directory in runs"),
+        (["report"], "error: there is no run in runs; `airpath run SCENARIO` creates one"),
+        (["reproduce", "q"], "error: no study named 'q'\n  available: 3g-latency, "),
         (["run", "lab/codel.toml"], "error: no scenario file lab/codel.toml; did you mean "
          "'codel'?"),
         (["run", "."], "error: cannot read scenario file .: Is a directory"),
@@ -117,7 +117,7 @@ def test_help(cli: Any, command: str) -> None:
         (["report", "nothing"], "error: run directory nothing does not exist"),
         (["report", ".", "-o", "r.html"], "error: . is not a run directory: it has no "
          "summary.json"),
-        (["report", ".", "--format", "gif"], "error: no figure format 'gif'; there are png, svg, "
+        (["report", ".", "--format", "gif"], "error: no figure format 'gif'; available: png, svg, "
          "pdf"),
         (["reproduce", "3g-latencies"], "error: no study named '3g-latencies'; did you mean "
          "'3g-latency'?"),
@@ -281,7 +281,7 @@ def test_report_takes_the_newest_run(cli: Any) -> None:
 def test_a_file_does_not_take_a_shipped_scenarios_name(cli: Any, core: Any) -> None:
     Path("wire").write_text(dict(core.shipped())["codel"])
     code, _, err = cli("scenario", "show", "wire")
-    assert (code, err) == (2, "error: 'wire' is a shipped scenario and a file here; say "
+    assert (code, err) == (2, "error: 'wire' is both a shipped scenario and a file here; use "
                               "builtin:wire or ./wire\n")  # fmt: skip
     shipped = dict(core.shipped())
     assert cli("scenario", "show", "builtin:wire")[1] == shipped["wire"]
@@ -296,5 +296,5 @@ def test_ctrl_c_is_code_130(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("airpath._core.simulate", interrupted)
-    assert cli("run", DOWNLINK) == (130, "", "error: interrupted, nothing kept\n")
+    assert cli("run", DOWNLINK) == (130, "", "error: interrupted; nothing was kept\n")
     assert list(Path().iterdir()) == []

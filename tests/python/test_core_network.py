@@ -599,7 +599,7 @@ def test_names_lead_through_pool_and_nat(airpath_command: Command, tmp_path: Pat
     [
         ({"imsi": "0010100000001"}, "14 or 15 digits"),
         ({"imsi": "80101000000001x"}, "14 or 15 digits"),
-        ({"imsi": "801010000000001"}, "801 is no mobile country code"),
+        ({"imsi": "801010000000001"}, "801 is not a mobile country code"),
         ({"key": "123"}, r"the key \(K\) of IMSI 001010000000001: 32 hexadecimal digits"),
         ({"opc": "z" * 32}, "the OPc of IMSI"),
         ({"apn": "-x"}, "APN '-x'"),

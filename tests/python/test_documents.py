@@ -39,22 +39,22 @@ def misfit(value: Any, kind: Any) -> str | None:
         (
             {"p50": "1", "p99": 1.5, "p99_9": 2.0, "max": 3.0},
             document.Lateness,
-            "p50 is '1'; allowed is a number",
+            "p50 is '1'; expected a number",
         ),
         (None, document.Lateness | None, None),
         (
             [["a", 1], ["b", "c"]],
             list[tuple[str, int]],
-            "[1][1] is 'c'; allowed is a whole number",
+            "[1][1] is 'c'; expected a whole number",
         ),
-        ({"a": [1, None]}, dict[str, list[int]], "a[1] is null; allowed is a whole number"),
-        (True, float, "the document is true; allowed is a number"),
-        (float("nan"), float, "the document is nan; allowed is a number up to 2^64"),
-        (10**50, int, "the document is larger than 2^70; allowed is a whole number up to 2^64"),
-        ("\ud800", str, "the document is '\\ud800'; allowed is text in UTF-8"),
-        ("left", Literal["up", "down"], "the document is 'left'; allowed is up, down"),
-        ([1.0], Annotated[list[float], Length(2, 2)], "the document has 1 items; allowed are 2"),
-        (-1, Annotated[float, Range(0)] | None, "the document is -1; allowed is a number from 0 to "
+        ({"a": [1, None]}, dict[str, list[int]], "a[1] is null; expected a whole number"),
+        (True, float, "the document is true; expected a number"),
+        (float("nan"), float, "the document is nan; expected a number up to 2^64"),
+        (10**50, int, "the document is larger than 2^70; expected a whole number up to 2^64"),
+        ("\ud800", str, "the document is '\\ud800'; expected text in UTF-8"),
+        ("left", Literal["up", "down"], "the document is 'left'; expected up, down"),
+        ([1.0], Annotated[list[float], Length(2, 2)], "the document has 1 items; expected 2"),
+        (-1, Annotated[float, Range(0)] | None, "the document is -1; expected a number from 0 to "
          "1.84467e+19, or null"),
     ],
 )  # fmt: skip

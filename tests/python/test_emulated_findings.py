@@ -100,8 +100,8 @@ def test_where_the_simulation_differs_nothing_is_tried() -> None:
     emulated.add(run, airpath.load(LOSSY), "quick", own_flows=False)
     assert run.findings == []
     why = because(run) or ""
-    assert "flow-0 is simulated with" in why
-    assert "was recorded with 90 Mb/s" in why
+    assert "the goodput of flow-0 is" in why
+    assert "90 Mb/s in the recording" in why
     assert describe.answer(run.summary) == [f"nothing could be tried: {why}"]
 
 
@@ -144,7 +144,7 @@ def test_a_window_that_held_a_recorded_flow_back_bounds_its_stand_in() -> None:
     assert first["gain"]["after"] is not None
     assert first["gain"]["after"] > 3 * first["gain"]["before"]
     assert first["set"] is None
-    assert "the flow is COMMAND's and not the scenario's" in (first["advice"] or "")
+    assert "COMMAND opened this connection, not the scenario" in (first["advice"] or "")
 
 
 def test_a_window_that_held_nothing_back_is_left_alone() -> None:
@@ -154,7 +154,7 @@ def test_a_window_that_held_nothing_back_is_left_alone() -> None:
     # What a window of 30 segments lets through; the small buffer of the scenario lets 4.4 Mb/s.
     run = recorded(3.3, samples=samples)
     emulated.add(run, airpath.load("small-window"), "quick", own_flows=False)
-    assert "is simulated with" in (because(run) or "")
+    assert "in the simulation and" in (because(run) or "")
 
 
 def test_own_flows_may_be_nearer_to_their_own_profile() -> None:
@@ -172,7 +172,7 @@ def test_a_host_that_was_too_late_is_the_cause() -> None:
     assert finding["cause"] == "emulation-host"
     assert "packets left 12 ms late" in finding["evidence"]
     assert finding["set"] is None
-    assert "no settings" in (finding["advice"] or "")
+    assert "No key of the scenario does that" in (finding["advice"] or "")
     gain = describe.removed(finding, run.summary["tried"])
     assert gain
     assert (gain["flow"], gain["before"], gain["seeds"]) == ("flow-0", 0.5, 3)
@@ -196,7 +196,7 @@ def test_a_late_host_is_no_cause_where_packets_in_time_give_no_more() -> None:
     run = recorded(90.0, invalid="packets left 12 ms late")
     emulated.add(run, airpath.load(LOSSY), "quick", own_flows=False)
     assert run.findings == []
-    assert "is simulated with" in (because(run) or "")
+    assert "in the simulation and" in (because(run) or "")
 
 
 def test_a_late_run_without_flows_has_its_cause_too() -> None:
@@ -267,7 +267,7 @@ def test_how_flows_share_is_compared_by_their_sum_and_evenness() -> None:
     flows[1]["goodput_mbps"] = 3.0
     run = emulation(flows, rows)
     emulated.add(run, airpath.load("two-flows"), "quick", own_flows=True)
-    assert "what goes down is simulated with" in (because(run) or "")
+    assert "the goodput of all flows down is" in (because(run) or "")
 
 
 def test_a_transfer_of_no_timed_program_is_a_file() -> None:

@@ -112,7 +112,9 @@ def test_an_occupied_directory_is_refused_and_untouched(
     (tmp_path / "run/precious").write_text("mine")
     done = airpath_command("run", "wire", "--out", "run")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == ("error: run exists and is not empty; name another --out or remove it\n")
+    assert done.stderr == (
+        "error: run exists and is not empty; choose another --out or remove it\n"
+    )
     assert [path.name for path in tmp_path.rglob("*")] == ["run", "precious"]
 
 

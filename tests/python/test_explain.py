@@ -84,9 +84,7 @@ def test_what_a_link_carries_itself_is_no_starvation_of_acknowledgements() -> No
 def test_settings_of_streams_are_said_to_be_those_of_all() -> None:
     finding = airpath.explain("random-loss", set="flow.0.streams=4")["findings"][0]
     assert finding["set"] == ['flow.0.congestion="bbr"']
-    assert (finding["advice"] or "").endswith(
-        "The settings are those of all 4 streams of download."
-    )
+    assert (finding["advice"] or "").endswith("The settings apply to all 4 streams of download.")
 
 
 def test_of_flows_that_are_held_alike_the_one_that_is_held_most_is_named() -> None:
@@ -96,7 +94,7 @@ def test_of_flows_that_are_held_alike_the_one_that_is_held_most_is_named() -> No
         set={"flow.0.send_buffer_bytes": 120_000, "flow.1.send_buffer_bytes": 40_000},
     )["findings"][0]
     assert (finding["cause"], finding["subject"]) == ("send-buffer", "reno")
-    assert "held reno back" in finding["evidence"]
+    assert "limited reno for" in finding["evidence"]
     assert "The same holds for cubic." in finding["evidence"]
     assert "Raise the send buffers of reno and cubic to" in (finding["advice"] or "")
     assert {one.split(".")[1] for one in finding["set"] or []} == {"0", "1"}
@@ -162,7 +160,7 @@ def test_an_error_in_progress_comes_out() -> None:
     [
         ({"budget": "much"}, "budget is 'much', but must be one of quick, full"),
         ({"workers": 0}, "workers must be from 1 to 10000"),
-        ({"seed": -1}, "a seed is a whole number from 0 to"),
+        ({"seed": -1}, "a seed must be a whole number from 0 to"),
         ({"set": "flow.0.windw_bytes=1"}, "did you mean `window_bytes`"),
     ],
 )

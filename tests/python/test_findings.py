@@ -158,8 +158,8 @@ def test_where_no_setting_is_advised_what_it_would_take_is_named(cli: Any) -> No
     (loss,) = (one for one in json.loads(out)["findings"] if one["cause"] == "random-loss")
     assert loss["set"] is None
     assert re.search(
-        r"No setting is advised: what was tried takes the goodput of bulk-1 from \d+ kb/s to \d+ "
-        r"kb/s \(Use BBR at the sender",
+        r"No setting is advised: with what was tried \(Use BBR at the sender.*\), the goodput of "
+        r"bulk-1 goes from \d+ kb/s to \d+ kb/s",
         loss["advice"],
     ), loss["advice"]
 
@@ -169,7 +169,7 @@ def test_what_is_sent_again_is_a_cost_that_is_told() -> None:
         "metric": "retransmitted_share", "flow": "download", "before": 0.02, "after": 0.05,
         "ci95": [0.04, 0.06], "seeds": 3,
     }  # fmt: skip
-    assert describe.gain_name(cost) == "segments sent again of download"
+    assert describe.gain_name(cost) == "retransmitted segments of download"
     assert describe.gain_text(cost) == "2 % → 5 %"
 
 
@@ -235,7 +235,7 @@ def test_where_nothing_helps_the_bound_is_told() -> None:
     tried = [{"score": 0.01}, {"score": None}]
     summary: Any = {"findings": [bound], "tried": tried, "explained": {"budget": "quick"}}
     assert describe.answer(summary) == [
-        "no cause found: 1 change tried, none helps",
+        "no cause found: 1 change tried, none helped",
         "bound: It is full.",
     ]
     summary["explained"] = None

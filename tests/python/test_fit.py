@@ -212,7 +212,7 @@ def test_what_is_not_like_the_capture_gives_no_advice(cli: Any, tmp_path: Path) 
     fitted = airpath.fit(tmp_path / "run/capture.pcapng", explain="quick")
     assert fitted.explanation is None
     assert fitted.unexplained is not None
-    assert "is not like the capture (score 0." in fitted.unexplained
+    assert "differs too much from the capture (score 0." in fitted.unexplained
     code, _, err = cli("fit", str(tmp_path / "run/capture.pcapng"))
     assert (code, f"no advice: {fitted.unexplained}" in err) == (0, True)
 

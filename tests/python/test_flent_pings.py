@@ -105,7 +105,7 @@ def test_pings_in_other_forms(tmp_path: Path) -> None:
         (0, 68.31, None), (1, 74.48, None),
     ]  # fmt: skip
     (tmp_path / "p").write_text(OVER_TCP)
-    assert "losses do not show" in diagnose(str(tmp_path / "p"))["statements"][1]["text"]
+    assert "losses are unknown" in diagnose(str(tmp_path / "p"))["statements"][1]["text"]
     for name, text in (("j", json.dumps(JC)), ("t", TABLE)):
         (tmp_path / name).write_text(text)
         assert diagnose(str(tmp_path / name))["kind"] == "ping"
@@ -116,15 +116,15 @@ def test_pings_in_other_forms(tmp_path: Path) -> None:
     [
         (flent.read, '{"results": {}', "line 1: not JSON"),
         (flent.read, '{"results": {}}', 'no "results" and "x_values"'),
-        (flent.read, '{"results": {"a": ["b"]}, "x_values": [0]}', "not built as flent's"),
+        (flent.read, '{"results": {"a": ["b"]}, "x_values": [0]}', "not have flent's structure"),
         (flent.read, '{"a":' * 99_999, "nested too deeply"),
         (ping_forms.read_json, '{"responses": []}', 'no "packets_transmitted"'),
-        (ping_forms.read_json, json.dumps({**JC, "responses": [1]}), "not built as jc's"),
+        (ping_forms.read_json, json.dumps({**JC, "responses": [1]}), "have the structure of jc's"),
         (ping_forms.read_table, "RTT [ms],n\n20,1\nno,2\n", "line 3: RTT .* is 'no'"),
         (ping_forms.read_table, "RTT [ms],n\n20,1\n\0,2\n", "line 3: RTT"),
         (ping_forms.read_table, "RTT [ms],n\nnan,1\n", "line 2: RTT"),
         (ping_forms.read_table, "RTT [ms],n\n", "no row"),
-        (ping_forms.read_table, "a,b\n1,2\n", "no table with one column of RTTs"),
+        (ping_forms.read_table, "a,b\n1,2\n", "not a table with one column of RTTs"),
     ],
 )
 def test_what_is_broken_is_refused_in_a_line(

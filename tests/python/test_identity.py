@@ -141,7 +141,7 @@ def test_a_users_program_may_open_what_it_writes_to(wire: Path) -> None:
 def test_a_user_that_is_not_there(airpath_command: Command, wire: Path) -> None:
     done = airpath_command("emulate", str(wire), "--user", "no-such-user", "--", "true")
     assert done.returncode == 2
-    assert "--user no-such-user: there is no such user" in done.stderr
+    assert "--user no-such-user: no such user" in done.stderr
 
 
 def test_as_whom() -> None:
@@ -151,7 +151,7 @@ def test_as_whom() -> None:
     for nobody_called in ({}, {"SUDO_UID": ""}, {"SUDO_UID": "0"}):
         root = identity.of(None, environment=nobody_called, uid=0)
         assert (root.uid, root.limited, root.become) == (0, True, None)
-    with pytest.raises(InputError, match="SUDO_UID=4000000000: there is no such user"):
+    with pytest.raises(InputError, match="SUDO_UID=4000000000: no such user"):
         identity.of(None, environment={"SUDO_UID": "4000000000"}, uid=0)
 
 

@@ -260,4 +260,4 @@ def test_a_variable_that_is_named_is_passed_on(nobodys: Path) -> None:
     assert "<dumb hidden>" in ask("--env", SECRET).stdout
     missing = ask("--env", "NO_SUCH_VARIABLE")
     assert missing.returncode == 2
-    assert "--env NO_SUCH_VARIABLE: there is no variable of that name" in missing.stderr
+    assert "--env NO_SUCH_VARIABLE: no such environment variable" in missing.stderr

@@ -78,7 +78,7 @@ def test_a_page_of_many_flows_lists_the_largest_and_says_so(
     page = page_of(many, tmp_path)
     assert "scenario.toml has 390 [[flow]] more." in page
     assert "350 others, in sum" in page
-    assert "370 flows that carried less" in page
+    assert "370 more flows that carried less" in page
     assert len(page) < len(page_of(few, tmp_path)) + 300_000
     # What is left out does not make the page longer.
     more = copy.copy(many)
@@ -93,7 +93,7 @@ def test_a_page_of_many_flows_lists_the_largest_and_says_so(
 def test_the_others_are_summed_up(runs: tuple[Run, Run]) -> None:
     _, many = runs
     (table, *_) = tables(many)
-    at = list(table.heads).index("segments sent again")
+    at = list(table.heads).index("retransmitted segments")
     cells = [float(row[at].replace("\u202f", "") or 0) for row in table.rows]
     assert len(cells) == MOST_ENTRIES + 1
     assert sum(cells) == sum(flow["retransmitted_segments"] or 0 for flow in many.summary["flows"])
@@ -119,7 +119,7 @@ def test_sentences_compare_no_flow_with_every_other(runs: tuple[Run, Run]) -> No
     summary = copy.copy(runs[1].summary)
     summary["flows"] = [Counted(flow) for flow in summary["flows"]]  # type: ignore[misc]
     said = describe.sentences(summary)
-    assert f"and {MANY - 30} flows that carried less" in said
+    assert f"and {MANY - 30} more flows that carried less" in said
     assert Counted.compared <= MANY
 
 

@@ -129,7 +129,7 @@ def test_ctrl_c_on_the_command_line_keeps_what_is_complete(tmp_path: Path) -> No
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert err.startswith("error: interrupted; what was done is kept: run is partial, because")
+    assert err.startswith("error: interrupted; finished work is kept: run is partial, because")
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert len(Run.open(tmp_path / "run").seeds) >= 2
 
@@ -243,7 +243,7 @@ def test_a_run_whose_name_was_taken_meanwhile_is_kept_beside(tmp_path: Path) -> 
     def taken(_: float) -> None:
         (tmp_path / "run/mine").mkdir(parents=True, exist_ok=True)
 
-    with pytest.raises(AirpathError, match=r"made by another process; the run is in .*run-2"):
+    with pytest.raises(AirpathError, match=r"another process created .*; the run is in .*run-2"):
         simulate.execute(airpath.load(DOWNLINK), out=tmp_path / "run", progress=taken)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine"]
     assert Run.open(tmp_path / "run-2").flows.height == 2
@@ -290,7 +290,7 @@ def emulated(wire: Path, patch: str) -> subprocess.CompletedProcess[str]:
 def test_ctrl_c_while_an_emulation_is_written_loses_nothing(wire: Path) -> None:
     done = emulated(wire, STOPPED)
     assert done.returncode == 130
-    assert done.stderr.endswith("error: interrupted; what was done is kept: run is complete\n")
+    assert done.stderr.endswith("error: interrupted; finished work is kept: run is complete\n")
     assert Run.open(wire.parent / "run").partial == []
 
 
@@ -300,7 +300,7 @@ def test_a_failed_emulation_is_kept(wire: Path, patch: str) -> None:
     done = emulated(wire, patch)
     assert done.returncode == 1
     if patch is UNWRITABLE:
-        assert "what is there is kept: run.failed" in done.stderr
+        assert "what was written is kept: run.failed" in done.stderr
     kept = wire.parent / "run.failed"
     assert (kept / "links.parquet").is_file()
     assert json.loads((kept / "provenance.json").read_text())["failed"]

@@ -102,11 +102,11 @@ def test_a_failing_program_is_said(airpath_command: Command, tmp_path: Path) -> 
     assert programs["bad"]["said"] == "no luck"
     assert programs["bad"]["wrote"] == "out\n"
     shown = airpath_command("emulate", str(tmp_path / "session.toml"))
-    assert "bad at ue failed with 9 after 0.0 s: no luck" in shown.stderr
+    assert "bad at ue failed with code 9 after 0.0 s: no luck" in shown.stderr
     # Beside a command its code counts, and the failure is still said.
     shown = airpath_command("emulate", str(tmp_path / "session.toml"), "--", "sleep", "0.3")
     assert shown.returncode in (0, 3)
-    assert "bad at ue failed with 9" in shown.stderr
+    assert "bad at ue failed with code 9" in shown.stderr
 
 
 @skip_without("ip")
@@ -157,7 +157,7 @@ def test_a_service_that_does_not_listen_is_said(
     (tmp_path / "session.toml").write_text(text)
     done = airpath_command("emulate", "session.toml", "--out", "run", "--", "true")
     assert done.returncode in (0, 3), done.stderr
-    said = "did not listen" if service == "sleep 60" else "failed with 3"
+    said = "did not listen" if service == "sleep 60" else "failed with code 3"
     assert f"mute at server {said}" in done.stderr
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     programs = {program["name"]: program for program in summary["emulation"]["programs"]}
@@ -225,4 +225,4 @@ def test_a_simulation_says_that_it_runs_none(airpath_command: Command, tmp_path:
     )
     done = airpath_command("run", str(tmp_path / "s.toml"))
     assert done.returncode == 0, done.stderr
-    assert "not simulated, `airpath emulate` runs them: web" in done.stderr
+    assert "programs are not simulated; `airpath emulate` runs them: web" in done.stderr

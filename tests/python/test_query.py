@@ -142,7 +142,7 @@ def test_a_table_is_a_file(run: Path, target: str) -> None:
         links.mkdir()
     else:
         links.symlink_to(run / "flows.parquet" if target == "flows" else target)
-    with pytest.raises(InputError, match=r"links\.parquet: it is (a link|no regular file)"):
+    with pytest.raises(InputError, match=r"links\.parquet: it is (a link|not a regular file)"):
         query("from links", run)
 
 

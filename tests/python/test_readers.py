@@ -116,7 +116,7 @@ def test_each_ping_is_read(
     ids=["password file", "no answer", "a log with numbers", "settings"],
 )
 def test_what_only_begins_like_a_ping_of_windows_is_none(text: str) -> None:
-    with pytest.raises(InputError, match="no line is one of ping's"):
+    with pytest.raises(InputError, match="no line is from ping"):
         ping.read(text)
 
 
@@ -240,7 +240,7 @@ def test_what_iperf3_could_not_tell_is_said() -> None:
     assert (failed.error, failed.complete) == ("server is busy", False)
     assert iperf.read("iperf3: error - unable to connect\n").error == "unable to connect"
     twice = iperf.read(json.dumps(DOCUMENT) + "\nmore")
-    assert "more after the last" in twice.remarks[0]
+    assert "text after the last" in twice.remarks[0]
     nothing = {**DOCUMENT, "end": {**DOCUMENT["end"], "sum_received": {"bytes": 0}}}  # type: ignore[dict-item]
     (old,) = iperf.read(json.dumps(nothing)).tests
     assert old.received is None
@@ -250,11 +250,11 @@ def test_what_iperf3_could_not_tell_is_said() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "nothing here is what iperf3 or iperf prints"),
-        ("\x1b[A", "nothing here is what iperf3 or iperf prints"),
+        ("", "no output of iperf3 or iperf found"),
+        ("\x1b[A", "no output of iperf3 or iperf found"),
         ('{"start": {"connected"', "cut short or broken"),
         ('{"a": 1}', 'no "start", no "error"'),
-        ('{"start": [1], "end": 3}', "not built as iperf3's is"),
+        ('{"start": [1], "end": 3}', "not have iperf3's structure"),
     ],
 )
 def test_what_is_not_iperf3_is_refused_in_one_line(text: str, said: str) -> None:

@@ -235,7 +235,7 @@ set = ["flow.0.window_bytes=50000"]
     for factor, verdict in ((1.5, "holds"), (2.5, "refuted")):
         (outcome,) = reproduce.reproduce(study(tmp_path, text.format(factor=factor)))
         assert outcome.verdict == verdict
-        assert outcome.note.endswith(f"needs {factor:.2f} times as much")
+        assert outcome.note.endswith(f"needs {factor:.2f} times that")
 
 
 def test_one_variant_has_to_meet_all_conditions(tmp_path: Path) -> None:
@@ -270,7 +270,10 @@ variants = [
     ("parts", "message"),
     [
         (("[[figure]]\nid = 'x'\nhow = ''\n",), "no published value"),
-        ((FIGURE.format(name="a", published=1), WINDOW, 'figures = ["b"]'), "no figure 'b'"),
+        (
+            (FIGURE.format(name="a", published=1), WINDOW, 'figures = ["b"]'),
+            "an unknown figure 'b'",
+        ),
         (
             (FIGURE.format(name="a", published=1), WINDOW, "alternatives = [{ label = 'x' }]"),
             "both",

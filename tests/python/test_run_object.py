@@ -97,7 +97,7 @@ def test_a_forked_child_works_or_says_that_it_does_not(tmp_path: Path, when: str
         assert line == "2" or (when == "after" and 'get_context("spawn")' in line)
     assert len(done.stdout.splitlines()) == 2
     if when == "after":
-        assert "forked after polars had begun its threads" in done.stdout
+        assert "forked after polars had started its threads" in done.stdout
 
 
 def modules_with_examples() -> list[str]:

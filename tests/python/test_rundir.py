@@ -152,7 +152,7 @@ def test_two_runs_with_the_same_out_do_not_erase_each_other(tmp_path: Path) -> N
         thread = threading.Thread(target=second)
         thread.start()
         thread.join()
-        assert "another run is making" in str(failed[0])
+        assert "another run is writing" in str(failed[0])
         first.commit()
     assert [path.name for path in tmp_path.rglob("*")] == ["run", "result"]
     assert (tmp_path / "run/result").read_text() == "of the first"

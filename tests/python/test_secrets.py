@@ -92,7 +92,7 @@ def attached(copy: Path, text: str | None = None) -> str:
 def test_a_copy_is_the_same_run_and_asks_for_the_keys(copy: Path) -> None:
     assert airpath.load(copy).sha256 == airpath.load("lte-private", SHORT).sha256
     assert airpath.run(copy).id == airpath.run("lte-private", SHORT).id
-    with pytest.raises(InputError, match=r"only the hash of its key \(K\); name the file") as asked:
+    with pytest.raises(InputError, match=r"only the hash of its key \(K\); give the file") as asked:
         attached(copy)
     assert "core.keys=FILE" in str(asked.value)
     line = f"# of the test\n{IMSI} {KEY.upper()}\t{OPC}\n"
@@ -106,10 +106,10 @@ def test_a_copy_is_the_same_run_and_asks_for_the_keys(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (f"{IMSI} {OTHER} {OPC}", r"its key \(K\) in .*usims is not the one of the run"),
-        (f"{IMSI} {KEY} {OTHER}", r"its OPc in .*usims is not the one of the run"),
-        (f"001010000000002 {KEY} {OPC}", r"usims has no keys of it"),
-        (f"{IMSI} {KEY}", r"usims, line 1: expects IMSI, K and OPc"),
+        (f"{IMSI} {OTHER} {OPC}", r"its key \(K\) in .*usims is not that of the run"),
+        (f"{IMSI} {KEY} {OTHER}", r"its OPc in .*usims is not that of the run"),
+        (f"001010000000002 {KEY} {OPC}", r"usims has no keys for it"),
+        (f"{IMSI} {KEY}", r"usims, line 1: expected IMSI, K and OPc"),
         (f"\n{IMSI} {KEY} {OPC}\n{IMSI} {KEY} {OPC}", r"usims, line 3: IMSI 001010000000001 is "),
     ],
 )
@@ -126,7 +126,7 @@ def test_keys_may_stand_in_a_file_only(copy: Path) -> None:
     copy.write_text(text)
     # A simulation needs none.
     assert airpath.run(copy).flows.height == 2
-    with pytest.raises(InputError, match=r"has no key \(K\); name the file"):
+    with pytest.raises(InputError, match=r"has no key \(K\); give the file"):
         attached(copy)
     assert attached(copy, f"{IMSI} {KEY} {OPC}") == "10.45.0.2"
 

@@ -100,7 +100,7 @@ def test_a_command_may_be_interrupted_while_it_is_imported(place: Path, command:
     number = signal.SIGTERM if command == "run" else signal.SIGINT
     running = _start(place, command, "--help")
     assert _has_begun(running)
-    assert _ends(running, number) in ("", "error: interrupted, nothing kept\n")
+    assert _ends(running, number) in ("", "error: interrupted; nothing was kept\n")
 
 
 @pytest.mark.parametrize("name", WORDS)

@@ -99,8 +99,8 @@ def test_what_ss_says_has_causes(tmp_path: Path) -> None:
         "ss", "receive-window", "application-limited", "bufferbloat", "retransmissions"
     ]  # fmt: skip
     assert "the receive window limited it for 75% of the 8 s" in said["receive-window"]
-    assert "75.5 ms above the least one" in said["bufferbloat"]
-    assert "0.67% of what it sent was sent again (7 segments)" in said["retransmissions"]
+    assert "75.5 ms above the minimum" in said["bufferbloat"]
+    assert "0.67% of what it sent was retransmitted (7 segments)" in said["retransmissions"]
     file.write_text(_log("179554030{second}\n").replace("6000ms(75.0%)", "4000ms(50.0%)"))
     assert "receive-window" not in {one["kind"] for one in diagnose(str(file))["statements"]}
 

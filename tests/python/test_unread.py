@@ -82,4 +82,4 @@ def test_what_another_tool_printed_in_the_same_file_is_said(tmp_path: Path) -> N
     )
     document = diagnose(str(file))
     assert document["kind"] == "ping"
-    assert document["statements"][-1]["text"].startswith("The file also has what iperf3 printed")
+    assert document["statements"][-1]["text"].startswith("The file also has output of iperf3")

@@ -93,40 +93,40 @@ def test_the_columns_are_those_of_the_reference() -> None:
     ("file", "change", "said"),
     [
         ("summary.json", lambda it: it["flows"][0].update(goodput_mbps="fast"),
-         "RUN/summary.json is damaged: flows[0].goodput_mbps is 'fast'; allowed is a number, or "
+         "RUN/summary.json is damaged: flows[0].goodput_mbps is 'fast'; expected a number, or "
          "null"),
         ("summary.json", lambda it: it["flows"][1].pop("id"),
          "RUN/summary.json is damaged: flows[1].id is missing"),
         ("summary.json", lambda it: it.update(pings={}),
-         "RUN/summary.json is damaged: pings is a table; allowed is a list"),
+         "RUN/summary.json is damaged: pings is a table; expected a list"),
         ("summary.json", lambda it: it["findings"][0]["gain"].update(metric="luck"),
-         "RUN/summary.json is damaged: findings[0].gain.metric is 'luck'; allowed is "
+         "RUN/summary.json is damaged: findings[0].gain.metric is 'luck'; expected "
          "goodput_mbps, completed_s, "),
         ("summary.json", lambda it: it["findings"][0]["gain"].update(ci95=[1.0]),
-         "RUN/summary.json is damaged: findings[0].gain.ci95 has 1 items; allowed are 2"),
+         "RUN/summary.json is damaged: findings[0].gain.ci95 has 1 items; expected 2"),
         ("summary.json", lambda it: it["links"][0].update(utilisation=float("nan")),
-         "RUN/summary.json is damaged: links[0].utilisation is nan; allowed is a number up to "
+         "RUN/summary.json is damaged: links[0].utilisation is nan; expected a number up to "
          "2^64"),
         ("summary.json", lambda it: it["run"].update(events=10**30),
-         "RUN/summary.json is damaged: run.events is larger than 2^70; allowed is a whole number"),
+         "RUN/summary.json is damaged: run.events is larger than 2^70; expected a whole number"),
         ("summary.json", lambda it: it["run"].update(duration_s=-1),
-         "RUN/summary.json is damaged: run.duration_s is -1; allowed is a number from 0"),
+         "RUN/summary.json is damaged: run.duration_s is -1; expected a number from 0"),
         ("summary.json", lambda it: it.update(emulation={"valid": True}),
          "RUN/summary.json is damaged: emulation.directions is missing"),
         ("provenance.json", lambda it: it.update(seeds=["../.."]),
-         "RUN/provenance.json is damaged: seeds[0] is '../..'; allowed is a whole number"),
+         "RUN/provenance.json is damaged: seeds[0] is '../..'; expected a whole number"),
         ("provenance.json", lambda it: it.update(seeds=[]),
-         "RUN/provenance.json is damaged: seeds has 0 items; allowed are 1 to 100000"),
+         "RUN/provenance.json is damaged: seeds has 0 items; expected 1 to 100000"),
         ("provenance.json", lambda it: it.update(seeds=[2**64]),
-         "RUN/provenance.json is damaged: seeds[0] is 18446744073709551616; allowed is"),
+         "RUN/provenance.json is damaged: seeds[0] is 18446744073709551616; expected"),
         ("provenance.json", lambda it: it.update(seeds=[3, 3]),
-         "RUN/provenance.json is damaged: seeds has one twice"),
+         "RUN/provenance.json is damaged: seeds has a duplicate"),
         ("provenance.json", lambda it: it.update(seeds=[3, 4]),
          "RUN is damaged: it has no directory seed-3"),
         ("provenance.json", lambda it: it.update(scenario="wire"),
-         "RUN/provenance.json is damaged: scenario is 'wire'; allowed is a table"),
+         "RUN/provenance.json is damaged: scenario is 'wire'; expected a table"),
         ("provenance.json", lambda it: it.update(command="rm"),
-         "RUN/provenance.json is damaged: command is 'rm'; allowed is a list, or null"),
+         "RUN/provenance.json is damaged: command is 'rm'; expected a list, or null"),
     ],
 )  # fmt: skip
 def test_the_file_and_the_field_are_named(
@@ -143,8 +143,8 @@ def test_the_file_and_the_field_are_named(
         ("endless", "it is a link"),
         ("elsewhere", "it is a link"),
         ("to itself", "it is a link"),
-        ("pipe", "it is no regular file"),
-        ("directory", "it is no regular file"),
+        ("pipe", "it is not a regular file"),
+        ("directory", "it is not a regular file"),
         ("sparse", "it is larger than 128 MiB"),
     ],
 )
@@ -198,13 +198,13 @@ def test_tables_have_the_columns_that_airpath_writes(run: Path) -> None:
 
     assert said(drop="flow") == "it has no column flow"
     wrong = said(pl.lit("x").alias("time_ns"))
-    assert wrong == "the column time_ns has the type String; allowed is Int64"
+    assert wrong == "the column time_ns has the type String; expected Int64"
     assert said(pl.lit([1]).alias("time_ns")).startswith("the column time_ns has the type List")
     missing = said(pl.lit(None, pl.Int64).alias("time_ns"))
-    assert missing == "the column time_ns has nulls, which it never has"
+    assert missing == "the column time_ns has nulls, which it must not have"
     for odd in (float("inf"), float("nan"), -1e300):
         wrong = said(pl.lit(odd).alias("rtt_ms"))
-        assert wrong == "the column rtt_ms has values that are no figures"
+        assert wrong == "the column rtt_ms has values out of range"
 
 
 def test_an_older_table_lacks_what_may_be_null_and_a_newer_one_has_more(run: Path) -> None:
@@ -249,7 +249,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(
         raise AssertionError("it is unpacked")
 
     monkeypatch.setattr(pl, "read_parquet", unpacked)
-    with pytest.raises(InputError, match=r"bytes would take .* in memory; allowed are"):
+    with pytest.raises(InputError, match=r"bytes would take .* in memory; at most"):
         read_table(run, "samples")
 
 
@@ -268,7 +268,7 @@ def test_a_page_that_lies_about_its_size_is_refused(run: Path) -> None:
     at = data.index(b"\xd0\x0f", start)  # 1000, in the footer.
     data[at : at + 2] = b"\xd2\x0f"
     file.write_bytes(data)
-    with pytest.raises(parquet.DamagedError, match="another number of rows"):
+    with pytest.raises(parquet.DamagedError, match="not have the number of rows"):
         check(file)
 
 
@@ -313,7 +313,7 @@ def test_the_check_can_fail(known: list[Path], monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_twin_takes_no_other_run_for_one_that_it_kept(known: list[Path], tmp_path: Path) -> None:
     assert twins._emulated(known[-1]).summary["emulation"]["parity"]["same"]
-    with pytest.raises(InputError, match="two-flows is no emulated run of a twin: its summary"):
+    with pytest.raises(InputError, match="two-flows is not an emulated run of a twin: its summary"):
         twins._emulated(known[0])
     wire: Any = SimpleNamespace(scenario=airpath.load("wire"), kernel="6.1", profile=None)
     for target, said in (("/dev/zero", "it is a link"), ("missing", "it is a link")):

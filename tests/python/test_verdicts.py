@@ -63,7 +63,7 @@ def test_what_chose_a_parameter_is_calibrated_and_does_not_agree(tmp_path: Path)
     made = study(tmp_path, *figures, PARAMETER.format(figure="a"))
     outcomes = reproduce(made, repeat=1)
     assert [outcome.verdict for outcome in outcomes] == ["calibrated", "reproduced"]
-    assert outcomes[0].note == "chose the window: 50 kB"
+    assert outcomes[0].note == "the window was chosen to match it: 50 kB"
     found = counts(outcomes)
     assert (found.agree, found.of_all, found.not_calibrated) == (1, 2, 1)
     assert found.text().startswith("1 of 2 figures agree, 1 of the 1 not used for calibration")
@@ -76,7 +76,7 @@ def test_a_figure_that_misses_what_it_chose_is_not_calibrated(tmp_path: Path) ->
     figure = FIGURE.format(name="a", published=50_000)
     (outcome,) = reproduce(study(tmp_path, figure, PARAMETER.format(figure="a")), repeat=1)
     assert outcome.verdict == "not-reproduced"
-    assert outcome.note.startswith("although it chose the window")
+    assert outcome.note.startswith("although the window was chosen to match it")
 
 
 @pytest.mark.parametrize("half", [1800, 9000])
@@ -136,12 +136,12 @@ def test_what_was_looked_at_is_counted_apart(tmp_path: Path) -> None:
     made = study(tmp_path, *figures, seen)
     outcomes = reproduce(made, repeat=1)
     assert [outcome.verdict for outcome in outcomes] == ["calibrated", "reproduced", "reproduced"]
-    assert outcomes[1].note == "was looked at when the window was chosen: 50 kB"
+    assert outcomes[1].note == "was seen when the window was chosen: 50 kB"
     found = counts(outcomes).as_dict()
     assert (found["accounted"], found["figures_not_calibrated"]) == (2, 2)
     assert (found["accounted_not_seen"], found["figures_not_seen"]) == (1, 1)
     assert "not seen during calibration either" in counts(outcomes).text()
-    with pytest.raises(InputError, match="has seen no figure 'made-up/d'"):
+    with pytest.raises(InputError, match="refers to an unknown figure 'made-up/d'"):
         study(tmp_path, *figures, seen.replace("/b", "/d"))
 
 
@@ -161,7 +161,7 @@ def test_what_is_left_out_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "message"), [(("b",), "which is no figure"), (("a", "a"), "more than one")]
+    ("figures", "message"), [(("b",), "which is not a figure"), (("a", "a"), "more than one")]
 )
 def test_a_figure_chooses_one_parameter(
     tmp_path: Path, figures: tuple[str, ...], message: str

@@ -68,7 +68,7 @@ def test_the_chart(cli: Any, name: str, begins: str) -> None:
     [
         (["--try", "flow.0.windw_bytes=1"], "did you mean `window_bytes`"),
         (["--try", " "], "--try is empty"),
-        (["--try", SHORT, "--chart", "a.gif"], "a.gif is no chart"),
+        (["--try", SHORT, "--chart", "a.gif"], "a.gif: the name of a chart must end in"),
         (["--try", SHORT, "--seeds", "5000"], "must be from 1 to 1000"),
     ],
 )

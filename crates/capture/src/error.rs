@@ -17,8 +17,8 @@ pub enum CaptureError {
     },
     /// The file does not begin like a capture.
     #[error(
-        "{name}: this is no capture: it begins with {found}. A capture is a pcap or a pcapng file, \
-         also compressed by gzip or zstd"
+        "{name}: this is not a capture: it begins with {found}. A capture is a pcap or a pcapng \
+         file, which may be compressed with gzip or zstd"
     )]
     NoCapture {
         /// The file.

@@ -199,10 +199,10 @@ fn simple_packets_have_no_time() {
 #[test]
 fn what_is_no_capture_is_refused_with_a_line() {
     let refused = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
-    let end = "A capture is a pcap or a pcapng file, also compressed by gzip or zstd";
-    let empty = "file: this is no capture: it begins with nothing: it is empty. ";
+    let end = "A capture is a pcap or a pcapng file, which may be compressed with gzip or zstd";
+    let empty = "file: this is not a capture: it begins with nothing: it is empty. ";
     assert_eq!(refused(b""), format!("{empty}{end}"));
-    let text = "file: this is no capture: it begins with the bytes 50 49 4e 47. ";
+    let text = "file: this is not a capture: it begins with the bytes 50 49 4e 47. ";
     assert_eq!(refused(b"PING 10.0.0.1"), format!("{text}{end}"));
     let mut file = Pcapng::new(false);
     file.packet(0, 0, &packet(), &[]);

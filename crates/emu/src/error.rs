@@ -13,7 +13,7 @@ pub enum EmuError {
     #[error("`{0}` is not a device: write NAMESPACE:DEVICE, where the device has at most 15 bytes")]
     Device(String),
     /// A namespace that does not exist or must not be entered.
-    #[error("network namespace `{name}`: {source} (`ip netns list` shows those there are)")]
+    #[error("network namespace `{name}`: {source} (`ip netns list` lists them)")]
     Namespace {
         /// The name as given.
         name: String,
@@ -22,8 +22,8 @@ pub enum EmuError {
     },
     /// The TUN driver is missing or refuses.
     #[error(
-        "/dev/net/tun for `{device}`: {source} (it takes the tun module, a device that you may open, \
-         and root or CAP_NET_ADMIN; emulation.io = \"packet\" does without)"
+        "/dev/net/tun for `{device}`: {source} (it needs the tun module, a device that you may \
+         open, and root or CAP_NET_ADMIN; emulation.io = \"packet\" needs none of these)"
     )]
     Tun {
         /// The device's name inside the namespace, or a path under /dev.
@@ -92,7 +92,7 @@ pub enum EmuError {
         source: io::Error,
     },
     /// There are more NATs in a row than addresses for them.
-    #[error("{nats} NATs in a row can be simulated; emulation takes up to {most}")]
+    #[error("{nats} NATs in a row can be simulated; emulation supports up to {most}")]
     Nats {
         /// The number of NATs.
         nats: usize,
@@ -102,7 +102,7 @@ pub enum EmuError {
     /// Packets are larger than the forwarder supports.
     #[error(
         "flow `{flow}`: packets of {mtu} bytes (mss_bytes + header_bytes) can be simulated; \
-         emulation takes up to {most}"
+         emulation supports up to {most}"
     )]
     Mtu {
         /// The flow's id in the scenario.
@@ -113,7 +113,7 @@ pub enum EmuError {
         most: usize,
     },
     /// A congestion control that only airpath's own TCP has.
-    #[error("flow `{flow}`: the kernel has no `{name}`; emulation takes reno, cubic, bbr")]
+    #[error("flow `{flow}`: the kernel has no `{name}`; emulation supports reno, cubic, bbr")]
     Congestion {
         /// The flow's id in the scenario.
         flow: String,
@@ -122,8 +122,8 @@ pub enum EmuError {
     },
     /// Packets that would be fragmented.
     #[error(
-        "flow `{flow}`: packets of {bytes} bytes (packet_bytes) can be simulated; the kernel would \
-         cut them into fragments: at most {mtu}, the MTU, can be emulated"
+        "flow `{flow}`: packets of {bytes} bytes (packet_bytes) can be simulated; the kernel \
+         would fragment them: at most {mtu}, the MTU, can be emulated"
     )]
     Packet {
         /// The flow's id in the scenario.
@@ -134,7 +134,7 @@ pub enum EmuError {
         mtu: u32,
     },
     /// There are more flows than ports.
-    #[error("the scenario has {flows} flows; emulation takes up to {most}")]
+    #[error("the scenario has {flows} flows; emulation supports up to {most}")]
     Flows {
         /// The number of flows.
         flows: usize,
@@ -175,7 +175,8 @@ pub enum EmuError {
     },
     /// There are more UEs than addresses.
     #[error(
-        "the scenario has {ues} UEs; emulation takes up to {most}, because each has a network namespace"
+        "the scenario has {ues} UEs; emulation supports up to {most}, because each has a network \
+            namespace"
     )]
     Ues {
         /// The number of UEs.
@@ -185,7 +186,8 @@ pub enum EmuError {
     },
     /// A UE has the name of another namespace.
     #[error(
-        "a UE is called `{name}`, but emulation gives this name to another namespace: choose another one"
+        "a UE is called `{name}`, but emulation uses this name for another namespace: choose \
+            another name"
     )]
     UeName {
         /// The name as given.
@@ -201,7 +203,7 @@ pub enum EmuError {
     },
     /// There are only services, so no program would end the run.
     #[error(
-        "no program would end the run: give one [[program]] `ends_run = true`, add one without \
+        "no program would end the run: set `ends_run = true` in one [[program]], add one without \
          `wait_for = \"listen\"`, or give a COMMAND"
     )]
     Endless,
@@ -214,7 +216,7 @@ pub enum EmuError {
         source: io::Error,
     },
     /// A word of the command that cannot be passed to a program.
-    #[error("the command word `{0}` holds a zero byte, which no program can be given")]
+    #[error("the command word `{0}` contains a NUL byte, which cannot be passed to a program")]
     Word(String),
     /// The programs could not be started.
     #[error("{step}: {source}")]

@@ -48,7 +48,7 @@ impl Merit {
 
 const NO_KEY: &str = "the scenario has no key for it";
 const NO_BUDGET: &str =
-    "the budget ended before one could be tried, and --explain full has a larger one";
+    "the budget ran out before one could be tried; --explain full has a larger one";
 
 impl Lab<'_, '_> {
     /// Tries the cures and keeps the best that does no harm. If there is none, returns why.
@@ -163,12 +163,12 @@ impl Lab<'_, '_> {
                     let (lost, taken) = (harmed.mean(), taken(harmed));
                     if least.as_ref().is_none_or(|(least, _)| lost > *least) {
                         let what = cure.advice.trim_end_matches('.');
-                        least = Some((lost, format!("what was tried takes {taken} ({what})")));
+                        least = Some((lost, format!("with what was tried ({what}), {taken}")));
                     }
-                    format!("As advice: it takes {taken}.")
+                    format!("Not advised: {taken}.")
                 } else {
-                    because = "what was tried against it helps too little, or not for sure";
-                    "As advice: it helps too little, or no more than other advice.".to_owned()
+                    because = "what was tried helps too little, or not reliably";
+                    "Not advised: it helps too little, or no more than other advice.".to_owned()
                 };
                 self.answer.tried.push(Tried {
                     cause: trial.candidate.cause.name(),
@@ -250,12 +250,12 @@ impl Lab<'_, '_> {
         if let Some((promised, price)) = promised.filter(|(_, price)| price.harm().is_none()) {
             let (with, trade) = (&ground.told, price.told());
             finding.advice =
-                Some(format!("With {with} it does no harm; the settings are those.{trade}"));
+                Some(format!("No other settings are needed: with {with} it does no harm.{trade}"));
             finding.set = Some(ground.sets.clone());
             finding.gain = Some(Gain::of(promised));
             finding.costs = losses(before, &ground.runs, HARM).iter().map(Gain::of).collect();
         }
-        "what helps against the others does no good on the whole"
+        "what helps against the other causes does not help overall"
     }
 
     /// The price of a change that gains this.
@@ -317,10 +317,10 @@ impl Lab<'_, '_> {
             let all = cures::cures(observed, other, removal);
             let itself = |cure: &&Cure| cure.alternatives.contains(removal);
             let Some(cure) = all.iter().find(itself).or(all.first()) else {
-                return Ok(Err("it hides behind a cause against which there are none"));
+                return Ok(Err("it hides behind a cause for which there is no advice"));
             };
             let Ok(change) = change(source, sets, parsed, &cure.alternatives) else {
-                return Ok(Err("it hides behind a cause against which there are none"));
+                return Ok(Err("it hides behind a cause for which there is no advice"));
             };
             told.push(format!(
                 "what helps against {} ({})",
@@ -331,7 +331,7 @@ impl Lab<'_, '_> {
         }
         let told = told.join("; and ");
         let Ok(change) = change(source, sets, parsed, &[own]) else {
-            return Ok(Err("with what helps against the others the scenario is refused"));
+            return Ok(Err("the scenario rejects the settings that help against the other causes"));
         };
         let scenario = &change.parsed.scenario;
         let known = (*scenario == beside.change.parsed.scenario)
@@ -359,8 +359,8 @@ impl Ground {
             return String::new();
         }
         format!(
-            " It needs {} as well, and the settings do all of it: with that alone the {} of {} is {alone}, with \
-             both {both}.",
+            " It also needs {}, and the settings include both: with that alone the {} of {} is {alone}, with both \
+             {both}.",
             self.told,
             obtained.words(),
             obtained.subject

@@ -40,19 +40,19 @@ pub(crate) fn cures(
             },
             match candidate.cause {
                 Cause::Bufferbloat => "it keeps queues short",
-                _ => "it does not take every loss for congestion",
+                _ => "it does not treat every loss as congestion",
             }
         ),
         alternatives: vec![congestion(observed, "bbr")],
     };
     match candidate.cause {
         Cause::OneWayPath => vec![itself(format!(
-            "Let {subject} pass what comes from outside, or let the UE's side send first."
+            "Let {subject} admit packets from outside, or let the UE's side send first."
         ))],
         Cause::NatBinding => {
             let lifetime = |seconds: &str| format!(
-                "Raise the lifetime of bindings at {subject} to {seconds} s (RFC 4787 REQ-5), or let the \
-                 UE send something more often (keep-alive)."
+                "Raise the lifetime of bindings at {subject} to {seconds} s (RFC 4787 REQ-5), or have the \
+                 UE send more often (keep-alives)."
             );
             vec![
                 Cure {
@@ -63,7 +63,7 @@ pub(crate) fn cures(
             ]
         }
         Cause::DoubleNat => vec![itself(format!(
-            "Take {subject} away: one NAT is enough; bridge or route instead."
+            "Remove {subject}: one NAT is enough; bridge or route instead."
         ))],
         Cause::Mtu | Cause::Fragmentation => clamped(observed, subject)
             .into_iter()
@@ -75,18 +75,18 @@ pub(crate) fn cures(
             .chain([
                 bbr(),
                 paced(observed),
-                itself(format!("Ask for a higher rate than that of {subject}, or for none.")),
+                itself(format!("Ask for a higher rate at {subject}, or for no policing.")),
             ])
             .collect(),
         Cause::Shaper => vec![itself(format!(
             "Raise the rate of {subject}, or do not shape there."
         ))],
         Cause::Reordering => vec![
-            itself(format!("Keep the order of packets at {subject} (one path for each flow).")),
+            itself(format!("Keep packets in order at {subject} (one path per flow).")),
             profile(observed),
         ],
         Cause::StallingHost => vec![itself(
-            "Give the forwarding host CPUs of its own (pinning, no overcommitment), or forward in \
+            "Give the forwarding host dedicated CPUs (pinning, no overcommitment), or forward in \
              hardware."
                 .to_owned(),
         )],
@@ -94,19 +94,19 @@ pub(crate) fn cures(
             longer_rings(observed, subject, removal).into_iter().chain([bbr()]).collect()
         }
         Cause::HostProcessor => faster_processors(observed, subject),
-        Cause::Proxy => vec![itself("Lead the flow around the proxy.".to_owned())],
+        Cause::Proxy => vec![itself("Bypass the proxy.".to_owned())],
         Cause::CrossTraffic => vec![itself(format!(
-            "Take {subject} off this path, or shape it (tc qdisc … tbf, a QoS class of its own)."
+            "Move {subject} off this path, or shape it (tc qdisc … tbf, or a QoS class of its own)."
         ))],
         Cause::ReceiveWindow | Cause::SendBuffer => windows(observed, candidate, removal),
         Cause::ApplicationLimited => {
             let flows = flows_of(observed, candidate, removal);
-            vec![itself(format!("Let the application of {flows} read and write faster."))]
+            vec![itself(format!("Make the application of {flows} read and write faster."))]
         }
         Cause::ShortQueue => vec![
             itself(format!(
-                "Lengthen the queue of {subject} (tc qdisc … pfifo limit, the buffer of the router or \
-                 of RLC)."
+                "Lengthen the queue of {subject} (tc qdisc … pfifo limit, or the buffer of the router \
+                 or of RLC)."
             )),
             bbr(),
         ],
@@ -129,14 +129,14 @@ pub(crate) fn cures(
         Cause::UplinkAccess => {
             let unasked = at_the_cell(
                 observed,
-                "Grant uplink unasked at the base station (proactive or configured grants).",
+                "Use proactive or configured uplink grants at the base station.",
                 &[("grants.proactive_period_ms", "1"), ("grants.proactive_bytes", "200")],
             );
             match about_reports(removal) {
                 true => vec![
                     itself(
-                        "Let the base station's scheduler grant again after a block that had no room for a \
-                         report."
+                        "Have the base station's scheduler grant again after a transport block that had no \
+                         room for a buffer status report."
                             .to_owned(),
                     ),
                     shortest_retx_bsr_timer(observed),
@@ -154,40 +154,40 @@ pub(crate) fn cures(
         }
         Cause::RadioLoss => radio_loss(observed).into_iter().chain([bbr()]).collect(),
         Cause::RrcPromotion => vec![itself(
-            "Keep the UE connected: an RRC inactivity timer that is longer than its pauses, or \
+            "Keep the UE connected: use an RRC inactivity timer longer than its pauses, or \
              RRC_INACTIVE."
                 .to_owned(),
         )],
         Cause::Handover => vec![
             Cure {
-                advice: "Forward what waits in the old base station to the new one.".to_owned(),
+                advice: "Forward what the old base station has buffered to the new one.".to_owned(),
                 alternatives: vec![vec![set("radio.mobility.forwarding", "\"all\"")]],
             },
             itself(
-                "Hand over without interruption (DAPS, TS 38.300 9.2.3.2), and forward what waits in \
-                 the old base station."
+                "Hand over without interruption (DAPS, TS 38.300 9.2.3.2), and forward what the old \
+                 base station has buffered."
                     .to_owned(),
             ),
         ],
         Cause::RadioLinkFailure => vec![
             Cure {
-                advice: "Let the UE wait longer before it gives the link up (T310).".to_owned(),
+                advice: "Let the UE wait longer before it declares radio link failure (T310).".to_owned(),
                 alternatives: [4000, 2000].map(|ms| vec![set("radio.mobility.t310_ms", ms)]).into(),
             },
-            itself("Do not let the UE give the link up, or hand over earlier.".to_owned()),
+            itself("Do not let the UE declare radio link failure, or hand over earlier.".to_owned()),
         ],
         Cause::Placement => {
             vec![itself("Place the server beside the UPF (place = \"upf\").".to_owned())]
         }
         Cause::SlowStartExit => vec![
             itself(format!(
-                "Let {} stay in slow start (hystart=0 of the kernel's tcp_cubic module).",
+                "Keep {} in slow start (hystart=0 of the kernel's tcp_cubic module).",
                 flows_of(observed, candidate, removal)
             )),
             bbr(),
         ],
         Cause::SlowStart => vec![itself(format!(
-            "Begin with larger windows at both ends of {} (ip route … initcwnd and initrwnd).",
+            "Use larger initial windows at both ends of {} (ip route … initcwnd and initrwnd).",
             flows_of(observed, candidate, removal)
         ))],
         Cause::CongestionMix => {
@@ -199,7 +199,7 @@ pub(crate) fn cures(
             };
             if observed.tcp_flows().any(runs_bbr) {
                 let alternatives = vec![congestion(observed, "bbr")];
-                cures.push(Cure { advice: format!("{all}, and let it be BBR."), alternatives });
+                cures.push(Cure { advice: format!("{all}: BBR."), alternatives });
             }
             let links = ["down", "up"].map(|way| observed.links(way)).into_iter().flatten();
             let busiest = links.max_by(|one, other| one.utilisation.total_cmp(&other.utilisation));
@@ -214,8 +214,8 @@ pub(crate) fn cures(
             ))]
         }
         Cause::TestTooShort => vec![itself(
-            "Test for longer (iperf3 -t), or report the second half only (iperf3 -O): the average \
-             measures the ramp."
+            "Run a longer test (iperf3 -t), or report only the second half (iperf3 -O): the average \
+             mostly measures the ramp-up."
                 .to_owned(),
         )],
         Cause::EmulationHost | Cause::LinkCapacity | Cause::RadioCapacity => Vec::new(),
@@ -238,7 +238,7 @@ pub(crate) fn of_streams(observed: &Observed<'_>, sets: &Option<Vec<String>>) ->
     if groups.is_empty() {
         return String::new();
     }
-    format!(" The settings are those of {}.", groups.join(" and "))
+    format!(" The settings apply to {}.", groups.join(" and "))
 }
 
 /// A sentence, with settings for every UE.
@@ -275,8 +275,8 @@ fn drx(observed: &Observed<'_>, removal: &[String]) -> Vec<Cure> {
         shorter(20.0),
         shorter((longest / 2.0).round()),
         Cure {
-            advice: "Release DRX for UEs of this kind at the base station, or let the UE send something \
-                     more often than its inactivity timer (keep-alive). The UE then needs more power."
+            advice: "Release DRX for such UEs at the base station, or have the UE send keep-alives before \
+                     its inactivity timer expires. The UE then needs more power."
                 .to_owned(),
             alternatives: vec![removal.to_vec()],
         },
@@ -287,7 +287,7 @@ fn radio_loss(observed: &Observed<'_>) -> Vec<Cure> {
     vec![
         at_the_cell(
             observed,
-            "Use RLC AM for this bearer: what HARQ gives up is sent again.",
+            "Use RLC AM for this bearer: it retransmits what HARQ gives up.",
             &[("rlc.mode", "\"am\""), ("rlc_up.mode", "\"am\"")],
         ),
         at_the_cell(
@@ -297,7 +297,7 @@ fn radio_loss(observed: &Observed<'_>) -> Vec<Cure> {
         ),
         at_the_cell(
             observed,
-            "Choose the MCS more carefully at the base station: a BLER target of 0.03.",
+            "Choose a more conservative MCS at the base station: a BLER target of 0.03.",
             &[("link_adaptation.bler_target", "0.03"), ("link_adaptation_up.bler_target", "0.03")],
         ),
     ]
@@ -367,8 +367,8 @@ fn clamped(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
     let segments = options.first().map(|option| {
         format!("clamp the MSS to {option} bytes (nft … tcp option maxseg size set {option})")
     });
-    let datagrams = datagrams
-        .then(|| format!("let datagrams have at most {packet} bytes with their IP headers"));
+    let datagrams =
+        datagrams.then(|| format!("limit datagrams to {packet} bytes including IP headers"));
     let what: Vec<String> = segments.into_iter().chain(datagrams).collect();
     (!what.is_empty()).then(|| Cure {
         advice: format!("Send smaller packets: {}.", what.join(", and ")),
@@ -420,8 +420,8 @@ fn deeper_buckets(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
     bursts.retain(|&burst| burst > policer.burst as f64);
     let deeper = |burst: f64| Cure {
         advice: format!(
-            "Raise the burst of {stage} to {} bytes and leave its rate at {} (RFC 2697 calls this the committed \
-             burst size), or shape instead of policing.",
+            "Raise the burst of {stage} (RFC 2697: committed burst size) to {} bytes and leave its rate at {}, or \
+             shape instead of policing.",
             count(burst),
             mbps(rate_mbps)
         ),
@@ -443,7 +443,7 @@ fn longer_rings(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec
     let to = |size: u64| Cure {
         advice: format!(
             "Lengthen the receive ring of {stage} to {size} packets (ring_packets; ethtool -G DEVICE rx {size}, or \
-             of a TUN device ip link set DEVICE txqueuelen {size})."
+             for a TUN device ip link set DEVICE txqueuelen {size})."
         ),
         alternatives: vec![vec![set(format!("{}.ring_packets", path_of(stage)), size)]],
     };
@@ -461,8 +461,8 @@ fn faster_processors(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
         let each = ((each / factor * 1e6).round() / 1e6).max(1e-6);
         Cure {
             advice: format!(
-                "Let {stage} take {} for each packet at most, which is {} packets per second: forward in the \
-                 kernel, with XDP or DPDK, spread flows over more processors (RSS), or send larger packets (GRO).",
+                "Reduce the processor time at {stage} to {} per packet, which allows {} packets per second: forward in \
+                 the kernel, with XDP or DPDK, spread flows over more processors (RSS), or send larger packets (GRO).",
                 ms(each),
                 count(1e3 / each)
             ),
@@ -488,7 +488,7 @@ fn paced(observed: &Observed<'_>) -> Cure {
 
 fn profile(observed: &Observed<'_>) -> Cure {
     Cure {
-        advice: "Use a sender whose loss detection is RACK (Linux since 4.18).".to_owned(),
+        advice: "Use a sender with RACK loss detection (Linux since 4.18).".to_owned(),
         alternatives: vec![of_tcp(observed, "profile", "\"linux-6.18\"")],
     }
 }
@@ -612,7 +612,7 @@ fn shorter_queue(observed: &Observed<'_>, stage: &str, factor: f64) -> Cure {
 
 fn thinner(observed: &Observed<'_>, segments: u32) -> Cure {
     Cure {
-        advice: format!("Acknowledge every {segments} segments only (ACK thinning)."),
+        advice: format!("Acknowledge only every {segments} segments (ACK thinning)."),
         alternatives: vec![of_tcp(observed, "ack.delayed_segments", &segments.to_string())],
     }
 }

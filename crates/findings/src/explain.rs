@@ -275,7 +275,7 @@ impl Lab<'_, '_> {
         let mut trials: Vec<Trial> = Vec::new();
         for (candidate, first) in candidates {
             let outcome = if trials.len() >= most {
-                "The budget does not reach so far.".to_owned()
+                "Not tried: the budget ran out.".to_owned()
             } else {
                 match change(source, sets, parsed, &candidate.removals) {
                     // A different subject, but the same change.
@@ -288,7 +288,9 @@ impl Lab<'_, '_> {
                         continue;
                     }
                     Err(NoChange::AlreadySo) => continue,
-                    Err(NoChange::Refused(reason)) => format!("The scenario refuses it: {reason}"),
+                    Err(NoChange::Refused(reason)) => {
+                        format!("The scenario rejects the change: {reason}")
+                    }
                 }
             };
             self.answer.tried.push(Tried {
@@ -440,15 +442,15 @@ impl Lab<'_, '_> {
         });
         let outcome = match largest {
             Some(effect) if trial.score > LEAST && seeds < trial.runs.len() => format!(
-                "It changed {} on one seed, and the budget does not reach to confirm it.",
+                "It changed {} on one seed; the budget ran out before that could be confirmed.",
                 effect.told()
             ),
             Some(effect) if trial.undecided => format!(
-                "It changed {} on {seeds} seeds, which leave doubt, and the budget does not reach for more.",
+                "It changed {} on {seeds} seeds, which leaves doubt; the budget ran out before more could run.",
                 effect.told()
             ),
             Some(effect) if effect.mean().abs() >= 0.005 => format!(
-                "It changed {}: no better on the whole, or noise, or others explain more.",
+                "It changed {}: no overall improvement, or noise, or other causes explain more.",
                 effect.told()
             ),
             _ => "It changed nothing.".to_owned(),

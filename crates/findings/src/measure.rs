@@ -72,7 +72,7 @@ impl Metric {
             Self::Answered => "share of answered requests",
             Self::Delay => "one-way delay (p95)",
             Self::Fairness => "Jain's index",
-            Self::SentAgain => "share of segments sent again",
+            Self::SentAgain => "share of retransmitted segments",
         }
     }
 

@@ -52,7 +52,7 @@ impl<'a> Observed<'a> {
         let mut said: Vec<String> = most.iter().map(words).collect();
         if !rest.is_empty() {
             let others: u64 = rest.iter().map(|(_, packets)| packets).sum();
-            said.push(format!("{} of others", count(others as f64)));
+            said.push(format!("{} of other flows", count(others as f64)));
         }
         match said.split_last() {
             Some((last, [])) => last.clone(),

@@ -77,15 +77,18 @@ impl<'e> Price<'e> {
     pub(crate) fn told(&self) -> String {
         let Self::Trade(fallen, _) = self else { return String::new() };
         let taken: Vec<String> = fallen.iter().map(|effect| taken(effect)).collect();
-        format!(" It is a trade: it takes {}.", listed(&taken))
+        format!(" It is a trade-off: {}.", listed(&taken))
     }
 }
 
 /// What a harm takes. If seeds differ much, the mean need not show what most of them lose.
 pub(crate) fn taken(harmed: &Effect) -> String {
     match harmed.metric.improvement(harmed.before, harmed.after) < 0.0 {
-        true => harmed.told(),
-        false => format!("some of the throughput of {} in most runs", harmed.subject),
+        true => {
+            let [before, after] = harmed.figures();
+            format!("the {} of {} goes from {before} to {after}", harmed.words(), harmed.subject)
+        }
+        false => format!("{} loses some throughput in most runs", harmed.subject),
     }
 }
 

@@ -124,7 +124,11 @@ fn what_five_seeds_confirm_is_named_and_advised_by_five() {
     let explanation = explained(UNEVEN, Budget::QUICK);
     let first = &explanation.findings[0];
     assert_eq!(first.cause, "stalling-host");
-    assert!(first.evidence.ends_with("5 of 5 seeds; 3 left doubt)."), "{}", first.evidence);
+    assert!(
+        first.evidence.ends_with("5 of 5 seeds; the first 3 left doubt)."),
+        "{}",
+        first.evidence
+    );
     assert_eq!(first.gain.as_ref().map(|gain| gain.seeds), Some(5));
     assert_eq!(explanation.seeds, 3);
 }
@@ -134,7 +138,7 @@ fn what_the_budget_leaves_in_doubt_is_told_but_not_named() {
     let budget = Budget { events: 0, runs: 7, ..Budget::QUICK };
     let explanation = explained(UNEVEN, budget);
     assert!(!names(&explanation, "stalling-host"));
-    let told = |outcome: &str| outcome.contains("leave doubt, and the budget");
+    let told = |outcome: &str| outcome.contains("leaves doubt; the budget");
     assert!(explanation.tried.iter().any(|tried| told(&tried.outcome)), "{:?}", explanation.tried);
 }
 

@@ -83,7 +83,9 @@ fn packets_per_second_limit_a_processor() {
         assert_eq!(causes(&found)[0], "host-processor", "{:?}", found.findings);
         let first = &found.findings[0];
         assert!(
-            first.evidence.contains("1.25 ms for each packet, which is 800 packets per second")
+            first
+                .evidence
+                .contains("1.25 ms per packet, so it forwards at most 800 packets per second")
         );
         assert!(only_set(first).starts_with(&format!("path.{direction}.0.processing_ms=0.")));
     }

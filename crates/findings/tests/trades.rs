@@ -127,7 +127,7 @@ fn who_had_most_may_pay_and_the_advice_says_so() {
     let explanation = explained(FIRST_COME, Budget::QUICK);
     let finding = of(&explanation, "bufferbloat").expect("a long queue");
     let advice = finding.advice.as_deref().expect("advice");
-    assert!(advice.contains("It is a trade: it takes the goodput of first from"), "{advice}");
+    assert!(advice.contains("It is a trade-off: the goodput of first goes from"), "{advice}");
     assert!(finding.set.is_some());
     let is = |flow: &'static str| move |one: &&airpath_findings::Gain| one.flow == flow;
     let paid = finding.costs.iter().find(is("first")).expect("a cost");

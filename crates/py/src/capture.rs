@@ -54,7 +54,7 @@ pub(crate) fn read_segments<'py>(
     match found {
         Ok(Some(found)) => object(py, &found),
         Ok(None) => {
-            Err(PyValueError::new_err(format!("flow {flow} is no TCP flow of the capture")))
+            Err(PyValueError::new_err(format!("flow {flow} is not a TCP flow of the capture")))
         }
         Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
         Err(error) => Err(PyValueError::new_err(error.to_string())),

@@ -166,7 +166,7 @@ impl PySession {
         // A rate of 0 means no limit.
         let rate = |mbps: Option<f64>| Rate::from_bps((mbps.unwrap_or(0.0) * 1e6).round() as u64);
         let address: Ipv4Addr = self.address.parse().map_err(|_| {
-            PyValueError::new_err(format!("`{}` is no IPv4 address of a UE", self.address))
+            PyValueError::new_err(format!("`{}` is not an IPv4 address of a UE", self.address))
         })?;
         Ok(UeSession {
             ue: self.index,

@@ -57,7 +57,7 @@ impl PyResultTables {
         let (batches, first) =
             table.and_then(|(_, batches)| Some((batches, batches.first()?))).ok_or_else(|| {
                 let known: Vec<_> = self.tables.iter().map(|(known, _)| *known).collect();
-                PyKeyError::new_err(format!("no table {name:?}; there are {}", known.join(", ")))
+                PyKeyError::new_err(format!("no table {name:?}; available: {}", known.join(", ")))
             })?;
         PyTable::try_new(batches.clone(), first.schema())
     }

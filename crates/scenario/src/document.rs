@@ -255,7 +255,7 @@ fn read_flows(
         problems.add_with_help(
             first.origin_of("enabled"),
             "every [[flow]] has enabled = false",
-            "a scenario needs at least one flow that is enabled",
+            "a scenario needs at least one enabled flow",
         );
     }
     flows

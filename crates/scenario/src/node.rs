@@ -65,7 +65,7 @@ impl Node {
         let more = errors.len().saturating_sub(MOST_SYNTAX_ERRORS);
         for (index, ((line, column), error)) in errors.iter().take(MOST_SYNTAX_ERRORS).enumerate() {
             let (origin, message) =
-                (places.origin(*line, *column), format!("no TOML: {}", error.message()));
+                (places.origin(*line, *column), format!("not TOML: {}", error.message()));
             if more > 0 && index + 1 == MOST_SYNTAX_ERRORS {
                 let help = format!("and {more} more: is this a scenario file?");
                 problems.add_with_help(&origin, message, help);

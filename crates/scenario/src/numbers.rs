@@ -15,7 +15,7 @@ pub(crate) fn parse(text: &str) -> Result<Arc<[u64]>, String> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let number = |text: &str| {
             text.trim().parse::<u64>().ok().filter(|&number| number > 0).ok_or_else(|| {
-                format!("{part:?} is neither a number from 1 on nor a range of them")
+                format!("{part:?} is neither a number of at least 1 nor a range of such numbers")
             })
         };
         let (first, last) = (number(first)?, number(last)?);
@@ -41,10 +41,10 @@ pub(crate) fn times(text: &str) -> Result<Vec<Duration>, String> {
             .parse::<f64>()
             .ok()
             .filter(|seconds| (0.0..=1e6).contains(seconds))
-            .ok_or_else(|| format!("{part:?} is no time in seconds from 0 to a million"))?;
+            .ok_or_else(|| format!("{part:?} is not a time in seconds from 0 to a million"))?;
         let time = Duration::from_nanos((seconds * 1e9).round() as u64);
         if times.last().is_some_and(|&last| time < last) {
-            return Err(format!("{part:?} is before the time that it follows"));
+            return Err(format!("{part:?} is earlier than the time before it"));
         }
         times.push(time);
     }

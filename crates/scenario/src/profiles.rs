@@ -184,7 +184,7 @@ impl Profiles {
         if !is_name(name) {
             problems.add(
                 &entry.origin,
-                format!("{name:?} is no name: 1 to 64 letters, digits, `.`, `_` and `-`"),
+                format!("{name:?} is not a valid name: 1 to 64 letters, digits, `.`, `_` and `-`"),
             );
             return false;
         }

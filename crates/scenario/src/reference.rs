@@ -40,8 +40,8 @@ const INTRODUCTION: &str = "\
 
 # Scenario files
 
-A scenario is a TOML file that describes one experiment completely. [The ten keys that you will
-use](../guides/ten-keys.md) come first; this page has all keys. `airpath scenario check FILE` says what is
+A scenario is a TOML file that describes one experiment completely. Start with [the ten keys that you will
+use](../guides/ten-keys.md); this page has all keys. `airpath scenario check FILE` reports what is
 wrong with a scenario, and `airpath scenario schema` prints a JSON schema for editors.
 
 Units are in the keys' names: `_ms`, `_s`, `_mbps` (10^6 bits per second), `_bytes`, `_segments`,
@@ -52,11 +52,11 @@ Every key can be set from the command line with `--set KEY=VALUE`. KEY is the ke
 the elements of a list are counted from 0: `--set run.duration_s=10`, `--set path.down.0.rate_mbps=1.35`,
 `--set flow.0.congestion=reno`. VALUE is a TOML value; anything else is a string. It replaces the value in
 the file. If a key is set twice, the last value wins. `--set` cannot add elements to a list. A name with
-dots needs quotes: `--set 'profile.\"my-10.5\".options.sack=false'`. In the place of an index, `*` means every
+dots needs quotes: `--set 'profile.\"my-10.5\".options.sack=false'`. Instead of an index, `*` means every
 element of the list to which the key applies: `--set 'flow.*.congestion=bbr'`, `--set 'program.*.enabled=false'`.
 `stage.*` means every stage of both directions.
 
-The keys of a TCP endpoint that are needed less often stand in tables of their own, such as `recovery` and `ack`.
+Less common keys of a TCP endpoint are in tables of their own, such as `recovery` and `ack`.
 They can be written in three ways: `recovery.frto = true` in `[[flow]]`, `recovery = { frto = true }`, or
 `frto = true` under `[flow.recovery]`, after the flow's other keys.
 ";
@@ -261,7 +261,7 @@ fn built_in_profiles(out: &mut String) {
     write(
         out,
         format_args!(
-            "\nThe files in `crates/scenario/profiles/` say why each value is what it is.\n"
+            "\nThe files in `crates/scenario/profiles/` give the reason for each value.\n"
         ),
     );
 }
@@ -291,12 +291,7 @@ fn built_in_traces(out: &mut String) {
 }
 
 fn shipped_scenarios(out: &mut String) {
-    write(
-        out,
-        format_args!(
-            "\n## Shipped scenarios\n\nThey are found by their name: `airpath run wire`.\n\n"
-        ),
-    );
+    write(out, format_args!("\n## Shipped scenarios\n\nRun them by name: `airpath run wire`.\n\n"));
     for (name, text) in shipped() {
         let title = text.lines().find_map(|line| line.strip_prefix("title = "));
         write(out, format_args!("- `{name}`: {}\n", title.unwrap_or_default().trim_matches('"')));

@@ -132,7 +132,7 @@ impl Setting<'_> {
                 Value::Table(entries) => self.child(depth, entries, problems),
                 Value::List(items) => self.element(depth, items, problems),
                 _ => {
-                    let message = format!("`{}` is a value, it has no keys", self.dotted(depth));
+                    let message = format!("`{}` is a value and has no keys", self.dotted(depth));
                     problems.add(self.origin, message);
                     None
                 }

@@ -421,7 +421,7 @@ const ENABLED: Key = Key::new(
     "enabled",
     Kind::Flag,
     Default::Value("true"),
-    "False removes this table from the scenario, as if it were not in the file. The others keep \
+    "False removes this table from the scenario, as if it were not in the file. Other tables keep \
      their numbers in `--set` and in names.",
 );
 

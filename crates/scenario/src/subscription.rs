@@ -38,7 +38,7 @@ pub(crate) fn read(
             if let Some(key) = USIM.iter().find(|key| ue.fields.given(key).is_some()) {
                 problems.add_with_help(
                     ue.fields.origin_of(key),
-                    format!("`{key}` needs a core network that asks for it"),
+                    format!("`{key}` needs a core network that uses it"),
                     "add [core] with `subscribers`, or remove it",
                 );
             }
@@ -55,8 +55,8 @@ pub(crate) fn read(
         problems.add_with_help(
             core.origin_of("pool"),
             format!("`pool` is \"{pool}\", but must be an IPv4 network"),
-            "e.g. \"10.45.0.0/24\": its first address, a prefix of 16 to 30 bits; not 10.77.0.0/24, \
-             10.78.0.0/24 and 100.127.0.0/16, where the other nodes are",
+            "e.g. \"10.45.0.0/24\": its first address, a prefix of 16 to 30 bits; not \
+             10.77.0.0/24, 10.78.0.0/24 and 100.127.0.0/16, which other nodes use",
         );
     }
     for (index, ue) in ues.iter().enumerate() {
@@ -117,7 +117,7 @@ fn check_radio(core: &Fields, root: &Node, radio: Option<&Radio>, problems: &mut
         problems.add_with_help(
             &core.origin,
             "[core] is the core network of LTE and NR",
-            "choose a preset of these, or remove [core]",
+            "choose an LTE or NR preset, or remove [core]",
         );
     }
 }
@@ -152,8 +152,8 @@ fn check_usim<'a>(
     if let Some(origin) = ue.given("count") {
         problems.add_with_help(
             origin,
-            "with [core] each UE has an identity of its own",
-            "write a [[radio.ue]] for each, without `count`",
+            "with [core] each UE needs its own identity",
+            "write one [[radio.ue]] for each, without `count`",
         );
     }
     let mut need = |key: &str, expected: &str, right: &dyn Fn(&str) -> bool| {
@@ -162,7 +162,7 @@ fn check_usim<'a>(
             None if ue.is_there(key) || key != "imsi" => {}
             None => problems.add_with_help(
                 &ue.origin,
-                format!("[core] asks this UE for its `{key}`"),
+                format!("[core] needs the `{key}` of this UE"),
                 format!("give {expected} in [[radio.ue]]"),
             ),
             // The value may be a secret: do not quote it.

@@ -18,7 +18,7 @@ const BUILT_IN_PREFIX: &str = "builtin:";
 /// Name, description and text of each shipped trace.
 pub(crate) const BUILT_IN: &[(&str, &str, &str)] = &[(
     "sawtooth",
-    "Synthetic: capacity rises from 0.6 to 3.6 Mb/s in 2 s and falls back, again and again.",
+    "Synthetic: capacity rises from 0.6 to 3.6 Mb/s in 2 s and falls back, repeatedly.",
     include_str!("../../../scenarios/traces/sawtooth.trace"),
 )];
 

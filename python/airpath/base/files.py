@@ -57,7 +57,7 @@ def open_regular(path: Path) -> BinaryIO:
         raise InputError(f"cannot read {path}: {what}") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise InputError(f"cannot read {path}: it is no regular file")
+        raise InputError(f"cannot read {path}: it is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 

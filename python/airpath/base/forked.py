@@ -26,8 +26,9 @@ def check() -> None:
     """Raise ``AirpathError`` where polars would wait for threads that are not there."""
     if _State.child:
         raise AirpathError(
-            "this process was forked after polars had begun its threads, and would wait for them "
-            'for ever; use multiprocessing.get_context("spawn"), or fork before the first run'
+            "this process was forked after polars had started its threads, and would wait for "
+            'them forever; use multiprocessing.get_context("spawn"), or fork before the first '
+            "run"
         )
 
 

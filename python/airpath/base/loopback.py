@@ -120,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
             return False
 
     def _refuse_method(self) -> None:
-        self.say(HTTPStatus.METHOD_NOT_ALLOWED, "this page can only be read\n", Allow="GET, HEAD")
+        self.say(HTTPStatus.METHOD_NOT_ALLOWED, "this page is read-only\n", Allow="GET, HEAD")
 
 
 @dataclass

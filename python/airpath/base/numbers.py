@@ -18,7 +18,7 @@ def worker_count(workers: int | None) -> int:
     if workers is None:
         return len(os.sched_getaffinity(0))
     if isinstance(workers, bool) or not isinstance(workers, int):
-        raise InputTypeError(f"workers is a whole number, not {workers!r}")
+        raise InputTypeError(f"workers must be a whole number, not {workers!r}")
     if not 1 <= workers <= MOST_WORKERS:
         raise InputError(f"workers must be from 1 to {MOST_WORKERS}")
     return workers
@@ -30,5 +30,5 @@ def seeds_from(first: int, count: int = 1) -> list[int]:
     Raises ``InputError`` if one is out of 0 to ``LARGEST_SEED``.
     """
     if first < 0 or first + count - 1 > LARGEST_SEED:
-        raise InputError(f"a seed is a whole number from 0 to {LARGEST_SEED}")
+        raise InputError(f"a seed must be a whole number from 0 to {LARGEST_SEED}")
     return list(range(first, first + count))

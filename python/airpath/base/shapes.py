@@ -74,7 +74,7 @@ def _misfit(value: Any, allowed: str) -> MisfitError:
         said = "larger than 2^70"
     else:
         said = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:40]}…"
-    return MisfitError(f"is {said}; allowed is {allowed}")
+    return MisfitError(f"is {said}; expected {allowed}")
 
 
 @functools.cache
@@ -227,7 +227,7 @@ def _annotated(check: _Check, rules: tuple[Any, ...]) -> _Check:
         for rule in rules:
             if isinstance(rule, Length) and not rule.least <= len(value) <= rule.most:
                 most = str(rule.most) if rule.least == rule.most else f"{rule.least} to {rule.most}"
-                raise MisfitError(f"has {len(value)} items; allowed are {most}")
+                raise MisfitError(f"has {len(value)} items; expected {most}")
             if isinstance(rule, Range) and not rule.least <= value <= rule.most:
                 raise _misfit(value, f"a number from {rule.least:g} to {rule.most:g}")
         return value

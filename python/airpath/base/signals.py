@@ -35,7 +35,7 @@ def raise_in_work() -> None:
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
     if number == signal.SIGINT:
-        os.write(2, b"error: interrupted, nothing kept\n")
+        os.write(2, b"error: interrupted; nothing was kept\n")
     os._exit(128 + number)
 
 

@@ -53,7 +53,7 @@ class Checked:
         value = table.get(key, default)
         if isinstance(value, str):
             return value
-        self.wrong((*at, key), f"`{key}` is {shown(value)}", "a text")
+        self.wrong((*at, key), f"`{key}` is {shown(value)}", "a string")
         return default
 
     def whole(

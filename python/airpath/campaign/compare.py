@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FIGURES = ("flows.goodput_mbps", "flows.rtt_ms_p95", "pings.rtt_ms_p95", "runs.jain_index_down")
-"""What is compared where nothing is named."""
+"""The figures that are compared by default."""
 
 
 def compare(
@@ -28,8 +28,8 @@ def compare(
 ) -> pl.DataFrame:
     """Compare two campaigns, or with ``axis`` two of its values within them.
 
-    Cells that both have are compared, with the seeds that both have as pairs. Columns: the
-    scenario and what was varied, ``figure``, ``of``, ``pairs``, ``before``, ``after``, ``change``
+    Cells that both have are compared, paired by the seeds that both have. Columns: the scenario
+    and the varied keys, ``figure``, ``of``, ``pairs``, ``before``, ``after``, ``change``
     with ``low`` and ``high`` (95 %), ``change_percent``, ``effect`` and ``p``.
     ``pairs=False`` compares the samples as if they were independent (Welch).
     """
@@ -42,7 +42,7 @@ def compare(
     common = [name for name in first.cell_columns if name in second.cell_columns]
     if axis is not None:
         if axis not in common:
-            raise InputError(f"`{axis}` was not varied\n  there are: {', '.join(common)}")
+            raise InputError(f"`{axis}` was not varied\n  available: {', '.join(common)}")
         common = [name for name in common if name != axis]
     rows = []
     for figure in figures or _there(first, second):
@@ -105,5 +105,5 @@ def _only(frame: pl.DataFrame, axis: str, value: str) -> pl.DataFrame:
     some = frame.filter(pl.col(axis).cast(pl.String) == value)
     if some.is_empty():
         found = [str(each) for each in frame[axis].unique(maintain_order=True)]
-        raise InputError(f"`{axis}` has no value {value}\n  there are: {', '.join(found)}")
+        raise InputError(f"`{axis}` has no value {value}\n  available: {', '.join(found)}")
     return some

@@ -55,7 +55,7 @@ NO_PAGES: dict[str, Any] = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
-"""Dask's web servers, which ask nobody who they are, serve nothing."""
+"""Dask's web servers, which have no authentication, serve nothing."""
 
 
 class DaskEngine:
@@ -164,13 +164,13 @@ class DaskEngine:
         self._slots = self._threads or self._slots
 
     def _gone(self) -> AirpathError:
-        return AirpathError(f"the scheduler at {self._client.scheduler.address} has gone")
+        return AirpathError(f"the scheduler at {self._client.scheduler.address} is gone")
 
     def _wait_for_workers(self) -> int:
         try:
             self._client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS_S)
         except TimeoutError:
-            raise AirpathError(f"no worker came within {_WAIT_FOR_WORKERS_S:.0f} s") from None
+            raise AirpathError(f"no worker connected within {_WAIT_FOR_WORKERS_S:.0f} s") from None
         threads: int = sum(self._client.nthreads().values())
         return max(1, threads)
 
@@ -188,7 +188,7 @@ def at(address: Any) -> DaskEngine:
     except (OSError, TimeoutError) as error:
         raise AirpathError(f"no scheduler at {address}: {error}") from None
     except ValueError as error:
-        raise InputError(f"{address} is no address of a scheduler: {error}") from None
+        raise InputError(f"{address} is not a scheduler address: {error}") from None
     closes = ExitStack()
     closes.callback(client.close)
     return _engine(client, closes)
@@ -202,7 +202,7 @@ def cluster(kind: str, workers: int) -> DaskEngine:
     distributed = _distributed(f"--cluster {kind}")
     begin = {"local": _local, "slurm": _slurm}.get(kind)
     if begin is None:
-        raise InputError(f"no cluster '{kind}'; there are {', '.join(CLUSTERS)}")
+        raise InputError(f"no cluster '{kind}'; available: {', '.join(CLUSTERS)}")
     try:
         security = distributed.Security.temporary()
     except ImportError:
@@ -343,7 +343,7 @@ def _keep_certificate(security: Any, folder: Path) -> None:
 
 
 def _no_slurm(error: Exception) -> AirpathError:
-    return AirpathError(f"cannot begin workers by Slurm: {error}")
+    return AirpathError(f"cannot start workers with Slurm: {error}")
 
 
 def _prologue() -> list[str]:

@@ -147,7 +147,7 @@ def load(given: str | os.PathLike[str] | Mapping[str, Any]) -> Definition:
     if isinstance(given, Mapping):
         return _Reader("the campaign", "", Path(), dict(given)).definition("campaign")
     if not isinstance(given, str | os.PathLike):
-        raise InputTypeError(f"a campaign is a file or a mapping, not {given!r}")
+        raise InputTypeError(f"a campaign must be a file or a mapping, not {given!r}")
     path = Path(given)
     shipped = shipped_campaigns()
     if not path.suffix and os.sep not in str(given) and not os.path.lexists(path):
@@ -155,8 +155,8 @@ def load(given: str | os.PathLike[str] | Mapping[str, Any]) -> Definition:
             near = difflib.get_close_matches(str(given), list(shipped), n=1, cutoff=0.5)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             raise InputError(
-                f"no campaign named '{given}'{hint}\n  there are: {', '.join(shipped)}; "
-                "a file's name ends in .toml"
+                f"no campaign named '{given}'{hint}\n  available: {', '.join(shipped)}; "
+                "the name of a file ends in .toml"
             )
         path = shipped[str(given)]
     try:
@@ -232,7 +232,7 @@ class _Reader(Checked):
             self.wrong(("scenario",), f"`scenario` is {names!r}", "a name, or a list of names")
             return ()
         if len(set(listed)) < len(listed):
-            self.wrong(("scenario",), "`scenario` has a name twice", "each once")
+            self.wrong(("scenario",), "`scenario` has a duplicate", "each once")
         bases = []
         for one in listed:
             beside = self.directory / one
@@ -257,9 +257,9 @@ class _Reader(Checked):
             right = all(is_whole(seed) and 0 <= seed <= LARGEST_SEED for seed in seeds)
             if right and len(set(seeds)) == len(seeds):
                 if "first_seed" in self.data:
-                    self.wrong(("first_seed",), "`first_seed` is for a number of seeds, not a list")
+                    self.wrong(("first_seed",), "`first_seed` needs a number of seeds, not a list")
                 return tuple(seeds)
-        allowed = f"a number from 1 to {MOST_SEEDS}, or a list of different seeds from 0 on"
+        allowed = f"a number from 1 to {MOST_SEEDS}, or a list of distinct seeds, 0 or larger"
         self.wrong(("seeds",), f"`seeds` is {shown(seeds)}", allowed)
         return (1,)
 
@@ -276,7 +276,7 @@ class _Reader(Checked):
         number = self.whole(self.data, "samples", (), 1, 1, MOST_CELLS)
         if sampling in ("sobol", "saltelli") and number & (number - 1):
             self.wrong(
-                ("samples",), f"`samples` is {number}", "a power of two, as Sobol's sequence"
+                ("samples",), f"`samples` is {number}", "a power of two, for Sobol's sequence"
             )
         return number
 
@@ -365,28 +365,30 @@ class _Reader(Checked):
 
     def _values(self, values: Any, where: Where, keys: tuple[str, ...]) -> tuple[Choice, ...]:
         if not isinstance(values, list) or not values:
-            self.wrong(where, f"`values` is {shown(values)}", "a list with a value or more")
+            self.wrong(where, f"`values` is {shown(values)}", "a list of one or more values")
             return ()
         choices = []
         for value in values:
             if not isinstance(value, bool | int | float | str):
-                self.wrong(where, f"`values` has {shown(value)}", "numbers, texts, true and false")
+                self.wrong(
+                    where, f"`values` has {shown(value)}", ("numbers, strings, true and false")
+                )
                 return ()
             sets = tuple(set_texts(keys, value))
             if any(redacted(text) != text for text in sets):
-                told = "`choices`, each with a `label` that every table may have"
+                told = "`choices`, each with a `label` that may appear in every table"
                 self.wrong(
                     where, f"{', '.join(keys)} is secret, and `values` are in every table", told
                 )
                 return ()
             choices.append(Choice(value, sets))
         if len({(type(each.label), each.label) for each in choices}) < len(choices):
-            self.wrong(where, "`values` has a value twice", "each once")
+            self.wrong(where, "`values` has a duplicate", "each once")
         return tuple(choices)
 
     def _choices(self, tables: Any, where: Where) -> tuple[Choice, ...]:
         if not isinstance(tables, list) or not tables:
-            self.wrong(where, f"`choices` is {shown(tables)}", "a list with a choice or more")
+            self.wrong(where, f"`choices` is {shown(tables)}", "a list of one or more choices")
             return ()
         choices = []
         for table in tables:
@@ -396,7 +398,7 @@ class _Reader(Checked):
                 )
                 return ()
             if redacted(table["label"]) != table["label"]:
-                self.wrong(where, "a `label` has a key of a subscriber", "another `label`")
+                self.wrong(where, "a `label` contains a subscriber's key", "another `label`")
                 return ()
             self.known(table, ("label", "set"), where, f'in the choice "{table["label"]}"')
             choices.append(Choice(table["label"], self._sets(table.get("set", []), where)))
@@ -426,7 +428,7 @@ class _Reader(Checked):
             self.wrong(("seeds",), "[until] adds seeds to a number of seeds, not to a list")
         elif self.data.get("seeds", 1) < 10:
             self.wrong(("seeds",), f"`seeds` is {self.data.get('seeds', 1)} with [until]",
-                        "at least 10: with fewer an interval says little")  # fmt: skip
+                        "at least 10: with fewer, an interval means little")  # fmt: skip
         from airpath.campaign.figures import parse_figure
 
         figure = self.word(table, "figure", ("until",), "flows.goodput_mbps")

@@ -35,7 +35,7 @@ def parse_figure(text: str) -> FigureName:
     found = _FIGURE.fullmatch(text)
     if found is None or (found[1] or "flows") not in NAMED:
         raise InputError(
-            f"`{text}` is no figure\n  allowed: TABLE.COLUMN or TABLE.COLUMN@NAME, with the tables "
-            f"{', '.join(NAMED)}; for example flows.goodput_mbps@download"
+            f"`{text}` is not a figure\n  allowed: TABLE.COLUMN or TABLE.COLUMN@NAME, with the "
+            f"tables {', '.join(NAMED)}; for example flows.goodput_mbps@download"
         )
     return FigureName(found[1] or "flows", found[2], found[3])

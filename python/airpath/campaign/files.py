@@ -50,7 +50,7 @@ _PART: dict[str, Any] = {
     "partition": int, "first": int, "runs": int, "keys_sha256": str, "files": dict,
 }  # fmt: skip
 _FILE: dict[str, Any] = {"name": str, "sha256": str, "bytes": int, "rows": int}
-_SAID = {str: "a text", int: "a whole number from 0 on", bool: "true or false", dict: "an object"}
+_SAID = {str: "a string", int: "a whole number from 0 on", bool: "true or false", dict: "an object"}
 _LARGEST = 2**63 - 1
 
 
@@ -139,7 +139,7 @@ def _object(data: bytes, shape: dict[str, Any]) -> dict[str, Any]:
     try:
         document = parsed(data)
     except (ValueError, RecursionError):
-        raise DamagedError("it is no JSON") from None
+        raise DamagedError("it is not JSON") from None
     _check(document, shape)
     return dict(document)
 
@@ -152,7 +152,7 @@ def _check(value: Any, shape: dict[str, Any], at: str = "") -> None:
             raise DamagedError(f"`{at}{key}` is missing")
         if isinstance(kind, list):
             right = isinstance(value[key], list) and all(_is(one, kind[0]) for one in value[key])
-            said = "a list of texts"
+            said = "a list of strings"
         else:
             right, said = _is(value[key], kind), _SAID[kind]
         if not right:

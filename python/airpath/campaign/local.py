@@ -48,7 +48,7 @@ class LocalEngine:
         return found
 
     def close(self) -> None:
-        """Stop what is at work."""
+        """Stop the running batches."""
         self._stop.set()
         for _ in self._threads:
             self._waiting.put(None)

@@ -45,14 +45,14 @@ Frames = dict[str, "pl.DataFrame"]
 
 @dataclass(frozen=True)
 class _Source:
-    """Something on the disk that has rows: a whole partition, or a piece."""
+    """A file with rows: a whole partition, or a piece."""
 
     part: dict[str, Any] | None
     piece: str | None
 
 
 class Partitions:
-    """What of a campaign is done."""
+    """The part of a campaign that is done."""
 
     def __init__(
         self,
@@ -182,14 +182,14 @@ class Partitions:
     def _read_piece(self, name: str) -> Frames:
         data = self.store.read(name) or b""
         if _digest(data)[:16] != name.rpartition("-")[2].removesuffix(".zip"):
-            raise DamagedError("its bytes are not those that its name tells")
+            raise DamagedError("its contents do not match the hash in its name")
         try:
             frames = unpack(data)
         except ValueError as error:
             raise DamagedError(str(error)) from None
         for table, rows in frames.items():
             if rows.schema != self._raw[table].schema:
-                raise DamagedError(f"its table {table} has other columns")
+                raise DamagedError(f"its table {table} has the wrong columns")
             check_columns(rows, table)
         if "runs" not in frames:
             raise DamagedError("it has no runs")
@@ -207,7 +207,7 @@ class Partitions:
         rows = read_rows(data, table)
         raw = self._raw[table].schema
         if any(rows.schema.get(name) != kind for name, kind in raw.items()):
-            raise DamagedError(f"its table {table} has other columns")
+            raise DamagedError(f"its table {table} has the wrong columns")
         first, last = part["first"], part["first"] + part["runs"] - 1
         if not rows.select(pl.col("run").is_between(first, last).all()).item():
             raise DamagedError(f"its table {table} has runs of other partitions")
@@ -236,7 +236,7 @@ class Partitions:
         runs = frames["runs"]
         for number, error in runs.select("run", "error").iter_rows():
             if number in self.done:
-                raise RuntimeError(f"run {number} came twice")
+                raise RuntimeError(f"run {number} was delivered twice")
             self.done.add(number)
             if error is not None:
                 self.failed[number] = error
@@ -298,7 +298,7 @@ class Partitions:
         }
         expected = list(self.plan.partition(partition))
         if merged["runs"]["run"].to_list() != expected:
-            raise RuntimeError(f"partition {partition} has other runs than it should")
+            raise RuntimeError(f"partition {partition} has the wrong runs")
         runs = [self.plan.run(number) for number in expected]
         about = self.plan.frame(runs)
         old = self._parts.get(partition)
@@ -352,7 +352,7 @@ class Partitions:
 
 
 def read_part(store: Store, name: str, *, check: bool = True) -> dict[str, Any]:
-    """Read what is said of a partition.
+    """Read the manifest of a partition.
 
     Raises ``DamagedError`` if that, or with ``check`` one of its files, is not whole.
     """
@@ -360,7 +360,7 @@ def read_part(store: Store, name: str, *, check: bool = True) -> dict[str, Any]:
     for file in part["files"].values() if check else ():
         data = store.read(file["name"])
         if data is None or _digest(data) != file["sha256"] or len(data) != file["bytes"]:
-            raise DamagedError(f"{file['name']} is not whole")
+            raise DamagedError(f"{file['name']} is incomplete")
     return part
 
 

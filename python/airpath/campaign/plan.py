@@ -160,7 +160,7 @@ def make(definition: Definition, threads: int = 1) -> Plan:
                 else:
                     cells.append(Cell(index, values, tuple(settings), sha256))
     if wrong:
-        more = [f"  and {len(wrong) - _TOLD} cells more"] if len(wrong) > _TOLD else []
+        more = [f"  and {len(wrong) - _TOLD} more cells"] if len(wrong) > _TOLD else []
         raise InputError("\n".join([*wrong[:_TOLD], *more]))
     return Plan(definition, cells, _core.__version__, core_hash() or "")
 
@@ -173,7 +173,7 @@ def _refuse_figures(definition: Definition) -> None:
     for index, axis in enumerate(definition.axes):
         if axis.name in columns:
             raise InputError(
-                f"{definition.at('vary', index, 'name')}: `{axis.name}` is a figure's name\n"
+                f"{definition.at('vary', index, 'name')}: `{axis.name}` is the name of a figure\n"
                 "  allowed: a name that no column of the tables has"
             )
 

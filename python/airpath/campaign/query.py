@@ -1,7 +1,7 @@
 """SQL over runs, campaigns and captures, by DuckDB.
 
-Each source has its tables as views; of several sources the rows of tables of one name stand
-together, and the column ``source`` says which they are of.
+The tables of each source become views. With several sources, tables of the same name are
+concatenated, and the column ``source`` names each row's source.
 
 A source may come from anybody, and so may a query. Tables have the names that airpath gives them.
 Their files are reached by links with plain names, because DuckDB would take ``a[1]`` for a pattern.
@@ -61,15 +61,15 @@ _CAPTURE_FLOW = {
 
 
 def query(sql: str, *sources: Campaign | str | os.PathLike[str]) -> pl.DataFrame:
-    """Ask campaigns, run directories and captures in SQL.
+    """Query campaigns, run directories and captures in SQL.
 
-    Without a source it is the newest campaign in ``campaigns``. Tables of a campaign: ``runs``,
-    ``flows``, ``groups``, ``pings``, ``links``, ``findings``; of a run those of its directory; of a
-    capture ``flows``. Raises ``InputError`` with what DuckDB says of the query.
+    The default source is the newest campaign in ``campaigns``. A campaign has the tables ``runs``,
+    ``flows``, ``groups``, ``pings``, ``links`` and ``findings``, a run those of its directory, and
+    a capture ``flows``. Raises ``InputError`` with DuckDB's message about the query.
 
     The answer has the types of DuckDB where polars has them. Whole numbers beyond 64 bits are
     ``Int128``; intervals, bit strings, enums, unions, times with a zone, and dates within lists or
-    structs are texts.
+    structs are strings.
     """
     try:
         import duckdb
@@ -123,14 +123,14 @@ class _Files:
         self._bytes = 0
 
     def link(self, path: Path) -> str:
-        """Return another name of a file. Raises ``InputError`` for what is none."""
+        """Return another name for a file. Raises ``InputError`` for anything else."""
         try:
             about = path.lstat()
             real = path.resolve()
         except OSError as error:
             raise InputError(f"cannot read {path}: {reason(error)}") from None
         if not stat.S_ISREG(about.st_mode):
-            raise InputError(f"{path} is no file; a source is {_ROWS}")
+            raise InputError(f"{path} is not a file; a source is {_ROWS}")
         name = self._new()
         name.symlink_to(real)
         self._real.append(str(real))
@@ -242,7 +242,7 @@ def _kept(frame: pl.DataFrame, files: _Files) -> str:
 
 
 def _answer(database: Any, sql: str) -> pl.DataFrame:
-    """What a query comes to, as polars has it."""
+    """The result of a query as a polars frame."""
     import duckdb
     import polars as pl
 
@@ -254,7 +254,7 @@ def _answer(database: Any, sql: str) -> pl.DataFrame:
     if statements[0].type != duckdb.StatementType.SELECT:
         kind = str(statements[0].type).rpartition(".")[2]
         raise InputError(
-            f"{kind} is no query; a query only reads\n"
+            f"{kind} is not a query; a query only reads\n"
             "  allowed: SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW and SUMMARIZE"
         )
     asked = database.sql(sql)
@@ -316,10 +316,10 @@ def _polars_errors() -> type[Exception]:
 
 
 def _name(name: str) -> str:
-    """A name of SQL."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _text(text: str) -> str:
-    """A text of SQL."""
+    """Quote a string for SQL."""
     return "'" + text.replace("'", "''") + "'"

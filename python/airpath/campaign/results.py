@@ -1,4 +1,4 @@
-"""A campaign that was run, or that runs: its tables as polars frames."""
+"""A campaign, finished or still running: its tables as polars frames."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def open_campaign(place: str | os.PathLike[str]) -> Campaign:
     store = open_store(place)
     document = read_document(store)
     if document is None:
-        raise InputError(f"{os.fspath(place)} is no campaign; `airpath sweep CAMPAIGN` makes one")
+        raise InputError(
+            f"{os.fspath(place)} is not a campaign; `airpath sweep CAMPAIGN` creates one"
+        )
     return Campaign(os.fspath(place), store, document)
 
 
@@ -48,22 +50,22 @@ def read_document(store: Store) -> dict[str, Any] | None:
         return None if data is None else campaign_document(data)
     except DamagedError as error:
         raise InputError(
-            f"{store.place} has a damaged {DOCUMENT}: {error}; `airpath sweep CAMPAIGN` makes one"
+            f"{store.place} has a damaged {DOCUMENT}: {error}; `airpath sweep CAMPAIGN` creates one"
         ) from None
 
 
 def newest_campaign(parent: Path) -> Path:
-    """Return the campaign in there that was begun or finished last."""
+    """Return the campaign in there that was started or finished last."""
     found = [
         (about.stat().st_mtime_ns, about.parent.name) for about in parent.glob("*/campaign.json")
     ]
     if not found:
-        raise InputError(f"there is no campaign in {parent}; `airpath sweep CAMPAIGN` makes one")
+        raise InputError(f"there is no campaign in {parent}; `airpath sweep CAMPAIGN` creates one")
     return parent / max(found)[1]
 
 
 class Campaign:
-    """The results of a campaign. Tables that it does not have raise ``MissingTableError``."""
+    """The results of a campaign. A missing table raises ``MissingTableError``."""
 
     def __init__(self, place: str, store: Store, document: dict[str, Any]) -> None:
         self.place = place
@@ -78,17 +80,17 @@ class Campaign:
 
     @property
     def axes(self) -> list[str]:
-        """Names of the columns of what was varied."""
+        """Names of the columns of the varied keys."""
         return list(self.document["axes"])
 
     @property
     def cell_columns(self) -> list[str]:
-        """The scenario and what was varied."""
+        """The scenario and the varied keys."""
         return ["scenario", *self.axes]
 
     @property
     def complete(self) -> bool:
-        """Whether every run is there."""
+        """Whether every run is done."""
         return self.store.read(MANIFEST) is not None and bool(self.document["complete"])
 
     @cached_property
@@ -100,7 +102,7 @@ class Campaign:
                 part = read_part(self.store, name, check=False)
             except DamagedError as error:
                 raise InputError(
-                    f"{self.store.place}/{name} is damaged: {error}; --resume makes it again"
+                    f"{self.store.place}/{name} is damaged: {error}; --resume rebuilds it"
                 ) from None
             for table, file in part["files"].items():
                 found.setdefault(table, []).append(file["name"])
@@ -111,22 +113,22 @@ class Campaign:
         return [name for name in TABLES if name in self.files]
 
     def table(self, name: str) -> pl.DataFrame:
-        """Return a table: what is written of it so far.
+        """Return a table, as far as it is written.
 
-        One row a run, flow, group, ping, link or finding; the first columns are the run's number,
-        ``cell``, ``scenario``, ``seed`` and what was varied.
+        One row per run, flow, group, ping, link or finding; the first columns are the run's
+        number, ``cell``, ``scenario``, ``seed`` and the varied keys.
         """
         import polars as pl
 
         if name not in self.files:
             raise MissingTableError(
-                f"the campaign has no table '{name}'; there are: {', '.join(self.tables())}"
+                f"the campaign has no table '{name}'; available: {', '.join(self.tables())}"
             )
         frames = []
         for file in self.files[name]:
             data = self.store.read(file)
             if data is None:
-                raise InputError(f"{self.store.place}/{file} is gone; --resume makes it again")
+                raise InputError(f"{self.store.place}/{file} is missing; --resume rebuilds it")
             try:
                 frames.append(read_rows(data, name, self.axes))
             except DamagedError as error:

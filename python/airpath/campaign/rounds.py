@@ -25,7 +25,7 @@ def check(until: Until | None) -> None:
     numbers = [name for name, kind in table.schema.items() if kind.is_numeric() and name != "run"]
     if figure.column not in numbers:
         raise InputError(
-            f"{figure.table} has no figure `{figure.column}`\n  there are: {', '.join(numbers)}"
+            f"{figure.table} has no figure `{figure.column}`\n  available: {', '.join(numbers)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Which of the varied keys decides an outcome: Sobol indices (SALib)."""
+"""Which of the varied keys determines an outcome: Sobol indices (SALib)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sensitivity(campaign: Campaign, figure: str) -> pl.DataFrame:
     """Sobol indices of a figure, of means over seeds; one row for each varied key and flow.
 
     Columns: ``scenario``, ``of``, ``key``, ``first`` and ``first_ci95`` (the share of the variance
-    that the key explains alone), ``total`` and ``total_ci95`` (with all that it takes part in).
+    that the key explains alone), ``total`` and ``total_ci95`` (with its interactions).
     Raises ``InputError`` for a campaign that was not sampled by Saltelli's scheme, or where a run
     lacks the figure.
     """
@@ -39,7 +39,7 @@ def sensitivity(campaign: Campaign, figure: str) -> pl.DataFrame:
         if len(means) != size:
             raise InputError(
                 f"{len(means)} of {size} points of {scenario} have {figure} of {of or 'the run'}: "
-                "Sobol indices need all"
+                "Sobol indices need all points"
             )
         indices = sobol_indices(means["value"].to_numpy(), len(campaign.axes))
         rows += [(scenario, of, *row) for row in _named(campaign.axes, indices)]

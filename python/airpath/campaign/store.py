@@ -105,7 +105,7 @@ class _Folder:
             with open(path, "rb", opener=_plainly) as file:
                 about = os.fstat(file.fileno())
                 if not stat.S_ISREG(about.st_mode):
-                    raise InputError(f"{path} is no file")
+                    raise InputError(f"{path} is not a file")
                 if about.st_size > most:
                     raise InputError(f"{path} is larger than {most >> 20} MiB")
                 return file.read(about.st_size)
@@ -116,13 +116,13 @@ class _Folder:
                 raise InputError(f"{path} is a link; allowed: a file") from None
             raise AirpathError(f"cannot read {path}: {reason(error)}") from None
         except MemoryError:
-            raise AirpathError(f"cannot read {path}: there is no memory for it") from None
+            raise AirpathError(f"cannot read {path}: out of memory") from None
 
     def path(self, name: str) -> Path | None:
         path = self._own(name)
         try:
             if not stat.S_ISREG(path.lstat().st_mode):
-                raise InputError(f"{path} is no file")
+                raise InputError(f"{path} is not a file")
         except OSError as error:
             raise InputError(f"cannot read {path}: {reason(error)}") from None
         return path
@@ -155,7 +155,7 @@ class _Folder:
     def _own(self, name: str) -> Path:
         """Where a file of the campaign is, in a folder that is its own."""
         if not is_own(name):
-            raise InputError(f"{name!r} is no file of a campaign")
+            raise InputError(f"{name!r} is not a file of a campaign")
         self._check_folder(name.rpartition("/")[0])
         return self.folder / name
 
@@ -196,7 +196,7 @@ class _Folder:
                 if is_aside(name):
                     (self.folder / name).unlink(missing_ok=True)
         except BlockingIOError:
-            raise AirpathError(f"another campaign is at work in {self.folder}") from None
+            raise AirpathError(f"another campaign is running in {self.folder}") from None
         except OSError as error:
             # A file system without locks keeps nobody out.
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
@@ -278,7 +278,7 @@ class _Objects:
 
     def _own(self, name: str) -> str:
         if not is_own(name):
-            raise InputError(f"{name!r} is no file of a campaign")
+            raise InputError(f"{name!r} is not a file of a campaign")
         return f"{self._root}/{name}"
 
     def _call(self, call: Any, what: str, name: str) -> Any:

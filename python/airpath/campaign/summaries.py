@@ -29,7 +29,7 @@ def values(campaign: Campaign, figure: str | FigureName) -> pl.DataFrame:
     if name.column not in table.columns or not table.schema[name.column].is_numeric():
         figures = [c for c, kind in table.schema.items() if kind.is_numeric()]
         raise InputError(
-            f"{name.table} has no figure `{name.column}`\n  there are: {', '.join(figures)}"
+            f"{name.table} has no figure `{name.column}`\n  available: {', '.join(figures)}"
         )
     owner = pl.col(name.owner) if name.owner else pl.lit("")
     ahead = ["run", "cell", "scenario", "seed", *campaign.axes]
@@ -39,7 +39,7 @@ def values(campaign: Campaign, figure: str | FigureName) -> pl.DataFrame:
         names = found["of"].unique().sort().to_list()
         if name.of not in names:
             raise InputError(
-                f"{name.table} has nothing named '{name.of}'\n  there are: {', '.join(names)}"
+                f"{name.table} has nothing named '{name.of}'\n  available: {', '.join(names)}"
             )
         found = found.filter(pl.col("of") == name.of)
     return found.drop_nulls("value")
@@ -61,7 +61,7 @@ def summarise(
     unknown = [name for name in groups if name not in campaign.cell_columns]
     if unknown:
         raise InputError(
-            f"`{unknown[0]}` was not varied\n  there are: {', '.join(campaign.cell_columns)}"
+            f"`{unknown[0]}` was not varied\n  available: {', '.join(campaign.cell_columns)}"
         )
     found = values(campaign, figure)
     # A seed that lacks some of a group's cells would be another mean.

@@ -1,4 +1,4 @@
-"""Run a campaign: check it, estimate it, simulate what is not there yet, keep it."""
+"""Run a campaign: check it, estimate it, simulate the missing runs, store them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, InputError
 
 Told = Callable[[str], None]
-"""Takes a line about what happens."""
+"""Takes a line of progress."""
 Progress = Callable[[float], None]
 """Takes the share of the runs that are done."""
 
@@ -44,7 +44,7 @@ _SPACE = 1.2
 
 
 class Engine(Protocol):
-    """What simulates batches."""
+    """Simulates batches."""
 
     @property
     def slots(self) -> int:
@@ -60,11 +60,11 @@ class Engine(Protocol):
         """Batches that have ended and were not asked for."""
 
     def close(self) -> None:
-        """Stop what is at work."""
+        """Stop the running batches."""
 
 
 class InterruptedCampaignError(AirpathError):
-    """SIGINT or SIGTERM came, which the exit code tells; what was done is kept."""
+    """SIGINT or SIGTERM arrived, as the exit code tells; finished runs are kept."""
 
     def __init__(self, message: str, stop: BaseException) -> None:
         super().__init__(message)
@@ -92,20 +92,20 @@ class Estimate:
         there = self.runs - self.waiting
         told = f"{plural(self.runs, 'run')} of {plural(self.cells, 'cell')}"
         if there:
-            told += f", {there} of them there"
+            told += f", {there} of them done"
         if self.sample == 0:
             return told
         left = self.waiting * self.run_s
         return (
-            f"{told}; a run takes {digits(self.run_s * 1000)} ms (mean of {self.sample}), all "
-            f"{_duration(left)} of processor time, with {plural(self.workers, 'worker')} about "
-            f"{_duration(left / self.workers)}; about {size(self.runs * self.run_bytes)}"
+            f"{told}; a run takes {digits(self.run_s * 1000)} ms (mean of {self.sample}), all take "
+            f"{_duration(left)} of processor time, about {_duration(left / self.workers)} with "
+            f"{plural(self.workers, 'worker')}; about {size(self.runs * self.run_bytes)}"
         )
 
 
 @dataclass
 class Tally:
-    """What was spent."""
+    """The time that was spent."""
 
     engine_s: float = 0.0
     wall_s: float = 0.0
@@ -144,11 +144,11 @@ def sweep(
     """Run a campaign: a file, a shipped one by its name, or a mapping with the keys of a file.
 
     ``out`` is a folder or a URL (default: ``campaigns/NAME``). ``workers`` threads of this machine
-    simulate; or else those of a Dask ``scheduler`` (an address, a cluster or a client), or of a
-    ``cluster`` that is begun for it: "local" or "slurm". The results do not depend on which.
-    With ``resume`` what ``out`` has already is not simulated again.
+    simulate, or those of a Dask ``scheduler`` (an address, a cluster or a client), or of a
+    ``cluster`` that is started for the campaign: "local" or "slurm". The results do not depend on
+    this. With ``resume``, runs that are already in ``out`` are not simulated again.
 
-    Raises ``InputError`` for a campaign that cannot be run, before anything is run.
+    Raises ``InputError`` for a campaign that cannot be run, before any run starts.
 
     ::
 
@@ -212,16 +212,16 @@ def check_engine(workers: int | None, scheduler: Any, cluster: str | None) -> in
     """How many workers are wanted. Raises ``InputError`` for what does not go together."""
     number = worker_count(workers)
     if scheduler is not None and cluster is not None:
-        raise InputError("either a scheduler or a cluster: a cluster brings its own scheduler")
+        raise InputError("give either a scheduler or a cluster: a cluster brings its own scheduler")
     if scheduler is not None and workers is not None:
-        raise InputError("the scheduler knows its workers: their number is not given")
+        raise InputError("--workers does not go with a scheduler, which knows its own workers")
     if cluster is not None and workers is None:
-        raise InputError("how many workers is the cluster to have? --workers says so")
+        raise InputError("a cluster needs a number of workers: --workers")
     return number
 
 
 def begin(workers: int, scheduler: Any, cluster: str | None) -> Engine:
-    """Begin the engine that was asked for."""
+    """Start the requested engine."""
     if scheduler is None and cluster is None:
         return LocalEngine(workers)
     from airpath.campaign import dask
@@ -251,10 +251,10 @@ class _Sweep:
         """The suspect that runs with nothing beside it."""
 
     def go(self, retry_failed: bool) -> None:
-        """Do it all."""
+        """Run the campaign."""
         began = datetime.datetime.now(datetime.UTC)
         for name in self.kept.recover(retry_failed=retry_failed):
-            self.tell(f"{self.store.place}/{name} is damaged: what it had is simulated again")
+            self.tell(f"{self.store.place}/{name} is damaged: its runs are simulated again")
         self._describe(began, complete=False)
         try:
             self._rounds()
@@ -291,10 +291,10 @@ class _Sweep:
             if not more:
                 return
             self.plan.add(more)
-            self.tell(f"{len(more)} cells want more seeds: {self.plan.runs} runs in all")
+            self.tell(f"{len(more)} cells need more seeds: {self.plan.runs} runs in all")
 
     def _sample(self, todo: list[plans.Numbered]) -> list[plans.Numbered]:
-        """Simulate a few runs from all over the campaign, and say what the rest will take."""
+        """Simulate a few runs from all over the campaign, and estimate the rest."""
         chosen = [todo[index] for index in _spread(list(range(len(todo))))]
         amounts: list[float] = []
         for run in chosen:
@@ -338,7 +338,7 @@ class _Sweep:
             self._next()
 
     def _next(self) -> Done | None:
-        """Wait for a batch and keep what it came to."""
+        """Wait for a batch and keep its results."""
         ended = self.engine.next()
         self._pass()
         return self._take(*ended)
@@ -354,7 +354,7 @@ class _Sweep:
         self.at_work += 1
 
     def _take(self, batch: Batch, outcome: Done | BaseException) -> Done | None:
-        """Keep what a batch came to."""
+        """Keep the results of a batch."""
         self.at_work -= 1
         if isinstance(outcome, OtherCoreError | InputError | MemoryError):
             raise outcome
@@ -370,7 +370,7 @@ class _Sweep:
         return outcome
 
     def _failed(self, batch: Batch, error: BaseException) -> None:
-        """A batch that brought its worker down: its runs are tried alone before they are failed."""
+        """Handle a batch that killed its worker: try its runs alone before they count as failed."""
         if batch is not self.alone:
             self.batches.suspect(batch)
             return
@@ -391,7 +391,7 @@ class _Sweep:
     def _kept_sentence(self, why: str) -> str:
         return (
             f"{why}; {len(self.kept.done)} of {self.plan.runs} runs are kept in "
-            f"{self.store.place}: go on with --resume"
+            f"{self.store.place}: continue with --resume"
         )
 
     def _describe(self, began: datetime.datetime, *, complete: bool) -> None:
@@ -433,17 +433,17 @@ class _Sweep:
 
 
 def _refuse(store: Store, resume: bool) -> None:
-    """Neither write over a campaign nor into a folder of something else."""
+    """Refuse to overwrite a campaign or to write into a folder with other contents."""
     document = read_document(store)
     if document is not None and not resume:
         raise InputError(
             f"{store.place} has {document['done']} of {document['runs']} runs already\n"
-            "  --resume goes on with it; --out names another"
+            "  --resume continues it; --out chooses another folder"
         )
     if document is None and store.others():
-        told = " and is no campaign to go on with" if resume else ""
+        told = " and is not a campaign that can be resumed" if resume else ""
         raise InputError(
-            f"{store.place} exists and is not empty{told}; name another --out or remove it"
+            f"{store.place} exists and is not empty{told}; choose another --out or remove it"
         )
 
 

@@ -37,7 +37,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a worker is sent."""
+    """The batch that is sent to a worker."""
 
     bases: tuple[tuple[str, str, str | None], ...] = field(repr=False)
     """Text, name and directory of each scenario; the text maybe with secrets."""
@@ -75,7 +75,8 @@ def simulate(batch: Batch, keep_on: Callable[[], bool] | None = None) -> Done:
     if (batch.version, batch.core) != (_core.__version__, core_hash() or ""):
         raise OtherCoreError(
             f"this worker has airpath {_core.__version__} with core {str(core_hash())[:12]}, the "
-            f"campaign is of {batch.version} with core {batch.core[:12]}: install the same on all"
+            f"campaign has {batch.version} with core {batch.core[:12]}: install the same one "
+            "everywhere"
         )
     ready: list[tuple[int, _core.Scenario, int]] = []
     failed: dict[int, str] = {}
@@ -87,7 +88,9 @@ def simulate(batch: Batch, keep_on: Callable[[], bool] | None = None) -> Done:
             failed |= {number: str(error) for number, _ in job.runs}
             continue
         if scenario.sha256 != job.sha256:
-            raise OtherCoreError(f"{name} is another scenario for this worker: are its files here?")
+            raise OtherCoreError(
+                f"{name} is a different scenario on this worker: check that its files are here"
+            )
         ready += [(number, scenario, seed) for number, seed in job.runs]
     began = time.thread_time()
     result = _core.simulate_batch(ready, 1, keep_on)
@@ -181,7 +184,7 @@ def unpack(packed: bytes) -> dict[str, pl.DataFrame]:
 
 
 def _findings(ready: list[tuple[int, _core.Scenario, int]], budget: str) -> pl.DataFrame:
-    """What holds each run back: its findings, the largest first."""
+    """What limits each run: its findings, the largest first."""
     import polars as pl
 
     from airpath import _core

@@ -1,4 +1,4 @@
-"""What holds back the flows of a capture: traits of what was seen, and rules on them."""
+"""What limits the flows of a capture: traits that are measured, and rules on them."""
 
 from airpath.causes.rank import Blame, blame
 from airpath.causes.suspect import GROUPS, Suspect

@@ -1,8 +1,8 @@
-"""Whether losses follow from what was sent before them.
+"""Whether losses depend on what was sent before them.
 
-A policer and a short queue lose a packet when too much was sent shortly before. Both are a bucket
-that fills with each packet and drains at a rate; a packet is lost when it is full (RFC 2697 2 has
-the policer's). Packets that are lost by chance are lost at any level.
+A policer and a short queue lose a packet when too much was sent shortly before. Both act as a
+bucket that fills with each packet and drains at a rate; a packet is lost when it is full (RFC 2697
+2 describes the policer's). Random losses happen at any level.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 from airpath.fitting.observed import Bools, Floats, Ints
 
 _RATES = np.geomspace(0.5, 4.0, 25)
-"""Rates that are tried, over the mean rate of what was sent and not lost."""
+"""Rates to try, relative to the mean rate of what was sent and not lost."""
 
 
 @dataclass(frozen=True)
 class Bucket:
     """A bucket that loses about the same packets.
 
-    ``match``: how likely the level is higher at a packet that was lost than at one that was not;
-    0.5 is chance, 1 a perfect bucket. ``level_bytes`` is the median level at a loss.
+    ``match``: the probability that the level is higher at a lost packet than at one that was not
+    lost; 0.5 is chance, 1 a perfect bucket. ``level_bytes`` is the median level at a loss.
     """
 
     rate_mbps: float
@@ -36,8 +36,8 @@ def fit_bucket(
 ) -> Bucket | None:
     """The bucket that matches best; the packets are in the order in which they were sent.
 
-    Losses with less than ``trip_ms`` between one and the next are one event, whatever their number:
-    when slow start fills a queue, hundreds of packets are lost for the same reason.
+    Losses less than ``trip_ms`` apart are one event, whatever their number: when slow start fills
+    a queue, hundreds of packets are lost for the same reason.
     """
     seconds = (sent_ms[-1] - sent_ms[0]) / 1000
     if seconds <= 0 or not lost.any():
@@ -54,7 +54,7 @@ def fit_bucket(
 
 
 def _levels(sent_ms: Floats, added: Ints, rate_mbps: float) -> Floats:
-    """Bytes in the bucket before each packet: what came, less what drained, never below 0."""
+    """Bytes in the bucket before each packet: what arrived, less what drained, never below 0."""
     drained = np.diff(sent_ms, prepend=sent_ms[0]) * rate_mbps * 125
     steps = np.concatenate(([0.0], added[:-1])) - drained
     walk = np.cumsum(steps)
@@ -63,7 +63,7 @@ def _levels(sent_ms: Floats, added: Ints, rate_mbps: float) -> Floats:
 
 
 def _weights(at_ms: Floats, trip_ms: float) -> Floats:
-    """Of each loss: all of an event together weigh as much as one that is alone. Their sum is 1."""
+    """The weight of each loss: those of one event together weigh as much as a single loss."""
     event = np.cumsum(np.diff(at_ms, prepend=at_ms[0]) > trip_ms)
     weight = 1.0 / np.bincount(event)[event]
     shares: Floats = weight / weight.sum()
@@ -77,7 +77,7 @@ def _median(values: Floats, weight: Floats) -> float:
 
 
 def _above(lost: Floats, weight: Floats, others: Floats) -> float:
-    """The probability that one of the first is above one of the second; equal ones count half."""
+    """The probability that a value of the first is above one of the second; ties count half."""
     order = np.sort(others)
     below = np.searchsorted(order, lost, side="left") + np.searchsorted(order, lost, side="right")
     return float((below * weight).sum()) / 2 / len(order)

@@ -1,4 +1,4 @@
-"""What bounds the rate of transfers: queues, shapers, other transfers, and how they begin."""
+"""What limits the rate of transfers: queues, shapers, other transfers, and how they start."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEAST_ROUNDS = 80
 
 
 def standing_queue(group: Group) -> Iterator[Suspect]:
-    """Packets wait for longer than a queue of the path's length lets them."""
+    """Packets wait longer than they would in a queue of one BDP."""
     wait = group.typical_wait_ms
     # Managed queues of a radio hold 25 to 60 ms, and others what the path holds. Before LTE a UE's
     # rate varies most.
@@ -50,9 +50,9 @@ def standing_queue(group: Group) -> Iterator[Suspect]:
         "bufferbloat",
         wait / (wait + group.base_ms) * 0.6,
         f"Packets wait {short(wait)} ms in the median on a path of {short(group.base_ms)} ms, "
-        f"while it is used to {group.busy:.0%}.",
+        f"while {group.busy:.0%} of its capacity is used.",
         flow_numbers(group),
-        advice="Manage the queue (CoDel), shorten it to what the path holds, or use BBR.",
+        advice="Manage the queue (CoDel), shorten it to the BDP, or use BBR.",
     )
 
 
@@ -72,8 +72,8 @@ def shaped(group: Group) -> Iterator[Suspect]:
                 "policer",
                 min(0.9, 5 * group.loss_share),
                 f"The first packets arrived at {short(group.first_mbps)} Mb/s, and later ones "
-                f"evenly at {short(group.capacity_mbps)} Mb/s and never faster. Nobody waited, and "
-                f"{group.loss_share:.2%} of the packets were lost: what is above the rate is "
+                f"evenly at {short(group.capacity_mbps)} Mb/s and never faster. No packet waited, "
+                f"and {group.loss_share:.2%} of the packets were lost: what exceeds the rate is "
                 "dropped.",
                 flow_numbers(group),
                 advice="Allow a burst of the rate x 2 RTT, or shape instead of dropping.",
@@ -96,21 +96,21 @@ def shaped(group: Group) -> Iterator[Suspect]:
     if excess:
         window, early, usual = excess
         told = (
-            f"Of the first packets {short(early)} kB arrived in {short(window)} ms, and of later "
+            f"Of the first packets, {short(early)} kB arrived in {short(window)} ms, and of later "
             f"ones {short(usual)} kB, at {short(group.capacity_mbps)} Mb/s, although packets waited"
         )
         first = early / usual
     yield Suspect(
         "shaper",
         min(0.9, 1 - 1 / first),
-        f"{told}: a shaper limits the rate, not the link.",
+        f"{told}: a shaper, not the link, limits the rate.",
         flow_numbers(group),
-        advice="Ask for the rate that the subscription or the slice has (AMBR, MBR).",
+        advice="Check the rate of the subscription or the slice (AMBR, MBR).",
     )
 
 
 def rivals(group: Group) -> Iterator[Suspect]:
-    """Transfers beside each other of which one has much more."""
+    """Concurrent transfers of which one gets much more."""
     beside = [one for one in group.transfers if one.seconds >= 0.7 * group.seconds]
     trip = max(one.typical_rtt_ms for one in beside) if beside else 0.0
     # A sender with nothing to send does not compete.
@@ -125,15 +125,15 @@ def rivals(group: Group) -> Iterator[Suspect]:
     yield Suspect(
         "congestion-control",
         weight * (1 - min(rates) / (sum(rates) / len(rates))),
-        f"Transfers side by side have {short(max(rates))} and {short(min(rates))} Mb/s: they do "
-        "not share the path.",
+        f"Concurrent transfers get {short(max(rates))} and {short(min(rates))} Mb/s: they do "
+        "not share the path fairly.",
         flow_numbers(group),
-        advice="Use the same congestion control for both, or a queue for each flow.",
+        advice="Use the same congestion control for both, or give each flow its own queue.",
     )
 
 
 def beginnings(group: Group) -> Iterator[Suspect]:
-    """A transfer that is short against the time that it takes to begin."""
+    """A transfer that is short compared with its ramp-up."""
     main = group.main
     if len(group.transfers) > 1:
         return
@@ -143,9 +143,9 @@ def beginnings(group: Group) -> Iterator[Suspect]:
             "test-too-short",
             min(0.9, max(LEAST_COST, 0.6 / group.seconds, early, idle_cost(group))),
             f"The transfer lasted {group.seconds:.2f} s, {group.seconds * 1e3 / main.base_ms:.0f} "
-            f"round trips, of which it took {early:.0%} to reach its rate.",
+            f"round trips, and needed {early:.0%} of them to reach its rate.",
             flow_numbers(group),
-            advice="Measure for longer: iperf3 -t 30, and leave out the beginning (-O 5).",
+            advice="Run a longer test (iperf3 -t 30) and leave out its beginning (-O 5).",
         )
         return
     ramp_s = early * group.seconds
@@ -156,8 +156,8 @@ def beginnings(group: Group) -> Iterator[Suspect]:
         yield Suspect(
             "slow-start-exit",
             max(LEAST_COST, early * 0.5),
-            f"Slow start ended without a loss at {kilobytes(main.exit_bytes)} in flight (the path "
-            f"holds {kilobytes(group.bdp_bytes)}), and it took {ramp_s:.1f} s to reach the rate.",
+            f"Slow start ended without a loss at {kilobytes(main.exit_bytes)} in flight (the BDP "
+            f"is {kilobytes(group.bdp_bytes)}), and it took {ramp_s:.1f} s to reach the rate.",
             flow_numbers(group),
             advice="Use a kernel with HyStart++ or without HyStart's delay test; see "
             "docs/concepts/slow-start.md.",

@@ -1,4 +1,4 @@
-"""What a cause costs, and other figures that several rules on transfers share."""
+"""The cost of a cause, and other figures that several rules on transfers share."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def idle_cost(group: Group) -> float:
 
 
 def is_free(transfer: Transfer) -> bool:
-    """Packets hardly wait: the path has room. A radio's grants take a little."""
+    """Packets hardly wait: the path has room. A radio's grants add a little delay."""
     return transfer.wait_ms[1] < 0.4 * transfer.base_ms + 10
 
 
 def flow_numbers(group: Group) -> tuple[int, ...]:
-    """Numbers of the flows that the transfers are."""
+    """The numbers of the flows of the transfers."""
     return tuple(one.seen.flow["id"] for one in group.transfers)
 
 

@@ -48,7 +48,7 @@ _LOST_TOGETHER = 6.0
 _SPREAD_OF_RANKS = 0.29
 """Standard deviation of a number that is anything from 0 to 1."""
 GRANT_MS = 10.0
-"""What a radio's grants and slots make packets wait on top of others, without a queue."""
+"""Delay that a radio's grants and slots add for some packets, without a queue."""
 LONG_SILENCE_MS = 400.0
 """A path that is known to have been silent for so long was away: stalls of a host are shorter."""
 LEAST_EPISODES = 4
@@ -59,7 +59,7 @@ LEAST_OVERFLOWS = 3
 
 @dataclass(frozen=True)
 class LossWait:
-    """What packets right before losses had waited.
+    """How long packets right before losses had waited.
 
     ``rank``: the mean rank of that wait, 0 to 1; by chance a half. ``lost_each``: packets that are
     lost in each round trip with losses.
@@ -80,7 +80,7 @@ class LossWait:
 
 @dataclass(frozen=True)
 class LossFlight:
-    """What was under way when packets were lost.
+    """Bytes in flight when packets were lost.
 
     ``rank``: its mean rank among all packets that could have been the first lost one for a round
     trip, 0 to 1; by chance a half. ``far``: from there, in standard deviations.
@@ -97,7 +97,7 @@ class LossFlight:
 
 
 class Group:
-    """One to many transfers, those with the most data first."""
+    """One or more transfers, those with the most data first."""
 
     def __init__(self, transfers: Sequence[Transfer], *, is_alone: bool = True) -> None:
         """``is_alone``: hardly anything else is in the capture, as in a test."""
@@ -108,7 +108,7 @@ class Group:
 
     @cached_property
     def begin_ms(self) -> float:
-        """When the first began."""
+        """When the first started."""
         return min(one.begin_ms for one in self.transfers)
 
     @cached_property
@@ -123,7 +123,7 @@ class Group:
 
     @cached_property
     def rate_mbps(self) -> float:
-        """Of all together, in bytes of IP."""
+        """The rate of all together, in bytes of IP."""
         return sum(one.wire_bytes for one in self.transfers) * 8e-6 / self.seconds
 
     @cached_property
@@ -148,7 +148,7 @@ class Group:
 
     @cached_property
     def capacity_mbps(self) -> float:
-        """What the path carried at its best."""
+        """The highest rate that the path carried."""
         best = self._best_mbps
         path = self.main.path
         if len(self.transfers) == 1 and path.capacity_mbps:
@@ -160,7 +160,7 @@ class Group:
 
     @cached_property
     def busy(self) -> float:
-        """The mean rate over the best."""
+        """The mean rate relative to the highest."""
         return min(1.0, self.rate_mbps / self.capacity_mbps)
 
     @cached_property
@@ -187,7 +187,7 @@ class Group:
 
     @cached_property
     def closed_share(self) -> float:
-        """Share of the time without an arrival that began when the receive window was full."""
+        """Share of the time without arrivals that began when the receive window was full."""
         closed = sum(one.length_ms for one in self._every_gap if self._is_closed(one))
         return min(1.0, closed / 1000 / self.seconds)
 
@@ -217,7 +217,7 @@ class Group:
         return [*found, *self._unanswered(float(at[-1]), least)]
 
     def _unanswered(self, begin: float, least: float) -> list[Gap]:
-        """The silence at the end, in which the sender tried again and got no answer any more."""
+        """The silence at the end, in which the sender retransmitted and got no reply."""
         last = max(float(one.seen.sent.max()) for one in self.transfers)
         if not self.at_sender or last - begin <= least:
             return []
@@ -245,18 +245,18 @@ class Group:
 
     @cached_property
     def bdp_bytes(self) -> float:
-        """What the path holds."""
+        """The bandwidth-delay product."""
         return self.capacity_mbps * 125 * self.base_ms
 
     @cached_property
     def queue_ms(self) -> float:
-        """How long packets waited when it was long (95 %), without what acknowledgements waited."""
+        """How long packets waited (p95), without the wait of acknowledgements."""
         back = self.main.back_ms
         return max(0.0, self.main.wait_ms[2] - (back[2] if back else 0.0))
 
     @cached_property
     def typical_wait_ms(self) -> float:
-        """How long packets waited in the median, without what acknowledgements waited."""
+        """How long packets waited (median), without the wait of acknowledgements."""
         return self.main.wait_ms[1] - (self.main.back_ms[1] if self.main.back_ms else 0.0)
 
     @cached_property
@@ -280,7 +280,7 @@ class Group:
 
     @cached_property
     def has_long_silence(self) -> bool:
-        """A long silence did not end with the answer to a try: it was no time-out's."""
+        """A long silence did not end with the reply to a retransmission, so it was no time-out."""
         known = [one for one in self.silences if self.at_sender and one.is_known]
         return any(one.length_ms >= LONG_SILENCE_MS for one in known)
 

@@ -1,4 +1,4 @@
-"""Why packets are lost: by chance, because too much was sent, or because a host stands still."""
+"""Why packets are lost: at random, because too much was sent, or because a host stalls."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _DEEP = 0.9
 _MANY_LOST = 0.06
 _HARDLY_USED = 0.6
 _MANY_EPISODES = 20
-"""Of so many the mean rank of a wait that says nothing of them is below 0.65 (2 deviations)."""
+"""With this many, the mean rank of an unrelated wait is below 0.65 (2 deviations)."""
 _LEAST_RANK = 0.9
 _LEAST_CUT = 1300
 _CUT = (
-    " If a tunnel on the way cuts large packets, each is lost as often as its parts together: a "
-    "smaller MSS shows it."
+    " If a tunnel on the path fragments large packets, losing one fragment loses the packet: a "
+    "smaller MSS would show that."
 )
 
 
 def losses(group: Group) -> Iterator[Suspect]:
-    """By chance, or because too much was sent: docs/adr/0056."""
+    """Random losses, or too much was sent: docs/adr/0056."""
     main = group.main
     share = group.loss_share
     bucket = group.bucket
@@ -66,11 +66,13 @@ def losses(group: Group) -> Iterator[Suspect]:
             "stalling-host",
             1 - group.busy,
             f"{lost}, {waiting.lost_each:.1f} at a time, right behind packets that had waited "
-            f"longer than {waiting.rank:.0%} of all, and not because more was sent: a host that "
-            "forwards stands still for a while, and its ring overflows.",
+            f"longer than {waiting.rank:.0%} of all, and not because more was sent: a forwarding "
+            "host stalls for a while, and its ring overflows.",
             flow_numbers(group),
             frames,
-            advice="Look at a forwarding host: steal time, interrupts, the length of its ring.",
+            advice=(
+                "Look at the forwarding hosts: steal time, interrupts, the length of their rings."
+            ),
         )
         return
     # Next to the receiver it is known when a lost packet was sent to a part of a round trip only.
@@ -99,9 +101,9 @@ def losses(group: Group) -> Iterator[Suspect]:
             yield Suspect(
                 "random-loss",
                 max(cost, LEAST_COST),
-                f"{lost}, whatever was sent before them: as often at a low as at a high level of "
-                f"a bucket that fills with what is sent ({bucket.match:.2f}; 0.5 is chance). The "
-                f"path was used to {group.busy:.0%}.",
+                f"{lost}, regardless of what was sent before them: as often at a low as at a high "
+                f"level of a bucket that fills with what is sent ({bucket.match:.2f}; 0.5 is "
+                f"chance). {group.busy:.0%} of the path's capacity was used.",
                 flow_numbers(group),
                 frames,
                 advice="Use BBR at the sender, or repair the link; look at the radio's BLER."
@@ -121,7 +123,7 @@ def losses(group: Group) -> Iterator[Suspect]:
         return
     told = (
         f"when about {kilobytes(bucket.level_bytes)} more had been sent than "
-        f"{short(bucket.rate_mbps)} Mb/s carry (match {bucket.match:.2f}; 0.5 is chance)"
+        f"{short(bucket.rate_mbps)} Mb/s can carry (match {bucket.match:.2f}; 0.5 is chance)"
     )
     if overflows and under_way is not None:
         told = (
@@ -132,7 +134,7 @@ def losses(group: Group) -> Iterator[Suspect]:
         yield Suspect(
             "policer",
             max(cost, min(0.9, 5 * share) if shallow else 0.0),
-            f"{lost}, {told}; the path holds {kilobytes(group.bdp_bytes)}, and packets waited "
+            f"{lost}, {told}; the BDP is {kilobytes(group.bdp_bytes)}, and packets waited "
             f"{short(group.queue_ms)} ms at most.",
             flow_numbers(group),
             frames,

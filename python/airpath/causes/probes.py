@@ -1,4 +1,4 @@
-"""Causes that pings, datagrams and connections without data show."""
+"""Causes that pings, datagrams and connections without data reveal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOO_LARGE = ("fragmentation-needed", "packet-too-big")
 
 
 def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> Iterator[Suspect]:
-    """Of one who pings: replies that never come, or come late on an idle path.
+    """Causes that a ping shows: replies that never arrive, or arrive late on an idle path.
 
     ``loads`` has the beginning and end of each transfer, in milliseconds.
     """
@@ -47,7 +47,7 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
             f"None of {int(asked.sum())} pings had a reply.",
             own,
             tuple(frames),
-            advice="Let the firewall pass what comes from outside, or let the UE send first.",
+            advice="Open the firewall for packets from outside, or let the UE send first.",
         )
         return
     trips = _round_trips(column(packets, "echo")[is_echo], at, asked)
@@ -58,7 +58,9 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
             lost,
             f"{lost:.1%} of {int(asked.sum())} pings had no reply.",
             own,
-            advice="Send pings of another size and at another rate: does the share change?",
+            advice=(
+                "Send pings of another size and at another rate, and see whether the share changes."
+            ),
         )
     quiet = [one for one in trips if not _loaded(one[0], loads)]
     if len(quiet) < _LEAST_PINGS:
@@ -83,10 +85,10 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
         yield Suspect(
             "drx",
             min(0.9, (high - low) / (high - low + base)),
-            f"{what} on an idle path differ {how} by {short(high - low)} ms (from {short(low)} to "
+            f"{what} on an idle path vary {how} by {short(high - low)} ms (from {short(low)} to "
             f"{short(high)} ms): they wait for a cycle of about {short(about)} ms.",
             own,
-            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests.",
+            advice="Compare with the UE's timers: DRX cycle, period of scheduling requests.",
         )
 
 
@@ -107,7 +109,7 @@ def _apart_ms(at: Floats, cycle: float) -> float:
 
 
 def _refused(flow: dict[str, Any], count: int, frames: tuple[int, ...]) -> Iterator[Suspect]:
-    """Pings that ICMP errors answered: the path is not silent. Only an MTU error is a cause."""
+    """Pings answered by ICMP errors: the path is not silent. Only an MTU error is a cause."""
     errors = flow["icmp_errors"]
     kinds = [kind for kind in TOO_LARGE if kind in errors["messages"]]
     if not kinds:
@@ -120,12 +122,12 @@ def _refused(flow: dict[str, Any], count: int, frames: tuple[int, ...]) -> Itera
         f"({' and '.join(kinds)}){takes if errors['mtu_bytes'] else ''}.",
         (flow["id"],),
         frames,
-        advice="Clamp the MSS to what the hop takes, or raise its MTU.",
+        advice="Clamp the MSS to the hop's MTU, or raise its MTU.",
     )
 
 
 def _round_trips(echo: Floats, at: Floats, asked: Any) -> list[tuple[float, float, float]]:
-    """When each request was answered that was: its time, its round trip, its number."""
+    """The requests that were answered: time, round trip and number of each."""
     waiting: dict[float, float] = {}
     trips = []
     for when, is_request, number in zip(at, asked, echo, strict=True):
@@ -167,7 +169,7 @@ def _steps(number: Floats) -> Floats:
 
 
 def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect]:
-    """Of a stream of datagrams as its receiver has it: those that are missing."""
+    """Datagrams that are missing from a stream, as its receiver sees it."""
     udp = flow["udp"]
     if not udp or udp.get("quic"):
         return
@@ -178,10 +180,10 @@ def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect
             continue
         if sequence:
             expected, lost = sequence["expected"], sequence["lost"]
-            by = "by their numbers"
+            by = "judging by their sequence numbers"
         else:
             expected, lost = _missing(packets, end == "client")
-            by = "by the regular times at which the others came"
+            by = "judging by the regular times at which the others arrived"
         share = lost / max(1, expected)
         if share >= _LEAST_LOST and lost >= 3:
             yield Suspect(
@@ -189,13 +191,12 @@ def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect
                 share,
                 f"{share:.1%} of the datagrams are missing, {by}.",
                 (flow["id"],),
-                advice="Send at half the rate: does the share change? Then it is a policer or a "
-                "queue.",
+                advice="Send at half the rate: if the share changes, it is a policer or a queue.",
             )
 
 
 def _missing(packets: dict[str, Any], from_client: bool) -> tuple[int, int]:
-    """Datagrams of a regular sender, and how many of them did not come."""
+    """Datagrams of a regular sender, and how many of them did not arrive."""
     mine = (column(packets, "from_client") > 0) == from_client
     at = column(packets, "time_ns")[mine] / 1e6
     apart = np.diff(at)
@@ -212,7 +213,7 @@ def _missing(packets: dict[str, Any], from_client: bool) -> tuple[int, int]:
 def connections(
     flow: dict[str, Any], *, others_deliver: bool, remains_s: float
 ) -> Iterator[Suspect]:
-    """Of a connection on which no data arrives, or that took long to be there.
+    """Causes of a connection on which no data arrives, or that was slow to set up.
 
     ``others_deliver``: other connections of the capture have data. ``remains_s``: how long the
     capture goes on.
@@ -229,10 +230,9 @@ def connections(
             "one-way-path",
             1.0,
             f"The SYN was sent {client['retransmissions']['handshake'] + 1} times, and nothing "
-            "ever came back.",
+            "ever arrived in reply.",
             own,
-            advice="Let the firewall pass what comes from outside, or let the UE open the "
-            "connection.",
+            advice="Open the firewall for packets from outside, or let the UE open the connection.",
         )
         return
     for stream in (client, server):
@@ -245,7 +245,7 @@ def connections(
                 1.0,
                 f"The connection was set up in {short(tcp['handshake_ms'])} ms, but of "
                 f"{stream['data_packets']} segments of up to "
-                f"{stream['largest_payload_bytes']} bytes none was acknowledged after "
+                f"{stream['largest_payload_bytes']} bytes, none was acknowledged after "
                 f"{again['timeout']} time-outs.",
                 own,
                 advice="Clamp the MSS (nft ... tcp option maxseg size set 1380), or raise the MTU; "
@@ -261,9 +261,9 @@ def connections(
         yield Suspect(
             "mtu",
             0.95,
-            f"The connection was set up, with {_of(again + 1, 'SYN-ACK')}, and then no data came "
-            f"in {silent:.1f} s: the client's first segments may be too large, or it has nothing "
-            "to say.",
+            f"The connection was set up, with {_of(again + 1, 'SYN-ACK')}, and then no data "
+            f"arrived in {silent:.1f} s: the client's first segments may be too large, or it has "
+            "nothing to send.",
             own,
             advice="Capture at the client. Clamp the MSS, or raise the MTU.",
         )
@@ -278,9 +278,9 @@ def connections(
         yield Suspect(
             "rrc-promotion",
             min(0.9, (hands - trip) / 1000 / max(0.05, flow["duration_s"])),
-            f"The handshake took {short(hands)} ms, and later round trips {short(trip)} ms.",
+            f"The handshake took {short(hands)} ms, and later round trips took {short(trip)} ms.",
             own,
-            advice="Keep the UE connected (inactivity timer), or send a packet ahead.",
+            advice="Keep the UE connected (inactivity timer), or send a packet in advance.",
         )
 
 

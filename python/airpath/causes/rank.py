@@ -1,4 +1,4 @@
-"""What a capture blames, ranked: the flows of a file are read again, and each rule is asked."""
+"""Ranked causes of a capture: the flows of a file are read again, and each rule is applied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airpath.fitting.observed import arrays
 _MOST_FLOWS = 8
 """Flows of each kind that are read again: those with the most bytes."""
 _MOST_PACKETS = 1_000_000
-"""Of all flows together; of longer ones the beginning is judged."""
+"""Of all flows together; longer ones are judged by their beginning."""
 LEAST_SEGMENTS = 20
 _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4
@@ -29,10 +29,10 @@ _ENDS = (("client", True), ("server", False))
 
 @dataclass(frozen=True)
 class Blame:
-    """What is blamed.
+    """The causes that a capture blames.
 
-    ``suspects`` are in the order of what they cost. ``verdict`` is ``named``, ``bound`` (the path's
-    capacity is all that holds the transfers back) or ``inconclusive``; ``because`` says why.
+    ``suspects`` are ordered by cost. ``verdict`` is ``named``, ``bound`` (only the path's capacity
+    limits the transfers) or ``inconclusive``; ``because`` says why.
     """
 
     verdict: str
@@ -49,7 +49,7 @@ class Blame:
 
 
 def blame(file: Path, report: dict[str, Any]) -> Blame:
-    """Rank what holds back the flows of a capture, of which ``read_capture`` gave the report.
+    """Rank what limits the flows of a capture, given the report from ``read_capture``.
 
     Raises ``OSError`` and ``ValueError`` as ``read_capture`` does.
     """
@@ -83,7 +83,7 @@ def blame(file: Path, report: dict[str, Any]) -> Blame:
 
 
 def _unique(report: dict[str, Any], protocol: str) -> list[dict[str, Any]]:
-    """Flows of a protocol, the largest first; of a packet's several points the first."""
+    """Flows of a protocol, the largest first; with several capture points, the first."""
     flows = [one for one in report["flows"] if one["protocol"] == protocol]
     flows.sort(key=lambda one: -(one["from_client"]["bytes"] + one["from_server"]["bytes"]))
     told: set[int] = set()
@@ -130,7 +130,7 @@ def _groups(
 
 
 def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
-    """Streams of datagrams beside a group of transfers, on the same way."""
+    """Streams of datagrams concurrent with a group of transfers, in the same direction."""
     found = []
     for group in groups:
         ours = sum(one.wire_bytes for one in group.transfers)
@@ -150,7 +150,7 @@ def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
                 Suspect(
                     "cross-traffic",
                     max(0.6, share),
-                    f"Datagrams beside the transfers are {share:.0%} of the bytes on the same way.",
+                    f"Concurrent datagrams are {share:.0%} of the bytes in the same direction.",
                     tuple(one["id"] for one, count in beside if count),
                     advice="Measure without them, or give each flow a queue of its own.",
                 )
@@ -159,7 +159,7 @@ def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
 
 
 def _merged(found: list[Suspect]) -> list[Suspect]:
-    """One for each cause or group of causes: the one that costs most."""
+    """One suspect for each cause or group of causes: the one that costs most."""
     best: dict[tuple[str, ...], Suspect] = {}
     for one in found:
         if one.causes not in best or best[one.causes].cost < one.cost:
@@ -171,9 +171,8 @@ def _nothing(groups: list[Group], report: dict[str, Any]) -> Blame:
     if not groups:
         return Blame(
             "inconclusive",
-            "No transfer of TCP has data enough, and no ping says more. A capture of a bulk "
-            "transfer of 10 s at its sender would tell (iperf3 -t 10, "
-            f"{advice_on_length(report)}).",
+            "No TCP transfer has enough data, and no ping tells more. Capture a bulk transfer of "
+            f"10 s at its sender (iperf3 -t 10, {advice_on_length(report)}).",
             [],
         )
     group = max(groups, key=lambda one: one.rate_mbps * one.seconds)
@@ -187,17 +186,16 @@ def _nothing(groups: list[Group], report: dict[str, Any]) -> Blame:
     if group.busy >= 0.75 and group.seconds >= _LEAST_SECONDS:
         return Blame(
             "bound",
-            f"The path carried {group.rate_mbps:.4g} Mb/s, {group.busy:.0%} of the most that it "
-            "showed, and packets waited no longer than in a queue of its length: its capacity "
-            "is what bounds the transfers.",
+            f"The path carried {group.rate_mbps:.4g} Mb/s, {group.busy:.0%} of the highest rate "
+            "seen, and packets waited no longer than in a queue of one BDP: the path's capacity "
+            "limits the transfers.",
             [],
         )
-    where = "" if group.at_sender else " at the sender, where what is in flight shows"
+    where = "" if group.at_sender else " at the sender, where the bytes in flight are visible"
     return Blame(
         "inconclusive",
-        f"The path was used to {group.busy:.0%} of the most that it showed, in "
-        f"{group.seconds:.1f} s. A longer transfer, captured{where}, with a ping beside it would "
-        "tell more.",
+        f"The transfers used {group.busy:.0%} of the highest rate seen, over "
+        f"{group.seconds:.1f} s. Capture a longer transfer{where}, together with a ping.",
         [],
     )
 

@@ -1,4 +1,4 @@
-"""What a capture blames: a cause, or several that cannot be told apart from where it was taken."""
+"""A suspect: a cause, or several that cannot be told apart from where the capture was taken."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Suspect:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """The cause and what looks the same from here."""
+        """The cause and those that look the same from here."""
         return next((group for group in GROUPS if self.cause in group), (self.cause,))
 
     def document(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""What a transfer of a capture shows, as numbers on which causes are judged.
+"""Traits of a transfer in a capture, as numbers on which causes are judged.
 
-All are of one direction of one flow: of what one end sent, seen where the capture was taken.
+All belong to one direction of one flow: the data that one end sent, seen at the capture point.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from airpath.fitting.observed import Bools, Floats, Ints, Observed
 BIN_MS = 200.0
 _LEAST_PAUSE_MS = 150.0
 _ANSWER = 2.0
-"""Round trips within which an answer comes, on a path that was silent."""
+"""Round trips within which a reply arrives, on a path that was silent."""
 _TOGETHER_MS = 0.5
 """Timestamps have milliseconds: the same one, for a slow link takes longer for each."""
 _LEAST_STAMPS = 20
@@ -63,7 +63,7 @@ class Transfer:
 
     @cached_property
     def at_sender(self) -> bool:
-        """Captured where what is in flight shows."""
+        """Captured where the bytes in flight are visible."""
         return self.seen.place != "receiver"
 
     @cached_property
@@ -80,7 +80,7 @@ class Transfer:
 
     @cached_property
     def seconds(self) -> float:
-        """How long data was sent."""
+        """For how long data was sent."""
         return max(1e-3, (self.end_ms - self.begin_ms) / 1000)
 
     @cached_property
@@ -107,7 +107,7 @@ class Transfer:
 
     @cached_property
     def passages(self) -> tuple[Floats, Floats]:
-        """When packets came to the receiver, and how many bytes.
+        """When packets arrived at the receiver, and how many bytes.
 
         Next to the sender that is when it acknowledged them, by its own clock if timestamps tell
         it: acknowledgements that wait on their way back come together.
@@ -123,7 +123,7 @@ class Transfer:
 
     @cached_property
     def flight(self) -> Ints:
-        """Bytes under way when each segment was sent, itself included."""
+        """Bytes in flight when each segment was sent, itself included."""
         seen = self.seen
         known = np.searchsorted(seen.ack, seen.sent, side="right") - 1
         highest = np.maximum.accumulate(seen.offset + seen.payload)
@@ -418,7 +418,7 @@ class Transfer:
 
     @cached_property
     def pauses(self) -> list[tuple[float, float]]:
-        """From when until when the application had nothing to send, in ms."""
+        """Periods in which the application had nothing to send, in ms."""
         least = max(_LEAST_PAUSE_MS, 3 * self.base_ms)
         if self.at_sender:
             return [one for one in self._nothing_sent if one[1] - one[0] >= least]
@@ -434,7 +434,7 @@ class Transfer:
 
     @cached_property
     def _nothing_sent(self) -> list[tuple[float, float]]:
-        """From when all was acknowledged until new data was sent."""
+        """Periods from the acknowledgement of everything to the next new data."""
         seen = self.seen
         acked = np.maximum.accumulate(seen.ack_offset)
         found = []
@@ -503,7 +503,7 @@ class Transfer:
 
     @cached_property
     def has_backlog(self) -> bool:
-        """For most of the time there was something to send."""
+        """There was something to send most of the time."""
         limits = self.stream["limits"]
         if not limits:
             return self.idle_share <= _MOST_OF_THE_TIME
@@ -527,7 +527,7 @@ class Transfer:
 
     @cached_property
     def window_steady(self) -> float:
-        """The median window over the largest that was offered; low where it opens and closes."""
+        """The median window over the largest advertised one; low where it opens and closes."""
         window = self.seen.window[1:]
         return float(np.median(window) / window.max()) if len(window) and window.max() else 1.0
 
@@ -540,9 +540,9 @@ class Transfer:
 
     @cached_property
     def sends_at_once(self) -> bool:
-        """All that may be under way leaves together, as from a buffer that is filled when empty.
+        """Everything allowed in flight leaves together, as from a buffer that is filled when empty.
 
-        Whom acknowledgements let send does so in many smaller bursts.
+        A sender that acknowledgements clock sends many smaller bursts.
         """
         bursts = self.stream["sending"]
         if not self.at_sender or not bursts or not bursts["per_burst"]:
@@ -623,7 +623,7 @@ class Transfer:
 
     @cached_property
     def exit_bytes(self) -> float | None:
-        """What was in flight when slow start ended."""
+        """Bytes in flight when slow start ended."""
         slow_start = self.stream["slow_start"]
         if not slow_start or slow_start["exit_round"] is None:
             return None
@@ -631,7 +631,7 @@ class Transfer:
 
     @cached_property
     def exits_early(self) -> bool:
-        """Slow start ended without a loss, and the rate had still far to go."""
+        """Slow start ended without a loss, far below the final rate."""
         slow_start = self.stream["slow_start"]
         if not slow_start or slow_start["ended_by"] != "no-growth":
             return False

@@ -1,8 +1,9 @@
 """Causes of slow transfers: rules on what a group of TCP transfers shows.
 
-Each rule gives what its cause would cost. A cause is named only if that is something: a transfer
-that fills its path at a short round trip has none. The cuts were found on drawn cases of which the
-cause is known (``make findings-captures`` draws others), and the comments say what they separate.
+Each rule estimates what its cause would cost. A cause is named only if that cost is significant: a
+transfer that fills its path at a short round trip has none. The thresholds were found on drawn
+cases with known causes (``make findings-captures`` draws others), and the comments say what they
+separate.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ _LONG_BATCH = 0.5
 _FEW_LOST = 0.01
 _LOW_TROUGH, _LOW_TROUGH_OF_FEW = 0.45, 0.6
 """Acknowledgements in long batches reach 0.5, a reader that is slow 0.59, other causes 0.6."""
-_SEND_BUFFER = "Let the send buffer grow: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w."
+_SEND_BUFFER = "Raise the send buffer: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w."
 _USUAL_GRANT_MS = 20.0
 _LEAST_OF_WINDOW = 0.4
 _NEARLY_ALL = 0.95
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
-    """What a group of transfers is held back by, in no order."""
+    """What limits a group of transfers, in no order."""
     if too_large := list(_too_large(group)):
         # What is lost because of its size is lost for no other reason.
         yield from too_large
@@ -84,18 +85,22 @@ def _too_large(group: Group) -> Iterator[Suspect]:
         return
     smallest, largest = main.too_large
     joined = main.stream["larger_than_mss"] > 0
-    how = "which receive offload merged and nothing split again" if joined else "not fragmented"
+    how = (
+        "which receive offload merged and nothing split afterwards" if joined else "not fragmented"
+    )
     yield Suspect(
         "mtu",
         max(idle_cost(group), group.loss_share),
-        f"All {len(main.loss_at)} segments of {smallest} bytes or more were lost ({how}), and none "
+        f"All {len(main.loss_at)} segments of {smallest} bytes or more were lost ({how}), but none "
         f"of {largest} bytes or less: a hop drops packets of that size.",
         flow_numbers(group),
         tuple(int(main.seen.frame[index]) for index in main.loss_at[:MOST_FRAMES]),
         advice="Switch off receive offload where packets are forwarded (ethtool -K DEV gro off lro "
         "off)."
         if joined
-        else "Clamp the MSS, or raise the MTU; see whether fragmentation-needed is filtered.",
+        else (
+            "Clamp the MSS, or raise the MTU; see whether ICMP's fragmentation-needed is filtered."
+        ),
     )
 
 
@@ -114,7 +119,7 @@ def _closed_windows(group: Group) -> Iterator[Suspect]:
 
 
 def _windows(group: Group) -> Iterator[Suspect]:
-    """One of the two ends holds the data back."""
+    """One of the two ends limits the data."""
     main = group.main
     if main.window_bytes is None:
         # Without the scale nobody knows whether the window is full: neither end is blamed.
@@ -139,9 +144,9 @@ def _windows(group: Group) -> Iterator[Suspect]:
             yield Suspect(
                 "application-limited",
                 max(share * 0.9, idle_cost(group)),
-                f"In {share:.0%} of the time the receive window had no room, and it shrank to "
+                f"For {share:.0%} of the time the receive window was full, and it shrank to "
                 f"{main.window_steady:.0%} of its largest size in the median: the receiver's "
-                "application reads slower than the path delivers.",
+                "application reads more slowly than the path delivers.",
                 flows,
                 at,
                 advice="Look at what the receiver's application does with the data.",
@@ -150,12 +155,12 @@ def _windows(group: Group) -> Iterator[Suspect]:
             yield Suspect(
                 "receive-window",
                 share * 0.9,
-                f"In {share:.0%} of the time the receive window "
-                f"({kilobytes(main.window_bytes)}) had no room for a further segment, while "
+                f"For {share:.0%} of the time the receive window "
+                f"({kilobytes(main.window_bytes)}) had no room for another segment, while "
                 f"packets hardly waited on the path ({short(main.wait_ms[1])} ms in the median).",
                 flows,
                 at,
-                advice="Let the receive buffer grow: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
+                advice="Raise the receive buffer: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
             )
         return
     if share < _LEAST_OF_WINDOW:
@@ -163,7 +168,7 @@ def _windows(group: Group) -> Iterator[Suspect]:
 
 
 def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspect]:
-    """What the sender may have under way holds it back.
+    """A limit on the bytes in flight limits the sender.
 
     ``share``: of the time, in which the receive window had no room.
     """
@@ -186,9 +191,9 @@ def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspec
         yield Suspect(
             "send-buffer",
             max(idle_cost(group), 0.5 * main.ceiling_share),
-            f"Never more than {kilobytes(most)} were in flight, "
-            f"with which {main.ceiling_share:.0%} of the segments were sent, although nothing was "
-            "lost, packets hardly waited, and the receive window had room.",
+            f"Never more than {kilobytes(most)} were in flight, and {main.ceiling_share:.0%} of "
+            "the segments were sent at that limit, although nothing was lost, packets hardly "
+            "waited, and the receive window had room.",
             flows,
             main.ceiling_frames,
             advice=_SEND_BUFFER,
@@ -197,9 +202,9 @@ def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspec
         yield Suspect(
             "send-buffer",
             _unshown(group),
-            f"Within two round trips what was in flight fell to {main.trough:.0%} of the most (the "
-            "median where nothing was lost), although the receive window had room: the sender "
-            "waits until its buffer is nearly empty.",
+            f"Within two round trips the bytes in flight fell to {main.trough:.0%} of their "
+            "maximum (the median where nothing was lost), although the receive window had room: "
+            "the sender waits until its buffer is nearly empty.",
             flows,
             advice=_SEND_BUFFER,
         )
@@ -207,8 +212,8 @@ def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspec
         yield Suspect(
             "send-buffer",
             _unused(group),
-            f"For {_unused(group):.0%} of the time the path was not used, nothing was lost, the "
-            "receive window had room, and the rate did not grow: the sender did not send more.",
+            f"For {_unused(group):.0%} of the time the path was idle, although nothing was lost, "
+            "the receive window had room, and the rate did not grow: the sender did not send more.",
             flows,
             advice=f"Capture at the sender. {_SEND_BUFFER}",
         )
@@ -221,7 +226,7 @@ def _unshown(group: Group) -> float:
 
 
 def _runs_dry(group: Group) -> bool:
-    """What is in flight falls low again and again, and losses are not why."""
+    """The bytes in flight drop again and again, and not because of losses."""
     main = group.main
     if main.trough is None or group.late_loss_share >= _FEW_LOST:
         return False
@@ -264,10 +269,10 @@ def _pauses(group: Group) -> Iterator[Suspect]:
         yield Suspect(
             "application-limited",
             main.idle_share,
-            f"In {main.idle_share:.0%} of the time everything that was sent had arrived, and the "
+            f"For {main.idle_share:.0%} of the time everything that was sent had arrived, and the "
             "sender had nothing more to send.",
             flow_numbers(group),
-            advice="The application writes in parts: the path waits for it.",
+            advice="The application writes in parts, and the path waits for it.",
         )
 
 
@@ -279,9 +284,9 @@ def _reordering(group: Group) -> Iterator[Suspect]:
     yield Suspect(
         "reordering",
         cost,
-        f"{late:.1%} of the segments that were sent once arrived after later ones.",
+        f"{late:.1%} of the segments that were sent only once arrived after later ones.",
         flow_numbers(group),
-        advice="Look for parallel paths, or for a queue that is shared by several processors.",
+        advice="Look for parallel paths, or for a queue that several processors share.",
     )
 
 
@@ -313,38 +318,38 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
         interval = batch or acks.get("batch_interval_ms") or middle
         if main.at_sender:
             told = (
-                f"Acknowledgements come {per_batch:.1f} at a time, every {short(interval)} ms, "
+                f"Acknowledgements arrive {per_batch:.1f} at a time, every {short(interval)} ms, "
                 "and had"
             )
-            advice = "A capture at the UE shows whether it sent them together."
+            advice = "Capture at the UE to see whether it sent them together."
         else:
             told = "Acknowledgements that leave here"
-            advice = "A capture at the sender shows whether they arrive together, and how often."
+            advice = "Capture at the sender to see whether they arrive together, and how often."
         yield Suspect(
             "ack-batching",
             # A queue that overflows then does so because of what comes at once.
             max(min(0.95, 1 - group.busy + 0.05), high / (high + main.base_ms)),
-            f"{told} waited {short(middle)} ms in the median and {short(high)} ms in 5 %, by their "
+            f"{told} waited {short(middle)} ms (median) and {short(high)} ms (p95), by their "
             f"timestamps; the path's shortest round trip is {short(main.base_ms)} ms.",
             flow_numbers(group),
-            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests, "
+            advice="Compare with the UE's timers: DRX cycle, period of scheduling requests, "
             "retxBSR-Timer. " + advice,
         )
     elif middle >= max(20.0, 0.3 * main.base_ms) or _only_back(group, per_batch):
         yield Suspect(
             "ack-starvation",
             max(idle_cost(group), middle / (middle + main.base_ms)),
-            f"Acknowledgements waited {short(middle)} ms in the median and {short(high)} ms in 5 % "
+            f"Acknowledgements waited {short(middle)} ms (median) and {short(high)} ms (p95) "
             f"on their way back, by their timestamps; the path's shortest round trip is "
             f"{short(main.base_ms)} ms.",
             flow_numbers(group),
-            advice="Give the way back more capacity, a shorter queue, or let acknowledgements pass "
-            "first.",
+            advice="Give the return path more capacity or a shorter queue, or prioritise "
+            "acknowledgements.",
         )
 
 
 def _only_back(group: Group, per_batch: float) -> bool:
-    """All that waits are acknowledgements, one by one in a standing queue; BBR keeps that short."""
+    """Only acknowledgements wait, one by one in a standing queue, which BBR keeps short."""
     main = group.main
     if main.back_ms is None or not main.at_sender or per_batch > _ONE_BY_ONE:
         return False
@@ -383,7 +388,7 @@ def _silences(group: Group) -> Iterator[Suspect]:
             "handover",
             cost,
             f"Nothing arrived for {np.median(lengths):.0f} ms (the median), {len(long)} times, "
-            "while data was under way; each time for about as long.",
+            "while data was outstanding; each gap was about as long.",
             flow_numbers(group),
             at_s=at_s,
             advice="Compare the times with the cell's log of handovers.",
@@ -392,7 +397,7 @@ def _silences(group: Group) -> Iterator[Suspect]:
         yield Suspect(
             "radio-link-failure",
             cost,
-            f"Nothing arrived for {_and_then(long)}, while data was under way.",
+            f"Nothing arrived for {_and_then(long)}, while data was outstanding.",
             flow_numbers(group),
             at_s=at_s,
             advice="Compare the times with the UE's log: T310, re-establishment.",
@@ -401,16 +406,16 @@ def _silences(group: Group) -> Iterator[Suspect]:
         yield Suspect(
             "stalling-host",
             cost,
-            f"Nothing arrived for a while, {len(long)} times, while data was under way: for "
-            f"{lengths.min():.0f} to {longest:.0f} ms.",
+            f"Nothing arrived {len(long)} times for {lengths.min():.0f} to {longest:.0f} ms, while "
+            "data was outstanding.",
             flow_numbers(group),
             at_s=at_s,
-            advice="Look at a forwarding host: steal time, interrupts, power saving.",
+            advice="Look at the forwarding hosts: steal time, interrupts, power saving.",
         )
 
 
 def _is_the_paths(group: Group) -> bool:
-    """Some silence is known to be the path's: the sender alone may have waited, too."""
+    """At least one silence is known to be the path's; otherwise only the sender may have waited."""
     return any(one.is_open or one.least_ms >= LEAST_SILENCE_MS for one in group.silences)
 
 

@@ -17,23 +17,23 @@ _COMMANDS = {
     "explore": ("explore.command", "Open the laboratory in a browser."),
     "whatif": ("whatif.command", "Compare variants of a scenario on common seeds."),
     "sweep": ("sweep.command", "Run a campaign: many runs, here or on a cluster."),
-    "query": ("query.query", "Ask campaigns, runs and captures in SQL."),
-    "plot": ("plot.command", "Draw a figure of a campaign."),
+    "query": ("query.query", "Query campaigns, runs and captures in SQL."),
+    "plot": ("plot.command", "Plot a campaign."),
     "compare": ("query.compare", "Compare two campaigns, or two variants of one."),
-    "sensitivity": ("query.sensitivity", "Say which varied key decides an outcome."),
+    "sensitivity": ("query.sensitivity", "Find which varied key determines an outcome."),
     "emulate": ("emulate.command", "Run a command inside a scenario's network."),
     "twin": ("twin.command", "Simulate and emulate a scenario and compare both."),
-    "reproduce": ("reproduce.command", "Run published studies again and judge each figure."),
-    "diagnose": ("diagnose.command", "Say what captures and outputs of tools tell."),
+    "reproduce": ("reproduce.command", "Rerun published studies and judge each figure."),
+    "diagnose": ("diagnose.command", "Explain captures and the outputs of network tools."),
     "fit": ("fit.command", "Turn a capture into a scenario, and say what would help it."),
     "report": ("report.command", "Write a self-contained HTML report."),
-    "doctor": ("doctor.command", "Say what this machine can do and what is missing."),
+    "doctor": ("doctor.command", "Check what this machine can do and what is missing."),
 }
 """Where each is, below ``airpath.cli``, and its line in the list of commands."""
 
 _GROUPS = {
     "scenario": "List, show and check scenarios; print their format.",
-    "metrics": "The metrics of `airpath emulate --metrics PORT`.",
+    "metrics": "Dashboards for `airpath emulate --metrics PORT`.",
     "subscriber": "Edit the subscribers of an emulation's core network.",
 }
 """Commands that have commands, each the ``app`` of its module, and their help."""
@@ -108,8 +108,8 @@ def _root(
 def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 bad use or bad input, 130 Ctrl-C.
 
-    ``emulate`` has its command's code instead, or 3 for a run that does not count; ``twin`` has 1
-    if the two differ, 3 if none counts.
+    ``emulate`` exits with its command's code, or 3 for a run that does not count; ``twin`` exits
+    with 1 if the two differ, 3 if no run counts.
     """
     open_what_is_closed()
     code = guarded(lambda: app(prog_name="airpath", standalone_mode=False))

@@ -31,7 +31,7 @@ def guarded(call: Callable[[], object]) -> int:
     except AirpathError as error:
         return complain(str(error), error.exit_code)
     except KeyboardInterrupt:
-        return complain("interrupted, nothing kept", INTERRUPTED)
+        return complain("interrupted; nothing was kept", INTERRUPTED)
     except BrokenPipeError:
         # The reader has gone, as with `| head`: leave without a word, as SIGPIPE would.
         _forget_stdout()

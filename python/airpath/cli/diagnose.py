@@ -23,28 +23,27 @@ def command(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Captures (pcap, pcapng), or what ping, iperf3, nuttcp, flent or ss -ti wrote; "
-            "also compressed by gzip or, captures, by zstd. - is standard input.",
+            help="Captures (pcap, pcapng), or the output of ping, iperf3, nuttcp, flent or ss "
+            "-ti. Files may be compressed with gzip, captures also with zstd. - is standard "
+            "input.",
             show_default=False,
         ),
     ],
-    identify: Annotated[
-        bool, typer.Option("--identify", help="Only say what each file is.")
-    ] = False,
+    identify: Annotated[bool, typer.Option("--identify", help="Only identify each file.")] = False,
     anonymise: Annotated[
         bool,
         typer.Option(
             "--anonymise",
-            help="Replace addresses by others, also in names of files and in errors: those with "
-            "the same prefix still have one.",
+            help="Anonymise addresses, also in file names and errors; addresses with a common "
+            "prefix keep one.",
         ),
     ] = False,
     anonymise_key: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The key for --anonymise, at least 16 bytes: the same key replaces an address by "
-            "the same one. [default: a new key each time]",
+            help="A file with the key for --anonymise, at least 16 bytes: the same key always "
+            "gives an address the same replacement. [default: a new key each time]",
             show_default=False,
         ),
     ] = None,
@@ -52,22 +51,22 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write a page of a capture: what holds its flows back, and its flows drawn down "
-            "to single packets. Only with one capture.",
+            help="Write an HTML page about a capture: what limits its flows, and charts of them "
+            "down to single packets. Only with one capture.",
             show_default=False,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Say what captures and the outputs of tools tell of a network.
+    """Explain captures and the outputs of network tools.
 
-    Prints sentences for each file, and for a capture what holds its flows back and a table of its
-    largest flows: bytes of IP each way (up: from the client), goodput of the direction with more
+    Prints sentences about each file; for a capture also what limits its flows, and a table of the
+    largest ones: bytes of IP each way (up: from the client), goodput of the direction with more
     data, median round trips in milliseconds from the capture point to the client and to the
-    server, packets that were sent again, and packets out of order. docs/guides/captures.md says
-    how each figure is measured. No payload is in any result. Pings and the outputs of other tools
-    that have absolute times are joined: round trips under load and without. A file that is refused
-    has a line on standard error, and the others are read all the same.
+    server, retransmitted packets, and packets out of order. docs/guides/captures.md says how each
+    figure is measured. No result contains payload. Pings are combined with the outputs of other
+    tools if both have absolute times, and give round trips with and without load. A file that
+    cannot be read is reported on standard error, and the others are still read.
     """
     from airpath.diagnose.anonymise import Anonymiser, key_of
     from airpath.readers.recognise import STDIN
@@ -75,7 +74,9 @@ def command(
 
     if report is not None:
         if identify or len(files) != 1 or files[0] == STDIN:
-            raise InputError("--report is of one capture, in a file, and not with --identify")
+            raise InputError(
+                "--report needs exactly one capture, as a file, and does not go with --identify"
+            )
         check_file_target(report)
     hide: Callable[[Any], Any] = lambda told: told  # noqa: E731
     if anonymise or anonymise_key is not None:
@@ -133,7 +134,7 @@ def _write_report(
     if not documents:
         return 0
     if "capture" not in documents[0]:
-        return complain(hide(f"--report is of a capture, but {file} is {documents[0]['kind']}"), 2)
+        return complain(hide(f"--report needs a capture, but {file} is {documents[0]['kind']}"), 2)
     from airpath.report.capture import write_capture_report
 
     try:
@@ -166,7 +167,7 @@ def _print_causes(blamed: dict[str, Any]) -> None:
     if not blamed["causes"]:
         output(f"causes: {blamed['because']}")
         return
-    output("causes, by what they are estimated to cost:")
+    output("causes, by estimated cost:")
     for number, cause in enumerate(blamed["causes"], 1):
         names = " or ".join(cause["causes"])
         sure = cause["confidence"]
@@ -194,7 +195,7 @@ def _table(capture: dict[str, Any]) -> str:
         for row in rows
     ]
     if len(flows) > _MOST_ROWS:
-        lines.append(f"and {len(flows) - _MOST_ROWS} more; --json has them")
+        lines.append(f"and {len(flows) - _MOST_ROWS} more; --json lists them")
     return "\n".join(lines)
 
 

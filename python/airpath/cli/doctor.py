@@ -12,7 +12,7 @@ from airpath.cli.console import output
 def command(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Say what this machine can do, what is missing and how to get it."""
+    """Check what this machine can do, what is missing and how to get it."""
     from airpath.emulation import doctor
     from airpath.runs import summary
 

@@ -35,8 +35,8 @@ def command(
         typer.Option(
             "--server",
             metavar="LINE",
-            help="A shell command that starts at the server's end before COMMAND. airpath waits "
-            "until something listens there. Repeatable.",
+            help="A shell command to start at the server before COMMAND. airpath waits until "
+            "something listens there. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -52,16 +52,16 @@ def command(
         bool,
         typer.Option(
             "--flows",
-            help="Run the scenario's flows over the kernel's sockets. They end with COMMAND, or "
-            "without one at the scenario's end.",
+            help="Run the scenario's flows over the kernel's sockets. They end with COMMAND or, "
+            "without a COMMAND, at the scenario's end.",
         ),
     ] = False,
     user: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The user that programs run as; root keeps all its rights. [default: who called "
-            "sudo, else root without its capabilities]",
+            help="The user to run programs as; root keeps all its rights. [default: the user "
+            "who called sudo, else root without its capabilities]",
             show_default=False,
         ),
     ] = None,
@@ -70,9 +70,9 @@ def command(
         typer.Option(
             "--env",
             metavar="NAME",
-            help="Pass this environment variable to programs, besides TERM, LANG, LC_*, PATH, "
-            "HOME, USER, LOGNAME, SHELL and TZ. With --user root, or without root, they get all "
-            "variables. Repeatable.",
+            help="Pass this environment variable to programs, in addition to TERM, LANG, LC_*, "
+            "PATH, HOME, USER, LOGNAME, SHELL and TZ. With --user root, or without root, they "
+            "get all variables. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -108,7 +108,7 @@ def command(
             metavar="PORT",
             min=1,
             max=65535,
-            help="Answer Prometheus at http://127.0.0.1:PORT/metrics during the run.",
+            help="Serve Prometheus metrics at http://127.0.0.1:PORT/metrics during the run.",
             show_default=False,
         ),
     ] = None,
@@ -117,8 +117,8 @@ def command(
         typer.Option(
             "--page",
             metavar="PORT",
-            help="Show cells, UEs, history and alarms in a browser, at http://127.0.0.1:PORT/ or "
-            "at another ADDRESS:PORT of loopback; 0 is a free port.",
+            help="Serve a page with cells, UEs, history and alarms at http://127.0.0.1:PORT/, "
+            "or at another loopback ADDRESS:PORT; 0 picks a free port.",
             show_default=False,
         ),
     ] = None,
@@ -131,20 +131,20 @@ def command(
     explain: Annotated[
         Explain,
         typer.Option(
-            help="How much is tried to find out what held the flows back: they are simulated over "
-            "the same path, and causes are taken away there."
+            help="How hard to search for what limited the flows: they are simulated over the "
+            "same path, and causes are removed there."
         ),
     ] = Explain.quick,
 ) -> None:
     """Run a command inside a scenario's network, over the kernel's own TCP.
 
-    COMMAND runs at the UE's end, which is called ue; the other end is called server. With --user
-    root, "ip netns exec server" runs a program there. The programs of the scenario run beside
+    COMMAND runs at the UE, in a namespace called ue; the other end is called server. With --user
+    root, "ip netns exec server" runs a program there. The programs of the scenario run alongside
     COMMAND, and with --flows its flows too; COMMAND is then optional. The exit code is that of
-    COMMAND, or without one that of the first program that failed. If that is 0, it is 3 for a run
-    whose packets were too late to count, and 1 for a run from which something is missing.
+    COMMAND or, without a COMMAND, that of the first program that failed. If that is 0, the exit
+    code is 3 for a run whose packets were too late to count, and 1 for a run that is incomplete.
 
-    Without root everything runs inside a user namespace.
+    Without root, everything runs inside a user namespace.
     """
     from airpath.emulation import rootless
 

@@ -23,7 +23,7 @@ def command(
     ] = None,
     sets: Sets = None,
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 is a free one.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 picks a free one.")
     ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Whether to open a browser.")
@@ -31,7 +31,7 @@ def command(
 ) -> None:
     """Open the laboratory in a browser: change a key and see at once what TCP does.
 
-    The simulator runs in the page itself. A server on loopback gives the page its files and the
+    The simulator runs in the page itself. A server on loopback provides the page's files and the
     scenario, and reads nothing else; its address is printed. Ctrl-C ends it.
     """
     import signal
@@ -41,7 +41,7 @@ def command(
 
     with served(begin(what, sets), port) as url:
         output(url)
-        narrate("Ctrl-C ends the server; what is in the page stays until it is closed.")
+        narrate("Ctrl-C ends the server; the page keeps its contents until it is closed.")
         if browser:
             import webbrowser
 

@@ -23,8 +23,8 @@ def command(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Captures (pcap, pcapng; also compressed), each next to the sender, next to the "
-            "receiver or between them.",
+            help="Captures (pcap, pcapng; also compressed), taken next to the sender, next to "
+            "the receiver or between them.",
             show_default=False,
         ),
     ],
@@ -34,7 +34,7 @@ def command(
             "--out",
             "-o",
             metavar="FILE",
-            help="Write the scenario to this file, which must not exist. [default: it is printed]",
+            help="Write the scenario to this file, which must not exist. [default: print it]",
             show_default=False,
         ),
     ] = None,
@@ -50,22 +50,20 @@ def command(
     ] = None,
     explain: Annotated[
         Explain,
-        typer.Option(
-            help="How much is tried to find out what would help the network that was captured: "
-            "quick, full or off."
-        ),
+        typer.Option(help="How hard to search for what would help the captured network."),
     ] = Explain.quick,
     workers: Workers = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Turn the TCP flow of a capture into a scenario, and say what would help it.
 
-    Path and ends are estimated from the packets; congestion controls and profiles are tried, and
-    the scenario whose re-run is most like the capture is kept, with a score (1: the same goodput,
-    round trips and retransmissions). What the capture does not tell is said to be not identifiable,
-    with the reason. Then causes are taken away from the scenario (--explain): the gain by
-    experiment, unless its re-run is not like the capture. Without -o the scenario is printed, and
-    the rest goes to standard error; several files have a scenario each, and -o is for one.
+    airpath estimates the path and the endpoints from the packets, tries congestion controls and
+    profiles, and keeps the scenario whose re-run is closest to the capture. Its score is 1 for the
+    same goodput, round trips and retransmissions. What the capture does not reveal is listed as not
+    identifiable, with the reason. Then causes are removed from the scenario (--explain) to measure
+    what would help, unless its re-run differs too much from the capture. Without -o the scenario is
+    printed, and the rest goes to standard error. Each file gets a scenario of its own; -o takes
+    only one file.
     """
     from airpath.errors import AirpathError, InputError
     from airpath.fitting.fit import fit, trace_name
@@ -74,7 +72,7 @@ def command(
 
     if out is not None:
         if len(files) > 1:
-            raise InputError("-o is for one capture; print those of several with --json")
+            raise InputError("-o takes one capture; use --json to print the scenarios of several")
         check_file_target(out)
         for place in (out, trace_name(out)):
             if os.path.lexists(place):
@@ -88,7 +86,7 @@ def command(
             code = max(code, complain(str(error), error.exit_code))
             continue
         if fitted.trace is not None and out is None and not json:
-            narrate("the capacity varies: its trace is only written with -o, or printed by --json")
+            narrate("the capacity varies: only -o writes its trace, and only --json prints it")
         if out is not None:
             fitted.write(out)
         documents.append(fitted.document())
@@ -115,7 +113,9 @@ def _lines(fitted: Fit) -> list[str]:
         shown = value if isinstance(value, str) else f"{value:.4g}{unit}"
         lines.append(f"  {row['name']}: {shown}, from {row['from']}")
     for one in fitted.not_identifiable:
-        lines.append(f"  not identifiable: {one.what}: {one.because}; {one.would_tell} would tell")
+        lines.append(
+            f"  not identifiable: {one.what}: {one.because}; {one.would_tell} would show it"
+        )
     lines.append(f"  score {fitted.score.total:.2f}:")
     for name, told in fitted.score.figures.items():
         pair = [_shown(told["capture"]), _shown(told["rerun"])]

@@ -28,13 +28,13 @@ def command(
     campaign: Source = None,
     kind: Annotated[Kind, typer.Option(help="The form of the chart.")] = Kind.lines,
     figure: Annotated[
-        str, typer.Option(metavar="TABLE.COLUMN[@NAME]", help="What is drawn.")
+        str, typer.Option(metavar="TABLE.COLUMN[@NAME]", help="The column to plot.")
     ] = "flows.goodput_mbps",
     x: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What goes along. [default: what was varied last]",
+            help="The x axis. [default: what was varied last]",
             show_default=False,
         ),
     ] = None,
@@ -42,7 +42,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What goes up, of a heat map. [default: what was varied first]",
+            help="The y axis of a heat map. [default: what was varied first]",
             show_default=False,
         ),
     ] = None,
@@ -50,7 +50,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What has a colour each. [default: what was varied first]",
+            help="The column that gets a colour per value. [default: what was varied first]",
             show_default=False,
         ),
     ] = None,
@@ -58,15 +58,18 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Only cells with this value. Repeatable.",
+            help="Plot only cells with this value. Repeatable.",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help=".html, .svg, .png or .pdf.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help=("The chart's file: .html, .svg, .png or .pdf.")
+        ),
     ] = Path("campaign.svg"),
 ) -> None:
-    """Draw a figure of a campaign.
+    """Plot a campaign.
 
     lines: means with their 95 % intervals; heat: means over two axes; cdf: the share of the runs up
     to each value; boxes: quartiles and extremes of the runs.
@@ -87,7 +90,7 @@ def check_picture(path: Path) -> None:
 
     check_file_target(path)
     if path.suffix not in (".html", ".svg", ".png", ".pdf"):
-        raise InputError(f"{path} is no chart: its name ends in .html, .svg, .png or .pdf")
+        raise InputError(f"{path}: the name of a chart must end in .html, .svg, .png or .pdf")
 
 
 def write_picture(figure: Figure, path: Path) -> None:

@@ -28,7 +28,7 @@ class Form(StrEnum):
 
 
 Printed = Annotated[
-    Form, typer.Option("--format", help="How the rows are printed; a table shows the first 100.")
+    Form, typer.Option("--format", help="How to print the rows; a table shows the first 100.")
 ]
 Picture = Annotated[
     Path | None,
@@ -50,11 +50,12 @@ def query(
     ] = None,
     form: Printed = Form.table,
 ) -> None:
-    """Ask campaigns, run directories and captures in SQL (DuckDB).
+    """Query campaigns, run directories and captures in SQL (DuckDB).
 
-    A campaign has the tables runs, flows, groups, pings, links and findings, with what was varied
-    as columns: select "flow.0.congestion", avg(goodput_mbps) from flows group by 1. A run has the
-    tables of its directory, a capture has flows. Of several sources the column source says which.
+    A campaign has the tables runs, flows, groups, pings, links and findings, with each varied key
+    as a column: select "flow.0.congestion", avg(goodput_mbps) from flows group by 1. A run has the
+    tables of its directory, a capture has flows. With several sources, the column source names
+    each row's.
     """
     from airpath.campaign.query import query as ask
 
@@ -68,7 +69,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME[=X,Y]",
-            help="Compare two values of what was varied, within one campaign.",
+            help="Compare two values of a varied key within one campaign.",
             show_default=False,
         ),
     ] = None,
@@ -77,18 +78,18 @@ def compare(
         typer.Option(
             "--figure",
             metavar="TABLE.COLUMN[@NAME]",
-            help="What is compared. Repeatable.",
+            help="The figure to compare. Repeatable.",
             show_default=False,
         ),
     ] = None,
     unpaired: Annotated[
-        bool, typer.Option("--unpaired", help="Take the seeds as independent samples.")
+        bool, typer.Option("--unpaired", help="Treat the seeds as independent samples.")
     ] = False,
     form: Printed = Form.table,
 ) -> None:
     """Compare two campaigns, or two variants within one, seed by seed.
 
-    The same seed draws the same randomness in both, so that small differences show: each row has
+    The same seed draws the same randomness in both, so small differences are visible: each row has
     the change with its 95 % interval, the standardised effect and the p-value of the paired test.
     """
     from airpath.campaign.compare import compare as against
@@ -99,7 +100,7 @@ def compare(
     name, equals, two = (axis or "").partition("=")
     picked = tuple(value.strip() for value in two.split(",")) if equals else None
     if picked is not None and len(picked) != 2:
-        raise InputError(f"--axis {axis}: allowed is NAME=X,Y with two values")
+        raise InputError(f"--axis {axis}: must be NAME=X,Y with two values")
     found = against(
         before, after or before, figures or (), name or None,
         None if picked is None else (picked[0], picked[1]), pairs=not unpaired,
@@ -110,16 +111,16 @@ def compare(
 def sensitivity(
     campaign: Source = None,
     figure: Annotated[
-        str, typer.Option(metavar="TABLE.COLUMN[@NAME]", help="The outcome.")
+        str, typer.Option(metavar="TABLE.COLUMN[@NAME]", help="The outcome to analyse.")
     ] = "flows.goodput_mbps",
     chart: Picture = None,
     form: Printed = Form.table,
 ) -> None:
-    """Say which of the varied keys decides an outcome (Sobol indices).
+    """Find which of the varied keys determines an outcome (Sobol indices).
 
     For campaigns with sampling = "saltelli". A key's first-order index is the share of the
-    outcome's variance that it explains alone; its total index counts what it does together with
-    others too.
+    outcome's variance that it explains alone; its total index includes its interactions with
+    other keys.
     """
     from airpath.campaign.results import open_campaign
     from airpath.campaign.sensitivity import sensitivity as indices

@@ -15,8 +15,8 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Run directories; several are shown side by side. Or the folder of a campaign. "
-            "[default: the newest run in runs]",
+            help="Run directories, shown side by side, or the folder of a campaign. [default: "
+            "the newest run in runs]",
             show_default=False,
         ),
     ] = None,
@@ -26,7 +26,7 @@ def command(
     figures: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Also write every chart to a file in DIR.", show_default=False
+            metavar="DIR", help="Also write each chart to a file in DIR.", show_default=False
         ),
     ] = None,
     format_: Annotated[
@@ -34,21 +34,21 @@ def command(
         typer.Option(
             "--format",
             metavar="LIST",
-            help="Formats of these files: png, svg, pdf, separated by commas.",
+            help="Formats of the files of --figures: png, svg, pdf, separated by commas.",
         ),
     ] = "svg",
     live: Annotated[
         bool,
         typer.Option(
             "--live",
-            help="Put the simulator inside: a reader changes the scenario of the run and runs it "
-            "again, without a network.",
+            help="Embed the simulator, so that a reader can change the run's scenario and run "
+            "it again, offline.",
         ),
     ] = False,
 ) -> None:
-    """Write one self-contained HTML file about one run, several side by side, or a campaign.
+    """Write one self-contained HTML file about a run, several runs side by side, or a campaign.
 
-    The file loads nothing from the network, and it prints well.
+    The file loads nothing from the network and prints well.
     """
     from airpath.campaign.results import is_campaign
     from airpath.errors import InputError
@@ -80,9 +80,9 @@ def _campaign(places: list[Path], output: Path, figures: Path | None) -> None:
     from airpath.report.campaign import write_campaign_report
 
     if len(places) > 1:
-        raise InputError("a report is about one campaign; `airpath compare A B` compares two")
+        raise InputError("a report takes one campaign; `airpath compare A B` compares two")
     if figures is not None:
-        raise InputError("--figures is for runs; `airpath plot` draws figures of a campaign")
+        raise InputError("--figures is for runs; `airpath plot` plots a campaign")
     write_campaign_report(open_campaign(places[0]), output)
     narrate(f"report: {output}")
 
@@ -94,5 +94,5 @@ def _formats(text: str) -> list[str]:
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in FORMATS:
-            raise InputError(f"no figure format '{name}'; there are {', '.join(FORMATS)}")
+            raise InputError(f"no figure format '{name}'; available: {', '.join(FORMATS)}")
     return names or ["svg"]

@@ -39,18 +39,18 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also write an HTML page that shows the effect of every assumption.",
+            help="Also write an HTML page with the effect of every assumption.",
             show_default=False,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Run published studies again and compare each figure with what was published.
+    """Rerun published studies and compare each figure with what was published.
 
-    A value is reproduced if it is within its tolerance. It is calibrated if it chose a parameter,
-    and under-specified if a choice that the source leaves open moves it there and no other figure
-    away. A relation holds, holds only with a fault (explained-by), or is refuted. Both counts are
-    printed: of all figures, and of those that chose no parameter.
+    A value is reproduced if it is within its tolerance. It is calibrated if a parameter was chosen
+    to match it, and under-specified if a choice that the source leaves open moves it there and no
+    other figure away. A relation holds, holds only with a fault (explained-by), or is refuted. Two
+    counts are printed: all figures, and those to which no parameter was matched.
     """
     from airpath.runs import summary
     from airpath.runs.directories import check_file_target

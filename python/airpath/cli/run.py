@@ -59,8 +59,8 @@ Workers = Annotated[
         "--workers",
         metavar="N",
         min=1,
-        help="Number of threads for several seeds. Results do not depend on it. "
-        "[default: all cores]",
+        help="Number of threads for several seeds; results do not depend on it. [default: all "
+        "cores]",
         show_default=False,
     ),
 ]
@@ -107,7 +107,7 @@ def command(
         bool,
         typer.Option(
             "--capture",
-            help="Also write capture.pcapng, for each seed: the headers of every packet at the "
+            help="Also write capture.pcapng for each seed: the headers of every packet at the "
             "server and at the UEs.",
         ),
     ] = False,
@@ -115,19 +115,18 @@ def command(
     explain: Annotated[
         Explain,
         typer.Option(
-            help="How much is tried to find out what holds the run back: quick tries at most 12 "
-            "changes of the scenario, full all that are known, off none."
+            help="How hard to search for what limits the run: quick tries at most 12 changes of "
+            "the scenario, full all known ones, off none."
         ),
     ] = Explain.quick,
 ) -> None:
-    """Simulate scenarios, find what holds them back, and keep their tables in run directories.
+    """Simulate scenarios, find what limits them, and store their tables in run directories.
 
-    Prints one line for each flow, then the largest cause with its advice and what the advice
-    obtained. A cause is found by running the scenario again without it (--explain). With --json it
-    prints one document with stable keys instead; for several scenarios the document has a list
-    "runs". With --repeat every figure is the mean over the seeds and has a 95 % confidence
-    interval, and the findings are about all seeds, up to ten. The report compares several
-    scenarios.
+    Prints one line per flow, then the largest cause with advice and the measured effect of that
+    advice. A cause is found by running the scenario again without it (--explain). --json prints one
+    document with stable keys instead; for several scenarios it has a list "runs". With --repeat
+    every figure is the mean over the seeds, with a 95 % confidence interval, and the findings are
+    about all seeds, up to ten. The report compares several scenarios.
     """
     from airpath import scenario as scenarios
     from airpath.drivers import simulate
@@ -139,7 +138,7 @@ def command(
         check_file_target(report)
     if out is not None and len(scenario) > 1:
         raise InputError(
-            "--out is for one scenario; several scenarios get a directory each in runs"
+            "--out is for one scenario; each of several gets its own directory in runs"
         )
     # What is wrong with the last one is said before the first one runs.
     loaded = [scenarios.load(one, sets) for one in scenario]
@@ -222,7 +221,9 @@ def _narrate(run: Run, loaded: _core.Scenario) -> None:
     from airpath.runs import describe
 
     if loaded.programs:
-        narrate(f"not simulated, `airpath emulate` runs them: {', '.join(loaded.programs)}")
+        narrate(
+            f"programs are not simulated; `airpath emulate` runs them: {', '.join(loaded.programs)}"
+        )
     for sentence in describe.partial(run.summary):
         narrate(sentence)
     narrate(f"run directory: {run.directory}")

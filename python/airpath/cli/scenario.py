@@ -37,7 +37,7 @@ def list_() -> None:
 def show(
     scenario: Scenario,
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="Write out every default, and every --set.")
+        bool, typer.Option("--resolved", help="Include every default and every --set.")
     ] = False,
     sets: Sets = None,
 ) -> None:
@@ -51,7 +51,7 @@ def show(
     shipped = text in scenarios.shipped_scenarios().values()
     secret = not shipped and redacted(text) != text
     if secret and not resolved:
-        narrate("the scenario has keys of subscribers: it is shown resolved, with their hashes")
+        narrate("the scenario has subscribers' keys: it is shown resolved, with hashes of the keys")
     output(loaded.resolved_toml if resolved or sets or secret else text)
 
 
@@ -65,9 +65,9 @@ def check(
     ],
     sets: Sets = None,
 ) -> None:
-    """Check scenarios and name every fault with its place.
+    """Check scenarios and report every error with its location.
 
-    The exit code is 2 if there is a fault.
+    The exit code is 2 if there is an error.
     """
     from airpath import scenario as scenarios
     from airpath.errors import InputError
@@ -92,7 +92,7 @@ def schema() -> None:
 
 @app.command()
 def reference() -> None:
-    """Print the reference of every scenario key, as Markdown."""
+    """Print the reference of all scenario keys as Markdown."""
     from airpath import _core
 
     output(_core.reference())

@@ -41,7 +41,7 @@ def add(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="A file with lines of IMSI, K and OPc, in place of --key and --opc. A - is "
+            help="A file with lines of IMSI, K and OPc, instead of --key and --opc. - is "
             "standard input.",
             show_default=False,
         ),
@@ -54,18 +54,18 @@ def add(
     ambr_down: Annotated[
         float | None,
         typer.Option(
-            metavar="MBPS", help="UE-AMBR of the downlink. [default: no limit]", show_default=False
+            metavar="MBPS", help="Downlink UE-AMBR. [default: no limit]", show_default=False
         ),
     ] = None,
     ambr_up: Annotated[
         float | None,
         typer.Option(
-            metavar="MBPS", help="UE-AMBR of the uplink. [default: no limit]", show_default=False
+            metavar="MBPS", help="Uplink UE-AMBR. [default: no limit]", show_default=False
         ),
     ] = None,
     db: Database = _FILE,
 ) -> None:
-    """Add a subscriber. If the file does not exist, it is made."""
+    """Add a subscriber. If the file does not exist, it is created."""
     from airpath.emulation import keys as files
     from airpath.emulation import subscribers
     from airpath.errors import InputError
@@ -89,7 +89,7 @@ def list_(
     keys: Annotated[bool, typer.Option("--keys", help="Also show K and OPc.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """List the subscribers without their keys, one on each line."""
+    """List the subscribers without their keys, one per line."""
     from airpath.emulation import subscribers
     from airpath.runs import summary
 

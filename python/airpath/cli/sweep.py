@@ -39,7 +39,7 @@ def command(
         typer.Option(
             metavar="N",
             min=1,
-            help="Number of threads, or of the cluster's workers. Results do not depend on it. "
+            help="Number of threads, or of the cluster's workers; results do not depend on it. "
             "[default: all cores]",
             show_default=False,
         ),
@@ -57,17 +57,17 @@ def command(
         str | None,
         typer.Option(
             metavar="KIND",
-            help="Begin a Dask cluster with --workers workers and run there: local (processes of "
-            "this machine) or slurm (jobs).",
+            help="Start a Dask cluster with --workers workers and run there: local (processes "
+            "on this machine) or slurm (jobs).",
             show_default=False,
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Simulate only what is not in DIR yet.")
+        bool, typer.Option("--resume", help="Simulate only runs that are not yet in DIR.")
     ] = False,
     retry_failed: Annotated[
         bool,
-        typer.Option("--retry-failed", help="With --resume: simulate runs that failed again."),
+        typer.Option("--retry-failed", help="With --resume: simulate failed runs again."),
     ] = False,
     until: Annotated[
         str | None,
@@ -81,7 +81,7 @@ def command(
         str | None,
         typer.Option(
             metavar="FIGURE",
-            help="The figure that --until looks at. [default: flows.goodput_mbps]",
+            help="The figure for --until. [default: flows.goodput_mbps]",
             show_default=False,
         ),
     ] = None,
@@ -90,15 +90,15 @@ def command(
         typer.Option(
             metavar="N",
             min=10,
-            help="The most seeds that --until gives to a cell. [default: 1000]",
+            help="The most seeds per cell with --until. [default: 1000]",
             show_default=False,
         ),
     ] = None,
     explain: Annotated[
         Explain | None,
         typer.Option(
-            help="Find out what holds each run back; costs ten to thirty runs for each run. "
-            "[default: as the file says, or off]",
+            help="Find what limits each run; costs ten to thirty extra runs per run. [default: "
+            "as in the file, or off]",
             show_default=False,
         ),
     ] = None,
@@ -108,16 +108,16 @@ def command(
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Only check the campaign, and say what it will take."),
+        typer.Option("--check", help="Only check the campaign and estimate its cost."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run a campaign: many runs over the keys of scenarios, here or on a cluster.
 
-    Every scenario is checked before the first run starts, and a sample of the runs says how long
-    all will take. The results are Parquet files with one row for each run, flow, group, ping, link
-    and finding; ask them with `airpath query`, `plot`, `compare` and `report`. Ctrl-C keeps what is
-    done, and --resume goes on with it.
+    Every scenario is checked before the first run starts, and a sample of the runs gives an
+    estimate of how long all will take. The results are Parquet files with one row for each run,
+    flow, group, ping, link and finding; read them with `airpath query`, `plot`, `compare` and
+    `report`. Ctrl-C keeps finished runs, and --resume continues.
     """
     from airpath.campaign import definition as definitions
     from airpath.campaign.sweep import check_engine, estimate, sweep
@@ -128,11 +128,11 @@ def command(
     if report is not None:
         check_file_target(report)
     if retry_failed and not resume:
-        raise InputError("--retry-failed goes with --resume")
+        raise InputError("--retry-failed needs --resume")
     check_engine(workers, scheduler, cluster)
     definition = definitions.load(campaign)
     if until is None and (figure is not None or max_seeds is not None):
-        raise InputError("--figure and --max-seeds are for --until")
+        raise InputError("--figure and --max-seeds need --until")
     if until is not None:
         definition = dataclasses.replace(
             definition, until=_until(until, figure, max_seeds, definition)
@@ -180,10 +180,10 @@ def _until(text: str, figure: str | None, max_seeds: int | None, definition: Def
     found = re.fullmatch(r"ci\s*=\s*(\d+(?:\.\d+)?)\s*(%?)", text.strip())
     share = 0.0 if found is None else float(found[1]) / (100 if found[2] else 1)
     if not 0 < share < 1:
-        raise InputError(f"--until {text}: allowed is ci=N%, above 0 % and below 100 %: ci=2%")
+        raise InputError(f"--until {text}: must be ci=N%, above 0 % and below 100 %, e.g. ci=2%")
     if len(definition.seeds) < 10:
         raise InputError(
-            f"--until wants seeds = 10 or more in {definition.file}: with fewer an interval says "
+            f"--until needs seeds = 10 or more in {definition.file}: with fewer, an interval means "
             "little"
         )
     if figure is not None:
@@ -198,11 +198,13 @@ def _say(done: Campaign) -> None:
     about = done.document
     told = f"{plural(about['runs'], 'run')} of {plural(about['cells'], 'cell')}"
     if about["recovered"]:
-        told += f", {about['recovered']} of them there before"
+        told += f", {about['recovered']} of them from before"
     if about["simulated"]:
         told += f"; {about['wall_s']:.1f} s with {plural(about['workers'], 'worker')}"
-        told += f", of which {percent(max(0.0, about['overhead'] or 0.0))} not simulating"
+        told += f", {percent(max(0.0, about['overhead'] or 0.0))} of it overhead"
     output(told)
     if about["failed"]:
-        output(f"{plural(about['failed'], 'run')} failed: {done.place}/failed has their scenarios")
+        output(
+            f"{plural(about['failed'], 'run')} failed; their scenarios are in {done.place}/failed"
+        )
     output(f"results: {done.place}")

@@ -27,15 +27,15 @@ def command(
         bool,
         typer.Option(
             "--own-profiles",
-            help="Simulate each flow with its own profile instead of the running kernel's. TCP's "
-            "figures are then not comparable.",
+            help="Simulate each flow with its own profile instead of the running kernel's. "
+            "Figures of TCP are then not comparable.",
         ),
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The twin's directory. Complete runs in it are kept, missing ones are made. "
+            help="The twin's directory. Complete runs in it are kept, missing ones are added. "
             "[default: runs/twin-NAME-ID]",
             show_default=False,
         ),
@@ -46,10 +46,10 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Run a scenario both ways, simulated and over the kernel's TCP, and compare the two.
+    """Simulate a scenario, run it over the kernel's TCP, and compare the two.
 
-    The limits are 5 % for goodput, 10 % for the median RTT, 20 % for its 95th percentile, and for
-    the end of slow start one base RTT in time and 20 % in cwnd. The emulated packets, played again
+    They may differ by 5 % in goodput, 10 % in the median RTT, 20 % in its 95th percentile, and at
+    the end of slow start by one base RTT in time and 20 % in cwnd. The emulated packets, replayed
     on the virtual clock, must leave at the same times. The exit code is 0 if everything agrees, 1
     if something differs, and 3 if the machine was too late in every run. Run it as root: without
     root most runs are too late.
@@ -124,5 +124,5 @@ def table(twin: Twin, figures: Sequence[Figure], verdict: str) -> str:
             continue
         replay = parity(pair.emulated)
         what = "the same times" if replay["same"] else f"OTHER times: {replay['first_difference']}"
-        lines.append(f"  seed {pair.seed}: {replay['left']} packets played again leave at {what}")
+        lines.append(f"  seed {pair.seed}: {replay['left']} replayed packets leave at {what}")
     return "\n".join(lines)

@@ -50,9 +50,9 @@ def command(
 ) -> None:
     """Compare variants of a scenario on common seeds.
 
-    Prints one table: each figure as it is and with each variant, its change, and the 95 %
-    confidence interval of the change over paired seeds. A star marks the best, where it is better
-    than every other by more than noise.
+    Prints one table: each figure without changes and with each variant, its change, and the 95 %
+    confidence interval of the change over paired seeds. A star marks the best variant, if it is
+    better than every other by more than noise.
     """
     from airpath.diagnose.whatif import whatif
     from airpath.errors import InputError
@@ -62,7 +62,7 @@ def command(
     if chart is not None:
         check_file_target(chart)
         if chart.suffix not in (".html", ".svg", ".png", ".pdf"):
-            raise InputError(f"{chart} is no chart: its name ends in .html, .svg, .png or .pdf")
+            raise InputError(f"{chart}: the name of a chart must end in .html, .svg, .png or .pdf")
     variants = [_settings(text) for text in tries]
     total = seeds * (len(variants) + 1)
     with progress_bar("comparing") as bar:
@@ -128,7 +128,7 @@ def _table(answer: Variants, labels: list[str]) -> list[str]:
         lines.append("  ".join(padded).rstrip())
     lines.append("")
     lines.append(
-        f"Means over {plural(len(answer['seeds']), 'seed')}; in brackets the change, and its 95 % "
+        f"Means over {plural(len(answer['seeds']), 'seed')}; in brackets the change and its 95 % "
         "confidence interval. *: better than every other by more than noise."
     )
     return lines

@@ -53,12 +53,12 @@ class Offset:
         if self.within_s >= 0.1:
             low, high = self.offset_s - self.within_s, self.offset_s + self.within_s
             return (
-                f"The clock of {self.tool} is between {low:+.2f} and {high:+.2f} s off that of "
-                f"{self.capture}, {self.by}."
+                f"The clock of {self.tool} differs from that of {self.capture} by {low:+.2f} to "
+                f"{high:+.2f} s, {self.by}."
             )
         return (
-            f"The clock of {self.tool} is {1e3 * self.offset_s:+.4g} ms off that of "
-            f"{self.capture}, within {1e3 * self.within_s:.3g} ms, {self.by}."
+            f"The clock of {self.tool} differs from that of {self.capture} by "
+            f"{1e3 * self.offset_s:+.4g} ms, within {1e3 * self.within_s:.3g} ms, {self.by}."
         )
 
     def document(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def offset_of_iperf3(
     # Without the control connection, five seconds before the streams at the most.
     began = max(before) if before else first - 5
     low, high = start - (epoch + first), start + 1 - (epoch + began)
-    by = "by its start in whole seconds and the beginning of its connections"
+    by = "judging by its start in whole seconds and the start of its connections"
     return Offset(name, file.name, (low + high) / 2, (high - low) / 2, by)
 
 
@@ -154,7 +154,7 @@ def offset_of_ping(name: str, run: PingRun, file: Recognised) -> Offset | None:
         if found is None:
             continue
         low, high, count = found
-        by = f"by {count} replies that both have"
+        by = f"judging by {count} replies that are in both"
         offset = Offset(name, file.name, (low + high) / 2, max(0.0, high - low) / 2, by)
         if best is None or offset.within_s < best.within_s:
             best = offset

@@ -91,7 +91,7 @@ def key_of(file: Path) -> bytes:
         raise InputError(f"cannot read {file}: {reason(error)}") from None
     if len(content) < 16:
         raise InputError(
-            f"{file}: a key has at least 16 bytes, and here are {len(content)}; "
+            f"{file}: a key must have at least 16 bytes, but this file has {len(content)}; "
             "`head -c 32 /dev/urandom` makes one"
         )
     return hashlib.blake2b(content, digest_size=KEY_BYTES).digest()

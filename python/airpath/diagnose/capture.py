@@ -27,7 +27,7 @@ _LARGE_BURST = 16
 """More than the ten segments of an initial window (RFC 6928), and what one acknowledgement adds."""
 _LIMITED_SHARE = 0.1
 _DELAYED_ACK_MS = 50.0
-"""What receivers delay acknowledgements by: 40 ms (Linux), and a little."""
+"""How long receivers delay acknowledgements: 40 ms (Linux), and a little more."""
 
 
 @dataclass(frozen=True)
@@ -62,25 +62,30 @@ def _of_the_capture(report: dict[str, Any]) -> Iterator[Statement]:
         yield Statement(
             "capture-dropped",
             None,
-            f"The capture itself dropped {missed['dropped_packets']} packets, by its own count: "
-            "losses and retransmissions below may be its own.",
+            f"The capture itself dropped {missed['dropped_packets']} packets, by its own count: it "
+            "may be the cause of losses and retransmissions below.",
         )
     if missed["acks_of_unseen"]:
         yield Statement(
             "capture-incomplete",
             None,
-            f"{missed['unseen_bytes']} bytes were acknowledged that the capture does not hold "
+            f"{missed['unseen_bytes']} bytes were acknowledged that the capture does not contain "
             f"({_of(missed['flows'], 'flow')}): packets are missing in the capture, not on the "
-            "path, or they took another way.",
+            "path, or they took another path.",
         )
     if report["damaged"]:
-        yield Statement("capture-damaged", None, f"The file is not whole: {report['damaged']}.")
+        yield Statement(
+            "capture-damaged", None, f"The file is incomplete or damaged: {report['damaged']}."
+        )
     unread = [one for one in report["interfaces"] if one["link"] is None and one["packets"]]
     for one in unread:
         yield Statement(
             "link-type",
             None,
-            f"{one['packets']} packets have link type {one['link_type']}, which is not read.",
+            (
+                f"{one['packets']} packets have link type {one['link_type']}, which airpath does "
+                "not read."
+            ),
         )
     yield from _of_copies(report)
     cut = report["cut_headers"]
@@ -88,25 +93,25 @@ def _of_the_capture(report: dict[str, Any]) -> Iterator[Statement]:
         yield Statement(
             "cut-headers",
             None,
-            f"Of {_of(cut['packets'], 'packet')} not even all headers were kept, so what stood in "
-            f"them is not known. {advice_on_length(report)} keeps all headers of such packets.",
+            f"The headers of {_of(cut['packets'], 'packet')} were cut off, so their contents are "
+            f"not known. {advice_on_length(report)} keeps all headers of such packets.",
         )
     if report["packets"] and not report["flows"] and not unread:
-        why = "its headers were cut" if cut else "it holds no IP, or what there is cannot be read"
-        yield Statement("no-flow", None, f"No packet of it belongs to a flow of IP: {why}.")
+        why = "its headers were cut" if cut else "it has no IP packets, or none that can be read"
+        yield Statement("no-flow", None, f"No packet in it belongs to an IP flow: {why}.")
     if report["backward_times"]:
         yield Statement(
             "times-go-back",
             None,
             f"{report['backward_times']} packets are earlier than the one before them: files were "
-            "merged, or several processors captured.",
+            "merged, or several processors captured packets.",
         )
     if report["others"]["flows"]:
         others = report["others"]
         yield Statement(
             "more-flows",
             None,
-            f"{others['flows']} smaller flows with {others['packets']} packets have no row.",
+            f"{others['flows']} smaller flows with {others['packets']} packets are not listed.",
         )
 
 
@@ -116,8 +121,8 @@ def _of_copies(report: dict[str, Any]) -> Iterator[Statement]:
     flows = report["flows"]
     kept = sum(flow[f"from_{end}"]["packets"] for flow in flows for end, _ in ENDS)
     where = (
-        "as with tcpdump -i any where packets pass several interfaces, or with a switch that "
-        "mirrors what enters and what leaves"
+        "as happens with tcpdump -i any where packets pass several interfaces, or with a switch "
+        "that mirrors packets both when they enter and when they leave"
     )
     if copies:
         share = copies / max(1, kept)
@@ -125,8 +130,8 @@ def _of_copies(report: dict[str, Any]) -> Iterator[Statement]:
         text = (
             f"Each packet was captured {said}, {where}: the {copies} copies are left out."
             if said
-            else f"{_of(copies, 'packet')} came again at another place, {where}: copies are "
-            "left out."
+            else f"{_of(copies, 'packet')} were captured again at another place, {where}: copies "
+            "are left out."
         )
         yield Statement("copies", None, text)
     twice = [] if copies else [flow["id"] for flow in flows if flow["times_captured"] > 1]
@@ -135,7 +140,8 @@ def _of_copies(report: dict[str, Any]) -> Iterator[Statement]:
             "copies-kept",
             None,
             f"Each packet of {_of(len(twice), 'flow')} was captured more than once, {where}. The "
-            "copies are counted below, because a stream cannot be read twice: give airpath a file.",
+            "copies are counted below, because standard input cannot be read twice: give airpath a "
+            "file.",
         )
 
 
@@ -174,8 +180,8 @@ def _of_a_flow(flow: dict[str, Any]) -> Iterator[Statement]:
             "stall",
             flow["id"],
             f"Flow {flow['id']}: no packet for {stalls['longest_s']:.2f} s from "
-            f"{stalls['longest_at_s']:.2f} s on, while data was outstanding; "
-            f"{_of(stalls['count'], 'such time')}, {stalls['total_s']:.2f} s in all.",
+            f"{stalls['longest_at_s']:.2f} s, while data was outstanding; "
+            f"{_of(stalls['count'], 'such gap')}, {stalls['total_s']:.2f} s in all.",
         )
 
 
@@ -187,7 +193,7 @@ def _of_a_stream(
             "offload",
             f"{stream['larger_than_mss']} packets are larger than the MSS, up to "
             f"{stream['largest_payload_bytes']} bytes: they were captured before segmentation or "
-            "after it was undone, and sizes and spacing are not those on the wire.",
+            "after reassembly, so sizes and spacing are not those on the wire.",
         )
     if is_main:
         yield from _of_sending(stream)
@@ -210,7 +216,7 @@ def _of_slow_start(slow_start: dict[str, Any] | None) -> Iterator[tuple[str, str
         return
     yield (
         "slow-start",
-        f"what was in flight grew from {_kilobytes(rounds[0])} to {_kilobytes(most)} in "
+        f"the bytes in flight grew from {_kilobytes(rounds[0])} to {_kilobytes(most)} in "
         f"{_of(at + 1, 'round trip')} ({slow_start['exit_s']:.2f} s); growth ended "
         f"{_ENDED[slow_start['ended_by']]}.",
     )
@@ -230,16 +236,16 @@ def _of_losses(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
         names = ("fast", "tail_loss_probe", "timeout", "unclear")
         kinds = [f"{sent[name]} {_KINDS[name]}" for name in names if sent[name]]
         packets = _of(sent["packets"], "packet")
-        text = f"{packets} sent again ({share:.2%} of those with data): {', '.join(kinds)}"
+        text = f"{packets} retransmitted ({share:.2%} of those with data): {', '.join(kinds)}"
         if sent["spurious"]:
-            text += f"; not needed: {sent['spurious']}"
+            text += f"; spurious: {sent['spurious']}"
         if sent["original_unseen"]:
             text += f"; lost before the capture point: {sent['original_unseen']}"
         yield "retransmissions", text + "."
     if stream["out_of_order_packets"]:
         yield (
             "out-of-order",
-            f"{_of(stream['out_of_order_packets'], 'packet')} came after later ones, up to "
+            f"{_of(stream['out_of_order_packets'], 'packet')} arrived after later ones, up to "
             f"{short(stream['out_of_order_ms'])} ms.",
         )
 
@@ -261,7 +267,7 @@ def _of_the_window(stream: dict[str, Any], flow: dict[str, Any]) -> Iterator[tup
         yield (
             "receive-window",
             f"for {limited:.2f} s of {flow['duration_s']:.2f} s the receive window (at most "
-            f"{_kilobytes(window['max_bytes'])}) had no room for a further segment: the receiver "
+            f"{_kilobytes(window['max_bytes'])}) had no room for another segment: the receiver "
             "limits the rate.",
         )
     if window["zero_windows"]:
@@ -285,14 +291,15 @@ def _of_sending(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if alone >= _PACED:
         yield (
             "pacing",
-            f"{alone:.0%} of the bursts, of {short(size)} segments in the mean, left although no "
-            "acknowledgement had just come: the sender paces, or its application writes so.",
+            f"{alone:.0%} of the bursts ({short(size)} segments on average) left although no "
+            "acknowledgement had just arrived: the sender paces, or its application writes that "
+            "way.",
         )
     elif largest >= _LARGE_BURST:
         yield (
             "bursts",
-            f"segments come in bursts of {short(size)} in the mean and {largest} at the most, with "
-            "less than 0.1 ms between one and the next: the sender does not pace.",
+            f"segments come in bursts of {short(size)} on average and {largest} at most, less than "
+            "0.1 ms apart: the sender does not pace.",
         )
 
 
@@ -307,15 +314,15 @@ def _of_the_limits(limits: dict[str, float] | None) -> Iterator[tuple[str, str]]
     parts = [f"{share:.0%} {_LIMITS[key]}" for key, share in shares.items() if share >= 0.005]
     yield (
         "limits",
-        f"of {total:.2f} s the sender spent {', '.join(parts)}; in the rest the path or its "
-        "congestion window held it back.",
+        f"of {total:.2f} s the sender spent {', '.join(parts)}; for the rest the path or its "
+        "congestion window limited it.",
     )
 
 
 _LIMITS = {
     "receive_window_s": "without room in the receive window",
     "nothing_to_send_s": "with nothing to send",
-    "recovery_s": "in the recovery of losses",
+    "recovery_s": "recovering losses",
 }
 
 
@@ -327,8 +334,8 @@ def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str
         yield (
             "round-trip-varies",
             f"the round trip between the capture point and the {receiver} is "
-            f"{short(rtt['min'])} ms at least, {short(rtt['p50'])} ms in the median and above "
-            f"{short(rtt['p95'])} ms in 5 %: packets or acknowledgements wait there, in a queue or "
+            f"at least {short(rtt['min'])} ms, {short(rtt['p50'])} ms in the median and "
+            f"{short(rtt['p95'])} ms at p95: packets or acknowledgements wait there, in a queue or "
             f"for a radio"
             f"{delayed if small else ''}.",
         )
@@ -344,14 +351,14 @@ def _of_acknowledgements(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "ack-batches",
             f"acknowledgements leave {acks['per_batch']:.1f} at a time, every {short(interval)} ms "
-            "(median): data came in batches, or the receiver waits for some.",
+            "(median): data arrived in batches, or the receiver waits for more.",
         )
     else:
         yield (
             "ack-batches",
-            f"acknowledgements come {acks['per_batch']:.1f} at a time, every {short(interval)} ms "
-            "(median): uplink access of a radio, DRX, or batching of acknowledgements; from here "
-            "these cannot be told apart.",
+            f"acknowledgements arrive {acks['per_batch']:.1f} at a time, every {short(interval)} "
+            "ms (median): uplink access of a radio, DRX, or ACK batching, which cannot be told "
+            "apart here.",
         )
 
 

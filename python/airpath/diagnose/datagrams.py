@@ -19,7 +19,7 @@ _MESSAGES = {
     "destination-unreachable": "a destination could not be reached",
     "time-exceeded": "a packet passed too many hops (traceroute does so on purpose)",
     "parameter-problem": "a header could not be read",
-    "redirect": "a router knows a better one",
+    "redirect": "a router knows a better route",
 }
 _TOO_LARGE = ("fragmentation-needed", "packet-too-big")
 
@@ -102,8 +102,8 @@ def _udp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
             rate = "" if stream["rate_mbps"] is None else f" at {stream['rate_mbps']:.4g} Mb/s"
             yield (
                 "datagrams-without-numbers",
-                f"{subject}: {stream['packets']}{rate}; their headers have no numbers that are "
-                "known, so what was lost does not show here.",
+                f"{subject}: {stream['packets']}{rate}; airpath knows no sequence numbers in "
+                "their headers, so losses are not visible here.",
             )
 
 
@@ -111,14 +111,14 @@ def _numbers(numbers: dict[str, Any]) -> str:
     share = numbers["lost"] / numbers["expected"]
     text = (
         f"{numbers['lost']} of {numbers['expected']} ({share:.2%}) were lost before the capture "
-        f"point, by the numbers of {numbers['header']}"
+        f"point, by the sequence numbers of {numbers['header']}"
     )
     if numbers["lost"]:
         text += f", at most {numbers['longest_gap']} in a row"
     if numbers["out_of_order"]:
-        text += f"; {numbers['out_of_order']} came after later ones"
+        text += f"; {numbers['out_of_order']} arrived after later ones"
     if numbers["duplicates"]:
-        text += f"; {numbers['duplicates']} came twice"
+        text += f"; {numbers['duplicates']} arrived twice"
     if numbers["jitter_ms"] is not None:
         text += f"; jitter {numbers['jitter_ms']:.3g} ms (RFC 3550)"
     return f"{text}."
@@ -135,19 +135,21 @@ def _quic(quic: dict[str, Any]) -> str:
         if quic[name] is not None
     ]
     if sides:
-        text += f"; in the handshake the capture point was {' and '.join(sides)} and back"
+        text += (
+            f"; in the handshake the round trip from the capture point was {' and '.join(sides)}"
+        )
     spin = quic["spin"]
     if spin["state"] == "spins" and spin["rtt_ms"]:
         rtt = spin["rtt_ms"]
         text += (
-            f"; by the spin bit the round trip is {rtt['min']:.3g} ms at least and "
+            f"; by the spin bit the round trip is at least {rtt['min']:.3g} ms and "
             f"{rtt['p50']:.3g} ms in the median ({rtt['count']} samples, "
-            "which include what the ends wait)"
+            "which include delays at the ends)"
         )
     elif spin["state"] in ("constant", "random"):
-        text += "; the spin bit does not spin, so the round trip does not show"
+        text += "; the spin bit does not spin, so the round trip is not known"
     if quic["packets"].get("retry"):
-        text += "; the server asked for the address to be validated (Retry)"
+        text += "; the server required address validation (Retry)"
     return f"{text}."
 
 
@@ -158,17 +160,17 @@ def _icmp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
         rtt = icmp["rtt_ms"]
         if rtt and rtt["count"] < _LEAST_REPLIES:
             text += (
-                "; the round trip between the capture point and who replies was "
+                "; the round trip between the capture point and the responder was "
                 f"{rtt['min']:.4g} ms" + (f" to {rtt['max']:.4g} ms" if rtt["count"] > 1 else "")
             )
         elif rtt:
             text += (
-                "; the round trip between the capture point and who replies is "
-                f"{rtt['min']:.4g} ms at least, {rtt['p50']:.4g} ms in the median "
-                f"and above {rtt['p95']:.4g} ms in 5 %"
+                "; the round trip between the capture point and the responder is at least "
+                f"{rtt['min']:.4g} ms, {rtt['p50']:.4g} ms in the median "
+                f"and {rtt['p95']:.4g} ms at p95"
             )
         if icmp["duplicates"]:
-            text += f"; {icmp['duplicates']} replies came again"
+            text += f"; {icmp['duplicates']} replies were duplicates"
         yield "echo", f"Flow {flow['id']}: {text}."
     for kind, words in _MESSAGES.items():
         if count := icmp["messages"].get(kind):
@@ -176,7 +178,7 @@ def _icmp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
             takes = f", which takes {mtu} bytes" if mtu else ""
             yield (
                 f"icmp-{kind}",
-                f"Flow {flow['id']}: {kind} was said {_times(count)} between {flow['client']} and "
+                f"Flow {flow['id']}: {kind} was sent {_times(count)} between {flow['client']} and "
                 f"{flow['server']}: {words}{takes}.",
             )
 

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 DIFFERENT = 0.2
 """A run whose simulated figures are further from the recorded ones is not the same run."""
 _LEAST = 0.1
-"""What helps less is no cause."""
+"""A smaller improvement does not make a cause."""
 _JITTER_MS = 2.0
-"""Two medians that are no further apart are the same."""
+"""Two medians that differ by no more than this count as the same."""
 _SEEDS = 3
 _QUIETER = (
-    "Emulate on a machine with nothing else to do, as root and with real-time priority "
-    "(`airpath doctor` says what is missing), or a lower rate. There are no settings for that: the "
-    "host is not in the scenario."
+    "Emulate on a machine with nothing else to do, as root and with real-time priority (`airpath "
+    "doctor` says what is missing), or at a lower rate. No key of the scenario does that: the host "
+    "is not part of it."
 )
 _NS = 1e9
 
@@ -88,8 +88,8 @@ def _without_keys(finding: Finding) -> None:
     """Keys of flows are those of the flows that stand in, not of the user's scenario."""
     if any(one.startswith("flow.") for one in finding["set"] or []):
         finding["set"] = None
-        because = "the flow is COMMAND's and not the scenario's"
-        finding["advice"] = f"{finding['advice']} There are no settings for that: {because}."
+        because = "COMMAND opened this connection, not the scenario"
+        finding["advice"] = f"{finding['advice']} No key of the scenario does that: {because}."
 
 
 class _Simulated:
@@ -103,9 +103,9 @@ class _Simulated:
         self.breakdowns: list[Any] = []
         """Of the first, also where nothing can be tried."""
         self.figures: Any = None
-        """Of what is closest, with the run's seed."""
+        """Of the closest stand-in, with the run's seed."""
         self.summaries: list[dict[str, Any]] = []
-        """By seed, of what is closest, or else of the first."""
+        """By seed, of the closest stand-in, or else of the first."""
 
     def closest(self) -> tuple[_core.Scenario | None, str | None]:
         """The first that does as was recorded; or why none does.
@@ -158,7 +158,7 @@ def late_host(run: Run, simulated: _Simulated) -> tuple[Finding, Tried]:
         before, after = rate(gain["before"] or 0.0), rate(gain["after"] or 0.0)
         seeds = "1 seed" if gain["seeds"] == 1 else f"{gain['seeds']} seeds"
         said.append(
-            f"With packets in time, the goodput of {gain['flow']} is {after} instead of {before} "
+            f"With packets on time, the goodput of {gain['flow']} is {after} instead of {before} "
             f"(simulated, {seeds})."
         )
     evidence = " ".join(said)
@@ -263,21 +263,21 @@ def _rates_differ(run: Run, simulated: list[dict[str, Any]]) -> str | None:
         by_seed = list(zip(*by_flow, strict=True))
         now = _mean([math.fsum(values) for values in by_seed])
         if abs(now - was) > DIFFERENT * max(was, 1e-3):
-            return _differs(f"what goes {direction}", now, was)
+            return _differs(f"all flows {direction}", now, was)
         even = _jain([_goodput(recorded[name]) or 0.0 for name in names])
         simulated_even = _mean([_jain(values) for values in by_seed])
         if abs(simulated_even - even) > DIFFERENT * even:
             return (
-                f"Jain's index of the flows {direction} is simulated as {simulated_even:.2f} and "
-                f"was recorded as {even:.2f}, which differs by more than {percent(DIFFERENT)}"
+                f"Jain's index of the flows {direction} is {simulated_even:.2f} in the simulation "
+                f"and {even:.2f} in the recording, which differs by more than {percent(DIFFERENT)}"
             )
     return None
 
 
 def _differs(what: str, now: float, was: float) -> str:
     return (
-        f"{what} is simulated with {rate(now)} and was recorded with {rate(was)}, which differs by "
-        f"more than {percent(DIFFERENT)}"
+        f"the goodput of {what} is {rate(now)} in the simulation and {rate(was)} in the recording, "
+        f"which differs by more than {percent(DIFFERENT)}"
     )
 
 
@@ -303,7 +303,7 @@ def _delays_differ(recorded: Mapping[str, Any], simulated: list[dict[str, Any]])
         if was is not None and abs(now - was) > DIFFERENT:
             return (
                 f"{percent(now)} of {one['id']} are answered in the simulation and {percent(was)} "
-                "were in the recorded run"
+                "in the recording"
             )
     for section in ("flows", "pings"):
         known = {one["id"]: _median(one) for one in recorded[section]}
@@ -318,8 +318,8 @@ def _delays_differ(recorded: Mapping[str, Any], simulated: list[dict[str, Any]])
                 allowed += _chance_of_median(one["id"], simulated)
             if abs(now - was) > allowed:
                 return (
-                    f"the median RTT of {one['id']} is simulated as {milliseconds(now)} and was "
-                    f"recorded as {milliseconds(was)}, which differs by more than "
+                    f"the median RTT of {one['id']} is {milliseconds(now)} in the simulation and "
+                    f"{milliseconds(was)} in the recording, which differs by more than "
                     f"{milliseconds(allowed)}"
                 )
     return None

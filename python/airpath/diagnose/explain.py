@@ -1,4 +1,4 @@
-"""What holds a scenario back: causes are taken away one by one, and the scenario runs again.
+"""What limits a scenario: causes are removed one by one, and the scenario runs again.
 
 >>> answer = explain("random-loss")
 >>> answer["findings"][0]["cause"]
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from airpath.runs.results import Run
 
 BUDGETS = ("quick", "full")
-"""``quick`` tries at most 12 changes, ``full`` all that are known."""
+"""``quick`` tries at most 12 changes, ``full`` all known ones."""
 Progress = Callable[[int], bool]
-"""It is told how many simulations have ended, and stops the rest by returning False."""
+"""Called with the number of simulations that have ended; stops the rest by returning False."""
 
 
 def explain(
@@ -41,12 +41,12 @@ def explain(
     ``confidence`` (share of the paired seeds in which its removal helped), ``evidence``,
     ``advice`` with ``set`` (settings that were tried), ``gain`` and ``costs``. A gain has
     ``metric`` (as in ``--json``), ``flow``, ``before``, ``after``, ``ci95`` of ``after``, and
-    ``seeds``. ``tried`` lists what was tried besides, or could not be; ``runs`` counts simulations.
+    ``seeds``. ``tried`` lists what else was tried, or could not be; ``runs`` counts simulations.
     ``breakdowns`` say where the time of each flow went, with the first seed.
 
-    The answer depends on scenario, settings, first seed and budget, not on ``workers``.
+    The answer depends on the scenario, settings, first seed and budget, not on ``workers``.
 
-    Raises ``InputError`` if there is no such scenario, it is faulty, or an argument is.
+    Raises ``InputError`` if there is no such scenario, or it or an argument has errors.
     """
     if budget not in BUDGETS:
         raise InputError(f"budget is {budget!r}, but must be one of {', '.join(BUDGETS)}")
@@ -71,8 +71,8 @@ def add(
 ) -> None:
     """Explain a run of this scenario, and keep the answer in its summary, also where it is stored.
 
-    With several seeds the answer is about all of them, up to ten. If it is stopped, the run stays
-    as it was.
+    With several seeds the answer is about all of them, up to ten. If this is stopped, the run stays
+    unchanged.
     """
     check(budget)
     if budget == "off":

@@ -1,4 +1,4 @@
-"""Files that somebody has of a slow network, read and told of."""
+"""Files that somebody recorded on a slow network: read and explained."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ CAPTURES = ("pcap", "pcapng")
 
 
 def diagnose(name: str, *, identify: bool = False) -> dict[str, Any]:
-    """Return what a file is, and unless it is only to be identified, what it tells.
+    """Return what a file is and, unless it is only to be identified, what it shows.
 
     The document has ``file``, ``kind``, ``compressed``; then ``statements`` (each with ``kind``,
     ``flow`` and ``text``) and the figures under the name of its kind (``capture``, or a tool's
     name). A capture also has ``causes``: ``verdict``, ``because``, and ``causes`` ranked by what
-    they cost. Raises InputError for what is not read.
+    they cost. Raises InputError for a file that cannot be read.
     """
     return describe(recognise(name, read=not identify))
 
@@ -43,9 +43,9 @@ def describe(found: Recognised) -> dict[str, Any]:
 
 
 def _causes(name: str, report: dict[str, Any]) -> dict[str, Any]:
-    """What holds the flows back; a stream cannot be read twice."""
+    """What limits the flows; standard input cannot be read twice."""
     if name in (STDIN, STDIN_NAME):
-        because = "Causes need a file, because they are looked for packet by packet."
+        because = "Causes need a file, because the search reads it twice, packet by packet."
         return {"verdict": "inconclusive", "because": because, "causes": []}
     from airpath.causes import blame
 

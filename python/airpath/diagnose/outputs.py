@@ -24,8 +24,12 @@ _LEAST_SNAPSHOTS = 3
 _QUEUE_MS = 20.0
 _LOSS_SHARE = 0.001
 _LIMITS = {
-    "rwnd_limited": ("receive-window", "the receive window", "raise net.ipv4.tcp_rmem there"),
-    "sndbuf_limited": ("send-buffer", "its send buffer", "raise net.ipv4.tcp_wmem here"),
+    "rwnd_limited": (
+        "receive-window",
+        "the receive window",
+        "raise net.ipv4.tcp_rmem at the receiver",
+    ),
+    "sndbuf_limited": ("send-buffer", "its send buffer", "raise net.ipv4.tcp_wmem at the sender"),
     "cwnd_limited": ("cwnd-limited", "the congestion window", "that is how TCP finds its rate"),
 }
 
@@ -41,7 +45,7 @@ def statements(kind: str, document: dict[str, Any], remarks: Sequence[str]) -> l
 def _ping(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     runs = document["runs"]
     many = f"{len(runs)} runs: " if len(runs) > 1 else ""
-    text = f"{many}{document['lost']} of {document['sent']} echo requests had no answer"
+    text = f"{many}{document['lost']} of {document['sent']} echo requests had no reply"
     yield "ping", f"{text}{_round_trips(document['rtt_ms'])}."
     if many:
         for number, run in enumerate(runs[:_MOST_RUNS], 1):
@@ -53,7 +57,7 @@ def _ping(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         f"{what} ({count})" for what, count in document["errors"].items() if what != NO_ANSWER
     ]
     if errors:
-        yield "ping-errors", f"Errors that it printed: {'; '.join(errors[:_MOST_ERRORS])}."
+        yield "ping-errors", f"It printed these errors: {'; '.join(errors[:_MOST_ERRORS])}."
     if document["mtu_bytes"] is not None:
         payload = next((run["payload_bytes"] for run in runs if run["payload_bytes"]), None)
         asked = f"; these requests carry {payload} bytes of data" if payload else ""
@@ -69,7 +73,7 @@ def _round_trips(rtt: dict[str, Any] | None) -> str:
     text = f"; the round trip is {rtt['min']:.4g} ms at least"
     if "p50" not in rtt:
         return f"{text}, {rtt['mean']:.4g} ms on average"
-    return f"{text}, {rtt['p50']:.4g} ms in the median, {rtt['p99']:.4g} ms in the 99th percentile"
+    return f"{text}, {rtt['p50']:.4g} ms in the median, {rtt['p99']:.4g} ms at p99"
 
 
 def _iperf(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -96,14 +100,12 @@ def _iperf_test(document: dict[str, Any], at: str) -> Iterator[tuple[str, str]]:
         yield "bounceback", f"An answer took {document['answer_ms']:.4g} ms on average."
     still = document["stood_still"]
     if still is not None:
-        text = (
-            f"From {still['start_s']:.4g} s on, nothing was moved for {still['duration_s']:.4g} s"
-        )
+        text = f"From {still['start_s']:.4g} s, no data moved for {still['duration_s']:.4g} s"
         window = still["cwnd_bytes"]
         if window is not None and window < _TWO_SEGMENTS:
             text += (
-                ", with a congestion window of one segment: what is sent again does not arrive, as "
-                "in an outage or in an MTU black hole, which ping -M do -s 1472 tells apart"
+                ", with a congestion window of one segment: retransmissions do not arrive, as in "
+                "an outage or an MTU black hole, which ping -M do -s 1472 tells apart"
             )
         yield "stood-still", f"{text}."
 
@@ -168,8 +170,8 @@ def _nuttcp_run(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         share = document["packets_lost"] / document["packets"]
         yield (
             "udp-loss",
-            f"{share:.2%} of the datagrams did not arrive: they were lost on the way, or sent "
-            "faster than the path carries. A test at a lower rate would decide.",
+            f"{share:.2%} of the datagrams did not arrive: they were lost on the path, or sent "
+            "faster than the path carries. A test at a lower rate would tell.",
         )
 
 
@@ -177,7 +179,7 @@ def _lost(document: dict[str, Any]) -> str:
     again, lost, packets = (
         document[name] for name in ("retransmissions", "packets_lost", "packets")
     )
-    text = "" if again is None else f", {_of(again, 'segment')} sent again"
+    text = "" if again is None else f", {_of(again, 'segment')} retransmitted"
     if lost is not None:
         text += f", {_of(lost, 'packet')} lost"
         if packets:
@@ -216,11 +218,11 @@ def _figures(row: dict[str, Any]) -> Iterator[str]:
     if rtt:
         least = row["minrtt_ms"]
         text = f"smoothed RTT {rtt['p50']:.4g} ms in the median"
-        yield text + (f" (least RTT {least:.4g} ms)" if least is not None else "")
+        yield text + (f" (minimum RTT {least:.4g} ms)" if least is not None else "")
     if row["cwnd_segments_max"] is not None:
         yield f"cwnd up to {_of(row['cwnd_segments_max'], 'segment')}"
     if row["retransmitted_share"]:
-        yield f"{row['retransmitted_share']:.2%} sent again"
+        yield f"{row['retransmitted_share']:.2%} retransmitted"
 
 
 def _causes(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -243,15 +245,15 @@ def _causes(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if rtt and least and bloated(least, rtt["p50"]):
         yield (
             "bufferbloat",
-            f"the smoothed RTT is {rtt['p50'] - least:.4g} ms above the least one in the median: "
+            f"the median of the smoothed RTT is {rtt['p50'] - least:.4g} ms above the minimum: "
             "packets wait in a queue that is longer than the rate needs, or for a radio.",
         )
     share = row["retransmitted_share"]
     if share and share >= _LOSS_SHARE:
         yield (
             "retransmissions",
-            f"{share:.2%} of what it sent was sent again ({row['retrans_total']} segments): "
-            "packets were lost, or were late enough to seem so.",
+            f"{share:.2%} of what it sent was retransmitted ({row['retrans_total']} segments): "
+            "packets were lost, or were so late that they seemed lost.",
         )
 
 

@@ -70,9 +70,9 @@ class Pair:
         first, second = self.files
         return (
             f"{first} and {second} saw {self.flow}, {self.segments} segments of its data at both "
-            f"points. The clock of {second} is {self.offset_ms:+.4f} ms off that of {first}, and "
-            f"within {self.within_ms:.4g} ms of that if the empty path does not take as long there "
-            f"as back. {self._between()}"
+            f"points. The clock of {second} differs from that of {first} by {self.offset_ms:+.4f} "
+            f"ms, or up to {self.within_ms:.4g} ms more or less if the empty path is asymmetric. "
+            f"{self._between()}"
         )
 
     def sentence_of_points(self) -> str:
@@ -88,11 +88,11 @@ class Pair:
         least, median, longest = self.there_ms
         back = " and ".join(f"{one:.4g}" for one in self.back_ms[1:])
         return (
-            f"From the one to the other segments took {least:.4g} ms at "
-            f"least, {median:.4g} ms in the median and {longest:.4g} ms at most, and "
-            f"acknowledgements back {back} ms; "
+            f"From the first point to the second, segments took {least:.4g} ms at least, "
+            f"{median:.4g} ms in the median and {longest:.4g} ms at most; acknowledgements took "
+            f"{back} ms (median and longest) on their way back; "
             f"{self.missing[0]} that passed {first} did not pass {second}, and {self.missing[1]} "
-            "the other way round."
+            "that passed the second did not pass the first."
         )
 
 

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 _LONGEST_S = 300.0
 _LEAST_SHARE = 0.01
-"""Of the bytes that all flows carried."""
+"""Share of the bytes that all flows carried."""
 _FULL = 0.85
-"""A window of which this much is under way holds its flow back."""
+"""A window of which this share is in flight limits its flow."""
 _SEGMENT_BYTES = 1448
 """Payload of a full segment, with timestamps."""
 _UDP_HEADERS = 28
 _CONTROLS = ("reno", "cubic", "bbr", "bbr3")
 _NS = 1e9
 _FIRST_EPHEMERAL = 32768
-"""Who connects has a port from here on (net.ipv4.ip_local_port_range)."""
+"""The end that connects has a port from here on (net.ipv4.ip_local_port_range)."""
 _TIMED = re.compile(r"\b(iperf|iperf3|netperf|nuttcp|flent|ttcp)\b")
-"""Programs that send for a time, and not until something has been sent."""
+"""Programs that send for a fixed time, not a fixed amount."""
 _LONGER = 1.25
 """A simulated file may take longer than the recorded one."""
 _PING_INTERVAL_MS = 1000.0
@@ -69,7 +69,7 @@ _DETECTION = "recovery.loss_detection"
 _ALWAYS_RACK = (6, 17)
 """From this version on the kernel finds losses by RACK only, whatever it is told (ip-sysctl)."""
 _PUSHED = "ack.pushed_at_once"
-"""Whether what was pushed alone is acknowledged at once: not where its reader wakes up late."""
+"""Whether a segment pushed alone is acknowledged at once: not where its reader wakes up late."""
 _AFTER_IDLE = "cwnd.after_idle"
 _KEEP = "keep"
 
@@ -170,7 +170,7 @@ def of_programs(run: Run, scenario: _core.Scenario) -> StandIns:
     flows = [flow for flow in carried if flow["bytes_delivered"] >= _LEAST_SHARE * total]
     pings = _pings(run)
     if not flows and not pings:
-        return StandIns(because="no flow was recorded that a simulated one could stand for")
+        return StandIns(because="no flow was recorded that can be simulated")
     ends = [rows[flow["id"]]["end_ns"] / _NS for flow in flows if rows[flow["id"]]["end_ns"]]
     end_s = max([*ends, *(ping["end_s"] for ping in pings)], default=0.0)
     if end_s > _LONGEST_S:

@@ -1,4 +1,4 @@
-"""Several files of one test: what pings say while transfers loaded the path, and otherwise.
+"""Several files of one test: what pings show while transfers load the path, and otherwise.
 
 They are aligned by the times that they have; each is the clock of the machine on which it ran.
 Where a capture has the packets of ping or iperf3, their clocks' offset is estimated.
@@ -90,16 +90,16 @@ def together(files: Sequence[Recognised]) -> dict[str, Any] | None:
     pings = sum(isinstance(one.output, PingOutput) for one in files)
     others = sum(isinstance(one.output, IperfOutput | NuttcpOutput | SsOutput) for one in files)
     if loads and delays and not pairs:
-        said.append(("no-overlap", "No ping has enough replies while another tool sent."))
+        said.append(("no-overlap", "No ping has enough replies while another tool was sending."))
     if without and pings and (others or captures):
         names = ", ".join(without[:_MOST_NAMES])
         more = len(without) - _MOST_NAMES
         said.append(
             (
                 "not-aligned",
-                f"{names}{f' and {more} more' if more > 0 else ''}: no absolute time, so not "
-                "aligned with the others. ping -D, iperf3 -J, date -u before ss, and a time with "
-                "its date and zone before each line have one.",
+                f"{names}{f' and {more} more' if more > 0 else ''}: without absolute times, so not "
+                "aligned with the others. ping -D, iperf3 -J, date -u before ss, or a time with "
+                "date and zone before each line gives them.",
             )
         )
     if not said:
@@ -164,13 +164,13 @@ def _compared(name: str, test: IperfTest, file: Recognised, flows: Sequence[dict
     document = test.document()
     told = document["goodput_mbps"], document["retransmissions"]
     rates = "" if told[0] is None else f" {told[0]:.4g} Mb/s"
-    retransmitted = "" if told[1] is None else f" and {told[1]} segments sent again"
+    retransmitted = "" if told[1] is None else f" and {told[1]} segments retransmitted"
     ids = ", ".join(str(flow["id"]) for flow in flows[:_MOST_NAMES])
     more = f" and {len(flows) - _MOST_NAMES} more" if len(flows) > _MOST_NAMES else ""
     return (
         f"{name} is of flow{'s' if len(flows) > 1 else ''} {ids}{more} of {file.name}: "
-        f"iperf3 tells{rates}{retransmitted}, the capture {rate:.4g} Mb/s and {again} segments "
-        "sent again."
+        f"iperf3 reports{rates}{retransmitted}, the capture {rate:.4g} Mb/s and {again} segments "
+        "retransmitted."
     )
 
 
@@ -286,13 +286,13 @@ def _of_a_pair(pair: dict[str, Any]) -> Iterator[tuple[str, str]]:
     text = (
         f"{pair['load']} moved data{rate} from {_clock(pair['start_s'])} to "
         f"{_clock(pair['end_s'])} UTC; "
-        f"the round trips of {pair['ping']} were then {loaded:.4g} ms in the median"
+        f"the median round trip of {pair['ping']} was then {loaded:.4g} ms"
     )
     if idle is None:
         yield (
             "delay-under-load",
-            f"{text}. It has fewer than {_LEAST_REPLIES} replies without load: what the idle path "
-            "takes is not known.",
+            f"{text}. It has fewer than {_LEAST_REPLIES} replies without load, so the idle round "
+            "trip is not known.",
         )
         return
     yield "delay-under-load", f"{text}, and {idle:.4g} ms without load."

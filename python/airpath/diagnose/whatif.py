@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from airpath.runs.document import Variants
 
 SEEDS = 5
-"""Each variant runs with as many, if nothing is said."""
+"""Default number of seeds for each variant."""
 _MOST_SEEDS = 1000
 
 
@@ -35,21 +35,21 @@ def whatif(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Variants:
-    """Run a scenario as it is and with each variant's settings, all with the same seeds.
+    """Run a scenario unchanged and with each variant's settings, all with the same seeds.
 
-    ``variants`` has the settings of each, without secrets; the scenario as it is comes first and
-    has none. ``rows`` has one entry a figure: ``flow``, ``metric`` (as in ``--json``),
+    ``variants`` has the settings of each, without secrets; the unchanged scenario comes first and
+    has none. ``rows`` has one entry per figure: ``flow``, ``metric`` (as in ``--json``),
     ``more_is_better``, ``cells`` by variant (null: it has no such figure) with ``mean``, ``ci95``,
-    ``values`` by seed, and ``change`` against the scenario as it is (a share of it) with
+    ``values`` by seed, and ``change`` relative to the unchanged scenario (as a share) with
     ``change_ci95`` from paired seeds; and ``winner``, the index of the variant that is better than
     every other one by more than noise, or null.
 
-    Raises ``InputError`` if there is no such scenario, or a variant is faulty.
+    Raises ``InputError`` if there is no such scenario, or a variant has errors.
     """
     from airpath import _core
 
     if not variants:
-        raise InputError("there is nothing to try: give at least one variant")
+        raise InputError("nothing to try: give at least one variant")
     if not 1 <= seeds <= _MOST_SEEDS:
         raise InputError(f"seeds is {seeds}, but must be from 1 to {_MOST_SEEDS}")
     threads = worker_count(workers)

@@ -1,9 +1,8 @@
 """Run a program inside a scenario's network: the kernel's TCP over the model, on the real clock.
 
-What passes is counted where the model is, so the run directory has the tables of a simulation:
-links, radio, drops. The command is the traffic, unless the scenario's flows are asked for, which
-the kernel's sockets then run. Where TCP is concerned they say what the kernel is told: congestion
-control, buffers, options.
+Packets are counted inside the model, so the run directory has the tables of a simulation: links,
+radio, drops. The command is the traffic; on request the kernel's sockets also run the scenario's
+flows. The TCP keys of those flows set up the kernel: congestion control, buffers, options.
 """
 
 from __future__ import annotations
@@ -79,16 +78,16 @@ def emulate(
     Without a command the scenario's programs decide how long the run lasts. ``servers`` are shell
     commands at the server's end, started before. ``out`` is the run directory; without it, one of
     its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
-    ``capture`` adds ``capture.pcapng``. ``monitor`` sees what happens, ``attached`` is told which
-    sessions the UEs get. ``output`` and ``error`` are descriptors for what the command writes;
-    ``written`` has what went to ``output``, if that is to be kept. ``user`` is as whom programs
-    run: a name, a number, or ``root`` for all its rights; None: who called sudo, else root without
-    its capabilities. ``variables`` names those of this process's environment that they get besides
-    the usual ones.
+    ``capture`` adds ``capture.pcapng``. ``monitor`` observes the run, ``attached`` receives the
+    sessions of the UEs. ``output`` and ``error`` are descriptors for what the command writes;
+    ``written`` holds what went to ``output``, if that is to be kept. ``user`` is the user that
+    programs run as: a name, a number, or ``root`` for all its rights; None: the user who called
+    sudo, else root without its capabilities. ``variables`` names the variables of this process's
+    environment that programs get in addition to the usual ones.
 
-    With ``flows`` the kernel's sockets run the scenario's flows: beside the command or the programs
-    until those end, or without any until the scenario's end. ``parity`` plays the packets again on
-    the virtual clock and says in the summary whether they left at the same times.
+    With ``flows`` the kernel's sockets run the scenario's flows: alongside the command or the
+    programs until those end, or without any until the scenario's end. ``parity`` replays the
+    packets on the virtual clock and says in the summary whether they left at the same times.
     """
     from airpath import _core
 
@@ -235,7 +234,7 @@ def shell() -> list[str]:
 
 
 def sentences(run: Run) -> list[str]:
-    """Say how the run went."""
+    """Report how the run went."""
     emulation = run.summary["emulation"]
     said = []
     for direction, counts in emulation["directions"].items():
@@ -244,10 +243,10 @@ def sentences(run: Run) -> list[str]:
         line = f"{direction}: {counts['left']} packets left, {dropped} dropped"
         if late:
             most, all_of_them = late["p99"], late["max"]
-            line += f"; 99 % of them at most {most:.0f} us late, all at most {all_of_them:.0f} us"
+            line += f"; 99 % at most {most:.0f} us late, all at most {all_of_them:.0f} us"
         if host := counts["host_us"]:
             line += (
-                f"; 99 % of the acknowledgements came back within {host['p99']:.0f} us of the data"
+                f"; 99 % of the acknowledgements returned within {host['p99']:.0f} us of the data"
             )
         said.append(line)
     said += [f"flow {one['id']} failed: {one['because']}" for one in emulation["failed_flows"]]
@@ -262,7 +261,9 @@ def sentences(run: Run) -> list[str]:
     if emulation["other_flows"]:
         least = "at least " if emulation["more_flows"] else ""
         count = f"{least}{emulation['other_flows']} of {emulation['flows']} flows"
-        said.append(f"{count} share the row `others`: 1000 at a time have a row of their own")
+        said.append(
+            f"{count} share the row `others`: at most 1000 at a time get a row of their own"
+        )
     said += emulation["limits"]
     said += _sender_records(emulation["observer"])
     said += describe.partial(run.summary)
@@ -272,13 +273,13 @@ def sentences(run: Run) -> list[str]:
 
 
 def _limits(environment: Environment) -> list[str]:
-    """What this machine, or this user, did not allow."""
+    """What this machine, or this user, does not allow."""
     limits = [rootless.LIMITS] if environment["user_namespace"] else []
     if not environment["real_time"]:
         limits.append(rootless.NO_PRIORITY)
     if environment["asleep_because"] is not None:
         limits.append(
-            f"idle processors sleep, so packets are later: {environment['asleep_because']}"
+            f"idle processors may sleep, which delays packets: {environment['asleep_because']}"
         )
     for end in environment["ends"]:
         limits += [
@@ -304,26 +305,28 @@ def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
 
 
 def _sender_records(observer: ObserverReport) -> list[str]:
-    """Say what the tables lack of the senders."""
+    """Report what the tables lack about the senders."""
     said = []
     if observer["because"]:
         said.append(
-            f"the senders were read only every {observer['poll_ms']:g} ms: {observer['because']}"
+            f"the senders were polled only every {observer['poll_ms']:g} ms: {observer['because']}"
         )
     if observer["lost_records"]:
         said.append(f"{observer['lost_records']} records of the senders were lost")
     if observer["forgotten_sockets"]:
         said.append(
-            f"the tables lack the windows and events of {observer['forgotten_sockets']} ends of "
-            "connections, which were too many to keep"
+            f"the tables lack the windows and events of {observer['forgotten_sockets']} "
+            "sockets, because there were too many"
         )
     if observer["crowded_records"]:
         said.append(
-            f"{observer['crowded_records']} readings of further sockets were left out, because too "
-            "many were open"
+            f"{observer['crowded_records']} readings of sockets were left out, because too many "
+            "were open"
         )
     if observer["unmatched_sockets"]:
-        said.append(f"{observer['unmatched_sockets']} sockets belong to no flow of the model")
+        said.append(
+            f"{observer['unmatched_sockets']} sockets do not belong to any flow of the model"
+        )
     return said
 
 
@@ -334,7 +337,7 @@ def _about(program: dict[str, Any]) -> str | None:
         return None
     if program["code"]:
         last = f": {program['said']}" if program["said"] else ""
-        return f"{who} failed with {program['code']} after {program['ended_s']:.1f} s{last}"
+        return f"{who} failed with code {program['code']} after {program['ended_s']:.1f} s{last}"
     if program["silent"]:
         return f"{who} did not listen for TCP connections within 5 s"
     if program["started_s"] is None:

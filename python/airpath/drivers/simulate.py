@@ -60,14 +60,14 @@ def run(
 
     ``repeat`` runs use the seeds ``seed``, ``seed + 1``, …; ``seed`` defaults to the scenario's.
     Without ``out`` the tables stay in memory; with it they are also written to that directory,
-    which must not exist or be empty. A seed that fails takes nothing from the others: the run's
+    which must not exist or be empty. A seed that fails does not affect the others: the run's
     ``partial`` says what is missing, and so does a warning.
 
-    ``explain`` is "off", "quick" or "full": what holds the run back is found by running the
-    scenario again without it, ten to thirty times, and becomes ``run.findings``.
+    ``explain`` is "off", "quick" or "full": what limits the run is found by running the scenario
+    again without each possible cause, ten to thirty times, and becomes ``run.findings``.
 
     ``capture`` adds ``capture.pcapng`` to the directory: the headers of every packet at the server
-    and at the UEs, an interface each. It changes nothing else.
+    and at the UEs, one interface for each. It changes nothing else.
 
     >>> import airpath
     >>> run = airpath.run("wire", set={"flow.0.window_bytes": 20_000}, repeat=2)
@@ -81,16 +81,16 @@ def run(
     if not isinstance(scenario, _core.Scenario):
         loaded = scenarios.load(scenario, set)
     elif set is not None:
-        raise InputTypeError("a loaded scenario takes no set: give it to airpath.load()")
+        raise InputTypeError("a loaded scenario takes no set: pass it to airpath.load()")
     else:
         loaded = scenario
     for name, number in (("seed", seed), ("repeat", repeat)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
-            raise InputTypeError(f"{name} is a whole number, not {number!r}")
+            raise InputTypeError(f"{name} must be a whole number, not {number!r}")
     diagnose.check(explain)
     directory = None if out is None else Path(out)
     if capture and directory is None:
-        raise InputError("capture needs out: the directory that the capture is written to")
+        raise InputError("capture needs out, the directory to write the capture to")
     run = execute(loaded, seed=seed, repeat=repeat, workers=workers, out=directory, capture=capture)
     diagnose.add(run, loaded, explain, workers=workers)
     if run.partial:
@@ -110,7 +110,7 @@ def execute(
     progress: Progress | None = None,
     capture: bool = False,
 ) -> Run:
-    """Do what ``run`` says; ``default_parent`` writes to a directory of its own in there."""
+    """Do what ``run`` does; with ``default_parent``, write to a new directory in there."""
     forked.check()
     worker_count(workers)  # A wrong number is refused before anything runs.
     if not 1 <= repeat <= MOST_SEEDS:
@@ -154,7 +154,7 @@ def execute(
 
 
 class _Seeds:
-    """What each seed came to. One that fails takes nothing from the others."""
+    """The outcome of each seed. One that fails does not affect the others."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class _Seeds:
     def outcome(self) -> tuple[list[int], list[RunDocument], list[str]]:
         """Seeds that are complete, their documents, and why others are not.
 
-        Raises what the first one failed with if there is none.
+        Raises the first failure if no seed is complete.
         """
         if not self.documents:
             raise self.failed[min(self.failed)]
@@ -263,7 +263,7 @@ def write_tables(result: _core.Result, place: Path, metadata: dict[str, str]) ->
 def _finish(
     pending: PendingDirectory, document: RunDocument, record: dict[str, Any], toml: str
 ) -> Path:
-    """Write the documents and name the directory; if that fails, what is there is kept."""
+    """Write the documents and name the directory; if that fails, keep what was written."""
     try:
         pending.free_reserve()
         RunDirectory(pending.path).write(document, record, toml)
@@ -277,7 +277,7 @@ def kept_failed(pending: PendingDirectory, error: AirpathError) -> AirpathError:
     kept = pending.keep_failed()
     if kept is None:
         return error
-    return type(error)(f"{error}\n  what is there is kept: {kept}")
+    return type(error)(f"{error}\n  what was written is kept: {kept}")
 
 
 def in_threads(

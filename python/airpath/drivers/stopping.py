@@ -27,7 +27,7 @@ class StoppedError(AirpathError):
         self.partial = partial
         what = "is complete" if not partial else f"is partial, because {'; '.join(partial)}"
         what += f", {but}" if but else ""
-        super().__init__(f"interrupted; what was done is kept: {directory} {what}")
+        super().__init__(f"interrupted; finished work is kept: {directory} {what}")
 
 
 @contextmanager

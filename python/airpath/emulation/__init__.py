@@ -1,1 +1,1 @@
-"""The kernel's TCP over a scenario's network: running it, who watches it, what it takes."""
+"""The kernel's TCP over a scenario's network: the run, its observers, its requirements."""

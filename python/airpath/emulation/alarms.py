@@ -56,14 +56,14 @@ KINDS = (
     Kind(
         "blocked",
         "critical",
-        f"Packets wait at a radio or a link, and none has left it for {BLOCKED_S:.0f} s",
-        "One leaves, or none waits",
+        f"Packets are waiting at a radio or a link, but none has left it for {BLOCKED_S:.0f} s",
+        "A packet leaves, or none is waiting",
         raise_after_s=BLOCKED_S,
     ),
     Kind(
         "radio_link_failure",
         "major",
-        "T310 expired, or RLC sent something as often as it may",
+        "T310 expired, or RLC reached its maximum number of retransmissions",
         f"{HOLD_S:.0f} s without another",
         clear_after_s=HOLD_S,
     ),
@@ -77,8 +77,8 @@ KINDS = (
     Kind(
         "long_interruption",
         "major",
-        f"A UE is without a cell for {INTERRUPTION_S:g} s",
-        "It has one",
+        f"A UE has been without a cell for {INTERRUPTION_S:g} s",
+        "The UE has a cell",
         raise_after_s=INTERRUPTION_S,
     ),
     Kind(
@@ -91,8 +91,8 @@ KINDS = (
     Kind(
         "standing_queue",
         "minor",
-        f"For {STANDING_S:.0f} s a queue holds {STANDING_PACKETS} packets or more, and at the rate "
-        f"of the last second they need over {1e3 * STANDING_DELAY_S:.0f} ms",
+        f"For {STANDING_S:.0f} s a queue has held {STANDING_PACKETS} packets or more, which at the "
+        f"rate of the last second take over {1e3 * STANDING_DELAY_S:.0f} ms to drain",
         f"1 s at {1e3 * STANDING_CLEARED_S:.0f} ms or less",
         raise_after_s=STANDING_S,
         clear_after_s=1.0,
@@ -100,16 +100,16 @@ KINDS = (
     Kind(
         "packet_loss",
         "minor",
-        f"{100 * LOSS:g} % of a direction's packets of the last {LOSS_WINDOW_S:.0f} s, "
-        f"{LOSS_PACKETS} at least, were dropped; those of full queues and of queue management do "
-        "not count",
-        f"Less than {100 * LOSS_CLEARED:g} % were",
+        f"{100 * LOSS:g} % of a direction's packets in the last {LOSS_WINDOW_S:.0f} s, and at "
+        f"least {LOSS_PACKETS}, were dropped; drops by full queues and by queue management do not "
+        "count",
+        f"Less than {100 * LOSS_CLEARED:g} % were dropped",
     ),
     Kind(
         "lateness",
         "warning",
-        "1 % of all packets so far were later than the bound: the run would be invalid",
-        "Fewer are",
+        "1 % of all packets so far were later than the bound, so the run would be invalid",
+        "Fewer packets are late",
     ),
 )
 
@@ -230,7 +230,7 @@ class Alarms:
         for about, packets, size, counter in _queues(snapshot):
             if packets:
                 stuck = self._before is not None and counter(snapshot) == counter(self._before)
-                yield "blocked", about, stuck, f"{packets} packets wait"
+                yield "blocked", about, stuck, f"{packets} packets waiting"
             if packets >= STANDING_PACKETS and (rate := self._rates.rate(counter)) > 0:
                 delay_s = size / rate
                 between = STANDING_CLEARED_S < delay_s <= STANDING_DELAY_S

@@ -1,4 +1,4 @@
-"""UEs attach to a core network and get a session, or are refused in the words of the field.
+"""UEs attach to a core network and get a session, or are refused with a 3GPP cause.
 
 LTE: attach with a default bearer (TS 23.401 5.3.2). NR: registration and a PDU session (TS 23.502
 4.2.2.2, 4.3.2.2). Milenage is not computed: the network's AUTN is right for a UE, and the UE's RES
@@ -18,12 +18,12 @@ from airpath.errors import AirpathError
 
 
 class AttachError(AirpathError):
-    """The network does not let a UE in."""
+    """The network rejects a UE."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """What a UE got."""
+    """The session of a UE."""
 
     index: int
     ue: str
@@ -99,7 +99,7 @@ def attach(core: dict[str, Any]) -> list[Session]:
             raise _refused(
                 ue,
                 f"{words.session} rejected, {words.management} cause #26 (insufficient resources)",
-                f"all addresses of the pool {core['pool']} are taken; `core.pool` can be larger",
+                f"all addresses of the pool {core['pool']} are in use; enlarge `core.pool`",
             )
         sessions.append(
             Session(
@@ -133,7 +133,7 @@ def _authenticated(
         raise _refused(
             ue,
             f"authentication failure, {words.mobility} cause #20 (MAC failure)",
-            f"`key` or `opc` of the UE is not the subscriber's in {core['subscribers']}",
+            f"`key` or `opc` of the UE does not match the subscriber's in {core['subscribers']}",
         )
     return subscriber
 
@@ -148,14 +148,14 @@ def _check_network(
             ue,
             f"{words.session} rejected, {words.management} cause #27 "
             f"(missing or unknown {words.network_name})",
-            f"it asks for '{ue['apn']}', but there is only '{core['apn']}' (`core.apn`)",
+            f"it requests '{ue['apn']}', but there is only '{core['apn']}' (`core.apn`)",
         )
     if asked != subscriber.apn.lower():
         raise _refused(
             ue,
             f"{words.session} rejected, {words.management} cause #33 "
             "(requested service option not subscribed)",
-            f"it asks for '{ue['apn']}', but its subscription has '{subscriber.apn}'",
+            f"it requests '{ue['apn']}', but its subscription has '{subscriber.apn}'",
         )
 
 

@@ -1,4 +1,4 @@
-"""What the driver of the real clock is told, in one object."""
+"""The configuration of the emulation driver, in one object."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EmulationConfig:
     flows: bool = False
     """The scenario's flows run too, or alone where there is no command."""
     parity: bool = False
-    """The packets are played again on the virtual clock."""
+    """The packets are replayed on the virtual clock."""
     capture: Path | None = None
     """A pcapng file to be written."""
     files: Path | None = None
@@ -40,7 +40,7 @@ class EmulationConfig:
     """A descriptor for what the command writes to standard output, and one for standard error."""
     error: int | None = None
     monitor: Monitor | None = None
-    """Shows what happens."""
+    """Observes the run."""
     progress: Callable[[float], bool] | None = None
     """Is called as by ``simulate``, where the flows run alone."""
     sessions: Sequence[Session] = ()

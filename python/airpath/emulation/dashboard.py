@@ -66,7 +66,7 @@ PANELS = (
         ),
     ),
     Panel(
-        "Sent again",
+        "Retransmissions",
         "cps",
         (
             (_rate("airpath_ue_harq_retransmissions_total"), "HARQ {{ue}} {{direction}}"),

@@ -53,7 +53,7 @@ may have that: how late it woke up, in microseconds."""
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked for."""
+    """The result of one check."""
 
     name: str
     needed_for: str
@@ -70,7 +70,7 @@ Check = Callable[[Machine], "Finding | tuple[Finding, ...]"]
 
 
 def examine(machine: Machine | None = None) -> list[Finding]:
-    """Look for everything. It takes half a second and changes nothing that lasts."""
+    """Run all checks. This takes half a second and changes nothing permanently."""
     machine = machine or Machine()
     found: list[Finding] = []
     for check in _CHECKS:
@@ -89,7 +89,7 @@ def as_json(findings: list[Finding]) -> dict[str, object]:
 
 
 _EMULATION = ("system", "extension", "namespaces", "ip")
-"""Without these there is no emulation; without others it is worse."""
+"""Emulation does not work without these; without the others it is worse."""
 
 
 def _system(machine: Machine) -> Finding:
@@ -100,7 +100,12 @@ def _system(machine: Machine) -> Finding:
     cost = "airpath can simulate, but not emulate"
     if not linux:
         return Finding(
-            "system", "emulation", False, detail, "use a Linux machine; a virtual one will do", cost
+            "system",
+            "emulation",
+            False,
+            detail,
+            "use a Linux machine; a virtual machine will do",
+            cost,
         )
     if _version(release) < OLDEST_KERNEL:
         oldest = ".".join(map(str, OLDEST_KERNEL))
@@ -309,18 +314,21 @@ _CHECKS: tuple[Check, ...] = (
     _bpf,
     _program("nft", "nftables", "emulation with a NAT", "scenarios with a NAT cannot be emulated"),
     _program(
-        "ping", "iputils-ping", "examples of the guides, and tests", "those with ping do not work"
+        "ping",
+        "iputils-ping",
+        "examples of the guides, and tests",
+        "examples with ping do not work",
     ),
     _program(
         "iperf3",
         "iperf3",
         "examples of the guides, tests, benchmarks",
-        "those with iperf3 do not work",
+        "examples with iperf3 do not work",
     ),
-    _program("curl", "curl", "examples of the guides, and tests", "those with curl do not work"),
+    _program("curl", "curl", "examples of the guides, and tests", "examples with curl do not work"),
     _program("tcpdump", "tcpdump", "packet captures inside an emulation", "--capture still works"),
     _program("tshark", "tshark", "reading captures, and tests", "captures are not cross-checked"),
     _program("ss", "iproute2", "examples of the guides", "look at sockets by other means"),
     _program("jq", "jq", "examples of the guides", "read their JSON by other means"),
-    _program("bpftool", "bpftool", "tests of BPF programs", "those tests do not run"),
+    _program("bpftool", "bpftool", "tests of BPF programs", "tests of BPF programs do not run"),
 )

@@ -1,4 +1,4 @@
-"""Types of what an emulation leaves, as the core makes it (crates/emu, crates/network).
+"""Types of an emulation's results, as the core produces them (crates/emu, crates/network).
 
 The run's document has parts of it in its section ``emulation``, its provenance the environment.
 """
@@ -22,7 +22,7 @@ class Lateness(TypedDict):
 class DirectionReport(TypedDict):
     """What the forwarder counted in one direction.
 
-    What entered left, was dropped, or is still inside.
+    Each packet that entered has left, was dropped, or is still inside.
     """
 
     entered: int
@@ -103,7 +103,7 @@ class ObserverReport(TypedDict):
     by: str
     """``bpf``, ``poll`` or ``none``."""
     because: str | None
-    """Why not by BPF, though nobody asked for something else."""
+    """Why not by BPF, although no other method was requested."""
     poll_ms: float | None
     records: int
     lost_records: int
@@ -114,7 +114,7 @@ class ObserverReport(TypedDict):
 
 
 class EndEnvironment(TypedDict):
-    """The namespace of the server or of a UE, and what the kernel was told there."""
+    """The namespace of the server or of a UE, and the kernel settings there."""
 
     name: str
     addresses: list[str]
@@ -162,7 +162,7 @@ class NatReport(TypedDict):
 
 
 class Environment(TypedDict):
-    """The machine, and what it was told."""
+    """The machine and its settings."""
 
     kernel: str
     io: str
@@ -213,7 +213,7 @@ class FlowSockets(TypedDict):
 
 
 class Parity(TypedDict):
-    """What a replay on the virtual clock came to."""
+    """The outcome of a replay on the virtual clock."""
 
     left: int
     dropped: int
@@ -263,7 +263,7 @@ class ProgramReport(TypedDict):
 
 
 class Dropped(TypedDict):
-    """What of a stream is not kept."""
+    """The part of a stream that is not kept."""
 
     bytes: int
     because: str | None

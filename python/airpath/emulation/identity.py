@@ -74,7 +74,7 @@ def of(
     environment = os.environ if environment is None else environment
     for name in variables:
         if name not in environment:
-            raise InputError(f"--env {name}: there is no variable of that name; export it first")
+            raise InputError(f"--env {name}: no such environment variable; export it first")
     who = _who(user, environment, uid, is_alone)
     if not who.limited:
         return who
@@ -113,7 +113,7 @@ def _entry(user: str, said: str) -> Identity:
         entry = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
     except (KeyError, OverflowError):
         raise InputError(
-            f"{said}: there is no such user; --user takes a name or a number of this machine, "
+            f"{said}: no such user; --user takes the name or number of a user of this machine, "
             "or root"
         ) from None
     if entry.pw_uid == 0:

@@ -29,8 +29,8 @@ def read(file: str) -> dict[str, tuple[str, str]]:
         fits = len(words) == 3 and re.fullmatch(r"\d{14,15}", words[0])
         if not fits or not all(re.fullmatch(r"[0-9a-fA-F]{32}", word) for word in words[1:]):
             raise InputError(
-                f"{_name(file)}, line {number}: expects IMSI, K and OPc: 14 or 15 digits, and "
-                "twice 32 hexadecimal digits"
+                f"{_name(file)}, line {number}: expected IMSI, K and OPc: 14 or 15 digits, and "
+                "32 hexadecimal digits twice"
             )
         if words[0] in keys:
             raise InputError(
@@ -66,14 +66,14 @@ def completed(core: dict[str, Any]) -> list[dict[str, Any]]:
             if file is None:
                 has = "no" if given is None else "only the hash of its"
                 raise InputError(
-                    f"{who}: the scenario has {has} {_NAMES[name]}; name the file with the keys: "
+                    f"{who}: the scenario has {has} {_NAMES[name]}; give the file with the keys: "
                     "--set core.keys=FILE"
                 )
             if found is None:
-                raise InputError(f"{who}: {_name(file)} has no keys of it")
+                raise InputError(f"{who}: {_name(file)} has no keys for it")
             if given is not None and _core.secret_hash(name, ue["imsi"], found[place]) != given:
                 raise InputError(
-                    f"{who}: its {_NAMES[name]} in {_name(file)} is not the one of the run that "
+                    f"{who}: its {_NAMES[name]} in {_name(file)} is not that of the run that "
                     "wrote this scenario: the hashes differ"
                 )
             own[name] = found[place]

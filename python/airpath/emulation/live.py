@@ -203,7 +203,7 @@ def _links(then: Snapshot, now: Snapshot, seconds: float) -> Table:
 
 
 def _flows(then: Snapshot, now: Snapshot, seconds: float) -> Table:
-    table = _table("flow", "", "Mb/s", "RTT ms", "cwnd", "sent again")
+    table = _table("flow", "", "Mb/s", "RTT ms", "cwnd", "retx")
     # A row may have gone to another flow meanwhile.
     before = {flow["id"]: flow["bytes"] for flow in then["flows"]}
     rates = [

@@ -33,8 +33,8 @@ _RADIO = {
     "mcs_sum": ("mcs_index_sum", "Sum of the MCS indices of new transport blocks."),
     "first_errors": ("first_errors", "New transport blocks that failed the first time."),
     "harq_retransmissions": ("harq_retransmissions", "HARQ retransmissions."),
-    "lost_blocks": ("harq_lost_blocks", "Transport blocks that HARQ gave up."),
-    "rlc_retransmissions": ("rlc_retransmissions", "RLC PDUs sent again."),
+    "lost_blocks": ("harq_lost_blocks", "Transport blocks that HARQ gave up on."),
+    "rlc_retransmissions": ("rlc_retransmissions", "RLC PDUs retransmitted."),
 }
 """Counters of a UE and direction, by their key in a snapshot."""
 
@@ -42,7 +42,7 @@ _ACCESS = {
     "scheduling_requests": "Scheduling requests sent.",
     "buffer_status_reports": "Buffer status reports sent.",
     "grants": "Uplink grants for new data.",
-    "random_accesses": "Random access procedures begun.",
+    "random_accesses": "Random access procedures started.",
 }
 
 
@@ -90,7 +90,7 @@ class Collector:
             ("entered", "entered_packets", "Packets that entered the network."),
             ("left", "left_packets", "Packets that left the network."),
             ("left_bytes", "left_bytes", "Bytes of packets that left the network."),
-            ("refused", "refused_packets", "Packets that the kernel did not take."),
+            ("refused", "refused_packets", "Packets that the kernel rejected."),
         ):
             counter = _counter(name, text, ["direction"])
             for direction, entry in _both(snapshot["directions"]):
@@ -99,7 +99,7 @@ class Collector:
         dropped = _counter("dropped_packets", "Packets dropped.", ["direction", "reason"])
         late = GaugeMetricFamily(
             "airpath_lateness_seconds",
-            "How late packets were handed to the kernel so far; quantile 1 is the latest.",
+            "How late packets have been handed to the kernel so far; quantile 1 is the latest.",
             labels=["direction", "quantile"],
         )
         for direction, entry in _both(snapshot["directions"]):
@@ -166,7 +166,7 @@ def _links(snapshot: Snapshot) -> Iterator[Metric]:
 def _cells(snapshot: Snapshot) -> Iterator[Metric]:
     labels = ["cell", "direction"]
     used = _counter("cell_prbs", "Resource blocks used.", labels)
-    room = _gauge("cell_prbs_per_second", "Resource blocks that a cell has in a second.", labels)
+    room = _gauge("cell_prbs_per_second", "Resource blocks that a cell has per second.", labels)
     ues = _gauge("cell_ues", "UEs by state of RRC.", ["cell", "state"])
     for cell in snapshot["cells"]:
         for index, direction in enumerate(DIRECTIONS):
@@ -222,7 +222,7 @@ def _ues(snapshot: Snapshot) -> Iterator[Metric]:
 def _flows(snapshot: Snapshot) -> Iterator[Metric]:
     labels = ["flow"]
     payload = _counter("flow_payload_bytes", "Payload that arrived, of TCP in order.", labels)
-    again = _counter("flow_retransmitted_segments", "Segments sent again.", labels)
+    again = _counter("flow_retransmitted_segments", "Segments retransmitted.", labels)
     rtt = _gauge("flow_rtt_seconds", "Mean round trip of the last interval.", labels)
     cwnd = _gauge("flow_cwnd_segments", "The sender's congestion window.", labels)
     for flow in snapshot["flows"]:

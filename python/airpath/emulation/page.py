@@ -41,18 +41,18 @@ class Address(loopback.Address):
         parts = re.fullmatch(r"(?:(\[[^\[\]%]+\]|[^:\[\]]+):)?([0-9]{1,5})", text)
         if parts is None or int(parts[2]) > 65535:
             raise InputError(
-                f"--page '{text}': PORT and ADDRESS:PORT are allowed, as 8080, 127.0.0.1:8080 or "
-                "[::1]:8080; a port is a number from 0 to 65535, and 0 is a free one"
+                f"--page '{text}': expected PORT or ADDRESS:PORT, as in 8080, 127.0.0.1:8080 or "
+                "[::1]:8080; a port is a number from 0 to 65535, and 0 picks a free one"
             )
         host, port = (parts[1] or LOOPBACK).strip("[]"), parts[2]
         try:
             address = ipaddress.ip_address(LOOPBACK if host == "localhost" else host)
         except ValueError:
-            raise InputError(f"--page '{text}': '{host}' is no IP address") from None
+            raise InputError(f"--page '{text}': '{host}' is not an IP address") from None
         if not address.is_loopback:
             raise InputError(
-                f"--page '{text}': {host} is not on loopback, and the page asks for no password; "
-                f"from another machine: ssh -L {port}:{LOOPBACK}:{port} THIS-MACHINE"
+                f"--page '{text}': {host} is not on loopback, and the page has no password; "
+                f"from another machine use ssh -L {port}:{LOOPBACK}:{port} THIS-MACHINE"
             )
         return cls(str(address), int(port))
 

@@ -12,8 +12,8 @@ from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError, reason
 
 LIMITS = (
-    "airpath runs inside a user namespace, without BPF and without settings of the whole machine; "
-    "other users' files belong to nobody there"
+    "airpath runs inside a user namespace, without BPF and without machine-wide settings; other "
+    "users' files belong to nobody there"
 )
 NO_PRIORITY = "there is no real-time priority, so other programs may delay packets by milliseconds"
 

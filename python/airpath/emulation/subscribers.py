@@ -49,7 +49,8 @@ class Subscriber:
         # ITU-T E.212: the first digit is a region; 001 and 9xx are for tests and shared use.
         if not re.match(r"001|[2-79]", self.imsi):
             raise InputError(
-                f"IMSI '{self.imsi}': {self.imsi[:3]} is no mobile country code (001 is for tests)"
+                f"IMSI '{self.imsi}': {self.imsi[:3]} is not a mobile country code (001 is for "
+                "tests)"
             )
         for name, value in (("key (K)", self.key), ("OPc", self.opc)):
             if not re.fullmatch(r"[0-9a-f]{32}", value):
@@ -77,7 +78,8 @@ def add(file: Path, subscriber: Subscriber) -> None:
             )
         except sqlite3.IntegrityError:
             raise InputError(
-                f"IMSI {subscriber.imsi} is in {file} already; `airpath subscriber remove` it first"
+                f"IMSI {subscriber.imsi} is already in {file}; remove it first with `airpath "
+                "subscriber remove`"
             ) from None
 
 
@@ -107,7 +109,7 @@ def shown(subscriber: Subscriber, *, keys: bool) -> dict[str, object]:
 @contextmanager
 def _open(file: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
     if not create and not file.exists():
-        raise InputError(f"no subscribers file {file}; `airpath subscriber add` makes one")
+        raise InputError(f"no subscribers file {file}; `airpath subscriber add` creates one")
     try:
         if create:
             _make(file)

@@ -71,12 +71,12 @@ def check_files(resolved: str) -> None:
     try:
         tables = parse_toml(resolved)
     except ValueError as error:
-        raise InputError(f"the scenario is no TOML: {error}") from None
+        raise InputError(f"the scenario is not TOML: {error}") from None
     for file in _files(tables):
         if not file.startswith(scenarios.BUILT_IN):
             raise InputError(
-                f"the scenario needs the file {file}, and the explorer, a page in a browser, "
-                "reads no files; `airpath run` does"
+                f"the scenario needs the file {file}, but the explorer, a page in a browser, "
+                "cannot read files; use `airpath run`"
             )
 
 

@@ -19,7 +19,7 @@ _EXACT = 0.02
 
 @dataclass(frozen=True)
 class Write:
-    """Bytes that the application gave its end at a time after the connection's start."""
+    """Bytes that the application wrote, and when after the connection's start."""
 
     at_s: float
     bytes: int
@@ -28,8 +28,8 @@ class Write:
 def writes(seen: Observed, base_rtt_ms: float) -> list[Write]:
     """What was written between pauses; empty if these are less than a tenth of the time.
 
-    A pause ends with new data that waited for nothing: all before it was acknowledged (next to
-    the receiver: had arrived) a round trip ago, and the sender did nothing since.
+    A pause ends with new data that did not have to wait: everything before it was acknowledged
+    (next to the receiver: had arrived) a round trip ago, and the sender was idle since.
     """
     first = np.flatnonzero(~seen.is_again)
     at, end = seen.sent[first], (seen.offset + seen.payload)[first]
@@ -77,7 +77,7 @@ def _all_arrived(seen: Observed, offset: int, until: float) -> bool:
 
 
 def _begin(seen: Observed, base_rtt_ms: float) -> float:
-    """When the connection began, on the clock by which segments leave (or arrive) here.
+    """When the connection started, on the clock by which segments leave (or arrive) here.
 
     Next to the end that opened it, the SYN is seen when it leaves; at the other end half a round
     trip later. Data that the opener sends is late here by as much as its SYN.
@@ -92,10 +92,10 @@ def _begin(seen: Observed, base_rtt_ms: float) -> float:
 
 
 def parts(found: list[Write]) -> tuple[list[float], int]:
-    """The same as equal parts: the time of each, and their bytes altogether.
+    """Writes as equal parts: the time of each part, and the bytes of all.
 
-    Each write has one part at least. As few as have all writes right to 2 % of all bytes, 400 at
-    most.
+    Each write has at least one part. The number of parts is the smallest that represents all
+    writes to within 2 % of all bytes, and at most 400.
     """
     total = sum(one.bytes for one in found)
     edges = np.cumsum([one.bytes for one in found])
@@ -111,7 +111,7 @@ def parts(found: list[Write]) -> tuple[list[float], int]:
 
 
 def _ends(edges: Ints, count: int, total: int) -> list[int]:
-    """With which part each write ends, of so many."""
+    """The part with which each write ends, for this number of parts."""
     ends: list[int] = []
     for index, edge in enumerate(edges):
         least, most = (ends[-1] if ends else 0) + 1, count - (len(edges) - 1 - index)

@@ -1,7 +1,7 @@
-"""Rates by time, in bins of equal width: as many numbers as there are packets.
+"""Rates over time, in bins of equal width, with no more numbers than there are packets.
 
-A capture's times come from a file. One that is a year late must not make bins for a year, so of the
-bins in which nothing arrived a run is kept as one, with its count.
+A capture's times come from a file. A packet that is a year late must not create bins for a year, so
+a run of empty bins is kept as one, with its count.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def rates(
 
 
 def quantile(values: Floats, counts: Floats, share: float) -> float:
-    """``np.quantile`` of values of which each is there so many times."""
+    """``np.quantile`` of values that each occur several times."""
     order = np.argsort(values)
     upto = np.cumsum(counts[order])
     place = share * (upto[-1] - 1)

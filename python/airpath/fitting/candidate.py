@@ -1,4 +1,4 @@
-"""A scenario made of what a capture tells, as TOML with the reason for each key."""
+"""A scenario built from a capture, as TOML with the reason for each key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_OPPORTUNITIES = 2_000_000
 
 @dataclass(frozen=True)
 class Candidate:
-    """Path, ends and the names of what only an experiment can tell."""
+    """Path, ends, and the names of choices that only an experiment can decide."""
 
     path: FittedPath
     ends: Endpoints
@@ -42,11 +42,11 @@ class Candidate:
 
     @property
     def is_random(self) -> bool:
-        """Two runs of it differ."""
+        """Two runs of the candidate differ."""
         return bool(self.path.loss or self.path.jitter_ms)
 
     def scaled(self, **factors: float) -> Candidate:
-        """The same with some figures of the path multiplied."""
+        """The candidate with some figures of the path multiplied."""
         changed = {
             name: getattr(self.path, name) * factor
             for name, factor in factors.items()
@@ -68,7 +68,9 @@ def write(candidate: Candidate, title: str, heading: list[str]) -> str:
     longest = max(candidate.runs_s, 1.2 * candidate.runs_s if candidate.ends.closed else 0)
     lines += [f"title = {_text(title)}", "", "[run]", f"duration_s = {longest:.3f}"]
     if candidate.is_random:
-        lines.append("# Of those that were tried the one whose losses and delays are most alike.")
+        lines.append(
+            "# The seed, of those tried, whose losses and delays are closest to the capture."
+        )
     lines += [f"seed = {candidate.seed}", ""]
     both = {"down": _data_stages(candidate), "up": _ack_stages(candidate)}
     if candidate.direction == "up":
@@ -86,19 +88,19 @@ def _data_stages(candidate: Candidate) -> list[list[str]]:
         stages.append(_loss(path))
     if candidate.trace is not None:
         link = [
-            "# What was delivered while the bottleneck was busy, by time.",
+            "# The rate that was delivered while the bottleneck was busy, over time.",
             'stage = "trace"',
             f"file = {_text(candidate.trace)}",
         ]
     elif path.capacity_mbps is not None:
         link = [
-            f"# From {path.busy_s:.1f} s in which the bottleneck was busy all the time.",
+            f"# From {path.busy_s:.1f} s in which the bottleneck was always busy.",
             'stage = "link"',
             f"rate_mbps = {path.capacity_mbps:.4g}",
         ]
     elif path.queue_bytes is not None or candidate.bounded:
         link = [
-            "# No more was delivered at any time; the capacity itself is not known.",
+            "# The highest rate that was delivered; the capacity itself is not known.",
             'stage = "link"',
             f"rate_mbps = {path.at_least_mbps:.4g}",
         ]
@@ -108,7 +110,7 @@ def _data_stages(candidate: Candidate) -> list[list[str]]:
         stages.append([*link, *_queue(path)])
     half = path.base_rtt_ms / 2
     delay = [
-        "# Half of the smallest round trip; how it is split is not known.",
+        "# Half of the smallest round trip; the split between the directions is not known.",
         'stage = "delay"',
         f"delay_ms = {half:.5g}",
     ]
@@ -121,10 +123,10 @@ def _data_stages(candidate: Candidate) -> list[list[str]]:
 def _queue(path: FittedPath) -> list[str]:
     if path.queue_bytes is not None:
         return [
-            f"# {path.overflowed} packets were lost behind others that waited longest.",
+            f"# {path.overflowed} packets were lost behind those that waited longest.",
             f"queue_bytes = {max(_MTU, round(path.queue_bytes))}",
         ]
-    return ["# It never overflowed, so its size is not known, and here it has no limit."]
+    return ["# The queue never overflowed, so its size is not known; here it has no limit."]
 
 
 def _loss(path: FittedPath) -> list[str]:
@@ -150,7 +152,7 @@ def _ack_stages(candidate: Candidate) -> list[list[str]]:
     if path.batch_ms is None:
         return [delay]
     batch = [
-        "# Acknowledgements come in batches: uplink access, DRX, or a device that joins them.",
+        "# Acknowledgements arrive in batches: uplink access, DRX, or a device that joins them.",
         'stage = "batch"',
         f"interval_ms = {path.batch_ms:.4g}",
     ]
@@ -173,7 +175,7 @@ def _flow(candidate: Candidate) -> list[str]:
         lines.append(f"initial_window_segments = {ends.initial_window}")
     if ends.window_bytes is not None:
         lines += [
-            "# The receive window had no room for a further segment most of the time.",
+            "# The receive window had no room for another segment most of the time.",
             f"receive_buffer_bytes = {ends.window_bytes}",
         ]
     elif ends.window_at_least_bytes > 0:
@@ -190,7 +192,7 @@ def _application(ends: Endpoints) -> list[str]:
         return [
             'kind = "file"',
             f"size_bytes = {size}",
-            "# The application had nothing to send in between; each time has an equal part.",
+            "# The application paused in between; it writes an equal part at each of these times.",
             f"write_times_s = {_text(', '.join(f'{at:.4g}' for at in times))}",
         ]
     if ends.closed:
@@ -199,7 +201,7 @@ def _application(ends: Endpoints) -> list[str]:
 
 
 def write_trace(file: Path, path: FittedPath, duration_s: float, start_s: float) -> None:
-    """Capacity by time as opportunities of 1500 bytes, in Mahimahi's format."""
+    """Capacity over time as delivery opportunities of 1500 bytes, in Mahimahi's format."""
     times = np.array([at - start_s for at, _ in path.rates])
     rates = np.array([rate for _, rate in path.rates])
     steps = np.arange(0, max(duration_s, 1.0) * 1000, _STEP_MS)

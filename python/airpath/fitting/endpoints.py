@@ -1,4 +1,4 @@
-"""What a flow tells of its ends: first window, segment size, receive window, what was sent."""
+"""What a flow reveals about its ends: initial window, segment size, receive window, data sent."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from airpath.fitting.observed import Observed
 from airpath.fitting.path import Unknown
 
 _LIMITED = 0.1
-"""A window that had no room for this share of the time holds the sender back."""
+"""A window that was full for this share of the time limits the sender."""
 _MOST_INITIAL = 100
 _HEADER = 40
 
 
 @dataclass
 class Endpoints:
-    """The ends as far as they are known; None is not identifiable."""
+    """The ends as far as they are known; None means not identifiable."""
 
     mss_bytes: int
     header_bytes: int
     initial_window: int | None
     window_bytes: int | None
-    """The receive window, where it held the sender back."""
+    """The receive window, where it limited the sender."""
     window_at_least_bytes: int
     size_bytes: int
     closed: bool
@@ -38,7 +38,7 @@ class Endpoints:
 
 
 def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
-    """What the flow tells of its ends; ``base_rtt_ms`` is the path's."""
+    """Estimate the ends from the flow; ``base_rtt_ms`` is the path's."""
     unknown: list[Unknown] = []
     stream = seen.stream
     mss, header = _segment(seen)
@@ -47,8 +47,8 @@ def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
         unknown.append(
             Unknown(
                 "initial window",
-                "the beginning of the connection, or its first round trip, was not captured",
-                "a capture that begins before the connection",
+                "the start of the connection, or its first round trip, was not captured",
+                "a capture that starts before the connection",
             )
         )
     window = stream["window"] or {}
@@ -57,7 +57,7 @@ def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
     limits = bool(duration and limited / duration >= _LIMITED)
     if not limits:
         because = (
-            f"it never held the sender back; it was {short(at_least / 1000)} kB at the most"
+            f"it never limited the sender; it was at most {short(at_least / 1000)} kB"
             if at_least
             else "its scale is in the handshake, which was not captured"
         )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TRACE = "capacity.trace"
 Progress = Callable[[float], None]
-"""It is told which share of the work is done."""
+"""Called with the share of the work that is done."""
 _SEEDS = 3
 _ROUNDS = 2
 _SEEDS_AT_ONCE = 24
@@ -39,24 +39,24 @@ _MOST_SEEDS = 96
 _SHARES = (0.05, 0.275, 0.725, 0.95)
 """Where base RTTs that are tried lie between the least and the most."""
 _CLEAR = 0.02
-"""A congestion control is told from another one by this difference of the score."""
+"""A difference of the score by which congestion controls can be told apart."""
 _MOST_S = 300.0
-"""Seconds of a flow that are run again at the most."""
+"""The most seconds of a flow that are re-run."""
 _BASE_KNOWN = 0.02
 _ALIKE = 0.8
 _ALIKE_GOODPUT = 0.9
-"""A scenario that is less like the capture says nothing of what would help that network."""
+"""A scenario that is less like the capture cannot tell what would help that network."""
 
 
 @dataclass
 class Fit:
-    """A scenario that does what a capture shows.
+    """A scenario that behaves as a capture shows.
 
     ``scenario`` is its TOML, ``trace`` the capacity by time that it refers to (None: constant).
-    ``parameters`` has each figure with its unit and what it rests on, ``not_identifiable`` what
-    the capture does not tell. ``score`` compares a re-run with the capture. ``explanation`` has
-    the causes that were taken away, and what that obtained; it is None if that was not asked for,
-    or if the re-run is not like the capture, and then ``unexplained`` says so.
+    ``parameters`` has each figure with its unit and its basis, ``not_identifiable`` what the
+    capture does not reveal. ``score`` compares a re-run with the capture. ``explanation`` has the
+    causes that were removed, and the effect; it is None if that was not requested, or if the
+    re-run differs too much from the capture, in which case ``unexplained`` says so.
     """
 
     file: str
@@ -88,7 +88,7 @@ class Fit:
         }
 
     def write(self, file: Path) -> list[Path]:
-        """Write the scenario, and its trace beside it. The names of what was written."""
+        """Write the scenario, and its trace beside it; return the names of the files."""
         written = [file]
         text = self.scenario
         if self.trace is not None:
@@ -121,8 +121,8 @@ def fit(
 ) -> Fit:
     """Fit a scenario to the TCP flow of a capture with that number, or the one with the most data.
 
-    ``explain`` is "off", "quick" or "full": causes are taken away from the fitted scenario, and
-    what that obtains is the gain for the network that was captured, as far as the score carries.
+    ``explain`` is "off", "quick" or "full": causes are removed from the fitted scenario, and the
+    effect is the gain to expect in the captured network, as far as the score supports that.
     Raises ``InputError`` if there is no capture, or no flow with enough data.
     """
     from airpath.diagnose import explain as explaining
@@ -169,7 +169,7 @@ def _candidate(seen: Observed) -> Candidate:
 
 @dataclass(frozen=True)
 class _Run:
-    """A candidate, and how it did."""
+    """A candidate and its score."""
 
     candidate: Candidate
     score: Score
@@ -177,7 +177,7 @@ class _Run:
 
 
 class _Search:
-    """Congestion controls are tried, then profiles, small corrections of the path, and seeds."""
+    """Try congestion controls, then profiles, small corrections of the path, and seeds."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class _Search:
         return self.seeded(self.highest())
 
     def seeded(self, run: _Run) -> _Run:
-        """The same with the seed whose losses and delays are most like those that were seen."""
+        """The candidate with the seed whose losses and delays are closest to the observed ones."""
         if not run.candidate.is_random:
             return run
         again: list[dict[str, float | None]] = []
@@ -258,7 +258,7 @@ class _Search:
 
 
 def _corrected(run: _Run) -> Candidate | None:
-    """A random loss that the re-run shows less or more of than the capture."""
+    """A random loss that is smaller or larger in the re-run than in the capture."""
     one = run.candidate
     captured, seen = (run.score.figures["retransmitted"]["capture"], run.means["retransmitted"])
     if not one.path.loss or not captured or not seen or one.path.overflowed:
@@ -288,7 +288,7 @@ def _finished(
         f"Fitted to flow {seen.flow['id']} of {Path(seen.file).name}, captured next to the "
         f"{seen.place}." if seen.place != "between" else
         f"Fitted to flow {seen.flow['id']} of {Path(seen.file).name}, captured between the ends.",
-        f"A re-run is alike by {score.total:.2f} (1: the same): "
+        f"A re-run has a score of {score.total:.2f} (1: the same): "
         + ", ".join(
             f"{name} {_shown(told['capture'])} and {_shown(told['rerun'])}"
             for name, told in score.figures.items()
@@ -319,15 +319,14 @@ def _finished(
 
 
 def _unlike(score: Score) -> str | None:
-    """Why a re-run is too different from the capture for its causes to be the network's."""
+    """Why a re-run differs too much from the capture for its causes to apply to the network."""
     goodput = score.figures["goodput_mbps"]
     if score.total >= _ALIKE and (goodput["agreement"] or 0.0) >= _ALIKE_GOODPUT:
         return None
     return (
-        f"the scenario is not like the capture (score {score.total:.3f}; goodput "
+        f"the scenario differs too much from the capture (score {score.total:.3f}; goodput "
         f"{_shown(goodput['capture'])} Mb/s in the capture, {_shown(goodput['rerun'])} Mb/s in the "
-        f"re-run): a score of {_ALIKE} and a goodput within {1 - _ALIKE_GOODPUT:.0%} are needed "
-        "before what helps the one may be advised for the other"
+        f"re-run): advice needs a score of {_ALIKE} and a goodput within {1 - _ALIKE_GOODPUT:.0%}"
     )
 
 
@@ -337,23 +336,28 @@ def _shown(value: float | None) -> str:
 
 def _parameters(one: Candidate, *, is_control_clear: bool) -> list[dict[str, Any]]:
     known, ends = one.path, one.ends
-    alike = "the re-run that is most alike"
+    alike = "the closest re-run"
     rows: list[tuple[str, float | str | None, str, str]] = [
         ("base_rtt", *_base_rtt(known)),
         ("capacity", known.capacity_mbps, "Mb/s", f"{known.busy_s:.1f} s of a busy bottleneck"),
         ("queue", *_queue(known)),
-        ("loss", known.loss, "share", f"{known.lost - known.overflowed} losses without a queue"),
-        ("jitter", known.jitter_ms, "ms", "waits besides the queue's"),
+        (
+            "loss",
+            known.loss,
+            "share",
+            f"{known.lost - known.overflowed} losses without a full queue",
+        ),
+        ("jitter", known.jitter_ms, "ms", "waits outside the queue"),
         ("ack_batches", known.batch_ms, "ms", "intervals between batches"),
         ("initial_window", ends.initial_window, "segments", "the first flight"),
-        ("receive_window", ends.window_bytes, "bytes", "the window that held the sender back"),
+        ("receive_window", ends.window_bytes, "bytes", "the window that limited the sender"),
         (
             "pauses",
             len(ends.writes) - 1 if ends.writes else None,
             "times",
-            "new data that waited for nothing",
+            "new data that was sent without waiting",
         ),
-        ("mss", ends.mss_bytes, "bytes", "the usual segment"),
+        ("mss", ends.mss_bytes, "bytes", "the usual segment size"),
         ("congestion", one.congestion, "", alike if is_control_clear else "several that fit"),
         ("profile", one.profile, "", alike),
     ]
@@ -364,11 +368,15 @@ def _parameters(one: Candidate, *, is_control_clear: bool) -> list[dict[str, Any
 
 
 def _base_rtt(known: path.Path) -> tuple[float | None, str, str]:
-    """The middle of its range, if that is narrow; the scenario has what is most alike."""
+    """The middle of its range, if that is narrow; the scenario has the closest value."""
     least, most = known.base_rtt_within_ms
     if most - least > 2 * _BASE_KNOWN * known.base_rtt_ms:
-        return None, "ms", f"from {short(least)} to {short(most)} ms: packets come in batches only"
-    return (least + most) / 2, "ms", "the smallest round trip less what sending takes"
+        return (
+            None,
+            "ms",
+            f"from {short(least)} to {short(most)} ms: packets arrive only in batches",
+        )
+    return (least + most) / 2, "ms", "the smallest round trip less serialisation"
 
 
 def _queue(known: path.Path) -> tuple[float | None, str, str]:
@@ -376,9 +384,9 @@ def _queue(known: path.Path) -> tuple[float | None, str, str]:
         return (
             None,
             "bytes",
-            f"about {short(known.queue_bytes or 0.0)}: packets come in batches only",
+            f"about {short(known.queue_bytes or 0.0)}: packets arrive only in batches",
         )
-    return known.queue_bytes, "bytes", f"{known.overflowed} losses behind longest waits"
+    return known.queue_bytes, "bytes", f"{known.overflowed} losses behind the longest waits"
 
 
 def _explained(text: str, directory: str, budget: str, threads: int) -> Explanation:

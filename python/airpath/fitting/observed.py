@@ -104,18 +104,18 @@ def observe(file: str, flow: int | None = None) -> Observed:
     if data["data_packets"] < LEAST_SEGMENTS:
         raise InputError(
             f"{file}: flow {chosen['id']} has {data['data_packets']} segments with data, but "
-            f"at least {LEAST_SEGMENTS} are needed to say what its path is like"
+            f"at least {LEAST_SEGMENTS} are needed to estimate its path"
         )
     if not chosen["from_client"]["packets"] or not chosen["from_server"]["packets"]:
         raise InputError(
-            f"{file}: only one direction of flow {chosen['id']} was captured: without round trips "
-            "nothing can be fitted. Capture both directions at one interface"
+            f"{file}: only one direction of flow {chosen['id']} was captured, so there are no "
+            "round trips to fit. Capture both directions at one interface"
         )
     back = report["largest_step_back_s"]
     if back > _MOST_STEP_BACK_S:
         raise InputError(
-            f"{file}: times of packets go back by up to {back:.4g} s, so a clock was set, or files "
-            "were merged: without their times nothing can be fitted"
+            f"{file}: packet times go back by up to {back:.4g} s, so a clock was set, or files "
+            "were merged: a fit needs times in order"
         )
     raw = _core.read_segments(path, chosen["id"], sender == "client")
     return arrays(file, report, chosen, sender, raw)

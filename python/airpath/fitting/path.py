@@ -1,9 +1,9 @@
-"""What a flow tells of its path: delay, capacity, queue, loss, jitter, batches.
+"""What a flow reveals about its path: delay, capacity, queue, loss, jitter, batches.
 
-A segment's *wait* is by how much its round trip exceeds the smallest one. While every segment
-waits, the bottleneck has something to send all the time, and what is delivered meanwhile is its
-capacity. What waits no longer than the segments before it make it wait is jitter. Next to the
-receiver the wait is that of one way, by the sender's timestamps.
+A segment's *wait* is its round trip less the smallest one. While every segment waits, the
+bottleneck is always busy, and the rate at which it delivers is its capacity. A wait that the
+segments ahead do not cause is jitter. Next to the receiver the wait is one-way, by the sender's
+timestamps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_GAPS = 512
 _LEAST_LOSSES = 3
 _LEAST_ODDS = 2.0
 _VARIES = 0.15
-"""Capacity is told by time if it differs by this share from one window to the next."""
+"""Capacity is given over time if it differs by this share from one window to the next."""
 _WINDOW_MS = 500.0
 _LEAST_PAIRS = 8
 _LEAST_BACK_MS = 1.0
@@ -54,7 +54,7 @@ _NEAR_MS = 0.3
 
 @dataclass(frozen=True)
 class Unknown:
-    """What the capture does not tell, why, and what would."""
+    """What the capture does not reveal, why, and what would reveal it."""
 
     what: str
     because: str
@@ -67,14 +67,14 @@ class Unknown:
 
 @dataclass
 class Path:
-    """The path as far as it is known; None is not identifiable."""
+    """The path as far as it is known; None means not identifiable."""
 
     base_rtt_ms: float
     base_rtt_within_ms: tuple[float, float]
     """The path's is between these. They differ where packets only come in batches."""
     capacity_mbps: float | None
     at_least_mbps: float
-    """What was delivered at the most; less than the capacity where that is not known."""
+    """The highest delivered rate; less than the capacity where that is not known."""
     busy_s: float
     """How long the bottleneck was busy all the time, as far as it shows."""
     rates: list[tuple[float, float]]
@@ -95,7 +95,7 @@ class Path:
 
 
 def estimate(seen: Observed) -> Path:
-    """What the flow tells of its path."""
+    """Estimate the path from the flow."""
     unknown: list[Unknown] = []
     waits, base = waits_of(seen)
     rough = _rough_rate(seen)
@@ -113,16 +113,16 @@ def estimate(seen: Observed) -> Path:
         unknown.append(
             Unknown(
                 "base RTT",
-                f"every packet waits for the next of the batches, which are {short(batch)} ms "
-                "apart: it may be shorter by a part of that",
+                f"every packet waits for the next batch, and batches are {short(batch)} ms "
+                "apart: it may be shorter by up to that",
                 "a ping with random intervals on the idle path",
             )
         )
     if capacity is None:
-        never = "packets never waited for each other at the bottleneck"
+        never = "packets never queued at the bottleneck"
         briefly = (
-            f"packets waited for each other for {short(busy_s * 1000)} ms only, and come in "
-            f"batches that are {short(batch or 0.0)} ms apart"
+            f"packets queued for only {short(busy_s * 1000)} ms, and arrive in batches that are "
+            f"{short(batch or 0.0)} ms apart"
         )
         unknown.append(
             Unknown(
@@ -150,7 +150,7 @@ def estimate(seen: Observed) -> Path:
         unknown.append(
             Unknown(
                 "queue",
-                f"packets waited {short(queue * 8 / used / 1000)} ms in it, and come in batches "
+                f"packets waited {short(queue * 8 / used / 1000)} ms in it, and arrive in batches "
                 f"that are {short(batch)} ms apart",
                 "a capture at the other end",
             )
@@ -161,7 +161,7 @@ def estimate(seen: Observed) -> Path:
         unknown.append(
             Unknown(
                 "jitter",
-                "what packets wait for in the queue is not known well enough, or hides it",
+                "the time in the queue is not known well enough, or hides it",
                 "a ping on the idle path",
             )
         )
@@ -187,17 +187,17 @@ def estimate(seen: Observed) -> Path:
 
 
 def _never(seen: Observed) -> list[Unknown]:
-    """What no capture of one flow at one point tells."""
+    """What no capture of one flow at one point can reveal."""
     place = "on which side of the bottleneck packets are lost and delayed"
     unknown = [
         Unknown(
             "order",
-            f"one point of the path does not tell {place}",
+            f"one capture point does not show {place}",
             "captures at both ends at the same time",
         ),
         Unknown(
             "split",
-            "round trips do not tell how much of the delay is in each direction",
+            "round trips do not show how much of the delay is in each direction",
             "captures at both ends with synchronised clocks",
         ),
     ]
@@ -205,7 +205,7 @@ def _never(seen: Observed) -> list[Unknown]:
         unknown.append(
             Unknown(
                 "acknowledgement loss",
-                "a later acknowledgement says the same as one that was lost",
+                "a later acknowledgement makes up for one that was lost",
                 "a capture at the receiver",
             )
         )
@@ -300,7 +300,7 @@ def one_way_ms(at: Floats, timestamps: Floats) -> Floats | None:
 
 
 def _tick(at: Floats, timestamps: Floats) -> float:
-    """Milliseconds that a sender's timestamps count by; 0: they do not tell."""
+    """The tick of a sender's timestamps in ms; 0: not known."""
     known = ~np.isnan(timestamps)
     if known.sum() < 2:
         return 0.0
@@ -494,10 +494,10 @@ def _varying(
 
 
 def lost_segments(seen: Observed) -> Bools:
-    """Which segments stand for one that was lost on the way.
+    """Which segments are retransmissions of one that was lost on the path.
 
-    Next to the sender: those that were sent again and not acknowledged before. Elsewhere also
-    those that came again without having been seen.
+    Next to the sender: those that were retransmitted and not acknowledged before. Elsewhere also
+    retransmissions whose original was not seen.
     """
     if seen.place == "receiver":
         return _fills_gap(seen)
@@ -511,7 +511,7 @@ def lost_segments(seen: Observed) -> Bools:
 
 
 def _fills_gap(seen: Observed) -> Bools:
-    """Which segments bring bytes that were missing, also where offload has joined some."""
+    """Which segments fill gaps, also where offload has joined some."""
     fills = np.zeros(len(seen.sent), dtype=bool)
     gaps: list[tuple[int, int]] = []
     ends = seen.offset + seen.payload
@@ -567,7 +567,7 @@ def _queue(
 
 
 def _at_gaps(seen: Observed, lost: Bools, gaps: Ints, is_full: Bools) -> Bools:
-    """Of segments that fill gaps, which belong to one that shows a full queue.
+    """Which of the segments that fill gaps belong to a gap that shows a full queue.
 
     A gap shows with the segment behind it, and what fills it lies before that.
     """
@@ -604,7 +604,7 @@ def _random_loss(seen: Observed, lost: Bools, full: Bools) -> tuple[float, float
 
 
 def _jitter(seen: Observed, waits: Floats, rate: float | None, batch: float | None) -> float | None:
-    """Range of what segments wait besides their queue, in ms; 0: none to speak of."""
+    """Range of the waits outside the queue, in ms; 0: negligible."""
     if batch is not None:
         return 0.0
     if not rate or seen.place == "receiver":
@@ -623,7 +623,7 @@ def _jitter(seen: Observed, waits: Floats, rate: float | None, batch: float | No
 
 
 def _batch(seen: Observed, rate: float) -> float | None:
-    """Interval at which acknowledgements come, if they come in batches.
+    """Interval at which acknowledgements arrive, if they arrive in batches.
 
     Next to the receiver it shows in when data was sent, by its timestamps.
     """

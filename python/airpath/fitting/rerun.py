@@ -1,4 +1,4 @@
-"""A candidate, run and captured where the real flow was, and how alike the two are."""
+"""A candidate, run and captured at the point of the real flow, and how similar the two are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WEIGHTS = {"goodput_mbps": 2.0, "rtt_ms.p50": 1.0, "rtt_ms.p95": 1.0, "retransmi
 
 @dataclass(frozen=True)
 class Score:
-    """How alike a re-run is: 1 is the same."""
+    """The score of a re-run: 1 is the same as the capture."""
 
     total: float
     figures: dict[str, dict[str, float | None]]
@@ -35,7 +35,7 @@ class Score:
 
 
 def figures(stream: dict[str, Any]) -> dict[str, float | None]:
-    """What a direction of a flow is compared by, from its report."""
+    """The figures by which a direction of a flow is compared, from its report."""
     rtt = stream["rtt_timestamps_ms"] or stream["rtt_ms"] or {}
     packets = stream["data_packets"]
     return {

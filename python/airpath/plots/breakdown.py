@@ -57,9 +57,9 @@ def breakdown(runs: Comparison) -> Figure | None:
         id="breakdown",
         title="Where the time goes",
         how_to_read=(
-            "Each bar is one figure as a whole. The capacity is what the slowest link could have "
-            "carried: the goodput, and what became of the rest. RTT and delay are means, and their "
-            "parts are what they were spent on."
+            "Each bar is one whole figure. The capacity is what the slowest link could have "
+            "carried: the goodput, and what used up the rest. RTT and delay are means, split "
+            "by where the time was spent."
         ),
         spec=vega.finished(spec),
         data={"breakdown": bars},

@@ -49,7 +49,7 @@ def draw(
     for name in (x, y, colour):
         if name is not None and name not in campaign.cell_columns:
             raise InputError(
-                f"`{name}` was not varied\n  there are: {', '.join(campaign.cell_columns)}"
+                f"`{name}` was not varied\n  available: {', '.join(campaign.cell_columns)}"
             )
     fixed = [_condition(campaign, text) for text in where]
     free = [name for name in columns if name not in {key for key, _ in fixed}]
@@ -107,10 +107,10 @@ def sensitivity(found: pl.DataFrame, figure: str) -> Figure:
     spec = {"width": vega.WIDTH - 120, "height": {"step": 16}, "encoding": shared, "layer": layer}
     return Figure(
         id="sensitivity",
-        title=f"What decides {_title(figure)}",
+        title=f"What determines {_title(figure)}",
         how_to_read=(
-            "The share of the outcome's variance that each key explains, alone and with all that "
-            "it takes part in; the line is the 95 % interval."
+            "The share of the outcome's variance that each key explains, alone and with its "
+            "interactions; the line is the 95 % interval."
         ),
         spec=vega.finished(spec),
         data={"indices": bars},
@@ -201,7 +201,7 @@ def _heat(found: pl.DataFrame, figure: str, along: str, up: str) -> Figure:
     return Figure(
         id="heat",
         title=f"{_title(figure)} over {along} and {up}",
-        how_to_read="Each field is a mean over the seeds, and over what else was varied.",
+        how_to_read="Each cell is a mean over the seeds and over all other varied keys.",
         spec=vega.finished(spec),
         data={"cells": data},
         table=Table([up, along, "mean"], [[*row] for row in rows]),
@@ -243,7 +243,7 @@ def _cdf(found: pl.DataFrame, figure: str, shade: str | None) -> Figure:
     return Figure(
         id="cdf",
         title=f"How {_title(figure)} is distributed",
-        how_to_read="The share of the runs whose value is at most that on the axis.",
+        how_to_read="The share of the runs whose value is at most the one on the axis.",
         spec=vega.finished(spec),
         data={"cdf": data},
         table=Table([shade or "", "5 %", "median", "95 %", "values"], table),
@@ -284,8 +284,8 @@ def _boxes(found: pl.DataFrame, figure: str, along: str, shade: str | None) -> F
     return Figure(
         id="boxes",
         title=f"{_title(figure)} by {along}",
-        how_to_read="A box has the middle half of the runs and their median; the line goes to the "
-        "smallest and the largest.",
+        how_to_read="A box covers the middle half of the runs and marks their median; the line "
+        "runs from the smallest to the largest value.",
         spec=vega.finished(spec),
         data={"boxes": data},
         table=Table([shade or "", along, "smallest", "25 %", "median", "75 %", "largest"], table),
@@ -327,8 +327,8 @@ def _condition(campaign: Campaign, text: str) -> tuple[str, str]:
     key, equals, value = text.rpartition("=")
     if not equals or key not in campaign.cell_columns:
         raise InputError(
-            f"`{text}` is no NAME=VALUE of what was varied\n"
-            f"  there are: {', '.join(campaign.cell_columns)}"
+            f"`{text}` is not a NAME=VALUE of a varied key\n"
+            f"  available: {', '.join(campaign.cell_columns)}"
         )
     return key, value
 

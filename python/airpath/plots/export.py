@@ -19,7 +19,7 @@ def export(figures: Sequence[Figure], directory: Path, formats: Sequence[str]) -
     """Write each figure in each format as ``ID.FORMAT``; return the paths."""
     for name in formats:
         if name not in FORMATS:
-            raise InputError(f"no figure format '{name}'; there are {', '.join(FORMATS)}")
+            raise InputError(f"no figure format '{name}'; available: {', '.join(FORMATS)}")
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -44,9 +44,9 @@ def radio(runs: Comparison) -> Figure | None:
         id="radio",
         title="Radio: what the cell gave each UE",
         how_to_read=(
-            "Downlink and uplink share the axis. If bytes wait and there are few PRBs, the UE "
-            "waits for grants, sleeps, or shares the cell. PRBs without waiting bytes are "
-            "padding. A dashed line marks a change of cell."
+            "Downlink and uplink share the axis. If bytes are waiting but there are few PRBs, "
+            "the UE waits for grants, sleeps, or shares the cell. PRBs without waiting bytes "
+            "are padding. A dashed line marks a change of cell."
         ),
         spec=vega.stacked(panels, 10),
         data={"radio": data, "moves": runs.moves()},

@@ -42,7 +42,7 @@ def rtt_distribution(runs: Comparison) -> Figure | None:
         id="rtt",
         title="RTT: distribution",
         how_to_read=(
-            "The height of the upper curve is the share of samples with this RTT or a smaller one. "
+            "The height of the upper curve is the share of samples with at most this RTT. "
             "A steep curve means a steady RTT; a long shoulder to the right is queueing or "
             f"retransmission. The lower curve is the share in each of {_SLICES} equal slices of "
             "the axis."

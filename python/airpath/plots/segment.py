@@ -83,9 +83,9 @@ def radio_segment(runs: Comparison) -> Figure | None:
         id="radio-segment",
         title="One segment and its acknowledgement on the radio",
         how_to_read=(
-            "Time runs from left to right. The segment waits and then travels in the blocks below "
-            "it. Its acknowledgement requests a grant (SR), gets it and travels back. A gap is a "
-            "wait."
+            "Time runs from left to right. The segment waits and then travels in the blocks "
+            "below it. Its acknowledgement triggers a scheduling request (SR), gets a grant "
+            "and travels back. A gap is a wait."
         ),
         spec=vega.finished(spec),
         data={"radio-segment": [{name: [row[name] for row in rows] for name in rows[0]}]},

@@ -42,9 +42,9 @@ def timeline(runs: Comparison) -> Figure:
         id="timeline",
         title="What happened, over time",
         how_to_read=(
-            "All panels share the time axis. A queue that fills raises the RTT; a full queue drops "
-            "packets; a drop reduces cwnd; goodput shows whether that mattered. Drag to pan, use "
-            "Ctrl + wheel to zoom, and double-click to reset."
+            "All panels share the time axis. A filling queue raises the RTT; a full queue drops "
+            "packets; a drop reduces cwnd; goodput shows whether that mattered. Drag to pan, "
+            "use Ctrl + wheel to zoom, and double-click to reset."
         ),
         spec=vega.stacked(panels, 14),
         data=maker.data,

@@ -72,8 +72,9 @@ def variants(answer: Variants, labels: list[str]) -> Figure:
         id="variants",
         title="What each variant changes",
         how_to_read=(
-            "One dot a variant and figure, against the scenario as it is; the bar is the 95 % "
-            "confidence interval over paired seeds. A bar that crosses 0 is no difference."
+            "One dot per variant and figure, relative to the unchanged scenario; the bar is the "
+            "95 % confidence interval over paired seeds. A bar that crosses 0 shows no "
+            "difference."
         ),
         spec=vega.finished(spec),
         data={"variants": dots},

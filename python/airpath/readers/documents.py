@@ -20,5 +20,5 @@ def json_document(text: str, name: str) -> dict[str, Any]:
     except ValueError as wrong:
         raise InputError(f"{name}: not JSON: {wrong}") from None
     if not isinstance(document, dict):
-        raise InputError(f"{name}: this JSON is no object")
+        raise InputError(f"{name}: this JSON is not an object")
     return document

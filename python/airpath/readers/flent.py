@@ -107,7 +107,7 @@ def read(text: str, name: str = "flent") -> FlentOutput:
     try:
         return _read(document)
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as odd:
-        raise InputError(f"{name}: this JSON is not built as flent's is: {odd}") from None
+        raise InputError(f"{name}: this JSON does not have flent's structure: {odd}") from None
 
 
 def _read(document: dict[str, Any]) -> FlentOutput:

@@ -32,12 +32,12 @@ def read(text: str, name: str = "iperf3") -> IperfOutput:
     for run, document in enumerate(_streamed(documents)):
         if "start" not in document and "error" not in document:
             raise InputError(
-                f'{name}: this JSON is none of iperf3 (no "start", no "error"), flent or jc'
+                f'{name}: this JSON is not from iperf3 (no "start", no "error"), flent or jc'
             )
         try:
             output.tests += _tests(document, run)
         except (AttributeError, OverflowError, TypeError, ValueError) as odd:
-            raise InputError(f"{name}: this JSON is not built as iperf3's is: {odd}") from None
+            raise InputError(f"{name}: this JSON does not have iperf3's structure: {odd}") from None
     return output
 
 
@@ -66,11 +66,11 @@ def _documents(text: str, name: str, remarks: list[str]) -> list[dict[str, Any]]
             found.append(document)
         at = _next(text, end)
     if not found:
-        raise InputError(f"{name}: {why or 'this JSON is no object'}")
+        raise InputError(f"{name}: {why or 'this JSON is not an object'}")
     if why:
-        remarks.append(f"{why}; what is whole was read")
+        remarks.append(f"{why}; the complete part was read")
     elif text[end:].strip():
-        remarks.append("there is more after the last JSON document, which was not read")
+        remarks.append("text after the last JSON document was not read")
     return found
 
 
@@ -243,4 +243,4 @@ def _totals(test: IperfTest, end: dict[str, Any], which: str) -> None:
     if test.protocol == "UDP" and test.received is None and test.sent is not None:
         test.received = udp_received(test.sent)
     if test.protocol == "UDP" and len(names) == 1 and test.received is not None:
-        test.remarks.append("what arrived by UDP is what was sent less what was lost")
+        test.remarks.append("for UDP, received is sent less lost")

@@ -89,7 +89,7 @@ def read(text: str, name: str = "iperf3") -> IperfOutput:
         if line:
             reader.line(line)
     if not reader.known:
-        raise InputError(f"{name}: nothing here is what iperf3 or iperf prints")
+        raise InputError(f"{name}: no output of iperf3 or iperf found")
     tests = []
     for run, one in enumerate(reader.tests or [_Test()]):
         tests += one.finished(run)

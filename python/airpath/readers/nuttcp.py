@@ -171,7 +171,7 @@ def read(text: str, name: str = "nuttcp") -> NuttcpOutput:
             _head(run, said["end"], said["what"])
             ended = ended or run.error is not None
     if not known:
-        raise InputError(f"{name}: nothing here is what nuttcp prints")
+        raise InputError(f"{name}: no output of nuttcp found")
     for run in runs:
         if run.total is None and run.error is None:
             run.remarks.append(

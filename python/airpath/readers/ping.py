@@ -213,7 +213,7 @@ def read(text: str, name: str = "ping") -> PingOutput:
         what = (
             f"ping sent nothing: {reader.failed}"
             if reader.failed
-            else "no line is one of ping's: a first line (PING HOST …), a reply or statistics"
+            else "no line is from ping: no first line (PING HOST …), no reply, no statistics"
         )
         raise InputError(f"{name}: {what}")
     output = PingOutput([run.finished() for run in runs], reader.remarks)
@@ -411,7 +411,8 @@ class _Reader:
             run = self._begin(kind)
         if number is None and kind == "unix" and not run.replies:
             self.remarks.append(
-                "its replies have no number, and it did not count what it sent: losses do not show"
+                "its replies have no sequence number, and it did not count requests: losses "
+                "are unknown"
             )
         # 16 bits in the header; a long run begins again.
         seq = run.lines if printed is None else _unwrapped(printed, run.replies)

@@ -20,11 +20,15 @@ def read_json(text: str, name: str = "ping") -> PingOutput:
     """Read what jc made of ping's output; InputError if it is something else."""
     document = json_document(text, name)
     if "packets_transmitted" not in document or "responses" not in document:
-        raise InputError(f'{name}: this JSON has no "packets_transmitted", as jc\'s of ping has')
+        raise InputError(
+            f'{name}: this JSON has no "packets_transmitted", unlike jc\'s ping output'
+        )
     try:
         return _of_jc(document)
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as odd:
-        raise InputError(f"{name}: this JSON is not built as jc's of ping is: {odd}") from None
+        raise InputError(
+            f"{name}: this JSON does not have the structure of jc's ping output: {odd}"
+        ) from None
 
 
 def _of_jc(document: dict[str, Any]) -> PingOutput:
@@ -66,7 +70,7 @@ def read_table(text: str, name: str = "ping") -> PingOutput:
     head = next(csv.reader(lines[:1]), []) if lines and len(lines[0]) < 10_000 else []
     columns = [at for at, cell in enumerate(head) if _COLUMN.match(cell.strip())]
     if len(columns) != 1 or len(head) < 2:
-        raise InputError(f"{name}: this is no table with one column of RTTs in ms")
+        raise InputError(f"{name}: this is not a table with one column of RTTs in ms")
     output = PingRun(complete=True)
     for number, line in enumerate(lines[1:], 2):
         row = next(csv.reader([line[:10_000]]), [])
@@ -81,7 +85,8 @@ def read_table(text: str, name: str = "ping") -> PingOutput:
             rtt = _number(float(cell))
         except ValueError:
             raise InputError(
-                f"{name}: line {number}: {head[columns[0]]} is {cell[:40]!r}, which is no RTT in ms"
+                f"{name}: line {number}: {head[columns[0]]} is {cell[:40]!r}, which is not an "
+                "RTT in ms"
             ) from None
         output.replies.append(Reply(output.sent, rtt, "", None, None, False))
         output.received += 1

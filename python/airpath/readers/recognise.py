@@ -158,8 +158,8 @@ def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> R
     raise InputError(
         f"{shown}: {why}"
         if why
-        else f"{shown}: this is neither a capture (pcap, pcapng) nor what "
-        f"{', '.join(TOOLS[:-1])} or {TOOLS[-1]} prints: line 1 and all others are unknown"
+        else f"{shown}: this is neither a capture (pcap, pcapng) nor what {', '.join(TOOLS[:-1])} "
+        f"or {TOOLS[-1]} prints: neither line 1 nor any other was recognised"
     )
 
 
@@ -171,6 +171,6 @@ def _of_tool(
     if others:
         of_file = getattr(output, "of_file", output.remarks)
         of_file.append(
-            f"the file also has what {others} printed, which was not read: give it as another file"
+            f"the file also has output of {others}, which was not read: give it as another file"
         )
     return Recognised(name, kind, compressed, output.document() if read else None, output)

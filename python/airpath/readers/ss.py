@@ -178,7 +178,7 @@ def read(text: str, name: str = "ss") -> SsOutput:
             )
     _add(output, sockets, current)
     if not began:
-        raise InputError(f"{name}: nothing here is what ss prints")
+        raise InputError(f"{name}: no output of ss found")
     if not output.connections:
         raise InputError(
             f"{name}: this output of ss has no figures of a TCP connection: use ss -ti"
@@ -189,7 +189,8 @@ def read(text: str, name: str = "ss") -> SsOutput:
         )
     if clock.local:
         output.remarks.append(
-            "its times have no date or no known time zone: rates are known, but not when it was"
+            "its times have no date or no known time zone: rates are known, but not the "
+            "absolute time"
         )
     return output
 

@@ -10,18 +10,18 @@ import re
 
 from airpath.readers.lines import numbered
 
-_CAPTURE = "tcpdump -w writes a capture, which is read"
-_PING = "ping -D writes what is read"
-_TEST = "iperf3 -J writes what is read"
-_UNPACK = "unpack it, and give what is inside"
+_CAPTURE = "airpath reads captures that tcpdump -w writes"
+_PING = "airpath reads the output of ping -D"
+_TEST = "airpath reads the output of iperf3 -J"
+_UNPACK = "unpack it and give its contents"
 _MAGIC = (
     (b"%PDF-", "a PDF", "give the text or the capture itself"),
     (b"PK\x03\x04", "a zip archive", _UNPACK),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
     (b"Rar!\x1a\x07", "a rar archive", _UNPACK),
-    (b"\xfd7zXZ\x00", "compressed by xz", "gzip and zstd are read"),
-    (b"BZh", "compressed by bzip2", "gzip and zstd are read"),
-    (b"\x04\x22\x4d\x18", "compressed by lz4", "gzip and zstd are read"),
+    (b"\xfd7zXZ\x00", "compressed by xz", "airpath reads gzip and zstd"),
+    (b"BZh", "compressed by bzip2", "airpath reads gzip and zstd"),
+    (b"\x04\x22\x4d\x18", "compressed by lz4", "airpath reads gzip and zstd"),
     (b"PAR1", "a Parquet file", "`airpath query` reads the tables of a run"),
     (b"SQLite format 3\x00", "an SQLite database", _CAPTURE),
     (b"GMBU", "a capture of Microsoft Network Monitor", "editcap -F pcapng converts it"),
@@ -31,7 +31,7 @@ _MAGIC = (
     (b"\xff\xd8\xff", "a picture", "give the text or the capture itself"),
     (b"\x7fELF", "a program", _CAPTURE),
 )
-_HTTP = "airpath reads no log of HTTP: a capture of the transfer tells why it was slow"
+_HTTP = "a capture of the transfer tells why it was slow"
 _LINES = tuple(
     (re.compile(pattern), what, instead)
     for pattern, what, instead in (
@@ -52,23 +52,24 @@ _LINES = tuple(
          "the output of curl", _HTTP),
         (r"^--\d{4}-\d\d-\d\d .*--  (?:https?|ftp):|^HTTP request sent, awaiting",
          "the output of wget", _HTTP),
-        (r"^\[ *\d{1,9}\.\d{6}\] ", "the kernel's log (dmesg)", "ss -ti and a capture are read"),
+        (r"^\[ *\d{1,9}\.\d{6}\] ", "the kernel's log (dmesg)",
+         "airpath reads ss -ti and captures"),
         (r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?: ", "a system's log",
-         "ss -ti and a capture are read"),
+         "airpath reads ss -ti and captures"),
         (r"^Usage: iperf3? |^iperf3?: parameter error", "iperf's help", _TEST),
         (r"^Usage: ping |^ping: (?:usage|invalid)", "ping's help", _PING),
         (r"^Active Internet connections|^Proto +Recv-Q +Send-Q", "the output of netstat",
-         "ss -ti is read"),
-        (r"^qdisc \S+ \S+: ", "the output of tc", "ss -ti and a capture are read"),
+         "airpath reads ss -ti"),
+        (r"^qdisc \S+ \S+: ", "the output of tc", "airpath reads ss -ti and captures"),
         (r"^(?:\d+: )?\w[\w@.-]*: (?:flags=|<[A-Z_,-]+> mtu )", "a list of interfaces",
-         "ss -ti and a capture are read"),
+         "airpath reads ss -ti and captures"),
         (r"^NIC statistics:|^Settings for \w+:", "the output of ethtool",
-         "ss -ti and a capture are read"),
+         "airpath reads ss -ti and captures"),
         (r"^\[\[?(?:run|path|radio|flow|profile|program|emulation)\b[\w.]*\]\]?\s*$",
          "a scenario", "`airpath run FILE` runs it"),
         (r"^\[(?:study|campaign|sweep|axes|base)\b", "a campaign or a study",
          "`airpath sweep` and `airpath reproduce` take them"),
-        (r"^From: |^Return-Path: |^Received: from ", "a mail", "give its attachment"),
+        (r"^From: |^Return-Path: |^Received: from ", "an email", "give its attachment"),
     )
 )  # fmt: skip
 _MOST_LINES = 200
@@ -79,11 +80,11 @@ def of_bytes(data: bytes) -> str | None:
     """What a file that is no text looks like, and what to give instead; None: it is a text."""
     for magic, what, instead in _MAGIC:
         if data.startswith(magic):
-            return f"this is {what}, which is not read; {instead}"
+            return f"this is {what}, which airpath does not read; {instead}"
     head = data[:4096]
     odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in head)
     if head and odd > len(head) // 10:
-        return "this is binary data, but no capture (pcap, pcapng)"
+        return "this is binary data, but not a capture (pcap, pcapng)"
     return None
 
 
@@ -95,21 +96,21 @@ def of_text(text: str) -> str | None:
             continue
         for pattern, what, instead in _LINES:
             if pattern.search(line):
-                return f"line {number} looks like {what}, which is not read; {instead}"
+                return f"line {number} looks like {what}, which airpath does not read; {instead}"
         first.append((number, line))
         if len(first) == _MOST_LINES:
             break
     if len(first) >= _TABLE_LINES and all(line.isdigit() for _, line in first):
         return (
-            f"line {first[0][0]} looks like a trace of delivery opportunities, which is not read; "
-            "a link of a scenario takes it as its file"
+            f"line {first[0][0]} looks like a trace of delivery opportunities, which airpath "
+            "does not read here; a link of a scenario can use it as its file"
         )
     for mark, name in ((",", "CSV"), (";", "CSV"), ("\t", "TSV")):
         rows = csv.reader((line for _, line in first[:10]), delimiter=mark)
         columns = {len(row) for row in rows}
         if len(first) >= _TABLE_LINES and len(columns) == 1 and columns.pop() > 1:
             return (
-                f"line {first[0][0]} looks like a table ({name}), which is not read; one with "
-                "commas and a column of round trips that is called RTT [ms] is"
+                f"line {first[0][0]} looks like a table ({name}), which airpath does not "
+                "read; it needs commas and a column of round trips called RTT [ms]"
             )
     return None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def write_report(runs: Sequence[Run], path: Path, live: bool = False) -> None:
     """Write the report; an existing file is replaced only by a complete one.
 
-    ``live``: it has the simulator inside, and a reader can change the scenario and run it again.
+    ``live``: the report embeds the simulator, so a reader can change the scenario and run it again.
     Raises ``InputError`` for several runs, ``AirpathError`` if the explorer is not built.
     """
     from airpath.report.render import page

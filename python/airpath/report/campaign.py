@@ -53,12 +53,17 @@ def _about(campaign: Campaign) -> list[str]:
     told = [
         f"{plural(about['runs'], 'run')} of {plural(about['cells'], 'cell')}; varied: {varied}. "
         f"Scenarios: {', '.join(about['scenarios'])}.",
-        f"airpath {about['version']}, core {about['core_sha256'][:12]}; begun {about['started']}.",
+        (
+            f"airpath {about['version']}, core {about['core_sha256'][:12]}; started "
+            f"{about['started']}."
+        ),
     ]
     if about["explain"] == "off":
         told.append("The runs were not explained: there are no findings.")
     if not campaign.complete:
-        told.append(f"It is not complete: {about['done']} of {about['runs']} runs are done.")
+        told.append(
+            f"The campaign is not complete: {about['done']} of {about['runs']} runs are done."
+        )
     return told
 
 

@@ -227,14 +227,14 @@ function bars(panel, values, name, unit, colour) {
   for (let i = first; i <= last; i++)
     if (values(i) > 0) context.fillRect(x(i * level.bin_ms), y(values(i)), wide, y(0) - y(values(i)));
 }
-const LIMITS = [["path or congestion window", "sent"], ["receive window", "edge"], ["nothing to send", "grid"], ["recovery of losses", "again"]];
+const LIMITS = [["path or congestion window", "sent"], ["receive window", "edge"], ["nothing to send", "grid"], ["loss recovery", "again"]];
 function limits({ shown, plot, area, level, first, last, x }) {
   context.textAlign = "left";
   context.fillStyle = shown.ink;
   let at = plot.left;
   const say = (text) => { context.fillText(text, at, area.top - 5); at += context.measureText(text).width + 6; };
-  if (!view.limits) return say("what holds the sender back does not show next to the receiver");
-  say("what holds the sender back:");
+  if (!view.limits) return say("next to the receiver it is not visible what limits the sender");
+  say("what limits the sender:");
   for (const [name, colour] of LIMITS) {
     context.fillStyle = shown[colour];
     context.fillRect(at, area.top - 14, 10, 10);
@@ -332,7 +332,7 @@ function toFrame(number) {
     canvas.scrollIntoView({ block: "nearest" });
     return;
   }
-  where.textContent = `Packet ${number} is not among those that are kept one by one.`;
+  where.textContent = `Packet ${number} is not among the packets that are kept individually.`;
 }
 
 const actions = { whole: () => show(0, view.duration_ms), start, next: nextLoss, in: () => zoom(0.5), out: () => zoom(2) };

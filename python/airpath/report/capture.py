@@ -38,8 +38,8 @@ def context(name: str, document: dict[str, Any]) -> dict[str, Any]:
     wanted = _wanted(capture)
     if not wanted:
         raise InputError(
-            f"{document['file']}: no TCP flow has {_LEAST_SEGMENTS} segments with data, so there "
-            "is nothing to draw"
+            f"{document['file']}: no TCP flow has {_LEAST_SEGMENTS} segments with data, so "
+            "there is nothing to draw"
         )
     views: list[dict[str, Any]] = []
     for number, (flow, end) in enumerate(wanted):
@@ -128,7 +128,7 @@ def _cause(cause: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(capture: dict[str, Any]) -> Table:
-    heads = ["flow", "data of", "s", "MB", "Mb/s", "RTT ms (min, median, 95 %)", "sent again"]
+    heads = ["flow", "data of", "s", "MB", "Mb/s", "RTT ms (min, median, 95 %)", "retransmitted"]
     rows = []
     for flow, end in _wanted(capture):
         stream = flow["tcp"][f"from_{end}"]

@@ -57,7 +57,7 @@ _FIGURES: dict[str, tuple[tuple[str, str, Callable[[Any], str]], ...]] = {
         ("one-way delay, 95 %", "delay_ms.p95", milliseconds),
         ("jitter", "jitter_ms", milliseconds),
         ("packets lost", "packets_lost", count),
-        ("segments sent again", "retransmitted_segments", count),
+        ("retransmitted segments", "retransmitted_segments", count),
         ("time-outs (RTO)", "rto_count", count),
         ("end of slow start", "slow_start_exit", _exit),
     ),
@@ -94,7 +94,7 @@ _FIGURES: dict[str, tuple[tuple[str, str, Callable[[Any], str]], ...]] = {
 }
 _COMPARED = {
     "flows": ("goodput", "completed after", "RTT, median", "RTT, 99 %", "one-way delay, median",
-              "packets lost", "segments sent again", "time-outs (RTO)"),
+              "packets lost", "retransmitted segments", "time-outs (RTO)"),
     "groups": ("goodput", "Jain's index"),
     "pings": ("RTT, median", "RTT, 99 %", "lost"),
     "fairness": ("Jain's index",),

@@ -91,13 +91,13 @@ def setup(run: Run) -> Setup:
     toml, left_out = _shortened(run.scenario_toml)
     place = f"{run.directory / 'scenario.toml'}" if run.directory else f"the scenario of {run.id}"
     if len(toml) > _LONGEST:
-        raise InputError(f"{place} is no scenario: it has {len(toml)} characters")
+        raise InputError(f"{place} is not a scenario: it has {len(toml)} characters")
     try:
         tables = fitted(parse_toml(toml), _Scenario)
         short = given(toml)
         return Setup(toml, short, left_out, tables, parse_toml(short))
     except (ValueError, MisfitError) as error:
-        raise InputError(f"{place} is no scenario: {error}") from None
+        raise InputError(f"{place} is not a scenario: {error}") from None
 
 
 def _shortened(toml: str) -> tuple[str, str]:

@@ -85,7 +85,7 @@ def _tried(summary: RunDocument) -> Table:
         [one["cause"], one["subject"], " ".join(one["set"]), one["outcome"]]
         for one in summary.get("tried", [])
     ]
-    return Table(["tried for", "at", "change", "what came of it"], rows)
+    return Table(["tried for", "at", "change", "outcome"], rows)
 
 
 def _sentence(text: str) -> str:

@@ -42,7 +42,7 @@ def sentences(summary: RunDocument) -> list[str]:
     shown = largest(flows, _MOST_FLOWS)
     said = [flow_sentence(flow) for flow in shown]
     if len(flows) > len(shown):
-        said.append(f"and {plural(len(flows) - len(shown), 'flow')} that carried less")
+        said.append(f"and {plural(len(flows) - len(shown), 'more flow')} that carried less")
     said += [group_sentence(group) for group in summary.get("groups", [])]
     said += [fairness_sentence(shared) for shared in summary.get("fairness", [])]
     pings = summary["pings"]
@@ -89,7 +89,7 @@ def fairness_sentence(shared: FairnessFigures) -> str:
     """``fairness down: Jain's index 0.87 of 2 flows (1: equal shares, 0.5: one flow has all)``."""
     words = f"Jain's index {digits(shared['jain_index'])} of {plural(shared['flows'], 'flow')}"
     least = digits(1 / shared["flows"])
-    return f"fairness {shared['id']}: {words} (1: equal shares, {least}: one flow has all)"
+    return f"fairness {shared['id']}: {words} (1: equal shares, {least}: one flow gets everything)"
 
 
 def ping_sentence(ping: PingFigures) -> str:
@@ -120,9 +120,9 @@ def answer(summary: RunDocument) -> list[str]:
     if not causes:
         tried = len([one for one in summary["tried"] if one["score"] is not None])
         lines.append(
-            f"no cause found: {plural(tried, 'change')} tried, none helps"
+            f"no cause found: {plural(tried, 'change')} tried, none helped"
             if tried
-            else "no cause found: nothing gives reason to try a change"
+            else "no cause found: nothing suggested a change to try"
         )
     return lines + [f"bound: {finding['evidence']}" for finding in bounds]
 
@@ -142,7 +142,7 @@ def breakdowns(summary: RunDocument) -> list[str]:
                 )
     left = len(summary.get("breakdowns", [])) - _MOST_BREAKDOWNS
     return lines + (
-        [f"where the time of {plural(left, 'more flow')} went: --json"] if left > 0 else []
+        [f"--json shows where the time of {plural(left, 'more flow')} went"] if left > 0 else []
     )
 
 
@@ -302,7 +302,7 @@ _NAMES = {
     "answered_share": "answered requests",
     "delay_ms.p95": "one-way delay (p95)",
     "jain_index": "Jain's index",
-    "retransmitted_share": "segments sent again",
+    "retransmitted_share": "retransmitted segments",
 }
 _UNITS: dict[str, Callable[[float], str]] = {
     "goodput_mbps": rate,

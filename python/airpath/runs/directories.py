@@ -30,7 +30,7 @@ class PendingDirectory:
     def __init__(self, out: Path, *, numbered: bool) -> None:
         """Prepare ``out``; if ``numbered``, fall back to ``out-2``, ``out-3``, … when it exists."""
         if out.name in ("", ".."):
-            raise InputError(f"'{out}' cannot become a run directory; name a new one")
+            raise InputError(f"'{out}' cannot become a run directory; choose another")
         self.out = out
         self._numbered = numbered
         self._made_parents: list[Path] = []
@@ -69,7 +69,7 @@ class PendingDirectory:
         """
         final = self._name(self.out, numbered=self._numbered)
         if final != self.out and not self._numbered:
-            raise AirpathError(f"{self.out} was made by another process; the run is in {final}")
+            raise AirpathError(f"another process created {self.out}; the run is in {final}")
         return final
 
     def keep_failed(self) -> Path | None:
@@ -152,7 +152,7 @@ class PendingDirectory:
                 raise cannot_write(self.out, error) from None
         else:
             self._remove()
-            raise InputError(f"another run is making {self.out}, in {rival}; name another --out")
+            raise InputError(f"another run is writing {self.out}, in {rival}; choose another --out")
         try:
             # It may have been made since.
             refuse_occupied(self.out)
@@ -201,7 +201,7 @@ def newest_run(parent: Path) -> Path:
     except OSError as error:
         raise AirpathError(f"cannot read {parent}: {reason(error)}") from None
     if not found:
-        raise InputError(f"there is no run in {parent}; `airpath run SCENARIO` makes one")
+        raise InputError(f"there is no run in {parent}; `airpath run SCENARIO` creates one")
     return parent / max(found)[1]
 
 
@@ -213,7 +213,7 @@ def refuse_occupied(out: Path) -> None:
         if not out.is_dir():
             raise InputError(f"{out} exists and is not a directory")
         if any(out.iterdir()):
-            raise InputError(f"{out} exists and is not empty; name another --out or remove it")
+            raise InputError(f"{out} exists and is not empty; choose another --out or remove it")
     except OSError as error:
         raise cannot_write(out, error) from None
 

@@ -78,13 +78,13 @@ class _Reader:
 
     def _byte(self) -> int:
         if self.at >= self.end:
-            raise DamagedError("it is cut short")
+            raise DamagedError("it is truncated")
         self.at += 1
         return int(self.data[self.at - 1])
 
     def _bytes(self, length: int) -> bytes:
         if length > self.end - self.at:
-            raise DamagedError("it is cut short")
+            raise DamagedError("it is truncated")
         self.at += length
         return bytes(self.data[self.at - length : self.at])
 
@@ -119,11 +119,12 @@ def check(file: BinaryIO) -> None:
         try:
             unpacked = _unpacked_bytes(reader, start)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-            raise DamagedError("its headers lack something") from None
+            raise DamagedError("its headers are incomplete") from None
     most = FREE_BYTES + BYTES_PER_BYTE * size
     if unpacked > most:
         raise DamagedError(
-            f"its {size} bytes would take {unpacked} in memory; allowed are {most} for its size"
+            f"its {size} bytes would take {unpacked} in memory; at most {most} are allowed for "
+            "its size"
         )
 
 
@@ -140,16 +141,16 @@ def _unpacked_bytes(reader: _Reader, footer: int) -> int:
             meta = column[3]
             first = min(offset for number in (9, 11) if (offset := meta.get(number)))
             if not 0 < first <= first + meta[7] <= footer:
-                raise DamagedError("a column is outside of the file")
+                raise DamagedError("a column is outside the file")
             packed += meta[7]
             if packed > footer:
                 raise DamagedError("columns overlap")
             values, pages = _pages(reader, first, first + meta[7])
             if not values == meta[5] == group[3] >= 0:
-                raise DamagedError("its pages have another number of rows than it says")
+                raise DamagedError("its pages do not have the number of rows that it declares")
             unpacked += pages + 8 * values
     if rows != about[3]:
-        raise DamagedError("its row groups have another number of rows than it says")
+        raise DamagedError("its row groups do not have the number of rows that it declares")
     return unpacked
 
 
@@ -166,5 +167,5 @@ def _pages(reader: _Reader, start: int, end: int) -> tuple[int, int]:
         unpacked += header[2]
         reader.at += header[3]
     if reader.at != end:
-        raise DamagedError("a page is outside of its column")
+        raise DamagedError("a page is outside its column")
     return values, unpacked

@@ -74,7 +74,7 @@ class FrameTables:
 
 
 class DirectoryTables:
-    """Tables in Parquet files, read when asked for."""
+    """Tables in Parquet files, read on demand."""
 
     def __init__(self, places: dict[int, Path]) -> None:
         self._places = places
@@ -131,7 +131,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        """Twelve hexadecimal digits that scenario, seed, version and repeat decide."""
+        """Twelve hexadecimal digits, determined by scenario, seed, version and repeat."""
         return str(self.provenance["id"])
 
     @property
@@ -147,37 +147,37 @@ class Run:
 
     @property
     def partial(self) -> list[str]:
-        """Why the run is not whole, a sentence for each thing that is missing; usually none."""
+        """Why the run is incomplete: one sentence for each thing that is missing; usually none."""
         return list(self.summary["run"].get("partial", []))
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row a flow."""
+        """One row per flow."""
         return self.table("flows")
 
     @property
     def samples(self) -> pl.DataFrame:
-        """One row an interval and flow."""
+        """One row per interval and flow."""
         return self.table("samples")
 
     @property
     def links(self) -> pl.DataFrame:
-        """One row an interval and link."""
+        """One row per interval and link."""
         return self.table("links")
 
     @property
     def acks(self) -> pl.DataFrame:
-        """One row an acknowledgement; only if the scenario sets ``run.ack_table``."""
+        """One row per acknowledgement; only if the scenario sets ``run.ack_table``."""
         return self.table("acks")
 
     @property
     def groups(self) -> pl.DataFrame:
-        """One row a flow with ``streams``: its flows together; only if there is one."""
+        """One row per flow with ``streams``, for its flows together; only if there is one."""
         return self.table("groups")
 
     @property
     def pings(self) -> pl.DataFrame:
-        """One row an echo request."""
+        """One row per echo request."""
         return self.table("pings")
 
     @property
@@ -192,12 +192,12 @@ class Run:
 
     @property
     def proxies(self) -> pl.DataFrame:
-        """One row an interval and TCP flow that passes a proxy; only if there is one."""
+        """One row per interval and TCP flow that passes a proxy; only if there is one."""
         return self.table("proxies")
 
     @property
     def radio(self) -> pl.DataFrame:
-        """One row an interval, UE and direction of a radio; only if there is one."""
+        """One row per interval, UE and direction of a radio; only if there is one."""
         return self.table("radio")
 
     @property
@@ -208,7 +208,7 @@ class Run:
     def table(self, name: str) -> pl.DataFrame:
         """Return a table by name, all seeds in one."""
         if name not in TABLES:
-            raise InputError(f"no table '{name}'; there are {', '.join(TABLES)}")
+            raise InputError(f"no table '{name}'; available: {', '.join(TABLES)}")
         if name not in self._cache:
             self._cache[name] = self._load(name)
         return self._cache[name]
@@ -233,7 +233,7 @@ class Run:
         return pl.concat(frames) if len(frames) > 1 else frames[0]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what each flow got, and why."""
+        """The view in a notebook: what each flow achieved, and why."""
         import html
 
         said = [*describe.partial(self.summary), *describe.sentences(self.summary)]
@@ -264,7 +264,7 @@ class RunDirectory:
         self.path = path
 
     def write_summary(self, summary_: RunDocument) -> None:
-        """Replace the summary by another, whole or not at all."""
+        """Replace the summary atomically."""
         with replaced_file(self.path / "summary.json") as aside:
             summary.write_json(aside, summary_)
 
@@ -304,9 +304,9 @@ class RunDirectory:
         return self.path
 
     def open(self) -> Run:
-        """Read the run, of which anybody may have made the files. Raises ``InputError``.
+        """Read a run from files that may come from anybody. Raises ``InputError``.
 
-        Everything in it is a regular file, within a size, and as airpath writes it.
+        Every file must be regular, of limited size, and as airpath writes it.
         """
         if not self.path.is_dir():
             what = "is not a directory" if self.path.exists() else "does not exist"
@@ -323,7 +323,7 @@ class RunDirectory:
         provenance = self._fitted("provenance.json", provenance, Provenance)
         seeds = provenance["seeds"]
         if len(set(seeds)) < len(seeds):
-            raise InputError(f"{self.path / 'provenance.json'} is damaged: seeds has one twice")
+            raise InputError(f"{self.path / 'provenance.json'} is damaged: seeds has a duplicate")
         return Run(document, provenance, toml, self.tables(seeds), self.path)
 
     def _text(self, name: str) -> str:

@@ -84,7 +84,7 @@ def _check_columns(file: BinaryIO, name: str) -> None:
             raise parquet.DamagedError(f"it has no column {column}")
         if found is not None and found != types[kind]:
             raise parquet.DamagedError(
-                f"the column {column} has the type {found}; allowed is {types[kind]}"
+                f"the column {column} has the type {found}; expected {types[kind]}"
             )
 
 
@@ -98,9 +98,9 @@ def _frame(file: BinaryIO, name: str) -> pl.DataFrame:
         if column not in schema:
             continue
         if not nullable and frame[column].null_count():
-            raise parquet.DamagedError(f"the column {column} has nulls, which it never has")
+            raise parquet.DamagedError(f"the column {column} has nulls, which it must not have")
         if kind == "f64" and not frame[column].is_between(-LARGEST, LARGEST).all():
-            raise parquet.DamagedError(f"the column {column} has values that are no figures")
+            raise parquet.DamagedError(f"the column {column} has values out of range")
     return frame.select(
         pl.col(column) if column in schema else pl.lit(None, types[kind]).alias(column)
         for column, kind, _ in columns

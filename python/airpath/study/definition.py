@@ -285,7 +285,7 @@ def load_study(name: str, root: Path = STUDIES) -> Study:
         near = difflib.get_close_matches(name, study_names(root), n=1, cutoff=0.4)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         known = ", ".join(study_names(root))
-        raise InputError(f"no study named '{name}'{hint}\n  there are: {known}")
+        raise InputError(f"no study named '{name}'{hint}\n  available: {known}")
     path = directory / "study.toml"
     data = read_toml(path)
     try:
@@ -306,18 +306,22 @@ def _study(data: dict[str, Any], directory: Path) -> Study:
     for assumption in assumptions:
         for figure in assumption.figures:
             if figure not in ids:
-                raise ValueError(f"assumption '{assumption.id}' names no figure '{figure}'")
+                raise ValueError(
+                    f"assumption '{assumption.id}' refers to an unknown figure '{figure}'"
+                )
     parameters = tuple(_parameter(entry) for entry in data.get("parameter", []))
     choosers = [parameter.chosen_by for parameter in parameters]
     for chooser in choosers:
         if chooser not in leaves:
-            raise ValueError(f"a parameter was chosen by '{chooser}', which is no figure")
+            raise ValueError(f"a parameter was chosen by '{chooser}', which is not a figure")
         if choosers.count(chooser) > 1:
             raise ValueError(f"'{chooser}' cannot choose more than one parameter")
     for parameter in parameters:
         for seen in parameter.seen:
             if seen not in leaves:
-                raise ValueError(f"parameter '{parameter.name}' has seen no figure '{seen}'")
+                raise ValueError(
+                    f"parameter '{parameter.name}' refers to an unknown figure '{seen}'"
+                )
     return Study(
         id=str(data["id"]),
         title=str(data["title"]),
@@ -393,7 +397,7 @@ def _assumption(entry: dict[str, Any]) -> Assumption:
 def _figure(entry: dict[str, Any], scenario: str) -> Figure:
     kind = str(entry.get("kind", "value"))
     if kind not in ("value", "shape"):
-        raise ValueError(f"figure '{entry['id']}' has kind '{kind}'; there are value and shape")
+        raise ValueError(f"figure '{entry['id']}' has kind '{kind}'; available: value and shape")
     left_out = str(entry.get("left_out", "")).strip()
     cells = tuple(_cell(entry, cell, scenario) for cell in entry.get("cell", []))
     judged = not left_out and not cells
@@ -437,5 +441,5 @@ def _metrics(entry: dict[str, Any], low: object, high: object) -> tuple[str, ...
     if not isinstance(given, list):
         return (str(given),)
     if len(given) != 2 or low is None or high is None or "against" in entry:
-        raise ValueError(f"figure '{entry['id']}': two metrics are for the two ends of a range")
+        raise ValueError(f"figure '{entry['id']}': two metrics need the two ends of a range")
     return tuple(map(str, given))

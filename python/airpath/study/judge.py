@@ -82,7 +82,7 @@ class Judge:
         parameter = self.study.seen_for(finding.figure.id)
         if parameter is None or finding.verdict == verdicts.CALIBRATED:
             return finding
-        said = f"was looked at when {parameter.name} was chosen: {parameter.value}"
+        said = f"was seen when {parameter.name} was chosen: {parameter.value}"
         note = f"{said}; {finding.note}" if finding.note else said
         return replace(finding, note=note, seen=True)
 
@@ -108,11 +108,17 @@ class Judge:
         parameter = self.study.chose(figure.id)
         if figure.accepts(base.value):
             verdict = verdicts.REPRODUCED if parameter is None else verdicts.CALIBRATED
-            note = "" if parameter is None else f"chose {parameter.name}: {parameter.value}"
+            note = (
+                ""
+                if parameter is None
+                else f"{parameter.name} was chosen to match it: {parameter.value}"
+            )
             return Finding(figure, base.value, base.bounds, verdict, note, effects)
         verdict, note = self._reached(figure, base.value, choices)
         if parameter is not None:
-            note = f"although it chose {parameter.name}: {parameter.value}; {note}".rstrip("; ")
+            note = (
+                f"although {parameter.name} was chosen to match it: {parameter.value}; {note}"
+            ).rstrip("; ")
         return Finding(figure, base.value, base.bounds, verdict, note, effects)
 
     def _shape(self, figure: Figure) -> tuple[str, str]:
@@ -159,7 +165,7 @@ class Judge:
             f"{told}, {within} of {of_all} figures inside"
             for within, told in sorted(reached, key=lambda each: -each[0])
         )
-        return f"depends on what the source leaves out: {told}"
+        return f"depends on what the source leaves open: {told}"
 
     def _reached(self, figure: Figure, base: Value, choices: Sequence[Choice]) -> tuple[str, str]:
         """Whether a choice reaches a figure that is out, and what it does to the others."""

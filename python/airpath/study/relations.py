@@ -61,7 +61,7 @@ def judge_relation(figure: str, shape: dict[str, Any], measure: Measure) -> Judg
         )
     if compare not in RELATIONS:
         known = ", ".join([*RELATIONS, "all"])
-        raise InputError(f"figure {figure}: no comparison '{compare}'; there are {known}")
+        raise InputError(f"figure {figure}: no comparison '{compare}'; available: {known}")
     judged = RELATIONS[compare](shape, measure)
     label = shape.get("label")
     return judged._replace(note=f"{label}: {judged.note}") if label else judged
@@ -71,7 +71,7 @@ def _greater(shape: dict[str, Any], measure: Measure) -> Judged:
     statistic = str(shape.get("statistic", "mean"))
     if statistic not in STATISTICS:
         known = ", ".join(STATISTICS)
-        raise InputError(f"no statistic '{statistic}'; there are {known}")
+        raise InputError(f"no statistic '{statistic}'; available: {known}")
 
     def over_seeds(side: dict[str, Any]) -> float:
         path = side["metric"] if "metric" in side else shape["metric"]
@@ -80,7 +80,7 @@ def _greater(shape: dict[str, Any], measure: Measure) -> Judged:
 
     this, than = over_seeds(shape["this"]), over_seeds(shape["than"])
     factor = float(shape.get("factor", 1.0))
-    needed = "" if factor == 1.0 else f", needs {digits(factor)} times as much"
+    needed = "" if factor == 1.0 else f", needs {digits(factor)} times that"
     return Judged(this > than * factor, f"{digits(this)} against {digits(than)}{needed}")
 
 

@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def note(self) -> str:
-        """What the verdict rests on."""
+        """The reason for the verdict."""
         if not self.figure.cells:
             return self.findings[0].note
         return "; ".join(
@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def effects(self) -> tuple[Effect, ...]:
-        """What each alternative does."""
+        """The effect of each alternative."""
         return tuple(effect for finding in self.findings for effect in finding.effects)
 
     def obtained_text(self) -> str:
@@ -102,7 +102,7 @@ def reproduce(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Outcome]:
-    """Run every figure of a study, its assumptions varied, and judge."""
+    """Run every figure of a study, vary its assumptions, and judge."""
     count = study.repeat if repeat is None else repeat
     if not 1 <= count <= MOST_SEEDS:
         raise InputError(f"repeat must be from 1 to {MOST_SEEDS}")

@@ -47,7 +47,7 @@ VERDICTS = (
         "The value is outside the tolerance, and no listed choice brings it inside.",
     ),
     Verdict(NOT_EXPRESSIBLE, "value", "The model cannot express what was measured."),
-    Verdict(HOLDS, "shape", "The relation that the source argues from holds."),
+    Verdict(HOLDS, "shape", "The relation on which the source bases its argument holds."),
     Verdict(
         EXPLAINED_BY,
         "shape",

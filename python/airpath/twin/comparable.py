@@ -210,6 +210,6 @@ def _ends_take_time(document: dict[str, Any]) -> list[str]:
 def _only_simulated(flow: _core.ScenarioFlow) -> str:
     """Why the kernel does not do what a flow says; empty if it does."""
     return "; ".join(
-        f"{key} is {value or 'not given'}, the kernel's {kernels or 'not'}"
+        f"{key} is {value or 'not given'}, the kernel's is {kernels or 'not'}"
         for key, value, kernels in flow["simulated_only"]
     )

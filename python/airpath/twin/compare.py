@@ -192,7 +192,7 @@ def _slow_start(pairs: Sequence[Counted], flow: str) -> list[Figure]:
     note = ""
     if any(len(found) > 1 for found in reasons):
         ours, kernels = ([pair[side] and pair[side]["reason"] for pair in exits] for side in (0, 1))
-        note = f"for another reason: {_words(ours)} simulated, {_words(kernels)} emulated"
+        note = f"different reasons: {_words(ours)} simulated, {_words(kernels)} emulated"
     if any(None in pair for pair in exits):
         text = "one side did not leave slow start"
         return [Figure(flow, EXIT, "s", simulated, emulated, None, 1.0, DIFFERS, text)]
@@ -291,7 +291,7 @@ def _judged(
     elif ours is None and theirs is None:
         verdict, note = NOT_COMPARABLE, "neither side has it"
     else:
-        verdict, note = DIFFERS, note or "one side has it only"
+        verdict, note = DIFFERS, note or "only one side has it"
     return Figure(
         flow, name, unit, tuple(simulated), tuple(emulated), difference, limit, verdict, note
     )

@@ -1,4 +1,4 @@
-"""The runs of a twin: each seed simulated and emulated. What is complete is kept."""
+"""The runs of a twin: each seed simulated and emulated. Complete runs are kept."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Twin:
 
 
 def default_directory(comparable: Comparable) -> Path:
-    """Where a twin is kept if nobody says: the same again for the same scenario."""
+    """The default directory of a twin: the same one for the same scenario."""
     return Path("runs") / f"twin-{scenarios.stem(comparable.scenario)}-{identifier(comparable)}"
 
 
@@ -95,11 +95,11 @@ def run(
     command: list[str] | None = None,
     judge: Judge | None = None,
 ) -> Twin:
-    """Do what is missing of a twin.
+    """Run what is missing from a twin.
 
-    ``out`` is kept: if it holds a part of this twin, the rest is done; another one is refused.
-    ``judge`` may refuse an emulated run that the lateness bound lets pass; it finds a capture in
-    the run's directory, which is removed afterwards.
+    If ``out`` holds a part of this twin, the rest is run; another twin is refused. ``judge`` may
+    reject an emulated run that the lateness bound accepts; it finds a capture in the run's
+    directory, which is removed afterwards.
     """
     if not 1 <= seeds <= simulate.MOST_SEEDS:
         raise InputError(f"seeds must be from 1 to {simulate.MOST_SEEDS}")
@@ -162,7 +162,7 @@ def _emulated(directory: Path) -> Run:
     """Read an emulated run that a twin has kept."""
     run = Run.open(directory)
     if (run.summary.get("emulation") or {}).get("parity") is None:
-        raise InputError(f"{directory} is no emulated run of a twin: its summary has no parity")
+        raise InputError(f"{directory} is not an emulated run of a twin: its summary has no parity")
     return run
 
 
@@ -194,10 +194,10 @@ def _claim(out: Path, comparable: Comparable) -> None:
         if os.path.lexists(file):
             found = parsed(read_regular(file, _MOST_PLAN_BYTES))
             if not isinstance(found, dict) or found.get("id") != plan["id"]:
-                raise InputError(f"{out} holds another twin; name another --out or remove it")
+                raise InputError(f"{out} holds another twin; choose another --out or remove it")
             return
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise InputError(f"{out} exists and holds no twin; name another --out or remove it")
+            raise InputError(f"{out} exists and is not a twin; choose another --out or remove it")
         out.mkdir(parents=True, exist_ok=True)
         with replaced_file(file) as aside:
             aside.write_text(to_json(plan), encoding="utf-8")

@@ -107,20 +107,23 @@ impl Report {
             let packets = if *oversized == 1 { "packet was" } else { "packets were" };
             format!(
                 "{direction}: {oversized} {packets} refused: the largest, or the largest segment, had \
-                 {largest_bytes} bytes; emulation takes up to {LARGEST_PACKET}, and {MOST_SEGMENTS} \
+                 {largest_bytes} bytes; emulation supports up to {LARGEST_PACKET}, and {MOST_SEGMENTS} \
                  segments at a time (was an MTU raised inside?)"
             )
         };
         let mut said: Vec<String> = oversized.map(say).collect();
         said.extend(self.gone.iter().map(|(end, at)| {
             format!(
-                "the device of `{end}` was gone after {at:.1} s: nothing came from there any more, and \
-                 nothing arrived"
+                "the device of `{end}` was gone after {at:.1} s: after that nothing was sent or \
+                 received there"
             )
         }));
         if self.missed_rtts > 0 {
             let missed_rtts = self.missed_rtts;
-            said.push(format!("{missed_rtts} round trips are in no flow's RTT distribution: too many flows had some at the same time"));
+            said.push(format!(
+                "{missed_rtts} round trips are missing from the flows' RTT \
+                distributions: too many flows had some at the same time"
+            ));
         }
         said
     }
@@ -132,7 +135,7 @@ impl Report {
             let p99 = report.host_us.as_ref()?.p99;
             (p99 > bound).then(|| {
                 format!(
-                    "{direction}: 99 % of the acknowledgements came back within {p99:.0} us of the \
+                    "{direction}: 99 % of the acknowledgements returned within {p99:.0} us of the \
                      data; the bound is {bound:.0} us"
                 )
             })

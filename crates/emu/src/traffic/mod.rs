@@ -122,7 +122,7 @@ enum Failure {
     #[error("{0}: {1}")]
     Step(&'static str, #[source] io::Error),
     /// A connection does not have what was requested.
-    #[error("{option}: {asked} was asked for, but the kernel has {got}")]
+    #[error("{option}: {asked} was requested, but the kernel has {got}")]
     Differs { option: &'static str, asked: String, got: String },
     /// The machine is too slow.
     #[error("rate not reached: {got_mbps:.3} of {asked_mbps} Mb/s were sent")]

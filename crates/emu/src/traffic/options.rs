@@ -194,11 +194,11 @@ mod tests {
         assert_eq!(state.congestion, "reno");
         let said = |asked: Asked| asked.on(&connection).unwrap_err().to_string();
         let cubic = Asked { congestion: "cubic".to_owned(), ..reno.clone() };
-        assert_eq!(said(cubic), "TCP_CONGESTION: cubic was asked for, but the kernel has reno");
+        assert_eq!(said(cubic), "TCP_CONGESTION: cubic was requested, but the kernel has reno");
         let small = Asked { mss: Some(536), ..reno.clone() };
-        assert!(said(small).starts_with("TCP_MAXSEG: 536 was asked for"));
+        assert!(said(small).starts_with("TCP_MAXSEG: 536 was requested"));
         let large = Asked { receive_buffer: Some(1), ..reno.clone() };
-        assert!(said(large).starts_with("SO_RCVBUF: 1 was asked for"));
+        assert!(said(large).starts_with("SO_RCVBUF: 1 was requested"));
         // Options that can be set again are set.
         let told = Asked { window_clamp: Some(20_000), ..reno };
         assert_eq!(told.on(&connection).unwrap().window_clamp_bytes, 20_000);

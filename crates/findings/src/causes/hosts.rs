@@ -125,7 +125,7 @@ fn windows(
     // If both are equal the sender reaches its own limit first; but the window is what people know.
     let of_window = received >= sent || sizes.0 == sizes.1;
     let (cause, share, what, mut removal, other) = if of_window {
-        let what = if received >= sent { "receiver's window" } else { "buffer of either end" };
+        let what = if received >= sent { "receiver's window" } else { "buffers at both ends" };
         (Cause::ReceiveWindow, received.max(sent), what, of_receiver, of_sender)
     } else {
         (Cause::SendBuffer, sent, "send buffer", of_sender, of_receiver)
@@ -142,7 +142,7 @@ fn windows(
         cause,
         subject: config.id.clone(),
         evidence: format!(
-            "The {what} held {} back for {} of its time; the path holds {}.",
+            "The {what} limited {} for {} of its time; the BDP is {}.",
             config.id,
             percent(share),
             bytes(bdp)
@@ -155,7 +155,7 @@ fn reader(config: &FlowConfig, tcp: &TcpConfig, all: &mut Vec<Candidate>) {
     let path = format!("flow.{}", config.index);
     let (what, faster) = match tcp.receiver.reader {
         ReaderConfig::Rate(rate) => (
-            format!("reads {}", mbps(rate.bps() as f64 / 1e6)),
+            format!("reads at {}", mbps(rate.bps() as f64 / 1e6)),
             set(format!("{path}.read_rate_mbps"), 100_000),
         ),
         ReaderConfig::After(delay) => (
@@ -180,7 +180,7 @@ fn writer(config: &FlowConfig, all: &mut Vec<Candidate>) {
         cause: Cause::ApplicationLimited,
         subject: config.id.clone(),
         evidence: format!(
-            "The application of {} writes its last part {} after its start.",
+            "The application of {} writes the last of its data {} after it starts.",
             config.id,
             ms(last.as_millis_f64())
         ),
@@ -197,9 +197,9 @@ fn slow_start(
     let path = format!("flow.{}", config.index);
     let early = |reason| matches!(reason, "delay" | "falling_minimum" | "ack_train" | "css");
     if let Some(exit) = flow.slow_start_exit.as_ref().filter(|exit| early(exit.reason)) {
-        let held = exit.bdp_fraction.map_or_else(String::new, |share| {
-            format!(", {} of what the path holds", percent(share))
-        });
+        let held = exit
+            .bdp_fraction
+            .map_or_else(String::new, |share| format!(", {} of the BDP", percent(share)));
         all.push(Candidate {
             cause: Cause::SlowStartExit,
             subject: config.id.clone(),
@@ -223,7 +223,7 @@ fn slow_start(
             cause: Cause::SlowStart,
             subject: config.id.clone(),
             evidence: format!(
-                "{} was complete after {:.0} round trips: its window was still growing.",
+                "{} completed in {:.0} round trips, while its window was still growing.",
                 config.id,
                 (completed / rtt_s).ceil()
             ),

@@ -37,7 +37,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                     try_without(
                         Cause::Policer,
                         format!(
-                            "{} lets {rate} pass, in bursts of at most {burst} bytes, and dropped {dropped}.",
+                            "{} polices to {rate}, with bursts of at most {burst} bytes, and dropped {dropped}.",
                             stage.name
                         ),
                     );
@@ -46,7 +46,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
             StageConfig::Mtu { bytes } if lost("too_big") > 0 => try_without(
                 Cause::Mtu,
                 format!(
-                    "{} dropped {}, which were larger than {bytes} bytes.",
+                    "{} dropped {}, each larger than {bytes} bytes.",
                     stage.name,
                     observed.lost_by(&[&stage.name], &["too_big"])
                 ),
@@ -54,7 +54,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
             StageConfig::Batch { interval } => try_without(
                 Cause::AckBatching,
                 format!(
-                    "{} lets packets go every {} only.",
+                    "{} releases packets only every {}.",
                     stage.name,
                     ms(interval.as_millis_f64())
                 ),
@@ -68,7 +68,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                         TooBig::Fragment => Cause::Fragmentation,
                     };
                     let evidence = format!(
-                        "Outer packets of {} may have at most {} bytes.",
+                        "Outer packets of {} may be at most {} bytes long.",
                         stage.name,
                         count(f64::from(mtu))
                     );
@@ -86,7 +86,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                 all.push(Candidate {
                     cause: Cause::Reordering,
                     subject: stage.name.clone(),
-                    evidence: format!("Packets overtake each other in {}.", stage.name),
+                    evidence: format!("{} reorders packets.", stage.name),
                     removals: vec![vec![set(format!("{path}.keep_order"), true)]],
                 });
             }
@@ -123,7 +123,7 @@ fn link(
             cause: Cause::Shaper,
             subject: subject.clone(),
             evidence: format!(
-                "{subject} holds the rate at {}; it was {} busy.",
+                "{subject} limits the rate to {}; it was {} busy.",
                 mbps(seen.capacity_mbps),
                 percent(seen.utilisation)
             ),
@@ -150,7 +150,7 @@ fn link(
             cause: Cause::ShortQueue,
             subject: subject.clone(),
             evidence: format!(
-                "The queue of {subject} holds {}, the path {}; {} packets found it full.",
+                "The queue of {subject} holds {}, and the BDP is {}; {} packets found it full.",
                 bytes(limit),
                 bytes(bdp),
                 count(full as f64)
@@ -251,7 +251,7 @@ fn middleboxes(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                 .map(|stage| stage.name.as_str())
                 .collect();
             let whose = observed.lost_by(&both, &["no_binding", "blocked"]);
-            let evidence = format!("{} did not let in {whose}.", stage.name);
+            let evidence = format!("{} blocked {whose}.", stage.name);
             if kind == MiddleboxKind::Firewall {
                 all.push(Candidate {
                     cause: Cause::OneWayPath,
@@ -276,7 +276,7 @@ fn middleboxes(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                     cause: Cause::NatBinding,
                     subject: stage.name.clone(),
                     evidence: format!(
-                        "{evidence} It forgets after {:.0} s.",
+                        "{evidence} Its bindings expire after {:.0} s.",
                         timer.timeout.as_secs_f64()
                     ),
                     removals: vec![vec![set(format!("{path}.timeout_s"), 1_000_000)]],
@@ -319,7 +319,7 @@ fn stalls(
         cause: Cause::StallingHost,
         subject: first.name.clone(),
         evidence: format!(
-            "The host of {} stands still now and then; its ring lost {} packets.",
+            "The host of {} stalls now and then; its ring dropped {} packets.",
             first.name,
             count(lost as f64)
         ),
@@ -351,7 +351,7 @@ fn ring(
         cause: Cause::ReceiveRing,
         subject: stage.name.clone(),
         evidence: format!(
-            "The receive ring of {} holds {} packets and lost {} that found it full.",
+            "The receive ring of {} holds {} packets; it was full and dropped {}.",
             stage.name,
             count(f64::from(ring)),
             observed.lost_by(&[&stage.name], &["ring_full"])
@@ -392,13 +392,13 @@ fn processor(
     }
     let lost = match observed.dropped(&stage.name, "ring_full") {
         0 => String::new(),
-        _ => format!(" Its ring lost {}.", observed.lost_by(&[&stage.name], &["ring_full"])),
+        _ => format!(" Its ring dropped {}.", observed.lost_by(&[&stage.name], &["ring_full"])),
     };
     all.push(Candidate {
         cause: Cause::HostProcessor,
         subject: stage.name.clone(),
         evidence: format!(
-            "The processor of {} takes {} for each packet, which is {} packets per second at most.{lost}",
+            "The processor of {} takes {} per packet, so it forwards at most {} packets per second.{lost}",
             stage.name,
             ms(1e3 * each_s),
             count(1.0 / each_s)
@@ -426,7 +426,7 @@ fn servers(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     all.push(Candidate {
         cause: Cause::Placement,
         subject: first.name.clone(),
-        evidence: format!("The way from the UPF to the server and back takes {}.", ms(away)),
+        evidence: format!("The round trip between the UPF and the server takes {}.", ms(away)),
         removals: vec![
             far.iter().map(|(path, _, _)| set(format!("{path}.place"), "\"upf\"")).collect(),
             far.iter().map(|(path, _, _)| set(format!("{path}.enabled"), false)).collect(),
@@ -440,7 +440,7 @@ fn proxy(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     all.push(Candidate {
         cause: Cause::Proxy,
         subject: proxy.down.name.clone(),
-        evidence: "TCP ends at a proxy and begins again there.".to_owned(),
+        evidence: "A proxy splits the TCP connection in two.".to_owned(),
         removals: vec![
             names.iter().map(|name| set(format!("{}.enabled", path_of(name)), false)).collect(),
         ],

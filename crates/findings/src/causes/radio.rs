@@ -26,8 +26,8 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let requests: u64 = observed.run.radio.iter().map(|side| side.scheduling_requests).sum();
     if requests > 0 {
         let evidence = format!(
-            "UEs sent {} scheduling requests, which are rarer, slower or less sure than usual (every \
-             {USUAL_SR_MS} ms).",
+            "UEs sent {} scheduling requests. These are less frequent, slower or less reliable than usual \
+             (every {USUAL_SR_MS} ms).",
             count(requests as f64)
         );
         let removals = usual_requests(observed);
@@ -44,7 +44,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     push(
         Cause::RrcPromotion,
         "radio.rrc",
-        "A UE that is idle has to connect before anything is sent.".to_owned(),
+        "An idle UE has to connect before it can send or receive.".to_owned(),
         &[("rrc.enabled", "false".to_owned())],
     );
     if radio.cells.len() > 1 {
@@ -56,8 +56,8 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
             cause: Cause::RadioLinkFailure,
             subject: "radio.mobility".to_owned(),
             evidence: match lost {
-                0 => "UEs give up a radio link that is bad, and look for another one.".to_owned(),
-                _ => format!("UEs give up a radio link that is bad; {lost} packets went with it."),
+                0 => "UEs declare radio link failure and look for another link.".to_owned(),
+                _ => format!("UEs declare radio link failure, which lost {lost} packets."),
             },
             removals: vec![vec![set("radio.mobility.link_failure", false)]],
         });
@@ -92,8 +92,8 @@ fn unreported(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candid
     let trusting = ues().filter(|ue| !ue.estimate.assume_more);
     let Some(longest) = trusting.map(|ue| ue.bsr.retransmission).max() else { return };
     let evidence = format!(
-        "The base station goes by reports alone: a UE that has more to send than it reported waits for \
-         retxBSR-Timer, {}.",
+        "The base station grants only what buffer status reports ask for: a UE with more to send than it \
+         reported waits for retxBSR-Timer, {}.",
         ms(longest.as_millis_f64())
     );
     let removals = everywhere(observed, &[("grants.assume_more", "true".to_owned())]);
@@ -122,7 +122,7 @@ fn handovers(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candida
     ]);
     let lost = observed.dropped_anywhere("handover");
     let evidence = format!(
-        "UEs change between {} cells; each change interrupts for {}, and {lost} packets were lost by that.",
+        "UEs move between {} cells; each change interrupts traffic for {}, and the changes lost {lost} packets.",
         radio.cells.len(),
         ms(radio.ran.handover.interruption.as_millis_f64())
     );
@@ -142,7 +142,7 @@ fn rate_caps(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     };
     // UMTS and EV-DO have none in the uplink.
     let removals = [free(&["ambr.down_mbps", "ambr.up_mbps"]), free(&["ambr.down_mbps"])].concat();
-    let evidence = "The base station keeps UEs at their aggregate maximum bit rates.".to_owned();
+    let evidence = "The base station limits UEs to their aggregate maximum bit rates.".to_owned();
     let (cause, subject) = (Cause::Shaper, "radio.ambr".to_owned());
     all.push(Candidate { cause, subject, evidence, removals });
 }
@@ -191,7 +191,7 @@ fn blocks(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         let up = side.id.ends_with(".up");
         let part = |name: &str| if up { format!("{name}_up") } else { name.to_owned() };
         seen.push(format!(
-            "{} of the blocks of {} failed the first time; HARQ gave up {}, and RLC sent {} PDUs again",
+            "{} of the blocks of {} failed the first time; HARQ gave up on {}, and RLC retransmitted {} PDUs",
             percent(side.bler.unwrap_or(0.0)),
             side.id,
             side.lost_blocks,
@@ -269,7 +269,7 @@ fn buffers(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         if full > 0 && room(observed, &link.id) < 2.0 * bdp {
             let wanted = (4.0 * bdp).max(200_000.0).max(4.0 * room(observed, &link.id)).round();
             let evidence = format!(
-                "{} packets found {} full; the path holds {}.",
+                "{} packets found {} full; the BDP is {}.",
                 count(full as f64),
                 link.id,
                 bytes(bdp)

@@ -27,7 +27,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
             cause: Cause::CrossTraffic,
             subject: flow.id.clone(),
             evidence: format!(
-                "{} sends {} whatever else wants to.",
+                "{} sends {} and does not give way to other traffic.",
                 flow.id,
                 mbps(rate.bps() as f64 / 1e6)
             ),

@@ -32,7 +32,7 @@ pub(crate) fn complete(stage: &mut Stage, direction: Direction, problems: &mut P
             problems.add_with_help(
                 origin,
                 format!("`{key}` does not belong in [[path.{direction}]]"),
-                "give it to the same stage in [[path.up]]: packets up make the binding",
+                "set it on the same stage in [[path.up]]: uplink packets create the binding",
             );
         }
     }
@@ -43,11 +43,11 @@ pub(crate) fn complete(stage: &mut Stage, direction: Direction, problems: &mut P
 pub(crate) fn check(down: &[Stage], up: &[Stage], problems: &mut Problems) {
     let sections = proxy::sections(down, up);
     let (of_section, help) = match sections.len() {
-        1 => ("", "NATs and firewalls stand once in each direction, in the reverse order"),
+        1 => ("", "NATs and firewalls must be in both directions, in reverse order"),
         _ => (
             " on this side of the proxy",
-            "NATs and firewalls stand once in each direction, in the reverse order: before the \
-             proxy in one, after it in the other",
+            "NATs and firewalls must be in both directions, in reverse order: before the proxy in \
+             one, after it in the other",
         ),
     };
     for section in &sections {

@@ -12,7 +12,7 @@ pub(crate) fn check(down: &[Stage], up: &[Stage], problems: &mut Problems) {
         if let (Some(first), Some(second)) = (first, proxies.next()) {
             problems.add_with_help(
                 second.fields.origin_of("stage"),
-                format!("{header} has a second proxy; one is possible"),
+                format!("{header} has a second proxy; at most one is allowed"),
                 format!("the first one is at {}", first.fields.origin_of("stage")),
             );
         }
@@ -22,10 +22,10 @@ pub(crate) fn check(down: &[Stage], up: &[Stage], problems: &mut Problems) {
     if let [(here, Some(proxy)), (there, None)] = found {
         problems.add_with_help(
             proxy.fields.origin_of("stage"),
-            format!("a proxy stands in both directions; {here} has one, {there} has none"),
+            format!("a proxy must be in both directions; {here} has one, {there} has none"),
             format!(
-                "add stage = \"proxy\" to {there}: after what packets meet before they reach the \
-                 proxy, before what they meet then"
+                "add stage = \"proxy\" to {there}: after the stages that packets pass before the \
+                 proxy, before the others"
             ),
         );
     }

@@ -61,7 +61,7 @@ pub(crate) fn check(
                 problems.add_with_help(
                     flow.origin_of("kind"),
                     format!(
-                        "{} takes no time, so that flow {id:?} would send all it has at one instant",
+                        "{} takes no time, so flow {id:?} would send everything at one instant",
                         section.name
                     ),
                     "add a stage to [[path.down]] or [[path.up]], e.g. stage = \"link\" with \
@@ -76,8 +76,8 @@ pub(crate) fn check(
                 problems.add_with_help(
                     flow.origin_of("kind"),
                     format!(
-                        "nothing on {} limits the rate, so flow {id:?} could send its window of {window} bytes \
-                         every {} ms: {} million packets a second",
+                        "nothing on {} limits the rate, so flow {id:?} could send its window of \
+                         {window} bytes every {} ms: {} million packets per second",
                         section.name,
                         (round_trip * 1e6).round() / 1e3,
                         (per_s * 1e-6).round(),

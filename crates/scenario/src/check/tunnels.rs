@@ -25,13 +25,13 @@ fn check_hop(stages: &[Stage], bounds: [&str; 2], direction: Direction, problems
         match (stage.fields.chosen(), open) {
             (Some(TunnelSide::Enter), None) => open = Some(stage),
             (Some(TunnelSide::Enter), Some(_)) => {
-                problems.add(origin, "the packets are in a tunnel already; only one is modelled");
+                problems.add(origin, "the packets are already in a tunnel; only one is modelled");
             }
             (Some(TunnelSide::Leave), Some(_)) => open = None,
             (Some(TunnelSide::Leave), None) => {
                 problems.add_with_help(
                     origin,
-                    "the packets are in no tunnel that they could leave",
+                    "the packets are not in a tunnel here",
                     format!(
                         "put stage = \"gtpu\" with end = \"enter\" before it in \
                          [[path.{direction}]]{begin}"

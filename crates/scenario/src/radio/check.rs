@@ -91,7 +91,7 @@ fn link_adaptation(fields: &Fields, cell: &Fields, part: &str, problems: &mut Pr
                 format!(
                     "`fixed_mcs` is {mcs}, but the highest of the table \"{table}\" is {highest}"
                 ),
-                "above it are the reserved ones; the tables are in [radio.cell]",
+                "higher ones are reserved; [radio.cell] sets the tables",
             );
         }
     }
@@ -117,8 +117,7 @@ fn rlc(fields: &Fields, problems: &mut Problems) {
         problems.add_with_help(
             fields.origin_of("t_reordering_ms"),
             "`t_reordering_ms` = \"infinity\" needs mode = \"am\", but it is \"um\"",
-            "what follows a lost packet would be held for ever; or set \
-             out_of_order_delivery = true",
+            "packets after a lost one would be held forever; or set out_of_order_delivery = true",
         );
     }
     // The field has 12 bits in UMTS, and no key.
@@ -146,8 +145,8 @@ fn sr(ue: &Tables, cell: &Fields, any: bool, problems: &mut Problems) {
         if sr.text("period_ms").is_some() && ue.part("rach").flag("enabled") == Some(false) {
             problems.add_with_help(
                 sr.origin_of("period_ms"),
-                "a UE without SR occasions needs random access: it cannot ask for uplink",
-                "give `period_ms` in [radio.sr], or enabled = true in [radio.rach]",
+                "a UE without SR occasions needs random access: otherwise it cannot request uplink",
+                "set `period_ms` in [radio.sr], or enabled = true in [radio.rach]",
             );
         }
         return;
@@ -238,7 +237,10 @@ fn rrc(fields: &Fields, any: bool, problems: &mut Problems) {
         {
             problems.add_with_help(
                 fields.origin_of(name),
-                format!("`{name}` is {}, no paging cycle", unscaled(cycle.as_nanos(), 6)),
+                format!(
+                    "`{name}` is {}, which is not a paging cycle",
+                    unscaled(cycle.as_nanos(), 6)
+                ),
                 format!(
                     "allowed: {}; radio.any_timer_value = true allows any",
                     list(allowed.iter().map(u64::to_string))
@@ -253,7 +255,7 @@ fn alignment(ue: &Tables, problems: &mut Problems) {
     if alignment.flag("enabled") == Some(true) && ue.part("rach").flag("enabled") == Some(false) {
         problems.add_with_help(
             alignment.origin_of("enabled"),
-            "time alignment needs random access, which starts it again",
+            "time alignment needs random access, which restores it",
             "set enabled = true in [radio.rach]",
         );
     }

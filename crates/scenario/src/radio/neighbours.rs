@@ -145,7 +145,7 @@ pub(super) fn check(radio: &Radio, problems: &mut Problems) {
                     mode(there),
                     neighbour.fields.text("name").unwrap_or_default()
                 ),
-                "a bearer keeps its mode: give both the same",
+                "a bearer keeps its mode: set the same mode in both",
             );
             break;
         }

@@ -35,7 +35,7 @@ impl Fields {
                     let name = field.key.name;
                     problems.add(
                         origin,
-                        format!("`{name}` does nothing with {other} = \"{unwanted}\""),
+                        format!("`{name}` has no effect with {other} = \"{unwanted}\""),
                     );
                 }
                 _ => {}
@@ -52,7 +52,7 @@ impl Fields {
             [] => problems.add(&self.origin, format!("{} needs one of {names}", self.here)),
             [first, second, ..] => problems.add_with_help(
                 second,
-                format!("{} needs only one of {names}", self.here),
+                format!("{} takes only one of {names}", self.here),
                 format!("the other one is at {first}"),
             ),
         }

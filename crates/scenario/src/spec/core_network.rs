@@ -13,8 +13,8 @@ pub(super) const BUCKET: &[Key] = &[
         "rate_mbps",
         Kind::Rate,
         Default::Required,
-        "Rate at which tokens for IP packets come, e.g. the AMBR (TS 23.501 5.7.2.6), rounded to \
-         whole bits per second.",
+        "Token rate, for IP packets, e.g. the AMBR (TS 23.501 5.7.2.6), rounded to whole bits per \
+         second.",
     ),
     Key::new(
         "burst_bytes",
@@ -83,15 +83,15 @@ pub(super) const MIDDLEBOX: &[Key] = &[
         "timeout_s",
         Kind::Time { unit: TimeUnit::S, min_ns: 1, max_ns: LONGEST_NS },
         Default::Derived("300 (RFC 4787 REQ-5 c)"),
-        "Time after the last packet that refreshed a flow until the flow is forgotten. In \
+        "Idle timeout: how long a flow is remembered after the last packet that refreshed it. In \
          [[path.up]] only.",
     ),
     Key::new(
         "inward_refreshes",
         Kind::Flag,
         Default::Derived("true"),
-        "Whether packets down refresh a flow too (RFC 4787 REQ-6 a allows it), and not only \
-         packets up. In [[path.up]] only.",
+        "Whether downlink packets refresh a flow too (RFC 4787 REQ-6 a allows it), and not only \
+         uplink packets. In [[path.up]] only.",
     ),
 ];
 
@@ -161,7 +161,7 @@ pub(super) const HOST: &[Key] = &[
         "cpu",
         Kind::Name,
         Default::Absent("a CPU of its own"),
-        "Name of the CPU. Stages with the same name, in either direction, are stalled at the same \
+        "Name of the CPU. Stages with the same name, in either direction, stall at the same \
          random times if their stall keys agree.",
     )
     .needs(AT_RANDOM),
@@ -171,7 +171,7 @@ pub(super) const SERVER: &[Key] = &[Key::new(
     ServerSite::KEY,
     Kind::Choice(ServerSite::CHOICES),
     Default::Required,
-    "Where the server stands. This decides the delay of one direction.",
+    "Where the server is located. This determines the delay of one direction.",
 )];
 
 choices! {
@@ -198,10 +198,10 @@ choices! {
     TooBigPacket("too_big") {
         Fragment = "fragment":
             "The outer packet is fragmented (RFC 791 3.2): its fragments travel one after \
-             another, cost a header each, and are lost one by one.",
+             another, each with a header of its own, and are lost independently.",
         Drop = "drop":
-            "The packet is dropped. The sender is not told, because ICMP (RFC 1191) is not \
-             modelled, so TCP sends it again at the same size.",
+            "The packet is dropped. ICMP (RFC 1191) is not modelled, so the sender does not learn \
+             of it, and TCP retransmits at the same size.",
     }
 
     /// Values of `stalls`.

@@ -31,7 +31,7 @@ pub(crate) static FLOW: Table = Table {
                 "start_s",
                 S_FROM_0,
                 Default::Value("0"),
-                "When the flow starts. It has to be before the end of the run.",
+                "When the flow starts. It must be before the end of the run.",
             )],
         },
         Group {
@@ -51,9 +51,9 @@ pub(crate) static FLOW: Table = Table {
                 "write_bytes",
                 count(Unit::Bytes, 1, 1 << 40),
                 Default::Absent("it ends within one"),
-                "Size of the application's writes, as `iperf -l` has it. Within `duration_s` it writes \
-                 whenever there is room, whatever their size; at the end of that time it completes \
-                 the one that it is in.",
+                "Size of the application's writes, as with `iperf -l`. During `duration_s` it \
+                 writes whenever there is room, whatever the size; at the end of that time it \
+                 completes the current write.",
             )],
         },
         Group {
@@ -73,9 +73,9 @@ pub(crate) static FLOW: Table = Table {
                 "streams",
                 count(Unit::Plain, 1, 10_000),
                 Default::Absent("one flow, named `id`"),
-                "Number of equal flows that this table stands for, as `iperf3 -P` has it. Each has a \
-                 row in the table `flows`, named `ID.1`, `ID.2` and so on; the sum and Jain's index \
-                 of all of them are in the table `groups`.",
+                "Number of equal flows that this table stands for, as with `iperf3 -P`. Each has \
+                 a row in the table `flows`, named `ID.1`, `ID.2` and so on; the sum and Jain's \
+                 index of all of them are in the table `groups`.",
             )],
         },
         Group {
@@ -85,8 +85,8 @@ pub(crate) static FLOW: Table = Table {
                 "write_times_s",
                 Kind::Text,
                 Default::Absent("all at the start"),
-                "Times after the start at which the application writes an equal part of the bytes, \
-                 the last with what is left: e.g. \"0, 0.5, 2\".",
+                "Times after the start at which the application writes an equal part of the \
+                 bytes, at the last one the remainder: e.g. \"0, 0.5, 2\".",
             )],
         },
         Group { variants: &["ping"], rule: Rule::Each, keys: PING },
@@ -96,8 +96,8 @@ pub(crate) static FLOW: Table = Table {
             rule: Rule::Each,
             keys: &[opened_by(
                 "\"sender\"",
-                "Which end sends the first datagram. The receiver sends only one, as a client \
-                 that asks for a stream does, and the sender begins when it has arrived.",
+                "Which end sends the first datagram. The receiver sends only one, like a client \
+                 that requests a stream, and the sender starts when that one has arrived.",
             )],
         },
         Group {
@@ -132,7 +132,7 @@ pub(crate) static FLOW: Table = Table {
 pub(crate) static PROFILE: Table = Table {
     header: "[profile.NAME]",
     path: "profile.NAME",
-    doc: "A TCP profile of your own, made from another one.",
+    doc: "A TCP profile of your own, derived from another one.",
     selector: None,
     groups: &[
         Group {

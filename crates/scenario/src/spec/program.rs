@@ -44,7 +44,7 @@ pub(crate) static PROGRAM: Table = Table {
                 WaitFor::KEY,
                 Kind::Choice(WaitFor::CHOICES),
                 Default::Value("\"nothing\""),
-                "What has to happen before the next program, or a COMMAND, starts.",
+                "What must happen before the next program, or a COMMAND, starts.",
             ),
             Key::new(
                 "ends_run",

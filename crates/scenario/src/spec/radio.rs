@@ -58,10 +58,10 @@ pub(crate) static RADIO: Table = Table {
     header: "[radio]",
     path: "radio",
     doc: "A cell and its UEs. The preset gives every value that the file does not give. A table \
-          of a direction (`channel`, `link_adaptation`, `harq`, `rlc`, `host_link`) holds for both directions; \
-          the table with `_up` says what is different in the uplink. A UE's own tables come \
-          before those of `[radio]`, and those come before the preset's. Within each, the table \
-          with `_up` comes first for the uplink.",
+          of a direction (`channel`, `link_adaptation`, `harq`, `rlc`, `host_link`) applies to \
+          both directions; the table with `_up` has what differs in the uplink. A UE's own tables \
+          take precedence over those of `[radio]`, and those over the preset's. Within each, the \
+          table with `_up` takes precedence for the uplink.",
     selector: None,
     groups: &[
         Group {
@@ -85,7 +85,7 @@ pub(crate) static RADIO: Table = Table {
                     Kind::Flag,
                     Default::Value("false"),
                     "Whether timers and counters of RRC may have values that TS 36.331 and TS \
-                     38.331 do not have.",
+                     38.331 do not list.",
                 ),
                 Key::new(
                     "host_delay_ms",
@@ -101,7 +101,7 @@ pub(crate) static RADIO: Table = Table {
                     HOST_TIME,
                     Default::Value("0"),
                     "Mean of an exponential time that is added to `host_delay_ms`. All packets of \
-                     a slot have the same, and the order is kept.",
+                     a slot get the same one, and the order is kept.",
                 ),
                 part("cell", "The cell: `[radio.cell]`."),
             ],
@@ -133,7 +133,7 @@ pub(crate) static RADIO: Table = Table {
                 Key::new(
                     "mobility",
                     Kind::Table,
-                    Default::Absent("without neighbours nobody moves"),
+                    Default::Absent("without neighbours no UE moves"),
                     "How UEs move: `[radio.mobility]`.",
                 ),
             ],
@@ -145,8 +145,8 @@ pub(crate) static RADIO: Table = Table {
 pub(crate) static UE: Table = Table {
     header: "[[radio.ue]]",
     path: "radio.ue.N",
-    doc: "A UE with one bearer, or several equal UEs. Its own tables come before those of \
-          `[radio]`.",
+    doc: "A UE with one bearer, or several equal UEs. Its own tables take precedence over those \
+          of `[radio]`.",
     selector: None,
     groups: &[
         Group {
@@ -196,13 +196,13 @@ const HOST_TIME: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1_00
 
 const PART_KEYS: &[Key] = &[
     part("channel", "The quality of the radio."),
-    part("channel_up", "What is different in the uplink."),
+    part("channel_up", "What differs in the uplink."),
     part("link_adaptation", "How the MCS is chosen."),
-    part("link_adaptation_up", "What is different in the uplink."),
+    part("link_adaptation_up", "What differs in the uplink."),
     part("harq", "HARQ."),
-    part("harq_up", "What is different in the uplink."),
+    part("harq_up", "What differs in the uplink."),
     part("rlc", "The bearer: RLC, PDCP and its buffer."),
-    part("rlc_up", "What is different in the uplink."),
+    part("rlc_up", "What differs in the uplink."),
     part("sr", "Scheduling request."),
     part("bsr", "Buffer status report."),
     part(
@@ -221,7 +221,7 @@ const PART_KEYS: &[Key] = &[
 /// Tables that a UE has only once, whichever cell it is in.
 const HOST_KEYS: &[Key] = &[
     part("host_link", "The link between the UE's radio and its host."),
-    part("host_link_up", "What is different in the uplink."),
+    part("host_link_up", "What differs in the uplink."),
 ];
 
 const fn part(name: &'static str, doc: &'static str) -> Key {

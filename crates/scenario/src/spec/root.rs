@@ -35,14 +35,15 @@ pub(crate) static ROOT: Table = Table {
                 "path",
                 Kind::Table,
                 Default::Absent("an ideal wire both ways"),
-                "What packets meet on their way: `[[path.down]]` and `[[path.up]]`.",
+                "The stages that packets pass: `[[path.down]]` and `[[path.up]]`.",
             ),
             Key::new(
                 "radio",
                 Kind::Table,
                 Default::Absent("none: the path ends at the UE"),
-                "A cell and its UEs at the UE's end of the path: `[radio]`. Packets down pass it \
-                 after all stages of `[[path.down]]`, packets up before all of `[[path.up]]`.",
+                "A cell and its UEs at the UE's end of the path: `[radio]`. Downlink packets pass \
+                 it after all stages of `[[path.down]]`, uplink packets before all of \
+                 `[[path.up]]`.",
             ),
             Key::new(
                 "core",
@@ -135,13 +136,13 @@ pub(crate) static PATH: Table = Table {
                 "down",
                 Kind::List,
                 Default::Absent("an ideal wire"),
-                "From the server to the UE, in the order in which packets meet the stages.",
+                "From the server to the UE, in the order in which packets pass the stages.",
             ),
             Key::new(
                 "up",
                 Kind::List,
                 Default::Absent("an ideal wire"),
-                "From the UE to the server, in the order in which packets meet the stages.",
+                "From the UE to the server, in the order in which packets pass the stages.",
             ),
         ],
     }],
@@ -151,7 +152,7 @@ pub(crate) static PATH: Table = Table {
 pub(crate) static EMULATION: Table = Table {
     header: "[emulation]",
     path: "emulation",
-    doc: "The real clock: how `airpath emulate` moves packets. A simulation does not read it.",
+    doc: "The real clock: how `airpath emulate` moves packets. A simulation ignores it.",
     selector: None,
     groups: &[Group {
         variants: &[],
@@ -169,9 +170,9 @@ pub(crate) static EMULATION: Table = Table {
                 super::MS_ABOVE_0,
                 Default::Value("0.5"),
                 "A run is invalid if in one direction more than 1 % of the acknowledgements came \
-                 back later than this after TCP data was handed to the kernel, or if a thread of a \
-                 flow waited for a processor for more than 2 % of the time: then the machine, and \
-                 not TCP, made the round trips.",
+                 back later than this after TCP data was handed to the kernel, or if a thread of \
+                 a flow waited for a processor for more than 2 % of the time: then the machine, \
+                 not TCP, determined the round trips.",
             ),
             Key::new(
                 "coalesce_bytes",
@@ -185,9 +186,8 @@ pub(crate) static EMULATION: Table = Table {
                 "spin_ms",
                 Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: MS },
                 Default::Value("0.06"),
-                "The forwarder sleeps until this long before a departure, and then reads the \
-                 clock without pause. A longer time makes departures more punctual and uses more \
-                 of a processor.",
+                "The forwarder sleeps until this long before a departure, and then polls the \
+                 clock. A longer time makes departures more punctual and uses more of a processor.",
             ),
             Key::new(
                 "keep_awake",
@@ -220,13 +220,13 @@ pub(crate) static EMULATION: Table = Table {
                 Io::KEY,
                 Kind::Choice(Io::CHOICES),
                 Default::Value("\"auto\""),
-                "How packets get from the kernel and back.",
+                "How packets are exchanged with the kernel.",
             ),
             Key::new(
                 Observer::KEY,
                 Kind::Choice(Observer::CHOICES),
                 Default::Value("\"auto\""),
-                "How the kernel's TCP senders are observed. The result says which way was used.",
+                "How the kernel's TCP senders are observed. The result says which method was used.",
             ),
             Key::new(
                 "observer_poll_ms",
@@ -238,7 +238,7 @@ pub(crate) static EMULATION: Table = Table {
                 SlowStartSource::KEY,
                 Kind::Choice(SlowStartSource::CHOICES),
                 Default::Value("\"kernel\""),
-                "Whose slow start CUBIC has.",
+                "Which slow start CUBIC has.",
             ),
         ],
     }],

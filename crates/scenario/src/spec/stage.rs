@@ -31,7 +31,7 @@ const QUEUES: Kind = count(Unit::Plain, 1, 1 << 20);
 pub(crate) static STAGE: Table = Table {
     header: "[[path.down]] and [[path.up]]",
     path: "path.down.N or path.up.N",
-    doc: "One stage of one direction. Packets meet the stages in file order.",
+    doc: "One stage of one direction. Packets pass the stages in file order.",
     selector: Some("stage"),
     groups: &[
         Group {
@@ -171,7 +171,7 @@ pub(crate) static STAGE: Table = Table {
                     "packets",
                     Kind::Text,
                     Default::Absent("not of given packets"),
-                    "The packets that are lost, by number, the first is 1: e.g. \"1, 40-45\".",
+                    "The packets that are lost, by number; the first is 1: e.g. \"1, 40-45\".",
                 ),
             ],
         },
@@ -231,8 +231,8 @@ pub(crate) static STAGE: Table = Table {
                 "profile",
                 Kind::Profile,
                 Default::Value("\"linux-6.1\""),
-                "Profile of both ends of the proxy: the end that receives what comes in this \
-                 direction, and the end that sends it on.",
+                "Profile of both ends of the proxy: the end that receives the data of this \
+                 direction, and the end that forwards it.",
             )],
         },
         Group { variants: &["proxy"], rule: Rule::Each, keys: ENDPOINT },
@@ -250,7 +250,7 @@ choices! {
              interrupt timer.",
         Loss = "loss": "Loss: independent, periodic, or of given packets.",
         GilbertElliott = "gilbert-elliott":
-            "Bursty loss: a two-state Markov chain that makes one step a packet.",
+            "Bursty loss: a two-state Markov chain that makes one step per packet.",
         Shaper = "shaper":
             "A token bucket with a queue. A burst passes at once, and the rest passes at the \
              rate.",
@@ -259,26 +259,26 @@ choices! {
             "One end of a GTP-U tunnel (TS 29.281): between `end = \"enter\"` and `end = \
              \"leave\"` packets have outer headers.",
         Mtu = "mtu":
-            "A hop that drops packets larger than its MTU, outer headers included. The sender is \
-             not told, because ICMP (RFC 1191) is not modelled.",
+            "A hop that drops packets larger than its MTU, outer headers included. ICMP (RFC \
+             1191) is not modelled, so the sender does not learn of it.",
         Nat = "nat":
-            "A NAT. It stands once in each direction. A packet up makes the binding of its flow; \
-             a packet down without a binding is dropped. Only the timer is modelled, not \
-             addresses or a full table.",
+            "A NAT. It must be in both directions. An uplink packet creates the binding of its \
+             flow; a downlink packet without a binding is dropped. Only the timer is modelled, \
+             not addresses or a full table.",
         Firewall = "firewall":
-            "A stateful firewall. As with `nat`, packets down pass only after a packet of their \
-             flow went up.",
+            "A stateful firewall. As with `nat`, downlink packets pass only after an uplink \
+             packet of their flow.",
         Host = "host":
             "A host that forwards in software. It has a receive ring, interrupts, and a CPU that \
              a hypervisor takes away at times.",
         Server = "server":
-            "The delay between the UPF and the server, chosen by where the server stands.",
+            "The delay between the UPF and the server, chosen by the location of the server.",
         Proxy = "proxy":
-            "A TCP proxy (RFC 3135 2.4): ends the TCP connections that cross it and opens \
-             others in their place. It stands in both directions, once in each: what a list has \
-             before it lies between the sending side and the proxy. Its keys in [[path.down]] \
-             hold for TCP flows down, those in [[path.up]] for flows up. Datagrams pass \
-             unchanged.",
+            "A TCP proxy (RFC 3135 2.4): terminates the TCP connections that cross it and opens \
+             others in their place. It must be in both directions, once in each: the stages \
+             before it are between the sending side and the proxy. Its keys in [[path.down]] \
+             apply to downlink TCP flows, those in [[path.up]] to uplink TCP flows. Datagrams \
+             pass unchanged.",
     }
 
     /// Values of `aqm`.

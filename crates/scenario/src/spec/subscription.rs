@@ -9,9 +9,9 @@ const STEP: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 60_000 * 
 pub(crate) static CORE: Table = Table {
     header: "[core]",
     path: "core",
-    doc: "A core network that admits known subscribers only. With `airpath emulate`, each UE \
-          attaches and gets a session before anything else happens. A simulation does not read \
-          this table: in it every UE is attached.",
+    doc: "A core network that admits only known subscribers. With `airpath emulate`, each UE \
+          attaches and gets a session before anything else happens. A simulation ignores this \
+          table: there every UE is attached.",
     selector: None,
     groups: &[Group {
         variants: &[],
@@ -21,9 +21,9 @@ pub(crate) static CORE: Table = Table {
                 "subscribers",
                 Kind::File,
                 Default::Required,
-                "Database of the subscribers, made by `airpath subscriber add`. A relative file \
-                 name is relative to the scenario's directory, and of a shipped scenario to the \
-                 current directory.",
+                "Database of the subscribers, created by `airpath subscriber add`. A relative \
+                 file name is relative to the scenario's directory, or for a shipped scenario to \
+                 the current directory.",
             ),
             Key::new(
                 "keys",
@@ -31,7 +31,8 @@ pub(crate) static CORE: Table = Table {
                 Default::Absent("none: the UEs have them"),
                 "File with the keys of the UEs: a line with IMSI, K and OPc for each. \"-\" means \
                  standard input. Where a UE has a hash, the key in the file must have that hash. \
-                 The file is found as `subscribers` is. A resolved scenario does not name it.",
+                 A relative file name is resolved as for `subscribers`. A resolved scenario does \
+                 not name the file.",
             )
             .private(Privacy::Location),
             Key::new(
@@ -50,7 +51,7 @@ pub(crate) static CORE: Table = Table {
                 "rrc_setup_ms",
                 STEP,
                 Default::Value("50"),
-                "Time from idle until the RRC connection exists (TR 36.912 B.1.1.1 has 50 ms).",
+                "Time from idle until the RRC connection exists (50 ms in TR 36.912 B.1.1.1).",
             ),
             Key::new(
                 "attach_ms",
@@ -99,7 +100,7 @@ pub(super) const USIM: Group = Group {
             "apn",
             Kind::Name,
             Default::Absent("that of `[core]`"),
-            "The data network that the UE asks for.",
+            "The data network that the UE requests.",
         ),
     ],
 };

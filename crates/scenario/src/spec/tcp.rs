@@ -73,7 +73,7 @@ pub(super) const ENDPOINT: &[Key] = &[
     Key::new(
         "window_bytes",
         count(Unit::Bytes, 1, 1 << 40),
-        Default::Absent("the two buffers as they are"),
+        Default::Absent("`send_buffer_bytes` and `receive_buffer_bytes`"),
         "Sets both buffers to one fixed size, as `iperf -w` does (SO_SNDBUF and SO_RCVBUF). With a \
          profile of Linux `send_buffer_bytes` becomes twice this size, because Linux doubles SO_SNDBUF \
          (socket(7)). net.core.wmem_max and rmem_max are assumed to allow it.",
@@ -221,8 +221,8 @@ pub(super) const ENDPOINT: &[Key] = &[
         "rto.syn_linear_timeouts",
         count(Unit::Plain, 0, 255),
         Default::Inherited,
-        "So many SYNs are sent again after the same time-out as the first, before it doubles with each: \
-         `net.ipv4.tcp_syn_linear_timeouts` of Linux since 6.5.",
+        "Number of SYN retransmissions after the same time-out as the first, before it doubles \
+         with each: `net.ipv4.tcp_syn_linear_timeouts` of Linux since 6.5.",
     )
     .simulated_only(),
     Key::new(
@@ -236,7 +236,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         Detection::KEY,
         Kind::Choice(Detection::CHOICES),
         Default::Inherited,
-        "What makes the sender take a segment for lost. Without SACK it is three duplicate \
+        "What makes the sender consider a segment lost. Without SACK it is three duplicate \
          acknowledgements.",
     ),
     Key::new(
@@ -249,17 +249,17 @@ pub(super) const ENDPOINT: &[Key] = &[
         "recovery.rack_timer_tick_ms",
         MS_FROM_0,
         Default::Inherited,
-        "Tick of the clock that a sender's timers use, but for pacing: a timer runs out with a tick, never \
-         too early, as in Linux; one of 63 ticks or more with every eighth, one of 504 or more with every \
-         64th. A tail loss probe waits two ticks longer. CUBIC that counts as Linux has its time from \
-         the same clock. 0 means exact timers.",
+        "Tick of the clock for a sender's timers, except pacing. As in Linux, a timer expires on \
+         a tick, never too early; one of 63 ticks or more on every eighth tick, one of 504 or \
+         more on every 64th. A tail loss probe waits two ticks longer. CUBIC that counts as Linux \
+         uses the same clock. 0 means exact timers.",
     )
     .simulated_only(),
     Key::new(
         CwndReduction::KEY,
         Kind::Choice(CwndReduction::CHOICES),
         Default::Inherited,
-        "How the window comes down to ssthresh.",
+        "How the window is reduced to ssthresh.",
     )
     .simulated_only(),
     Key::new(
@@ -272,7 +272,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         "recovery.undo_by_timestamps",
         Kind::Flag,
         Default::Inherited,
-        "The sender takes a reduction back when timestamps tell that nothing was lost (Eifel, RFC \
+        "The sender undoes a reduction when timestamps show that nothing was lost (Eifel, RFC \
          4015).",
     )
     .simulated_only(),
@@ -280,7 +280,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         "recovery.undo_by_dsack",
         Kind::Flag,
         Default::Inherited,
-        "The sender takes a reduction back when every retransmission was reported as a duplicate (RFC \
+        "The sender undoes a reduction when every retransmission was reported as a duplicate (RFC \
          3708).",
     )
     .simulated_only(),
@@ -306,8 +306,8 @@ pub(super) const ENDPOINT: &[Key] = &[
         "offload.max_bytes",
         count(Unit::Bytes, 0, 1 << 20),
         Default::Inherited,
-        "The largest burst that is handed down as one; 0 means no offload. A burst is what the pacing \
-         rate sends in 2^-10 s, at least two segments.",
+        "The largest burst that is passed down as one; 0 means no offload. A burst is what the \
+         pacing rate sends in 2^-10 s, at least two segments.",
     )
     .simulated_only(),
     Key::new(
@@ -321,9 +321,10 @@ pub(super) const ENDPOINT: &[Key] = &[
         "offload.ack_within_ms",
         MS_FROM_0,
         Default::Inherited,
-        "A smaller burst waits only if the next acknowledgement is expected within this time, and within \
-         half an RTT: when the first outstanding segment is an SRTT old. 0 means half an RTT, and that \
-         what one acknowledgement lets out waits or not as a whole.",
+        "A smaller burst waits only if the next acknowledgement is expected (when the first \
+         outstanding segment is an SRTT old) within this time and within half an RTT. 0 means \
+         half an RTT, and that the segments released by one acknowledgement wait, or do not wait, \
+         as a whole.",
     )
     .simulated_only(),
     Key::new(
@@ -368,32 +369,32 @@ pub(super) const ENDPOINT: &[Key] = &[
         "ack.quick_segments",
         count(Unit::Segments, 0, 65535),
         Default::Inherited,
-        "Number of acknowledgements that are not delayed at the start, after a duplicate and after a \
-         silence longer than the RTO, but no more than half a window's worth. 0 means none.",
+        "Number of acknowledgements that are not delayed at the start, after a duplicate and \
+         after a silence longer than the RTO, but at most half a window's worth. 0 means none.",
     )
     .simulated_only(),
     Key::new(
         "ack.pushed_at_once",
         Kind::Flag,
         Default::Inherited,
-        "True: a segment with the PSH flag that came alone is acknowledged as soon as it is read. \
-         False: its acknowledgement is delayed.",
+        "True: a segment with the PSH flag that arrives alone is acknowledged as soon as it is \
+         read. False: its acknowledgement is delayed.",
     )
     .simulated_only(),
     Key::new(
         "ack.handshake_at_once",
         Kind::Flag,
         Default::Inherited,
-        "True: the end that connects acknowledges the handshake before it sends data, and an application \
-         writes after all that arrived at the instant at which it was connected. False: the first data \
-         acknowledge it, at once.",
+        "True: the end that connects acknowledges the handshake before it sends data, and an \
+         application writes after everything that arrived at the instant at which it was \
+         connected. False: the first data segment acknowledges the handshake, at once.",
     )
     .simulated_only(),
     Key::new(
         "ack.wake_ms",
         MS_FROM_0,
         Default::Inherited,
-        "With `ack.handshake_at_once`: an application writes so long after it was connected.",
+        "With `ack.handshake_at_once`: how long after it was connected an application writes.",
     )
     .simulated_only(),
     Key::new(
@@ -406,15 +407,15 @@ pub(super) const ENDPOINT: &[Key] = &[
         "ack.sack_compression_ms",
         MS_FROM_0,
         Default::Inherited,
-        "After three acknowledgements of data above a gap, the receiver keeps the next ones back for \
-         this time, and for a twentieth of a round trip at most. 0 means not at all. Needs \
+        "After three acknowledgements of data above a gap, the receiver delays the next ones by \
+         this time, but at most by a twentieth of a round trip. 0 means no delay. Needs \
          `options.sack`.",
     ),
     Key::new(
         "ack.sack_compression_acks",
         count(Unit::Plain, 1, 255),
         Default::Inherited,
-        "Number of acknowledgements that are kept back before one is sent.",
+        "Number of acknowledgements that are held back before one is sent.",
     ),
     Key::new(
         "ack.sack_compression_slack_ms",
@@ -432,8 +433,8 @@ pub(super) const ENDPOINT: &[Key] = &[
         "aggregation.max_bytes",
         count(Unit::Bytes, 0, 1 << 20),
         Default::Inherited,
-        "Segments that follow on each other are handed up, read and acknowledged together, up to this \
-         size. 0 means one by one.",
+        "Consecutive segments are delivered, read and acknowledged together, up to this size. 0 \
+         means one by one.",
     ),
     Key::new(
         "aggregation.time_ms",
@@ -459,9 +460,10 @@ pub(super) const ENDPOINT: &[Key] = &[
         "options.timestamp_tick_ms",
         MS_FROM_0,
         Default::Inherited,
-        "A round trip that only timestamps tell, because what was acknowledged had been sent twice, is \
-         measured in whole ticks of this, and counts for the smallest RTT and the congestion control, \
-         too. 0 means microseconds, and for the time-out only. Needs `options.timestamps`.",
+        "Tick of round trips that only timestamps can measure, because the acknowledged data had \
+         been sent twice. They count for the smallest RTT and the congestion control, too. 0 \
+         means microseconds, and that they count for the time-out only. Needs \
+         `options.timestamps`.",
     )
     .simulated_only(),
     Key::new(
@@ -502,7 +504,7 @@ pub(super) const ENDPOINT: &[Key] = &[
         "buffer.send_burst_bytes",
         count(Unit::Bytes, 0, 1 << 20),
         Default::Inherited,
-        "Memory that each burst takes in the send buffer beside its payload.",
+        "Memory that each burst takes in the send buffer in addition to its payload.",
     )
     .simulated_only(),
     Key::new(
@@ -540,8 +542,8 @@ pub(super) const PROFILE_ONLY: &[Key] = &[Key::new(
     "reno.slow_start",
     Kind::Choice(SlowStart::CHOICES),
     Default::Inherited,
-    "The value of `slow_start` for a flow whose congestion control is Reno, unless the flow says it \
-     itself: in Linux, HyStart belongs to CUBIC alone. A profile that sets `slow_start` sets this too.",
+    "The value of `slow_start` for a flow whose congestion control is Reno, unless the flow sets \
+     it: in Linux, only CUBIC has HyStart. A profile that sets `slow_start` sets this too.",
 )];
 
 /// How data that arrives is delivered, and how the receiving application reads it.
@@ -556,17 +558,17 @@ pub(super) const READER: &[Key] = &[
         "application.read_delay_ms",
         MS_ABOVE_0,
         Default::Absent("none"),
-        "Time from the first arrival until the application of the receiver is awake; then it reads \
-         all that is there. Until then unread data takes up the window, and an acknowledgement that \
-         could only offer a smaller window waits for it, as in Linux.",
+        "Time from the first arrival until the application of the receiver is awake; then it \
+         reads everything. Until then unread data takes up the window, and an acknowledgement \
+         that could only advertise a smaller window waits for the read, as in Linux.",
     )
     .excludes(&["read_rate_mbps"]),
     Key::new(
         "aggregation.hand_up_ms",
         MS_ABOVE_0,
         Default::Absent("none"),
-        "Time that a host takes to hand up an aggregate, or an acknowledgement, to its TCP. What arrives \
-         meanwhile waits its turn.",
+        "Time that a host takes to deliver an aggregate, or an acknowledgement, to its TCP. What \
+         arrives meanwhile waits its turn.",
     ),
     Key::new(
         "aggregation.hand_up_segment_ms",
@@ -583,7 +585,7 @@ choices! {
         Hystart4_19 = "hystart-4.19": "HyStart as in Linux until 4.19.130 and 5.4.49.",
         Hystart5_6 = "hystart-5.6": "In microseconds; the ACK train knows pacing.",
         Hystart5_8 = "hystart-5.8": "A minimum RTT that falls does not end slow start.",
-        Hystart5_16 = "hystart-5.16": "Rounds go on where cwnd is not the limit.",
+        Hystart5_16 = "hystart-5.16": "Rounds continue where cwnd is not the limit.",
         Hystart6_14 = "hystart-6.14": "Rounds of a small cwnd count too.",
         HystartPlusPlus = "hystart++": "HyStart++ (RFC 9406).",
     }
@@ -606,7 +608,7 @@ choices! {
 
     /// Values of `cubic.arithmetic`.
     Arithmetic("cubic.arithmetic") {
-        Rfc = "rfc": "It counts fractions of segments, as the formulas of RFC 9438 do.",
+        Rfc = "rfc": "It counts fractions of segments, as in the formulas of RFC 9438.",
         Linux = "linux": "It counts whole segments, as Linux does.",
     }
 
@@ -646,7 +648,7 @@ choices! {
 
     /// Values of `options.ecn`.
     Ecn("options.ecn") {
-        Off = "off": "No end asks for it or agrees to it.",
+        Off = "off": "Neither end requests it or agrees to it.",
         Classic = "classic": "ECN of RFC 3168.",
     }
 
@@ -654,6 +656,6 @@ choices! {
     TuningRule("buffer.receive_tuning_rule") {
         Linux4_19 = "linux-4.19": "As in Linux until 6.15: room for 16 more segments.",
         Linux6_16 = "linux-6.16":
-            "As in Linux since 6.16: what is unread is subtracted from what was read.",
+            "As in Linux since 6.16: unread data is subtracted from what was read.",
     }
 }

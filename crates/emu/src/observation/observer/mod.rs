@@ -160,7 +160,7 @@ impl SenderObserver {
         };
         let observed = thread.join().unwrap_or_else(panicked);
         let failed = observed.failed.as_ref().map(|said| {
-            format!("the senders' windows and events are missing from some time on: {said}")
+            format!("the senders' windows and events are missing after some time: {said}")
         });
         (observed, failed)
     }

@@ -146,7 +146,7 @@ fn data_slots(cell: &Fields, problems: &mut Problems) {
                 place.unwrap_or(&cell.origin),
                 format!("no slot has {link} data"),
                 format!(
-                    "the slot with most {link} has {most} symbols; `{taken}` ({control}) and \
+                    "the slot with the most {link} has {most} symbols; `{taken}` ({control}) and \
                      `{least}` ({data}) need {}",
                     control + data
                 ),
@@ -198,7 +198,7 @@ fn umts_carrier(cell: &Fields, problems: &mut Problems) {
         problems.add_with_help(
             cell.origin_of("hsdpa_category"),
             format!("`hsdpa_category` is {number}, but must be 5 to 10 or 12 to 14"),
-            "1 to 4 and 11 cannot listen in every TTI, which this cell does not know",
+            "1 to 4 and 11 cannot listen in every TTI, which this cell does not model",
         );
     }
     for name in ["dch_down_kbps", "dch_up_kbps"] {
@@ -249,7 +249,7 @@ fn lte_carrier(cell: &Fields, problems: &mut Problems) {
         );
     } else if cell.count("layers_down").is_some_and(|layers| layers == 2 && ports == Some(1)) {
         let place = cell.given("antenna_ports").unwrap_or(cell.origin_of("layers_down"));
-        problems.add(place, "2 layers need 2 `antenna_ports` at least".to_owned());
+        problems.add(place, "2 layers need at least 2 `antenna_ports`".to_owned());
     }
     for (suffix, usable) in [("down", None), ("up", Some(lte::uplink_blocks as fn(u32) -> u32))] {
         let prbs = cell.count(&format!("prbs_{suffix}")).map(|prbs| prbs as u32);

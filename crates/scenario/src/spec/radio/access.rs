@@ -83,7 +83,7 @@ pub(super) static SR: Table = Table {
 };
 
 const TRANSMISSIONS: Kind = count(Unit::Plain, 1, 1 << 20);
-const MOST: &str = "Largest number of transmissions of a request. After them the UE uses random \
+const MOST: &str = "Largest number of transmissions of a request. After that the UE uses random \
                     access.";
 
 /// Buffer status report.
@@ -166,9 +166,9 @@ pub(super) static GRANTS: Table = Table {
                     "assume_more",
                     Kind::Flag,
                     Default::Value("true"),
-                    "Whether the base station takes a block without a report, and without room for one, for a \
-                     sign of more data, and grants as much again. If not, a UE that has more than it reported \
-                     is silent until retxBSR-Timer expires.",
+                    "Whether the base station takes a block that has no report, and no room for \
+                     one, as a sign of more data, and grants as much again. If not, a UE that has \
+                     more than it reported is silent until retxBSR-Timer expires.",
                 ),
                 Key::new(
                     "proactive_period_ms",
@@ -217,9 +217,9 @@ pub(super) static GRANTS: Table = Table {
                 "serving_grant_bytes",
                 or("largest", &GRANT),
                 Default::Value("\"largest\""),
-                "Most that the UE may send in a TTI or a packet, MAC header included (TS 25.321 \
-             11.8.1.3; in EV-DO what T2P allows); \
-             \"largest\": the largest block of its category or of its DCH.",
+                "The most that the UE may send in a TTI or a packet, MAC header included (TS \
+             25.321 11.8.1.3; in EV-DO what T2P allows); \"largest\": the largest block of its \
+             category or of its DCH.",
             )],
         ),
     ],
@@ -252,7 +252,7 @@ const TO_RESOLUTION: &str = "Time from the end of Msg3 to the end of the content
 pub(super) static RACH: Table = Table {
     header: "[radio.rach]",
     path: "radio.rach or radio.ue.N.rach",
-    doc: "Four-step random access (TS 38.321 5.1, TS 36.321 5.1). A table that is there is \
+    doc: "Four-step random access (TS 38.321 5.1, TS 36.321 5.1). If the table is present, it is \
           enabled unless it says otherwise.",
     selector: Some("access"),
     groups: &[
@@ -329,8 +329,8 @@ pub(super) static RACH: Table = Table {
 pub(super) static TIME_ALIGNMENT: Table = Table {
     header: "[radio.time_alignment]",
     path: "radio.time_alignment or radio.ue.N.time_alignment",
-    doc: "Time alignment (TS 38.321 5.2, TS 36.321 5.2): a UE whose timer ran out needs random \
-          access. A table that is there is enabled unless it says otherwise.",
+    doc: "Time alignment (TS 38.321 5.2, TS 36.321 5.2): a UE whose timer has expired needs \
+          random access. If the table is present, it is enabled unless it says otherwise.",
     selector: Some("access"),
     groups: &[each(
         NR_LTE,

@@ -10,9 +10,9 @@ use super::{ALL, LTE, NR, NR_LTE, UMTS, UMTS_EVDO, each};
 pub(super) static RLC: Table = Table {
     header: "[radio.rlc] and [radio.rlc_up]",
     path: "radio.rlc or radio.rlc_up or radio.ue.N.rlc",
-    doc: "The bearer: RLC (TS 38.322, TS 36.322, TS 25.322), PDCP (TS 38.323, TS 36.323), and the buffer in \
-          which packets wait for their first transmission. A direction is the sender's: \
-          `[radio.rlc_up]` has the UE's buffer.",
+    doc: "The bearer: RLC (TS 38.322, TS 36.322, TS 25.322), PDCP (TS 38.323, TS 36.323), and the \
+          buffer in which packets wait for their first transmission. Each direction belongs to \
+          its sender: `[radio.rlc_up]` has the UE's buffer.",
     selector: Some("access"),
     groups: &[
         each(
@@ -53,7 +53,7 @@ const NR_KEYS: &[Key] = &[
         or("infinity", &MS_FROM_0),
         Default::Value("100"),
         "t-Reordering of PDCP (TS 38.323 7.3): how long a gap delays the packets after it. \
-         \"infinity\" is possible in AM only.",
+         \"infinity\" is possible only in AM.",
     )
     .values_of("t-Reordering"),
     Key::new(
@@ -189,7 +189,7 @@ const PDCP: &[Key] = &[
         "status_report_required",
         Kind::Flag,
         Default::Value("true"),
-        "statusReportRequired: after a handover only missing packets are sent again.",
+        "statusReportRequired: after a handover only missing packets are retransmitted.",
     ),
 ];
 
@@ -247,7 +247,7 @@ const BUFFER: &[Key] = &[
 choices! {
     /// Values of `mode`.
     RlcMode("mode") {
-        Am = "am": "Acknowledged mode: data that HARQ loses is sent again.",
+        Am = "am": "Acknowledged mode: data that HARQ loses is retransmitted.",
         Um = "um": "Unacknowledged mode: data that HARQ loses is lost.",
     }
 

@@ -31,7 +31,7 @@ const ACCESS: &[Key] = &[Key::new(
     AccessKind::KEY,
     Kind::Choice(AccessKind::CHOICES),
     Default::Preset,
-    "Radio technology. The preset decides it, and it decides which keys there are.",
+    "Radio technology. The preset determines it, and it determines which keys exist.",
 )];
 
 const CARRIER: &[Key] = &[
@@ -74,7 +74,7 @@ const NR_CARRIER: &[Key] = &[
         Frequencies::KEY,
         Kind::Choice(Frequencies::CHOICES),
         Default::Value("\"fr1\""),
-        "Frequency range (TS 38.104 5.1). It decides how many PRBs the bandwidth has.",
+        "Frequency range (TS 38.104 5.1). It determines how many PRBs the bandwidth has.",
     ),
     Key::new(
         "scs_khz",

@@ -10,10 +10,11 @@ use super::{ALL, each};
 pub(super) static HOST_LINK: Table = Table {
     header: "[radio.host_link] and [radio.host_link_up]",
     path: "radio.host_link or radio.host_link_up or radio.ue.N.host_link",
-    doc: "The link between a UE's radio and the host whose TCP it is: the USB of a tethered modem, the \
-          Ethernet port or the WLAN of a CPE, or a shaper in the CPE. Each UE has its own. A packet down \
-          meets the queue and then the delay, and after them `host_delay_ms`; a packet up meets queue and \
-          delay before it is in the UE's buffer.",
+    doc: "The link between a UE's radio and the host that runs its TCP: the USB link of a \
+          tethered modem, the Ethernet port or the WLAN of a CPE, or a shaper in the CPE. Each UE \
+          has its own. A downlink packet passes the queue, then the delay, and then \
+          `host_delay_ms`; an uplink packet passes queue and delay before it enters the UE's \
+          buffer.",
     selector: None,
     groups: &[each(
         ALL,

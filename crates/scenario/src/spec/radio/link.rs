@@ -111,8 +111,9 @@ pub(super) static HARQ: Table = Table {
     header: "[radio.harq] and [radio.harq_up]",
     path: "radio.harq or radio.harq_up or radio.ue.N.harq",
     doc: "HARQ. LTE's processes and timing follow from its duplex mode (TS 36.213 7 and 8): \
-          asynchronous down, synchronous up. So are UMTS's: 6 processes for HS-DSCH, 8 or 4 for E-DCH, \
-          none for a DCH. EV-DO's have 4 and 3; a packet has as many transmissions as its rate says.",
+          asynchronous down, synchronous up. UMTS is asynchronous and synchronous in the same \
+          way: 6 processes for HS-DSCH, 8 or 4 for E-DCH, none for a DCH. EV-DO has 4 and 3; the \
+          rate of a packet determines its number of transmissions.",
     selector: Some("access"),
     groups: &[
         each(

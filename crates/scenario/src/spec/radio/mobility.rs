@@ -11,9 +11,10 @@ pub(crate) static NEIGHBOUR: Table = Table {
     header: "[[radio.neighbour]]",
     path: "radio.neighbour.N",
     doc: "Another cell, into which UEs can move. It starts from its own preset. With the same \
-          `access` as the first cell it has the tables of `[radio]`, and its own tables come \
-          before those. Tables of single UEs hold in the first cell only. Beside LTE, a neighbour \
-          of NR is the leg that is added and dropped (EN-DC): the bearer is in one or the other.",
+          `access` as the first cell it uses the tables of `[radio]`, and its own tables take \
+          precedence over those. Tables of single UEs apply only in the first cell. If the first \
+          cell is LTE, an NR neighbour is the leg that is added and dropped (EN-DC): the bearer \
+          is in one or the other.",
     selector: None,
     groups: &[
         Group {

@@ -16,8 +16,9 @@ const fn enabled(doc: &'static str) -> Key {
 pub(super) static DRX: Table = Table {
     header: "[radio.drx]",
     path: "radio.drx or radio.ue.N.drx",
-    doc: "Discontinuous reception in RRC_CONNECTED (TS 38.321 5.7, TS 36.321 5.7). A table that \
-          is there is enabled unless it says otherwise. LTE's timers are counted in ms, not in PDCCH subframes, also with TDD.",
+    doc: "Discontinuous reception in RRC_CONNECTED (TS 38.321 5.7, TS 36.321 5.7). If the table \
+          is present, it is enabled unless it says otherwise. LTE's timers are counted in ms, not \
+          in PDCCH subframes, also with TDD.",
     selector: Some("access"),
     groups: &[
         each(NR_LTE, &[enabled("Whether the UE uses DRX. Without it the UE is always awake.")]),
@@ -39,8 +40,8 @@ pub(super) static DRX: Table = Table {
                     Kind::Flag,
                     Default::Value("false"),
                     "True: uplink data waits for the on-duration. This is not 3GPP; a published \
-                     measurement was explained so. False: a scheduling request may be sent at any \
-                     time, and a pending request is Active Time, as specified.",
+                     measurement was explained that way. False: a scheduling request may be sent \
+                     at any time, and a pending request is Active Time, as specified.",
                 )
                 .needs(ON),
             ],
@@ -129,8 +130,8 @@ const LTE_TIMERS: &[Key] = &[
 pub(super) static RRC: Table = Table {
     header: "[radio.rrc]",
     path: "radio.rrc or radio.ue.N.rrc",
-    doc: "RRC states (TS 38.331 4.2.1, TS 36.331 4.2.1, TS 25.331 7). In EV-DO \
-          idle is a dormant session. A table that is there is enabled unless it says otherwise.",
+    doc: "RRC states (TS 38.331 4.2.1, TS 36.331 4.2.1, TS 25.331 7). In EV-DO idle is a dormant \
+          session. If the table is present, it is enabled unless it says otherwise.",
     selector: Some("access"),
     groups: &[
         each(
@@ -264,15 +265,15 @@ const UMTS_STATES: &[Key] = &[
         "uplink_threshold_bytes",
         THRESHOLD,
         Default::Value("256"),
-        "Threshold of event 4a: more bytes than this in the UE's buffer lead from CELL_FACH to \
-         CELL_DCH (TS 25.331 14.4.2.1).",
+        "Threshold of event 4a: more bytes than this in the UE's buffer move the UE from \
+         CELL_FACH to CELL_DCH (TS 25.331 14.4.2.1).",
     )
     .needs(ON),
     Key::new(
         "downlink_threshold_bytes",
         THRESHOLD,
         Default::Value("256"),
-        "More bytes than this in the RNC's buffer lead from CELL_FACH to CELL_DCH.",
+        "More bytes than this in the RNC's buffer move the UE from CELL_FACH to CELL_DCH.",
     )
     .needs(ON),
     Key::new(
@@ -337,7 +338,7 @@ const UMTS_STATES: &[Key] = &[
         MS_ABOVE_0,
         Default::Value("40"),
         "Time of one transmission on the PRACH, preambles included. It carries one RLC PDU, and \
-         the next transmission begins when it has ended.",
+         the next transmission starts when it has ended.",
     )
     .needs(ON),
 ];
