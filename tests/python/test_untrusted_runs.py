@@ -284,7 +284,7 @@ def test_numbers_that_json_does_not_have_are_refused(run: Path, number: str) -> 
     """In keys that no version of airpath knows, too."""
     file = run / "summary.json"
     file.write_text(file.read_text().replace("{", f'{{"further": [{number}],', 1))
-    with pytest.raises(InputError, match="summary.json is damaged: "):
+    with pytest.raises(InputError, match=r"summary\.json is damaged: "):
         Run.open(run)
 
 
