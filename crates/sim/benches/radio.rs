@@ -125,7 +125,7 @@ impl Arguments {
             let _ = writeln!(
                 text,
                 "[[flow]]\nkind = \"bulk\"\nue = \"ue-{ue}\"\nprofile = \"{profile}\"\n\
-                 congestion = \"cubic\"\nwindow_bytes = {WINDOW}\nmin_rto_ms = 200"
+                 congestion = \"cubic\"\nwindow_bytes = {WINDOW}\nrto.min_ms = 200"
             );
         }
         if *active == 0 {

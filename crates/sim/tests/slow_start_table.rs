@@ -14,10 +14,10 @@ const PACKET_BITS: f64 = 1500.0 * 8.0;
 /// Name of a column, and keys of the flow.
 const VERSIONS: [(&str, &str); 8] = [
     ("4.19", "slow_start = \"hystart-4.19\""),
-    ("4.19.131", "slow_start = \"hystart-4.19\"\nhystart_falling_minimum_exits = false"),
+    ("4.19.131", "slow_start = \"hystart-4.19\"\nhystart.falling_minimum_exits = false"),
     (
         "4.19, both changes",
-        "slow_start = \"hystart-4.19\"\nhystart_falling_minimum_exits = false\n\
+        "slow_start = \"hystart-4.19\"\nhystart.falling_minimum_exits = false\n\
          hystart.late_reset = false",
     ),
     ("5.6", "slow_start = \"hystart-5.6\""),

@@ -58,8 +58,8 @@ class IperfTest:
 
     ``streams`` are the intervals of single streams, in order. ``sent`` and ``received`` are the
     totals over streams as the ends report them; one of them is None if it was not printed or was
-    printed as nothing, and ``remarks`` says so. ``totals`` counts the streams that have a total of
-    their own. ``error`` is iperf's own word. ``start_time_s`` is
+    printed as nothing, and ``remarks`` says so. ``summed_streams`` counts the streams
+    that have a total of their own. ``error`` is iperf's own word. ``start_time_s`` is
     in seconds since 1970 (JSON: whole ones), None where it was not printed. ``run`` counts the
     runs of the file: two tests of one run are its two directions.
     """
@@ -76,7 +76,7 @@ class IperfTest:
     streams: list[Interval] = field(default_factory=list)
     sent: Interval | None = None
     received: Interval | None = None
-    totals: int = 0
+    summed_streams: int = 0
     error: str | None = None
     complete: bool = False
     remarks: list[str] = field(default_factory=list)
@@ -102,7 +102,7 @@ class IperfTest:
             "reverse": self.reverse,
             "streams": len({one.stream for one in self.streams})
             or len(self.connections)
-            or self.totals
+            or self.summed_streams
             or int(total is not None),
             "start_time_s": self.start_time_s,
             "goodput_mbps": total.rate_bps / 1e6 if total else None,

@@ -197,7 +197,7 @@ class _Test(IperfTest):
                 one for by, one in self.totals if by is arrives and self._is_reverse(one) is reverse
             ]
             each = {one.stream for one in found if one.stream != _SUM}
-            test.totals = max(test.totals, len(each))
+            test.summed_streams = max(test.summed_streams, len(each))
             whole = [one for one in found if one.stream == _SUM][-1:]
             if not whole and found and len(found) >= len(streams):
                 whole = [of_all_streams(found)]
