@@ -289,7 +289,7 @@ export class App {
   async #once(): Promise<boolean> {
     try {
       const { tried } = this.#state;
-      // Beside an advice stands the scenario without it, also where a link brought both.
+      // Beside a recommendation stands the scenario without it, also where a link brought both.
       if (tried.length > 0 && !this.#shadow) this.#shadow = await this.#simulated(this.#given([]));
       const shown = await this.#simulated(this.#given(tried));
       this.#shown = shown;

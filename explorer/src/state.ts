@@ -9,7 +9,7 @@ export interface State {
   /** `KEY=VALUE`, on top of the text. */
   sets: string[];
   seed: number | null;
-  /** Settings that an advice added last: they stand at the end of `sets`. */
+  /** Settings that a recommendation added last: they stand at the end of `sets`. */
   tried: string[];
   /** The part of the time that is shown, in seconds. */
   zoom: [number, number] | null;

@@ -313,7 +313,7 @@ def read_flows(
 
     A flow is wanted by its number: True and False are the segments of its client and of its server
     (the fields of ``Segments``), None all of its packets (``Packets``); of each the first ``most``.
-    Lists are columns: bytes of numbers of 64 bits, little endian, NaN for none. Raises
+    Lists are columns: bytes of 64-bit numbers, little endian, NaN for none. Raises
     ``ValueError`` for what is no capture or no such flow, and ``OSError``.
     """
 
@@ -322,9 +322,10 @@ def view_flows(
 ) -> list[dict[str, Any]]:
     """Read TCP flows of a capture to draw them; one dict for each: the fields of ``View``.
 
-    A flow is wanted by its number; True is its client's data. There are so many bins at the finest
-    level, and so many packets one by one, at the most. Columns are bytes: numbers of 64 or 32 bits,
-    little endian. Raises ``ValueError`` for what is no capture or no such flow, and ``OSError``.
+    A flow is wanted by its number; True is its client's data. ``bins`` is the number of bins at
+    the finest level, ``packets`` the most packets that are listed. Columns are bytes: 64-bit or
+    32-bit numbers, little endian. Raises ``ValueError`` for what is no capture or no such flow, and
+    ``OSError``.
     """
 
 def enter_user_namespace() -> None:

@@ -1,4 +1,4 @@
-"""Whoever is killed in the middle of a campaign, every run is there once: `make cluster`."""
+"""Whichever process of a campaign is killed, each run appears exactly once: `make cluster`."""
 
 from __future__ import annotations
 

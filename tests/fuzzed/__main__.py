@@ -1,4 +1,4 @@
-"""Damages outputs of tools at random and has them read: `make fuzz-importers SECONDS=600`.
+"""Damages tool outputs at random and has them read: `make fuzz-importers SECONDS=600`.
 
     python -m fuzzed SECONDS [SEED]
 

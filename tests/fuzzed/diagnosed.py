@@ -1,10 +1,10 @@
-"""Damages captures and outputs of tools at random, and gives them to `airpath diagnose`.
+"""Damages captures and tool outputs at random, and gives them to `airpath diagnose`.
 
     python -m fuzzed.diagnosed SECONDS [SEED]
 
-For so many seconds of processor time. It begins with what the fuzz targets and the importers begin
-with, and with captures of its own; several files are told of together. Exit codes: 0, each was told
-of or refused in a line; 1, one was not: it is in target/fuzz/diagnosed; 2, bad use.
+SECONDS are seconds of processor time. The seeds are those of the fuzz targets and of the importers,
+and captures of its own; several files are diagnosed together. Exit codes: 0, each was diagnosed or
+refused in a line; 1, one was not: it is in target/fuzz/diagnosed; 2, bad use.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_FILES = 4
 
 
 def known(place: Path) -> list[bytes]:
-    """Files to begin with: outputs of tools, inputs of the fuzz targets, simulated captures."""
+    """Files to begin with: tool outputs, inputs of the fuzz targets, simulated captures."""
     found = list(seeds().values())
     for name in _READ:
         corpus = _CORPORA / name

@@ -122,7 +122,7 @@ def codel(queue: Table, target_ms: float) -> None:
 
 
 def plain_queue(draft: Draft, bytes_: float) -> None:
-    """The bottleneck's queue is a plain one of so many bytes."""
+    """The bottleneck's queue is drop-tail, with this size in bytes."""
     queue = draft.buffer if draft.radio else draft.link
     for key in ("aqm", "codel_target_ms", "codel_interval_ms"):
         queue.pop(key, None)

@@ -221,7 +221,7 @@ def test_what_the_user_chose_for_dask_stays() -> None:
         ["sh", "-c", "\n".join([*lines[:-1], "env"])], capture_output=True, text=True, check=True,
         env={"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "True"},
     ).stdout  # fmt: skip
-    # As a job of Slurm reads it; what its environment has already stays.
+    # As a Slurm job reads it; what its environment has already stays.
     read = dask.config.collect_env(dict(line.split("=", 1) for line in said.splitlines()))
     assert dask.config.get(profile, config=read) is True
     assert dask.config.get(tick, config=read) == "7s"

@@ -1,4 +1,4 @@
-"""What captures of people hold: copies, errors of ICMP, cut headers, and flows without a fault."""
+"""What real captures contain: copies, ICMP errors, cut headers, and flows without a fault."""
 
 from __future__ import annotations
 

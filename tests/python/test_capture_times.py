@@ -34,7 +34,7 @@ _ALTERED: dict[str, Callable[[tuple[int, ...], random.Random], tuple[int, int]]]
 
 
 def _altered(data: bytes, kind: str, drawn: random.Random, count: int) -> bytes:
-    """A pcap file in which the times of so many packets are others."""
+    """A pcap file in which this many packets have other times."""
     places, at = [], 24
     while at < len(data):
         places.append(at)

@@ -11,7 +11,7 @@ DT_STRTAB, DT_RPATH, DT_RUNPATH = 5, 15, 29
 
 
 def _search_paths(file: Path) -> list[str]:
-    """``DT_RPATH`` and ``DT_RUNPATH`` of an ELF file of 64 bits (gABI 4.1, chapters 4 and 5)."""
+    """``DT_RPATH`` and ``DT_RUNPATH`` of a 64-bit ELF file (gABI 4.1, chapters 4 and 5)."""
     data = file.read_bytes()
     assert data[:5] == b"\x7fELF\x02"
     (at,) = struct.unpack_from("<Q", data, 32)

@@ -6,7 +6,7 @@
 A picture that is followed by ``<!-- live: FILE CHART KEY... -->`` (FILE in docs/live or the name of
 a shipped scenario) is live where the explorer is built and a server answers: beneath it is the
 chart of that scenario, with controls of those keys. Opened from disk there is the picture alone.
-Exit code 1: a link leads nowhere.
+Exit code 1: a link is broken.
 """
 
 from __future__ import annotations

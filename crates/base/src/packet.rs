@@ -186,7 +186,7 @@ impl SackBlocks {
     }
 }
 
-/// A TCP segment. Sequence numbers are stream offsets of 64 bits (the SYN is byte 0), so that the
+/// A TCP segment. Sequence numbers are 64-bit stream offsets (the SYN is byte 0), so that the
 /// model need not handle wrapping; everything else has its width on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {

@@ -14,7 +14,7 @@ use crate::observed::Observed;
 use crate::price::{HARM, Price, taken};
 use crate::trial::{Advised, Beside, Trial};
 
-/// The basis of an advice: the scenario as it is, or with what is advised against the causes that
+/// The basis of a recommendation: the scenario as it is, or with what is advised against the causes that
 /// hide this one.
 struct Ground {
     sets: Vec<String>,
@@ -23,7 +23,7 @@ struct Ground {
     runs: Vec<Vec<Measure>>,
 }
 
-/// What ranks an advice among others.
+/// What ranks a recommendation among others.
 #[derive(Clone, Copy)]
 struct Merit {
     /// Whether it improves what suffers most, and whether its cause disappears with it.

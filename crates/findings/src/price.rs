@@ -1,4 +1,4 @@
-//! What an advice takes from some flows for what it gives to others: nothing, a price, or too much.
+//! What a recommendation takes from some flows for what it gives to others: nothing, a price, or too much.
 
 use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
@@ -14,7 +14,7 @@ pub(crate) const HARM: f64 = 0.02;
 const MOST: f64 = LEAST;
 const WORTH: f64 = 10.0;
 
-/// The price of an advice.
+/// The price of a recommendation.
 #[derive(Debug)]
 pub(crate) enum Price<'e> {
     /// No throughput falls.

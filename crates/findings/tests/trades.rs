@@ -1,4 +1,4 @@
-//! What an advice may take from some flows to give to others, and what is not the effect of a
+//! What a recommendation may take from some flows to give to others, and what is not the effect of a
 //! cause.
 #![allow(clippy::disallowed_methods)]
 

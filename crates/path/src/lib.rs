@@ -1,6 +1,6 @@
 //! The path model: everything between two TCP endpoints, one direction at a time.
 //!
-//! A stage is a link, a delay, a loss, a tunnel, a NAT and the like. Each implements [`Path`],
+//! A stage is a link, a delay, a loss, a tunnel, a NAT or similar. Each implements [`Path`],
 //! which has three verbs: a packet enters, when to poll again, what has left. A stage wraps the
 //! stages before it, so a stack of stages is a [`Path`] too. [`build_pair`] makes both directions
 //! from lists of [`StageConfig`].

@@ -9,7 +9,7 @@ use airpath_base::Instant;
 /// they come in the order in which they were armed. The busy ones are armed with nearly every
 /// packet, and few of them are in use: they are in a sorted list. The others are in a binary heap,
 /// indexed so that a source can be re-armed in place: it holds the timers of thousands of flows,
-/// which seldom move, and an event of a busy source touches only its top.
+/// which rarely move, and an event of a busy source touches only its top.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     /// The busy sources that are armed, in order; the rest is empty.

@@ -17,7 +17,7 @@ FIRST = 10
 """Values before the first look."""
 _GROWTH = 1.5
 _CAUTION = 0.975
-"""Confidence of the interval that decides; what is told has 95 %."""
+"""Confidence of the interval that decides; reported intervals have 95 %."""
 _FEW = 0.25
 """Share of the precision that stops below ``BOOTSTRAP_FROM`` values."""
 

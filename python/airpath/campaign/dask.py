@@ -197,7 +197,7 @@ def at(address: Any) -> DaskEngine:
 def cluster(kind: str, workers: int) -> DaskEngine:
     """Begin a cluster with workers of one thread each: processes of this machine, or Slurm jobs.
 
-    What a job of Slurm asks for is in Dask's own configuration (``jobqueue.slurm``).
+    What a Slurm job asks for is in Dask's own configuration (``jobqueue.slurm``).
     """
     distributed = _distributed(f"--cluster {kind}")
     begin = {"local": _local, "slurm": _slurm}.get(kind)
@@ -291,7 +291,7 @@ def _unless_chosen(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _slurm(workers: int, security: Any, closes: ExitStack) -> Any:
-    """Begin workers that are jobs of Slurm; they find their certificate in files of the user."""
+    """Begin workers that are Slurm jobs; they find their certificate in files of the user."""
     import dask
 
     try:

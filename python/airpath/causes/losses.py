@@ -110,7 +110,7 @@ def losses(group: Group) -> Iterator[Suspect]:
                 + (_CUT if main.seen.size.max() >= _LEAST_CUT else ""),
             )
         return
-    # A queue of a path's length, or one that is managed, overflows too; it costs next to nothing.
+    # A queue of a path's length, or one that is managed, overflows too; it costs almost nothing.
     level = 0.0 if overflows else bucket.level_bytes / max(1.0, group.bdp_bytes)
     shallow = _is_shallow(group, bucket, waiting, level)
     # A managed queue drops so few that they cost nothing; one that holds as much as the path is not

@@ -29,7 +29,7 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
 
     ``loads`` has the beginning and end of each transfer, in milliseconds.
     """
-    # Errors of ICMP are no pings, whoever sends them.
+    # ICMP errors are no pings, whoever sends them.
     is_echo = ~np.isnan(column(packets, "echo"))
     at = column(packets, "time_ns")[is_echo] / 1e6
     asked = column(packets, "from_client")[is_echo] > 0

@@ -1,4 +1,4 @@
-"""A capture beside the outputs of tools of one test: whose flows it has, and the clocks' offsets.
+"""A capture beside the tool outputs of one test: whose flows it has, and the clocks' offsets.
 
 An offset is a clock's time less the capture's. A ping's replies are known in the capture by their
 numbers: each was printed after its reply had passed, and asked for before its request had. iperf3

@@ -243,7 +243,7 @@ def _place_of_ipv4(bits: int) -> int | None:
     if bits >> 112 == _6TO4:
         return 80
     inside = bits & 0xFFFF_FFFF
-    # Compatible; what is shorter is ::, ::1 or the like.
+    # Compatible; shorter ones are ::, ::1 and similar.
     if bits == inside >= 1 << 16 or bits - inside in (_MAPPED, _TRANSLATED, _NAT64):
         return 0
     return None

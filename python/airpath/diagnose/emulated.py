@@ -1,6 +1,6 @@
 """Causes of an emulated run: its flows are simulated over the same path; there causes are tried.
 
-Where the simulation differs from what was recorded, nothing can be tried, and that is said.
+Where the simulation differs from what was recorded, nothing can be tried; the answer says so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the outputs of tools tell, in sentences; causes are those of docs/reference/causes.md."""
+"""What tool outputs show, in sentences; causes are those of docs/reference/causes.md."""
 
 from __future__ import annotations
 

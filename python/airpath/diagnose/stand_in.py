@@ -209,7 +209,7 @@ def of_programs(run: Run, scenario: _core.Scenario) -> StandIns:
 
 
 def _told(scenario: _core.Scenario, kernel: _core.Scenario, index: int) -> dict[str, Any]:
-    """What the kernel was told of a flow, where that is not as with the kernel's profile."""
+    """The kernel's settings for a flow, where they differ from those of the kernel's profile."""
     said, default = _flow_keys(scenario, index), _flow_keys(kernel, index)
     return _differing(said, default, _told_keys(said, default))
 

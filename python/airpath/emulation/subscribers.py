@@ -131,7 +131,7 @@ def _make(file: Path) -> None:
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         try:
-            # A link that leads nowhere must not say where the file is made.
+            # A dangling link must not decide where the file is made.
             descriptor = os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             descriptor = os.open(file, flags)

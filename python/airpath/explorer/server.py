@@ -38,7 +38,7 @@ _NONCE = b'<meta name="style-nonce" content="'
 def served(begin: Begin, port: int = 0, assets: Path = ASSETS) -> Iterator[str]:
     """Serve the explorer as long as the context lasts; its value is the page's URL.
 
-    Raises ``AirpathError`` if the explorer is not built, or the port is not to be had.
+    Raises ``AirpathError`` if the explorer is not built, or the port is not available.
     """
     files = files_of(assets)
     server = _Server(Address(LOOPBACK, port), begin, files)

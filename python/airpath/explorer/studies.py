@@ -20,7 +20,7 @@ class StudyFigure(TypedDict):
 
 
 class Studies(TypedDict):
-    """All figures; each scenario's text is there once."""
+    """All figures; each scenario's text appears once."""
 
     texts: dict[str, str]
     figures: list[StudyFigure]

@@ -90,7 +90,7 @@ def recognise(name: str, *, read: bool = True) -> Recognised:
 
 
 def _standard_input(count: int) -> bytes:
-    """So many bytes of standard input, without taking more from it."""
+    """Return the first bytes of standard input, without consuming more of it."""
     data = b""
     while len(data) < count and (more := os.read(sys.stdin.fileno(), count - len(data))):
         data += more
@@ -107,7 +107,7 @@ def _expanded(name: str, head: bytes) -> tuple[bytes, bool]:
     if not head.startswith(_GZIP):
         return head, head.startswith(_ZSTD)
     if name == STDIN:
-        # What is inside shows when it is read; text by pipe is seldom compressed.
+        # What is inside shows when it is read; text by pipe is rarely compressed.
         return b"\xd4\xc3\xb2\xa1", True
     try:
         with gzip.open(name, "rb") as file:

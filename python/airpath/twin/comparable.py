@@ -2,7 +2,7 @@
 
 The simulated endpoints get the profile of the running kernel. Segments that leave the path together
 are handed to the kernel as one (``emulation.coalesce_bytes``), so the simulated receivers aggregate
-as much of what arrives at one instant. A simulated host answers in no time, a real one some tens
+as much of what arrives at one instant. A simulated host answers at once, a real one some tens
 of microseconds later: over a radio the simulated one gets as many (``radio.host_delay_ms``,
 ``radio.host_jitter_ms``), and its server some before it answers; over a wire both ends get some.
 

@@ -102,7 +102,7 @@ impl KernelProfile {
     }
 
     /// The congestion control of an end of a flow. A receiver may ask for one that the kernel does
-    /// not have: it sends next to nothing, and uses that of the namespace.
+    /// not have: it sends almost nothing, and uses that of the namespace.
     pub(crate) fn congestion_of(&self, end: &EndpointConfig) -> String {
         self.names.of("", end).unwrap_or_else(|_| self.congestion.clone())
     }

@@ -11,7 +11,7 @@ use crate::compare::LEAST;
 use crate::observed::{Observed, direction_name};
 
 /// A limit that held for a smaller fraction of the time is not worth a run.
-const SELDOM: f64 = 0.03;
+const RARELY: f64 = 0.03;
 
 pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let mut each = Vec::new();
@@ -130,7 +130,7 @@ fn windows(
     } else {
         (Cause::SendBuffer, sent, "send buffer", of_sender, of_receiver)
     };
-    if share <= SELDOM {
+    if share <= RARELY {
         return;
     }
     // If the next limit is hardly larger, it would limit as much.

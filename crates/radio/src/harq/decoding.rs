@@ -45,7 +45,7 @@ pub struct Block {
     pub transmissions: u8,
 }
 
-/// A BLER curve that caches its last result: the MCS seldom changes, and the SINR not always.
+/// A BLER curve that caches its last result: the MCS rarely changes, and the SINR not always.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Curve {
     model: BlerModel,

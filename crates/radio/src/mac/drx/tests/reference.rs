@@ -273,7 +273,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Compares Active Time, its next beginning and end, and the time awake, slot by slot, across
-    /// the wrap of the SFN; also for a copy that is told of events and never queried.
+    /// the wrap of the SFN; also for a copy that receives events and is never queried.
     #[test]
     fn every_slot_is_as_the_clause_says(
         timers in timers(),
