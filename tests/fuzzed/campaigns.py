@@ -281,7 +281,7 @@ def _replace(pick: Random, out: Path, change: Callable[[bytes], bytes]) -> None:
         name = f"{table}/part-{said['partition']:05}-{digest[:16]}.parquet"
         (out / name).write_bytes(data)
         said["files"][table] |= {"name": name, "sha256": digest, "bytes": len(data)}
-    except (ValueError, LookupError, TypeError, AttributeError, OSError):
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, RecursionError):
         return
     part.write_text(json.dumps(said), encoding="utf-8")
 

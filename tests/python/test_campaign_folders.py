@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import airpath
@@ -94,6 +96,27 @@ def test_what_a_killed_campaign_left_is_removed(copied: Path) -> None:
         path.write_text("half")
     airpath.sweep(SHORT, out=copied, workers=2, resume=True)
     assert not [path for path in left if path.exists()]
+
+
+def test_a_damaged_table_of_a_part_has_its_runs_simulated_again(copied: Path, whole: Path) -> None:
+    """Also a table that only some of the runs are taken from, with the right hash."""
+    part = copied / "parts/00000.json"
+    said = json.loads(part.read_text())
+    about = said["files"]["links"]
+    damaged = pl.read_parquet(copied / about["name"]).drop("link")
+    data = io.BytesIO()
+    damaged.write_parquet(data)
+    digest = hashlib.sha256(data.getvalue()).hexdigest()
+    about |= {"name": f"links/part-00000-{digest[:16]}.parquet", "sha256": digest,
+              "bytes": len(data.getvalue())}  # fmt: skip
+    (copied / about["name"]).write_bytes(data.getvalue())
+    part.write_text(json.dumps(said))
+    # With more runs in a partition, rows are taken from parts that are not kept as they are.
+    told: list[str] = []
+    more = {**SHORT, "partition_runs": 1000}
+    airpath.sweep(more, out=copied, workers=2, resume=True, tell=told.append)
+    assert "parts/00000.json is damaged" in told[0]
+    assert open_campaign(copied).table("links").height == open_campaign(whole).table("links").height
 
 
 NAMES = ("../victim", "/etc/hostname", "flows/../../victim", "")

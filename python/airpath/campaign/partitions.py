@@ -85,12 +85,12 @@ class Partitions:
         for name in self.store.names(PARTS):
             try:
                 part = read_part(self.store, name)
-                runs = self._read(part, "runs")
+                tables = {table: self._read(part, table) for table in ("runs", *part["files"])}
             except DamagedError:
                 damaged.append(name)
                 continue
             self._parts[part["partition"]] = part
-            self._add_source(_Source(part, None), runs, retry_failed)
+            self._add_source(_Source(part, None), tables["runs"], retry_failed)
         for name in self.store.names(PIECES):
             try:
                 frames = self._read_piece(name)
