@@ -19,7 +19,7 @@ NR_CASES = {
     "as linux-6.18": ("--profile", "linux-6.18"),
 }
 NR_600 = ("radio.channel.sinr_db=17.5", "radio.cell.prbs_down=260")
-"""For 600 Mb/s, with 8 % of the blocks sent again."""
+"""For 600 Mb/s, with 8 % of the blocks retransmitted."""
 AIM_NS, BOUND = 300, 50
 """ns per segment to aim at; simulated seconds per CPU second that there must be."""
 

@@ -115,7 +115,7 @@ def _again(
     by_frames: Sequence[Label],
     rows: Sequence[Row],
 ) -> Iterator[Verdict]:
-    """What was sent again, and what came late, packet by packet.
+    """What was retransmitted, and what came late, packet by packet.
 
     ``by_frames`` are the labels if the frames' lengths count.
     """

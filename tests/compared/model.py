@@ -33,7 +33,7 @@ class Label:
 
     row: Row
     is_late: bool
-    """It came late; otherwise it was sent again."""
+    """It came late; otherwise it was retransmitted."""
     unseen: bool
     """None of its bytes had been seen."""
     acknowledged: bool

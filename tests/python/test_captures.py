@@ -143,7 +143,7 @@ def test_tshark_says_the_same_of_a_capture_made_by_hand(tmp_path: Path) -> None:
         file = captures.write(tmp_path / f"{lost}.pcap", captures.download(lost=lost))
         compared = compare(file)
         differ = {one.figure for one in compared.verdicts if not one.is_equal}
-        # tshark also measures what was sent again.
+        # tshark also measures what was retransmitted.
         assert differ == ({"bytes in flight", "round trips"} if lost else set())
         assert unexplained([compared]) == []
 

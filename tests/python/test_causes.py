@@ -120,7 +120,7 @@ def test_a_window_of_unknown_scale_is_not_blamed(tmp_path: Path) -> None:
 
 
 def test_next_to_the_receiver_only_what_fills_a_gap_was_lost(tmp_path: Path) -> None:
-    """Offload joins segments anew when they come twice: their first bytes are others then."""
+    """Offload joins retransmitted segments differently: their first bytes are others then."""
     packets = list(captures.download(0, None))
     number = 1
 

@@ -544,7 +544,7 @@ def test_attach_transfer_each_way_and_detach_as_tshark_sees_them(
         payload = sum(int(row[5]) for row in way if row[5])
         received = json.loads((tmp_path / name).read_text())["end"]["sum_received"]["bytes"]
         assert received > 2**19
-        # What iperf3 says of it, and what was sent again, come on top.
+        # What iperf3 says of it, and what was retransmitted, come on top.
         # What is under way then may still pass.
         assert received <= payload < 1.4 * 2**20
     bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed"

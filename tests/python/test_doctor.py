@@ -276,5 +276,5 @@ def test_the_command(airpath_command: Command) -> None:
     text = airpath_command("doctor").stdout
     assert all(name in text for name in names)
     for found in document["findings"]:
-        # Each call measures wake-ups anew: on a busy machine one finds them late, the other not.
+        # Each call measures wake-ups itself: on a busy machine one finds them late, the other not.
         assert found["found"] or found["name"] == "wake-ups" or found["cost"] in text

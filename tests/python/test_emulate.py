@@ -280,7 +280,7 @@ def test_every_tool_opens_a_capture(airpath_command: Command, wire: Path) -> Non
 
 @needs("ip", "iperf3")
 def test_a_capture_tells_what_the_kernel_records(airpath_command: Command, tmp_path: Path) -> None:
-    """At the server: as many segments sent again, and as many of them after time-outs."""
+    """At the server: as many segments retransmitted, and as many of them after time-outs."""
     scenario, out = tmp_path / "lossy.toml", tmp_path / "run"
     delay, loss = 'stage = "delay"\ndelay_ms = 20\n', 'stage = "loss"\nprobability = 0.03\n'
     stages = [("down", delay), ("down", loss), ("up", delay)]

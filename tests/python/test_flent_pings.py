@@ -163,7 +163,7 @@ REFUSED = {
     "centos-7.7-ss-sudo-a.out": "no figures of a TCP connection",
     "generic-ss-wide.out": "no figures of a TCP connection",
     "tcptrace-l-r-dev.txt.gz": "neither a capture",
-    "tshark-tcp-analysis-dev.json.gz": "this JSON is none of",
+    "tshark-tcp-analysis-dev.json.gz": "this JSON is not from iperf3",
 }
 """No measurement of a tool: terminal escapes, a log of RRC, nothing, other analysers' answers."""
 

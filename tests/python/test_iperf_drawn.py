@@ -32,7 +32,7 @@ class Drawn:
     reverse: bool
     streams: list[list[int]]
     again: list[list[int]] = field(default_factory=list)
-    """Segments sent again, or datagrams lost."""
+    """Segments retransmitted, or datagrams lost."""
     sent: list[list[int]] = field(default_factory=list)
     """Datagrams."""
 

@@ -165,7 +165,7 @@ def test_a_profile_is_made_anew_where_what_counts_is_another(
     # Nothing is trained twice, and what was built stays.
     assert profile("a", fails) == first
     assert (place / "built").exists()
-    # What is interrupted leaves the profile before, and the next one begins anew.
+    # What is interrupted leaves the profile before, and the next one starts from scratch.
     with pytest.raises(profiled.ProfileError):
         profile("b", fails)
     assert profile("a", fails) == first

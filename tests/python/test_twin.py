@@ -192,7 +192,7 @@ def test_without_root_it_says_so(airpath_command: Command, wire: Path) -> None:
 
 
 def _syns_after_ms(capture: Path) -> list[float]:
-    """When the UE's SYN is sent again, from the first one."""
+    """When the UE's SYN is retransmitted, from the first one."""
     syns = "tcp.flags.syn==1 && tcp.flags.ack==0 && frame.interface_id==1"
     command = ["tshark", "-r", str(capture), "-n", "-Y", syns, "-T", "fields"]
     done = subprocess.run(

@@ -2,7 +2,7 @@
 
     python -m recorded [SEED [COUNT]]
 
-Exit codes: 0, what was sent again is the same number in all, and the other figures are right in
+Exit codes: 0, what was retransmitted is the same number in all, and the other figures are right in
 nine of ten; 1, not; 2, bad use.
 """
 
@@ -43,11 +43,11 @@ def main(words: Sequence[str]) -> int:
                 f"{number} ({judged.words}): {', '.join(judged.faults)}: round trip {rtts}; sent "
                 f"again {judged.again}, spurious {judged.spurious}, exit {judged.exit_round}"
             )
-    print(f"{count} runs, {again} segments sent again, {exits} exits.")
+    print(f"{count} runs, {again} segments retransmitted, {exits} exits.")
     print(f"{spurious} were spurious; {told} are proved, the same number in {same} runs.")
     for name, what in {
         "p50": "median round trip within 1 %", "mean": "mean within 1 %",
-        "p95": "95th percentile within 1 %", "again": "sent again: the same number",
+        "p95": "95th percentile within 1 %", "again": "retransmitted: the same number",
         "spurious": "spurious: as many as can be proved",
         "exit": "slow start's exit within one round",
     }.items():  # fmt: skip

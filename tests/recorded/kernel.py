@@ -2,7 +2,7 @@
 
     python -m recorded.kernel [SEED [COUNT]]
 
-`make captures-kernel` does so as root. Exit codes: 0, what was sent again is the same number in
+`make captures-kernel` does so as root. Exit codes: 0, what was retransmitted is the same number in
 all, and the other figures are right in nine of ten; 1, not, or an emulation failed; 2, bad use; 3,
 not root.
 """
@@ -154,10 +154,10 @@ def tell(every: Sequence[Judged]) -> int:
     """Print how many are right; return the exit code."""
     faults = Counter(name for one in every for name in one.faults)
     exits = sum(one.exit_round is not None for one in every)
-    print(f"{len(every)} transfers, {sum(one.again[1] for one in every)} segments sent again.")
+    print(f"{len(every)} transfers, {sum(one.again[1] for one in every)} segments retransmitted.")
     for name, what in {
         "p50": "median round trip within 1 %", "mean": "mean within 1 %",
-        "p95": "95th percentile within 1 %", "again": "sent again: the same number",
+        "p95": "95th percentile within 1 %", "again": "retransmitted: the same number",
         "timeouts": "time-outs, or none",
     }.items():  # fmt: skip
         print(f"{what:38} {len(every) - faults[name]} of {len(every)}")

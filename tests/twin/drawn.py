@@ -108,7 +108,7 @@ def _distance(figure: compare.Figure) -> float | None:
 def run(drawn: Drawn, out: Path, *, again: bool = False) -> Result:
     """What a scenario came to: simulated, emulated twice and compared, unless that was done.
 
-    ``again``: what the kernel did beside another build is taken over, and only simulated anew.
+    ``again``: the kernel part of an earlier build is reused, and only the simulation runs again.
     """
     place = out / f"seed-{drawn.seed}"
     place.mkdir(parents=True, exist_ok=True)

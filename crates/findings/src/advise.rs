@@ -34,7 +34,7 @@ struct Merit {
 }
 
 impl Merit {
-    /// Whether it is better than `was`. An advice without cost is kept unless a trade gains twice
+    /// Whether it is better than `was`. A recommendation without cost is kept unless a trade gains twice
     /// as much.
     fn is_better(self, was: Self) -> bool {
         let is_better = match (self.costs > 0.0, was.costs > 0.0) {

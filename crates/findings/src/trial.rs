@@ -46,7 +46,7 @@ pub(crate) struct Beside {
     pub(crate) runs: Vec<Option<Vec<Measure>>>,
 }
 
-/// An advice that was found.
+/// A recommendation that was found.
 pub(crate) struct Advised {
     pub(crate) cause: Cause,
     pub(crate) subject: String,

@@ -45,7 +45,7 @@ pub struct DelayConfig {
     pub jitter: Option<Jitter>,
 }
 
-/// Random delay, drawn anew for each packet.
+/// Random delay, drawn for each packet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Jitter {
     /// The distribution; never negative.

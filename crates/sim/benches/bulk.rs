@@ -130,7 +130,8 @@ impl Arguments {
                 let name = words.next().unwrap_or_default();
                 let feature = FEATURES.iter().find(|(known, _)| *known == name);
                 let names = FEATURES.map(|(known, _)| known).join(", ");
-                let (_, feature) = feature.unwrap_or_else(|| panic!("{name:?} is none of {names}"));
+                let (_, feature) =
+                    feature.unwrap_or_else(|| panic!("{name:?} is not one of {names}"));
                 parsed.features.push(*feature);
                 continue;
             }

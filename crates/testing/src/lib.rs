@@ -8,7 +8,7 @@
 //! - [`replay`] runs the inputs that the fuzzers found;
 //! - [`allocations`] counts how often a thread allocates memory.
 //!
-//! Rust's harness knows passed, failed and ignored. A test that is none of these writes a line of
+//! Rust's harness knows passed, failed and ignored. A test that is not one of these writes a line of
 //! JSON to the file that `AIRPATH_OUTCOMES` names, and `make test` prints these lines at the end.
 //! Without the variable the line goes to standard error. `tests/python/real_clock.py` does the same
 //! for pytest. Tests that need root are `#[ignore = "needs root"]`; `make test` runs them if it

@@ -78,7 +78,7 @@ class DaskEngine:
 
     def submit(self, batch: Batch) -> None:
         """Hand a batch over."""
-        # Not pure: a batch that is sent again is run again.
+        # Not pure: a batch that is submitted twice runs twice.
         future = self._client.submit(work.simulate, batch, pure=False)
         self._futures.add(future)
         future.add_done_callback(lambda ended: self._ended.put((batch, ended)))
@@ -347,7 +347,7 @@ def _no_slurm(error: Exception) -> AirpathError:
 
 
 def _prologue() -> list[str]:
-    """Lines of a job's script: a job reads Dask's configuration anew, so its environment says ours.
+    """Lines of a job's script: a job reads Dask's own configuration; its environment says ours.
 
     What its environment has already stays, and what the user's own prologue says comes after.
     """

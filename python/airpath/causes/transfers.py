@@ -373,7 +373,7 @@ def _silences(group: Group) -> Iterator[Suspect]:
     if not long or share < 0.04 or not (group.is_regular or _is_the_paths(group)):
         return
     longest = max(one.length_ms for one in long)
-    # What is lost or sent again around a silence is its work too.
+    # What is lost or retransmitted around a silence is its work too.
     cost = 1 - group.busy
     is_clear = group.is_regular or group.has_long_silence
     least = 0.09 if is_clear and share >= 0.08 else LEAST_COST

@@ -78,7 +78,7 @@ Scenarios = Annotated[
 
 
 class Explain(StrEnum):
-    """How much is tried."""
+    """How hard to search for causes."""
 
     quick = "quick"
     full = "full"

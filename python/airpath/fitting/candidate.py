@@ -208,7 +208,7 @@ def write_trace(file: Path, path: FittedPath, duration_s: float, start_s: float)
     mbps = np.interp((steps + _STEP_MS / 2) / 1000, times, rates)
     sent = np.concatenate(([0.0], np.cumsum(mbps * _STEP_MS * 1000 / 8)))
     edges = np.append(steps, steps[-1] + _STEP_MS)
-    # A trace begins anew at its end: of a fast one the beginning is enough.
+    # A trace repeats from its end: of a fast one the beginning is enough.
     most = min(float(sent[-1]), _MOST_OPPORTUNITIES * _MTU)
     end = round(np.interp(most, sent, edges)) if most < sent[-1] else round(edges[-1])
     wanted = np.arange(_MTU, most, _MTU)

@@ -44,7 +44,7 @@ class Observed:
     is_again: Bools
     after_gap: Bools
     acked: Floats
-    """NaN: not acknowledged, or sent again itself."""
+    """NaN: not acknowledged, or retransmitted itself."""
     timestamp: Floats
     echo: Floats
     ack: Floats

@@ -505,7 +505,7 @@ def lost_segments(seen: Observed) -> Bools:
     again = seen.sent_again > 0
     sent = seen.stream["retransmissions"]["packets"]
     if spurious and sent and spurious >= 0.5 * sent:
-        # Most were not needed: what was sent again says little of what was lost.
+        # Most were not needed: what was retransmitted says little of what was lost.
         return np.zeros(len(seen.sent), dtype=bool)
     return again
 
@@ -594,7 +594,7 @@ def _random_loss(seen: Observed, lost: Bools, full: Bools) -> tuple[float, float
     if count < _LEAST_LOSSES or (full.any() and count < 0.05 * full.sum()):
         return 0.0, 1.0
     sent = len(seen.sent) + (count if seen.place == "receiver" else 0)
-    # Of what was sent again, some was lost again.
+    # Of what was retransmitted, some was lost again.
     again = seen.sent_again[random]
     lost_again = int(np.maximum(again - 1, 0).sum()) if seen.place != "receiver" else 0
     originals = ~seen.is_again

@@ -73,7 +73,7 @@ class Recognised:
 def recognise(name: str, *, read: bool = True) -> Recognised:
     """Recognise a file, ``-`` for standard input, and read it.
 
-    Raises InputError for what is none of these, and for what cannot be read.
+    Raises InputError for what is not one of these, and for what cannot be read.
     """
     shown = STDIN_NAME if name == STDIN else name
     try:

@@ -48,7 +48,7 @@ class SlowStartExit(TypedDict):
     """cwnd over the bandwidth-delay product; null without a link."""
     min_rtt_ms: float
     round_rtt_ms: float | None
-    """The RTT that was compared with the smallest; null if the reason is none of delay."""
+    """The RTT that was compared with the smallest; null if the reason is not a delay."""
 
 
 class LimitSeconds(TypedDict):

@@ -5,7 +5,7 @@
 //! A copy has the identification, the ends and the beginning of another packet, and was seen at
 //! another place: another interface, link-layer address, VLAN, tunnel endpoint, or hop. The n-th
 //! such packet at one place is the copy of the n-th one at another place, so a packet that was
-//! really sent again is kept: it passes each place again. Where copies do not even differ in their
+//! really retransmitted is kept: it passes each place again. Where copies do not even differ in their
 //! place, they cannot be distinguished from duplicates made by the network; but if nearly all
 //! packets of a flow are duplicated, in both directions, it is the capture.
 

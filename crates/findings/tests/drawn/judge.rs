@@ -127,7 +127,7 @@ fn rates(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
         }
         let sent = flow.retransmitted_segments.unwrap_or(0).max(flow.packets_lost.unwrap_or(0));
         if sent > flow.segments_sent.max(flow.packets_sent.unwrap_or(0)) {
-            return Err(format!("{} lost, or sent again, more than it sent", flow.id));
+            return Err(format!("{} lost, or retransmitted, more than it sent", flow.id));
         }
         if let Traffic::File { size, .. } = config.traffic
             && flow.bytes_delivered > size

@@ -77,8 +77,8 @@ impl Cell {
                 let same = self.downlink.count_same(&active[at..], now);
                 if cfg!(debug_assertions) {
                     for (&index, &kept) in active[at..].iter().zip(&candidates[at..]).take(same) {
-                        let anew = self.update_candidate(index, class, now);
-                        debug_assert_eq!(anew, Some(kept), "UE {index} at {now:?}");
+                        let current = self.update_candidate(index, class, now);
+                        debug_assert_eq!(current, Some(kept), "UE {index} at {now:?}");
                     }
                 }
                 at += same;
@@ -120,9 +120,12 @@ impl Cell {
         if renewed.is_some() && !cfg!(debug_assertions) {
             return renewed;
         }
-        let anew = self.update_candidate(index, class, now);
-        debug_assert!(renewed.is_none() || renewed == anew, "UE {index} at {now:?}: {renewed:?}");
-        anew
+        let current = self.update_candidate(index, class, now);
+        debug_assert!(
+            renewed.is_none() || renewed == current,
+            "UE {index} at {now:?}: {renewed:?}"
+        );
+        current
     }
 
     /// Another report applies, or the slot is of another class, and everything else is unchanged:
