@@ -90,10 +90,6 @@ class Scenario:
         """The scenario with every default and every ``--set`` written out."""
 
     @property
-    def warnings(self) -> list[str]:
-        """Old spellings of keys that it uses, each once, with the new one."""
-
-    @property
     def flows(self) -> list[ScenarioFlow]:
         """The flows that are enabled, in the file's order."""
 

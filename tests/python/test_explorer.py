@@ -125,7 +125,7 @@ def test_scenarios_that_need_files_are_told(tmp_path: Path) -> None:
         ('[core]\nsubscribers = "cell.db"', "cell.db"),
         ('[radio.ue.channel]\nfile = "drive.csv"', "drive.csv"),
     ):
-        with pytest.raises(InputError, match=rf"needs the file {file}, and the explorer"):
+        with pytest.raises(InputError, match=rf"needs the file {file}, but the explorer"):
             check_files(document)
     check_files('[[path.down]]\nstage = "link"\nfile = "builtin:sawtooth"')
 
@@ -149,7 +149,7 @@ def test_bad_input_is_said_before_anything_is_served(tmp_path: Path) -> None:
     (tmp_path / "a.trace").write_text("1\n2\n3\n")
     trace = tmp_path / "trace.toml"
     trace.write_text('[[path.down]]\nstage = "trace"\nfile = "a.trace"\n[[flow]]\nkind = "bulk"\n')
-    with pytest.raises(InputError, match=r"needs the file a.trace, and the explorer"):
+    with pytest.raises(InputError, match=r"needs the file a.trace, but the explorer"):
         begin(str(trace))
 
 

@@ -17,11 +17,11 @@ def parsed(text: str | bytes) -> Any:
 
 
 def _refused(name: str) -> Any:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not allowed in JSON")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"{digits[:40]} is beyond what a double holds")
+        raise ValueError(f"{digits[:40]} is too large for a double")
     return number
