@@ -43,8 +43,8 @@ const TOLD: usize = 20;
 /// Most characters of an argument that a message shows.
 const MOST_SHOWN: usize = 200;
 
-/// Most bytes of a message: what it quotes of the input may be as long as the input.
-const MOST_BYTES: usize = 1000;
+/// Most characters of a message: what it quotes of the input may be as long as the input.
+const MOST_TOLD: usize = 1000;
 
 /// Most problems that are kept; the rest are only counted.
 const KEPT: usize = 1000;
@@ -129,15 +129,10 @@ impl Problems {
 
 /// The text without its middle, if it is too long.
 fn shortened(text: String) -> String {
-    if text.len() <= MOST_BYTES {
-        return text;
-    }
-    let (head, tail) = (MOST_BYTES * 3 / 4, text.len() - MOST_BYTES / 4);
-    format!(
-        "{}…{}",
-        &text[..text.floor_char_boundary(head)],
-        &text[text.ceil_char_boundary(tail)..]
-    )
+    let Some(more) = text.chars().count().checked_sub(MOST_TOLD + 1) else { return text };
+    let head: String = text.chars().take(MOST_TOLD * 3 / 4).collect();
+    let tail: String = text.chars().skip(MOST_TOLD * 3 / 4 + 1 + more).collect();
+    format!("{head}…{tail}")
 }
 
 impl fmt::Display for Origin {
