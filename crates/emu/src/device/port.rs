@@ -39,7 +39,7 @@ pub(crate) struct Io {
     pub(crate) ends: usize,
 }
 
-/// A packet socket on [`WIRE`].
+/// A packet socket on `WIRE`.
 #[derive(Debug)]
 pub struct PacketPort {
     socket: Arc<File>,
