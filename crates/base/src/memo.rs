@@ -10,7 +10,7 @@ thread_local! {
     static FAST_PATHS: Cell<bool> = const { Cell::new(true) };
 }
 
-/// Whether fast paths may be taken. Not with the feature `reference`, and not within [`reference`]: then
+/// Whether fast paths may be taken. Not with the feature `reference`, and not within [`reference()`]: then
 /// nothing that was worked out earlier is used again, and each rule is applied each time.
 #[inline(always)]
 pub fn fast_paths() -> bool {
