@@ -332,7 +332,8 @@ class Forbidden:
         if word[0].isupper():
             return [name for name in names.used if name == word]
         wanted = words(word)
-        return [name for name in names.used if _contains(words(name), wanted)]
+        near = [name for name in names.used if wanted[0] in name.lower()]
+        return [name for name in near if _contains(words(name), wanted)]
 
 
 def _contains(parts: list[str], wanted: list[str]) -> bool:

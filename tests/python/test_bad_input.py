@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -144,12 +143,12 @@ def test_a_scenario_may_come_through_a_pipe(tmp_path: Path) -> None:
 
 
 def bomb(size: int) -> bytes:
-    """A gzip of so many zeros."""
-    held = io.BytesIO()
-    with gzip.GzipFile(fileobj=held, mode="wb", compresslevel=9) as file:
-        for _ in range(size >> 20):
-            file.write(bytes(1 << 20))
-    return held.getvalue()
+    """A gzip of so many zeros. Its sum is not theirs: nobody gets that far."""
+    packer = zlib.compressobj(9, wbits=31)
+    head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
+    # Each of these stands on its own, so it can be repeated.
+    block = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return head + block * (size >> 20) + packer.flush()
 
 
 @pytest.mark.parametrize("log", [False, True], ids=["trace", "drive log"])
@@ -200,10 +199,10 @@ def test_a_thousand_faults_are_some_lines(tmp_path: Path) -> None:
     keys = "".join(f"key{number} = 1\n" for number in range(60_000))
     scenario = tmp_path / "s.toml"
     scenario.write_text(f'[[flow]]\nkind = "bulk"\n{keys}')
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(InputError) as caught:
         airpath.load(scenario)
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
     message = str(caught.value)
     assert message.count("unknown key") == 20
     assert message.count("allowed here") == 1
@@ -214,9 +213,9 @@ def test_many_flows_are_read_in_time_that_grows_with_them(tmp_path: Path) -> Non
     scenario = tmp_path / "s.toml"
     path = '[[path.up]]\nstage = "delay"\ndelay_ms = 5\n'
     scenario.write_text(path + '[[flow]]\nkind = "bulk"\n' * 20_000)
-    began = time.monotonic()
+    began = time.process_time()
     assert len(airpath.load(scenario).flows) == 20_000
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began < 60
 
 
 def test_a_long_argument_is_not_told_whole() -> None:
