@@ -219,6 +219,34 @@ def test_a_signal_reaches_the_commands_of_two_emulations_in_one_process(tmp_path
     assert out == "[('a', 4), ('b', 4)]\n", said
 
 
+HELD = """
+import os, select, sys, threading
+from pathlib import Path
+from airpath import scenario
+from airpath.drivers.emulate import emulate
+loaded = scenario.load(sys.argv[1], None)
+reader, writer = os.pipe()
+script = "touch ready; until [ -e done ]; do sleep 0.02; done"
+thread = threading.Thread(target=lambda: emulate(loaded, ["sh", "-c", script], out=Path("run")))
+thread.start()
+while thread.is_alive() and not Path("ready").exists(): thread.join(0.02)
+os.close(writer)
+print(select.select([reader], [], [], 5)[0] == [reader])
+Path("done").touch()
+thread.join()
+"""
+
+
+@skip_without("ip")
+def test_a_run_holds_no_descriptor_of_its_process(tmp_path: Path) -> None:
+    """What waits for the end of a pipe, such as `ip -batch -` of another run, does not wait for it."""
+    (tmp_path / "s.toml").write_text(DELAYS)
+    words = [sys.executable, "-c", HELD, "s.toml"]
+    running = start(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    out, said = running.communicate(timeout=PATIENCE_S)
+    assert out == "True\n", said
+
+
 def test_a_simulation_says_that_it_runs_none(airpath_command: Command, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(
         DELAYS + _program("true", name="web") + "[run]\nduration_s = 1\n"

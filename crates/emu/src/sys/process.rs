@@ -15,9 +15,9 @@ use libc::{c_int, pid_t};
 
 use self::first::first_process;
 use self::rights::Rights;
-pub(super) use self::shared::copy;
 pub(crate) use self::shared::{Container, Credentials, Program, Streams};
 use self::shared::{ENDED, LISTENS, Pipes, Prepared, Record, SILENT, STARTED, STOPPED, exit_code};
+pub(super) use self::shared::{close_except, copy};
 
 /// An event of a program: its index in the list, and CLOCK_MONOTONIC in ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +80,8 @@ pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
     let (alive, hold) = io::pipe()?;
     let rights = Rights::new(container.credentials);
     let mut programs: Vec<Prepared<'_>> = container.programs.iter().map(Prepared::new).collect();
+    let pipes = Pipes { tell: tell.as_raw_fd(), alive: alive.as_raw_fd() };
+    let kept = container.descriptors(pipes);
     let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_PIDFD | libc::SIGCHLD;
     let mut pidfd: c_int = -1;
     // SAFETY: the child never leaves `first_process`, which uses only async-signal-safe calls.
@@ -87,10 +89,9 @@ pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
     match pid {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            let pipes = Pipes { tell: tell.as_raw_fd(), alive: alive.as_raw_fd() };
             // SAFETY: this is the child; it uses nothing of the parent but plain memory.
             unsafe {
-                libc::close(hold.as_raw_fd());
+                close_except(&kept);
                 first_process(container, &rights, &mut programs, pipes)
             }
         }

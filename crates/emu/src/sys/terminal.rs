@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use libc::{c_int, pid_t};
 
 use super::checked;
-use super::process::copy;
+use super::process::{close_except, copy};
 
 /// How the line discipline treats what is typed and written: termios(3).
 #[derive(Clone, Copy)]
@@ -113,13 +113,7 @@ unsafe fn wait_and_restore(terminal: RawFd, ended: RawFd, before: Modes, raw: Mo
         // place.
         libc::dup2(terminal, TERMINAL);
         libc::dup2(ended, ENDED);
-        for descriptor in 2..1 << 16 {
-            if libc::syscall(libc::SYS_close_range, descriptor, c_int::MAX, 0) == 0 {
-                break;
-            }
-            // Before Linux 5.9.
-            libc::close(descriptor);
-        }
+        close_except(&[TERMINAL, ENDED]);
         let mut byte = [0u8; 1];
         while libc::read(ENDED, byte.as_mut_ptr().cast(), 1) < 0
             && *libc::__errno_location() == libc::EINTR

@@ -65,6 +65,21 @@ pub(crate) struct Container<'a> {
     pub(crate) address_order: Option<&'a [u8]>,
 }
 
+impl Container<'_> {
+    /// All descriptors that the first process uses, in ascending order.
+    pub(super) fn descriptors(&self, pipes: Pipes) -> Vec<RawFd> {
+        let of_program = |program: &Program| {
+            let Streams { input, output, error, .. } = program.streams;
+            [Some(program.network), input, output, error].into_iter().flatten()
+        };
+        let names = self.names.iter().map(|(_, network)| *network);
+        let mut all = vec![0, 1, 2, pipes.tell, pipes.alive];
+        all.extend(self.programs.iter().flat_map(of_program).chain(names));
+        all.sort_unstable();
+        all
+    }
+}
+
 /// A report to the parent: a kind, a program, a value, a time.
 pub(super) type Record = [i64; 4];
 pub(super) const FAILED: i64 = 0;
@@ -122,4 +137,26 @@ pub(in crate::sys) unsafe fn copy(flags: c_int, pidfd: *mut c_int) -> pid_t {
     // SAFETY: without CLONE_VM the child has its own memory, and a null pointer means its own
     // stack; the caller guarantees the rest.
     unsafe { libc::syscall(libc::SYS_clone, flags, none, pidfd, none, none) as pid_t }
+}
+
+/// Closes every descriptor that is not in `kept`, which is in ascending order. Whoever waits for the end of a
+/// pipe would otherwise wait for a copy of this process, too, which never reaches `exec`.
+///
+/// # Safety
+///
+/// The caller must be a child created by [`copy`] that uses no other descriptor any more.
+pub(in crate::sys) unsafe fn close_except(kept: &[RawFd]) {
+    let mut first = 0;
+    for &end in kept.iter().chain(&[c_int::MAX]) {
+        // SAFETY: nothing uses these descriptors, as required.
+        unsafe {
+            if first < end && libc::syscall(libc::SYS_close_range, first, end - 1, 0) != 0 {
+                // Before Linux 5.9.
+                for descriptor in first..end.min(1 << 16) {
+                    libc::close(descriptor);
+                }
+            }
+        }
+        first = end.saturating_add(1);
+    }
 }
