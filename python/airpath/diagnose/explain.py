@@ -17,7 +17,7 @@ from airpath.errors import InputError
 
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.runs.document import Explanation
+    from airpath.documents import Explanation
     from airpath.runs.results import Run
 
 BUDGETS = ("quick", "full")
