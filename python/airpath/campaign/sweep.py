@@ -20,7 +20,7 @@ from airpath.campaign import plan as plans
 from airpath.campaign import rounds, work
 from airpath.campaign.batches import Batches
 from airpath.campaign.definition import EXPLAIN, Definition, Until
-from airpath.campaign.files import DOCUMENT
+from airpath.campaign.files import DOCUMENT, CampaignDocument
 from airpath.campaign.local import LocalEngine, Outcome
 from airpath.campaign.partitions import Frames, Partitions
 from airpath.campaign.plan import Plan
@@ -400,7 +400,7 @@ class _Sweep:
 
         about = self.definition
         until = about.until
-        document = {
+        document: CampaignDocument = {
             "name": about.name,
             "title": redacted(about.title),
             "file": about.file,

@@ -189,7 +189,7 @@ def _findings(ready: list[tuple[int, _core.Scenario, int]], budget: str) -> pl.D
 
     from airpath import _core
 
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for number, scenario, seed in ready if budget != "off" else []:
         answer = _core.explain(scenario, seed, 1, budget, 1, [])
         for place, found in enumerate(answer["findings"]):
