@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol, TypedDict, final, overload, type_check_only
+from typing import Literal, Protocol, TypedDict, final, overload, type_check_only
 
 from airpath.documents import (
     CaptureReport,
@@ -212,7 +212,7 @@ def explain(
     scenario: Scenario,
     seed: int,
     repeat: int,
-    budget: str,
+    budget: Literal["quick", "full"],
     threads: int,
     known: list[RunFigures],
     progress: Callable[[int], bool] | None = None,

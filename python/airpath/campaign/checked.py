@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import sys
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from airpath.base.json import Json
 from airpath.base.secrets import redacted
 from airpath.campaign.key_lines import Path as Where
 from airpath.campaign.key_lines import place
 
+Choice = TypeVar("Choice", bound=str)
 _LARGEST = sys.float_info.max
 
 
@@ -35,14 +36,15 @@ class Checked:
         self,
         table: Json,
         key: str,
-        allowed: tuple[str, ...],
-        default: str,
+        allowed: tuple[Choice, ...],
+        default: Choice,
         at: Where = (),
-    ) -> str:
+    ) -> Choice:
         """Return a text that is one of those allowed; the default if it is another."""
         value = table.get(key, default)
-        if value in allowed:
-            return str(value)
+        for one in allowed:
+            if one == value:
+                return one
         near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.5)
         hint = f'did you mean "{near[0]}"? ' if near else ""
         told = f"{hint}allowed: {', '.join(allowed)}"

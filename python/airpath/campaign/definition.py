@@ -51,11 +51,12 @@ from airpath.base.toml import parse_toml
 from airpath.campaign.checked import Checked, is_number, is_whole, shown
 from airpath.campaign.key_lines import Path as Where
 from airpath.campaign.key_lines import place
+from airpath.diagnose import BUDGETS, Explain
 from airpath.errors import InputError, InputTypeError, reason
 
 SAMPLINGS = ("grid", "list", "random", "latin-hypercube", "sobol", "saltelli")
 DRAWN = SAMPLINGS[2:]
-EXPLAIN = ("off", "quick", "full")
+EXPLAIN: tuple[Explain, ...] = ("off", *BUDGETS)
 SCALES = ("linear", "log")
 MOST_SEEDS = 1_000_000
 MOST_CELLS = 10_000_000
@@ -129,7 +130,7 @@ class Definition:
     sampling: str = "grid"
     samples: int = 0
     sampling_seed: int = 1
-    explain: str = "off"
+    explain: Explain = "off"
     partition_runs: int = 2000
     until: Until | None = None
     lines: dict[Where, tuple[int, int]] = field(default_factory=dict, compare=False)

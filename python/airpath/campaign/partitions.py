@@ -44,6 +44,8 @@ from airpath.errors import AirpathError
 if TYPE_CHECKING:
     import polars as pl
 
+    from airpath.diagnose import Explain
+
 Frames = dict[str, "pl.DataFrame"]
 
 
@@ -62,7 +64,7 @@ class Partitions:
         self,
         store: Store,
         plan: Plan,
-        explain: str,
+        explain: Explain,
         observe: Callable[[Frames], None] | None = None,
     ) -> None:
         """``observe`` is shown the rows of every run once, with the number of each."""

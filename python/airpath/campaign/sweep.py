@@ -28,6 +28,7 @@ from airpath.campaign.results import Campaign, open_campaign, read_document
 from airpath.campaign.rounds import Figures
 from airpath.campaign.store import Store, open_store
 from airpath.campaign.work import Batch, Done, OtherCoreError
+from airpath.diagnose import Explain
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, InputError
 
@@ -136,7 +137,7 @@ def sweep(
     cluster: str | None = None,
     resume: bool = False,
     until: Until | None = None,
-    explain: str | None = None,
+    explain: Explain | None = None,
     retry_failed: bool = False,
     progress: Progress | None = None,
     tell: Told | None = None,

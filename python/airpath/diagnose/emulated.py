@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from airpath.analysis.statistics import mean_interval
 from airpath.base.text import milliseconds, percent, rate
 from airpath.diagnose import stand_in
-from airpath.diagnose.explain import Progress, check, explain_loaded, keep
+from airpath.diagnose.explain import Explain, Progress, check, explain_loaded, keep
 from airpath.runs.summary import Entry, entries
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _NS = 1e9
 def add(
     run: Run,
     scenario: _core.Scenario,
-    budget: str,
+    budget: Explain,
     *,
     own_flows: bool,
     workers: int | None = None,

@@ -53,7 +53,7 @@ def run(
     repeat: int = 1,
     workers: int | None = None,
     out: str | os.PathLike[str] | None = None,
-    explain: str = "off",
+    explain: diagnose.Explain = "off",
     capture: bool = False,
 ) -> Run:
     """Simulate a scenario (a file, the name of a shipped one, or a loaded one).
