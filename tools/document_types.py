@@ -119,7 +119,7 @@ def python(types: Schema) -> str:
                 pair = items == "list[float]" and (least, most) == (2, 2)
                 return "Interval" if pair else f"Annotated[{items}, Length({least}, {most})]"
             case "object":
-                return f"dict[str, {kind(schema.get('additionalProperties', {}), number)}]"
+                return f"dict[str, {kind(schema['additionalProperties'], number)}]"
             case "integer":
                 least = schema.get("minimum", 0)
                 return f"Annotated[{number}, Range({least})]" if least > 0 else number
@@ -154,7 +154,7 @@ def python(types: Schema) -> str:
                     yield f"\n{docstring(python_text(description))}"
             yield "\n"
 
-    return re.sub(r'("""\n)\n\n\n(?=\w+: TypeAlias)', r"\1\n", "".join(module()))
+    return "".join(module())
 
 
 def wrapped(said: str) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from airpath.documents import (
-    DirectionReport,
-    FailedFlow,
-    FlowSockets,
-    Lateness,
-    NatReport,
-    ObserverReport,
-    Parity,
-    Quantiles,
-    TunnelReport,
-    TunnelSession,
-)
-from airpath.readers.iperf_output import IperfDocument
+from airpath.documents import Lateness, Parity, Quantiles
+
+if TYPE_CHECKING:
+    from airpath.documents import (
+        DirectionReport,
+        FailedFlow,
+        FlowSockets,
+        NatReport,
+        ObserverReport,
+        TunnelReport,
+        TunnelSession,
+    )
+    from airpath.readers.iperf_output import IperfDocument
 
 
 class PrintedPing(TypedDict):

@@ -1,37 +1,6 @@
 """The document that ``airpath run --json`` prints and ``summary.json`` holds.
 
-::
-
-    {"run": {"id", "version", "seed", "scenario_sha256", "wall_s", "duration_s", "events",
-             "partial": [sentence]},
-     "flows": [{"id", "kind", "direction", "congestion", "profile", "goodput_mbps",
-                "rtt_ms": {"min", "mean", "p50", "p95", "p99"},
-                "self_inflicted_delay_ms", "power", "retransmitted_segments", "rto_count",
-                "steady_mbps", "converged_after_s",
-                "completed_s", "limited_s": {…}, "slow_start_exit": {…} or null}],
-     "groups": [{"id", "kind", "direction", "streams", "bytes_delivered", "goodput_mbps",
-                 "jain_index"}],
-     "pings": [{"id", "sent", "lost", "rtt_ms": {"min", "mean", "mdev", "p50", "p95", "p99"}}],
-     "links": [{"id", "throughput_mbps", "capacity_mbps", "utilisation", "queue_delay_ms": {…},
-                "dropped_packets": {reason: count}}],
-     "fairness": [{"id": "down" or "up", "flows", "jain_index"}],
-     "proxies": [{"id", "proxy", "direction", "congestion", "profile", "bytes_received",
-                  "bytes_acked", "buffered_bytes_max", "rtt_ms": {…}, "retransmitted_segments",
-                  "rto_count", "limited_s": {…}, "slow_start_exit": {…} or null}],
-     "radio": [{"id": "UE.down" or "UE.up", "throughput_mbps", "prbs_per_s", "mcs_mean", "bler",
-                "harq_retransmissions", "lost_blocks", "rlc_retransmissions", "padding", "grants",
-                "scheduling_requests", "buffer_status_reports", "random_accesses",
-                "marked_packets", "awake"}],
-     "findings": [{"cause", "subject", "confidence", "evidence", "advice",
-                   "set": ["KEY=VALUE"] or null,
-                   "gain": {"metric", "flow", "before", "after", "ci95", "seeds"} or null,
-                   "costs": [as gain]}],
-     "tried": [{"cause", "subject", "set", "outcome", "score", "gain"}],
-     "breakdowns": [{"id", "rtt_ms": {"mean", "samples", "parts": [{"part", "place", "ms",
-                     "share"}]} or null, "delay_ms": as rtt_ms or null, "goodput_mbps":
-                     {"capacity", "place", "goodput", "parts": [{"part", "mbps", "share"}]}
-                     or null}],
-     "explained": {"budget", "seeds", "runs", "events", "because"} or null}
+``airpath.runs.document.RunDocument`` is its type, with a sentence about each figure.
 
 ``findings`` are causes that were taken away, the largest first, and then what bounds the run.
 ``gain`` is what the advice obtained. ``tried`` lists every change: that which took a cause away,
