@@ -20,9 +20,12 @@ PARSERS = {
     *("base/json.py", "base/toml.py", "runs/results.py", "runs/summary.py"),
     *("readers/documents.py", "readers/flent.py", "readers/iperf_json.py", "readers/ping_forms.py"),
     *("campaign/checked.py", "campaign/definition.py", "study/definition.py"),
-    *("emulation/inventory.py", "twin/comparable.py"),
+    *("emulation/inventory.py", "twin/comparable.py", "plots/figure.py"),
 }
-"""Modules that read JSON or TOML, whose tables have the type ``Json`` until they are checked."""
+"""Modules that read JSON or TOML, whose tables have the type ``Json`` until they are checked.
+
+Charts are Vega-Lite's JSON.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +80,9 @@ def signatures(tree: ast.Module) -> Iterator[tuple[int, ast.expr]]:
             yield node.annotation.lineno, node.annotation
         elif isinstance(node, ast.FunctionDef) and node.returns is not None:
             yield node.lineno, node.returns
-        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Subscript):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(
+            node.value, ast.Name | ast.Subscript | ast.BinOp
+        ):
             yield node.lineno, node.value
 
 
@@ -106,6 +111,7 @@ def test_no_signature_has_a_dictionary_of_anything() -> None:
         ("def f() -> list[dict[str, Any]] | None: ...", [1]),
         ("class A:\n    b: Json", [2]),
         ("Row = dict[str, Any]", [1]),
+        ("Row: TypeAlias = Json", [1]),
         ("def f(a: dict[str, object]) -> Any: ...", []),
     ],
 )
