@@ -21,7 +21,6 @@ from airpath.base.text import plural
 from airpath.errors import InputError, MissingTableError
 from airpath.runs import describe, summary
 from airpath.runs.directories import cannot_write, replaced_file
-from airpath.runs.document import Provenance, RunDocument
 from airpath.runs.tables import TABLES, read_table, result_table, table_file
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from airpath import _core
     from airpath.documents import Finding
+    from airpath.runs.document import Provenance, RunDocument
 
 _MOST_NAMES = 20
 MOST_BYTES = 128 << 20
@@ -310,6 +310,8 @@ class RunDirectory:
         if not self.path.is_dir():
             what = "is not a directory" if self.path.exists() else "does not exist"
             raise InputError(f"run directory {self.path} {what}")
+        from airpath.runs.document import Provenance, RunDocument
+
         written = self._json("summary.json")
         provenance = self._json("provenance.json")
         toml = self._text("scenario.toml")
