@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from airpath.documents import Lateness, Parity, Quantiles
+from airpath.documents import Lateness, Parity, Quantiles, TunnelSetup
 
 if TYPE_CHECKING:
     from airpath.documents import (
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         NatReport,
         ObserverReport,
         TunnelReport,
-        TunnelSession,
     )
     from airpath.readers.iperf_output import IperfDocument
 
@@ -59,14 +58,9 @@ class ProgramEntry(TypedDict):
     """What ping or iperf3 printed."""
 
 
-class Tunnel(TypedDict):
+class Tunnel(TunnelSetup):
     """The GTP-U tunnels of a run, with their counters."""
 
-    interface: str
-    mtu: int
-    gateway: str
-    base_station: str
-    sessions: list[TunnelSession]
     directions: dict[str, TunnelReport] | None
 
 
