@@ -80,7 +80,7 @@ compiled:
 check: lint test
 
 # Python without a suffix.
-TOOLS := tools/pages tools/audit tools/calibrate tools/fuzz tools/licences tools/outcomes tools/profiled tools/search
+TOOLS := tools/pages tools/audit tools/calibrate tools/document_types.py tools/fuzz tools/licences tools/outcomes tools/profiled tools/search
 lint: build
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 fuzz/fuzz_targets/*.rs
@@ -270,7 +270,7 @@ wasm-parity: explorer
 hystart: build
 	PYTHONPATH=tests $(VENV)/python -m hystart
 
-# Rewrites the goldens and the generated reference; look at the diff.
+# Rewrites the goldens, the generated reference and the types of documents; look at the diff.
 bless: build
 	AIRPATH_BLESS=1 cargo test --quiet $(CRATES)
 	AIRPATH_BLESS=1 $(VENV)/python -m pytest --quiet

@@ -1,5 +1,17 @@
 // What the page and its workers say to each other, and what the engine answers.
 
+import type { RunSummary } from "./documents";
+
+export type {
+  Explanation,
+  Finding,
+  Gain,
+  Quantiles,
+  RunSummary as Summary,
+  VariantFigure as Cell,
+  VariantRow as Row,
+} from "./documents";
+
 /** A scenario and what is set on top of it, as the engine takes it. */
 export interface Given {
   name: string;
@@ -85,86 +97,10 @@ export interface TableEntry {
   bytes: number;
 }
 
-export interface Quantiles {
-  min: number;
-  mean: number;
-  p50: number;
-  p95: number;
-  p99: number;
-  max: number;
-}
-
-export interface Summary {
-  duration_s: number;
-  events: number;
-  flows: {
-    id: string;
-    kind: string;
-    direction: string;
-    goodput_mbps: number;
-    rtt_ms: Quantiles | null;
-    retransmitted_segments: number;
-    completed_s: number | null;
-    packets_lost: number | null;
-    delay_ms: Quantiles | null;
-  }[];
-  pings: { id: string; sent: number; lost: number; rtt_ms: Quantiles | null }[];
-  links: {
-    id: string;
-    throughput_mbps: number;
-    capacity_mbps: number;
-    utilisation: number;
-    queue_delay_ms: Quantiles | null;
-    dropped_packets: Record<string, number>;
-  }[];
-}
-
 export interface Run {
-  summary: Summary;
+  summary: RunSummary;
   tables: TableEntry[];
   seed: number;
-}
-
-export interface Gain {
-  metric: string;
-  flow: string;
-  /** Null: a transfer did not complete within the run. */
-  before: number | null;
-  after: number | null;
-  ci95: [number, number] | null;
-  seeds: number;
-}
-
-export interface Finding {
-  cause: string;
-  subject: string;
-  confidence: number;
-  evidence: string;
-  advice: string | null;
-  set: string[] | null;
-  gain: Gain | null;
-  costs: Gain[];
-}
-
-export interface Explanation {
-  findings: Finding[];
-  tried: { cause: string; subject: string; set: string[]; outcome: string }[];
-  seeds: number;
-  runs: number;
-}
-
-export interface Cell {
-  /** Null: a transfer did not complete within the run. */
-  mean: number | null;
-  ci95?: [number, number] | null;
-}
-
-export interface Row {
-  flow: string;
-  metric: string;
-  more_is_better: boolean;
-  cells: (Cell | null)[];
-  winner: number | null;
 }
 
 /** One packet between the ends. */

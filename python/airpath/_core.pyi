@@ -2,18 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, final, type_check_only
+from typing import Literal, Protocol, TypedDict, final, overload, type_check_only
 
-from airpath.emulation.document import (
+from airpath.documents import (
+    CaptureReport,
     Environment,
+    Explanation,
     FailedFlow,
     FlowSockets,
+    Packets,
     Parity,
     ProgramReport,
     Report,
+    RunSummary,
+    Segments,
     Snapshot,
+    VariantRow,
+    View,
 )
-from airpath.runs.document import CoreSummary, Explanation, VariantRow
 
 __version__: str
 __bpf__: bool
@@ -25,11 +31,22 @@ class ArrowStream(Protocol):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@type_check_only
+class Problem(TypedDict):
+    """Something that is wrong with a scenario."""
+
+    file: str | None
+    line: int | None
+    column: int | None
+    set: str | None
+    message: str
+    help: str | None
+    allowed: str | None
+
 class ScenarioError(ValueError):
     """A scenario that cannot be run; ``str(error)`` is the rendered message, all problems in it."""
 
-    problems: list[dict[str, Any]]
-    """One dict a problem: ``file``, ``line``, ``column``, ``set``, ``message``, ``help``."""
+    problems: list[Problem]
 
 @type_check_only
 class ScenarioFlow(TypedDict):
@@ -48,6 +65,31 @@ class ScenarioFlow(TypedDict):
     """Name of the TCP profile; None without TCP."""
     simulated_only: list[tuple[str, str, str]]
     """What no kernel can be told and is not as in the profile: key, its value, the profile's."""
+
+@type_check_only
+class CoreUe(TypedDict):
+    """A UE of a scenario with a core network."""
+
+    index: int
+    name: str
+    imsi: str
+    key: str | None
+    opc: str | None
+    apn: str
+
+@type_check_only
+class CoreNetwork(TypedDict):
+    """What ``[core]`` says, and who the UEs are."""
+
+    subscribers: str
+    keys: str | None
+    pool: str
+    apn: str
+    rrc_setup_ms: float
+    attach_ms: float
+    session_ms: float
+    access: str
+    ues: list[CoreUe]
 
 @final
 class Scenario:
@@ -82,7 +124,7 @@ class Scenario:
         """Hash of ``resolved_toml``, in hexadecimal."""
 
     @property
-    def core(self) -> dict[str, Any] | None:
+    def core(self) -> CoreNetwork | None:
         """What ``[core]`` says, and who the UEs are (``ues``); None without it."""
 
     @property
@@ -147,7 +189,7 @@ class Result:
         """The figures without the tables."""
 
     @property
-    def summary(self) -> CoreSummary:
+    def summary(self) -> RunSummary:
         """The figures of this seed."""
 
     @property
@@ -170,7 +212,7 @@ def explain(
     scenario: Scenario,
     seed: int,
     repeat: int,
-    budget: str,
+    budget: Literal["quick", "full"],
     threads: int,
     known: list[RunFigures],
     progress: Callable[[int], bool] | None = None,
@@ -288,35 +330,38 @@ class Emulated:
     def result(self) -> Result:
         """Summary and tables, as a simulation has them."""
 
-def read_capture(path: str | Path | None, head: bytes | None = None) -> dict[str, Any]:
-    """Read a capture to its end; releases the GIL. Its keys are the fields of ``CaptureReport``.
+def read_capture(path: str | Path | None, head: bytes | None = None) -> CaptureReport:
+    """Read a capture to its end; releases the GIL.
 
     Without a path it comes from standard input, of which ``head`` was read before. Raises
     ``ValueError`` for what is no capture, and ``OSError``.
     """
 
-def read_segments(path: Path, flow: int, from_client: bool) -> dict[str, Any]:
-    """Read the segments of a TCP flow, by its number; its keys are the fields of ``Segments``.
+def read_segments(path: Path, flow: int, from_client: bool) -> Segments:
+    """Read the segments of a TCP flow, by its number.
 
     Its lists are columns, as those of ``read_flows``. Raises ``ValueError`` for what is no capture
     or no such flow, and ``OSError``.
     """
 
+@overload
+def read_flows(path: Path, wanted: list[tuple[int, bool]], most: int) -> list[Segments]: ...
+@overload
+def read_flows(path: Path, wanted: list[tuple[int, None]], most: int) -> list[Packets]: ...
+@overload
 def read_flows(
     path: Path, wanted: list[tuple[int, bool | None]], most: int
-) -> list[dict[str, Any]]:
+) -> list[Segments | Packets]:
     """Read flows of a capture packet by packet, in one pass; one dict for each that is wanted.
 
     A flow is wanted by its number: True and False are the segments of its client and of its server
-    (the fields of ``Segments``), None all of its packets (``Packets``); of each the first ``most``.
+    (``Segments``), None all of its packets (``Packets``); of each the first ``most``.
     Lists are columns: bytes of 64-bit numbers, little endian, NaN for none. Raises
     ``ValueError`` for what is no capture or no such flow, and ``OSError``.
     """
 
-def view_flows(
-    path: Path, wanted: list[tuple[int, bool]], bins: int, packets: int
-) -> list[dict[str, Any]]:
-    """Read TCP flows of a capture to draw them; one dict for each: the fields of ``View``.
+def view_flows(path: Path, wanted: list[tuple[int, bool]], bins: int, packets: int) -> list[View]:
+    """Read TCP flows of a capture to draw them; one view for each.
 
     A flow is wanted by its number; True is its client's data. ``bins`` is the number of bins at
     the finest level, ``packets`` the most packets that are listed. Columns are bytes: 64-bit or

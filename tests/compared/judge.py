@@ -55,7 +55,7 @@ Trips = tuple[int, float, float, float]
 
 def compare(path: Path) -> Compared:
     """Read the file by all three."""
-    report = _core.read_capture(path)
+    report: Any = _core.read_capture(path)
     flows = [flow for flow in report["flows"] if flow["tcp"]]
     streams = tshark(path)
     place = path.name

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -70,7 +71,7 @@ def judge(truth: Truth, file: Path, dropped: dict[str, int]) -> tuple[Fit, list[
     ]
     flow = max(flows, key=lambda one: one["from_client"]["bytes"] + one["from_server"]["bytes"])
     fitted = fit(str(file), flow=flow["id"])
-    values = {row["name"]: row["value"] for row in fitted.parameters}
+    values: dict[str, Any] = {row["name"]: row["value"] for row in fitted.parameters}
     figures = [
         Figure("base RTT", truth.base_rtt_ms, values["base_rtt"], 0.02),
         Figure("capacity", truth.capacity_mbps, values["capacity"], 0.05),

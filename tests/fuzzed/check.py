@@ -8,10 +8,9 @@ import os
 import signal
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
-from airpath.diagnose.files import describe
-from airpath.diagnose.together import together
+from airpath.diagnose.files import FileDocument, describe
+from airpath.diagnose.together import Together, together
 from airpath.errors import InputError
 from airpath.readers.recognise import Recognised, recognise
 
@@ -57,10 +56,10 @@ def read_together(files: list[Recognised]) -> None:
         _check(together(files))
 
 
-def _check(document: dict[str, Any] | None) -> None:
+def _check(document: FileDocument | Together | None) -> None:
     # A number that JSON has not, such as NaN, is no figure.
     json.dumps(document, allow_nan=False)
-    for one in (document or {}).get("statements", []):
+    for one in document.get("statements", []) if document else ():
         assert "\n" not in one["text"]
         assert len(one["text"]) < 4000
 

@@ -185,7 +185,7 @@ def _in_a_line(refused: AirpathError) -> None:
 
 def _compare(run: Run) -> None:
     """As a twin does with its two runs."""
-    if (run.summary.get("emulation") or {}).get("parity") is None:
+    if "emulation" not in run.summary or run.summary["emulation"]["parity"] is None:
         return
     pair = Counted(1, run, run)
     two: Any = SimpleNamespace(valid=[pair], comparable=SimpleNamespace(reasons={}))

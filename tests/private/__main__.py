@@ -27,6 +27,7 @@ from airpath.base.toml import read_toml
 from airpath.cli.console import progress_bar
 from airpath.drivers import emulate
 from airpath.emulation import subscribers
+from airpath.emulation.document import ProgramEntry
 from airpath.errors import AirpathError
 from airpath.scenario import STUDIES
 
@@ -131,7 +132,7 @@ def run(sets: list[str], database: Path, out: Path, *, capture: bool = False) ->
     return done
 
 
-def check(programs: list[dict[str, Any]], out: Path) -> None:
+def check(programs: list[ProgramEntry], out: Path) -> None:
     """Refuse a run in which a program failed: without its middlebox it would be another row."""
     for program in programs:
         # The server is ended by the run.

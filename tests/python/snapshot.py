@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from airpath.emulation.document import Snapshot
+from airpath.documents import Snapshot
 
 
 def radio(**counts: Any) -> dict[str, Any]:

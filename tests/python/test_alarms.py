@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from airpath.documents import Snapshot
 from airpath.emulation import alarms
 from airpath.emulation.alarms import Alarms
-from airpath.emulation.document import Snapshot
 from snapshot import radio, snapshot
 
 BOUND_S = 0.0005

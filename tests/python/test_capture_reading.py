@@ -11,7 +11,8 @@ import pytest
 
 import captures
 from airpath import _core
-from airpath.diagnose.files import diagnose
+from airpath.diagnose.files import FileDocument, diagnose
+from airpath.readers.flows import stream as direction
 
 ICMP, UDP = 1, 17
 HOST, PEER, ROUTER = bytes([10, 45, 0, 2]), bytes([192, 0, 2, 1]), bytes([10, 45, 0, 1])
@@ -31,11 +32,11 @@ def _error(about: bytes, kind: int, code: int, mtu: int = 0) -> bytes:
     return _icmp(ROUTER, HOST, kind, code, struct.pack(">HH", 0, mtu) + about[:28])
 
 
-def _texts(document: dict[str, Any]) -> str:
+def _texts(document: FileDocument) -> str:
     return "\n".join(one["text"] for one in document["statements"])
 
 
-def _causes(document: dict[str, Any]) -> list[str]:
+def _causes(document: FileDocument) -> list[str]:
     return [one["causes"][0] for one in document["causes"]["causes"]]
 
 
@@ -159,7 +160,8 @@ def test_what_was_cut_from_a_syn_is_not_known(tmp_path: Path) -> None:
     """54 bytes are all up to the options: neither scale nor segment size is known."""
     file = captures.write(tmp_path / "cut.pcap", captures.download(60, None), 54)
     (flow,) = _core.read_capture(file)["flows"]
-    server = flow["tcp"]["from_server"]
+    server = direction(flow, "server")
+    assert server["options"] is not None
     assert server["options"]["cut"]
     assert server["window"] is None or server["window"]["max_bytes"] is None
     assert server["larger_than_mss"] == 0
@@ -175,9 +177,11 @@ def test_a_constant_third_word_is_no_counter_of_iperf3(tmp_path: Path) -> None:
             body = struct.pack(">HHHH", 5001, 5201, 8 + 100, 0) + words + bytes(88)
             yield number * 1000, captures.ip(body, UDP, HOST, PEER)
 
-    sequences = []
+    sequences: list[Any] = []
     for counts in (True, False):
-        (flow,) = _core.read_capture(captures.write(tmp_path / "a.pcap", stream(counts)))["flows"]
+        file = captures.write(tmp_path / "a.pcap", stream(counts))
+        report: Any = _core.read_capture(file)
+        (flow,) = report["flows"]
         sequences.append(flow["udp"]["from_client"]["sequence"])
     assert sequences[0]["header"] == "iperf3"
     assert sequences[1] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def rough(column: bytes) -> np.ndarray:
 
 
 def test_levels_say_the_same_as_the_figures(lossy: Path) -> None:
-    document = diagnose(str(lossy))["capture"]
+    document: Any = diagnose(str(lossy))["capture"]
     (flow,) = document["flows"]
     end = max(("client", "server"), key=lambda one: flow["tcp"][f"from_{one}"]["data_bytes"])
     stream = flow["tcp"][f"from_{end}"]

@@ -211,7 +211,7 @@ def _as_without_the_tunnel(file: Path, place: Path, depth: int) -> list[dict[str
     length = captures.TUNNEL_BYTES * depth
     command = ["editcap", "-F", "pcap", "-L", "-C", f"14:{length}", str(file), str(stripped)]
     subprocess.run(command, check=True)
-    both = [diagnose(str(one))["capture"]["flows"] for one in (file, stripped)]
+    both: list[Any] = [diagnose(str(one))["capture"]["flows"] for one in (file, stripped)]
     inside: list[dict[str, Any]] = both[0]
     outside: list[dict[str, Any]] = both[1]
     assert {flow["tunnel"] for flow in inside} == {"gtp-u"}
@@ -280,7 +280,7 @@ def test_a_difference_without_a_rule_is_found(tmp_path: Path) -> None:
     _needs("tshark")
     _needs("tcptrace")
     file = captures.write(tmp_path / "d.pcap", captures.download())
-    report = _core.read_capture(file)
+    report: Any = _core.read_capture(file)
     (stream,), (flow,) = tshark(file), report["flows"]
     ours = flow["tcp"]["from_server"]
     ours["rtt_ms"]["count"] += 1

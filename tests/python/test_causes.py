@@ -22,6 +22,7 @@ from airpath.causes.probes import _cycle, _lateness
 from airpath.causes.rank import Blame
 from airpath.fitting.observed import arrays
 from airpath.fitting.path import lost_segments
+from airpath.readers.flows import main_sender, stream
 from conftest import Command
 from planted.capture import at_point
 from planted.judge import outcome
@@ -113,7 +114,7 @@ def test_a_window_of_unknown_scale_is_not_blamed(tmp_path: Path) -> None:
     # Without the handshake: packets 1 to 3.
     subprocess.run(["editcap", tmp_path / "server.pcapng", late, "1-3"], check=True)
     report = _core.read_capture(late)
-    assert report["flows"][0]["tcp"]["from_server"]["window"] is None
+    assert stream(report["flows"][0], "server")["window"] is None
     named = [one.cause for one in blame(late, report).suspects]
     assert "receive-window" not in named
     assert "application-limited" not in named
@@ -164,7 +165,7 @@ def test_evidence_names_packets_of_the_file(tmp_path: Path) -> None:
     report = _core.read_capture(file)
     frames = found.suspects[0].frames
     (flow,) = report["flows"]
-    end = max(("client", "server"), key=lambda one: flow["tcp"][f"from_{one}"]["data_bytes"])
+    end = main_sender(flow)
     (segments,) = _core.read_flows(file, [(flow["id"], end == "client")], 1_000_000)
     numbers, again = (np.frombuffer(segments[name]) for name in ("frame", "sent_again"))
     lost = set(numbers[again > 0])

@@ -381,7 +381,7 @@ end = "leave"
     assert sent == pytest.approx([20 * (1000 + 36)] * 2, abs=1)
 
 
-def _core(database: Path, access: str = "lte", **changes: Any) -> dict[str, Any]:
+def _core(database: Path, access: str = "lte", **changes: Any) -> Any:
     ue = {"index": 0, "name": "phone", "imsi": IMSI, "key": KEY, "opc": OPC,
           "apn": "internet"}  # fmt: skip
     core = {"subscribers": str(database), "pool": "10.45.0.0/30", "apn": "internet",

@@ -37,7 +37,7 @@ def test_a_simulated_ping_and_udp_stream_are_told_of(tmp_path: Path, cli: Any) -
     )
     run = airpath.run(scenario, out=tmp_path / "run", capture=True)
     file = str(tmp_path / "run/capture.pcapng")
-    report = _core.read_capture(Path(file))
+    report: Any = _core.read_capture(Path(file))
     at_ue = [one for one in report["flows"] if one["interface"] == 1]
     (numbers,) = [one["udp"]["from_client"]["sequence"] for one in at_ue if one["udp"]]
     (icmp,) = [one["icmp"] for one in at_ue if one["icmp"]]
@@ -57,28 +57,33 @@ def test_a_simulated_ping_and_udp_stream_are_told_of(tmp_path: Path, cli: Any) -
     assert "echo" in kinds
 
 
+def _report(flow: dict[str, Any]) -> Any:
+    return {"flows": [flow]}
+
+
 def test_quic_is_told_of_with_and_without_its_spin_bit() -> None:
     spin: dict[str, Any] = {"state": "constant", "rtt_ms": None}
     quic = {
         "versions": ["1"], "packets": {"initial": 2, "retry": 1}, "client_side_ms": 3.0,
         "server_side_ms": 20.0, "spin": spin,
     }  # fmt: skip
-    udp = {"from_client": {}, "from_server": {}, "quic": quic}
-    (said,) = datagrams.statements({"flows": [_flow(udp=udp)]})
+    none = {"sequence": None}
+    udp = {"from_client": none, "from_server": none, "quic": quic}
+    (said,) = datagrams.statements(_report(_flow(udp=udp)))
     assert said.text == (
         "Flow 0: QUIC, version 1; in the handshake the round trip from the capture point was 3 ms "
         "to the client and 20 ms to the server; the spin bit does not spin, so the round trip is "
         "not known; the server required address validation (Retry)."
     )
     spin.update(state="spins", rtt_ms={"min": 20.0, "p50": 24.0, "count": 9})
-    (said,) = datagrams.statements({"flows": [_flow(udp=udp)]})
+    (said,) = datagrams.statements(_report(_flow(udp=udp)))
     assert "by the spin bit the round trip is at least 20 ms and 24 ms in the median" in said.text
 
 
 def test_messages_of_icmp_say_what_they_mean() -> None:
     icmp: dict[str, Any] = {"requests": 0, "unanswered": 0, "rtt_ms": None}
     icmp |= {"messages": {"fragmentation-needed": 2}, "mtu_bytes": None}
-    (said,) = datagrams.statements({"flows": [_flow(icmp=icmp)]})
+    (said,) = datagrams.statements(_report(_flow(icmp=icmp)))
     assert said.kind == "icmp-fragmentation-needed"
     assert said.text.endswith("a packet was larger than the MTU of a hop.")
     assert "was sent 2 times between 10.0.0.1 and 10.0.0.2" in said.text

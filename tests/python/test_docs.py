@@ -19,6 +19,7 @@ import pytest
 import airpath
 from airpath import _core
 from airpath.base.text import digits, milliseconds
+from airpath.runs.document import RunDocument
 from airpath.runs.summary import lookup
 from airpath.scenario import load, shipped_scenarios
 from airpath.study.definition import load_study
@@ -63,9 +64,9 @@ def variants(name: str, figure_id: str, head: str) -> str:
     rows = [["*limit*", *(f"*{bound}*" for bound in bounds)]]
 
     @cache
-    def summary(sets: tuple[str, ...]) -> dict[str, Any]:
+    def summary(sets: tuple[str, ...]) -> RunDocument:
         path = study.directory / figure.scenario
-        return {**airpath.run(path, [*figure.sets, *sets], repeat=study.repeat).summary}
+        return airpath.run(path, [*figure.sets, *sets], repeat=study.repeat).summary
 
     def measure(sets: Sequence[str], path: str, scenario: str | None = None) -> list[Any]:
         assert scenario is None

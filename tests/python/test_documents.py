@@ -6,12 +6,11 @@ from typing import Annotated, Any, Literal, get_args
 
 import pytest
 
-from airpath import _core, scenario
+from airpath import _core, documents, scenario
 from airpath.base.shapes import Length, MisfitError, Range, fitted
-from airpath.emulation import document
+from airpath.documents import Explanation, Metric, RunSummary, VariantRow
 from airpath.emulation.config import EmulationConfig
 from airpath.runs import describe
-from airpath.runs.document import CoreSummary, Explanation, Metric, VariantRow
 from emulated import needs_root
 
 RADIO = "lte-20"
@@ -29,19 +28,19 @@ def misfit(value: Any, kind: Any) -> str | None:
 @pytest.mark.parametrize(
     ("value", "kind", "found"),
     [
-        ({"min": 1.0}, document.Lateness, "p50 is missing"),
-        ({"p50": 1, "p99": 1.5, "p99_9": 2.0, "max": 3.0}, document.Lateness, None),
+        ({"min": 1.0}, documents.Lateness, "p50 is missing"),
+        ({"p50": 1, "p99": 1.5, "p99_9": 2.0, "max": 3.0}, documents.Lateness, None),
         (
             {"p50": 1, "p99": 1.5, "p99_9": 2.0, "max": 3.0, "min": 0.0},
-            document.Lateness,
+            documents.Lateness,
             "min is not in Lateness",
         ),
         (
             {"p50": "1", "p99": 1.5, "p99_9": 2.0, "max": 3.0},
-            document.Lateness,
+            documents.Lateness,
             "p50 is '1'; expected a number",
         ),
-        (None, document.Lateness | None, None),
+        (None, documents.Lateness | None, None),
         (
             [["a", 1], ["b", "c"]],
             list[tuple[str, int]],
@@ -64,24 +63,24 @@ def test_misfits_are_found(value: Any, kind: Any, found: str | None) -> None:
 
 def test_what_may_be_null_may_be_missing_in_what_is_read() -> None:
     """An older version did not write it."""
-    assert fitted({"id": "a"}, document.AckGaps) == {"id": "a", "gap_ms": None}
-    assert fitted({"id": "a", "new": 1}, document.AckGaps)["new"] == 1
-    assert misfit({"id": "a"}, document.AckGaps) == "gap_ms is missing"
+    assert fitted({"id": "a"}, documents.AckGaps) == {"id": "a", "gap_ms": None}
+    assert fitted({"id": "a", "new": 1}, documents.AckGaps)["new"] == 1
+    assert misfit({"id": "a"}, documents.AckGaps) == "gap_ms is missing"
     with pytest.raises(MisfitError, match="id is missing"):
-        fitted({"gap_ms": None}, document.AckGaps)
+        fitted({"gap_ms": None}, documents.AckGaps)
 
 
 @pytest.mark.parametrize("name", ["two-flows", "proxy", RADIO, "handover", "udp"])
 def test_figures_of_a_run(name: str) -> None:
     loaded = scenario.load(name, ["run.duration_s=3"])
-    assert misfit(_core.simulate(loaded, 1).summary, CoreSummary) is None
+    assert misfit(_core.simulate(loaded, 1).summary, RunSummary) is None
 
 
 def test_flows_of_several_streams() -> None:
     loaded = scenario.load("wire", ["run.duration_s=1", "flow.0.streams=2"])
     summary = _core.simulate(loaded, 1).summary
     assert [group["streams"] for group in summary.get("groups", [])] == [2]
-    assert misfit(summary, CoreSummary) is None
+    assert misfit(summary, RunSummary) is None
 
 
 def test_findings_and_variants() -> None:
@@ -101,14 +100,14 @@ def test_what_an_emulation_leaves_and_shows() -> None:
     monitor = _core.Monitor()
     config = EmulationConfig(flows=True, parity=True, monitor=monitor, servers=["sleep 1"])
     left = _core.emulate(loaded, 1, config)
-    assert misfit(left.report, document.Report) is None
-    assert misfit(left.environment, document.Environment) is None
-    assert misfit(left.failed, list[document.FailedFlow]) is None
-    assert misfit(left.sockets, list[document.FlowSockets]) is None
-    assert misfit(left.parity, document.Parity) is None
-    assert misfit(left.programs, list[document.ProgramReport]) is None
-    assert misfit(left.result.summary, CoreSummary) is None
-    assert misfit(monitor.snapshot(), document.Snapshot) is None
+    assert misfit(left.report, documents.Report) is None
+    assert misfit(left.environment, documents.Environment) is None
+    assert misfit(left.failed, list[documents.FailedFlow]) is None
+    assert misfit(left.sockets, list[documents.FlowSockets]) is None
+    assert misfit(left.parity, documents.Parity) is None
+    assert misfit(left.programs, list[documents.ProgramReport]) is None
+    assert misfit(left.result.summary, RunSummary) is None
+    assert misfit(monitor.snapshot(), documents.Snapshot) is None
     assert left.sockets
     assert left.environment["tunnel"] is not None
 

@@ -65,7 +65,8 @@ def emulation(
         },
     }
     schema = {"flow": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64}
-    return Run(summary, {"seeds": [1]}, "", Recorded(pl.DataFrame(rows, schema), samples))
+    record: Any = {"seeds": [1]}
+    return Run(summary, record, "", Recorded(pl.DataFrame(rows, schema), samples))
 
 
 def because(run: Run) -> str | None:
@@ -120,10 +121,11 @@ def test_a_failed_flow_is_no_measurement_to_explain() -> None:
 def test_own_flows_need_no_stand_in(tmp_path: Path) -> None:
     scenario = airpath.load("bufferbloat")
     run = airpath.run(scenario, out=tmp_path / "run")
-    run.summary["emulation"] = {
+    section: Any = {
         "failed_flows": [], "valid": True, "invalid_because": None, "directions": {},
         "parity": None, "ack_gaps": None,
     }  # fmt: skip
+    run.summary["emulation"] = section
     emulated.add(run, scenario, "quick", own_flows=True)
     assert run.findings[0]["cause"] == "bufferbloat"
     assert Run.open(tmp_path / "run").findings == run.findings
@@ -319,8 +321,8 @@ def test_medians_of_few_pings_differ_by_chance() -> None:
     few = {"id": "ping", "sent": 12, "lost": 0, "rtt_ms": {"p50": 148.0, "mdev": 77.0}}
     many = few | {"sent": 400}
     for simulated, agrees in ((few, True), (many, False)):
-        recorded = {"flows": [], "pings": [simulated | {"rtt_ms": {"p50": 209.0}}]}
-        of_seeds = [{"flows": [], "pings": [simulated]} for _ in range(3)]
+        recorded: Any = {"flows": [], "pings": [simulated | {"rtt_ms": {"p50": 209.0}}]}
+        of_seeds: Any = [{"flows": [], "pings": [simulated]} for _ in range(3)]
         assert (emulated._delays_differ(recorded, of_seeds) is None) == agrees
 
 

@@ -16,8 +16,8 @@ import pytest
 
 import airpath
 from airpath import diagnose
+from airpath.documents import Finding, FlowSummary, Gain, Tried
 from airpath.runs import describe
-from airpath.runs.document import Finding, FlowFigures, Gain, Tried
 from airpath.runs.summary import _combine_entry
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -100,7 +100,7 @@ def test_the_report_leads_with_before_and_after(cli: Any) -> None:
 
 def test_wrong_budgets_are_refused(cli: Any) -> None:
     with pytest.raises(airpath.InputError, match="explain is 'much'"):
-        airpath.run("wire", explain="much")
+        airpath.run("wire", explain=cast("Any", "much"))
     code, _, err = cli("run", "wire", "--explain", "much")
     assert code == 2
     assert "much" in err
@@ -206,7 +206,7 @@ def test_the_mean_of_seeds_that_completed_is_no_completion_time() -> None:
     assert both["completed_s"] is None
     assert both["values"]["completed_s"] == [1.0, None]
     assert (
-        describe.incomplete(cast(FlowFigures, both))
+        describe.incomplete(cast(FlowSummary, both))
         == "did not complete within the run in 1 of 2 seeds"
     )
 

@@ -379,7 +379,7 @@ def test_cron_s_log_has_a_run_each_also_where_one_failed(tmp_path: Path) -> None
         )
     )  # fmt: skip
     document = diagnose(str(file))
-    tests = document["iperf3"]["tests"]
+    tests: Any = document["iperf3"]["tests"]
     assert [one["error"] for one in tests] == [
         None, "unable to connect to server: Connection refused", None,
     ]  # fmt: skip
@@ -512,7 +512,7 @@ def test_other_forms_of_iperf_2_are_read(
     text: str, expected: list[tuple[bool, float, int | None, int | None]]
 ) -> None:
     read = iperf.read(text)
-    rows = [one.document() for one in read.tests]
+    rows: list[Any] = [one.document() for one in read.tests]
     keys = ("reverse", "goodput_mbps", "retransmissions", "packets_lost")
     assert [tuple(row[key] for key in keys) for row in rows] == expected
     assert {(row["tool"], row["complete"]) for row in rows} == {("iperf2", True)}

@@ -19,9 +19,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
+from airpath.documents import Snapshot
 from airpath.emulation.alarms import HOLD_S
 from airpath.emulation.dashboard import PANELS, dashboard
-from airpath.emulation.document import Snapshot
 from airpath.emulation.live import view
 from airpath.emulation.metrics import Collector
 from airpath.emulation.monitoring import is_shell

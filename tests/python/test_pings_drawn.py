@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -308,7 +309,7 @@ def test_a_loop_has_a_run_each_and_their_sum(tmp_path: Path) -> None:
             f"Sun Oct  1 0{hour}:00:00 UTC 2023\n{run(got)}" for hour, got in enumerate((5, 4, 2))
         )
     )
-    document = diagnose(str(file))
+    document: Any = diagnose(str(file))
     assert (document["ping"]["sent"], document["ping"]["lost"]) == (15, 4)
     runs = document["ping"]["runs"]
     assert [(one["sent"], one["lost"]) for one in runs] == [(5, 0), (5, 1), (5, 3)]

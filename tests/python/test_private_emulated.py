@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,10 +52,11 @@ def test_a_point_sets_what_iperf3_is_told() -> None:
 def test_a_row_whose_middlebox_failed_is_refused(tmp_path: Path) -> None:
     (tmp_path / "programs").mkdir()
     (tmp_path / "programs/middlebox.stderr").write_text("Operation not supported\n")
-    programs = [{"name": "iperf3-server", "code": 143}, {"name": "middlebox", "code": 0}]
+    programs: list[Any] = [{"name": "iperf3-server", "code": 143}, {"name": "middlebox", "code": 0}]
+    failed: Any = {"name": "middlebox", "code": 1}
     private.check(programs, tmp_path)
     with pytest.raises(AirpathError, match="middlebox ended with 1: Operation not supported"):
-        private.check([*programs, {"name": "middlebox", "code": 1}], tmp_path)
+        private.check([*programs, failed], tmp_path)
 
 
 def test_cell_and_way_are_those_of_the_simulated_rows() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from airpath import scenario as scenarios
 from airpath.base.toml import read_toml
-from airpath.study.definition import Study, load_study
+from airpath.study.definition import Shape, Study, load_study
 from airpath.study.reproduce import Outcome, reproduce
 
 NAME = "lte-private"
@@ -75,7 +75,7 @@ def test_figures_set_what_the_source_varied() -> None:
             assert key.rpartition(".")[2] in varied
 
 
-def parts(shape: dict[str, Any]) -> list[dict[str, Any]]:
+def parts(shape: Any) -> list[dict[str, Any]]:
     of = shape.get("of", [])
     return [*of, *(part[side] for part in of for side in ("this", "than") if side in part)]
 
@@ -129,7 +129,7 @@ def test_only_what_depends_on_the_window_explains_the_uplink() -> None:
     assert judged("up-window").verdict == "explained-by"
     made = study("up-window")
     (figure,) = made.figures
-    without = {**figure.shape, "variants": figure.shape["variants"][:-1]}
+    without: Shape = {**figure.shape, "variants": figure.shape["variants"][:-1]}
     (outcome,) = reproduce(replace(made, figures=(replace(figure, shape=without),)))
     assert outcome.verdict == "refuted"
 

@@ -218,7 +218,7 @@ def test_udp_has_losses_and_jitter() -> None:
         "[  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec  0.000 ms  0/1000 (0%)  sender\n"
         "[  5]   0.00-1.00   sec  1.24 MBytes  10.4 Mbits/sec  0.125 ms  12/1000 (1.2%)  receiver\n"
     )
-    said = iperf.read(text).document()
+    said: Any = iperf.read(text).document()
     assert (said["protocol"], said["packets"], said["packets_lost"]) == ("UDP", 1000, 12)
     assert said["jitter_ms"] == 0.125
     total = {"start": 0, "end": 1, "bytes": 1000, "bits_per_second": 8000, "jitter_ms": 0.5,
@@ -299,7 +299,7 @@ def test_tools_are_recognised_and_matched_with_their_flows(tmp_path: Path) -> No
     (tmp_path / "i").write_text(json.dumps(DOCUMENT))
     (tmp_path / "s").write_text("Server listening on 5201 (test #1)\n" + TEXT)
     names = {"p": "ping", "i": "load", "s": "server", "gone": "gone"}
-    document = {
+    document: Any = {
         "flows": [{"id": "tcp4 ue:40000 server:5201"}, {"id": "tcp4 ue:40001 server:5201"}],
         "pings": [],
         "emulation": {
@@ -308,13 +308,13 @@ def test_tools_are_recognised_and_matched_with_their_flows(tmp_path: Path) -> No
         },
     }
     printed.add(document, tmp_path)
-    programs = {one["name"]: one["printed"] for one in document["emulation"]["programs"]}  # type: ignore[index]
+    programs = {one["name"]: one["printed"] for one in document["emulation"]["programs"]}
     assert programs["ping"]["tool"] == "ping"
     assert programs["load"]["tool"] == "iperf3"
     assert programs["server"] is programs["gone"] is programs["command"] is None
-    assert [row["id"] for row in document["pings"]] == ["programs/ping"]  # type: ignore[index]
+    assert [row["id"] for row in document["pings"]] == ["programs/ping"]
     carried, other = document["flows"]
-    assert carried["printed"] == {  # type: ignore[index]
+    assert carried["printed"] == {
         "tool": "iperf3",
         "program": "load",
         "bytes": 4194304,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -329,7 +329,8 @@ def test_samples_of_one_value_are_one_step() -> None:
 
 def test_what_was_run_names_cells_and_how_ues_move() -> None:
     def items(toml: str) -> list[str]:
-        return dict(parameters(parse_toml(toml), parse_toml(toml))).get("radio", [])
+        tables: Any = parse_toml(toml)
+        return dict(parameters(tables, tables)).get("radio", [])
 
     alone = '[radio]\nname = "west"\npreset = "lte-20"\n[[radio.ue]]\nname = "phone"\n'
     more = "[[radio.ue]]\ncount = 3\n[radio.ue.drx]\nenabled = true\n"
@@ -347,7 +348,8 @@ def test_what_was_run_is_what_is_no_default() -> None:
 
     def rows_of(scenario: str, sets: Mapping[str, object] | None = None) -> dict[str, list[str]]:
         toml = airpath.load(scenario, sets).resolved_toml
-        return dict(parameters(parse_toml(toml), parse_toml(given(toml))))
+        whole, short = cast("Any", (parse_toml(toml), parse_toml(given(toml))))
+        return dict(parameters(whole, short))
 
     rows = rows_of("bufferbloat")
     assert rows["down"] == ["link: rate 2 Mb/s, queue 500 packets", "delay: 25 ms"]

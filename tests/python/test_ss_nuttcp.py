@@ -69,10 +69,10 @@ def test_snapshots_of_ss_are_read(text: str) -> None:
     (connection,) = read.connections
     assert (connection.local, connection.peer) == ("10.0.0.2:40000", "10.1.0.2:5201")
     assert (read.unknown, read.remarks) == (set(), [])
-    times = [one["time_s"] for one in connection.samples]
+    times: list[Any] = [one["time_s"] for one in connection.samples]
     assert [one - times[0] for one in times] == [0.0, 1.0, 2.0]
     assert times[0] == pytest.approx(1795540301, abs=1)
-    last = connection.samples[-1]
+    last: Any = connection.samples[-1]
     expected = {
         "state": "ESTAB", "send_q_bytes": 131072, "rtt_ms": 102.0, "rttvar_ms": 12.5,
         "minrtt_ms": 25.5, "cwnd_segments": 120, "ssthresh_segments": 90, "mss_bytes": 1348,
@@ -85,7 +85,7 @@ def test_snapshots_of_ss_are_read(text: str) -> None:
     assert {key: last[key] for key in expected} == expected
     assert last["memory_bytes"]["send_buffer"] == 87040
     assert last["memory_bytes"]["drops"] == 2
-    row = read.document()["connections"][0]
+    row: Any = read.document()["connections"][0]
     assert (row["congestion"], row["goodput_mbps"]) == ("cubic", pytest.approx(8.0))
     assert row["limited_share"] == {"rwnd_limited": 0.75, "sndbuf_limited": 0.0125}
     assert row["retransmitted_share"] == pytest.approx(20 / 3000)
@@ -226,7 +226,7 @@ def test_nuttcp_is_read() -> None:
     stamped = "".join(f"[2026-01-02T03:04:05.6+0100] {line}\n" for line in TCP.splitlines())
     for text in (TCP, TCP.replace("\n", "\r\n"), stamped, "Start time: 1767319445000\n" + TCP):
         read = nuttcp.read(text)
-        said = read.document()
+        said: Any = read.document()
         assert (said["protocol"], said["reverse"], said["streams"]) == ("TCP", False, 2)
         assert (said["bytes"], said["retransmissions"]) == (3 << 20, 5)
         assert (said["goodput_mbps"], said["rtt_ms"]) == (8.2511, 42.16)
@@ -234,14 +234,14 @@ def test_nuttcp_is_read() -> None:
         assert (said["idle_intervals"], said["cwnd_bytes_max"]) == (1, 120 * 1024)
         assert said["complete"]
     assert nuttcp.read(stamped).runs[0].intervals[0].time_s == pytest.approx(1767319445.6)
-    udp = nuttcp.read(UDP).document()
+    udp: Any = nuttcp.read(UDP).document()
     assert (udp["protocol"], udp["packets"], udp["packets_lost"]) == ("UDP", 2580, 20)
 
 
 def test_a_loop_of_nuttcp_has_a_run_each(tmp_path: Path) -> None:
     file = tmp_path / "loop.log"
     file.write_text(f"{TCP}\n{TCP.replace('3.0000 MB', '9.0000 MB')}\n{UDP}")
-    document = diagnose(str(file))
+    document: Any = diagnose(str(file))
     runs = document["nuttcp"]["runs"]
     assert [(one["protocol"], one["bytes"] >> 20) for one in runs] == [
         ("TCP", 3), ("TCP", 9), ("UDP", 2),
@@ -340,7 +340,7 @@ def test_outputs_of_real_networks(folder: str) -> None:
         elif "link" in path.name:
             with gzip.open(path, "rt") as file:
                 output = nuttcp.read(file.read())
-            said: dict[str, Any] = output.document()
+            said: Any = output.document()
             (run,) = output.runs
             assert len(run.intervals) == 241
             assert all(one.time_s for one in run.intervals)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from airpath import scenario as scenarios
+from airpath.documents import Snapshot
 from airpath.emulation import history, inventory
 from airpath.emulation.alarms import Alarms
 from airpath.emulation.attach import Session
-from airpath.emulation.document import Snapshot
 from airpath.emulation.history import History
 from airpath.emulation.status import Status, followed
 from snapshot import radio, snapshot
@@ -108,7 +108,7 @@ def test_rates_and_states(status: Status) -> None:
     json.dumps(document, allow_nan=False)
 
 
-def _told(status: Status) -> list[tuple[float, str, str, str]]:
+def _told(status: Status) -> list[tuple[object, ...]]:
     return [
         (entry["time_s"], entry["kind"], entry["subject"], entry["text"])
         for entry in status.document()["history"]
@@ -237,6 +237,8 @@ def test_no_key_of_a_subscriber_is_known(status: Status) -> None:
     text = json.dumps(known.document())
     assert private.core is not None
     for ue in private.core["ues"]:
+        assert ue["key"] is not None
+        assert ue["opc"] is not None
         assert ue["key"] not in text
         assert ue["opc"] not in text
     assert "sha256:" not in text

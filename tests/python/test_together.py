@@ -16,7 +16,7 @@ import airpath
 import captures
 from airpath import _core
 from airpath.diagnose.files import describe
-from airpath.diagnose.together import together
+from airpath.diagnose.together import Together, together
 from airpath.readers.recognise import recognise
 from planted.capture import at_point
 
@@ -68,7 +68,7 @@ SS = "".join(
 )
 
 
-def _told(tmp_path: Path, **texts: str) -> dict[str, Any] | None:
+def _told(tmp_path: Path, **texts: str) -> Together | None:
     files = []
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
@@ -291,8 +291,9 @@ interval_ms = 500
     Path(files["ping"]).write_text("\n".join(lines) + "\n")
     (tcp,) = [one for one in report["flows"] if one["tcp"]]
     iperf3 = json.loads(IPERF3)
+    begin_s = report["first_time_s"] or 0.0
     # 1.6 s behind, and in whole seconds.
-    iperf3["start"]["timestamp"]["timesecs"] = int(report["first_time_s"] + tcp["start_s"] - 1.6)
+    iperf3["start"]["timestamp"]["timesecs"] = int(begin_s + tcp["start_s"] - 1.6)
     iperf3["start"]["connected"] = [
         {"socket": 5, "local_host": tcp["client"], "local_port": tcp["client_port"],
          "remote_host": tcp["server"], "remote_port": tcp["server_port"]}

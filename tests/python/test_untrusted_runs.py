@@ -311,7 +311,9 @@ def test_the_check_can_fail(known: list[Path], monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_twin_takes_no_other_run_for_one_that_it_kept(known: list[Path], tmp_path: Path) -> None:
-    assert twins._emulated(known[-1]).summary["emulation"]["parity"]["same"]
+    parity = twins._emulated(known[-1]).summary["emulation"]["parity"]
+    assert parity is not None
+    assert parity["same"]
     with pytest.raises(InputError, match="two-flows is not an emulated run of a twin: its summary"):
         twins._emulated(known[0])
     wire: Any = SimpleNamespace(scenario=airpath.load("wire"), kernel="6.1", profile=None)

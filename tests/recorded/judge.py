@@ -86,7 +86,7 @@ def judge(seed: int, number: int, place: Path) -> Judged:
     run = airpath.run(scenario, out=out, capture=True)
     file = out / "capture.pcapng"
     (flow,) = run.summary["flows"]
-    report = _core.read_capture(file)
+    report: Any = _core.read_capture(file)
     names = [one["name"] for one in report["interfaces"]]
     sender = 0 if flow["direction"] == "down" else 1
     at = {names[one["interface"]] == "server": one for one in report["flows"] if one["tcp"]}

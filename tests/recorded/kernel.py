@@ -24,6 +24,7 @@ from typing import Any
 import polars as pl
 
 from airpath import _core
+from airpath.readers.flows import ENDS, stream
 
 from .judge import MOST_APART, drawn
 
@@ -83,10 +84,10 @@ def judge(words: str, run: Path) -> list[Judged]:
     for flow in flows:
         is_down = flow["direction"] == "down"
         streams = [
-            (seen, end, seen["tcp"][f"from_{end}"])
+            (seen, end, stream(seen, end))
             for seen in report["flows"]
             if seen["tcp"] and (names[seen["interface"]] == "server") == is_down
-            for end in ("client", "server")
+            for end, _ in ENDS
         ]
         # Each sends another number of segments.
         best = min(streams, key=lambda one: abs(one[2]["data_packets"] - flow["segments_sent"]))

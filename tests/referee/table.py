@@ -71,15 +71,16 @@ def figures(run: Run) -> Result:
     left = flow["slow_start_exit"]
     # A file is judged by its completion: its SRTT is that of one overflow, early or late.
     is_file = flow["kind"] == "file"
+    record: Any = run.provenance
     return {
         "goodput": None if is_file else flow["goodput_mbps"],
         "SRTT": None if is_file else seen.median(),
         "exit cwnd": left and left["cwnd_segments"],
         "completion": flow.get("completed_s"),
         "retransmitted_segments": flow["retransmitted_segments"],
-        "kernel": run.provenance["platform"]["release"],
-        "date": run.provenance["started"][:10],
-        "airpath": f"{run.provenance['version']}, core {run.provenance['core_sha256'][:12]}",
+        "kernel": record["platform"]["release"],
+        "date": record["started"][:10],
+        "airpath": f"{record['version']}, core {record['core_sha256'][:12]}",
         "profile": parse_toml(run.scenario_toml)["flow"][0]["profile"],
         "directions": run.summary.get("emulation", {}).get("directions", {}),
     }

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 
 /// 64-bit numbers. Whole numbers are exact below 2^53, in nanoseconds a hundred days.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = bytes))]
 pub struct Column(pub Vec<f64>);
 
 impl Serialize for Column {
@@ -16,6 +17,7 @@ impl Serialize for Column {
 
 /// 32-bit numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = bytes))]
 pub struct Rough(pub Vec<f32>);
 
 impl Serialize for Rough {
@@ -60,5 +62,24 @@ numbers!(u64 u32 u16);
 impl Number for bool {
     fn number(self) -> f64 {
         f64::from(u8::from(self))
+    }
+}
+
+/// Turns the schema of a list into that of a column.
+#[cfg(feature = "schema")]
+fn bytes(schema: &mut schemars::Schema) {
+    schema.remove("items");
+    schema.insert("type".to_owned(), "string".into());
+    schema.insert("contentEncoding".to_owned(), "binary".into());
+}
+
+/// Does so for each list of a document, apart from those of a fixed length.
+#[cfg(feature = "schema")]
+pub(crate) fn columns(schema: &mut schemars::Schema) {
+    let properties = schema.get_mut("properties").and_then(|all| all.as_object_mut());
+    for property in properties.into_iter().flat_map(|all| all.values_mut()) {
+        if property.get("items").is_some() && property.get("minItems").is_none() {
+            let _ = <&mut schemars::Schema>::try_from(property).map(bytes);
+        }
     }
 }

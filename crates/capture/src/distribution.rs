@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// Samples of a duration, in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Distribution {
     /// How many samples there are.
     pub count: u64,

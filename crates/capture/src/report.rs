@@ -12,6 +12,7 @@ use crate::{CaptureError, Tunnel};
 
 /// What a capture holds. Times are in seconds; those with `time` in their name count from 1970.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CaptureReport {
     /// Format of the file.
     pub format: FileFormat,
@@ -49,6 +50,7 @@ pub struct CaptureReport {
 
 /// Packets that were cut within their headers.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CutHeaders {
     /// How many packets were truncated within their headers.
     pub packets: u64,
@@ -59,6 +61,7 @@ pub struct CutHeaders {
 
 /// An interface at which packets were captured.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InterfaceReport {
     /// The interface's name in the file.
     pub name: Option<String>,
@@ -74,6 +77,7 @@ pub struct InterfaceReport {
 
 /// Evidence that the capture lacks packets that passed.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Missed {
     /// Dropped packets, according to the file.
     pub dropped_packets: u64,
@@ -87,6 +91,7 @@ pub struct Missed {
 
 /// Flows that have no row of their own.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Others {
     /// How many flows these are.
     pub flows: u64,
@@ -101,6 +106,7 @@ pub struct Others {
 /// One flow at one point of the path. The client is the end that opened it, or else the end that
 /// sent first.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowReport {
     /// Number of the flow, from 0, in the order in which flows began.
     pub id: u64,
@@ -145,6 +151,7 @@ pub struct FlowReport {
 
 /// What one end sent.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Volume {
     /// Packets that passed.
     pub packets: u64,
@@ -154,6 +161,7 @@ pub struct Volume {
 
 /// A TCP connection.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TcpReport {
     /// Whether a SYN of the client was captured, which shows that it is the client.
     pub opening_seen: bool,
@@ -169,8 +177,10 @@ pub struct TcpReport {
     pub from_server: StreamReport,
 }
 
-/// Times without any packet for at least four round trips and 200 ms, while data was outstanding.
+/// Times without any packet while data was outstanding. Each lasted at least four round trips and
+/// 200 ms.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stalls {
     /// How many stalls there were.
     pub count: u64,
@@ -184,6 +194,7 @@ pub struct Stalls {
 
 /// One direction of a TCP connection.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamReport {
     /// Options of the SYN in this direction.
     pub options: Option<SynOptions>,
@@ -238,6 +249,7 @@ pub struct StreamReport {
 
 /// Options of a SYN (RFC 9293 3.2, RFC 7323, RFC 2018).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SynOptions {
     /// Maximum segment size that this end receives.
     pub mss: Option<u16>,
@@ -254,6 +266,7 @@ pub struct SynOptions {
 /// Retransmissions, in packets. Each packet has exactly one of the five reasons `fast` to
 /// `unclear`; several proofs that it was spurious may apply.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Retransmissions {
     /// All retransmitted packets.
     pub packets: u64,
@@ -285,6 +298,7 @@ pub struct Retransmissions {
 
 /// Bytes sent and not acknowledged.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InFlight {
     /// Mean over the packets with data.
     pub mean: f64,
@@ -294,6 +308,7 @@ pub struct InFlight {
 
 /// The window of a receiver.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowReport {
     /// Number of bits by which windows are shifted; `None` without the options of both SYNs (RFC
     /// 7323 2.2): the window in bytes is then unknown.
@@ -310,6 +325,7 @@ pub struct WindowReport {
 
 /// How acknowledgements arrived.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AckReport {
     /// Acknowledgements without payload that acknowledged new data.
     pub count: u64,
@@ -325,6 +341,7 @@ pub struct AckReport {
 
 /// How new data left its sender, as far as the capture point shows it.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SendingReport {
     /// Bursts: groups of packets with new data, with less than 0.1 ms between consecutive ones.
     pub bursts: u64,
@@ -340,6 +357,7 @@ pub struct SendingReport {
 
 /// What limited the sender, in seconds from its first data to the last acknowledgement.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitsReport {
     /// Data was outstanding and none of the other limits applied: the path, or the congestion
     /// window.
@@ -354,6 +372,7 @@ pub struct LimitsReport {
 
 /// The first round trips that carry data.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlowStart {
     /// Maximum of the bytes in flight in each round.
     pub rounds_bytes: Vec<u64>,

@@ -27,6 +27,7 @@ pub struct Detail {
 
 /// What happened in each bin; NaN where nothing did. Bytes count from the first one of the flow.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ViewLevel"))]
 pub struct Level {
     /// Width of a bin.
     pub bin_ms: f64,
@@ -54,6 +55,7 @@ pub struct Level {
 /// There are at most twice as many acknowledgements as segments, and at most as many selective
 /// ones.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ViewPackets"))]
 pub struct Packets {
     /// Start and end of each range, in pairs.
     pub ranges: Column,
@@ -79,6 +81,7 @@ pub struct Packets {
 
 /// One end's data, prepared for drawing.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct View {
     /// Time of the first segment or acknowledgement, after the capture's first packet.
     pub begin_ms: f64,

@@ -7,6 +7,7 @@ use crate::compare::Effect;
 
 /// One cause that was tried and confirmed, or a bound.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Stable name of the cause.
     pub cause: &'static str,
@@ -31,8 +32,10 @@ pub struct Finding {
 
 /// A figure before and after.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gain {
     /// The figure's name in `--json`, with its unit.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::measure::Metric"))]
     pub metric: &'static str,
     /// Id of the flow, or a direction.
     pub flow: String,
@@ -49,6 +52,7 @@ pub struct Gain {
 
 /// Something that was tried, or could not be tried.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tried {
     /// The possible cause, or the cause to cure.
     pub cause: &'static str,
@@ -66,6 +70,7 @@ pub struct Tried {
 
 /// Everything known about what held a run back.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// Causes, the largest first; then the bound.
     pub findings: Vec<Finding>,

@@ -44,6 +44,25 @@ pub enum Metric {
     SentAgain,
 }
 
+/// The schema of [`Metric::name`].
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Metric {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Metric".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A measured quantity with its unit.",
+            "type": "string",
+            "enum": [
+                "goodput_mbps", "completed_s", "rtt_ms.p95", "rtt_ms.p50", "rtt_ms.mean",
+                "answered_share", "delay_ms.p95", "jain_index", "retransmitted_share",
+            ],
+        })
+    }
+}
+
 impl Metric {
     /// The metric's name in `--json`.
     pub const fn name(self) -> &'static str {

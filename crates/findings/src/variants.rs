@@ -40,10 +40,12 @@ pub enum NotCompared {
 
 /// One figure of every variant.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "VariantRow"))]
 pub struct Row {
     /// Id of the flow, or a direction.
     pub flow: String,
     /// The figure's name in `--json`, with its unit.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::measure::Metric"))]
     pub metric: &'static str,
     /// Whether an increase is a gain: true for rates, false for times.
     pub more_is_better: bool,
@@ -56,6 +58,7 @@ pub struct Row {
 
 /// A figure of one variant.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "VariantFigure"))]
 pub struct Cell {
     /// Mean over the seeds; null where a transfer did not complete within the run.
     pub mean: Option<f64>,

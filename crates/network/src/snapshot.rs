@@ -10,6 +10,7 @@ use serde::Serialize;
 
 /// Everything between the endpoints. A snapshot can be updated without new allocations.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkSnapshot {
     /// Links, in order of direction and stage.
     pub links: Vec<LinkSnapshot>,
@@ -23,6 +24,7 @@ pub struct NetworkSnapshot {
 
 /// A link of the path.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkSnapshot {
     /// Name of the stage.
     pub id: Arc<str>,
@@ -36,6 +38,7 @@ pub struct LinkSnapshot {
 
 /// A cell; pairs are downlink and uplink.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellSnapshot {
     /// Name of the cell.
     pub id: Arc<str>,
@@ -47,6 +50,7 @@ pub struct CellSnapshot {
 
 /// The state of one UE, with its counters in both directions.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UeSnapshot {
     /// Name of the UE.
     pub id: Arc<str>,
@@ -62,6 +66,7 @@ pub struct UeSnapshot {
 
 /// One direction of a UE.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RadioSnapshot {
     /// Bytes delivered.
     pub bytes: u64,

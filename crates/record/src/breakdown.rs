@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// Where the time of a flow went, in a run that accounts for it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Breakdown {
     /// The flow's name; with the suffix `@proxy`, that of the proxy's sender.
     pub id: String,
@@ -18,6 +19,7 @@ pub struct Breakdown {
 
 /// A mean time, and what it was spent on.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DelayBreakdown {
     /// Mean over the samples.
     pub mean: f64,
@@ -29,6 +31,7 @@ pub struct DelayBreakdown {
 
 /// One part of a mean time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DelayPart {
     /// What the time was spent on.
     pub part: &'static str,
@@ -42,6 +45,7 @@ pub struct DelayPart {
 
 /// What the path could have carried while a flow was measured, and how it was used.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GoodputBreakdown {
     /// Capacity of the path's slowest link, or of the radio, in Mb/s.
     pub capacity: f64,
@@ -55,6 +59,7 @@ pub struct GoodputBreakdown {
 
 /// One part of the capacity that did not become goodput.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GoodputPart {
     /// What used this part of the capacity, or why it was not used.
     pub part: &'static str,

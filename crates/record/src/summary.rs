@@ -9,6 +9,7 @@ use crate::{Breakdown, FlowRow, GroupRow, Name, Tables};
 
 /// A whole run.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
     /// The run's seed.
     pub seed: u64,
@@ -40,6 +41,7 @@ pub struct RunSummary {
 
 /// Packets of one flow that one place lost for one reason.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DropSummary {
     /// Stage or buffer: `down.1.loss`, `radio.ue-0.down`.
     pub place: String,
@@ -53,6 +55,7 @@ pub struct DropSummary {
 
 /// Sums over the flows of one `[[flow]]` with `streams`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupSummary {
     /// The id of the `[[flow]]`; its flows are `ID.1`, `ID.2` and so on.
     pub id: String,
@@ -110,10 +113,12 @@ fn jain_index(goodputs: &[f64]) -> Option<f64> {
 
 /// How evenly the TCP flows of one direction share it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FairnessSummary {
     /// down or up.
     pub id: &'static str,
     /// Number of flows.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub flows: u64,
     /// Jain's index of their goodputs: 1 means even, 1 / flows that one flow got everything (Jain,
     /// Chiu and Hawe 1984).
@@ -131,6 +136,7 @@ impl FairnessSummary {
 
 /// One TCP or UDP flow.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowSummary {
     /// Name of the flow.
     pub id: String,
@@ -196,9 +202,9 @@ pub struct FlowSummary {
     pub jitter_ms: Option<f64>,
 }
 
-/// A TCP flow at the proxy in its path: what reached the proxy, and the connection that sends it
-/// on.
+/// A TCP flow at the proxy in its path. What reaches the proxy is sent on over another connection.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProxySummary {
     /// The flow's name.
     pub id: String,
@@ -239,6 +245,7 @@ pub struct ProxySummary {
 
 /// One direction of one UE of a radio.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RadioSummary {
     /// UE and direction: `phone.down`.
     pub id: String,
@@ -274,6 +281,7 @@ pub struct RadioSummary {
 
 /// How slow start ended.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SlowStartExit"))]
 pub struct Exit {
     /// Time since the flow's start.
     pub time_s: f64,
@@ -292,6 +300,7 @@ pub struct Exit {
 
 /// Time limited by each limit, in seconds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitSeconds {
     /// By the congestion window.
     pub cwnd: f64,
@@ -307,6 +316,7 @@ pub struct LimitSeconds {
 
 /// A distribution in milliseconds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantiles {
     /// Smallest.
     pub min: f64,
@@ -326,6 +336,7 @@ pub struct Quantiles {
 
 /// One ping flow.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PingSummary {
     /// Name of the flow.
     pub id: String,
@@ -339,6 +350,7 @@ pub struct PingSummary {
 
 /// What a stage with a rate, or a buffer of the radio, carried.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkSummary {
     /// Name of the stage or buffer.
     pub id: String,

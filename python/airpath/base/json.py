@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+"""A JSON or TOML table that nothing has checked yet: for modules that parse one."""
 
 
 def parsed(text: str | bytes) -> Any:

@@ -1,8 +1,8 @@
 """Documents from outside, checked against the types that the code gives them.
 
 A type is a ``TypedDict``, ``list[…]``, ``tuple[…]``, ``dict[str, …]``, ``Literal[…]``, a union or a
-plain type. ``Annotated[…, Length(…)]`` and ``Annotated[…, Range(…)]`` say more. Dictionaries may
-have further keys: a newer version may have written them.
+plain type. ``Annotated[…, Length(…)]``, ``Range(…)`` and ``As(…)`` say more. Dictionaries may have
+further keys: a newer version may have written them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ import functools
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 LARGEST = 2**64
 """No figure is larger than what a 64-bit counter can hold."""
@@ -36,6 +45,13 @@ class Range:
 
     least: float
     most: float = LARGEST
+
+
+@dataclass(frozen=True)
+class As:
+    """Another type to check a value against: one with less in it, if older versions wrote less."""
+
+    kind: Any
 
 
 class MisfitError(Exception):
@@ -82,8 +98,11 @@ def _check(kind: Any, exact: bool) -> _Check:
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any or kind is object:
         return lambda value: value
+    if origin is NotRequired:
+        return _check(inner[0], exact)
     if origin is Annotated:
-        return _annotated(_check(inner[0], exact), inner[1:])
+        as_ = next((rule.kind for rule in inner[1:] if isinstance(rule, As)), inner[0])
+        return _annotated(_check(as_, exact), inner[1:])
     if origin in (Union, types.UnionType):
         return _union([one for one in inner if one is not types.NoneType], exact, inner)
     if origin is Literal:
@@ -154,7 +173,12 @@ def _table(kind: Any, exact: bool) -> _Check:
     hints = get_type_hints(kind, include_extras=True)
     checks = {key: _check(hint, exact) for key, hint in hints.items()}
     nullable = {key for key, hint in hints.items() if types.NoneType in get_args(hint)}
-    required = [key for key in hints if key in kind.__required_keys__]
+    # Where annotations are not evaluated, TypedDict itself does not see NotRequired.
+    required = [
+        key
+        for key, hint in hints.items()
+        if key in kind.__required_keys__ and get_origin(hint) is not NotRequired
+    ]
 
     def check(value: Any) -> Any:
         if not isinstance(value, dict):

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from airpath.base.files import read_within
+from airpath.base.json import Json
 from airpath.errors import InputError, reason
 
 
-def parse_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> Json:
     """Parse TOML that is known to be sound; raises ``ValueError`` if it is not."""
     try:
-        data: dict[str, Any] = tomllib.loads(text)
+        data: Json = tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return data
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> Json:
     """Read a TOML file. Raises ``InputError`` with file and place of the fault."""
     try:
         return parse_toml(read_within(path).decode())

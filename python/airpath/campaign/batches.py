@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from airpath.campaign.plan import Numbered, Plan
 from airpath.campaign.work import Batch, Done, Job
+from airpath.diagnose import Explain
 
 TARGET_S = 2.0
 """Processor time of a batch."""
@@ -19,7 +20,7 @@ _TAILS = 3
 class Batches:
     """What is still to be simulated, in the campaign's order."""
 
-    def __init__(self, plan: Plan, explain: str) -> None:
+    def __init__(self, plan: Plan, explain: Explain) -> None:
         self._plan, self._explain = plan, explain
         self._todo: deque[Numbered] = deque()
         self._suspects: deque[Numbered] = deque()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import sys
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
+from airpath.base.json import Json
 from airpath.base.secrets import redacted
 from airpath.campaign.key_lines import Path as Where
 from airpath.campaign.key_lines import place
 
+Choice = TypeVar("Choice", bound=str)
 _LARGEST = sys.float_info.max
 
 
@@ -21,7 +23,7 @@ class Checked:
         self.problems: list[tuple[int, str]] = []
         """Each with its line."""
 
-    def known(self, table: dict[str, Any], known: tuple[str, ...], at: Where, where: str) -> None:
+    def known(self, table: Json, known: tuple[str, ...], at: Where, where: str) -> None:
         """Note each key of a table that is not one of the known; ``where`` says which table."""
         for key in table:
             if key not in known:
@@ -32,23 +34,24 @@ class Checked:
 
     def one_of(
         self,
-        table: dict[str, Any],
+        table: Json,
         key: str,
-        allowed: tuple[str, ...],
-        default: str,
+        allowed: tuple[Choice, ...],
+        default: Choice,
         at: Where = (),
-    ) -> str:
+    ) -> Choice:
         """Return a text that is one of those allowed; the default if it is another."""
         value = table.get(key, default)
-        if value in allowed:
-            return str(value)
+        for one in allowed:
+            if one == value:
+                return one
         near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.5)
         hint = f'did you mean "{near[0]}"? ' if near else ""
         told = f"{hint}allowed: {', '.join(allowed)}"
         self.wrong((*at, key), f"`{key}` is {shown(value)}", told, plain=True)
         return default
 
-    def word(self, table: dict[str, Any], key: str, at: Where, default: str) -> str:
+    def word(self, table: Json, key: str, at: Where, default: str) -> str:
         """Return a text; the default if it is none."""
         value = table.get(key, default)
         if isinstance(value, str):
@@ -56,9 +59,7 @@ class Checked:
         self.wrong((*at, key), f"`{key}` is {shown(value)}", "a string")
         return default
 
-    def whole(
-        self, table: dict[str, Any], key: str, at: Where, default: int, low: int, high: int
-    ) -> int:
+    def whole(self, table: Json, key: str, at: Where, default: int, low: int, high: int) -> int:
         """Return a whole number from ``low`` to ``high``; the default if it is none."""
         value = table.get(key, default)
         if is_whole(value) and low <= value <= high:

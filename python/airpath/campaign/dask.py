@@ -41,7 +41,7 @@ _ANSWER_S = 10.0
 _AGAIN_S = 0.1
 _WAIT_FOR_WORKERS_S = 600.0
 
-SPARING: dict[str, Any] = {
+SPARING: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
     "distributed.admin.tick.interval": "1s",
@@ -51,7 +51,7 @@ SPARING: dict[str, Any] = {
 """What a cluster that is begun for a campaign does less of: Dask profiles its workers 100 times a
 second and looks at its loops 50 times, which together takes 3 % of a core with a worker on it."""
 _WARM = {"distributed.worker.preload": ["airpath.campaign.dask_worker"]}
-NO_PAGES: dict[str, Any] = {
+NO_PAGES: dict[str, object] = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
@@ -279,7 +279,7 @@ def _spared_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _unless_chosen(settings: dict[str, Any]) -> dict[str, Any]:
+def _unless_chosen(settings: dict[str, object]) -> dict[str, object]:
     """Those of some settings that are as Dask brings them: nobody has chosen others."""
     import dask
 

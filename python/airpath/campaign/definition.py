@@ -44,17 +44,19 @@ from typing import Any
 
 from airpath import scenario as scenarios
 from airpath.base.files import read_within
+from airpath.base.json import Json
 from airpath.base.numbers import LARGEST_SEED
 from airpath.base.secrets import redacted
 from airpath.base.toml import parse_toml
 from airpath.campaign.checked import Checked, is_number, is_whole, shown
 from airpath.campaign.key_lines import Path as Where
 from airpath.campaign.key_lines import place
+from airpath.diagnose import BUDGETS, Explain
 from airpath.errors import InputError, InputTypeError, reason
 
 SAMPLINGS = ("grid", "list", "random", "latin-hypercube", "sobol", "saltelli")
 DRAWN = SAMPLINGS[2:]
-EXPLAIN = ("off", "quick", "full")
+EXPLAIN: tuple[Explain, ...] = ("off", *BUDGETS)
 SCALES = ("linear", "log")
 MOST_SEEDS = 1_000_000
 MOST_CELLS = 10_000_000
@@ -128,7 +130,7 @@ class Definition:
     sampling: str = "grid"
     samples: int = 0
     sampling_seed: int = 1
-    explain: str = "off"
+    explain: Explain = "off"
     partition_runs: int = 2000
     until: Until | None = None
     lines: dict[Where, tuple[int, int]] = field(default_factory=dict, compare=False)
@@ -188,7 +190,7 @@ def shipped_campaigns() -> dict[str, Path]:
 class _Reader(Checked):
     """Reads a campaign's tables and collects what is wrong with them."""
 
-    def __init__(self, file: str, text: str, directory: Path, data: dict[str, Any]) -> None:
+    def __init__(self, file: str, text: str, directory: Path, data: Json) -> None:
         super().__init__(file, text)
         self.directory, self.data = directory, data
 
@@ -299,7 +301,7 @@ class _Reader(Checked):
             self.wrong(("sampling",), f'"list" takes as many values of each [[vary]]: {told}')
         return tuple(made)
 
-    def _axis(self, table: dict[str, Any], where: Where, sampling: str) -> Axis | None:
+    def _axis(self, table: Json, where: Where, sampling: str) -> Axis | None:
         known = ("name", "key", "values", "choices", "low", "high", "scale", "integer")
         self.known(table, known, where, "in [[vary]]")
         ways = [way for way in ("values", "choices", "low") if way in table]
@@ -329,7 +331,7 @@ class _Reader(Checked):
         return Axis(name, choices) if choices else None
 
     def _range(
-        self, table: dict[str, Any], where: Where, sampling: str, name: str, keys: tuple[str, ...]
+        self, table: Json, where: Where, sampling: str, name: str, keys: tuple[str, ...]
     ) -> Axis | None:
         if sampling not in DRAWN:
             self.wrong((*where, "low"), f"a range is not for sampling \"{sampling}\"",
@@ -349,7 +351,7 @@ class _Reader(Checked):
             self.wrong((*where, "integer"), f"`integer` is {shown(whole)}", "true or false")
         return Axis(name, (), keys, float(low), float(high), log, whole is True)
 
-    def _keys(self, table: dict[str, Any], where: Where) -> tuple[str, ...]:
+    def _keys(self, table: Json, where: Where) -> tuple[str, ...]:
         key = table.get("key")
         keys = key if isinstance(key, list) else [key]
         if key is None:

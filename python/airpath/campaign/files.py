@@ -9,7 +9,16 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    TypedDict,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from airpath.base.json import parsed
 from airpath.campaign.figures import NAMED
@@ -41,16 +50,86 @@ _ASIDE = re.compile(rf"(?:{_OWN.pattern})\.partial-{_HASH}")
 MOST_ROWS_A_BYTE = 4
 """A table has at least ten bytes a row, so that more rows than this were made to fill memory."""
 
-_DOCUMENT: dict[str, Any] = {
-    "name": str, "title": str, "text": str, "scenarios": [str], "axes": [str], "sampling": str,
-    "samples": int, "explain": str, "cells": int, "runs": int, "done": int, "failed": int,
-    "complete": bool, "version": str, "core_sha256": str, "started": str,
+
+class StoredCampaign(TypedDict):
+    """What must be in ``campaign.json``."""
+
+    name: str
+    title: str
+    text: str
+    scenarios: list[str]
+    axes: list[str]
+    """Names of the columns of the varied keys."""
+    sampling: str
+    samples: int
+    explain: str
+    cells: int
+    runs: int
+    done: int
+    failed: int
+    complete: bool
+    version: str
+    core_sha256: str
+    started: str
+
+
+class CampaignDocument(StoredCampaign):
+    """What ``campaign.json`` says."""
+
+    file: str
+    sampling_seed: int
+    seeds: int
+    until: dict[str, object] | None
+    command: list[str]
+    workers: int
+    simulated: int
+    recovered: int
+    engine_s: float
+    wall_s: float
+    overhead: float | None
+
+
+class TableFile(TypedDict):
+    """A Parquet file of a partition."""
+
+    name: str
+    sha256: str
+    bytes: int
+    rows: int
+
+
+class PartDocument(TypedDict):
+    """What ``parts/NUMBER.json`` says of a partition."""
+
+    partition: int
+    first: int
+    """The number of its first run."""
+    runs: int
+    keys_sha256: str
+    files: dict[str, TableFile]
+    """By table."""
+
+
+class NamedFile(TableFile):
+    """A Parquet file, and its table."""
+
+    table: str
+
+
+class Manifest(TypedDict):
+    """What ``manifest.json`` says of a whole campaign."""
+
+    complete: bool
+    runs: int
+    failed: int
+    files: list[NamedFile]
+
+
+Document = TypeVar("Document")
+_SAID = {
+    str: "a string", int: "a whole number from 0 on", bool: "true or false", dict: "an object",
+    list: "a list of strings",
 }  # fmt: skip
-_PART: dict[str, Any] = {
-    "partition": int, "first": int, "runs": int, "keys_sha256": str, "files": dict,
-}  # fmt: skip
-_FILE: dict[str, Any] = {"name": str, "sha256": str, "bytes": int, "rows": int}
-_SAID = {str: "a string", int: "a whole number from 0 on", bool: "true or false", dict: "an object"}
 _LARGEST = 2**63 - 1
 
 
@@ -68,23 +147,23 @@ def is_aside(name: str) -> bool:
     return _ASIDE.fullmatch(name) is not None
 
 
-def campaign_document(data: bytes) -> dict[str, Any]:
+def campaign_document(data: bytes) -> CampaignDocument:
     """Read ``campaign.json``. Raises ``DamagedError``."""
-    document = _object(data, _DOCUMENT)
+    document = cast("CampaignDocument", _object(data, StoredCampaign))
     if len(set(document["axes"])) < len(document["axes"]):
         raise DamagedError("`axes` has a name twice")
     return document
 
 
-def part_document(data: bytes, name: str) -> dict[str, Any]:
+def part_document(data: bytes, name: str) -> PartDocument:
     """Read ``parts/NUMBER.json``, of which this is the name. Raises ``DamagedError``."""
-    part = _object(data, _PART)
+    part = _object(data, PartDocument)
     if name != f"{PARTS}{part['partition']:05}.json":
         raise DamagedError(f"`partition` is {part['partition']}")
     for table, file in part["files"].items():
         if table not in TABLES:
             raise DamagedError("`files` has a table that no campaign has")
-        _check(file, _FILE, f"files.{table}.")
+        _check(file, TableFile, f"files.{table}.")
         expected = f"{table}/part-{part['partition']:05}-{file['sha256'][:16]}.parquet"
         if file["name"] != expected or not is_own(expected):
             raise DamagedError(f"`files.{table}.name` is not {expected}")
@@ -135,26 +214,26 @@ def check_columns(found: pl.DataFrame, table: str, axes: Sequence[str] | None = 
         raise DamagedError("it has a run twice")
 
 
-def _object(data: bytes, shape: dict[str, Any]) -> dict[str, Any]:
+def _object(data: bytes, kind: type[Document]) -> Document:
     try:
         document = parsed(data)
     except (ValueError, RecursionError):
         raise DamagedError("it is not JSON") from None
-    _check(document, shape)
-    return dict(document)
+    _check(document, kind)
+    return cast("Document", document)
 
 
-def _check(value: Any, shape: dict[str, Any], at: str = "") -> None:
+def _check(value: Any, shape: type, at: str = "") -> None:
     if not isinstance(value, dict):
         raise DamagedError(f"`{at.rstrip('.')}` is not an object" if at else "it is not an object")
-    for key, kind in shape.items():
+    for key, hint in get_type_hints(shape).items():
         if key not in value:
             raise DamagedError(f"`{at}{key}` is missing")
-        if isinstance(kind, list):
-            right = isinstance(value[key], list) and all(_is(one, kind[0]) for one in value[key])
-            said = "a list of strings"
-        else:
-            right, said = _is(value[key], kind), _SAID[kind]
+        kind = get_origin(hint) or hint
+        right = _is(value[key], kind)
+        if kind is list:
+            right = right and all(_is(one, get_args(hint)[0]) for one in value[key])
+        said = _SAID[kind]
         if not right:
             raise DamagedError(f"`{at}{key}` is not {said}")
 

@@ -19,7 +19,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airpath.base.secrets import redacted
 from airpath.campaign.files import (
@@ -28,6 +28,10 @@ from airpath.campaign.files import (
     PARTS,
     PIECES,
     DamagedError,
+    Manifest,
+    NamedFile,
+    PartDocument,
+    TableFile,
     check_columns,
     part_document,
     read_rows,
@@ -40,6 +44,8 @@ from airpath.errors import AirpathError
 if TYPE_CHECKING:
     import polars as pl
 
+    from airpath.diagnose import Explain
+
 Frames = dict[str, "pl.DataFrame"]
 
 
@@ -47,7 +53,7 @@ Frames = dict[str, "pl.DataFrame"]
 class _Source:
     """A file with rows: a whole partition, or a piece."""
 
-    part: dict[str, Any] | None
+    part: PartDocument | None
     piece: str | None
 
 
@@ -58,7 +64,7 @@ class Partitions:
         self,
         store: Store,
         plan: Plan,
-        explain: str,
+        explain: Explain,
         observe: Callable[[Frames], None] | None = None,
     ) -> None:
         """``observe`` is shown the rows of every run once, with the number of each."""
@@ -70,11 +76,11 @@ class Partitions:
         self._observe = observe
         self._rows: defaultdict[int, list[Frames]] = defaultdict(list)
         self._counts: defaultdict[int, int] = defaultdict(int)
-        self._written: dict[int, dict[str, Any]] = {}
+        self._written: dict[int, PartDocument] = {}
         self._pieces: defaultdict[int, list[str]] = defaultdict(list)
         self._sources: list[_Source] = []
         self._known: dict[str, tuple[int, int]] = {}
-        self._parts: dict[int, dict[str, Any]] = {}
+        self._parts: dict[int, PartDocument] = {}
         self._raw = empty_frames()
 
     # --- What was there ---------------------------------------------------------------------
@@ -195,7 +201,7 @@ class Partitions:
             raise DamagedError("it has no runs")
         return frames
 
-    def _read(self, part: dict[str, Any], table: str) -> pl.DataFrame:
+    def _read(self, part: PartDocument, table: str) -> pl.DataFrame:
         """Rows of a whole partition. Raises ``DamagedError`` if they are not as they should be."""
         import polars as pl
 
@@ -249,7 +255,7 @@ class Partitions:
             if self._full(partition, self._counts[partition]):
                 self._write(partition)
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self) -> Manifest:
         """Write what is left, and the manifest last."""
         for partition in sorted(self._rows):
             self._write(partition)
@@ -261,14 +267,14 @@ class Partitions:
         for name in self.store.names(PARTS):
             if int(name[len(PARTS) :].partition(".")[0]) not in self._written:
                 self.store.remove(name)
-        files = [
+        files: list[NamedFile] = [
             {"table": table, **self._written[number]["files"][table]}
             for table in TABLES
             for number in numbers
             if table in self._written[number]["files"]
         ]
-        self._remove_others({str(file["name"]) for file in files})
-        manifest = {
+        self._remove_others({file["name"] for file in files})
+        manifest: Manifest = {
             "complete": True, "runs": self.plan.runs, "failed": len(self.failed), "files": files,
         }  # fmt: skip
         self.store.write(MANIFEST, _json(manifest))
@@ -302,7 +308,7 @@ class Partitions:
         runs = [self.plan.run(number) for number in expected]
         about = self.plan.frame(runs)
         old = self._parts.get(partition)
-        files: dict[str, dict[str, Any]] = {}
+        files: dict[str, TableFile] = {}
         for name, table in merged.items():
             if table.is_empty():
                 continue
@@ -315,7 +321,7 @@ class Partitions:
             files[name] = {
                 "name": path, "sha256": _digest(data), "bytes": len(data), "rows": len(table),
             }  # fmt: skip
-        part = {
+        part: PartDocument = {
             "partition": partition, "first": expected[0], "runs": len(expected),
             "keys_sha256": _digest_of([self.plan.key(run) for run in runs]), "files": files,
         }  # fmt: skip
@@ -351,7 +357,7 @@ class Partitions:
         self.store.write(f"{FAILED}run-{run.number}.toml", text.encode())
 
 
-def read_part(store: Store, name: str, *, check: bool = True) -> dict[str, Any]:
+def read_part(store: Store, name: str, *, check: bool = True) -> PartDocument:
     """Read the manifest of a partition.
 
     Raises ``DamagedError`` if that, or with ``check`` one of its files, is not whole.

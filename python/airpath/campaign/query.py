@@ -216,7 +216,7 @@ def _of_capture(path: Path, files: _Files) -> dict[str, list[str]]:
         raise InputError(f"{path}: {error}; a source is {_ROWS}") from None
     rows = []
     for flow in report["flows"]:
-        plain: dict[str, Any] = {}
+        plain: dict[str, object] = {}
         for key, value in flow.items():
             plain |= (
                 {f"{key}_{inner}": each for inner, each in value.items()}

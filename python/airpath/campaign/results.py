@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airpath.campaign.files import (
     DOCUMENT,
     MANIFEST,
     PARTS,
+    CampaignDocument,
     DamagedError,
     campaign_document,
     read_rows,
@@ -43,7 +44,7 @@ def open_campaign(place: str | os.PathLike[str]) -> Campaign:
     return Campaign(os.fspath(place), store, document)
 
 
-def read_document(store: Store) -> dict[str, Any] | None:
+def read_document(store: Store) -> CampaignDocument | None:
     """What ``campaign.json`` says; None if there is none. Raises ``InputError``."""
     data = store.read(DOCUMENT)
     try:
@@ -67,7 +68,7 @@ def newest_campaign(parent: Path) -> Path:
 class Campaign:
     """The results of a campaign. A missing table raises ``MissingTableError``."""
 
-    def __init__(self, place: str, store: Store, document: dict[str, Any]) -> None:
+    def __init__(self, place: str, store: Store, document: CampaignDocument) -> None:
         self.place = place
         """Its folder or URL."""
         self.store = store

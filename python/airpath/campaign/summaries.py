@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airpath.campaign.figures import FigureName, parse_figure
 from airpath.errors import InputError
@@ -76,7 +76,7 @@ def summarise(
     for keys, some in each.group_by([*groups, "of"], maintain_order=True):
         bounds = interval(some["value"].to_numpy())
         rows.append([*keys, len(some), bounds.mean, bounds.low, bounds.high])
-    schema: dict[str, Any] = {
+    schema: dict[str, pl.DataType | type[pl.DataType]] = {
         **{name: found.schema[name] for name in groups}, "of": pl.String, "n": pl.Int64,
         "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64,
     }  # fmt: skip

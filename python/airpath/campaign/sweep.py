@@ -20,7 +20,7 @@ from airpath.campaign import plan as plans
 from airpath.campaign import rounds, work
 from airpath.campaign.batches import Batches
 from airpath.campaign.definition import EXPLAIN, Definition, Until
-from airpath.campaign.files import DOCUMENT
+from airpath.campaign.files import DOCUMENT, CampaignDocument
 from airpath.campaign.local import LocalEngine, Outcome
 from airpath.campaign.partitions import Frames, Partitions
 from airpath.campaign.plan import Plan
@@ -28,6 +28,7 @@ from airpath.campaign.results import Campaign, open_campaign, read_document
 from airpath.campaign.rounds import Figures
 from airpath.campaign.store import Store, open_store
 from airpath.campaign.work import Batch, Done, OtherCoreError
+from airpath.diagnose import Explain
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, InputError
 
@@ -136,7 +137,7 @@ def sweep(
     cluster: str | None = None,
     resume: bool = False,
     until: Until | None = None,
-    explain: str | None = None,
+    explain: Explain | None = None,
     retry_failed: bool = False,
     progress: Progress | None = None,
     tell: Told | None = None,
@@ -400,7 +401,7 @@ class _Sweep:
 
         about = self.definition
         until = about.until
-        document = {
+        document: CampaignDocument = {
             "name": about.name,
             "title": redacted(about.title),
             "file": about.file,

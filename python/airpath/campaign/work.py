@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from airpath import _core
+    from airpath.diagnose import Explain
 
 TABLES = ("runs", "flows", "groups", "pings", "links", "findings")
 """``findings`` has rows only if they were asked for."""
@@ -42,7 +43,7 @@ class Batch:
     bases: tuple[tuple[str, str, str | None], ...] = field(repr=False)
     """Text, name and directory of each scenario; the text maybe with secrets."""
     jobs: tuple[Job, ...]
-    explain: str
+    explain: Explain
     version: str
     core: str
 
@@ -183,14 +184,16 @@ def unpack(packed: bytes) -> dict[str, pl.DataFrame]:
     return frames
 
 
-def _findings(ready: list[tuple[int, _core.Scenario, int]], budget: str) -> pl.DataFrame:
+def _findings(ready: list[tuple[int, _core.Scenario, int]], budget: Explain) -> pl.DataFrame:
     """What limits each run: its findings, the largest first."""
     import polars as pl
 
     from airpath import _core
 
-    rows: list[dict[str, Any]] = []
-    for number, scenario, seed in ready if budget != "off" else []:
+    rows: list[dict[str, object]] = []
+    for number, scenario, seed in ready:
+        if budget == "off":
+            break
         answer = _core.explain(scenario, seed, 1, budget, 1, [])
         for place, found in enumerate(answer["findings"]):
             gain = found["gain"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from airpath.base.text import short
 from airpath.causes.suspect import Suspect
-from airpath.fitting.observed import Floats
+from airpath.documents import FlowReport, Packets
+from airpath.fitting.observed import Bools, Floats, numbers
+from airpath.readers.flows import ENDS, tcp_of
 
 _LEAST_PINGS = 8
 _SPREAD_MS = 18.0
@@ -24,16 +25,18 @@ _SILENT_S = 3.0
 TOO_LARGE = ("fragmentation-needed", "packet-too-big")
 
 
-def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> Iterator[Suspect]:
+def pings(
+    flow: FlowReport, packets: Packets, loads: list[tuple[float, float]]
+) -> Iterator[Suspect]:
     """Causes that a ping shows: replies that never arrive, or arrive late on an idle path.
 
     ``loads`` has the beginning and end of each transfer, in milliseconds.
     """
     # ICMP errors are no pings, whoever sends them.
-    is_echo = ~np.isnan(column(packets, "echo"))
-    at = column(packets, "time_ns")[is_echo] / 1e6
-    asked = column(packets, "from_client")[is_echo] > 0
-    frames = [int(one) for one in column(packets, "frame")[is_echo][:_MOST_FRAMES]]
+    is_echo = ~np.isnan(numbers(packets["echo"]))
+    at = numbers(packets["time_ns"])[is_echo] / 1e6
+    asked = numbers(packets["from_client"])[is_echo] > 0
+    frames = [int(one) for one in numbers(packets["frame"])[is_echo][:_MOST_FRAMES]]
     if asked.sum() < _LEAST_PINGS:
         return
     own = (flow["id"],)
@@ -50,7 +53,7 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
             advice="Open the firewall for packets from outside, or let the UE send first.",
         )
         return
-    trips = _round_trips(column(packets, "echo")[is_echo], at, asked)
+    trips = _round_trips(numbers(packets["echo"])[is_echo], at, asked)
     lost = 1 - len(trips) / float(asked.sum())
     if lost >= _LEAST_LOST and asked.sum() * lost >= 3:
         yield Suspect(
@@ -108,11 +111,11 @@ def _apart_ms(at: Floats, cycle: float) -> float:
     return float(cycle / (2 * np.pi) * np.sqrt(max(0.0, -2 * np.log(max(mean, 1e-9)))))
 
 
-def _refused(flow: dict[str, Any], count: int, frames: tuple[int, ...]) -> Iterator[Suspect]:
+def _refused(flow: FlowReport, count: int, frames: tuple[int, ...]) -> Iterator[Suspect]:
     """Pings answered by ICMP errors: the path is not silent. Only an MTU error is a cause."""
     errors = flow["icmp_errors"]
-    kinds = [kind for kind in TOO_LARGE if kind in errors["messages"]]
-    if not kinds:
+    kinds = [kind for kind in TOO_LARGE if errors and kind in errors["messages"]]
+    if not errors or not kinds:
         return
     takes = f", and gives the next hop's MTU as {errors['mtu_bytes']} bytes"
     yield Suspect(
@@ -126,7 +129,7 @@ def _refused(flow: dict[str, Any], count: int, frames: tuple[int, ...]) -> Itera
     )
 
 
-def _round_trips(echo: Floats, at: Floats, asked: Any) -> list[tuple[float, float, float]]:
+def _round_trips(echo: Floats, at: Floats, asked: Bools) -> list[tuple[float, float, float]]:
     """The requests that were answered: time, round trip and number of each."""
     waiting: dict[float, float] = {}
     trips = []
@@ -139,7 +142,7 @@ def _round_trips(echo: Floats, at: Floats, asked: Any) -> list[tuple[float, floa
     return trips
 
 
-def _loaded(when: float, loads: list[Any]) -> bool:
+def _loaded(when: float, loads: list[tuple[float, float]]) -> bool:
     return any(begin - 1000 <= when <= end + 1000 for begin, end in loads)
 
 
@@ -168,15 +171,15 @@ def _steps(number: Floats) -> Floats:
     return found
 
 
-def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect]:
+def datagrams(flow: FlowReport, packets: Packets) -> Iterator[Suspect]:
     """Datagrams that are missing from a stream, as its receiver sees it."""
     udp = flow["udp"]
-    if not udp or udp.get("quic"):
+    if not udp or udp["quic"]:
         return
-    for end in ("client", "server"):
-        sequence = udp[f"from_{end}"]["sequence"]
-        count = udp[f"from_{end}"]["packets"]
-        if count < _LEAST_DATAGRAMS:
+    for end, _ in ENDS:
+        stream = udp["from_client"] if end == "client" else udp["from_server"]
+        sequence = stream["sequence"]
+        if stream["packets"] < _LEAST_DATAGRAMS:
             continue
         if sequence:
             expected, lost = sequence["expected"], sequence["lost"]
@@ -195,10 +198,10 @@ def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect
             )
 
 
-def _missing(packets: dict[str, Any], from_client: bool) -> tuple[int, int]:
+def _missing(packets: Packets, from_client: bool) -> tuple[int, int]:
     """Datagrams of a regular sender, and how many of them did not arrive."""
-    mine = (column(packets, "from_client") > 0) == from_client
-    at = column(packets, "time_ns")[mine] / 1e6
+    mine = (numbers(packets["from_client"]) > 0) == from_client
+    at = numbers(packets["time_ns"])[mine] / 1e6
     apart = np.diff(at)
     interval = float(np.median(apart))
     if interval < 0.5:
@@ -210,15 +213,13 @@ def _missing(packets: dict[str, Any], from_client: bool) -> tuple[int, int]:
     return int(whole.sum()) + 1, int((whole - 1).sum())
 
 
-def connections(
-    flow: dict[str, Any], *, others_deliver: bool, remains_s: float
-) -> Iterator[Suspect]:
+def connections(flow: FlowReport, *, others_deliver: bool, remains_s: float) -> Iterator[Suspect]:
     """Causes of a connection on which no data arrives, or that was slow to set up.
 
     ``others_deliver``: other connections of the capture have data. ``remains_s``: how long the
     capture goes on.
     """
-    tcp = flow["tcp"]
+    tcp = tcp_of(flow)
     own = (flow["id"],)
     client, server = tcp["from_client"], tcp["from_server"]
     answered = flow["from_server"]["packets"] > 0
@@ -253,15 +254,15 @@ def connections(
             )
             return
     nothing = client["data_packets"] == 0 and server["data_packets"] == 0
-    again = server["retransmissions"]["handshake"]
+    repeated = server["retransmissions"]["handshake"]
     silent = flow["duration_s"] + remains_s
     # A connection that is silent for a moment may have nothing to send.
-    waits = again or (silent >= _SILENT_S and tcp["state"] == "open")
+    waits = repeated or (silent >= _SILENT_S and tcp["state"] == "open")
     if nothing and waits and not others_deliver and tcp["handshake_ms"] is not None:
         yield Suspect(
             "mtu",
             0.95,
-            f"The connection was set up, with {_of(again + 1, 'SYN-ACK')}, and then no data "
+            f"The connection was set up, with {_of(repeated + 1, 'SYN-ACK')}, and then no data "
             f"arrived in {silent:.1f} s: the client's first segments may be too large, or it has "
             "nothing to send.",
             own,
@@ -282,12 +283,6 @@ def connections(
             own,
             advice="Keep the UE connected (inactivity timer), or send a packet in advance.",
         )
-
-
-def column(packets: dict[str, Any], name: str) -> Floats:
-    """A column of ``read_flows``."""
-    found: Floats = np.frombuffer(packets[name], dtype="<f8")
-    return found
 
 
 def _of(count: int, what: str) -> str:

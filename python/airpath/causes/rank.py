@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from airpath import _core
 from airpath.causes import probes, transfers
 from airpath.causes.group import Group
-from airpath.causes.suspect import Suspect
+from airpath.causes.suspect import Suspect, SuspectDocument
 from airpath.causes.traits import Transfer
 from airpath.diagnose.capture import advice_on_length
+from airpath.documents import CaptureReport, FlowReport, Packets, Segments
 from airpath.fitting.observed import arrays
+from airpath.readers.flows import ENDS, End, main_sender, stream, total_bytes, volume
 
 _MOST_FLOWS = 8
 """Flows of each kind that are read again: those with the most bytes."""
@@ -24,7 +27,16 @@ LEAST_SEGMENTS = 20
 _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4
 """Connections of a test; a web page has more."""
-_ENDS = (("client", True), ("server", False))
+_Chosen = tuple[FlowReport, End | None]
+"""A flow to read again: the segments of one end of TCP's, all packets of others."""
+
+
+class BlameDocument(TypedDict):
+    """The causes that a capture blames, in JSON."""
+
+    verdict: str
+    because: str
+    causes: list[SuspectDocument]
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,7 @@ class Blame:
     because: str
     suspects: list[Suspect]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> BlameDocument:
         """For JSON."""
         return {
             "verdict": self.verdict,
@@ -48,13 +60,13 @@ class Blame:
         }
 
 
-def blame(file: Path, report: dict[str, Any]) -> Blame:
+def blame(file: Path, report: CaptureReport) -> Blame:
     """Rank what limits the flows of a capture, given the report from ``read_capture``.
 
     Raises ``OSError`` and ``ValueError`` as ``read_capture`` does.
     """
     flows = _chosen(report)
-    wanted = [(flow["id"], side) for flow, side in flows]
+    wanted = [(flow["id"], None if end is None else end == "client") for flow, end in flows]
     most = _MOST_PACKETS // max(1, len(wanted))
     read = _core.read_flows(file, wanted, most) if wanted else []
     groups = _groups(str(file), report, flows, read)
@@ -65,9 +77,10 @@ def blame(file: Path, report: dict[str, Any]) -> Blame:
     crossed = _crossed(report, groups)
     # What datagrams take later is not there for the transfers, which had it at first.
     found = crossed + [one for one in found if not crossed or one.cause != "shaper"]
-    for (flow, side), packets in zip(flows, read, strict=True):
-        if side is not None:
+    for (flow, end), one in zip(flows, read, strict=True):
+        if end is not None:
             continue
+        packets = cast("Packets", one)
         if flow["protocol"] == "icmp":
             found += probes.pings(flow, packets, loads)
         elif flow["protocol"] == "udp":
@@ -82,10 +95,10 @@ def blame(file: Path, report: dict[str, Any]) -> Blame:
     return _nothing(groups, report)
 
 
-def _unique(report: dict[str, Any], protocol: str) -> list[dict[str, Any]]:
+def _unique(report: CaptureReport, protocol: str) -> list[FlowReport]:
     """Flows of a protocol, the largest first; with several capture points, the first."""
     flows = [one for one in report["flows"] if one["protocol"] == protocol]
-    flows.sort(key=lambda one: -(one["from_client"]["bytes"] + one["from_server"]["bytes"]))
+    flows.sort(key=lambda one: -total_bytes(one))
     told: set[int] = set()
     found = []
     for flow in flows:
@@ -95,14 +108,14 @@ def _unique(report: dict[str, Any], protocol: str) -> list[dict[str, Any]]:
     return found
 
 
-def _chosen(report: dict[str, Any]) -> list[tuple[dict[str, Any], bool | None]]:
-    """Flows to read again: the segments of one end of TCP's, all packets of others."""
-    chosen: list[tuple[dict[str, Any], bool | None]] = []
+def _chosen(report: CaptureReport) -> list[_Chosen]:
+    """The flows with the most bytes of each protocol."""
+    chosen: list[_Chosen] = []
     for flow in _unique(report, "tcp")[:_MOST_FLOWS]:
-        end, is_client = max(_ENDS, key=lambda one: flow["tcp"][f"from_{one[0]}"]["data_bytes"])
+        end = main_sender(flow)
         both = flow["from_client"]["packets"] and flow["from_server"]["packets"]
-        if both and flow["tcp"][f"from_{end}"]["data_packets"] >= LEAST_SEGMENTS:
-            chosen.append((flow, is_client))
+        if both and stream(flow, end)["data_packets"] >= LEAST_SEGMENTS:
+            chosen.append((flow, end))
     for protocol in ("icmp", "udp"):
         for flow in _unique(report, protocol)[:_MOST_FLOWS]:
             chosen.append((flow, None))
@@ -110,16 +123,17 @@ def _chosen(report: dict[str, Any]) -> list[tuple[dict[str, Any], bool | None]]:
 
 
 def _groups(
-    file: str, report: dict[str, Any], flows: list[tuple[dict[str, Any], bool | None]], read: Any
+    file: str, report: CaptureReport, flows: list[_Chosen], read: list[Segments | Packets]
 ) -> list[Group]:
     """Transfers between the same hosts in the same direction, at the same point."""
-    found: dict[Any, list[Transfer]] = {}
-    for (flow, is_client), segments in zip(flows, read, strict=True):
-        if is_client is None:
+    found: dict[tuple[int, str, str, str], list[Transfer]] = {}
+    for (flow, end), segments in zip(flows, read, strict=True):
+        if end is None:
             continue
-        end = "client" if is_client else "server"
-        seen = arrays(file, report, flow, end, segments)
-        hosts = (flow["client"], flow["server"]) if is_client else (flow["server"], flow["client"])
+        seen = arrays(file, report, flow, end, cast("Segments", segments))
+        hosts = (flow["client"], flow["server"])
+        if end == "server":
+            hosts = hosts[::-1]
         key = (flow["interface"], flow["tunnel"], *hosts)
         transfer = Transfer(seen)
         # Where times of a file contradict each other nothing may be left to judge.
@@ -129,7 +143,7 @@ def _groups(
     return [Group(one, is_alone=most and len(found) == 1) for one in found.values()]
 
 
-def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
+def _crossed(report: CaptureReport, groups: list[Group]) -> list[Suspect]:
     """Streams of datagrams concurrent with a group of transfers, in the same direction."""
     found = []
     for group in groups:
@@ -138,9 +152,9 @@ def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
         ends = {flow["client"], flow["server"]}
         sender = flow[group.main.seen.sender]
         beside = [
-            (one, one[f"from_{end}"]["bytes"])
+            (one, volume(one, end)["bytes"])
             for one in _unique(report, "udp")
-            for end, _ in _ENDS
+            for end, _ in ENDS
             if {one["client"], one["server"]} == ends and one[end] == sender
         ]
         theirs = sum(count for _, count in beside)
@@ -167,7 +181,7 @@ def _merged(found: list[Suspect]) -> list[Suspect]:
     return list(best.values())
 
 
-def _nothing(groups: list[Group], report: dict[str, Any]) -> Blame:
+def _nothing(groups: list[Group], report: CaptureReport) -> Blame:
     if not groups:
         return Blame(
             "inconclusive",
@@ -205,15 +219,11 @@ def _confidence(suspect: Suspect) -> float | None:
     counts = _counts().get(suspect.causes[0])
     if counts is None:
         return None
-    right, named = int(counts["right"]), int(counts["named"])
-    return round((right + 1) / (named + 2), 2)
+    return round((counts["right"] + 1) / (counts["named"] + 2), 2)
 
 
-_CACHE: dict[str, Any] = {}
-
-
-def _counts() -> dict[str, Any]:
-    if not _CACHE:
-        text = resources.files("airpath.causes").joinpath("confidence.json").read_text()
-        _CACHE.update(json.loads(text)["causes"])
-    return _CACHE
+@functools.cache
+def _counts() -> dict[str, dict[str, int]]:
+    text = resources.files("airpath.causes").joinpath("confidence.json").read_text()
+    counts: dict[str, dict[str, int]] = json.loads(text)["causes"]
+    return counts

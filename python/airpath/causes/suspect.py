@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 GROUPS = (
     ("drx", "uplink-access", "ack-batching"),
@@ -12,6 +12,19 @@ GROUPS = (
     ("one-way-path", "nat-binding"),
 )
 """Causes that look alike to an observer. No others are merged."""
+
+
+class SuspectDocument(TypedDict):
+    """A suspect in JSON."""
+
+    causes: list[str]
+    cost: float
+    confidence: float | None
+    flows: list[int]
+    evidence: str
+    frames: list[int]
+    at_s: list[float]
+    advice: str
 
 
 @dataclass(frozen=True)
@@ -37,7 +50,7 @@ class Suspect:
         """The cause and those that look the same from here."""
         return next((group for group in GROUPS if self.cause in group), (self.cause,))
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> SuspectDocument:
         """For JSON."""
         return {
             "causes": list(self.causes),

@@ -12,6 +12,7 @@ import numpy as np
 
 from airpath.fitting import path
 from airpath.fitting.observed import Bools, Floats, Ints, Observed
+from airpath.readers.flows import limited_s
 
 BIN_MS = 200.0
 _LEAST_PAUSE_MS = 150.0
@@ -462,12 +463,11 @@ class Transfer:
     def _room(self) -> tuple[Floats, Ints]:
         """When segments were sent, and the receive window's room behind each, in bytes."""
         seen = self.seen
-        if self.window_bytes is None:
+        window = self.stream["window"]
+        if self.window_bytes is None or not window or window["scale"] is None:
             # Without the options of both SYNs nobody knows the window's scale.
             return np.zeros(0), np.zeros(0, dtype=np.int64)
-        edge = np.maximum.accumulate(
-            seen.ack_offset + (seen.window << seen.stream["window"]["scale"])
-        )
+        edge = np.maximum.accumulate(seen.ack_offset + (seen.window << window["scale"]))
         before = seen.sent if self.at_sender else seen.sent - self.base_ms - 1
         known = np.searchsorted(seen.ack, before, side="right") - 1
         # The window of a SYN is never scaled.
@@ -482,7 +482,8 @@ class Transfer:
         # The window of a SYN is never scaled; a window of 0 is one with any scale.
         if last < 1:
             return False
-        scale = (self.stream["window"] or {}).get("scale")
+        window = self.stream["window"]
+        scale = window["scale"] if window else None
         if scale is None:
             return bool(seen.window[last] == 0)
         return bool(seen.window[last] << scale < self.segment_bytes)
@@ -507,7 +508,7 @@ class Transfer:
         limits = self.stream["limits"]
         if not limits:
             return self.idle_share <= _MOST_OF_THE_TIME
-        return bool(limits["nothing_to_send_s"] <= _MOST_OF_THE_TIME * sum(limits.values()))
+        return bool(limits["nothing_to_send_s"] <= _MOST_OF_THE_TIME * limited_s(limits))
 
     @cached_property
     def window_share(self) -> float:

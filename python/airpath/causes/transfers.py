@@ -296,8 +296,8 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
     if main.back_ms is None:
         return
     low, middle, high = main.back_ms
-    acks = main.stream["acks"] or {}
-    per_batch = acks.get("per_batch") or 1.0
+    acks = main.stream["acks"]
+    per_batch = (acks["per_batch"] if acks else 0.0) or 1.0
     batch = main.path.batch_ms
     # A radio's uplink access takes 11 to 15 ms in the median anyway.
     usual = group.is_slotted and group.arrivals_apart_ms < 12
@@ -315,7 +315,7 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
         # Of whom paces it does not show in when data leaves.
         together |= main.back_falls >= _OFTEN_FALLS
     if together and long:
-        interval = batch or acks.get("batch_interval_ms") or middle
+        interval = batch or (acks["batch_interval_ms"] if acks else None) or middle
         if main.at_sender:
             told = (
                 f"Acknowledgements arrive {per_batch:.1f} at a time, every {short(interval)} ms, "

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
 import typer
 
 from airpath.cli.console import complain, narrate, output
 from airpath.errors import AirpathError, InputError
 
+if TYPE_CHECKING:
+    from airpath.causes.rank import BlameDocument
+    from airpath.diagnose.files import FileDocument
+    from airpath.documents import (
+        CaptureReport,
+        FlowReport,
+        InterfaceReport,
+        StreamReport,
+        TcpReport,
+    )
+
+Shown = TypeVar("Shown")
 _MOST_ROWS = 20
 _HEAD = (
     "flow", "client", "server", "at", "start s", "time s", "MB up", "MB down", "Mb/s", "RTT client",
     "RTT server", "again", "late",
 )  # fmt: skip
+
+
+class Hide(Protocol):
+    """Returns a text or a document as it is shown."""
+
+    def __call__(self, value: Shown, /) -> Shown:
+        """Return it."""
+
+
+def _shown(value: Shown, /) -> Shown:
+    return value
 
 
 def command(
@@ -78,7 +100,7 @@ def command(
                 "--report needs exactly one capture, as a file, and does not go with --identify"
             )
         check_file_target(report)
-    hide: Callable[[Any], Any] = lambda told: told  # noqa: E731
+    hide: Hide = _shown
     if anonymise or anonymise_key is not None:
         hide = Anonymiser(None if anonymise_key is None else key_of(anonymise_key)).document
     try:
@@ -89,7 +111,7 @@ def command(
 
 
 def _diagnose(
-    files: list[str], hide: Callable[[Any], Any], report: Path | None, *, identify: bool, json: bool
+    files: list[str], hide: Hide, report: Path | None, *, identify: bool, json: bool
 ) -> int:
     """Print what the files tell, as ``hide`` shows it; the exit code."""
     from airpath.diagnose import files as diagnosis
@@ -97,7 +119,7 @@ def _diagnose(
     from airpath.readers.recognise import Recognised, recognise
     from airpath.runs import summary
 
-    documents: list[dict[str, Any]] = []
+    documents: list[FileDocument] = []
     outputs: list[Recognised] = []
     refused: list[dict[str, str]] = []
     code = 0
@@ -127,9 +149,7 @@ def _diagnose(
     return code
 
 
-def _write_report(
-    report: Path, file: str, documents: list[dict[str, Any]], hide: Callable[[Any], Any]
-) -> int:
+def _write_report(report: Path, file: str, documents: list[FileDocument], hide: Hide) -> int:
     """The page of the only capture; the exit code."""
     if not documents:
         return 0
@@ -145,7 +165,7 @@ def _write_report(
     return 0
 
 
-def _print(document: dict[str, Any]) -> None:
+def _print(document: FileDocument) -> None:
     compressed = ", compressed" if document["compressed"] else ""
     capture = document.get("capture")
     if capture is None:
@@ -163,7 +183,7 @@ def _print(document: dict[str, Any]) -> None:
         output(_table(capture))
 
 
-def _print_causes(blamed: dict[str, Any]) -> None:
+def _print_causes(blamed: BlameDocument) -> None:
     if not blamed["causes"]:
         output(f"causes: {blamed['because']}")
         return
@@ -183,8 +203,10 @@ def _print_causes(blamed: dict[str, Any]) -> None:
         output(f"     {cause['advice']}")
 
 
-def _table(capture: dict[str, Any]) -> str:
-    flows = sorted(capture["flows"], key=lambda one: -_volume(one))
+def _table(capture: CaptureReport) -> str:
+    from airpath.readers.flows import total_bytes
+
+    flows = sorted(capture["flows"], key=lambda one: -total_bytes(one))
     rows = [_HEAD, *(_row(flow, capture["interfaces"]) for flow in flows[:_MOST_ROWS])]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     lines = [
@@ -199,7 +221,7 @@ def _table(capture: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _row(flow: dict[str, Any], interfaces: list[dict[str, Any]]) -> tuple[str, ...]:
+def _row(flow: FlowReport, interfaces: list[InterfaceReport]) -> tuple[str, ...]:
     from airpath.diagnose import datagrams
 
     tcp = flow["tcp"]
@@ -217,11 +239,11 @@ def _row(flow: dict[str, Any], interfaces: list[dict[str, Any]]) -> tuple[str, .
     )
 
 
-def _figures(tcp: dict[str, Any]) -> tuple[str, ...]:
+def _figures(tcp: TcpReport) -> tuple[str, ...]:
     streams = (tcp["from_client"], tcp["from_server"])
     main = max(streams, key=lambda stream: stream["data_bytes"])
 
-    def rtt(stream: dict[str, Any]) -> str:
+    def rtt(stream: StreamReport) -> str:
         return f"{stream['rtt_ms']['p50']:.2f}" if stream["rtt_ms"] else ""
 
     return (
@@ -238,14 +260,10 @@ def _end(protocol: str, address: str, port: int) -> str:
     return f"{protocol} {shown}:{port}".strip() if port else f"{protocol} {shown}".strip()
 
 
-def _point(flow: dict[str, Any], interfaces: list[dict[str, Any]]) -> str:
+def _point(flow: FlowReport, interfaces: list[InterfaceReport]) -> str:
     """Where the flow was seen: the interface's name, and the tunnel."""
     name = interfaces[flow["interface"]]["name"]
     if name is None and len(interfaces) > 1:
         name = str(flow["interface"])
     tunnel = None if flow["tunnel"] == "none" else flow["tunnel"]
     return " ".join(part for part in (name, tunnel) if part) or "-"
-
-
-def _volume(flow: dict[str, Any]) -> int:
-    return int(flow["from_client"]["bytes"] + flow["from_server"]["bytes"])

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from airpath import _core
+from airpath.documents import FlowReport
+from airpath.readers.flows import ENDS, stream
 from airpath.readers.iperf import IperfTest
 from airpath.readers.ping import PingRun
 from airpath.readers.recognise import Recognised
 
-CAPTURES = ("pcap", "pcapng")
 _LEAST_BYTES = 100_000
 _LEAST_REPLIES = 5
 _MOST_PACKETS = 200_000
@@ -36,6 +37,15 @@ class Transfers:
     start_s: float
     end_s: float
     goodput_mbps: float
+
+
+class OffsetDocument(TypedDict):
+    """An offset in JSON."""
+
+    file: str
+    capture: str
+    offset_ms: float
+    within_ms: float
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ class Offset:
             f"{1e3 * self.offset_s:+.4g} ms, within {1e3 * self.within_s:.3g} ms, {self.by}."
         )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> OffsetDocument:
         """As JSON has it."""
         return {
             "file": self.tool,
@@ -73,17 +83,17 @@ class Offset:
 
 def captures(files: Sequence[Recognised]) -> list[Recognised]:
     """The captures that were read."""
-    return [one for one in files if one.kind in CAPTURES and one.document]
+    return [one for one in files if one.capture]
 
 
 def transfers(file: Recognised) -> list[Transfers]:
     """The transfers of a capture; those that overlap are one."""
     found: list[Transfers] = []
-    for flow in sorted(unique(file), key=lambda one: float(one["start_s"])):
-        moved = max(flow["tcp"][f"from_{end}"]["acked_bytes"] for end in ("client", "server"))
+    for flow in sorted(unique(file), key=lambda one: one["start_s"]):
+        moved = max(stream(flow, end)["acked_bytes"] for end, _ in ENDS)
         if moved < _LEAST_BYTES:
             continue
-        start = (file.document or {})["first_time_s"] + flow["start_s"]
+        start = file.begin_s + flow["start_s"]
         end = start + flow["duration_s"]
         flows: tuple[int, ...] = (flow["id"],)
         name = f"{file.name}, flow {flow['id']}"
@@ -97,16 +107,16 @@ def transfers(file: Recognised) -> list[Transfers]:
     return found
 
 
-def unique(file: Recognised) -> Iterator[dict[str, Any]]:
+def unique(file: Recognised) -> Iterator[FlowReport]:
     """Flows of TCP; of a packet's several points the first."""
     told: set[int] = set()
-    for flow in (file.document or {})["flows"]:
+    for flow in file.report["flows"]:
         if flow["tcp"] and not told.intersection(flow["same_as"]):
             yield flow
         told.add(flow["id"])
 
 
-def flows_of_iperf3(test: IperfTest, file: Recognised) -> list[dict[str, Any]]:
+def flows_of_iperf3(test: IperfTest, file: Recognised) -> list[FlowReport]:
     """The flows of a capture that iperf3's connections are, by their ports."""
     ports = {frozenset((one.local_port, one.remote_port)) for one in test.connections}
     return [
@@ -117,13 +127,13 @@ def flows_of_iperf3(test: IperfTest, file: Recognised) -> list[dict[str, Any]]:
 
 
 def offset_of_iperf3(
-    name: str, test: IperfTest, file: Recognised, flows: Sequence[dict[str, Any]]
+    name: str, test: IperfTest, file: Recognised, flows: Sequence[FlowReport]
 ) -> Offset | None:
     """iperf3 takes its time after the control connection is there, and before the streams are."""
     start = test.start_time_s
     if start is None or not flows:
         return None
-    epoch = (file.document or {})["first_time_s"]
+    epoch = file.begin_s
     server = {(flow["server"], flow["server_port"]) for flow in flows}
     opened = [
         one["start_s"] for one in unique(file) if (one["server"], one["server_port"]) in server
@@ -147,7 +157,7 @@ def offset_of_ping(name: str, run: PingRun, file: Recognised) -> Offset | None:
     if len(printed) < _LEAST_REPLIES or not Path(file.name).is_file():
         return None
     best: Offset | None = None
-    for flow in (file.document or {})["flows"]:
+    for flow in file.report["flows"]:
         if flow["protocol"] != "icmp" or run.address not in ("", flow["client"], flow["server"]):
             continue
         found = _by_number(printed, file, flow["id"])
@@ -169,7 +179,7 @@ def _by_number(
     columns = [
         np.frombuffer(packets[key], dtype="<f8") for key in ("time_ns", "from_client", "echo")
     ]
-    epoch = (file.document or {})["first_time_s"]
+    epoch = file.begin_s
     asked: dict[int, float] = {}
     low, high = [], []
     for time_ns, is_request, number in zip(*(one.tolist() for one in columns), strict=True):

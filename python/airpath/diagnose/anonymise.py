@@ -31,12 +31,13 @@ import re
 import secrets
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from airpath.base.files import read_private
 from airpath.errors import InputError, reason
 
 KEY_BYTES = 32
+Document = TypeVar("Document")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _HEX = "[0-9A-Fa-f]"
@@ -109,14 +110,17 @@ class Anonymiser:
         plain = re.sub("(?i)%(?:3a|5b|5d)", lambda sign: _OF_A_URL[sign.group().lower()], text)
         return _FOUND.sub(self._replaced, plain)
 
-    def document(self, value: Any) -> Any:
+    def document(self, value: Document) -> Document:
         """A document with other addresses in all of its texts and keys."""
+        return cast("Document", self._hidden(value))
+
+    def _hidden(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self.document(key): self.document(one) for key, one in value.items()}
+            return {self._hidden(key): self._hidden(one) for key, one in value.items()}
         if isinstance(value, list | tuple):
-            return [self.document(one) for one in value]
+            return [self._hidden(one) for one in value]
         return value
 
     def _replaced(self, found: re.Match[str]) -> str:

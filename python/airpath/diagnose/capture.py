@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from airpath.base.text import short
-
-ENDS = (("client", "server"), ("server", "client"))
-"""Sender and receiver of each direction."""
+from airpath.documents import CaptureReport, FlowReport, LimitsReport, SlowStart, StreamReport
+from airpath.readers.flows import (
+    ENDS,
+    End,
+    limited_s,
+    stream,
+    tcp_flows,
+    tcp_of,
+    total_bytes,
+    volume,
+)
 
 _MOST_FLOWS = 5
 """Flows of which something is said: those with the most bytes."""
@@ -30,6 +38,14 @@ _DELAYED_ACK_MS = 50.0
 """How long receivers delay acknowledgements: 40 ms (Linux), and a little more."""
 
 
+class StatementDocument(TypedDict):
+    """A sentence in JSON."""
+
+    kind: str
+    flow: int | None
+    text: str
+
+
 @dataclass(frozen=True)
 class Statement:
     """A sentence about a capture. ``kind`` is its stable name, ``flow`` a flow's id or None."""
@@ -38,17 +54,16 @@ class Statement:
     flow: int | None
     text: str
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> StatementDocument:
         """For JSON."""
         return {"kind": self.kind, "flow": self.flow, "text": self.text}
 
 
-def statements(report: dict[str, Any]) -> list[Statement]:
+def statements(report: CaptureReport) -> list[Statement]:
     """What can be said of a capture's report: first of the capture itself, then of its flows."""
     said = [*_of_the_capture(report)]
-    flows = sorted(report["flows"], key=lambda flow: -_bytes(flow))
     told: set[int] = set()
-    for flow in [flow for flow in flows if flow["tcp"]][:_MOST_FLOWS]:
+    for flow in sorted(tcp_flows(report), key=lambda flow: -total_bytes(flow))[:_MOST_FLOWS]:
         # The same packets at another point of the path say the same of the ends.
         if not told.intersection(flow["same_as"]):
             said += _of_a_flow(flow)
@@ -56,7 +71,7 @@ def statements(report: dict[str, Any]) -> list[Statement]:
     return said
 
 
-def _of_the_capture(report: dict[str, Any]) -> Iterator[Statement]:
+def _of_the_capture(report: CaptureReport) -> Iterator[Statement]:
     missed = report["missed"]
     if missed["dropped_packets"]:
         yield Statement(
@@ -115,11 +130,11 @@ def _of_the_capture(report: dict[str, Any]) -> Iterator[Statement]:
         )
 
 
-def _of_copies(report: dict[str, Any]) -> Iterator[Statement]:
+def _of_copies(report: CaptureReport) -> Iterator[Statement]:
     """Packets that were captured more than once."""
     copies = report["skipped"].get("copy", 0)
     flows = report["flows"]
-    kept = sum(flow[f"from_{end}"]["packets"] for flow in flows for end, _ in ENDS)
+    kept = sum(volume(flow, end)["packets"] for flow in flows for end, _ in ENDS)
     where = (
         "as happens with tcpdump -i any where packets pass several interfaces, or with a switch "
         "that mirrors packets both when they enter and when they leave"
@@ -149,7 +164,7 @@ _TIMES = {2: "twice", 3: "three times", 4: "four times"}
 _ABOUT = 0.1
 
 
-def advice_on_length(report: dict[str, Any]) -> str:
+def advice_on_length(report: CaptureReport) -> str:
     """How to capture the headers of all packets: with that many bytes of each."""
     cut = report["cut_headers"]
     return f"tcpdump -s {max(_SNAP_BYTES, cut['snap_bytes'] if cut else 0)}"
@@ -159,8 +174,7 @@ _SNAP_BYTES = 128
 """Ethernet with a VLAN, IPv6, and the longest header of TCP are 118 bytes."""
 
 
-def _of_a_flow(flow: dict[str, Any]) -> Iterator[Statement]:
-    tcp = flow["tcp"]
+def _of_a_flow(flow: FlowReport) -> Iterator[Statement]:
     if not flow["from_client"]["packets"] or not flow["from_server"]["packets"]:
         yield Statement(
             "one-direction",
@@ -168,13 +182,13 @@ def _of_a_flow(flow: dict[str, Any]) -> Iterator[Statement]:
             f"Flow {flow['id']}: only one direction was captured, so there is no round trip.",
         )
     for sender, receiver in ENDS:
-        stream = tcp[f"from_{sender}"]
-        if stream["data_packets"] >= _LEAST_DATA:
+        data = stream(flow, sender)
+        if data["data_packets"] >= _LEAST_DATA:
             subject = f"Flow {flow['id']}, data of the {sender}"
-            is_main = stream["data_bytes"] >= tcp[f"from_{receiver}"]["data_bytes"]
-            for kind, text in _of_a_stream(stream, flow, receiver, is_main=is_main):
+            is_main = data["data_bytes"] >= stream(flow, receiver)["data_bytes"]
+            for kind, text in _of_a_stream(data, flow, receiver, is_main=is_main):
                 yield Statement(kind, flow["id"], f"{subject}: {text}")
-    stalls = tcp["stalls"]
+    stalls = tcp_of(flow)["stalls"]
     if stalls["count"]:
         yield Statement(
             "stall",
@@ -186,7 +200,7 @@ def _of_a_flow(flow: dict[str, Any]) -> Iterator[Statement]:
 
 
 def _of_a_stream(
-    stream: dict[str, Any], flow: dict[str, Any], receiver: str, *, is_main: bool
+    stream: StreamReport, flow: FlowReport, receiver: End, *, is_main: bool
 ) -> Iterator[tuple[str, str]]:
     if stream["larger_than_mss"]:
         yield (
@@ -206,10 +220,11 @@ def _of_a_stream(
     yield from _of_slow_start(stream["slow_start"])
 
 
-def _of_slow_start(slow_start: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    if not slow_start or slow_start["ended_by"] not in _ENDED:
+def _of_slow_start(slow_start: SlowStart | None) -> Iterator[tuple[str, str]]:
+    ended = _ENDED.get(slow_start["ended_by"] or "") if slow_start else None
+    if not slow_start or not ended:
         return
-    rounds, at = slow_start["rounds_bytes"], slow_start["exit_round"]
+    rounds, at = slow_start["rounds_bytes"], slow_start["exit_round"] or 0
     most = max(rounds[: at + 1])
     # A sender with little to send has no slow start that says anything.
     if most < 2 * rounds[0] or most < _LEAST_IN_FLIGHT:
@@ -218,7 +233,7 @@ def _of_slow_start(slow_start: dict[str, Any] | None) -> Iterator[tuple[str, str
         "slow-start",
         f"the bytes in flight grew from {_kilobytes(rounds[0])} to {_kilobytes(most)} in "
         f"{_of(at + 1, 'round trip')} ({slow_start['exit_s']:.2f} s); growth ended "
-        f"{_ENDED[slow_start['ended_by']]}.",
+        f"{ended}.",
     )
 
 
@@ -229,12 +244,12 @@ _ENDED = {
 }
 
 
-def _of_losses(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _of_losses(stream: StreamReport) -> Iterator[tuple[str, str]]:
     sent = stream["retransmissions"]
     share = sent["packets"] / stream["data_packets"]
     if share >= _LOSS_SHARE:
-        names = ("fast", "tail_loss_probe", "timeout", "unclear")
-        kinds = [f"{sent[name]} {_KINDS[name]}" for name in names if sent[name]]
+        counts = (sent["fast"], sent["tail_loss_probe"], sent["timeout"], sent["unclear"])
+        kinds = [f"{n} {kind}" for n, kind in zip(counts, _KINDS, strict=True) if n]
         packets = _of(sent["packets"], "packet")
         text = f"{packets} retransmitted ({share:.2%} of those with data): {', '.join(kinds)}"
         if sent["spurious"]:
@@ -246,19 +261,19 @@ def _of_losses(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "out-of-order",
             f"{_of(stream['out_of_order_packets'], 'packet')} arrived after later ones, up to "
-            f"{short(stream['out_of_order_ms'])} ms.",
+            f"{short(stream['out_of_order_ms'] or 0.0)} ms.",
         )
 
 
-_KINDS = {
-    "fast": "after duplicate or selective acknowledgements",
-    "tail_loss_probe": "as tail-loss probes",
-    "timeout": "after time-outs",
-    "unclear": "for no visible reason",
-}
+_KINDS = (
+    "after duplicate or selective acknowledgements",
+    "as tail-loss probes",
+    "after time-outs",
+    "for no visible reason",
+)
 
 
-def _of_the_window(stream: dict[str, Any], flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _of_the_window(stream: StreamReport, flow: FlowReport) -> Iterator[tuple[str, str]]:
     window = stream["window"]
     if not window:
         return
@@ -278,14 +293,14 @@ def _of_the_window(stream: dict[str, Any], flow: dict[str, Any]) -> Iterator[tup
         )
 
 
-def _of_sending(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _of_sending(stream: StreamReport) -> Iterator[tuple[str, str]]:
     sending = stream["sending"]
     # Next to the receiver packets have been spread, or joined, on their way.
     if not sending or sending["bursts"] < _LEAST_BURSTS or sending["unprompted"] is None:
         return
-    size, largest, alone = (sending[key] for key in ("per_burst", "largest_burst", "unprompted"))
+    size, largest, alone = sending["per_burst"], sending["largest_burst"], sending["unprompted"]
     limits = stream["limits"]
-    if limits and limits["nothing_to_send_s"] >= _IDLE * sum(limits.values()):
+    if limits and limits["nothing_to_send_s"] >= _IDLE * limited_s(limits):
         # What is written now and then leaves when it is written.
         return
     if alone >= _PACED:
@@ -303,15 +318,17 @@ def _of_sending(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
-def _of_the_limits(limits: dict[str, float] | None) -> Iterator[tuple[str, str]]:
+def _of_the_limits(limits: LimitsReport | None) -> Iterator[tuple[str, str]]:
     """Where something else than the path or the congestion window held the sender back."""
-    total = sum((limits or {}).values())
+    total = limited_s(limits) if limits else 0.0
     if not limits or total <= 0:
         return
-    shares = {key: limits[key] / total for key in _LIMITS}
-    if max(shares.values()) < _LIMITED_SHARE:
+    held = (limits["receive_window_s"], limits["nothing_to_send_s"], limits["recovery_s"])
+    shares = [one / total for one in held]
+    if max(shares) < _LIMITED_SHARE:
         return
-    parts = [f"{share:.0%} {_LIMITS[key]}" for key, share in shares.items() if share >= 0.005]
+    parts = [f"{share:.0%} {what}" for share, what in zip(shares, _LIMITS, strict=True)
+             if share >= 0.005]  # fmt: skip
     yield (
         "limits",
         f"of {total:.2f} s the sender spent {', '.join(parts)}; for the rest the path or its "
@@ -319,14 +336,14 @@ def _of_the_limits(limits: dict[str, float] | None) -> Iterator[tuple[str, str]]
     )
 
 
-_LIMITS = {
-    "receive_window_s": "without room in the receive window",
-    "nothing_to_send_s": "with nothing to send",
-    "recovery_s": "recovering losses",
-}
+_LIMITS = (
+    "without room in the receive window",
+    "with nothing to send",
+    "recovering losses",
+)
 
 
-def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str, str]]:
+def _of_round_trips(stream: StreamReport, receiver: str) -> Iterator[tuple[str, str]]:
     rtt = stream["rtt_ms"]
     if rtt and rtt["count"] >= _LEAST_DATA and rtt["p95"] - rtt["min"] >= _QUEUE_MS:
         delayed = ", or the receiver delays acknowledgements"
@@ -341,10 +358,16 @@ def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str
         )
 
 
-def _of_acknowledgements(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _of_acknowledgements(stream: StreamReport) -> Iterator[tuple[str, str]]:
     acks = stream["acks"]
-    interval = acks and acks["batch_interval_ms"]
-    if not interval or interval < _BATCH_MS or acks["per_batch"] < 2 or acks["batches"] < 10:
+    interval = acks["batch_interval_ms"] if acks else None
+    if (
+        not acks
+        or not interval
+        or interval < _BATCH_MS
+        or acks["per_batch"] < 2
+        or acks["batches"] < 10
+    ):
         return
     sending = stream["sending"]
     if sending and sending["unprompted"] is None:
@@ -360,10 +383,6 @@ def _of_acknowledgements(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
             "ms (median): uplink access of a radio, DRX, or ACK batching, which cannot be told "
             "apart here.",
         )
-
-
-def _bytes(flow: dict[str, Any]) -> int:
-    return int(flow["from_client"]["bytes"] + flow["from_server"]["bytes"])
 
 
 def _of(count: int, what: str) -> str:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from airpath.diagnose.capture import ENDS, Statement
+from airpath.diagnose.capture import Statement
+from airpath.documents import (
+    CaptureReport,
+    FlowReport,
+    IcmpErrors,
+    QuicReport,
+    SequenceReport,
+    UdpStreamReport,
+)
+from airpath.readers.flows import End
 
 _MOST_FLOWS = 5
 """Flows of each protocol of which something is said: those with the most packets."""
@@ -24,15 +32,17 @@ _MESSAGES = {
 _TOO_LARGE = ("fragmentation-needed", "packet-too-big")
 
 
-def statements(report: dict[str, Any]) -> list[Statement]:
+def statements(report: CaptureReport) -> list[Statement]:
     """What can be said of the flows of a capture that are not TCP, and of ICMP's errors."""
     said = [
-        Statement("icmp-errors", flow["id"], f"Flow {flow['id']}: {_errors(flow['icmp_errors'])}")
+        Statement("icmp-errors", flow["id"], f"Flow {flow['id']}: {_errors(errors)}")
         for flow in sorted(report["flows"], key=lambda one: -_packets(one))
-        if flow["icmp_errors"]
+        if (errors := flow["icmp_errors"])
     ][:_MOST_FLOWS]
-    for key, tell in (("udp", _udp), ("icmp", _icmp)):
-        flows = {one["id"]: one for one in report["flows"] if one[key]}
+    udp = [one for one in report["flows"] if one["udp"]]
+    icmp = [one for one in report["flows"] if one["icmp"]]
+    for every, tell in ((udp, _udp), (icmp, _icmp)):
+        flows = {one["id"]: one for one in every}
         told: set[int] = set()
         for flow in sorted(flows.values(), key=lambda one: -_packets(one))[:_MOST_FLOWS]:
             if flow["id"] in told:
@@ -45,14 +55,23 @@ def statements(report: dict[str, Any]) -> list[Statement]:
     return said
 
 
-def _lost(flow: dict[str, Any]) -> int:
+def _lost(flow: FlowReport) -> int:
     if flow["icmp"]:
-        return int(flow["icmp"]["unanswered"])
-    streams = [flow["udp"]["from_client"], flow["udp"]["from_server"]]
-    return sum(one["sequence"]["lost"] for one in streams if one.get("sequence"))
+        return flow["icmp"]["unanswered"]
+    return sum(one["lost"] for one in _numbered(_streams(flow)))
 
 
-def figures(flow: dict[str, Any]) -> tuple[str, str, str, str, str]:
+def _streams(flow: FlowReport) -> list[tuple[End, UdpStreamReport]]:
+    """Both directions of a UDP flow; none of another one."""
+    udp = flow["udp"]
+    return [("client", udp["from_client"]), ("server", udp["from_server"])] if udp else []
+
+
+def _numbered(streams: list[tuple[End, UdpStreamReport]]) -> list[SequenceReport]:
+    return [numbers for _, one in streams if (numbers := one["sequence"])]
+
+
+def figures(flow: FlowReport) -> tuple[str, str, str, str, str]:
     """Cells of the table: Mb/s, round trips of the client's and the server's side, again, late."""
     if flow["icmp"]:
         rtt = flow["icmp"]["rtt_ms"]
@@ -60,18 +79,17 @@ def figures(flow: dict[str, Any]) -> tuple[str, str, str, str, str]:
     if not flow["udp"]:
         return "", "", "", "", ""
     udp = flow["udp"]
-    streams = [udp["from_client"], udp["from_server"]]
-    main = max(streams, key=lambda stream: stream["payload_bytes"])
+    main = max((udp["from_client"], udp["from_server"]), key=lambda one: one["payload_bytes"])
     rate = "" if main["rate_mbps"] is None else f"{main['rate_mbps']:.2f}"
-    numbered = [stream["sequence"] for stream in streams if stream["sequence"]]
+    numbered = _numbered(_streams(flow))
     late = str(sum(one["out_of_order"] for one in numbered)) if numbered else ""
-    spin = udp["quic"]["spin"] if udp["quic"] else {}
-    sides = [spin.get("client_side_ms"), spin.get("server_side_ms")]
+    spin = udp["quic"]["spin"] if udp["quic"] else None
+    sides = [spin["client_side_ms"], spin["server_side_ms"]] if spin else [None, None]
     client, server = (f"{side['p50']:.2f}" if side else "" for side in sides)
     return rate, client, server, "", late
 
 
-def _errors(errors: dict[str, Any]) -> str:
+def _errors(errors: IcmpErrors) -> str:
     """Of errors that quote packets of a flow."""
     kinds = [
         f"{kind} {_times(count)} ({_MESSAGES.get(kind, 'an error')})"
@@ -87,13 +105,11 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _udp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    udp = flow["udp"]
-    if udp["quic"]:
-        yield "quic", f"Flow {flow['id']}: {_quic(udp['quic'])}"
+def _udp(flow: FlowReport) -> Iterator[tuple[str, str]]:
+    if flow["udp"] and flow["udp"]["quic"]:
+        yield "quic", f"Flow {flow['id']}: {_quic(flow['udp']['quic'])}"
         return
-    for sender, _ in ENDS:
-        stream = udp[f"from_{sender}"]
+    for sender, stream in _streams(flow):
         subject = f"Flow {flow['id']}, datagrams of the {sender}"
         numbers = stream["sequence"]
         if numbers:
@@ -107,7 +123,7 @@ def _udp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
             )
 
 
-def _numbers(numbers: dict[str, Any]) -> str:
+def _numbers(numbers: SequenceReport) -> str:
     share = numbers["lost"] / numbers["expected"]
     text = (
         f"{numbers['lost']} of {numbers['expected']} ({share:.2%}) were lost before the capture "
@@ -124,15 +140,15 @@ def _numbers(numbers: dict[str, Any]) -> str:
     return f"{text}."
 
 
-def _quic(quic: dict[str, Any]) -> str:
+def _quic(quic: QuicReport) -> str:
     text = f"QUIC, version {', '.join(quic['versions'])}" if quic["versions"] else "QUIC"
     sides = [
-        f"{quic[name]:.3g} ms {words}"
-        for name, words in (
-            ("client_side_ms", "to the client"),
-            ("server_side_ms", "to the server"),
+        f"{took:.3g} ms {words}"
+        for took, words in (
+            (quic["client_side_ms"], "to the client"),
+            (quic["server_side_ms"], "to the server"),
         )
-        if quic[name] is not None
+        if took is not None
     ]
     if sides:
         text += (
@@ -153,8 +169,10 @@ def _quic(quic: dict[str, Any]) -> str:
     return f"{text}."
 
 
-def _icmp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _icmp(flow: FlowReport) -> Iterator[tuple[str, str]]:
     icmp = flow["icmp"]
+    if not icmp:
+        return
     if icmp["requests"]:
         text = f"{icmp['unanswered']} of {icmp['requests']} echo requests had no reply here"
         rtt = icmp["rtt_ms"]
@@ -183,5 +201,5 @@ def _icmp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
             )
 
 
-def _packets(flow: dict[str, Any]) -> int:
-    return int(flow["from_client"]["packets"] + flow["from_server"]["packets"])
+def _packets(flow: FlowReport) -> int:
+    return flow["from_client"]["packets"] + flow["from_server"]["packets"]

@@ -6,18 +6,20 @@ Where the simulation differs from what was recorded, nothing can be tried; the a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from airpath.analysis.statistics import mean_interval
 from airpath.base.text import milliseconds, percent, rate
 from airpath.diagnose import stand_in
-from airpath.diagnose.explain import Progress, check, explain_loaded, keep
+from airpath.diagnose.explain import Explain, Progress, check, explain_loaded, keep
+from airpath.runs.summary import Entry, entries
 
 if TYPE_CHECKING:
     from airpath import _core
     from airpath.diagnose.stand_in import StandIns
-    from airpath.runs.document import Explanation, Finding, Gain, Tried
+    from airpath.documents import Breakdown, Explanation, Finding, Gain, RunSummary, Tried
+    from airpath.runs.document import Figures
     from airpath.runs.results import Run
 
 DIFFERENT = 0.2
@@ -38,7 +40,7 @@ _NS = 1e9
 def add(
     run: Run,
     scenario: _core.Scenario,
-    budget: str,
+    budget: Explain,
     *,
     own_flows: bool,
     workers: int | None = None,
@@ -66,9 +68,9 @@ def add(
         "events": 0,
     }  # fmt: skip
     if closest is not None:
-        known = [simulated.figures]
+        known = simulated.figures
         found = explain_loaded(closest, run.seeds[0], 1, budget, workers, known, progress)
-        answer = cast("Explanation", stands.renamed(found))
+        answer = stands.renamed(found)
     if not run.summary["emulation"].get("valid", True):
         finding, tried = late_host(run, simulated)
         answer["tried"].append(tried)
@@ -100,11 +102,11 @@ class _Simulated:
         self._stands = stands
         self.runs = 0
         self.events = 0
-        self.breakdowns: list[Any] = []
+        self.breakdowns: list[Breakdown] = []
         """Of the first, also where nothing can be tried."""
-        self.figures: Any = None
+        self.figures: list[_core.RunFigures] = []
         """Of the closest stand-in, with the run's seed."""
-        self.summaries: list[dict[str, Any]] = []
+        self.summaries: list[RunSummary] = []
         """By seed, of the closest stand-in, or else of the first."""
 
     def closest(self) -> tuple[_core.Scenario | None, str | None]:
@@ -114,13 +116,13 @@ class _Simulated:
         """
         because, first = self._stands.because, None
         for scenario in self._stands.scenarios:
-            summaries: list[dict[str, Any]] = []
-            figures: list[Any] = []
+            summaries: list[RunSummary] = []
+            figures: list[_core.RunFigures] = []
             for seeds in (range(1), range(1, _SEEDS)):
                 self._simulate(scenario, seeds, summaries, figures)
                 difference = _difference(self._run, summaries)
                 if difference is None:
-                    self.figures, self.summaries = figures[0], summaries
+                    self.figures, self.summaries = figures[:1], summaries
                     return scenario, None
             because = because or difference
             first = first or summaries
@@ -131,8 +133,8 @@ class _Simulated:
         self,
         scenario: _core.Scenario,
         seeds: Iterable[int],
-        summaries: list[dict[str, Any]],
-        figures: list[Any],
+        summaries: list[RunSummary],
+        figures: list[_core.RunFigures],
     ) -> None:
         from airpath import _core
 
@@ -141,7 +143,7 @@ class _Simulated:
             seed = self._run.seeds[0] + index
             simulated = _core.simulate(scenario, seed, None, accounted=accounted)
             self.runs += 1
-            self.events += int(simulated.summary["events"])
+            self.events += simulated.summary["events"]
             named = self._stands.renamed(simulated.summary)
             if accounted:
                 self.breakdowns = named.get("breakdowns", [])
@@ -173,7 +175,7 @@ def late_host(run: Run, simulated: _Simulated) -> tuple[Finding, Tried]:
     return finding, tried
 
 
-def _simulated_gain(recorded: Mapping[str, Any], simulated: list[dict[str, Any]]) -> Gain | None:
+def _simulated_gain(recorded: Figures, simulated: Sequence[RunSummary]) -> Gain | None:
     """The goodput that changes most, in proportion, from the recorded run to simulated ones."""
     gains: list[Gain] = []
     for flow in recorded["flows"]:
@@ -200,11 +202,14 @@ def _failed(run: Run) -> str | None:
 
 
 def _of(
-    simulated: Sequence[Mapping[str, Any]], section: str, name: str, figure: Any
+    simulated: Sequence[RunSummary],
+    section: str,
+    name: str,
+    figure: Callable[[Entry], float | None],
 ) -> list[float]:
     """A figure of a flow, or of a ping, by seed."""
-    entries = (one for summary in simulated for one in summary[section] if one["id"] == name)
-    return [value for value in map(figure, entries) if value is not None]
+    same = (one for run in simulated for one in entries(run, section) if one["id"] == name)
+    return [value for value in map(figure, same) if value is not None]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -212,28 +217,28 @@ def _mean(values: Sequence[float]) -> float:
     return total / max(len(values), 1)
 
 
-def _goodput(entry: Mapping[str, Any]) -> float | None:
+def _goodput(entry: Entry) -> float | None:
     value: float | None = entry.get("goodput_mbps")
     return value or 0.0
 
 
-def _median(entry: Mapping[str, Any]) -> float | None:
+def _median(entry: Entry) -> float | None:
     value: float | None = (entry.get("rtt_ms") or {}).get("p50")
     return value
 
 
-def _answered(entry: Mapping[str, Any]) -> float | None:
+def _answered(entry: Entry) -> float | None:
     """Share of a ping's requests."""
     sent, lost = float(entry["sent"]), float(entry["lost"])
     return 1 - lost / sent if sent else None
 
 
-def _difference(run: Run, simulated: list[dict[str, Any]]) -> str | None:
+def _difference(run: Run, simulated: Sequence[RunSummary]) -> str | None:
     """Why simulated runs, one a seed, do not stand for the recorded one, or None."""
     return _rates_differ(run, simulated) or _delays_differ(run.summary, simulated)
 
 
-def _rates_differ(run: Run, simulated: list[dict[str, Any]]) -> str | None:
+def _rates_differ(run: Run, simulated: Sequence[RunSummary]) -> str | None:
     recorded = {str(flow["id"]): flow for flow in run.summary["flows"]}
     flows = [
         flow for flow in simulated[0]["flows"]
@@ -281,7 +286,7 @@ def _differs(what: str, now: float, was: float) -> str:
     )
 
 
-def _rounds_share(recorded: Mapping[str, Any], flow: Mapping[str, Any]) -> float:
+def _rounds_share(recorded: Entry, flow: Entry) -> float:
     """A round trip, as a share of a file's time."""
     rtt_ms = (recorded.get("rtt_ms") or flow.get("rtt_ms") or {}).get("min") or 0.0
     lasted_s = 8e-6 * flow["bytes_delivered"] / max(_goodput(flow) or 0.0, 1e-6)
@@ -295,7 +300,7 @@ def _jain(rates: Sequence[float]) -> float:
     return total * total / (len(rates) * squares) if squares else 1.0
 
 
-def _delays_differ(recorded: Mapping[str, Any], simulated: list[dict[str, Any]]) -> str | None:
+def _delays_differ(recorded: Figures, simulated: Sequence[RunSummary]) -> str | None:
     sent = {one["id"]: _answered(one) for one in recorded["pings"]}
     for one in simulated[0]["pings"]:
         was = sent.get(one["id"])
@@ -306,26 +311,26 @@ def _delays_differ(recorded: Mapping[str, Any], simulated: list[dict[str, Any]])
                 "in the recording"
             )
     for section in ("flows", "pings"):
-        known = {one["id"]: _median(one) for one in recorded[section]}
-        for one in simulated[0][section]:
-            was = known.get(one["id"])
-            values = _of(simulated, section, one["id"], _median)
+        known = {one["id"]: _median(one) for one in entries(recorded, section)}
+        for entry in entries(simulated[0], section):
+            was = known.get(entry["id"])
+            values = _of(simulated, section, entry["id"], _median)
             if not was or not values:
                 continue
             now = _mean(values)
             allowed = DIFFERENT * was + _JITTER_MS
             if section == "pings":
-                allowed += _chance_of_median(one["id"], simulated)
+                allowed += _chance_of_median(entry["id"], simulated)
             if abs(now - was) > allowed:
                 return (
-                    f"the median RTT of {one['id']} is {milliseconds(now)} in the simulation and "
+                    f"the median RTT of {entry['id']} is {milliseconds(now)} in the simulation and "
                     f"{milliseconds(was)} in the recording, which differs by more than "
                     f"{milliseconds(allowed)}"
                 )
     return None
 
 
-def _chance_of_median(name: str, simulated: list[dict[str, Any]]) -> float:
+def _chance_of_median(name: str, simulated: Sequence[RunSummary]) -> float:
     """By how much the medians of a few pings differ by chance alone, in ms.
 
     Two standard errors of the difference from one run's median to the mean of the simulated ones;

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from airpath import scenario as scenarios
 from airpath.base.numbers import seeds_from, worker_count
@@ -17,11 +17,14 @@ from airpath.errors import InputError
 
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.runs.document import Explanation
+    from airpath.documents import Explanation
     from airpath.runs.results import Run
 
-BUDGETS = ("quick", "full")
+Budget: TypeAlias = Literal["quick", "full"]
 """``quick`` tries at most 12 changes, ``full`` all known ones."""
+Explain: TypeAlias = Literal["off", "quick", "full"]
+"""How hard to search for causes."""
+BUDGETS: tuple[Budget, ...] = get_args(Budget)
 Progress = Callable[[int], bool]
 """Called with the number of simulations that have ended; stops the rest by returning False."""
 
@@ -31,7 +34,7 @@ def explain(
     *,
     set: scenarios.Sets = None,  # noqa: A002 - as in run()
     seed: int | None = None,
-    budget: str = "quick",
+    budget: Budget = "quick",
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Explanation:
@@ -55,7 +58,7 @@ def explain(
     return explain_loaded(scenario, first, 1, budget, workers, [], progress)
 
 
-def check(budget: str) -> None:
+def check(budget: Explain) -> None:
     """Raise ``InputError`` unless it is a budget, or "off"."""
     if budget not in ("off", *BUDGETS):
         raise InputError(f"explain is {budget!r}, but must be one of off, {', '.join(BUDGETS)}")
@@ -64,7 +67,7 @@ def check(budget: str) -> None:
 def add(
     run: Run,
     scenario: _core.Scenario,
-    budget: str,
+    budget: Explain,
     *,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -84,7 +87,7 @@ def add(
     keep(run, answer, budget, None)
 
 
-def keep(run: Run, answer: Explanation, budget: str, because: str | None) -> None:
+def keep(run: Run, answer: Explanation, budget: Budget, because: str | None) -> None:
     """Put an answer into a run's summary; ``because`` says why nothing could be tried."""
     run.summary["findings"] = answer["findings"]
     run.summary["tried"] = answer["tried"]
@@ -106,7 +109,7 @@ def explain_loaded(
     scenario: _core.Scenario,
     first: int,
     repeat: int,
-    budget: str,
+    budget: Budget,
     workers: int | None,
     known: list[_core.RunFigures],
     progress: Progress | None,

@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 from airpath.diagnose import datagrams, outputs, points
-from airpath.diagnose.capture import Statement, statements
+from airpath.diagnose.capture import Statement, StatementDocument, statements
 from airpath.readers.recognise import STDIN, STDIN_NAME, Recognised, recognise
 
-CAPTURES = ("pcap", "pcapng")
+if TYPE_CHECKING:
+    from airpath.causes.rank import BlameDocument
+    from airpath.documents import CaptureReport
+    from airpath.readers.flent import FlentDocument
+    from airpath.readers.iperf_output import IperfDocument
+    from airpath.readers.nuttcp import NuttcpDocument
+    from airpath.readers.ping import PingDocument
+    from airpath.readers.ss import SsDocument
 
 
-def diagnose(name: str, *, identify: bool = False) -> dict[str, Any]:
+class FileDocument(TypedDict):
+    """What a file is and shows; the figures are under the name of its kind."""
+
+    file: str
+    kind: str
+    compressed: bool
+    statements: NotRequired[list[StatementDocument]]
+    causes: NotRequired[BlameDocument]
+    capture: NotRequired[CaptureReport]
+    ping: NotRequired[PingDocument]
+    iperf2: NotRequired[IperfDocument]
+    iperf3: NotRequired[IperfDocument]
+    nuttcp: NotRequired[NuttcpDocument]
+    ss: NotRequired[SsDocument]
+    flent: NotRequired[FlentDocument]
+
+
+def diagnose(name: str, *, identify: bool = False) -> FileDocument:
     """Return what a file is and, unless it is only to be identified, what it shows.
 
     The document has ``file``, ``kind``, ``compressed``; then ``statements`` (each with ``kind``,
@@ -23,26 +47,29 @@ def diagnose(name: str, *, identify: bool = False) -> dict[str, Any]:
     return describe(recognise(name, read=not identify))
 
 
-def describe(found: Recognised) -> dict[str, Any]:
+def describe(found: Recognised) -> FileDocument:
     """The document of a file that was recognised, and read or not."""
-    document = {"file": found.name, "kind": found.kind, "compressed": found.compressed}
-    if found.document is None:
-        return document
-    if found.kind in CAPTURES:
-        told = statements(found.document) + datagrams.statements(found.document)
+    document: FileDocument = {
+        "file": found.name,
+        "kind": found.kind,
+        "compressed": found.compressed,
+    }
+    if found.capture is not None:
+        told = statements(found.capture) + datagrams.statements(found.capture)
         told += [
             Statement("two-points", flow, pair.sentence_of_points())
             for flow, pair in points.within(found)
         ]
-        said = [one.document() for one in told]
-        causes = _causes(found.name, found.document)
-        return {**document, "statements": said, "causes": causes, "capture": found.document}
-    remarks = found.output.remarks if found.output else []
-    said = [one.document() for one in outputs.statements(found.kind, found.document, remarks)]
-    return {**document, "statements": said, found.kind: found.document}
+        document["statements"] = [one.document() for one in told]
+        document["causes"] = _causes(found.name, found.capture)
+        document["capture"] = found.capture
+    elif found.output is not None:
+        document["statements"] = [one.document() for one in outputs.statements(found.output)]
+        return cast("FileDocument", {**document, found.kind: found.output.document()})
+    return document
 
 
-def _causes(name: str, report: dict[str, Any]) -> dict[str, Any]:
+def _causes(name: str, report: CaptureReport) -> BlameDocument:
     """What limits the flows; standard input cannot be read twice."""
     if name in (STDIN, STDIN_NAME):
         because = "Causes need a file, because the search reads it twice, packet by packet."

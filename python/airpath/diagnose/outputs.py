@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from airpath.diagnose.capture import Statement
-from airpath.readers.ping import NO_ANSWER
+from airpath.readers.flent import FlentDocument, FlentOutput
+from airpath.readers.iperf_output import IperfDocument, IperfOutput, IperfTestDocument, IperfTotals
+from airpath.readers.nuttcp import NuttcpDocument, NuttcpOutput, NuttcpRunDocument, NuttcpTotals
+from airpath.readers.ping import NO_ANSWER, PingDocument, PingOutput
+from airpath.readers.recognise import Output
+from airpath.readers.ss import ConnectionDocument, SsDocument
 
 _MOST_CONNECTIONS = 5
 _MOST_RUNS = 10
@@ -34,15 +38,29 @@ _LIMITS = {
 }
 
 
-def statements(kind: str, document: dict[str, Any], remarks: Sequence[str]) -> list[Statement]:
+def statements(output: Output) -> list[Statement]:
     """What is to be said of what a tool printed, the reader's remarks last."""
-    said = [Statement(name, None, text[:_MOST_TEXT]) for name, text in _SENTENCES[kind](document)]
+    said = [Statement(name, None, text[:_MOST_TEXT]) for name, text in _sentences(output)]
     return said + [
-        Statement("remark", None, f"{remark[0].upper()}{remark[1:]}.") for remark in remarks
+        Statement("remark", None, f"{remark[0].upper()}{remark[1:]}.") for remark in output.remarks
     ]
 
 
-def _ping(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _sentences(output: Output) -> Iterator[tuple[str, str]]:
+    match output:
+        case PingOutput():
+            return _ping(output.document())
+        case IperfOutput():
+            return _iperf(output.document())
+        case NuttcpOutput():
+            return _nuttcp(output.document())
+        case FlentOutput():
+            return _flent(output.document())
+        case _:
+            return _ss(output.document())
+
+
+def _ping(document: PingDocument) -> Iterator[tuple[str, str]]:
     runs = document["runs"]
     many = f"{len(runs)} runs: " if len(runs) > 1 else ""
     text = f"{many}{document['lost']} of {document['sent']} echo requests had no reply"
@@ -67,7 +85,7 @@ def _ping(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
-def _round_trips(rtt: dict[str, Any] | None) -> str:
+def _round_trips(rtt: dict[str, float] | None) -> str:
     if not rtt:
         return ""
     text = f"; the round trip is {rtt['min']:.4g} ms at least"
@@ -76,7 +94,7 @@ def _round_trips(rtt: dict[str, Any] | None) -> str:
     return f"{text}, {rtt['p50']:.4g} ms in the median, {rtt['p99']:.4g} ms at p99"
 
 
-def _iperf(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _iperf(document: IperfDocument) -> Iterator[tuple[str, str]]:
     tests, runs = document["tests"], document["runs"]
     if runs > 1:
         yield "iperf-runs", f"{runs} runs{_rates(tests)}."
@@ -85,7 +103,7 @@ def _iperf(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _further(len(tests), "test")
 
 
-def _iperf_test(document: dict[str, Any], at: str) -> Iterator[tuple[str, str]]:
+def _iperf_test(document: IperfTestDocument, at: str) -> Iterator[tuple[str, str]]:
     tool = document["tool"]
     if document["error"]:
         yield f"{tool}-error", f"{tool}{at} failed: {document['error']}."
@@ -126,7 +144,7 @@ def _mbps(rate: float) -> str:
     return f"{rate:#.4g}".rstrip(".") + " Mb/s"
 
 
-def _nuttcp(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _nuttcp(document: NuttcpDocument) -> Iterator[tuple[str, str]]:
     runs = document["runs"]
     if len(runs) > 1:
         yield "nuttcp-runs", f"{len(runs)} runs{_rates(runs)}."
@@ -135,9 +153,9 @@ def _nuttcp(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _further(len(runs), "run")
 
 
-def _rates(tests: Sequence[dict[str, Any]]) -> str:
+def _rates(tests: Sequence[IperfTotals | NuttcpTotals]) -> str:
     """Of several tests: their rates, and how many failed."""
-    rates = sorted(one["goodput_mbps"] for one in tests if one["goodput_mbps"] is not None)
+    rates = sorted(rate for one in tests if (rate := one["goodput_mbps"]) is not None)
     text = ""
     if rates:
         middle = rates[(len(rates) - 1) // 2]
@@ -146,7 +164,7 @@ def _rates(tests: Sequence[dict[str, Any]]) -> str:
     return text + (f"; {failed} failed" if failed else "")
 
 
-def _nuttcp_run(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _nuttcp_run(document: NuttcpRunDocument) -> Iterator[tuple[str, str]]:
     if document["error"]:
         yield "nuttcp-error", f"nuttcp failed: {document['error']}."
         return
@@ -166,8 +184,8 @@ def _nuttcp_run(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"{parts['p50']:.4g} Mb/s in the median"
             + (f"; in {_of(idle, 'interval')} nothing arrived." if idle else "."),
         )
-    if document["packets"] and document["packets_lost"] / document["packets"] >= _LOSS_SHARE:
-        share = document["packets_lost"] / document["packets"]
+    lost, packets = document["packets_lost"] or 0, document["packets"]
+    if packets and (share := lost / packets) >= _LOSS_SHARE:
         yield (
             "udp-loss",
             f"{share:.2%} of the datagrams did not arrive: they were lost on the path, or sent "
@@ -175,9 +193,11 @@ def _nuttcp_run(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
-def _lost(document: dict[str, Any]) -> str:
+def _lost(document: IperfTotals | NuttcpTotals) -> str:
     again, lost, packets = (
-        document[name] for name in ("retransmissions", "packets_lost", "packets")
+        document["retransmissions"],
+        document["packets_lost"],
+        document["packets"],
     )
     text = "" if again is None else f", {_of(again, 'segment')} retransmitted"
     if lost is not None:
@@ -187,7 +207,7 @@ def _lost(document: dict[str, Any]) -> str:
     return text
 
 
-def _ss(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _ss(document: SsDocument) -> Iterator[tuple[str, str]]:
     rows = document["connections"]
     for row in rows[:_MOST_CONNECTIONS]:
         subject = f"{row['local']} to {row['peer']}"
@@ -199,7 +219,7 @@ def _ss(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "more-connections", f"{text}: --json has each."
 
 
-def _figures(row: dict[str, Any]) -> Iterator[str]:
+def _figures(row: ConnectionDocument) -> Iterator[str]:
     yield _of(row["snapshots"], "snapshot")
     if row["congestion"]:
         yield row["congestion"]
@@ -225,13 +245,14 @@ def _figures(row: dict[str, Any]) -> Iterator[str]:
         yield f"{row['retransmitted_share']:.2%} retransmitted"
 
 
-def _causes(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _causes(row: ConnectionDocument) -> Iterator[tuple[str, str]]:
+    busy_ms = row["busy_ms"] or 0
     for name, share in row["limited_share"].items():
-        if share is not None and share > _LIMITED_SHARE and row["busy_ms"] >= _LEAST_BUSY_MS:
+        if share is not None and share > _LIMITED_SHARE and busy_ms >= _LEAST_BUSY_MS:
             cause, what, advice = _LIMITS[name]
             yield (
                 cause,
-                f"{what} limited it for {share:.0%} of the {row['busy_ms'] / 1000:.4g} s in which "
+                f"{what} limited it for {share:.0%} of the {busy_ms / 1000:.4g} s in which "
                 f"it had data to send; {advice}.",
             )
     snapshots = row["snapshots"]
@@ -248,16 +269,16 @@ def _causes(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"the median of the smoothed RTT is {rtt['p50'] - least:.4g} ms above the minimum: "
             "packets wait in a queue that is longer than the rate needs, or for a radio.",
         )
-    share = row["retransmitted_share"]
-    if share and share >= _LOSS_SHARE:
+    again = row["retransmitted_share"]
+    if again and again >= _LOSS_SHARE:
         yield (
             "retransmissions",
-            f"{share:.2%} of what it sent was retransmitted ({row['retrans_total']} segments): "
+            f"{again:.2%} of what it sent was retransmitted ({row['retrans_total']} segments): "
             "packets were lost, or were so late that they seemed lost.",
         )
 
 
-def _flent(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _flent(document: FlentDocument) -> Iterator[tuple[str, str]]:
     figures = [
         f"{one['name']} {one['p50']:.4g} {_UNITS.get(one['unit'], one['unit'])} in the median "
         f"({one['min']:.4g} to {one['max']:.4g}, 95th percentile {one['p95']:.4g})"
@@ -292,14 +313,6 @@ def bloat(idle_ms: float, loaded_ms: float) -> str:
 
 
 _UNITS = {"ms": "ms", "Mbits/s": "Mb/s", "Mbit/s": "Mb/s"}
-_SENTENCES = {
-    "ping": _ping,
-    "iperf2": _iperf,
-    "iperf3": _iperf,
-    "nuttcp": _nuttcp,
-    "ss": _ss,
-    "flent": _flent,
-}
 
 
 def _of(count: int, what: str, many: str = "s") -> str:

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from airpath import _core
+from airpath.documents import FlowReport, InterfaceReport
+from airpath.readers.flows import main_sender, tcp_flows, tcp_of, total_bytes
 from airpath.readers.recognise import Recognised
 
 _MOST_PACKETS = 200_000
@@ -23,12 +25,25 @@ _LEAST_SEGMENTS = 20
 """Of the same flow in both, in one direction, and acknowledgements in the other."""
 _LEAST_SHARE = 0.5
 """Of the segments of the point that saw fewer."""
-_ENDS = ("client", "server")
 _FIGURES = ("min", "p50", "max")
 Keyed = dict[tuple[float, float], float]
 
 
 Times = tuple[float, float, float]
+
+
+class PairDocument(TypedDict):
+    """A flow at two points, in JSON."""
+
+    files: list[str]
+    flow: str
+    segments: int
+    clock_offset_ms: float
+    within_ms: float
+    only_first: int
+    only_second: int
+    between_ms: dict[str, float]
+    acks_between_ms: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,7 @@ class Pair:
     back_ms: Times
     """Of acknowledgements, from the second to the first."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> PairDocument:
         """As JSON has it."""
         return {
             "files": list(self.files),
@@ -98,8 +113,7 @@ class Pair:
 
 def pairs(files: Sequence[Recognised]) -> list[Pair]:
     """The largest TCP flow that two captures have both, for each two; one point is one file."""
-    captures = [one for one in files if one.kind in ("pcap", "pcapng") and one.document]
-    captures = [one for one in captures if Path(one.name).is_file()]
+    captures = [one for one in files if one.capture and Path(one.name).is_file()]
     return [
         pair
         for at, first in enumerate(captures)
@@ -110,19 +124,19 @@ def pairs(files: Sequence[Recognised]) -> list[Pair]:
 
 def within(file: Recognised) -> list[tuple[int, Pair]]:
     """The flow with the most bytes that one capture has at several points, and each two of them."""
-    report = file.document
+    report = file.capture
     if not report or not Path(file.name).is_file():
         return []
-    flows = {flow["id"]: flow for flow in report["flows"] if flow["tcp"]}
-    several = [one for one in flows.values() if one["same_as"] and one["tcp"]["opening_seen"]]
+    flows = {flow["id"]: flow for flow in _opened(file)}
+    several = [one for one in flows.values() if one["same_as"]]
     if not several:
         return []
-    main = max(several, key=_bytes)
+    main = max(several, key=total_bytes)
     found = []
     here = _read(file, main["id"], _by_client(main))
     for number in main["same_as"]:
         other = flows.get(number)
-        if other is None or not other["tcp"]["opening_seen"]:
+        if other is None:
             continue
         names = (_point(main, report["interfaces"]), _point(other, report["interfaces"]))
         there = _read(file, number, _by_client(main))
@@ -131,19 +145,19 @@ def within(file: Recognised) -> list[tuple[int, Pair]]:
     return found
 
 
-def _point(flow: dict[str, Any], interfaces: list[dict[str, Any]]) -> str:
+def _point(flow: FlowReport, interfaces: list[InterfaceReport]) -> str:
     name = interfaces[flow["interface"]]["name"] or f"interface {flow['interface']}"
     tunnel = flow["tunnel"]
     return f"point {name}" + ("" if tunnel == "none" else f" (in {tunnel})")
 
 
-def _bytes(flow: dict[str, Any]) -> int:
-    return sum(int(flow[f"from_{end}"]["bytes"]) for end in _ENDS)
+def _by_client(flow: FlowReport) -> bool:
+    return main_sender(flow) == "client"
 
 
-def _by_client(flow: dict[str, Any]) -> bool:
-    sent = [int(flow["tcp"][f"from_{end}"]["data_bytes"]) for end in _ENDS]
-    return sent[0] >= sent[1]
+def _opened(file: Recognised) -> list[FlowReport]:
+    """TCP flows of which a SYN was captured."""
+    return [flow for flow in tcp_flows(file.report) if tcp_of(flow)["opening_seen"]]
 
 
 def _pair(first: Recognised, second: Recognised) -> Pair | None:
@@ -156,32 +170,25 @@ def _pair(first: Recognised, second: Recognised) -> Pair | None:
     return None
 
 
-def _common(
-    first: Recognised, second: Recognised
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _common(first: Recognised, second: Recognised) -> Iterator[tuple[FlowReport, FlowReport]]:
     """Flows with the same ends and an opening, so that their bytes are counted alike."""
-
-    def flows(one: Recognised) -> dict[str, dict[str, Any]]:
-        every = (one.document or {})["flows"]
-        return {_name(flow): flow for flow in every if flow["tcp"] and flow["tcp"]["opening_seen"]}
-
-    here, there = flows(first), flows(second)
+    here, there = ({_name(flow): flow for flow in _opened(one)} for one in (first, second))
     shared = [name for name in here if name in there]
-    shared.sort(key=lambda name: -_bytes(here[name]))
+    shared.sort(key=lambda name: -total_bytes(here[name]))
     return ((here[name], there[name]) for name in shared[:1])
 
 
-def _name(flow: dict[str, Any]) -> str:
+def _name(flow: FlowReport) -> str:
     return f"{flow['client']}:{flow['client_port']} to {flow['server']}:{flow['server_port']}"
 
 
 def _read(file: Recognised, flow: int, by_client: bool) -> tuple[Keyed, Keyed]:
     """When segments and when acknowledgements passed, in ms since 1970."""
     (found,) = _core.read_flows(Path(file.name), [(flow, by_client)], _MOST_PACKETS)
-    epoch_ms = (file.document or {})["first_time_s"] * 1e3
+    epoch_ms = file.begin_s * 1e3
 
-    def keyed(time: str, *keys: str) -> Keyed:
-        columns = [np.nan_to_num(np.frombuffer(found[name], dtype="<f8")) for name in (time, *keys)]
+    def keyed(*read: bytes) -> Keyed:
+        columns = [np.nan_to_num(np.frombuffer(one, dtype="<f8")) for one in read]
         times = (columns[0] / 1e6 + epoch_ms).tolist()
         kept: Keyed = {}
         # What came twice without a difference is not told apart: the first one counts.
@@ -189,7 +196,10 @@ def _read(file: Recognised, flow: int, by_client: bool) -> tuple[Keyed, Keyed]:
             kept.setdefault((one, other), at)
         return kept
 
-    return keyed("sent_ns", "offset", "timestamp"), keyed("ack_ns", "ack_offset", "ack_timestamp")
+    return (
+        keyed(found["sent_ns"], found["offset"], found["timestamp"]),
+        keyed(found["ack_ns"], found["ack_offset"], found["ack_timestamp"]),
+    )
 
 
 def _joined(

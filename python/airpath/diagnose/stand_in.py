@@ -13,14 +13,15 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, cast
 
 from airpath.base.toml import parse_toml
 from airpath.errors import InputError
 
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.runs.document import FlowFigures
+    from airpath.documents import FlowSummary
+    from airpath.emulation.document import PrintedPing
     from airpath.runs.results import Run
 
 _LONGEST_S = 300.0
@@ -40,6 +41,10 @@ _TIMED = re.compile(r"\b(iperf|iperf3|netperf|nuttcp|flent|ttcp)\b")
 _LONGER = 1.25
 """A simulated file may take longer than the recorded one."""
 _PING_INTERVAL_MS = 1000.0
+
+Document = TypeVar("Document")
+Keys: TypeAlias = dict[str, object]
+"""Keys of a flow and their values in TOML, with dots."""
 
 _SEND_BUFFER = "send_buffer_bytes"
 _FIXED = "buffer.send_factor"
@@ -83,7 +88,7 @@ class StandIns:
     names: dict[str, str] = field(default_factory=dict)
     """The recorded id of a flow by its id in the scenarios, where that is another one."""
 
-    def renamed(self, document: Mapping[str, Any]) -> dict[str, Any]:
+    def renamed(self, document: Document) -> Document:
         """The document with the recorded flows' ids, which no scenario may have."""
 
         def of(value: Any) -> Any:
@@ -95,7 +100,7 @@ class StandIns:
                 return {of(key): of(one) for key, one in value.items()}
             return [of(one) for one in value] if isinstance(value, list | tuple) else value
 
-        renamed: dict[str, Any] = of(document)
+        renamed: Document = of(document)
         return renamed
 
 
@@ -208,13 +213,13 @@ def of_programs(run: Run, scenario: _core.Scenario) -> StandIns:
     return found
 
 
-def _told(scenario: _core.Scenario, kernel: _core.Scenario, index: int) -> dict[str, Any]:
+def _told(scenario: _core.Scenario, kernel: _core.Scenario, index: int) -> Keys:
     """The kernel's settings for a flow, where they differ from those of the kernel's profile."""
     said, default = _flow_keys(scenario, index), _flow_keys(kernel, index)
     return _differing(said, default, _told_keys(said, default))
 
 
-def _told_keys(said: dict[str, Any], default: dict[str, Any]) -> list[str]:
+def _told_keys(said: Keys, default: Keys) -> list[str]:
     keys = [*_TOLD]
     if _version() < _ALWAYS_RACK:
         keys.append(_DETECTION)
@@ -224,11 +229,11 @@ def _told_keys(said: dict[str, Any], default: dict[str, Any]) -> list[str]:
     return keys
 
 
-def _differing(said: dict[str, Any], default: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+def _differing(said: Keys, default: Keys, keys: list[str]) -> Keys:
     return {key: said[key] for key in keys if key in said and said[key] != default.get(key)}
 
 
-def _ignored(kernel: _core.Scenario, index: int) -> dict[str, Any]:
+def _ignored(kernel: _core.Scenario, index: int) -> Keys:
     """The kernel's own values of keys that a flow has and no kernel can be told."""
     as_told = parse_toml(kernel.resolved_toml).get("emulation", {}).get("slow_start") == "profile"
     keys = {}
@@ -251,10 +256,10 @@ def _value_of(text: str) -> Any:
         return text
 
 
-def _flow_keys(scenario: _core.Scenario, index: int) -> dict[str, Any]:
+def _flow_keys(scenario: _core.Scenario, index: int) -> Keys:
     """Keys of a flow as they stand in a scenario that is written out, with dots."""
     flows = parse_toml(scenario.resolved_toml)["flow"]
-    keys: dict[str, Any] = {}
+    keys: Keys = {}
     for key, value in flows[index].items():
         if isinstance(value, dict):
             keys.update({f"{key}.{inner}": one for inner, one in value.items()})
@@ -272,10 +277,10 @@ def _version() -> tuple[int, ...]:
 class _Kernel:
     """What the ends of a scenario were told, by direction and UE of the flows that tell it."""
 
-    flows: list[tuple[str, str | None, dict[str, Any]]]
+    flows: list[tuple[str, str | None, Keys]]
     coalesce_bytes: int
 
-    def of(self, direction: str, ue: str | None) -> dict[str, Any]:
+    def of(self, direction: str, ue: str | None) -> Keys:
         """Keys of a flow of a program: its sender's end is as the first flow that it sends."""
         here = [one for one in self.flows if one[1] == ue] or self.flows
         first = next((one for one in here if one[0] == direction), here[0] if here else None)
@@ -289,40 +294,50 @@ def _kernel_of(scenario: _core.Scenario) -> _Kernel:
     plain = {"id": "plain", "kind": "bulk", "profile": profile()}
     text = _without_flows(scenario.resolved_toml) + _table(plain)
     default = _flow_keys(scenarios.parse(text, scenario.name, scenario.given[2]), 0)
-    flows: list[tuple[str, str | None, dict[str, Any]]] = []
+    flows: list[tuple[str, str | None, Keys]] = []
     for flow in scenario.flows:
         if flow["profile"] is not None:
             said = _flow_keys(scenario, flow["index"])
+            ue = said.get("ue")
             told = _differing(said, default, [*_told_keys(said, default), "mss_bytes"])
-            flows.append((str(flow["direction"]), said.get("ue"), told))
+            flows.append((flow["direction"], ue if isinstance(ue, str) else None, told))
     return _Kernel(flows, scenario.coalesce_bytes)
 
 
-def _pings(run: Run) -> list[dict[str, Any]]:
+class _Pinged(TypedDict):
+    """What a program pinged: the recorded id, the keys of a flow, and when it ended."""
+
+    id: str
+    end_s: float
+    keys: Keys
+
+
+def _pings(run: Run) -> list[_Pinged]:
     """What programs pinged: the recorded id, the keys of a flow, and when it ended."""
-    pings = []
+    pings: list[_Pinged] = []
     for program in run.summary["emulation"].get("programs") or []:
-        printed = program.get("printed") or {}
+        read = program.get("printed")
         started_s, ended_s = program.get("started_s"), program.get("ended_s")
-        if printed.get("tool") != "ping" or not printed.get("sent") or started_s is None:
+        if not read or read.get("tool") != "ping" or not read.get("sent") or started_s is None:
             continue
-        row = {"id": printed["id"], "end_s": run.summary["run"]["duration_s"]}
+        printed = cast("PrintedPing", read)
+        end_s = run.summary["run"]["duration_s"]
         last_ms = (printed.get("rtt_ms") or {}).get("mean") or 0.0
         interval_ms = _PING_INTERVAL_MS
         if ended_s is not None:
-            row["end_s"] = ended_s
+            end_s = ended_s
             if printed["sent"] > 1:
                 # It waits for the last answer.
                 lasted_ms = 1e3 * (ended_s - started_s) - last_ms
                 interval_ms = max(lasted_ms / (printed["sent"] - 1), 1.0)
-        keys = {
+        keys: Keys = {
             "direction": "down" if program["at"] == "server" else "up",
             "start_s": round(started_s, 6),
             "interval_ms": round(interval_ms, 3),
         }
         if program["at"] not in ("server", "ue"):
             keys["ue"] = program["at"]
-        pings.append({**row, "keys": keys})
+        pings.append({"id": printed["id"], "end_s": end_s, "keys": keys})
     return pings
 
 
@@ -352,10 +367,10 @@ def _window(run: Run, flow: str) -> int | None:
 
 def _flow(
     name: str,
-    flow: FlowFigures,
-    row: dict[str, Any],
+    flow: FlowSummary,
+    row: Mapping[str, Any],
     window: int | None,
-    told: dict[str, Any],
+    told: Keys,
     *,
     by_size: bool,
 ) -> str:
@@ -364,7 +379,7 @@ def _flow(
     lasted_s = max((row["end_ns"] or row["start_ns"]) - row["start_ns"], 1) / _NS
     udp = flow["kind"] == "udp"
     file = by_size and not udp
-    keys: dict[str, Any] = {
+    keys: Keys = {
         "id": name,
         "kind": "udp" if udp else "file" if file else "bulk",
         "direction": flow["direction"],
@@ -414,7 +429,7 @@ def _opened_by(recorded: str) -> str | None:
     return "ue" if inner else "server"
 
 
-def _table(keys: Mapping[str, Any]) -> str:
+def _table(keys: Mapping[str, object]) -> str:
     return "[[flow]]\n" + "\n".join(f"{key} = {json.dumps(value)}" for key, value in keys.items())
 
 

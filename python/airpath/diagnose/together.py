@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypedDict
 
 from airpath.diagnose import aligned, points
-from airpath.diagnose.aligned import Offset
+from airpath.diagnose.aligned import Offset, OffsetDocument
+from airpath.diagnose.capture import StatementDocument
 from airpath.diagnose.outputs import bloat, bloated
+from airpath.diagnose.points import PairDocument
+from airpath.documents import FlowReport
+from airpath.readers.flows import main_sender, stream
 from airpath.readers.iperf import IperfOutput, IperfTest
 from airpath.readers.nuttcp import NuttcpOutput
 from airpath.readers.ping import PingOutput
@@ -56,7 +60,30 @@ class Delays:
         return [(at - ahead, rtt) for at, rtt in self.replies]
 
 
-def together(files: Sequence[Recognised]) -> dict[str, Any] | None:
+class LoadedPing(TypedDict):
+    """A load and a ping: medians of the round trips during the load, and outside of all loads."""
+
+    load: str
+    ping: str
+    start_s: float
+    end_s: float
+    goodput_mbps: float | None
+    loaded_ms: float
+    loaded_replies: int
+    idle_ms: float | None
+    idle_replies: int
+
+
+class Together(TypedDict):
+    """What several files show together."""
+
+    statements: list[StatementDocument]
+    pairs: list[LoadedPing]
+    captures: list[PairDocument]
+    offsets: list[OffsetDocument]
+
+
+def together(files: Sequence[Recognised]) -> Together | None:
     """What the files say together: ``statements``, ``pairs``, ``captures``, ``offsets``.
 
     None if that is nothing. ``pairs`` are of a load and a ping: ``load``, ``ping``, ``start_s`` and
@@ -152,15 +179,11 @@ def _of_iperf3(
     return said, theirs, offsets
 
 
-def _compared(name: str, test: IperfTest, file: Recognised, flows: Sequence[dict[str, Any]]) -> str:
+def _compared(name: str, test: IperfTest, file: Recognised, flows: Sequence[FlowReport]) -> str:
     """Iperf's figures and the capture's of the same transfer."""
-    streams = [
-        max((flow["tcp"][f"from_{end}"] for end in ("client", "server")),
-            key=lambda stream: stream["data_bytes"])
-        for flow in flows
-    ]  # fmt: skip
-    again = sum(stream["retransmissions"]["segments"] for stream in streams)
-    rate = sum(stream["goodput_mbps"] or 0.0 for stream in streams)
+    streams = [stream(flow, main_sender(flow)) for flow in flows]
+    again = sum(one["retransmissions"]["segments"] for one in streams)
+    rate = sum(one["goodput_mbps"] or 0.0 for one in streams)
     document = test.document()
     told = document["goodput_mbps"], document["retransmissions"]
     rates = "" if told[0] is None else f" {told[0]:.4g} Mb/s"
@@ -232,13 +255,13 @@ def _loads(name: str, output: IperfOutput | NuttcpOutput | SsOutput) -> Iterator
 
 
 def _of_a_connection(name: str, connection: Connection) -> Load | None:
-    timed = [one for one in connection.samples if one["time_s"] is not None]
+    timed = [(at, one) for one in connection.samples if (at := one["time_s"]) is not None]
     # At the sender bytes are acknowledged, at the receiver they are received.
     moved = max(
-        ([(one["time_s"], one.get(name, 0)) for one in timed]
-         for name in ("bytes_acked", "bytes_received")),
+        [(at, one.get("bytes_acked", 0)) for at, one in timed],
+        [(at, one.get("bytes_received", 0)) for at, one in timed],
         key=lambda points: points[-1][1] - points[0][1] if points else 0,
-    )  # fmt: skip
+    )
     if len(moved) < 2 or moved[-1][1] - moved[0][1] < _LEAST_BYTES:
         return None
     last = moved[-1][1]
@@ -251,7 +274,7 @@ def _of_a_connection(name: str, connection: Connection) -> Load | None:
     return Load(ends, start, end, 8e-6 * (last - moved[0][1]) / (end - start))
 
 
-def _pair(load: Load, delays: Delays, loads: Sequence[Load]) -> dict[str, Any] | None:
+def _pair(load: Load, delays: Delays, loads: Sequence[Load]) -> LoadedPing | None:
     replies = delays.seen_from(load.file)
     loaded = [
         rtt
@@ -280,7 +303,7 @@ def _pair(load: Load, delays: Delays, loads: Sequence[Load]) -> dict[str, Any] |
     }
 
 
-def _of_a_pair(pair: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _of_a_pair(pair: LoadedPing) -> Iterator[tuple[str, str]]:
     idle, loaded = pair["idle_ms"], pair["loaded_ms"]
     rate = "" if pair["goodput_mbps"] is None else f" at {pair['goodput_mbps']:.4g} Mb/s"
     text = (

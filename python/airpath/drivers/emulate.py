@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from airpath import scenario as scenarios
 from airpath.base.numbers import seeds_from
@@ -29,8 +29,9 @@ from airpath.runs.results import Run, RunDirectory
 
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.emulation.document import Environment, ObserverReport, ProgramReport
-    from airpath.runs.document import RunDocument
+    from airpath.documents import Environment, ObserverReport, ProgramReport
+    from airpath.emulation.document import Emulation, ProgramEntry, Tunnel
+    from airpath.runs.document import Provenance, RunDocument
 
 PROGRAMS = "programs"
 """What the scenario's programs wrote, in the run directory: NAME.stdout, NAME.stderr."""
@@ -140,15 +141,20 @@ def emulate(
                 )
                 wall_s = time.monotonic() - began
                 document = summary.of_result(emulated.result, scenario, identifier, wall_s)
-                document["emulation"] = {
-                    **_section(emulated, list(command), list(servers), flows, who),
-                    "sessions": [session.document() for session in sessions],
-                }
+                document["emulation"] = _section(
+                    emulated, list(command), list(servers), sessions, flows, who
+                )
                 partial = [*emulated.partial, *missing]
                 document["run"]["partial"] = partial
                 _read_printed(written, document, pending.path)
-                record.update(driver="emulate", wall_s=document["run"]["wall_s"], partial=partial)
-                record["emulation"] = emulated.environment
+                record.update(
+                    {
+                        "driver": "emulate",
+                        "wall_s": document["run"]["wall_s"],
+                        "partial": partial,
+                        "emulation": emulated.environment,
+                    }
+                )
                 pending.free_reserve()
                 RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
                 final = pending.commit()
@@ -191,19 +197,19 @@ def _read_printed(
             (directory / name).write_bytes(written.bytes())
             program["stdout"] = name
     # It adds to a flow what its program printed.
-    printed.add(cast("dict[str, Any]", document), directory)
+    printed.add(document, directory)
 
 
 def _failed(
     pending: PendingDirectory,
-    record: dict[str, Any],
+    record: Provenance,
     scenario: _core.Scenario,
     error: AirpathError,
 ) -> AirpathError:
     """Keep what an emulation wrote before it failed; the error that says where."""
     if pending.committed:
         return error
-    record.update(driver="emulate", failed=str(error))
+    record.update({"driver": "emulate", "failed": str(error)})
     written = [path for path in pending.path.iterdir() if not path.name.startswith(".airpath-")]
     if not written:
         return error
@@ -291,7 +297,7 @@ def _limits(environment: Environment) -> list[str]:
     return limits
 
 
-def _tunnel(emulated: _core.Emulated) -> dict[str, Any] | None:
+def _tunnel(emulated: _core.Emulated) -> Tunnel | None:
     setup, report = emulated.environment["tunnel"], emulated.report["tunnel"]
     return None if setup is None else {**setup, "directions": report}
 
@@ -330,7 +336,7 @@ def _sender_records(observer: ObserverReport) -> list[str]:
     return said
 
 
-def _about(program: dict[str, Any]) -> str | None:
+def _about(program: ProgramEntry) -> str | None:
     """What went wrong with a program other than the command."""
     who = f"{program['name']} at {program['at']}"
     if program["kind"] == "command":
@@ -345,28 +351,29 @@ def _about(program: dict[str, Any]) -> str | None:
     return None
 
 
-def _program(program: ProgramReport) -> dict[str, Any]:
+def _program(program: ProgramReport) -> ProgramEntry:
     """Add where its output is."""
     files = {kind: f"{PROGRAMS}/{program['name']}.{kind}" for kind in ("stdout", "stderr")}
     said = {key: value for key, value in program.items() if key != "written"}
     if program["written"] is None:
-        return {**said, "stdout": None, "stderr": None, "dropped": {}}
+        return cast("ProgramEntry", {**said, "stdout": None, "stderr": None, "dropped": {}})
     # Of each stream, if anything.
     dropped = {
         kind: {"bytes": one["dropped_bytes"], "because": one["dropped_because"]}
         for kind, one in zip(files, program["written"], strict=True)
         if one["dropped_bytes"]
     }
-    return {**said, **files, "dropped": dropped}
+    return cast("ProgramEntry", {**said, **files, "dropped": dropped})
 
 
 def _section(
     emulated: _core.Emulated,
     command: list[str],
     servers: list[str],
+    sessions: Sequence[attach.Session],
     flows: bool,
     who: identity.Identity,
-) -> dict[str, Any]:
+) -> Emulation:
     report = emulated.report
     not_emulated = [OUR_SLOW_START if emulated.environment["slow_starts"] else THE_KERNELS_OWN]
     if not flows:
@@ -400,4 +407,5 @@ def _section(
         "gtpu": _tunnel(emulated),
         "slow_starts": emulated.environment["slow_starts"],
         "not_emulated": not_emulated,
+        "sessions": [session.document() for session in sessions],
     }

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from airpath import diagnose
 from airpath import scenario as scenarios
@@ -30,7 +30,7 @@ from airpath.runs.results import MemoryTables, Run, RunDirectory
 
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.runs.document import RunDocument
+    from airpath.runs.document import Provenance, RunDocument
 
 Progress = Callable[[float], None]
 """Called from the calling thread with the share of the work done, 0 to 1."""
@@ -53,7 +53,7 @@ def run(
     repeat: int = 1,
     workers: int | None = None,
     out: str | os.PathLike[str] | None = None,
-    explain: str = "off",
+    explain: diagnose.Explain = "off",
     capture: bool = False,
 ) -> Run:
     """Simulate a scenario (a file, the name of a shipped one, or a loaded one).
@@ -136,7 +136,7 @@ def execute(
             done, documents, partial = work.outcome()
             document = summary.combine(documents, identifier, time.monotonic() - started)
             document["run"]["partial"] = partial
-            record.update(seeds=done, partial=partial)
+            record["seeds"], record["partial"] = done, partial
             if pending is None:
                 run = Run(document, record, scenario.resolved_toml, MemoryTables(work.results))
             else:
@@ -261,7 +261,7 @@ def write_tables(result: _core.Result, place: Path, metadata: dict[str, str]) ->
 
 
 def _finish(
-    pending: PendingDirectory, document: RunDocument, record: dict[str, Any], toml: str
+    pending: PendingDirectory, document: RunDocument, record: Provenance, toml: str
 ) -> Path:
     """Write the documents and name the directory; if that fails, keep what was written."""
     try:

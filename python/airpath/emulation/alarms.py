@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from airpath.emulation.recent import Counter, Recent, at
 
 if TYPE_CHECKING:
-    from airpath.emulation.document import DirectionSnapshot, Snapshot
+    from airpath.documents import DirectionSnapshot, Snapshot
 
 DIRECTIONS = ("down", "up")
 HOLD_S = 10.0

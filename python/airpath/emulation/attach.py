@@ -10,11 +10,15 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from airpath.emulation import keys, subscribers
 from airpath.emulation.subscribers import Subscriber
 from airpath.errors import AirpathError
+
+if TYPE_CHECKING:
+    from airpath import _core
+    from airpath.emulation.document import SessionEntry
 
 
 class AttachError(AirpathError):
@@ -40,11 +44,11 @@ class Session:
     established_ms: float
     """From the start until there is a default bearer or a PDU session."""
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> SessionEntry:
         """For the summary."""
         document = asdict(self)
         del document["index"]
-        return document
+        return cast("SessionEntry", document)
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ _NR = _Words(
 )
 
 
-def attach(core: dict[str, Any]) -> list[Session]:
+def attach(core: _core.CoreNetwork) -> list[Session]:
     """Let every UE attach, in the order of the scenario.
 
     Raises ``AttachError`` for the first that may not, ``InputError`` without a subscribers file.
@@ -120,7 +124,7 @@ def attach(core: dict[str, Any]) -> list[Session]:
 
 
 def _authenticated(
-    ue: dict[str, Any], subscriber: Subscriber | None, core: dict[str, Any], words: _Words
+    ue: _core.CoreUe, subscriber: Subscriber | None, core: _core.CoreNetwork, words: _Words
 ) -> Subscriber:
     if subscriber is None:
         raise _refused(
@@ -139,7 +143,7 @@ def _authenticated(
 
 
 def _check_network(
-    ue: dict[str, Any], subscriber: Subscriber, core: dict[str, Any], words: _Words
+    ue: _core.CoreUe, subscriber: Subscriber, core: _core.CoreNetwork, words: _Words
 ) -> None:
     """APNs are compared as host names are (TS 23.003 9.1)."""
     asked = ue["apn"].lower()
@@ -159,5 +163,5 @@ def _check_network(
         )
 
 
-def _refused(ue: dict[str, Any], what: str, why: str) -> AttachError:
+def _refused(ue: _core.CoreUe, what: str, why: str) -> AttachError:
     return AttachError(f"UE '{ue['name']}' (IMSI {ue['imsi']}): {what}: {why}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 _WIDTH = 12
 _HEIGHT = 8
@@ -100,7 +99,7 @@ PANELS = (
 )
 
 
-def dashboard() -> dict[str, Any]:
+def dashboard() -> dict[str, object]:
     """Return the dashboard, for Grafana's import."""
     return {
         "title": "airpath emulate",
@@ -116,7 +115,7 @@ def dashboard() -> dict[str, Any]:
     }
 
 
-def _panel(index: int, panel: Panel) -> dict[str, Any]:
+def _panel(index: int, panel: Panel) -> dict[str, object]:
     return {
         "id": index + 1,
         "type": "timeseries",

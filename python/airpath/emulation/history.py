@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airpath.emulation.alarms import BETWEEN_CELLS
 
 if TYPE_CHECKING:
+    from airpath.documents import Snapshot, UeSnapshot
     from airpath.emulation.alarms import Change
     from airpath.emulation.attach import Session
-    from airpath.emulation.document import Snapshot, UeSnapshot
 
 KINDS = ("run", "session", "mobility", "rrc", "drx", "alarm")
 MOST = 200
@@ -42,7 +42,7 @@ class Entry:
     subject: str
     text: str
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """For the page."""
         return asdict(self)
 

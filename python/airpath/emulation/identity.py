@@ -11,10 +11,14 @@ import pwd
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from airpath.base.text import printable
 from airpath.emulation.machine import Machine
 from airpath.errors import InputError
+
+if TYPE_CHECKING:
+    from airpath.emulation.document import UserEntry
 
 ROOT = "root"
 
@@ -34,7 +38,7 @@ class Identity:
     environment: dict[str, str] | None = None
     """Their variables; None: all of this process."""
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> UserEntry:
         """Return what the summary says."""
         return {"name": self.name, "uid": self.uid, "all_capabilities": not self.limited}
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from airpath.base.json import Json
 from airpath.base.toml import parse_toml
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Cell:
     power_dbm: float | None
     """Transmitted. None also where UEs have channels of different power."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """For the page."""
         return asdict(self)
 
@@ -52,7 +53,7 @@ def cells(scenario: _core.Scenario) -> list[Cell]:
     ]
 
 
-def _cell(number: int, radio: dict[str, Any], channels: list[Any], description: str) -> Cell:
+def _cell(number: int, radio: Json, channels: list[Json], description: str) -> Cell:
     cell = radio["cell"]
     band = re.search(r"\bn\d+\b", description)
     return Cell(
@@ -67,7 +68,7 @@ def _cell(number: int, radio: dict[str, Any], channels: list[Any], description: 
     )
 
 
-def _common(channels: list[dict[str, Any]], key: str) -> float | None:
+def _common(channels: list[Json], key: str) -> float | None:
     """What all channels have, where they are worked out from a path loss."""
     values = {channel.get(key) for channel in channels}
     return values.pop() if len(values) == 1 else None

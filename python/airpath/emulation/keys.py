@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from airpath.base.files import read_private, read_within
 from airpath.errors import InputError, reason
+
+if TYPE_CHECKING:
+    from airpath import _core
 
 STANDARD_INPUT = "-"
 _HASH = "sha256:"
@@ -48,7 +51,10 @@ def of_imsi(file: str, imsi: str) -> tuple[str, str]:
     return keys[imsi]
 
 
-def completed(core: dict[str, Any]) -> list[dict[str, Any]]:
+_SECRETS: tuple[Literal["key", "opc"], ...] = ("key", "opc")
+
+
+def completed(core: _core.CoreNetwork) -> list[_core.CoreUe]:
     """UEs of ``Scenario.core`` with the keys that they have in ``core.keys``."""
     from airpath import _core
 
@@ -57,8 +63,8 @@ def completed(core: dict[str, Any]) -> list[dict[str, Any]]:
     ues = []
     for ue in core["ues"]:
         found = known.get(ue["imsi"])
-        own = dict(ue)
-        for place, name in enumerate(("key", "opc")):
+        own = ue.copy()
+        for place, name in enumerate(_SECRETS):
             given = ue[name]
             if given is not None and not given.startswith(_HASH):
                 continue

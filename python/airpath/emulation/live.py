@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from airpath import _core
-    from airpath.emulation.document import Snapshot
+    from airpath.documents import Snapshot
 
 REFRESH_S = 0.5
 MOST_FLOWS = 8

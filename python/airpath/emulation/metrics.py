@@ -18,7 +18,7 @@ from airpath.errors import AirpathError
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from airpath.emulation.document import Snapshot
+    from airpath.documents import Snapshot
 
 Source = Callable[[], "Snapshot | None"]
 

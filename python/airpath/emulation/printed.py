@@ -13,10 +13,16 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from airpath.errors import InputError
 from airpath.readers import iperf, ping
+
+if TYPE_CHECKING:
+    from airpath.base.json import Json
+    from airpath.documents import FlowSummary, PingSummary
+    from airpath.emulation.document import PrintedPing, ProgramEntry
+    from airpath.runs.document import RunDocument
 
 TOOLS = ("iperf3", "ping", "ping6")
 COMMAND = "command"
@@ -85,7 +91,7 @@ def target(quiet: bool) -> int:
     return (sys.stderr if quiet else sys.stdout).fileno()
 
 
-def add(document: dict[str, Any], directory: Path) -> None:
+def add(document: RunDocument, directory: Path) -> None:
     """Read what the programs of an emulation printed into its summary."""
     for program in document["emulation"]["programs"]:
         program["printed"] = None
@@ -97,9 +103,10 @@ def add(document: dict[str, Any], directory: Path) -> None:
         read = recognised(text, program["name"])
         if isinstance(read, ping.PingOutput):
             row = {"id": f"programs/{program['name']}", **read.row()}
-            program["printed"] = {"tool": "ping", **row, "remarks": read.remarks}
-            if row["sent"]:
-                document["pings"].append(row)
+            ping_ = {"tool": "ping", **row, "remarks": read.remarks}
+            program["printed"] = cast("PrintedPing", ping_)
+            if read.sent:
+                document["pings"].append(cast("PingSummary", row))
         elif read is not None:
             program["printed"] = {**read.document(), "tool": "iperf3"}
             _match(document["flows"], program, read)
@@ -116,7 +123,7 @@ def recognised(text: str, name: str) -> ping.PingOutput | iperf.IperfOutput | No
     return None
 
 
-def _match(flows: list[dict[str, Any]], program: dict[str, Any], read: iperf.IperfOutput) -> None:
+def _match(flows: list[FlowSummary], program: ProgramEntry, read: iperf.IperfOutput) -> None:
     """Say at the flows which test they carried; they are known by the two ports."""
     by_ports = {
         (one.local_port, one.remote_port): (test, one)
@@ -142,7 +149,7 @@ def _match(flows: list[dict[str, Any]], program: dict[str, Any], read: iperf.Ipe
             moved = sum(one.bytes for one in own)
             lasted = max((one.end_s for one in own), default=0.0)
             goodput = 8e-6 * moved / lasted if lasted else None
-        flow["printed"] = {
+        cast("Json", flow)["printed"] = {
             "tool": "iperf3",
             "program": program["name"],
             "bytes": moved,

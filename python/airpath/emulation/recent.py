@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airpath.emulation.document import Snapshot
+    from airpath.documents import Snapshot
 
 Counter = Callable[["Snapshot"], float]
 

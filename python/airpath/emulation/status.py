@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from airpath.emulation import inventory
 from airpath.emulation.alarms import DIRECTIONS, KINDS, RATE_WINDOW_S, Alarms
@@ -20,13 +20,27 @@ from airpath.emulation.recent import Counter, Recent, at
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.documents import Snapshot, UeSnapshot
     from airpath.emulation.attach import Session
-    from airpath.emulation.document import Snapshot, UeSnapshot
 
 Source = Callable[[], "Snapshot | None"]
 
 INTERVAL_S = 0.2
 """Between two looks at the newest snapshot; the forwarder makes ten a second at most."""
+
+
+class StatusDocument(TypedDict):
+    """What the page shows."""
+
+    run: dict[str, object]
+    directions: list[dict[str, object]]
+    cells: list[dict[str, object]]
+    ues: list[dict[str, object]]
+    links: list[dict[str, object]]
+    mobility: dict[str, int]
+    alarms: list[dict[str, object]]
+    history: list[dict[str, object]]
+    left_out: int
 
 
 class Status:
@@ -82,13 +96,14 @@ class Status:
                 self._history.add("run", newest["time_s"], "", "ended")
             self._state = "ended"
 
-    def document(self, after: int = 0) -> dict[str, Any]:
+    def document(self, after: int = 0) -> StatusDocument:
         """Return what the page shows, with entries of the history since the one numbered so."""
         with self._lock:
             newest = self._recent.newest
-            history = [entry.document() for entry in self._history.after(after)]
-            for entry in history:
-                entry["clock"] = self._clock_time(entry["time_s"])
+            history = [
+                {**entry.document(), "clock": self._clock_time(entry.time_s)}
+                for entry in self._history.after(after)
+            ]
             return {
                 "run": {
                     **self._run,
@@ -120,7 +135,7 @@ class Status:
             return None
         return datetime.fromtimestamp(self._origin + time_s, UTC).isoformat(timespec="milliseconds")
 
-    def _directions(self, now: Snapshot) -> list[dict[str, Any]]:
+    def _directions(self, now: Snapshot) -> list[dict[str, object]]:
         return [
             {
                 "id": direction,
@@ -132,7 +147,7 @@ class Status:
             for index, direction in enumerate(DIRECTIONS)
         ]
 
-    def _cell(self, index: int, now: Snapshot | None) -> dict[str, Any]:
+    def _cell(self, index: int, now: Snapshot | None) -> dict[str, object]:
         cell = {**self._cells[index], "state": "starting", "ues": 0, "prb_share": [None, None]}
         if now is None:
             return cell
@@ -150,10 +165,10 @@ class Status:
             ],
         }
 
-    def _ues(self, now: Snapshot) -> list[dict[str, Any]]:
+    def _ues(self, now: Snapshot) -> list[dict[str, object]]:
         return [self._ue(index, ue) for index, ue in enumerate(now["ues"])]
 
-    def _ue(self, index: int, ue: UeSnapshot) -> dict[str, Any]:
+    def _ue(self, index: int, ue: UeSnapshot) -> dict[str, object]:
         def growth(key: str) -> float:
             return self._recent.growth(at("ues", index, "radio", 0, key))
 
@@ -174,7 +189,7 @@ class Status:
             "bler": growth("first_errors") / blocks if blocks else None,
         }
 
-    def _attaching(self) -> list[dict[str, Any]]:
+    def _attaching(self) -> list[dict[str, object]]:
         """UEs of which nothing is known but that they may attach."""
         nothing = {"cell": None, "drx": None, "mbps": None, "queue_bytes": None}
         return [
@@ -189,12 +204,12 @@ class Status:
             for ue in self._sessions
         ]
 
-    def _subscriber(self, ue: str) -> dict[str, Any]:
+    def _subscriber(self, ue: str) -> dict[str, object]:
         """Whose UE it is; never the keys."""
         session = self._sessions.get(ue)
         return {key: getattr(session, key, None) for key in ("imsi", "address", "apn")}
 
-    def _links(self, now: Snapshot) -> list[dict[str, Any]]:
+    def _links(self, now: Snapshot) -> list[dict[str, object]]:
         return [
             {
                 "id": link["id"],
@@ -209,7 +224,7 @@ class Status:
         return 8 * self._recent.rate(sent) / 1e6
 
 
-def definitions() -> list[dict[str, Any]]:
+def definitions() -> list[dict[str, object]]:
     """Return what each alarm means, for the page."""
     return [
         {key: getattr(kind, key) for key in ("name", "severity", "raised", "cleared")}

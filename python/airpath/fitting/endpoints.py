@@ -51,8 +51,9 @@ def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
                 "a capture that starts before the connection",
             )
         )
-    window = stream["window"] or {}
-    limited, at_least = window.get("limited_s") or 0.0, window.get("max_bytes") or 0
+    window = stream["window"]
+    limited = (window["limited_s"] or 0.0) if window else 0.0
+    at_least = (window["max_bytes"] or 0) if window else 0
     duration = (seen.sent[-1] - seen.sent[0]) / 1000
     limits = bool(duration and limited / duration >= _LIMITED)
     if not limits:

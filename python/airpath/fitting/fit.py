@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from airpath.base.numbers import worker_count
 from airpath.base.text import short
@@ -27,7 +27,8 @@ from airpath.fitting.rerun import Score, compare, figures, mean, rerun
 from airpath.runs.directories import replaced_file
 
 if TYPE_CHECKING:
-    from airpath.runs.document import Explanation
+    from airpath.diagnose import Budget, Explain
+    from airpath.documents import Explanation
 
 TRACE = "capacity.trace"
 Progress = Callable[[float], None]
@@ -48,6 +49,20 @@ _ALIKE_GOODPUT = 0.9
 """A scenario that is less like the capture cannot tell what would help that network."""
 
 
+Parameter = TypedDict(
+    "Parameter", {"name": str, "value": float | str | None, "unit": str, "from": str}
+)
+"""A figure of a fitted scenario, and what it was estimated from."""
+
+
+class Attempt(TypedDict):
+    """A candidate that was run, and its score."""
+
+    congestion: str
+    profile: str
+    score: float
+
+
 @dataclass
 class Fit:
     """A scenario that behaves as a capture shows.
@@ -64,14 +79,14 @@ class Fit:
     place: str
     scenario: str
     trace: str | None
-    parameters: list[dict[str, Any]]
+    parameters: list[Parameter]
     not_identifiable: list[Unknown]
     score: Score
-    tried: list[dict[str, Any]]
+    tried: list[Attempt]
     explanation: Explanation | None = field(default=None)
     unexplained: str | None = field(default=None)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """For JSON."""
         return {
             "file": self.file,
@@ -115,7 +130,7 @@ def fit(
     file: str | os.PathLike[str],
     *,
     flow: int | None = None,
-    explain: str = "off",
+    explain: Explain = "off",
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Fit:
@@ -161,7 +176,7 @@ def _candidate(seen: Observed) -> Candidate:
     if ends.duration_s > _MOST_S:
         ends = replace(ends, duration_s=_MOST_S, closed=False)
     # Servers have the lower port, whoever opens the connection.
-    ports = {end: seen.flow[f"{end}_port"] for end in ("client", "server")}
+    ports = {"client": seen.flow["client_port"], "server": seen.flow["server_port"]}
     direction = "down" if ports[seen.sender] == min(ports.values()) else "up"
     trace = TRACE if known.rates else None
     return Candidate(known, ends, direction, seen.opened_by_sender, trace=trace)
@@ -297,7 +312,7 @@ def _finished(
         *(f"Not identifiable: {one.what}, because {one.because}." for one in unknown),
     ]  # fmt: skip
     title = f"Fitted to {Path(seen.file).name}"
-    tried = [
+    tried: list[Attempt] = [
         {
             "congestion": run.candidate.congestion,
             "profile": run.candidate.profile,
@@ -334,7 +349,7 @@ def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:.4g}"
 
 
-def _parameters(one: Candidate, *, is_control_clear: bool) -> list[dict[str, Any]]:
+def _parameters(one: Candidate, *, is_control_clear: bool) -> list[Parameter]:
     known, ends = one.path, one.ends
     alike = "the closest re-run"
     rows: list[tuple[str, float | str | None, str, str]] = [
@@ -389,7 +404,7 @@ def _queue(known: path.Path) -> tuple[float | None, str, str]:
     return known.queue_bytes, "bytes", f"{known.overflowed} losses behind the longest waits"
 
 
-def _explained(text: str, directory: str, budget: str, threads: int) -> Explanation:
+def _explained(text: str, directory: str, budget: Budget, threads: int) -> Explanation:
     from airpath import scenario as scenarios
     from airpath.diagnose.explain import explain_loaded
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airpath import _core
+from airpath.documents import CaptureReport, FlowReport, Segments, StreamReport
 from airpath.errors import InputError, reason
+from airpath.readers.flows import End, main_sender, stream, tcp_flows
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -29,9 +30,9 @@ class Observed:
     """A flow: times are milliseconds after the capture's first packet, lengths bytes."""
 
     file: str
-    flow: dict[str, Any]
-    sender: str
-    """``client`` or ``server``: whose data is looked at."""
+    flow: FlowReport
+    sender: End
+    """Whose data is looked at."""
     place: str
     """``sender``, ``receiver`` or ``between``: which end the capture point is next to."""
     sent: Floats
@@ -58,20 +59,17 @@ class Observed:
     handshake: tuple[float | None, float | None, float | None]
     fin: float | None
     cut: bool
-    report: dict[str, Any] = field(repr=False)
+    report: CaptureReport = field(repr=False)
 
     @property
-    def stream(self) -> dict[str, Any]:
+    def stream(self) -> StreamReport:
         """The report of this direction."""
-        stream: dict[str, Any] = self.flow["tcp"][f"from_{self.sender}"]
-        return stream
+        return stream(self.flow, self.sender)
 
     @property
-    def other(self) -> dict[str, Any]:
+    def other(self) -> StreamReport:
         """The report of the other direction."""
-        other = "server" if self.sender == "client" else "client"
-        stream: dict[str, Any] = self.flow["tcp"][f"from_{other}"]
-        return stream
+        return stream(self.flow, "server" if self.sender == "client" else "client")
 
     @property
     def is_full(self) -> Bools:
@@ -99,8 +97,8 @@ def observe(file: str, flow: int | None = None) -> Observed:
     except ValueError as error:
         raise InputError(str(error)) from None
     chosen = _choose(file, report, flow)
-    sender = max(("client", "server"), key=lambda end: chosen["tcp"][f"from_{end}"]["data_bytes"])
-    data = chosen["tcp"][f"from_{sender}"]
+    sender = main_sender(chosen)
+    data = stream(chosen, sender)
     if data["data_packets"] < LEAST_SEGMENTS:
         raise InputError(
             f"{file}: flow {chosen['id']} has {data['data_packets']} segments with data, but "
@@ -121,8 +119,8 @@ def observe(file: str, flow: int | None = None) -> Observed:
     return arrays(file, report, chosen, sender, raw)
 
 
-def _choose(file: str, report: dict[str, Any], flow: int | None) -> dict[str, Any]:
-    flows = [one for one in report["flows"] if one["tcp"]]
+def _choose(file: str, report: CaptureReport, flow: int | None) -> FlowReport:
+    flows = tcp_flows(report)
     if flow is not None:
         flows = [one for one in flows if one["id"] == flow]
         if not flows:
@@ -130,29 +128,25 @@ def _choose(file: str, report: dict[str, Any], flow: int | None) -> dict[str, An
     if not flows:
         raise InputError(f"{file}: there is no TCP flow to fit a scenario to")
 
-    def payload(one: dict[str, Any]) -> tuple[int, int]:
-        streams = (one["tcp"]["from_client"], one["tcp"]["from_server"])
-        most: int = max(stream["data_bytes"] for stream in streams)
-        return most, -one["id"]
+    return max(flows, key=lambda one: (stream(one, main_sender(one))["data_bytes"], -one["id"]))
 
-    chosen: dict[str, Any] = max(flows, key=payload)
-    return chosen
+
+def numbers(column: bytes) -> Floats:
+    """Return a column of ``read_flows`` or ``read_segments``."""
+    found: Floats = np.frombuffer(column, dtype="<f8")
+    return found
 
 
 def arrays(
-    file: str, report: dict[str, Any], flow: dict[str, Any], sender: str, raw: dict[str, Any]
+    file: str, report: CaptureReport, flow: FlowReport, sender: End, raw: Segments
 ) -> Observed:
     """What ``read_segments`` or ``read_flows`` returned of the data of ``sender``."""
 
-    def numbers(name: str) -> Floats:
-        found: Floats = np.frombuffer(raw[name], dtype="<f8")
-        return found
+    def times(column: bytes) -> Floats:
+        return numbers(column) / 1e6
 
-    def times(name: str) -> Floats:
-        return numbers(name) / 1e6
-
-    def whole(name: str) -> Ints:
-        return numbers(name).astype(np.int64)
+    def whole(column: bytes) -> Ints:
+        return numbers(column).astype(np.int64)
 
     first, second, third = (None if at is None else at / 1e6 for at in raw["handshake_ns"])
     return Observed(
@@ -160,24 +154,24 @@ def arrays(
         flow=flow,
         sender=sender,
         place=_place(flow, sender, (first, second, third)),
-        sent=times("sent_ns"),
-        frame=whole("frame"),
-        offset=whole("offset"),
-        payload=whole("payload"),
-        size=whole("size"),
-        sent_again=whole("sent_again"),
-        is_again=numbers("is_again") > 0,
-        after_gap=numbers("after_gap") > 0,
-        acked=times("acked_ns"),
-        timestamp=numbers("timestamp"),
-        echo=numbers("echo"),
-        ack=times("ack_ns"),
-        ack_timestamp=numbers("ack_timestamp"),
-        delivered=whole("delivered"),
-        ack_offset=whole("ack_offset"),
-        window=whole("window"),
-        ack_size=whole("ack_size"),
-        is_pure=numbers("is_pure") > 0,
+        sent=times(raw["sent_ns"]),
+        frame=whole(raw["frame"]),
+        offset=whole(raw["offset"]),
+        payload=whole(raw["payload"]),
+        size=whole(raw["size"]),
+        sent_again=whole(raw["sent_again"]),
+        is_again=numbers(raw["is_again"]) > 0,
+        after_gap=numbers(raw["after_gap"]) > 0,
+        acked=times(raw["acked_ns"]),
+        timestamp=numbers(raw["timestamp"]),
+        echo=numbers(raw["echo"]),
+        ack=times(raw["ack_ns"]),
+        ack_timestamp=numbers(raw["ack_timestamp"]),
+        delivered=whole(raw["delivered"]),
+        ack_offset=whole(raw["ack_offset"]),
+        window=whole(raw["window"]),
+        ack_size=whole(raw["ack_size"]),
+        is_pure=numbers(raw["is_pure"]) > 0,
         handshake=(first, second, third),
         fin=None if raw["fin_ns"] is None else raw["fin_ns"] / 1e6,
         cut=raw["cut"],
@@ -186,19 +180,20 @@ def arrays(
 
 
 def _place(
-    flow: dict[str, Any], sender: str, handshake: tuple[float | None, float | None, float | None]
+    flow: FlowReport, sender: End, handshake: tuple[float | None, float | None, float | None]
 ) -> str:
     """Next to which end the flow was captured, by the round trips on both sides."""
-    there = flow["tcp"][f"from_{sender}"]["rtt_ms"]
-    receiver_side = there["min"] if there else None
-    sender_side = None
+    receiver_side: float | None = None
+    sender_side: float | None = None
+    if there := stream(flow, sender)["rtt_ms"]:
+        receiver_side = there["min"]
     first, second, third = handshake
     if first is not None and second is not None and third is not None:
-        sides = {"server": second - first, "client": third - second}
-        sender_side = sides.pop(sender)
-        (receiver_side,) = sides.values()
-    elif (back := flow["tcp"]["from_server" if sender == "client" else "from_client"])["rtt_ms"]:
-        sender_side = back["rtt_ms"]["min"]
+        receiver_side, sender_side = second - first, third - second
+        if sender == "server":
+            receiver_side, sender_side = sender_side, receiver_side
+    elif back := stream(flow, "server" if sender == "client" else "client")["rtt_ms"]:
+        sender_side = back["min"]
     if receiver_side is None or sender_side is None:
         return "sender"
     whole = receiver_side + sender_side

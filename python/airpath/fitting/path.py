@@ -60,7 +60,7 @@ class Unknown:
     because: str
     would_tell: str
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, str]:
         """For JSON."""
         return {"what": self.what, "because": self.because, "would_tell": self.would_tell}
 

@@ -6,17 +6,27 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from airpath import _core
 from airpath import scenario as scenarios
+from airpath.documents import StreamReport
 from airpath.fitting.observed import Observed
+from airpath.readers.flows import ENDS, stream, tcp_flows
 
 _LOSS_FLOOR = 0.002
 """Shares of loss that differ by less are alike."""
 _RTT_FLOOR_MS = 1.0
 FIGURES = ("goodput_mbps", "rtt_ms.p50", "rtt_ms.p95", "retransmitted")
 WEIGHTS = {"goodput_mbps": 2.0, "rtt_ms.p50": 1.0, "rtt_ms.p95": 1.0, "retransmitted": 1.0}
+
+
+class ScoreDocument(TypedDict):
+    """A score in JSON."""
+
+    total: float
+    mean_of_seeds: float | None
+    figures: dict[str, dict[str, float | None]]
 
 
 @dataclass(frozen=True)
@@ -29,20 +39,20 @@ class Score:
     mean: float | None = None
     """That of the mean over some seeds, where ``total`` is the best seed's."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ScoreDocument:
         """For JSON."""
         return {"total": self.total, "mean_of_seeds": self.mean, "figures": self.figures}
 
 
-def figures(stream: dict[str, Any]) -> dict[str, float | None]:
+def figures(data: StreamReport) -> dict[str, float | None]:
     """The figures by which a direction of a flow is compared, from its report."""
-    rtt = stream["rtt_timestamps_ms"] or stream["rtt_ms"] or {}
-    packets = stream["data_packets"]
+    rtt = data["rtt_timestamps_ms"] or data["rtt_ms"]
+    packets = data["data_packets"]
     return {
-        "goodput_mbps": stream["goodput_mbps"],
-        "rtt_ms.p50": rtt.get("p50"),
-        "rtt_ms.p95": rtt.get("p95"),
-        "retransmitted": stream["retransmissions"]["segments"] / packets if packets else None,
+        "goodput_mbps": data["goodput_mbps"],
+        "rtt_ms.p50": rtt["p50"] if rtt else None,
+        "rtt_ms.p95": rtt["p95"] if rtt else None,
+        "retransmitted": data["retransmissions"]["segments"] / packets if packets else None,
     }
 
 
@@ -74,8 +84,8 @@ def _captured(
     # The server is the first interface; it sends what goes down.
     at_sender = seen.place != "receiver"
     interface = 0 if at_sender == (direction == "down") else 1
-    flows = [one for one in report["flows"] if one["tcp"] and one["interface"] == interface]
-    streams = [one["tcp"][end] for one in flows for end in ("from_client", "from_server")]
+    flows = [one for one in tcp_flows(report) if one["interface"] == interface]
+    streams = [stream(one, end) for one in flows for end, _ in ENDS]
     if not streams:
         return dict.fromkeys(FIGURES)
     return figures(max(streams, key=lambda stream: stream["data_bytes"]))

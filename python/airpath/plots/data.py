@@ -15,7 +15,7 @@ from airpath.runs.tables import NS_PER_S
 if TYPE_CHECKING:
     import polars as pl
 
-    from airpath.runs.document import LinkFigures
+    from airpath.documents import LinkSummary
     from airpath.runs.results import Run
 
 MOST_SERIES = 12
@@ -233,7 +233,7 @@ def busiest_link(run: Run) -> str | None:
     """The link with the longest mean queue delay."""
     links = run.summary["links"]
 
-    def delay(link: LinkFigures) -> float:
+    def delay(link: LinkSummary) -> float:
         waited = link["queue_delay_ms"]
         return waited["mean"] if waited else 0.0
 

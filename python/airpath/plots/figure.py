@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
-Spec = dict[str, Any]
+from airpath.base.json import Json
+
+Spec: TypeAlias = Json
 """A Vega-Lite specification, or a part of one."""
-Series = dict[str, Any]
+Series: TypeAlias = Json
 """Columns are lists, one value a row; what else is in it belongs to every row."""
 
 
@@ -39,7 +41,7 @@ class Figure:
     """Pixels that axes and labels need beside the plot."""
 
 
-def rows(data: Sequence[Series]) -> list[dict[str, Any]]:
+def rows(data: Sequence[Series]) -> list[Series]:
     """Series as one row a point."""
     made = []
     for series in data:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,7 @@ class _SlowStart:
     acks: pl.DataFrame
     start: float
     until: float
-    exit: dict[str, Any] | None
+    exit: Mapping[str, Any] | None
 
     @property
     def plus_plus(self) -> bool:
@@ -371,7 +371,7 @@ def _phases(acks: pl.DataFrame, until: float) -> list[Series]:
     return made
 
 
-def _rounds(acks: pl.DataFrame) -> list[dict[str, Any]]:
+def _rounds(acks: pl.DataFrame) -> Sequence[Mapping[str, Any]]:
     """What each round came to."""
     import polars as pl
 
@@ -387,7 +387,7 @@ def _rounds(acks: pl.DataFrame) -> list[dict[str, Any]]:
     return ends.to_dicts()
 
 
-def _table(rounds: Sequence[dict[str, Any]]) -> Table:
+def _table(rounds: Sequence[Mapping[str, Any]]) -> Table:
     columns = {
         "round_min_rtt_ms": "minimum (ms)",
         "round_rtt_threshold_ms": "threshold (ms)",

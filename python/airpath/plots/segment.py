@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airpath.base.text import digits
 from airpath.plots import vega
 from airpath.plots.data import Comparison
-from airpath.plots.figure import Figure, Table
+from airpath.plots.figure import Figure, Series, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -144,11 +144,11 @@ def _first_segment(runs: Comparison) -> tuple[pl.DataFrame, str, float, float] |
     return log.filter(pl.col("ue") == ue), str(way), float(entered), float(until)
 
 
-def _rows(log: pl.DataFrame, way: str, entered: float, until: float) -> list[dict[str, Any]]:
+def _rows(log: pl.DataFrame, way: str, entered: float, until: float) -> list[Series]:
     import polars as pl
 
     lanes = _lanes(way)
-    rows: list[dict[str, Any]] = []
+    rows: list[Series] = []
 
     def add(lane: str, kind: str, start: float, end: float, detail: str = "") -> None:
         if end >= entered - _MARGIN_MS and start <= until + _MARGIN_MS:

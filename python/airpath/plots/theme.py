@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+
+from airpath.plots.figure import Spec
 
 SERIES = tuple(f"var(--c{index})" for index in range(8))
 """Colours of flows or runs."""
@@ -63,7 +64,7 @@ DARK = {
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
-CONFIG: dict[str, Any] = {
+CONFIG: Spec = {
     "background": None,
     "aria": False,
     "font": FONT,
@@ -114,8 +115,8 @@ def style() -> str:
     return f"{light}\n@media screen and (prefers-color-scheme: dark) {{{dark}}}\n"
 
 
-def coloured(spec: dict[str, Any], theme: dict[str, str]) -> dict[str, Any]:
+def coloured(spec: Spec, theme: dict[str, str]) -> Spec:
     """Put a theme's colours in the place of the variables."""
     text = re.sub(r"var\(--(\w+)\)", lambda name: theme.get(name[1], name[0]), json.dumps(spec))
-    result: dict[str, Any] = json.loads(text)
+    result: Spec = json.loads(text)
     return result

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-from airpath.base.json import parsed
+from airpath.base.json import Json, parsed
 from airpath.errors import InputError
 
 
-def json_document(text: str, name: str) -> dict[str, Any]:
+def json_document(text: str, name: str) -> Json:
     """The JSON object that a text is; InputError if it is none, or is cut short."""
     try:
         document = parsed(text.lstrip("\ufeff"))

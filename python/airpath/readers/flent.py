@@ -5,14 +5,53 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
+from airpath.base.json import Json
 from airpath.errors import InputError
 from airpath.readers.documents import json_document
 
 _MOST = 1e18
 _PING = ("ms",)
 _RATE = ("Mbits/s", "Mbit/s")
+
+
+class SeriesDocument(TypedDict):
+    """The distribution of a series; null without a value."""
+
+    name: str
+    unit: str
+    points: int
+    start_s: float | None
+    end_s: float | None
+    min: float | None
+    mean: float | None
+    p50: float | None
+    p95: float | None
+    max: float | None
+
+
+class FlentDelay(TypedDict):
+    """Medians of a delay before the load, and during it."""
+
+    name: str
+    idle_ms: float | None
+    loaded_ms: float | None
+
+
+class FlentDocument(TypedDict):
+    """What flent recorded."""
+
+    test: str
+    title: str
+    host: str
+    version: str
+    length_s: float | None
+    start_time_s: float | None
+    congestion: str | None
+    series: list[SeriesDocument]
+    delays: list[FlentDelay]
+    remarks: list[str]
 
 
 @dataclass(frozen=True)
@@ -33,7 +72,7 @@ class Series:
         """Whether it has rates in Mb/s."""
         return self.unit in _RATE
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> SeriesDocument:
         """Its distribution; percentiles by rank."""
         values = sorted(value for _, value in self.points)
 
@@ -68,7 +107,7 @@ class FlentOutput:
     series: list[Series] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> FlentDocument:
         """The series' distributions, and delays before and during load where there are both."""
         return {
             "test": self.test,
@@ -83,7 +122,7 @@ class FlentOutput:
             "remarks": self.remarks,
         }
 
-    def _delay(self, series: Series) -> dict[str, Any]:
+    def _delay(self, series: Series) -> FlentDelay:
         """Medians of a delay in the seconds before the first rate, between, and after the last."""
         rates = [at for one in self.series if one.is_rate for at, value in one.points if value > 0]
         idle, loaded = [], []
@@ -110,7 +149,7 @@ def read(text: str, name: str = "flent") -> FlentOutput:
         raise InputError(f"{name}: this JSON does not have flent's structure: {odd}") from None
 
 
-def _read(document: dict[str, Any]) -> FlentOutput:
+def _read(document: Json) -> FlentOutput:
     about = document.get("metadata") or {}
     said = about.get("SERIES_META") or {}
     output = FlentOutput(
@@ -140,7 +179,7 @@ def _read(document: dict[str, Any]) -> FlentOutput:
     return output
 
 
-def _began(written: object, raw: dict[str, Any]) -> float | None:
+def _began(written: object, raw: Json) -> float | None:
     """When x is 0. A time without a zone is the writer's own; the first raw value tells then."""
     if written:
         time = datetime.fromisoformat(str(written).replace("Z", "+00:00"))

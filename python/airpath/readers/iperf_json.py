@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from airpath.base.json import Json
 from airpath.errors import InputError
 from airpath.readers.iperf_output import (
     LAST_TIME_S,
@@ -41,7 +42,7 @@ def read(text: str, name: str = "iperf3") -> IperfOutput:
     return output
 
 
-def _documents(text: str, name: str, remarks: list[str]) -> list[dict[str, Any]]:
+def _documents(text: str, name: str, remarks: list[str]) -> list[Json]:
     """The objects in a text, also those of which the end is missing."""
     decoder, found = json.JSONDecoder(), []
     failures, why, end = 0, "", 0
@@ -107,9 +108,9 @@ def _mended(text: str) -> Any:
         return None
 
 
-def _streamed(documents: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _streamed(documents: list[Json]) -> Iterator[Json]:
     """Documents as -J has them; those of --json-stream (3.17 and later) are put together."""
-    test: dict[str, Any] | None = None
+    test: Json | None = None
     for one in documents:
         if set(one) != {"event", "data"}:
             yield one
@@ -127,7 +128,7 @@ def _streamed(documents: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield test
 
 
-def _tests(document: dict[str, Any], run: int) -> list[IperfTest]:
+def _tests(document: Json, run: int) -> list[IperfTest]:
     start, end = document.get("start") or {}, document.get("end") or {}
     streams = [
         _interval(one)
@@ -154,7 +155,7 @@ def _tests(document: dict[str, Any], run: int) -> list[IperfTest]:
     return tests
 
 
-def _test(start: dict[str, Any], run: int, server: bool, reverse: bool) -> IperfTest:
+def _test(start: Json, run: int, server: bool, reverse: bool) -> IperfTest:
     settings = start.get("test_start") or {}
     time_s = _number((start.get("timestamp") or {}).get("timesecs"))
     return IperfTest(
@@ -192,7 +193,7 @@ def _close(test: IperfTest, error: object) -> None:
         test.remarks.append("iperf3's totals are missing: the test was cut short")
 
 
-def _interval(one: dict[str, Any]) -> Interval:
+def _interval(one: Json) -> Interval:
     return Interval(
         int(one.get("socket", -1)),
         _number(one.get("start")) or 0.0,
@@ -224,7 +225,7 @@ def _count(value: object) -> int | None:
     return None if number is None else round(number)
 
 
-def _totals(test: IperfTest, end: dict[str, Any], which: str) -> None:
+def _totals(test: IperfTest, end: Json, which: str) -> None:
     names = [("sent", f"sum_sent{which}"), ("received", f"sum_received{which}")]
     if test.protocol == "UDP" and names[1][1] not in end and f"sum{which}" in end:
         # Up to 3.10 there is one sum: bytes as sent, losses as received.

@@ -6,14 +6,62 @@ both directions at once (``--bidir``) have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypedDict, cast
+
+from airpath.readers.sums import total
 
 LAST_TIME_S = 1e11
 _MOST_REMARKS = 20
 _STOOD_STILL_S = 2.0
 """So long without a byte is more than one RTO of a connection that moves (RFC 6298 2.4)."""
+
+
+class StoodStill(TypedDict):
+    """The longest time in which no stream moved a byte, after one had.
+
+    ``cwnd_bytes`` is the largest congestion window in it, where it was printed.
+    """
+
+    start_s: float
+    duration_s: float
+    cwnd_bytes: int | None
+
+
+class IperfTotals(TypedDict):
+    """The totals of one test, or of all of a file: rates in Mb/s, times in seconds."""
+
+    tool: str
+    protocol: str
+    reverse: bool | None
+    """None: tests of both directions."""
+    streams: int
+    start_time_s: float | None
+    goodput_mbps: float | None
+    bytes: int | None
+    duration_s: float | None
+    retransmissions: int | None
+    packets: int | None
+    packets_lost: int | None
+    error: str | None
+    complete: bool
+    remarks: list[str]
+
+
+class IperfTestDocument(IperfTotals):
+    """One test."""
+
+    sent_mbps: float | None
+    jitter_ms: float | None
+    answer_ms: float | None
+    stood_still: StoodStill | None
+
+
+class IperfDocument(IperfTotals):
+    """The sums over all tests, and each of them; of a single one all of its figures besides."""
+
+    runs: int
+    tests: list[IperfTestDocument]
 
 
 @dataclass(frozen=True)
@@ -52,6 +100,18 @@ class Interval:
     """The mean time to an answer, with iperf 2's --bounceback."""
 
 
+class Figures(TypedDict, total=False):
+    """The figures of an interval that not every form has; see ``Interval``."""
+
+    retransmissions: int
+    cwnd_bytes: int
+    rtt_us: int
+    jitter_ms: float
+    lost: int
+    packets: int
+    answer_ms: float
+
+
 @dataclass
 class IperfTest:
     """One direction of one run of iperf.
@@ -85,7 +145,7 @@ class IperfTest:
         """The intervals that count: those that are not omitted."""
         return [one for one in self.streams if not one.omitted]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> IperfTestDocument:
         """The totals, for a summary: rates in Mb/s, times in seconds.
 
         What was received, where that was printed; else what was sent; else sums of intervals.
@@ -120,11 +180,7 @@ class IperfTest:
             "remarks": self.remarks,
         }
 
-    def _stood_still(self) -> dict[str, Any] | None:
-        """The longest time in which no stream moved a byte, after one had.
-
-        ``cwnd_bytes`` is the largest congestion window in it, where it was printed.
-        """
+    def _stood_still(self) -> StoodStill | None:
         rows: dict[float, list[Interval]] = {}
         for one in self.counted():
             rows.setdefault(one.start_s, []).append(one)
@@ -172,16 +228,18 @@ class IperfOutput:
         """The first test's error, if every test failed."""
         return self.tests[0].error if all(one.error for one in self.tests) else None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> IperfDocument:
         """The sums over all tests, and ``tests`` with each of them.
 
         ``goodput_mbps`` is of the time that the tests took together; None with both directions.
         """
         each = [one.document() for one in self.tests]
         if len(each) == 1:
-            return {**each[0], "runs": 1, "tests": each, "remarks": self.remarks}
+            whole = {**each[0], "runs": 1, "tests": each, "remarks": self.remarks}
+            return cast("IperfDocument", whole)
         one_way = len({one.reverse for one in self.tests}) == 1
-        bytes_, lasted = _sum(each, "bytes"), _sum(each, "duration_s")
+        bytes_ = total(one["bytes"] for one in each)
+        lasted = total(one["duration_s"] for one in each)
         rate = 8e-6 * bytes_ / lasted if one_way and bytes_ is not None and lasted else None
         return {
             "tool": self.tests[0].tool,
@@ -192,9 +250,9 @@ class IperfOutput:
             "goodput_mbps": rate,
             "bytes": bytes_,
             "duration_s": lasted,
-            "retransmissions": _sum(each, "retransmissions"),
-            "packets": _sum(each, "packets"),
-            "packets_lost": _sum(each, "packets_lost"),
+            "retransmissions": total(one["retransmissions"] for one in each),
+            "packets": total(one["packets"] for one in each),
+            "packets_lost": total(one["packets_lost"] for one in each),
             "error": self.error,
             "complete": all(one.complete for one in self.tests),
             "runs": self.runs,
@@ -203,31 +261,23 @@ class IperfOutput:
         }
 
 
-def _sum(each: Iterable[dict[str, Any]], key: str) -> Any:
-    known = [one[key] for one in each if one[key] is not None]
-    return sum(known) if known else None
-
-
 def summed(parts: list[Interval], stream: int = -1) -> Interval:
     """Intervals or totals of streams as one: bytes and counts are added, over the whole time."""
     start, end = min(one.start_s for one in parts), max(one.end_s for one in parts)
     moved = sum(one.bytes for one in parts)
 
-    def known(key: str) -> list[Any]:
-        return [value for one in parts if (value := getattr(one, key)) is not None]
-
-    jitters, answers = known("jitter_ms"), known("answer_ms")
-    lost, packets, again = known("lost"), known("packets"), known("retransmissions")
+    jitters = [one.jitter_ms for one in parts if one.jitter_ms is not None]
+    answers = [one.answer_ms for one in parts if one.answer_ms is not None]
     return Interval(
         stream,
         start,
         end,
         moved,
         8 * moved / (end - start) if end > start else 0.0,
-        retransmissions=sum(again) if again else None,
+        retransmissions=total(one.retransmissions for one in parts),
         jitter_ms=sum(jitters) / len(jitters) if jitters else None,
-        lost=sum(lost) if lost else None,
-        packets=sum(packets) if packets else None,
+        lost=total(one.lost for one in parts),
+        packets=total(one.packets for one in parts),
         answer_ms=sum(answers) / len(answers) if answers else None,
     )
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from airpath.errors import InputError
 from airpath.readers.clocks import Clock
 from airpath.readers.iperf_output import (
     Connection,
+    Figures,
     Interval,
     IperfOutput,
     IperfTest,
@@ -431,29 +431,29 @@ class _Reader:
 def _interval(test: _Test, found: re.Match[str], stream: int) -> Interval:
     """The row's figures; the test's protocol shows by them."""
     rest = found["rest"]
-    values: dict[str, Any] = {}
+    shown: Figures = {}
     if udp := _UDP.search(rest):
         test.protocol = "UDP"
-        values = {
+        shown = {
             "jitter_ms": float(udp["jitter"]),
             "lost": int(udp["lost"]),
             "packets": int(udp["packets"]),
         }
     elif writes := _WRITES.match(rest) or _BOUNCED.match(rest):
         if writes["retr"]:
-            values["retransmissions"] = int(writes["retr"])
+            shown["retransmissions"] = int(writes["retr"])
         if (writes["cwnd"] or "NA") != "NA":
-            values["cwnd_bytes"] = int(writes["cwnd"]) * 1024
+            shown["cwnd_bytes"] = int(writes["cwnd"]) * 1024
         if writes["rtt"]:
-            values["rtt_us"] = int(writes["rtt"])
+            shown["rtt_us"] = int(writes["rtt"])
         if mean := writes.groupdict().get("mean"):
-            values["answer_ms"] = float(mean)
+            shown["answer_ms"] = float(mean)
     elif test.protocol == "UDP" and (count := _DATAGRAMS.match(rest)):
-        values["packets"] = int(count[1])
+        shown["packets"] = int(count[1])
     elif tcp := _TCP.match(rest):
-        values["retransmissions"] = int(tcp["retr"])
+        shown["retransmissions"] = int(tcp["retr"])
         if tcp["cwnd"]:
-            values["cwnd_bytes"] = round(float(tcp["cwnd"]) * _SIZES[tcp["unit"]])
+            shown["cwnd_bytes"] = round(float(tcp["cwnd"]) * _SIZES[tcp["unit"]])
     if "pps" in rest:
         test.protocol = "UDP"
     sender = None if found["role"] is None else found["role"] == "TX"
@@ -467,7 +467,7 @@ def _interval(test: _Test, found: re.Match[str], stream: int) -> Interval:
     if end > start and len(found["rate"].replace(".", "").lstrip("0")) < _DIGITS:
         # In a unit that is too large for it (-f): the amount has more digits.
         rate = 8 * moved / (end - start)
-    return Interval(stream, start, end, moved, rate, "(omitted)" in rest, sender, **values)
+    return Interval(stream, start, end, moved, rate, "(omitted)" in rest, sender, **shown)
 
 
 def _started(timed: list[tuple[float, Interval]]) -> float | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict, cast
 
 from airpath.errors import InputError
 from airpath.readers.clocks import Clock
 from airpath.readers.lines import numbered
+from airpath.readers.sums import total
 
 _MEBIBYTE = 1 << 20
 _ROW = re.compile(
@@ -27,7 +29,48 @@ _ERROR = re.compile(r"(?:^|: )[Ee]rror: (\S.*)$")
 _CONNECT = re.compile(r"connect to (\S+) with (?:mss=(\d{1,6}), )?RTT=(\d{1,9}(?:[.,]\d{1,9})?) ms")
 
 
-_SUMS = ("bytes", "duration_s", "retransmissions", "packets", "packets_lost")
+class IntervalRates(TypedDict):
+    """The rates of a run's intervals."""
+
+    count: int
+    min: float
+    p50: float
+    max: float
+
+
+class NuttcpTotals(TypedDict):
+    """The totals of one run, or of all of a file: rates in Mb/s."""
+
+    goodput_mbps: float | None
+    bytes: int
+    duration_s: float
+    retransmissions: int | None
+    packets: int | None
+    packets_lost: int | None
+    error: str | None
+    complete: bool
+    remarks: list[str]
+
+
+class NuttcpRunDocument(NuttcpTotals):
+    """One run."""
+
+    protocol: str
+    reverse: bool | None
+    streams: int
+    remote: str | None
+    mss_bytes: int | None
+    handshake_ms: float | None
+    rtt_ms: float | None
+    interval_mbps: IntervalRates | None
+    idle_intervals: int
+    cwnd_bytes_max: int | None
+
+
+class NuttcpDocument(NuttcpTotals):
+    """The sums over all runs, and each run; of a single one all of its figures besides."""
+
+    runs: list[NuttcpRunDocument]
 
 
 @dataclass(frozen=True)
@@ -66,7 +109,7 @@ class NuttcpRun:
     error: str | None = None
     remarks: list[str] = field(default_factory=list)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> NuttcpRunDocument:
         """The totals, as nuttcp has them or as sums of intervals; rates in Mb/s, in 10^6 bit/s."""
         total, parts = self.total, self.intervals
         lasted = total.duration_s if total else sum(one.duration_s for one in parts)
@@ -83,9 +126,9 @@ class NuttcpRun:
             "goodput_mbps": rate / 1e6 if rate is not None else None,
             "bytes": moved,
             "duration_s": lasted,
-            "retransmissions": self._sum("retransmissions"),
-            "packets": self._sum("packets"),
-            "packets_lost": self._sum("lost"),
+            "retransmissions": self._sum(lambda one: one.retransmissions),
+            "packets": self._sum(lambda one: one.packets),
+            "packets_lost": self._sum(lambda one: one.lost),
             "rtt_ms": total.rtt_ms if total else None,
             "interval_mbps": {
                 "count": len(rates),
@@ -102,12 +145,11 @@ class NuttcpRun:
             "remarks": self.remarks,
         }
 
-    def _sum(self, name: str) -> int | None:
+    def _sum(self, count: Callable[[Interval], int | None]) -> int | None:
         """Of the last line, or else of the intervals; None where neither tells."""
-        if self.total is not None and getattr(self.total, name) is not None:
-            return int(getattr(self.total, name))
-        known = [getattr(one, name) for one in self.intervals if getattr(one, name) is not None]
-        return sum(known) if known else None
+        if self.total is not None and (known := count(self.total)) is not None:
+            return known
+        return total(map(count, self.intervals))
 
 
 @dataclass
@@ -129,16 +171,20 @@ class NuttcpOutput:
         """The first run's error, if every run failed."""
         return self.runs[0].error if all(run.error for run in self.runs) else None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> NuttcpDocument:
         """The sums over all runs, and each run; ``goodput_mbps`` is of their time together."""
         each = [run.document() for run in self.runs]
         if len(each) == 1:
-            return {**each[0], "runs": each, "remarks": self.remarks}
-        sums = {key: _sum(each, key) for key in _SUMS}
-        lasted = sums["duration_s"]
+            whole = {**each[0], "runs": each, "remarks": self.remarks}
+            return cast("NuttcpDocument", whole)
+        moved, lasted = sum(one["bytes"] for one in each), sum(one["duration_s"] for one in each)
         return {
-            **sums,
-            "goodput_mbps": 8e-6 * sums["bytes"] / lasted if lasted else None,
+            "bytes": moved,
+            "duration_s": lasted,
+            "retransmissions": total(one["retransmissions"] for one in each),
+            "packets": total(one["packets"] for one in each),
+            "packets_lost": total(one["packets_lost"] for one in each),
+            "goodput_mbps": 8e-6 * moved / lasted if lasted else None,
             "error": self.error,
             "complete": all(one["complete"] for one in each),
             "runs": each,
@@ -180,11 +226,6 @@ def read(text: str, name: str = "nuttcp") -> NuttcpOutput:
                 else "it reports no interval and no total"
             )
     return NuttcpOutput(runs)
-
-
-def _sum(each: list[dict[str, Any]], key: str) -> Any:
-    known = [one[key] for one in each if one[key] is not None]
-    return sum(known) if known else None
 
 
 def _row(found: re.Match[str], time_s: float | None) -> Interval:

@@ -14,7 +14,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from airpath.errors import InputError
 from airpath.readers.clocks import Clock
@@ -113,6 +113,33 @@ _MOST_ERRORS = 10
 _MOST_REMARKS = 20
 
 
+class PingRow(TypedDict):
+    """Counts, and RTTs in milliseconds; as the row of ``pings`` in a summary has them."""
+
+    sent: int
+    lost: int
+    rtt_ms: dict[str, float] | None
+
+
+class PingRunDocument(PingRow):
+    """One run of ping."""
+
+    address: str
+    payload_bytes: int | None
+    start_time_s: float | None
+    errors: dict[str, int]
+    mtu_bytes: int | None
+    complete: bool
+
+
+class PingDocument(PingRow):
+    """The sums over all runs, and each run."""
+
+    errors: dict[str, int]
+    mtu_bytes: int | None
+    runs: list[PingRunDocument]
+
+
 @dataclass(frozen=True)
 class Reply:
     """An answer. ``time_s``: when it was printed, in seconds since 1970, if that was printed."""
@@ -150,7 +177,7 @@ class PingRun:
         """Requests without an answer."""
         return max(0, self.sent - self.received)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> PingRunDocument:
         """Counts, and RTTs in milliseconds."""
         return {
             "address": self.address,
@@ -187,11 +214,11 @@ class PingOutput:
         """The requests of all runs without an answer."""
         return sum(run.lost for run in self.runs)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> PingRow:
         """The row of ``pings`` in a summary: counts, and RTTs in milliseconds."""
         return {"sent": self.sent, "lost": self.lost, "rtt_ms": _rtts(self.runs)}
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> PingDocument:
         """The sums over all runs, and each run."""
         named = [run.mtu_bytes for run in self.runs if run.mtu_bytes is not None]
         return {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import math
 import re
-from typing import Any
 
+from airpath.base.json import Json
 from airpath.errors import InputError
 from airpath.readers.documents import json_document
 from airpath.readers.ping import NO_ANSWER, PingOutput, PingRun, Reply
@@ -31,7 +31,7 @@ def read_json(text: str, name: str = "ping") -> PingOutput:
         ) from None
 
 
-def _of_jc(document: dict[str, Any]) -> PingOutput:
+def _of_jc(document: Json) -> PingOutput:
     output = PingRun(address=str(document.get("destination_ip") or ""), complete=True)
     remarks = []
     output.sent = int(document["packets_transmitted"])

@@ -9,9 +9,9 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from airpath import _core
+from airpath.documents import CaptureReport
 from airpath.errors import InputError, reason
 from airpath.readers import flent, iperf, nuttcp, ping, ping_forms, ss, unread
 from airpath.readers.lines import decoded
@@ -60,14 +60,27 @@ TOOLS = ("ping", "iperf3", "iperf 2", "nuttcp", "flent", "ss -ti")
 class Recognised:
     """A file: its name, what it is (``pcap``, ``pcapng`` or a tool's name), what it says.
 
-    ``document`` is None if it was only to be recognised. ``output`` is what a reader of text made.
+    ``capture`` is the report on a capture, ``output`` what a reader of text made; both are None if
+    the file was only to be recognised.
     """
 
     name: str
     kind: str
     compressed: bool
-    document: dict[str, Any] | None
+    capture: CaptureReport | None = None
     output: Output | None = None
+
+    @property
+    def report(self) -> CaptureReport:
+        """The report on a capture that was read."""
+        if self.capture is None:
+            raise ValueError(f"{self.name} was not read as a capture")
+        return self.capture
+
+    @property
+    def begin_s(self) -> float:
+        """When a capture's first packet passed, in seconds since 1970."""
+        return self.report["first_time_s"] or 0.0
 
 
 def recognise(name: str, *, read: bool = True) -> Recognised:
@@ -81,9 +94,9 @@ def recognise(name: str, *, read: bool = True) -> Recognised:
         inner, compressed = _expanded(name, head)
         kind = _CAPTURES.get(inner[:4]) or ("capture" if head.startswith(_ZSTD) else None)
         if kind is not None:
-            document = _capture(name, head) if read or kind == "capture" else None
-            kind = kind if document is None else str(document["format"])
-            return Recognised(shown, kind, compressed, document if read else None)
+            report = _capture(name, head) if read or kind == "capture" else None
+            kind = kind if report is None else report["format"]
+            return Recognised(shown, kind, compressed, report if read else None)
         return _text(name, shown, head, compressed, read)
     except OSError as error:
         raise InputError(f"cannot read {shown}: {reason(error)}") from None
@@ -116,7 +129,7 @@ def _expanded(name: str, head: bytes) -> tuple[bytes, bool]:
         raise InputError(f"{name}: the gzip file is damaged: {broken}") from None
 
 
-def _capture(name: str, head: bytes) -> dict[str, Any]:
+def _capture(name: str, head: bytes) -> CaptureReport:
     try:
         if name == STDIN:
             return _core.read_capture(None, head)
@@ -173,4 +186,4 @@ def _of_tool(
         of_file.append(
             f"the file also has output of {others}, which was not read: give it as another file"
         )
-    return Recognised(name, kind, compressed, output.document() if read else None, output)
+    return Recognised(name, kind, compressed, output=output if read else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal, Required, TypeAlias, TypedDict, cast
 
 from airpath.errors import InputError
 from airpath.readers.clocks import Clock
@@ -68,21 +68,95 @@ _OTHERS = ("ino", "sk", "cgroup", "uid", "users", "timer", "bbr", "dctcp", "vega
 """Of the socket, its owner and single congestion controls."""
 
 
+Counter: TypeAlias = Literal["bytes_acked", "bytes_received", "segments_out"]
+Figure: TypeAlias = Counter | Literal[
+    "minrtt_ms", "rcv_rtt_ms", "rcv_space_bytes", "rcv_ssthresh_bytes", "rtt_ms"
+]  # fmt: skip
+_COUNTERS: tuple[Counter, ...] = ("bytes_acked", "bytes_received", "segments_out")
+
+
+class Sample(TypedDict, total=False):
+    """A socket at one time: the figures that airpath evaluates. It has all others that ss printed.
+
+    ``time_s`` is in seconds since 1970, or None; ``elapsed_s`` the same, or counted from any
+    beginning where the date or the zone is missing.
+    """
+
+    time_s: Required[float | None]
+    elapsed_s: Required[float | None]
+    state: Required[str]
+    app_limited: Required[bool]
+    busy_ms: int
+    bytes_acked: int
+    bytes_received: int
+    bytes_retrans: int
+    bytes_sent: int
+    cwnd_segments: int
+    cwnd_limited_ms: int
+    minrtt_ms: float
+    rcv_out_of_order_packets: int
+    rcv_rtt_ms: float
+    rcv_space_bytes: int
+    rcv_ssthresh_bytes: int
+    retrans_total: int
+    rtt_ms: float
+    rwnd_limited_ms: int
+    segments_out: int
+    sndbuf_limited_ms: int
+
+
+class SmoothedRtt(TypedDict):
+    """The smoothed RTT over the samples, in milliseconds."""
+
+    first: float
+    min: float
+    p50: float
+    max: float
+
+
+class ConnectionDocument(TypedDict):
+    """A connection's last counters, what round trips and windows were, and the samples."""
+
+    local: str
+    peer: str
+    congestion: str | None
+    snapshots: int
+    bytes_acked: float | None
+    bytes_received: int | None
+    goodput_mbps: float | None
+    received_mbps: float | None
+    rcv_rtt_ms: float | None
+    rcv_space_bytes_max: float | None
+    rcv_ssthresh_bytes_max: float | None
+    rcv_out_of_order_packets: int | None
+    rtt_ms: SmoothedRtt | None
+    minrtt_ms: float | None
+    cwnd_segments_max: int | None
+    retrans_total: int
+    retransmitted_share: float | None
+    busy_ms: int | None
+    limited_share: dict[str, float | None]
+    app_limited_snapshots: int
+    samples: list[Sample]
+
+
+class SsDocument(TypedDict):
+    """Each connection, that with the most bytes first."""
+
+    connections: list[ConnectionDocument]
+    remarks: list[str]
+
+
 @dataclass
 class Connection:
-    """A TCP connection: its ends and its samples, in order.
-
-    A sample has ``time_s`` (seconds since 1970, or None), ``elapsed_s`` (the same, or counted from
-    any beginning where the date or the zone is missing), ``state``, ``app_limited`` and what ss
-    printed, with the unit in each name.
-    """
+    """A TCP connection: its ends and its samples, in order."""
 
     local: str
     peer: str
     congestion: str | None = None
-    samples: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ConnectionDocument:
         """Its last counters, what round trips and windows were, and the samples."""
         last = self.samples[-1]
         rtts = _known(self.samples, "rtt_ms")
@@ -109,25 +183,37 @@ class Connection:
                 "max": max(rtts),
             } if rtts else None,
             "minrtt_ms": min(_known(self.samples, "minrtt_ms"), default=None),
-            "cwnd_segments_max": max(_known(self.samples, "cwnd_segments"), default=None),
+            "cwnd_segments_max": max(
+                (one["cwnd_segments"] for one in self.samples if "cwnd_segments" in one),
+                default=None,
+            ),
             "retrans_total": last.get("retrans_total", 0),
             "retransmitted_share": again,
             "busy_ms": busy,
             "limited_share": {
-                name: last[f"{name}_ms"] / busy if busy else None
-                for name in _TIMES[1:]
-                if f"{name}_ms" in last
+                name: limited / busy if busy else None
+                for name, limited in (
+                    ("rwnd_limited", last.get("rwnd_limited_ms")),
+                    ("sndbuf_limited", last.get("sndbuf_limited_ms")),
+                    ("cwnd_limited", last.get("cwnd_limited_ms")),
+                )
+                if limited is not None
             },
             "app_limited_snapshots": sum(one["app_limited"] for one in self.samples),
             "samples": self.samples,
         }  # fmt: skip
 
-    def _rate(self, counter: str) -> float | None:
+    def _rate(self, counter: Counter) -> float | None:
         """By how much a counter of bytes rose between the first and the last time, in Mb/s."""
-        timed = [one for one in self.samples if one["elapsed_s"] is not None and counter in one]
-        lasted = timed[-1]["elapsed_s"] - timed[0]["elapsed_s"] if len(timed) > 1 else 0.0
-        moved = timed[-1][counter] - timed[0][counter] if timed else 0
-        return 8e-6 * moved / lasted if lasted > 0 else None
+        timed = [
+            (one["elapsed_s"], one[counter])
+            for one in self.samples
+            if one["elapsed_s"] is not None and counter in one
+        ]
+        if len(timed) < 2:
+            return None
+        (began, first), (ended, last) = timed[0], timed[-1]
+        return 8e-6 * (last - first) / (ended - began) if ended > began else None
 
 
 @dataclass
@@ -138,7 +224,7 @@ class SsOutput:
     unknown: set[str] = field(default_factory=set)
     remarks: list[str] = field(default_factory=list)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> SsDocument:
         """Each connection, that with the most bytes first."""
         rows = [one.document() for one in self.connections]
         rows.sort(key=lambda row: -max(row["bytes_acked"] or 0, row["bytes_received"] or 0))
@@ -217,27 +303,27 @@ def _add(
         "time_s": current.time_s, "elapsed_s": current.elapsed_s, "state": found["state"],
         "recv_q_bytes": int(found["received"]), "send_q_bytes": int(found["unsent"]), **figures,
     }  # fmt: skip
+    one = cast("Sample", sample)
     ends = (found["local"], found["peer"])
     connection = sockets.get(ends)
-    if connection is None or _began_again(connection.samples[-1], sample):
+    if connection is None or _began_again(connection.samples[-1], one):
         connection = sockets[ends] = Connection(*ends)
         output.connections.append(connection)
     connection.congestion = congestion or connection.congestion
-    connection.samples.append(sample)
+    connection.samples.append(one)
     if len(output.unknown) < 20:
         output.unknown |= unknown
     return 1
 
 
-def _began_again(before: dict[str, Any], now: dict[str, Any]) -> bool:
+def _began_again(before: Sample, now: Sample) -> bool:
     """Whether counters went back: a new connection between the same ends."""
-    names = ("bytes_acked", "bytes_received", "segments_out")
-    return any(now.get(name, before.get(name, 0)) < before.get(name, 0) for name in names)
+    return any(now.get(name, before.get(name, 0)) < before.get(name, 0) for name in _COUNTERS)
 
 
-def _sample(info: str) -> tuple[str | None, dict[str, Any], set[str]]:
+def _sample(info: str) -> tuple[str | None, dict[str, object], set[str]]:
     """The congestion control, the fields, and the names of those that are not understood."""
-    sample: dict[str, Any] = {"app_limited": False}
+    sample: dict[str, object] = {"app_limited": False}
     unknown: set[str] = set()
     for found in _GROUP.finditer(info):
         if found[1] == "skmem":
@@ -265,7 +351,7 @@ def _sample(info: str) -> tuple[str | None, dict[str, Any], set[str]]:
     return congestion, sample, unknown
 
 
-def _take(sample: dict[str, Any], key: str, value: str) -> bool:
+def _take(sample: dict[str, object], key: str, value: str) -> bool:
     """Whether the field is understood; it is then in the sample."""
     if key in _COUNTS and re.fullmatch(r"\d{1,18}(?:[.,]\d{1,9})?", value):
         number = _decimal(value)
@@ -294,5 +380,5 @@ def _median(values: list[float]) -> float | None:
     return statistics.median_low(values) if values else None
 
 
-def _known(samples: list[dict[str, Any]], key: str) -> list[Any]:
-    return [one[key] for one in samples if one.get(key) is not None]
+def _known(samples: list[Sample], key: Figure) -> list[float]:
+    return [one[key] for one in samples if key in one]

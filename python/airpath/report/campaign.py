@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airpath.base.text import digits, plural
 from airpath.campaign.compare import FIGURES
@@ -30,7 +30,7 @@ def write_campaign_report(campaign: Campaign, path: Path) -> None:
         aside.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def context(campaign: Campaign) -> dict[str, Any]:
+def context(campaign: Campaign) -> dict[str, object]:
     """What the page says."""
     about = campaign.document
     figures = [figure for figure in FIGURES if _is_there(campaign, figure)]

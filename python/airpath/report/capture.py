@@ -5,24 +5,30 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airpath import _core
 from airpath.base.text import digits
+from airpath.causes.suspect import SuspectDocument
+from airpath.diagnose.files import FileDocument
+from airpath.documents import CaptureReport, FlowReport
 from airpath.errors import InputError
 from airpath.plots.figure import Table
+from airpath.readers.flows import End, main_sender, stream, tcp_flows, total_bytes
 from airpath.report.render import page
 from airpath.runs.directories import replaced_file
+
+if TYPE_CHECKING:
+    import markupsafe
 
 MOST_FLOWS = 5
 """Flows that are drawn: those with the most bytes."""
 _DETAIL = ((8_192, 12_000), (2_048, 2_000))
 """Bins and single packets of the largest flow, and of the others: 5 MB in all at the most."""
 _LEAST_SEGMENTS = 10
-_ENDS = ("client", "server")
 
 
-def write_capture_report(name: str, document: dict[str, Any], path: Path) -> None:
+def write_capture_report(name: str, document: FileDocument, path: Path) -> None:
     """Write the page of a capture that ``diagnose`` told of; ``name`` is the file to read again.
 
     An existing file is replaced only by a complete one. Raises InputError without a flow to draw.
@@ -32,7 +38,7 @@ def write_capture_report(name: str, document: dict[str, Any], path: Path) -> Non
         aside.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def context(name: str, document: dict[str, Any]) -> dict[str, Any]:
+def context(name: str, document: FileDocument) -> dict[str, object]:
     """What the page says."""
     capture = document["capture"]
     wanted = _wanted(capture)
@@ -41,11 +47,11 @@ def context(name: str, document: dict[str, Any]) -> dict[str, Any]:
             f"{document['file']}: no TCP flow has {_LEAST_SEGMENTS} segments with data, so "
             "there is nothing to draw"
         )
-    views: list[dict[str, Any]] = []
+    views: list[dict[str, object]] = []
     for number, (flow, end) in enumerate(wanted):
         bins, packets = _DETAIL[min(number, 1)]
         (view,) = _core.view_flows(Path(name), [(flow["id"], end == "client")], bins, packets)
-        shows = flow["tcp"][f"from_{end}"]["limits"] is not None
+        shows = stream(flow, end)["limits"] is not None
         named = {"name": _name(flow, end), "flow": flow["id"], "limits": shows}
         views.append({**named, **_packed(view)})
     causes = document["causes"]
@@ -62,29 +68,27 @@ def context(name: str, document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _wanted(capture: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+def _wanted(capture: CaptureReport) -> list[tuple[FlowReport, End]]:
     """Flows, and the end whose data is drawn; of a packet's several points the first."""
-    flows = [flow for flow in capture["flows"] if flow["tcp"]]
-    flows.sort(key=lambda flow: -(flow["from_client"]["bytes"] + flow["from_server"]["bytes"]))
     told: set[int] = set()
     found = []
-    for flow in flows:
-        end = max(_ENDS, key=lambda one: flow["tcp"][f"from_{one}"]["data_bytes"])
-        enough = flow["tcp"][f"from_{end}"]["data_packets"] >= _LEAST_SEGMENTS
+    for flow in sorted(tcp_flows(capture), key=lambda flow: -total_bytes(flow)):
+        end = main_sender(flow)
+        enough = stream(flow, end)["data_packets"] >= _LEAST_SEGMENTS
         if enough and not told.intersection(flow["same_as"]):
             found.append((flow, end))
         told.add(flow["id"])
     return found[:MOST_FLOWS]
 
 
-def _name(flow: dict[str, Any], end: str) -> str:
+def _name(flow: FlowReport, end: End) -> str:
     client = f"{flow['client']}:{flow['client_port']}"
     server = f"{flow['server']}:{flow['server_port']}"
     ways = {"client": f"{client} to {server}", "server": f"{server} to {client}"}
     return f"Flow {flow['id']}: {ways[end]}"
 
 
-def _packed(found: Any) -> Any:
+def _packed(found: object) -> Any:
     """Columns of numbers as base64."""
     if isinstance(found, bytes):
         return base64.b64encode(found).decode()
@@ -95,14 +99,14 @@ def _packed(found: Any) -> Any:
     return found
 
 
-def _json(views: list[dict[str, Any]]) -> Any:
+def _json(views: list[dict[str, object]]) -> markupsafe.Markup:
     import markupsafe
 
     text = json.dumps(views, separators=(",", ":"))
     return markupsafe.Markup(text.replace("<", "\\u003c"))  # noqa: S704
 
 
-def _script() -> Any:
+def _script() -> markupsafe.Markup:
     import markupsafe
 
     return markupsafe.Markup(  # noqa: S704
@@ -110,14 +114,14 @@ def _script() -> Any:
     )
 
 
-def _about(capture: dict[str, Any]) -> str:
+def _about(capture: CaptureReport) -> str:
     return (
         f"{capture['packets']:,} packets in {digits(capture['duration_s'])} s, "
         f"{len(capture['flows'])} flows; no payload is in this page."
     )
 
 
-def _cause(cause: dict[str, Any]) -> dict[str, Any]:
+def _cause(cause: SuspectDocument) -> dict[str, object]:
     sure = cause["confidence"]
     return {
         **cause,
@@ -127,22 +131,22 @@ def _cause(cause: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _table(capture: dict[str, Any]) -> Table:
+def _table(capture: CaptureReport) -> Table:
     heads = ["flow", "data of", "s", "MB", "Mb/s", "RTT ms (min, median, 95 %)", "retransmitted"]
     rows = []
     for flow, end in _wanted(capture):
-        stream = flow["tcp"][f"from_{end}"]
-        rtt = stream["rtt_ms"]
-        trips = "" if not rtt else ", ".join(digits(rtt[key]) for key in ("min", "p50", "p95"))
+        data = stream(flow, end)
+        rtt = data["rtt_ms"]
+        trips = "" if not rtt else ", ".join(map(digits, (rtt["min"], rtt["p50"], rtt["p95"])))
         rows.append(
             [
                 str(flow["id"]),
                 _name(flow, end).split(": ", 1)[1],
                 digits(flow["duration_s"]),
-                digits(stream["data_bytes"] / 1e6),
-                "" if stream["goodput_mbps"] is None else digits(stream["goodput_mbps"]),
+                digits(data["data_bytes"] / 1e6),
+                "" if data["goodput_mbps"] is None else digits(data["goodput_mbps"]),
                 trips,
-                str(stream["retransmissions"]["packets"]),
+                str(data["retransmissions"]["packets"]),
             ]
         )
     return Table(heads, rows)

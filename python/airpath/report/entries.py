@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from airpath.base.text import count, digits, milliseconds, percent, rate
 from airpath.plots.figure import Table
 from airpath.runs.describe import INCOMPLETE
+from airpath.runs.summary import Entry
 from airpath.runs.summary import entries as entries_of
 
 if TYPE_CHECKING:
     from airpath.runs.results import Run
 
-Entry = Mapping[str, Any]
 _WIDEST = 4
 """More entries than this are rows instead of columns."""
 MOST_ENTRIES = 50
@@ -105,8 +105,9 @@ def tables(run: Run) -> list[Table]:
     """Every figure of every flow, ping, link and UE: one column each, or one row."""
     made = []
     for section in ("flows", "groups", "pings", "links", "radio"):
-        entries = [e for e in entries_of(run.summary, section) if section != "flows" or _carries(e)]
-        entries = _largest(entries)
+        entries = _largest(
+            [e for e in entries_of(run.summary, section) if section != "flows" or _carries(e)]
+        )
         if entries:
             heads = [str(entry["id"]) for entry in entries]
             made.append(_table(section, heads, _rows(section, [*entries])))
@@ -128,14 +129,14 @@ def compared(runs: Sequence[Run], labels: Sequence[str]) -> Table:
     return Table(["", *labels], rows)
 
 
-def _largest(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _largest(entries: Sequence[Entry]) -> Sequence[Entry]:
     """What is listed of a section; of very many entries the largest, and one for the others."""
     if len(entries) <= MOST_ENTRIES:
         return entries
     by = next((key for key in _BY if key in entries[0]), "id")
     ranked = sorted(range(len(entries)), key=lambda at: -_number(entries[at].get(by)))
     others = [entries[at] for at in ranked[MOST_ENTRIES:]]
-    total: dict[str, Any] = {
+    total: dict[str, object] = {
         key: sum(_number(entry.get(key)) for entry in others)
         for key in _SUMS
         if any(entry.get(key) is not None for entry in others)

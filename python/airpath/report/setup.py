@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict, cast
 
 from airpath.base.shapes import MisfitError, fitted
 from airpath.base.text import count, digits, exact_size, plural
@@ -36,12 +36,22 @@ class _Stage(TypedDict):
     stage: str
 
 
+class _Cell(TypedDict, total=False):
+    name: object
+    preset: object
+
+
+class _Mobility(TypedDict, total=False):
+    a3: object
+
+
 class _Path(TypedDict, total=False):
     down: list[_Stage]
     up: list[_Stage]
 
 
 class _Flow(TypedDict):
+    id: NotRequired[object]
     kind: str
 
 
@@ -54,11 +64,11 @@ class _Ue(TypedDict, total=False):
     drx: _Drx
 
 
-class _Radio(TypedDict, total=False):
-    neighbour: list[dict[str, Any]]
+class _Radio(_Cell, total=False):
+    neighbour: list[_Cell]
     ue: list[_Ue]
-    mobility: dict[str, Any]
-    handover: list[dict[str, Any]]
+    mobility: _Mobility
+    handover: list[dict[str, object]]
 
 
 class _Scenario(TypedDict, total=False):
@@ -78,9 +88,9 @@ class Setup(NamedTuple):
     """Without."""
     left_out: str
     """What a long scenario has besides, in words; empty: nothing."""
-    tables: dict[str, Any]
+    tables: _Scenario
     """What ``toml`` says."""
-    given_tables: dict[str, Any]
+    given_tables: _Scenario
 
 
 def setup(run: Run) -> Setup:
@@ -95,7 +105,7 @@ def setup(run: Run) -> Setup:
     try:
         tables = fitted(parse_toml(toml), _Scenario)
         short = given(toml)
-        return Setup(toml, short, left_out, tables, parse_toml(short))
+        return Setup(toml, short, left_out, tables, cast("_Scenario", parse_toml(short)))
     except (ValueError, MisfitError) as error:
         raise InputError(f"{place} is not a scenario: {error}") from None
 
@@ -122,15 +132,15 @@ def _shortened(toml: str) -> tuple[str, str]:
     return "".join(kept), ", ".join(more)
 
 
-def parameters(whole: dict[str, Any], scenario: dict[str, Any]) -> list[tuple[str, list[str]]]:
+def parameters(whole: _Scenario, scenario: _Scenario) -> list[tuple[str, list[str]]]:
     """Name and items of each row: the path both ways, the radio, and the flows.
 
     Of stages and flows only what is no default, hence in the second.
     """
-    path = scenario.get("path", {})
+    path = scenario.get("path", _Path())
     rows = [
-        (way, [_words(str(stage["stage"]), stage) for stage in path.get(way, [])])
-        for way in ("down", "up")
+        (way, [_words(str(stage["stage"]), stage) for stage in stages])
+        for way, stages in (("down", path.get("down", [])), ("up", path.get("up", [])))
     ]
     if "radio" in whole:
         rows.append(("radio", _radio(whole["radio"])))
@@ -193,7 +203,7 @@ def differences(runs: Sequence[Setup]) -> list[list[str]]:
     ]
 
 
-def _radio(radio: dict[str, Any]) -> list[str]:
+def _radio(radio: _Radio) -> list[str]:
     """Cells by preset, UEs, and how they move."""
     neighbours = radio.get("neighbour", [])
     items = [str(radio.get("preset", ""))]
@@ -202,16 +212,16 @@ def _radio(radio: dict[str, Any]) -> list[str]:
     ues = radio.get("ue", [])
     number = sum(int(ue.get("count", 1)) for ue in ues)
     items.append(plural(number, "UE"))
-    if any(ue.get("drx", {}).get("enabled") for ue in ues):
+    if any(ue.get("drx", _Drx()).get("enabled") for ue in ues):
         items.append("DRX")
-    if radio.get("mobility", {}).get("a3"):
+    if radio.get("mobility", _Mobility()).get("a3"):
         items.append("event A3")
     if radio.get("handover"):
         items.append(plural(len(radio["handover"]), "planned handover"))
     return items
 
 
-def _words(name: str, table: dict[str, Any]) -> str:
+def _words(name: str, table: Mapping[str, object]) -> str:
     """``link: rate 2 Mb/s, queue 500 packets``."""
     words = []
     for key, value in table.items():

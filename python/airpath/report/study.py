@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airpath.base.text import digits
 from airpath.report.render import page
@@ -32,7 +32,7 @@ def write_study_report(results: Sequence[tuple[Study, Sequence[Outcome]]], path:
         aside.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, object]:
     from markupsafe import Markup
 
     found = {each.figure.id: each for outcome in outcomes for each in outcome.findings}
@@ -68,7 +68,7 @@ def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _effects(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _effects(study: Study, outcomes: Sequence[Outcome]) -> dict[str, object]:
     """One row an alternative, one column a figure; marked where it meets the publication."""
     shown = [
         finding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airpath.base.text import count, digits, milliseconds, plural
@@ -16,14 +16,14 @@ from airpath.runs import describe
 from airpath.runs.tables import NS_PER_S
 
 if TYPE_CHECKING:
-    from airpath.runs.document import RunDocument
+    from airpath.runs.document import Provenance, RunDocument
     from airpath.runs.results import Run
 
 MOST_EVENTS = 100
 """Events listed for each run; the tables have them all."""
 
 
-def context(runs: Sequence[Run]) -> dict[str, Any]:
+def context(runs: Sequence[Run]) -> dict[str, object]:
     """Everything that the template shows."""
     setups = [setup(run) for run in runs]
     drawn = figures(runs)
@@ -41,7 +41,7 @@ def context(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _run(run: Run, scenario: Setup, label: str) -> dict[str, Any]:
+def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
     summary, record = run.summary, run.provenance
     seeds = run.seeds
     return {
@@ -93,7 +93,7 @@ def _sentence(text: str) -> str:
     return text if "." in text.split(" ", 1)[0] else text[:1].upper() + text[1:]
 
 
-def _events(run: Run) -> dict[str, Any]:
+def _events(run: Run) -> dict[str, object]:
     import polars as pl
 
     events = run.events.filter(pl.col("seed") == run.seeds[0]).sort("time_ns")
@@ -110,7 +110,7 @@ def _events(run: Run) -> dict[str, Any]:
     return {"events": Table(["time (s)", "", "event", ""], rows), "events_left_out": left_out}
 
 
-def _event_details(row: dict[str, Any]) -> Iterator[str]:
+def _event_details(row: Mapping[str, Any]) -> Iterator[str]:
     for key in ("reason", "cell"):
         if row.get(key):
             yield str(row[key]).replace("_", " ")
@@ -148,6 +148,6 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
     return [(name, value) for name, value in rows if value]
 
 
-def _driver(provenance: dict[str, Any]) -> str:
+def _driver(provenance: Provenance) -> str:
     """What happened to the scenario; old runs without the word were simulated."""
     return "emulated" if provenance.get("driver") == "emulate" else "simulated"

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, cast
 from airpath.base.text import count, digits, milliseconds, percent, plural, rate, size
 
 if TYPE_CHECKING:
-    from airpath.runs.document import (
+    from airpath.documents import (
         Breakdown,
         DelayPart,
-        FairnessFigures,
+        FairnessSummary,
         Finding,
-        FlowFigures,
+        FlowSummary,
         Gain,
-        GroupFigures,
-        PingFigures,
-        RunDocument,
+        GroupSummary,
+        PingSummary,
         Tried,
     )
+    from airpath.runs.document import RunDocument
 
 _LIMITS = {
     "receive_window": "the receive window",
@@ -51,13 +51,13 @@ def sentences(summary: RunDocument) -> list[str]:
     return [*said, f"and {plural(more, 'more ping')}"] if more > 0 else said
 
 
-def largest(flows: Sequence[FlowFigures], most: int) -> list[FlowFigures]:
+def largest(flows: Sequence[FlowSummary], most: int) -> list[FlowSummary]:
     """The flows that carried most, in the order in which they are listed."""
     by_bytes = sorted(range(len(flows)), key=lambda at: -(flows[at].get("bytes_delivered") or 0))
     return [flows[at] for at in sorted(by_bytes[:most])]
 
 
-def flow_sentence(flow: FlowFigures) -> str:
+def flow_sentence(flow: FlowSummary) -> str:
     """``download: 4.36 Mb/s down (cubic, linux-6.1), RTT 61 ms median, …``."""
     if flow.get("goodput_mbps") is None:
         return f"{flow['id']}: did not start"
@@ -76,7 +76,7 @@ def flow_sentence(flow: FlowFigures) -> str:
     return f"{flow['id']}: {', '.join(parts)}"
 
 
-def group_sentence(group: GroupFigures) -> str:
+def group_sentence(group: GroupSummary) -> str:
     """``download: 17.4 Mb/s down in 4 streams, Jain's index 0.98``."""
     if group.get("goodput_mbps") is None:
         return f"{group['id']}: did not start"
@@ -85,14 +85,14 @@ def group_sentence(group: GroupFigures) -> str:
     return f"{group['id']}: {sum_of_all}" + (f", Jain's index {digits(index)}" if index else "")
 
 
-def fairness_sentence(shared: FairnessFigures) -> str:
+def fairness_sentence(shared: FairnessSummary) -> str:
     """``fairness down: Jain's index 0.87 of 2 flows (1: equal shares, 0.5: one flow has all)``."""
     words = f"Jain's index {digits(shared['jain_index'])} of {plural(shared['flows'], 'flow')}"
     least = digits(1 / shared["flows"])
     return f"fairness {shared['id']}: {words} (1: equal shares, {least}: one flow gets everything)"
 
 
-def ping_sentence(ping: PingFigures) -> str:
+def ping_sentence(ping: PingSummary) -> str:
     """``ping: 100 sent, 2 lost, RTT 61 ms median, 48 ms to 95 ms``."""
     text = f"{ping['id']}: {count(ping['sent'])} sent, {count(ping['lost'])} lost"
     rtt = ping.get("rtt_ms")
@@ -267,7 +267,7 @@ def figure_text(metric: str, value: float | None) -> str:
     return INCOMPLETE if value is None else _UNITS[metric](value)
 
 
-def incomplete(flow: FlowFigures) -> str:
+def incomplete(flow: FlowSummary) -> str:
     """``did not complete within the run``, of several seeds with how often."""
     values = (flow.get("values") or {}).get("completed_s")
     if not isinstance(values, list) or not values:
@@ -317,7 +317,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
 }
 
 
-def _goodput(flow: FlowFigures | GroupFigures) -> str:
+def _goodput(flow: FlowSummary | GroupSummary) -> str:
     text = rate(flow["goodput_mbps"] or 0.0)
     bounds = (flow.get("ci95") or {}).get("goodput_mbps")
     if not isinstance(bounds, list):
@@ -325,7 +325,7 @@ def _goodput(flow: FlowFigures | GroupFigures) -> str:
     return f"{text} ± {rate((bounds[1] - bounds[0]) / 2)}"
 
 
-def _connection(flow: FlowFigures) -> list[str]:
+def _connection(flow: FlowSummary) -> list[str]:
     parts = []
     rtt = flow.get("rtt_ms")
     if rtt and rtt.get("p50") is not None:
@@ -343,7 +343,7 @@ def _connection(flow: FlowFigures) -> list[str]:
     return parts
 
 
-def _datagrams(flow: FlowFigures) -> list[str]:
+def _datagrams(flow: FlowSummary) -> list[str]:
     parts = []
     if sent := flow.get("packets_sent"):
         parts.append(f"{percent((flow.get('packets_lost') or 0) / sent)} lost")

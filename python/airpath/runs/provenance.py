@@ -8,10 +8,11 @@ import platform
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.runs.document import Provenance
 
 
 def run_id(scenario: _core.Scenario, seed: int, repeat: int) -> str:
@@ -24,7 +25,7 @@ def run_id(scenario: _core.Scenario, seed: int, repeat: int) -> str:
 
 def provenance(
     scenario: _core.Scenario, seeds: list[int], command: list[str] | None, identifier: str
-) -> dict[str, Any]:
+) -> Provenance:
     """Record of a run that starts now: version, input, machine. Times are UTC."""
     from airpath import _core
 

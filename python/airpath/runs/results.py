@@ -15,21 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airpath.base.files import read_regular
-from airpath.base.json import parsed
+from airpath.base.json import Json, parsed
 from airpath.base.shapes import MisfitError, fitted
 from airpath.base.text import plural
-from airpath.emulation.document import StoredEmulation
 from airpath.errors import InputError, MissingTableError
 from airpath.runs import describe, summary
 from airpath.runs.directories import cannot_write, replaced_file
-from airpath.runs.document import Provenance, RunDocument
 from airpath.runs.tables import TABLES, read_table, result_table, table_file
 
 if TYPE_CHECKING:
     import polars as pl
 
     from airpath import _core
-    from airpath.runs.document import Finding
+    from airpath.documents import Finding
+    from airpath.runs.document import Provenance, RunDocument
 
 _MOST_NAMES = 20
 MOST_BYTES = 128 << 20
@@ -83,7 +82,7 @@ class DirectoryTables:
         """Return a table of one seed; None if the run has no such table."""
         return read_table(self._places[seed], name)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Pickle absolute paths: another process may be in another directory."""
         return {"_places": {seed: place.absolute() for seed, place in self._places.items()}}
 
@@ -97,7 +96,7 @@ class Run:
     def __init__(
         self,
         summary: RunDocument,
-        provenance: dict[str, Any],
+        provenance: Provenance,
         scenario_toml: str,
         tables: Tables,
         directory: Path | None = None,
@@ -115,7 +114,7 @@ class Run:
         self._tables = tables
         self._cache: dict[str, pl.DataFrame] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Pickle without the simulator's own figures."""
         return {**self.__dict__, "figures": {}}
 
@@ -127,18 +126,18 @@ class Run:
     @property
     def seeds(self) -> list[int]:
         """Seeds, in order."""
-        return [int(seed) for seed in self.provenance["seeds"]]
+        return list(self.provenance["seeds"])
 
     @property
     def id(self) -> str:
         """Twelve hexadecimal digits, determined by scenario, seed, version and repeat."""
-        return str(self.provenance["id"])
+        return self.provenance["id"]
 
     @property
     def title(self) -> str:
         """The scenario's title, or its name."""
         scenario = self.provenance["scenario"]
-        return str(scenario["title"] or scenario["name"])
+        return scenario["title"] or scenario["name"]
 
     @property
     def findings(self) -> list[Finding]:
@@ -268,7 +267,7 @@ class RunDirectory:
         with replaced_file(self.path / "summary.json") as aside:
             summary.write_json(aside, summary_)
 
-    def write(self, summary_: RunDocument, provenance: dict[str, Any], toml: str) -> None:
+    def write(self, summary_: RunDocument, provenance: Provenance, toml: str) -> None:
         """Write everything but the tables."""
         try:
             (self.path / "scenario.toml").write_text(toml, encoding="utf-8")
@@ -311,20 +310,19 @@ class RunDirectory:
         if not self.path.is_dir():
             what = "is not a directory" if self.path.exists() else "does not exist"
             raise InputError(f"run directory {self.path} {what}")
+        from airpath.runs.document import Provenance, RunDocument
+
         written = self._json("summary.json")
         provenance = self._json("provenance.json")
         toml = self._text("scenario.toml")
         if not {"run", "flows", "findings"} <= written.keys() or "seeds" not in provenance:
             raise InputError(f"{self.path} is not an airpath run directory")
-        document = self._fitted("summary.json", summary.modern(written), RunDocument)
-        if "emulation" in document:
-            section = {"emulation": document["emulation"]}
-            self._fitted("summary.json", section, dict[str, StoredEmulation])
-        provenance = self._fitted("provenance.json", provenance, Provenance)
-        seeds = provenance["seeds"]
+        document: RunDocument = self._fitted("summary.json", summary.modern(written), RunDocument)
+        record: Provenance = self._fitted("provenance.json", provenance, Provenance)
+        seeds = record["seeds"]
         if len(set(seeds)) < len(seeds):
             raise InputError(f"{self.path / 'provenance.json'} is damaged: seeds has a duplicate")
-        return Run(document, provenance, toml, self.tables(seeds), self.path)
+        return Run(document, record, toml, self.tables(seeds), self.path)
 
     def _text(self, name: str) -> str:
         path = self.path / name
@@ -335,7 +333,7 @@ class RunDirectory:
         except UnicodeDecodeError:
             raise InputError(f"{path} is damaged: it is not text") from None
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def _json(self, name: str) -> Json:
         try:
             value = parsed(self._text(name))
         except (ValueError, RecursionError) as error:

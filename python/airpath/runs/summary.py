@@ -1,37 +1,6 @@
 """The document that ``airpath run --json`` prints and ``summary.json`` holds.
 
-::
-
-    {"run": {"id", "version", "seed", "scenario_sha256", "wall_s", "duration_s", "events",
-             "partial": [sentence]},
-     "flows": [{"id", "kind", "direction", "congestion", "profile", "goodput_mbps",
-                "rtt_ms": {"min", "mean", "p50", "p95", "p99"},
-                "self_inflicted_delay_ms", "power", "retransmitted_segments", "rto_count",
-                "steady_mbps", "converged_after_s",
-                "completed_s", "limited_s": {…}, "slow_start_exit": {…} or null}],
-     "groups": [{"id", "kind", "direction", "streams", "bytes_delivered", "goodput_mbps",
-                 "jain_index"}],
-     "pings": [{"id", "sent", "lost", "rtt_ms": {"min", "mean", "mdev", "p50", "p95", "p99"}}],
-     "links": [{"id", "throughput_mbps", "capacity_mbps", "utilisation", "queue_delay_ms": {…},
-                "dropped_packets": {reason: count}}],
-     "fairness": [{"id": "down" or "up", "flows", "jain_index"}],
-     "proxies": [{"id", "proxy", "direction", "congestion", "profile", "bytes_received",
-                  "bytes_acked", "buffered_bytes_max", "rtt_ms": {…}, "retransmitted_segments",
-                  "rto_count", "limited_s": {…}, "slow_start_exit": {…} or null}],
-     "radio": [{"id": "UE.down" or "UE.up", "throughput_mbps", "prbs_per_s", "mcs_mean", "bler",
-                "harq_retransmissions", "lost_blocks", "rlc_retransmissions", "padding", "grants",
-                "scheduling_requests", "buffer_status_reports", "random_accesses",
-                "marked_packets", "awake"}],
-     "findings": [{"cause", "subject", "confidence", "evidence", "advice",
-                   "set": ["KEY=VALUE"] or null,
-                   "gain": {"metric", "flow", "before", "after", "ci95", "seeds"} or null,
-                   "costs": [as gain]}],
-     "tried": [{"cause", "subject", "set", "outcome", "score", "gain"}],
-     "breakdowns": [{"id", "rtt_ms": {"mean", "samples", "parts": [{"part", "place", "ms",
-                     "share"}]} or null, "delay_ms": as rtt_ms or null, "goodput_mbps":
-                     {"capacity", "place", "goodput", "parts": [{"part", "mbps", "share"}]}
-                     or null}],
-     "explained": {"budget", "seeds", "runs", "events", "because"} or null}
+``airpath.runs.document.RunDocument`` is its type, with a sentence about each figure.
 
 ``findings`` are causes that were taken away, the largest first, and then what bounds the run.
 ``gain`` is what the advice obtained. ``tried`` lists every change: that which took a cause away,
@@ -61,7 +30,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -70,24 +39,22 @@ from airpath.errors import InputError
 
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.runs.document import RunDocument, RunHead
+    from airpath.base.json import Json
+    from airpath.runs.document import Figures, RunDocument, RunHead
 
-Document: TypeAlias = "RunDocument"
-NOT_EXPLAINED: dict[str, Any] = {"findings": [], "tried": [], "breakdowns": [], "explained": None}
-"""What the document of a run says that nobody asked to explain."""
-_SECTIONS = ("flows", "groups", "pings", "links", "fairness", "proxies", "radio")
-_LATER = ("groups", "pings", "links", "fairness", "proxies", "radio")
-"""Sections that the first versions did not write."""
+Entry: TypeAlias = Mapping[str, Any]
+"""An entry of a section, whose figures are looked up by name."""
+SECTIONS = ("flows", "groups", "pings", "links", "fairness", "proxies", "radio")
 
 
 def of_result(
     result: _core.Result, scenario: _core.Scenario, identifier: str, wall_s: float
-) -> Document:
+) -> RunDocument:
     """Document of one simulation, before it is explained."""
     from airpath import _core
 
     core = result.summary
-    document = {
+    return {
         "run": {
             "id": identifier,
             "version": _core.__version__,
@@ -98,19 +65,27 @@ def of_result(
             "events": core["events"],
             "partial": [],
         },
-        **{section: entries(core, section) for section in _SECTIONS},
-        **NOT_EXPLAINED,
+        "flows": core["flows"],
+        "groups": core.get("groups", []),
+        "pings": core["pings"],
+        "links": core["links"],
+        "fairness": core["fairness"],
+        "proxies": core["proxies"],
+        "radio": core["radio"],
+        "findings": [],
+        "tried": [],
+        "breakdowns": [],
+        "explained": None,
     }
-    return cast("Document", document)
 
 
-def entries(document: Mapping[str, Any], section: str) -> list[dict[str, Any]]:
+def entries(document: Figures, section: str) -> Sequence[Entry]:
     """What a section of a document lists, ``flows`` or ``links``; nothing if it is missing."""
-    found: list[dict[str, Any]] = document.get(section, [])
+    found: Sequence[Entry] = cast("Json", document).get(section, [])
     return found
 
 
-def combine(documents: list[Document], identifier: str, wall_s: float) -> Document:
+def combine(documents: list[RunDocument], identifier: str, wall_s: float) -> RunDocument:
     """One document of several seeds; of a single one it is that one."""
     first = documents[0]
     run: RunHead = {**first["run"], "id": identifier, "wall_s": round(wall_s, 6)}
@@ -125,19 +100,23 @@ def combine(documents: list[Document], identifier: str, wall_s: float) -> Docume
         for document in documents
         for because in document["run"]["partial"]
     ]
-    combined: dict[str, Any] = {"run": run}
-    for section in _SECTIONS:
-        by_seed = [entries(document, section) for document in documents]
-        combined[section] = [_combine_entry(list(same)) for same in zip(*by_seed, strict=True)]
-    return cast("Document", {**combined, **NOT_EXPLAINED})
+    combined: Json = {
+        section: [
+            _combine_entry(same)
+            for same in zip(*(entries(one, section) for one in documents), strict=True)
+        ]
+        for section in SECTIONS
+    }
+    combined |= {"findings": [], "tried": [], "breakdowns": [], "explained": None}
+    return cast("RunDocument", {"run": run, **combined})
 
 
-def modern(document: dict[str, Any]) -> dict[str, Any]:
+def modern(document: Json) -> Json:
     """Return a document with today's names and sections.
 
     ``duration_s`` was once called ``simulated_s``, and sections came one after the other.
     """
-    document = {**{section: [] for section in (*_LATER, "tried")}, **document}
+    document = {**{section: [] for section in (*SECTIONS[1:], "tried")}, **document}
     run = document.get("run")
     if not isinstance(run, dict):
         return document
@@ -145,10 +124,11 @@ def modern(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "run": {"partial": [], **(run if "duration_s" in run else named)}}
 
 
-def lookup(summary: Mapping[str, Any], path: str) -> Any:
+def lookup(summary: Figures, path: str) -> Any:
     """Value at ``flow.0.goodput_mbps``, ``ping.0.rtt_ms.p50`` or ``radio.0.mcs_mean``."""
     section, index, *rest = path.split(".")
-    place: Any = summary[section if section in summary else f"{section}s"][int(index)]
+    sections = cast("Json", summary)
+    place: Any = sections[section if section in sections else f"{section}s"][int(index)]
     for key in rest:
         place = None if place is None else place[key]
     return place
@@ -172,10 +152,10 @@ def write_json(path: Path, document: object) -> None:
     path.write_text(to_json(document), encoding="utf-8")
 
 
-def _combine_entry(entries: list[dict[str, Any]]) -> dict[str, Any]:
-    means: dict[str, Any] = {}
-    bounds: dict[str, Any] = {}
-    values: dict[str, Any] = {}
+def _combine_entry(entries: Sequence[Entry]) -> Entry:
+    means: dict[str, object] = {}
+    bounds: dict[str, object] = {}
+    values: dict[str, object] = {}
     for key in _keys(entries):
         column = [entry.get(key) for entry in entries]
         if key == "dropped_packets":
@@ -211,7 +191,7 @@ def _combine_value(values: list[Any]) -> tuple[Any, Any, Any]:
     return Counter(map(str, present)).most_common(1)[0][0], None, None
 
 
-def _keys(rows: Iterable[dict[str, Any]]) -> list[str]:
+def _keys(rows: Iterable[Mapping[str, object]]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row))
 
 

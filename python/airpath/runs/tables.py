@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from airpath.base import forked
 from airpath.base.files import open_regular
@@ -107,7 +107,7 @@ def _frame(file: BinaryIO, name: str) -> pl.DataFrame:
     )
 
 
-def _schema(file: BinaryIO) -> dict[str, Any]:
+def _schema(file: BinaryIO) -> dict[str, pl.DataType]:
     import polars as pl
 
     file.seek(0)
@@ -124,7 +124,7 @@ def _columns() -> dict[str, list[tuple[str, str, bool]]]:
 
 
 @functools.cache
-def _types() -> dict[str, Any]:
+def _types() -> dict[str, pl.DataType]:
     """Types of polars by those of the core."""
     import polars as pl
 

@@ -77,8 +77,9 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import NotRequired, TypeAlias, TypedDict
 
+from airpath.base.json import Json
 from airpath.base.text import digits
 from airpath.base.toml import read_toml
 from airpath.errors import InputError
@@ -89,6 +90,50 @@ Value: TypeAlias = "float | tuple[float, float]"
 
 Published: TypeAlias = "float | str | Sequence[Published] | None"
 """What was published: a number, the ends of a range, a number for each cell, or words."""
+
+
+class Measured(TypedDict, total=False):
+    """What a relation measures."""
+
+    set: list[str]
+    metric: str
+    scenario: str
+
+
+class Variant(TypedDict):
+    """One of the variants of which one has to meet all conditions."""
+
+    label: str
+    set: list[str]
+
+
+class Condition(TypedDict):
+    """Bounds of a metric; the limit itself meets it."""
+
+    label: str
+    metric: str
+    limit: float
+    least: NotRequired[float]
+    set: NotRequired[list[str]]
+    scale: NotRequired[float]
+    scenario: NotRequired[str]
+
+
+class Shape(Measured, total=False):
+    """A relation that a source states in words; see ``airpath.study.relations``."""
+
+    compare: str
+    label: str
+    this: Measured
+    than: Measured
+    statistic: str
+    factor: float
+    limit: float
+    values: list[str]
+    of: list[Shape]
+    variants: list[Variant]
+    conditions: list[Condition]
+
 
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -141,7 +186,7 @@ class Figure:
     against: tuple[str, ...] | None
     """The other variant, if the figure is by how many percent ``sets`` is above it."""
     scenario: str
-    shape: dict[str, Any] = field(default_factory=dict, compare=False)
+    shape: Shape = field(default_factory=Shape, compare=False)
     cells: tuple[Figure, ...] = ()
     """The numbers that it consists of, if it was published as several."""
     left_out: str = ""
@@ -296,7 +341,7 @@ def load_study(name: str, root: Path = STUDIES) -> Study:
         raise InputError(f"{path}: {error}") from None
 
 
-def _study(data: dict[str, Any], directory: Path) -> Study:
+def _study(data: Json, directory: Path) -> Study:
     scenario = str(data.get("scenario", "scenario.toml"))
     figures = tuple(_figure(entry, scenario) for entry in data["figure"])
     ids = [figure.id for figure in figures]
@@ -342,7 +387,7 @@ def _study(data: dict[str, Any], directory: Path) -> Study:
     )
 
 
-def _chart(entry: dict[str, Any], figures: Sequence[Figure]) -> Chart:
+def _chart(entry: Json, figures: Sequence[Figure]) -> Chart:
     chart = Chart(
         title=str(entry["title"]),
         unit=str(entry["unit"]),
@@ -358,7 +403,7 @@ def _chart(entry: dict[str, Any], figures: Sequence[Figure]) -> Chart:
     return chart
 
 
-def _parameter(entry: dict[str, Any]) -> Parameter:
+def _parameter(entry: Json) -> Parameter:
     keys = ("name", "value", "why", "of", "chosen_by")
     return Parameter(
         **{key: str(entry[key]).strip() for key in keys},
@@ -369,12 +414,12 @@ def _parameter(entry: dict[str, Any]) -> Parameter:
     )
 
 
-def _alternative(entry: dict[str, Any]) -> Alternative:
+def _alternative(entry: Json) -> Alternative:
     sets = tuple(map(str, entry.get("set", [])))
     return Alternative(str(entry["label"]), sets, entry.get("metric"))
 
 
-def _assumption(entry: dict[str, Any]) -> Assumption:
+def _assumption(entry: Json) -> Assumption:
     alternatives = list(map(_alternative, entry.get("alternatives", [])))
     continuous = "low" in entry or "high" in entry
     if continuous and alternatives:
@@ -394,7 +439,7 @@ def _assumption(entry: dict[str, Any]) -> Assumption:
     )
 
 
-def _figure(entry: dict[str, Any], scenario: str) -> Figure:
+def _figure(entry: Json, scenario: str) -> Figure:
     kind = str(entry.get("kind", "value"))
     if kind not in ("value", "shape"):
         raise ValueError(f"figure '{entry['id']}' has kind '{kind}'; available: value and shape")
@@ -422,13 +467,13 @@ def _figure(entry: dict[str, Any], scenario: str) -> Figure:
         sets=tuple(map(str, entry.get("set", []))),
         against=None if against is None else tuple(map(str, against)),
         scenario=str(entry.get("scenario", scenario)),
-        shape=dict(entry.get("shape", {})),
+        shape=entry.get("shape", {}),
         cells=cells,
         left_out=left_out,
     )
 
 
-def _cell(figure: dict[str, Any], cell: dict[str, Any], scenario: str) -> Figure:
+def _cell(figure: Json, cell: Json, scenario: str) -> Figure:
     """A cell of a figure: what the figure says, but for what the cell says."""
     label = str(cell["label"])
     shared = {key: value for key, value in figure.items() if key not in ("cell", "low", "high")}
@@ -436,7 +481,7 @@ def _cell(figure: dict[str, Any], cell: dict[str, Any], scenario: str) -> Figure
     return _figure({**shared, **cell, "id": name}, scenario)
 
 
-def _metrics(entry: dict[str, Any], low: object, high: object) -> tuple[str, ...]:
+def _metrics(entry: Json, low: object, high: object) -> tuple[str, ...]:
     given = entry["metric"]
     if not isinstance(given, list):
         return (str(given),)

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from airpath.study.definition import Study
 
 FILE = "search.json"
+
+
+class RowDocument(TypedDict):
+    """A joint choice in JSON."""
+
+    inside: int
+    choice: str
+    cells: tuple[tuple[str, bool], ...]
+
+
+class JointDocument(TypedDict):
+    """What the file holds."""
+
+    said: str
+    columns: tuple[str, ...]
+    rows: list[RowDocument]
 
 
 @dataclass(frozen=True)
@@ -28,7 +44,7 @@ class Joint:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JointDocument:
         """What the file holds."""
         return {
             "said": self.said,
@@ -46,8 +62,9 @@ def write_joint(study: Study, joint: Joint) -> None:
 
     # A line for each row, for who compares two of them.
     whole = joint.as_dict()
-    rows = ",\n".join(map(json.dumps, whole.pop("rows")))
-    text = f'{json.dumps(whole)[:-1]}, "rows": [\n{rows}\n]}}\n'
+    rows = ",\n".join(map(json.dumps, whole["rows"]))
+    head = json.dumps({"said": whole["said"], "columns": whole["columns"]})
+    text = f'{head[:-1]}, "rows": [\n{rows}\n]}}\n'
     with replaced_file(study.directory / FILE) as aside:
         aside.write_text(text, encoding="utf-8")
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol
 from airpath.base.text import digits
 from airpath.errors import InputError
 from airpath.runs.summary import number
+from airpath.study.definition import Condition, Measured, Shape, Variant
 
 
 class Measure(Protocol):
@@ -45,11 +46,11 @@ class Judged(NamedTuple):
     """The fault without which it does not hold."""
 
 
-Relation = Callable[[dict[str, Any], Measure], Judged]
+Relation = Callable[[Shape, Measure], Judged]
 """Takes the ``shape`` table and how to measure."""
 
 
-def judge_relation(figure: str, shape: dict[str, Any], measure: Measure) -> Judged:
+def judge_relation(figure: str, shape: Shape, measure: Measure) -> Judged:
     """Whether a relation holds, and what was found; ``figure`` is its name for messages."""
     compare = str(shape.get("compare", ""))
     if compare == "all":
@@ -67,13 +68,13 @@ def judge_relation(figure: str, shape: dict[str, Any], measure: Measure) -> Judg
     return judged._replace(note=f"{label}: {judged.note}") if label else judged
 
 
-def _greater(shape: dict[str, Any], measure: Measure) -> Judged:
+def _greater(shape: Shape, measure: Measure) -> Judged:
     statistic = str(shape.get("statistic", "mean"))
     if statistic not in STATISTICS:
         known = ", ".join(STATISTICS)
         raise InputError(f"no statistic '{statistic}'; available: {known}")
 
-    def over_seeds(side: dict[str, Any]) -> float:
+    def over_seeds(side: Measured) -> float:
         path = side["metric"] if "metric" in side else shape["metric"]
         values = measure(side.get("set", []), path, side.get("scenario"))
         return STATISTICS[statistic]([number(value, path) for value in values])
@@ -84,7 +85,7 @@ def _greater(shape: dict[str, Any], measure: Measure) -> Judged:
     return Judged(this > than * factor, f"{digits(this)} against {digits(than)}{needed}")
 
 
-def _at_most(shape: dict[str, Any], measure: Measure) -> Judged:
+def _at_most(shape: Shape, measure: Measure) -> Judged:
     path = shape["metric"]
     value = statistics.fmean(number(each, path) for each in measure(shape.get("set", []), path))
     return Judged(
@@ -92,7 +93,7 @@ def _at_most(shape: dict[str, Any], measure: Measure) -> Judged:
     )
 
 
-def _at_least(shape: dict[str, Any], measure: Measure) -> Judged:
+def _at_least(shape: Shape, measure: Measure) -> Judged:
     path = shape["metric"]
     value = statistics.fmean(number(each, path) for each in measure(shape.get("set", []), path))
     return Judged(
@@ -100,14 +101,14 @@ def _at_least(shape: dict[str, Any], measure: Measure) -> Judged:
     )
 
 
-def _only(shape: dict[str, Any], measure: Measure) -> Judged:
+def _only(shape: Shape, measure: Measure) -> Judged:
     found = Counter(str(value) for value in measure(shape.get("set", []), shape["metric"]))
     note = ", ".join(f"{value} {count}" for value, count in sorted(found.items()))
     return Judged(set(found) <= set(shape["values"]), note)
 
 
-def _a_variant_meets_all(shape: dict[str, Any], measure: Measure) -> Judged:
-    met: list[dict[str, Any]] = []
+def _a_variant_meets_all(shape: Shape, measure: Measure) -> Judged:
+    met: list[Variant] = []
     rows = []
     for variant in shape["variants"]:
         values = [variant_value(variant, condition, measure) for condition in shape["conditions"]]
@@ -124,7 +125,7 @@ def _a_variant_meets_all(shape: dict[str, Any], measure: Measure) -> Judged:
     return Judged(bool(met), f"{head}. {'; '.join(rows)}", explained)
 
 
-def variant_value(variant: dict[str, Any], condition: dict[str, Any], measure: Measure) -> float:
+def variant_value(variant: Variant, condition: Condition, measure: Measure) -> float:
     """What a variant obtains of a condition's metric: the mean over the seeds."""
     path = condition["metric"]
     sets = [*variant["set"], *condition.get("set", [])]
@@ -133,12 +134,12 @@ def variant_value(variant: dict[str, Any], condition: dict[str, Any], measure: M
     return statistics.fmean(number(value, path) for value in values) * scale
 
 
-def condition_met(condition: dict[str, Any], value: float) -> bool:
+def condition_met(condition: Condition, value: float) -> bool:
     """Whether a value is within a condition's bounds."""
     return float(condition.get("least", -math.inf)) <= value <= float(condition["limit"])
 
 
-def condition_text(condition: dict[str, Any]) -> str:
+def condition_text(condition: Condition) -> str:
     """A condition's bounds in words."""
     limit = digits(condition["limit"])
     least = condition.get("least")

@@ -4,14 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from airpath.drivers.simulate import MOST_SEEDS, Progress
 from airpath.errors import InputError
 from airpath.study import verdicts
 from airpath.study.bench import Bench
-from airpath.study.definition import Figure, Study, Value
+from airpath.study.definition import Figure, Published, Study, Value
 from airpath.study.judge import Effect, Finding, Judge
+
+
+class EffectDocument(TypedDict):
+    """The effect of an alternative, in JSON."""
+
+    figure: str
+    assumption: str
+    alternative: str
+    obtained: object
+
+
+class CellDocument(TypedDict):
+    """One number of a figure: published against obtained."""
+
+    id: str
+    published: Published
+    obtained: Value | None
+    ci95: list[float] | None
+    verdict: str
+    note: str
+
+
+class OutcomeDocument(TypedDict):
+    """One figure in JSON; of one with cells, ``obtained`` and ``ci95`` are lists."""
+
+    id: str
+    published: Published
+    obtained: Value | list[Value | None] | None
+    ci95: list[float] | list[list[float] | None] | None
+    verdict: str
+    note: str
+    unit: str
+    tolerance: float
+    effects: list[EffectDocument]
+    cells: NotRequired[list[CellDocument]]
+
+
+class StudyDocument(TypedDict):
+    """A study in JSON."""
+
+    id: str
+    figures: list[OutcomeDocument]
+    parameters: list[dict[str, object]]
+    counts: dict[str, object]
+
+
+class ReproduceDocument(TypedDict):
+    """What ``reproduce --json`` prints."""
+
+    studies: list[StudyDocument]
+    counts: dict[str, object]
+    verdicts: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -61,9 +113,9 @@ class Outcome:
         """What was obtained, with its unit; empty for a shape."""
         return ", ".join(filter(None, map(obtained_text, self.findings)))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> OutcomeDocument:
         """Return the entry of ``reproduce --json``."""
-        entry: dict[str, Any] = {
+        entry: OutcomeDocument = {
             "id": self.figure.id,
             "published": self.figure.published,
             "obtained": self.obtained,
@@ -122,7 +174,7 @@ def counts(outcomes: Sequence[Outcome]) -> verdicts.Counts:
     )
 
 
-def document(studies: Sequence[tuple[Study, Sequence[Outcome]]]) -> dict[str, Any]:
+def document(studies: Sequence[tuple[Study, Sequence[Outcome]]]) -> ReproduceDocument:
     """Document of ``reproduce --json``."""
     return {
         "studies": [
@@ -148,7 +200,7 @@ def document(studies: Sequence[tuple[Study, Sequence[Outcome]]]) -> dict[str, An
     }
 
 
-def _cell(finding: Finding) -> dict[str, Any]:
+def _cell(finding: Finding) -> CellDocument:
     return {
         "id": finding.figure.id,
         "published": finding.figure.published,

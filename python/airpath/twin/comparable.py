@@ -16,9 +16,10 @@ import platform
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airpath import scenario as scenarios
+from airpath.base.json import Json
 from airpath.base.toml import parse_toml
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def make_comparable(
     return Comparable(scenario, release, profile, reasons, name, told)
 
 
-def _program_takes_time(flow: dict[str, Any], *, radio: bool) -> dict[str, float]:
+def _program_takes_time(flow: Json, *, radio: bool) -> dict[str, float]:
     """By key. A reader that the scenario describes stays as it is."""
     times = {"ack.wake_ms": WAKE_MS}
     if radio and flow["direction"] == "down":
@@ -151,7 +152,7 @@ def _program_takes_time(flow: dict[str, Any], *, radio: bool) -> dict[str, float
     return times
 
 
-def hosts_take_time(document: dict[str, Any]) -> list[str]:
+def hosts_take_time(document: Json) -> list[str]:
     """What to set of a resolved scenario, so that its simulated hosts are not faster than any.
 
     A server that answers on a slot's edge would be in time for a slot that a real one misses.
@@ -191,7 +192,7 @@ def nearest_profile(release: str, names: Sequence[str]) -> tuple[str, bool]:
     return f"linux-{found[0]}.{found[1]}", found == wanted
 
 
-def _ends_take_time(document: dict[str, Any]) -> list[str]:
+def _ends_take_time(document: Json) -> list[str]:
     """Without a radio: what each end takes is added to the last delay before it."""
     settings = []
     for direction, stages in document.get("path", {}).items():

@@ -15,6 +15,7 @@ from airpath.runs.summary import entries
 from airpath.runs.tables import NS_PER_S
 
 if TYPE_CHECKING:
+    from airpath.documents import Parity, Quantiles
     from airpath.runs.results import Run
     from airpath.twin.runs import Counted, Twin
 
@@ -48,7 +49,7 @@ class Figure:
     verdict: str
     note: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Entry of ``twin --json``."""
         return {
             "flow": self.flow,
@@ -104,13 +105,15 @@ def overall(twin: Twin, figures: Sequence[Figure]) -> str:
     return DIFFERS if broken or any(figure.verdict == DIFFERS for figure in figures) else AGREES
 
 
-def parity(emulated: Run) -> dict[str, Any]:
+def parity(emulated: Run) -> Parity:
     """What the replay of a run's packets on the virtual clock came to."""
-    found: dict[str, Any] = emulated.summary["emulation"]["parity"]
+    found = emulated.summary["emulation"]["parity"]
+    if found is None:
+        raise ValueError(f"run {emulated.id} was not replayed")
     return found
 
 
-def document(twin: Twin, figures: Sequence[Figure]) -> dict[str, Any]:
+def document(twin: Twin, figures: Sequence[Figure]) -> dict[str, object]:
     """Document of ``twin --json``."""
     comparable = twin.comparable
     return {
@@ -253,9 +256,8 @@ def _ack_gaps(run: Run, flow: str) -> dict[str, float] | None:
     return {"p50": float(p50), "p95": float(p95)}
 
 
-def _kernel_gaps(run: Run, flow: str) -> dict[str, float] | None:
-    found: dict[str, float] | None = (run.summary["emulation"]["ack_gaps"] or {}).get(flow)
-    return found
+def _kernel_gaps(run: Run, flow: str) -> Quantiles | None:
+    return (run.summary["emulation"]["ack_gaps"] or {}).get(flow)
 
 
 def _figure(

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from airpath import scenario as scenarios
 from airpath.base.files import read_regular
@@ -161,7 +161,7 @@ def _pair(
 def _emulated(directory: Path) -> Run:
     """Read an emulated run that a twin has kept."""
     run = Run.open(directory)
-    if (run.summary.get("emulation") or {}).get("parity") is None:
+    if "emulation" not in run.summary or run.summary["emulation"]["parity"] is None:
         raise InputError(f"{directory} is not an emulated run of a twin: its summary has no parity")
     return run
 
@@ -182,7 +182,7 @@ def _unused(place: Path) -> Path:
 
 def _claim(out: Path, comparable: Comparable) -> None:
     """Make the directory of a twin, or make sure that it is this one's."""
-    plan: dict[str, Any] = {
+    plan = {
         "id": identifier(comparable),
         "scenario": comparable.scenario.name,
         "scenario_sha256": comparable.scenario.sha256,

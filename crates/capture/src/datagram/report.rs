@@ -8,6 +8,7 @@ use crate::distribution::Distribution;
 
 /// A UDP flow.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UdpReport {
     /// The datagrams that the client sent.
     pub from_client: UdpStreamReport,
@@ -19,6 +20,7 @@ pub struct UdpReport {
 
 /// One direction of a UDP flow.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UdpStreamReport {
     /// Datagrams.
     pub packets: u64,
@@ -34,6 +36,7 @@ pub struct UdpStreamReport {
 
 /// Datagrams with sequence numbers. Datagrams reported as lost were lost before the capture point.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SequenceReport {
     /// Kind of header: `iperf3`, `iperf3-64` (with 64-bit counters), `rtp`, or `number`: a 32-bit
     /// number comes first, as with iperf 2 and SRT.
@@ -57,6 +60,7 @@ pub struct SequenceReport {
 
 /// A QUIC connection, as far as its headers show it (RFC 8999, RFC 9000).
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuicReport {
     /// Versions of the long headers, in order of appearance: `1`, `2`, `draft-29`, or the number in
     /// hexadecimal.
@@ -83,6 +87,7 @@ pub struct QuicReport {
 
 /// The latency spin bit.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpinReport {
     /// `spins`; `constant`: an end does not take part; `random`: it changes every few packets, as
     /// RFC 9000 17.4 specifies for ends that do not take part; `unseen`: too few short headers.
@@ -99,6 +104,7 @@ pub struct SpinReport {
 
 /// ICMP messages between two ends.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EchoReport {
     /// Echo requests.
     pub requests: u64,
@@ -121,6 +127,7 @@ pub struct EchoReport {
 
 /// ICMP errors that quote packets of a flow.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IcmpErrors {
     /// Errors counted by kind, such as `fragmentation-needed`.
     pub messages: BTreeMap<&'static str, u64>,

@@ -27,6 +27,7 @@ pub(crate) const ICMP_V6: u8 = 58;
 
 /// The encapsulation around the innermost IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Tunnel {
     /// Nothing.
@@ -44,6 +45,7 @@ pub enum Tunnel {
 
 /// Why a packet belongs to no flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Skipped {
     /// The link type cannot be read.

@@ -10,6 +10,7 @@ use crate::decode::{ICMP_V4, ICMP_V6, IpPacket};
 /// Every packet of a flow. Times are nanoseconds after the capture's first packet. The lists have
 /// the same length.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = crate::column::columns))]
 pub struct Packets {
     /// When each packet passed.
     #[serde(serialize_with = "column")]

@@ -19,6 +19,7 @@ use crate::{CaptureError, FlowReport};
 /// The data of one end, and the other end's acknowledgements. Times are nanoseconds after the
 /// capture's first packet. The lists of one group have the same length.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = crate::column::columns))]
 pub struct Segments {
     /// When each segment with payload passed.
     #[serde(serialize_with = "column")]

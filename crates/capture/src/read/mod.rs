@@ -58,6 +58,7 @@ pub struct Packet<'a> {
 
 /// Format of a capture file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileFormat {
     /// One interface, one link type.

@@ -8,6 +8,7 @@ use flate2::read::MultiGzDecoder;
 
 /// Compression format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Compression {
     /// RFC 1952.

@@ -38,6 +38,7 @@ pub(crate) struct Nat {
 
 /// What a NAT did in a run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NatReport {
     /// The NAT's name, for `ip netns exec`.
     pub name: String,

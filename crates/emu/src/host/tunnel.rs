@@ -124,6 +124,7 @@ struct Waiting {
 
 /// The setup of a tunnel, for the provenance.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TunnelSetup {
     /// Name of the interface in both namespaces: `s1u` or `n3`.
     pub interface: &'static str,
@@ -139,6 +140,7 @@ pub struct TunnelSetup {
 
 /// A UE's tunnels.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TunnelSession {
     /// The UE's name.
     pub ue: String,
@@ -152,6 +154,7 @@ pub struct TunnelSession {
 
 /// Report of one direction of the tunnel.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TunnelReport {
     /// Packets that entered the tunnel.
     pub sent: u64,

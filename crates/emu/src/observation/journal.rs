@@ -87,6 +87,7 @@ pub enum Entry {
 
 /// The result of a replay.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parity {
     /// Packets that left.
     pub left: usize,

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// Time of writing minus logical time of departure, in microseconds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lateness {
     /// Median.
     pub p50: f64,

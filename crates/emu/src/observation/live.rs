@@ -26,6 +26,7 @@ pub(crate) struct Windows(Arc<Mutex<BTreeMap<(Key, bool), u32>>>);
 
 /// Counters since the start, and current states.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snapshot {
     /// Seconds since the start.
     pub time_s: f64,
@@ -42,6 +43,7 @@ pub struct Snapshot {
 
 /// Counters of one direction since the start of the run.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DirectionSnapshot {
     /// Packets that entered.
     pub entered: u64,
@@ -61,6 +63,7 @@ pub struct DirectionSnapshot {
 
 /// What the packets of one flow show, since its first one.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowSnapshot {
     /// The flow's key, for [`Windows`].
     #[serde(skip)]

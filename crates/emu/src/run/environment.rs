@@ -18,6 +18,7 @@ use crate::{EmuError, ObserverReport, Settings};
 
 /// The machine and its settings.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Kernel release (`uname -r`).
     pub kernel: String,
@@ -51,6 +52,7 @@ pub struct Environment {
 
 /// The namespace of the server or of a UE, and its settings.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndEnvironment {
     /// The end's name, for `ip netns exec` and in `/etc/hosts`.
     pub name: String,

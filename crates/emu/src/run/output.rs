@@ -29,6 +29,7 @@ const TAIL_BYTES: usize = 4096;
 
 /// What happened to one stream of a program.
 #[derive(Clone, Default, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Written {
     /// Bytes in its file.
     pub kept_bytes: u64,

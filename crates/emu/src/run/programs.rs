@@ -62,6 +62,7 @@ impl Identity {
 
 /// A program, and what happened to it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramReport {
     /// `command`, `server` (of [`Plan::servers`]), or `program` of the scenario.
     pub kind: &'static str,

@@ -12,6 +12,7 @@ use crate::{LARGEST_PACKET, TunnelReport};
 
 /// The report of a whole run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// Elapsed time on the clock in seconds.
     pub elapsed_s: f64,
@@ -42,6 +43,7 @@ pub struct Report {
 
 /// Times between acknowledgements that reached a sender.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AckGaps {
     /// The flow.
     pub id: String,
@@ -52,6 +54,7 @@ pub struct AckGaps {
 /// Counters of one direction. A packet that entered has left, was dropped, or is still inside the
 /// network.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DirectionReport {
     /// Packets that entered.
     pub entered: u64,
@@ -87,6 +90,7 @@ pub struct DirectionReport {
 
 /// Counters of a stage with a rate.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkReport {
     /// Name of the stage.
     pub id: String,

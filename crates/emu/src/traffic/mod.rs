@@ -93,6 +93,7 @@ pub(crate) struct Running {
 
 /// A flow that could not do what it was configured to do.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedFlow {
     /// Name of the flow.
     pub id: String,

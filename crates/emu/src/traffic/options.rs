@@ -24,6 +24,7 @@ const HAS_TIMESTAMPS: u8 = 1;
 
 /// The state of one end's connection in the kernel, just after its handshake.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketState {
     /// Name of the congestion control (TCP_CONGESTION).
     pub congestion: String,
@@ -41,6 +42,7 @@ pub struct SocketState {
 
 /// Both ends of a flow.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowSockets {
     /// Name of the flow.
     pub id: String,

@@ -60,6 +60,7 @@ const FETCH: Duration = Duration::from_millis(20);
 
 /// How a run's senders were observed, for the provenance.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObserverReport {
     /// The method: bpf, poll or none.
     pub by: &'static str,
