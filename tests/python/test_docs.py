@@ -24,8 +24,8 @@ from airpath.scenario import load, shipped_scenarios
 from airpath.study.definition import load_study
 from airpath.study.relations import condition_text, variant_value
 from airpath.study.verdicts import VERDICTS
+from airpath_dev.twin.rows import ROWS
 from conftest import Command
-from twin.rows import ROWS
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs/guides"

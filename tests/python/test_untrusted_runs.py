@@ -22,7 +22,7 @@ from airpath.runs import parquet
 from airpath.runs.results import Run, RunDirectory
 from airpath.runs.tables import TABLES, read_table
 from airpath.twin import runs as twins
-from fuzzed import runs as fuzzed
+from airpath_dev.fuzzed import runs as fuzzed
 
 _COUNT = 60
 _WITH_A_COMMAND = 6
