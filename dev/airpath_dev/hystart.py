@@ -25,11 +25,12 @@ from airpath.cli.console import progress_bar
 from airpath.drivers import emulate, simulate
 from airpath.runs.directories import replaced_file
 from airpath.runs.results import Run
+from airpath.scenario import STUDIES
 from airpath.twin.comparable import hosts_take_time, nearest_profile
 from airpath_dev import ROOT
 from airpath_dev.harness import MEASURED, heading, table, write
 
-SCENARIO = ROOT / "studies/lte-cubic-hystart/scenario.toml"
+SCENARIO = STUDIES / "lte-cubic-hystart/scenario.toml"
 
 CELL = ["radio.preset=lte-20", "radio.channel.sinr_db=30", "radio.sr.period_ms=10"]
 """A faster cell than the study's: slow start has farther to go, and no block fails."""

@@ -30,8 +30,8 @@ class Result:
 
 def test_a_hash_is_of_the_schema_and_of_the_values() -> None:
     def digest(**columns: pl.Series) -> str:
-        said: str = hashes.digest(Result(**columns), "t")
-        return said
+        result: Any = Result(**columns)
+        return hashes.digest(result, "t")
 
     def series(values: list[Any], kind: Any = None) -> pl.Series:
         return pl.Series(values, dtype=kind)
@@ -228,7 +228,8 @@ def test_a_program_that_fails_costs_no_other_its_figures(
 
     monkeypatch.setattr(radio, "measure", measure)
     results = common.Results({}, tmp_path / "speed.json")
-    radio.run(Programs(), 2, False, results)
+    built: Any = Programs()
+    radio.run(built, 2, False, results)
     assert results.end() == 1
     out, err = capsys.readouterr()
     assert "plain TCP" in out

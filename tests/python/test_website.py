@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from airpath_dev import chromium
+from airpath_dev import ROOT, chromium
 from airpath_dev.pages import website
 from explorer import needs_explorer
 
@@ -39,10 +39,10 @@ def test_every_page_is_there_and_loads_nothing_from_elsewhere(site: Path) -> Non
 
 
 def test_what_leads_nowhere_is_told(site: Path, tmp_path: Path) -> None:
-    source = website.ROOT / "docs/guides/speed.md"
+    source = ROOT / "docs/guides/speed.md"
     page = website.Page(source, "Guides")
     page.body = '<a href="no.md">x</a><a href="#no">x</a><a href="../../README.md#start">x</a>'
-    index = website.rendered(website.Page(website.ROOT / "README.md", ""))
+    index = website.rendered(website.Page(ROOT / "README.md", ""))
     told: list[str] = []
     body = website.linked(page, {index.source: index, source: page}, tmp_path, told)
     assert told == ["docs/guides/speed.md: no no.md", "docs/guides/speed.md: no #no"]

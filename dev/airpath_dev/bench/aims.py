@@ -18,11 +18,12 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from airpath_dev import ROOT
-from airpath_dev.harness import table
+from airpath_dev.harness import say, table
 
 from . import htsim
 from .common import VALGRIND, BenchError, Builds, Row, callgrind, measure, peer_program, repeat
@@ -77,13 +78,13 @@ def run(builds: Builds, rounds: int, with_peers: bool, keep: bool) -> Row:
     ns3 = peer_program("ns3_bulk") if with_peers else None
     calls: dict[str, Callable[[], Row]] = {}
     for name, options in CASES.items():
-        calls[name] = lambda options=options: measure([str(bulk), *options])
+        calls[name] = partial(measure, [str(bulk), *options])
     for name, options in CELLS.items():
-        calls[name] = lambda options=options: measure([str(cell), *options, *CELL_SECONDS])
+        calls[name] = partial(measure, [str(cell), *options, *CELL_SECONDS])
     calls["command"] = command_time
-    for flows, rate, rtt in WIRES if peer else ():
-        call = lambda flows=flows, rate=rate, rtt=rtt: peer.run(rate, rtt, 30, flows)  # noqa: E731
-        calls[f"htsim {flows}"] = call
+    if peer:
+        for flows, rate, rtt in WIRES:
+            calls[f"htsim {flows}"] = partial(peer.run, rate, rtt, 30, flows)
     # By turns: a machine that slows down slows all of them.
     measured = repeat("aims", rounds, lambda: {name: call() for name, call in calls.items()})
     least = {name: min((one[name] for one in measured), key=cpu) for name in calls}
@@ -141,9 +142,8 @@ def counts(bulk: Path, peer: htsim.Htsim | None) -> Row:
         commands["htsim 1"] = lambda s: peer.command(rate, rtt, s, flows, counted=True)
     found: Row = {}
     for name, command in commands.items():
-        short, long = repeat(
-            f"instructions: {name}", 1, lambda c=command: [count(c(s)) for s in COUNTED_S]
-        )[0]
+        say(f"instructions: {name}")
+        short, long = (count(command(seconds)) for seconds in COUNTED_S)
         found[name] = (long[0] - short[0]) / (long[1] - short[1])
     return found
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -182,7 +183,7 @@ class Results:
 
     def each(self, name: str, cases: Iterable[Any], call: Callable[[Any], Row]) -> list[Row]:
         """The rows of those cases that could be measured."""
-        rows = (self.attempt(f"{name}, {case}", lambda case=case: call(case)) for case in cases)
+        rows = (self.attempt(f"{name}, {case}", partial(call, case)) for case in cases)
         return [row for row in rows if row is not None]
 
     def attempt(self, name: str, call: Callable[[], Any]) -> Any:

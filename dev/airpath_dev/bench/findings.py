@@ -12,7 +12,7 @@ import os
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -49,7 +49,7 @@ def main(
     return FINE if cheap >= SHARE * len(rows) else WRONG
 
 
-def cost(name: str) -> dict[str, object]:
+def cost(name: str) -> dict[str, Any]:
     scenario = airpath.load(name)
     with tempfile.TemporaryDirectory() as place:
         began = time.monotonic()
@@ -58,12 +58,13 @@ def cost(name: str) -> dict[str, object]:
         diagnose.add(run, scenario, "quick")
         ended = time.monotonic()
     run_s, explanation_s = ran - began, ended - ran
+    explained = run.summary["explained"]
     causes = [finding["cause"] for finding in run.findings]
     return {
         "scenario": name,
         "run_s": run_s,
         "explanation_s": explanation_s,
-        "runs": run.summary["explained"]["runs"],
+        "runs": explained["runs"] if explained else 0,
         "cause": next((cause for cause in causes if not cause.endswith("-capacity")), "none"),
         "cheap": explanation_s < max(SECONDS, TIMES * run_s),
     }

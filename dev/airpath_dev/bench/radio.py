@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from airpath_dev.harness import table
@@ -64,7 +65,7 @@ def run(builds: Builds, runs: int, with_peer: bool, results: Results) -> None:
     peer = peer_program("ns3_lte") if with_peer else None
 
     def nr(name: str) -> Row:
-        call = lambda: airpath.run("nr-n78", 1, 1, NR_600, NR_CASES[name])  # noqa: E731
+        call = partial(airpath.run, "nr-n78", 1, 1, NR_600, NR_CASES[name])
         return {"case": name, "airpath": repeat(f"NR, {name}", runs, call)}
 
     def cell(preset: str) -> Row:
@@ -73,18 +74,18 @@ def run(builds: Builds, runs: int, with_peer: bool, results: Results) -> None:
 
     results.step("radio_nr", lambda: results.each("radio, NR", NR_CASES, nr), render_nr)
     if peer:
-        lte = lambda case: run_lte(case, airpath, peer, runs)  # noqa: E731
+        lte = partial(run_lte, airpath=airpath, peer=peer, runs=runs)
         results.step("radio_lte", lambda: results.each("radio, LTE", LTE_CASES, lte), render_lte)
     results.step("radio_ues", lambda: results.each("radio, UEs", PRESETS, cell), render_ues)
 
 
 def run_lte(case: LteCase, airpath: Airpath, peer: Path, runs: int) -> Row:
     """ns-3 between two halves of our runs; our carrier as wide as its goodput needs."""
-    call = lambda: run_peer(peer, case)  # noqa: E731
+    call = partial(run_peer, peer, case)
     theirs = [call()]
     prbs = airpath.prbs_for(case, theirs[0]["goodput_mbps"])
     sets = (*SISO, f"radio.cell.prbs_down={prbs}", f'radio.rlc.mode="{case.rlc}"')
-    ours = lambda: airpath.run("lte-20", case.ues, case.active, sets)  # noqa: E731
+    ours = partial(airpath.run, "lte-20", case.ues, case.active, sets)
     measured = repeat(f"{case}: airpath", runs, ours)
     theirs += repeat(f"{case}: ns-3", 2, call)
     measured += repeat(f"{case}: airpath", runs, ours)
@@ -92,8 +93,8 @@ def run_lte(case: LteCase, airpath: Airpath, peer: Path, runs: int) -> Row:
 
 
 def run_ues(preset: str, ues: int, airpath: Airpath, runs: int) -> Row:
-    busy = lambda: airpath.run(preset, ues, ues, ())  # noqa: E731
-    idle = lambda: airpath.run(preset, ues, 1, ())  # noqa: E731
+    busy = partial(airpath.run, preset, ues, ues, ())
+    idle = partial(airpath.run, preset, ues, 1, ())
     return {
         "preset": preset,
         "ues": ues,

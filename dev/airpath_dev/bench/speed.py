@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -104,8 +105,8 @@ def wire(built: Builds, wanted: Wanted, results: Results) -> None:
     peer = find_peer() if wanted.peer else None
     runs = wanted.runs
     results.document["peer_runs"] = wanted.peer_runs if peer else 0
-    case = lambda case: run_case(case, airpath, peer, wanted)  # noqa: E731
-    window = lambda window: run_window(window, airpath, runs)  # noqa: E731
+    case = partial(run_case, airpath=airpath, peer=peer, wanted=wanted)
+    window = partial(run_window, airpath=airpath, runs=runs)
     for name, call, render in (
         ("cases", lambda: results.each("cases", CASES, case), render_cases),
         ("windows", lambda: results.each("windows", WINDOWS, window), render_windows),
@@ -161,9 +162,7 @@ def run_window(window: int, airpath: Airpath, runs: int) -> Row:
 
 def run_ack_table(case: Case, airpath: Airpath, runs: int) -> Row:
     """The same case without and with the table of acknowledgements, by turns."""
-    pairs = repeat(
-        "table of acknowledgements", runs, lambda: [airpath.run(case), airpath.run(case, acks=True)]
-    )
+    pairs = repeat("table of acknowledgements", runs, partial(airpath.pair, case, acks=True))
     return {
         "case": str(case),
         "without": [without for without, _ in pairs],
@@ -175,9 +174,7 @@ def run_features(case: Case, airpath: Airpath, runs: int) -> list[Row]:
     """The same case with each feature, each time beside one without any."""
     rows = []
     for name, features in [(name, (name,)) for name in FEATURES] + [("as linux-6.18", LINUX)]:
-        pairs = repeat(
-            name, runs, lambda on=features: [airpath.run(case), airpath.run(case, features=on)]
-        )
+        pairs = repeat(name, runs, partial(airpath.pair, case, features=features))
         plain, switched = ([pair[side] for pair in pairs] for side in (0, 1))
         rows.append({"feature": name, "without": plain, "with": switched})
     return rows
@@ -189,7 +186,7 @@ def run_lossy(airpath: Airpath) -> list[Row]:
     for name, seconds in (("linux-cubic", 600), ("bbr", 30), ("bbr3", 30)):
         case = Case(1, 10_000, 100, seconds)
         features = (*LOSSY, name)
-        call = lambda case=case, on=features: airpath.run(case, features=on, loss_percent=1)  # noqa: E731
+        call = partial(airpath.run, case, features=features, loss_percent=1)
         measured = repeat(f"10 Gb/s, 1 % loss: {name}", 1, call)
         rows.append({"congestion": name.removeprefix("linux-"), "seconds": seconds} | measured[0])
     return rows
@@ -223,6 +220,10 @@ class Airpath:
         words = [str(word) for option in options.items() for word in option]
         words += [word for feature in features for word in ("--feature", feature)]
         return measure([str(self.program), *words, *(["--acks"] if acks else [])])
+
+    def pair(self, case: Case, **more: Any) -> list[Row]:
+        """Without and with something, by turns."""
+        return [self.run(case), self.run(case, **more)]
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,8 @@ def measured(name: str, head: Head, rows: dict[str, list[Sets]], seeds: int) -> 
 
 def measure(sets: Sets, seeds: int) -> Cell:
     loaded = scenarios.load(SCENARIO, list(sets))
-    flows = [_core.simulate(loaded, seed, None).summary["flows"][0] for seed in range(1, seeds + 1)]
+    runs: list[Any] = [_core.simulate(loaded, seed, None).summary for seed in range(1, seeds + 1)]
+    flows = [run["flows"][0] for run in runs]
     return Cell(
         ramp_s=mean_of(flow["converged_after_s"] for flow in flows),
         average_mbps=fmean(flow["goodput_mbps"] for flow in flows),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from airpath import _core
 from airpath import scenario as scenarios
@@ -98,7 +98,7 @@ STREAMS = 4
 
 def run(path: Path, sets: Sets, seed: int) -> Run:
     scenario = scenarios.load(path, list(sets))
-    summary = _core.simulate(scenario, seed, lambda _: True).summary
+    summary: Any = _core.simulate(scenario, seed, lambda _: True).summary
     (group,), (ping,) = summary["groups"], summary["pings"]
     rtt = ping["rtt_ms"]
     lost = ping["lost"] / ping["sent"]
@@ -138,7 +138,8 @@ def pings(pool: ThreadPoolExecutor, seeds: Sequence[int]) -> str:
 
             def one(seed: int, text: str = text, sets: Sets = sets) -> tuple[float, float, float]:
                 scenario = scenarios.parse(text, "access", None, list(sets))
-                rtt = _core.simulate(scenario, seed, lambda _: True).summary["pings"][0]["rtt_ms"]
+                summary: Any = _core.simulate(scenario, seed, lambda _: True).summary
+                rtt = summary["pings"][0]["rtt_ms"]
                 return rtt["p50"], rtt["p95"], rtt["mdev"]
 
             means = [fmean(column) for column in zip(*pool.map(one, seeds), strict=True)]

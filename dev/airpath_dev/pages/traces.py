@@ -171,9 +171,10 @@ def run(case: Case, setting: Setting) -> Row:
     text = case.scenario(setting)
     name = f"{case.pair.name}, {case.direction}"
     result = airpath.run(scenario.parse(text, name, str(setting.folder)), workers=1)
-    (flow,) = result.summary["flows"]
+    summary: Any = result.summary
+    (flow,) = summary["flows"]
     # Links come down first; each direction has one.
-    link = result.summary["links"][DIRECTIONS.index(case.direction)]
+    link = summary["links"][DIRECTIONS.index(case.direction)]
     delay = link["queue_delay_ms"] or {}
     return {
         "trace": case.pair.name,

@@ -121,7 +121,8 @@ def rendered(page: Page) -> Page:
     """Fill in what a page says."""
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     tokens = parser.parse(page.source.read_text(encoding="utf-8"))
-    anchor, heading, words = "", "", []
+    anchor, heading = "", ""
+    words: list[str] = []
     for at, token in enumerate(tokens):
         if token.type == "heading_open":
             if words or heading:

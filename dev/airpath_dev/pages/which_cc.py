@@ -73,7 +73,8 @@ def page(campaign: airpath.Campaign, runs: pl.DataFrame, cells: pl.DataFrame) ->
         f"{about['runs']} runs of {about['cells']} cells, which combine radio, RTT to the server, "
         "buffer or AQM of the base station, load, and congestion control with its slow start. A "
         "run is a download of 8 s to a pedestrian, with pings through the same buffer. Every "
-        f"figure is a mean over {cells['seeds'].max()} seeds with its 95 % confidence interval. "
+        f"figure is a mean over {max(cells['seeds'].to_list())} seeds with its 95 % confidence "
+        "interval. "
         "Changes are relative to CUBIC (with HyStart as in Linux 6.1), seed by seed; a star marks "
         "those whose interval excludes zero. Figures of every cell are in "
         "[which-cc.parquet](which-cc.parquet).\n",
@@ -144,7 +145,8 @@ def overall(cell: pl.DataFrame, cc: str, figure: str) -> Interval:
     both = cell.filter(cc=cc).select(*keys, figure).join(base, on=keys)
     factor = (pl.col(figure) / pl.col("base")).log().mean().alias("factor")
     found = interval(both.group_by("seed").agg(factor).sort("seed")["factor"].to_numpy())
-    return Interval(*(None if one is None else 100 * math.expm1(one) for one in found))
+    mean, *bounds = (None if one is None else 100 * math.expm1(one) for one in found)
+    return Interval(mean or 0.0, *bounds)
 
 
 def percent(found: Interval) -> str:
