@@ -6,7 +6,7 @@ does not answer, or is empty, finds nothing in anything. Exit codes:
 
     0  both looked, and found nothing
     1  a vulnerability, or a licence, ban or source that deny.toml does not allow
-    3  not checked: a tool or its database is not to be had
+    3  not checked: a tool or its database is not available
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ AUDITORS = (
 
 def main() -> int:
     """Look for known vulnerabilities of what airpath depends on."""
-    return look(AUDITORS)
+    return ask_all(AUDITORS)
 
 
-def look(auditors: Sequence[Auditor]) -> int:
+def ask_all(auditors: Sequence[Auditor]) -> int:
     """Ask each; what was found counts for more than what was not looked at."""
     codes = [audit(auditor) for auditor in auditors]
     return WRONG if WRONG in codes else max(codes)

@@ -31,7 +31,7 @@ NEEDS_ROOT = "needs root"
 WORST = ("failed", "not judged", "skipped", "passed")
 
 
-def pass_on() -> None:
+def relay() -> None:
     """Copy cargo's output, say how to repeat what failed, and write its counts down."""
     passed = failed = 0
     listed: list[str] = []
@@ -140,7 +140,7 @@ def main(words: Sequence[str]) -> int:
     """Do as the words say."""
     match words:
         case ["rust"]:
-            pass_on()
+            relay()
         case ["total"]:
             total()
         case _:

@@ -1,9 +1,12 @@
-//! A closed loop for tests: an algorithm, a pacing sender, and one bottleneck with a buffer.
+//! What the tests of both versions share, a closed loop of an algorithm, a pacing sender and one
+//! bottleneck with a buffer; and the test of rounding.
 
 use std::collections::VecDeque;
 
 use airpath_base::{Duration, Instant, Stream};
+use proptest::prelude::{any, prop_assert, proptest};
 
+use super::{ceil, floor};
 use crate::congestion::{
     AckSample, Congestion, CongestionControl, LostSegment, RateSample, SlowStartExit, State, Window,
 };
@@ -320,5 +323,15 @@ impl<C: CongestionControl> Loop<C> {
 
     fn at_mut(&mut self, number: u64) -> &mut Sent {
         &mut self.outstanding[(number - self.first) as usize]
+    }
+}
+
+proptest! {
+    #[test]
+    fn rounding_is_that_of_the_library(bits in any::<u64>(), small in -1e6..1e6, whole in -9i32..9) {
+        for x in [f64::from_bits(bits), small, f64::from(whole), f64::from(whole) + 0.5] {
+            prop_assert!(floor(x) == x.floor() || x.is_nan() && floor(x).is_nan());
+            prop_assert!(ceil(x) == x.ceil() || x.is_nan() && ceil(x).is_nan());
+        }
     }
 }

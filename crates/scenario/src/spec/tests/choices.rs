@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use crate::spec::{
-    CELL, CORE, Choice, EMULATION, FLOW, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR, PARTS, PATH,
-    PROFILE, PROGRAM, RADIO, ROOT, RUN, STAGE, Table, UE,
-};
+use super::tables;
+use crate::spec::{Choice, FLOW, Key, Kind, Table};
 use crate::{Scenario, Source, parse};
 
 /// Keys whose values are covered by other tests, and where.
@@ -176,15 +174,6 @@ fn build(table: &Table, key: &Key, value: &str, choices: &[Choice]) -> Result<Sc
     let source = Source { name: "s.toml", text: &text, directory: Some(Path::new("tests/data")) };
     let parsed = parse(&source, &sets);
     parsed.map(|parsed| parsed.scenario).map_err(|error| format!("{sets:?}: {error}"))
-}
-
-/// Every table of the spec.
-pub(crate) fn tables() -> impl Iterator<Item = &'static Table> {
-    let whole: [&'static Table; 15] = [
-        &ROOT, &RUN, &EMULATION, &CORE, &PATH, &STAGE, &FLOW, &PROGRAM, &PROFILE, &RADIO, &UE,
-        &CELL, &NEIGHBOUR, &HANDOVER, &MOBILITY,
-    ];
-    whole.into_iter().chain(PARTS.iter().map(|part| part.table))
 }
 
 #[test]
