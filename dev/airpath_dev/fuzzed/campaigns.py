@@ -11,12 +11,10 @@ import io
 import json
 import os
 import shutil
-import signal
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from types import FrameType
 from typing import Any
 
 import polars as pl
@@ -27,7 +25,7 @@ from airpath.campaign.files import FOLDERS
 from airpath.campaign.summaries import summarise
 from airpath.errors import AirpathError
 
-from .check import SlowError
+from .check import bounded
 from .faults import Attempt, Seconds, Seed, fuzz
 from .mutate import damaged
 
@@ -149,23 +147,15 @@ def _page(out: Path) -> None:
 
 
 def _attempt(way: Callable[[], object]) -> str:
-    before = signal.signal(signal.SIGALRM, _slow)
-    signal.setitimer(signal.ITIMER_REAL, MOST_S)
-    try:
-        way()
-        answer = "read"
-    except AirpathError as refused:
-        answer = str(refused)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    with bounded(None, MOST_S):
+        try:
+            way()
+            answer = "read"
+        except AirpathError as refused:
+            answer = str(refused)
     assert answer.partition("\n")[0], "refused without a word"
     assert len(answer) < _MOST_WORDS, "refused with too many words"
     return "read" if answer == "read" else "refused"
-
-
-def _slow(_: int, __: FrameType | None) -> None:
-    raise SlowError(f"more than {MOST_S} s")
 
 
 # --- What is done to a folder ---------------------------------------------------------------------

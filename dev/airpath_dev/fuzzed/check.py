@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,6 +20,10 @@ from airpath.readers.recognise import Recognised, recognise
 MOST_CPU_S = 1.0
 """For each 128 KiB of a file, and for a smaller file; more is a fault."""
 _SIZE = 1 << 17
+COMMAND_CPU_S = 20.0
+"""For one command; more is a fault."""
+COMMAND_WAIT_S = 600.0
+"""By the clock: who waits for a pipe uses no processor. On a busy machine others wait, too."""
 
 SEEDS = Path(__file__).parent / "seeds"
 
@@ -39,7 +45,7 @@ def seeds(folder: str | None = None) -> dict[str, bytes]:
 
 def read(path: Path) -> tuple[str, Recognised | None]:
     """Read a file and tell of it; ``refused``, or the tool. Raises what is a fault."""
-    with _bounded(path.stat().st_size):
+    with bounded(MOST_CPU_S * max(1, path.stat().st_size / _SIZE), None):
         try:
             found = recognise(str(path))
         except InputError as refused:
@@ -53,7 +59,7 @@ def read(path: Path) -> tuple[str, Recognised | None]:
 
 def read_together(files: list[Recognised]) -> None:
     """Tell of several files of one test."""
-    with _bounded(0):
+    with bounded(MOST_CPU_S, None):
         _check(together(files))
 
 
@@ -65,23 +71,29 @@ def _check(document: dict[str, Any] | None) -> None:
         assert len(one["text"]) < 4000
 
 
-class _bounded:  # noqa: N801
-    """Ends with SlowError what takes more processor time."""
+@contextmanager
+def bounded(
+    cpu_s: float | None = COMMAND_CPU_S, wait_s: float | None = COMMAND_WAIT_S
+) -> Iterator[None]:
+    """End with SlowError what takes more processor time, or more by the clock."""
 
-    def __init__(self, size: int) -> None:
-        self.seconds = MOST_CPU_S * max(1, size / _SIZE)
+    def slow(number: int, _: FrameType | None) -> None:
+        raise SlowError(f"it did not end in time ({signal.Signals(number).name})")
 
-    def __enter__(self) -> None:
-        self.before = signal.signal(signal.SIGVTALRM, _slow)
-        signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds)
-
-    def __exit__(self, *_: object) -> None:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, self.before)
-
-
-def _slow(_: int, __: FrameType | None) -> None:
-    raise SlowError("more processor time than a file of its size may take")
+    timers = (
+        (signal.ITIMER_VIRTUAL, signal.SIGVTALRM, cpu_s),
+        (signal.ITIMER_REAL, signal.SIGALRM, wait_s),
+    )
+    used = [(timer, number, seconds) for timer, number, seconds in timers if seconds is not None]
+    before = [signal.signal(number, slow) for _, number, _ in used]
+    for timer, _, seconds in used:
+        signal.setitimer(timer, seconds)
+    try:
+        yield
+    finally:
+        for (timer, number, _), handler in zip(used, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
 
 
 def scratch() -> Path:

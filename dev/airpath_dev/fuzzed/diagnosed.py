@@ -23,10 +23,9 @@ from airpath.cli.console import guarded
 from airpath.drivers.simulate import CAPTURE
 from airpath_dev import ROOT
 
-from .check import seeds
+from .check import bounded, seeds
 from .faults import Attempt, Seconds, Seed, fuzz
 from .mutate import damaged
-from .runs import bounded
 
 _CORPORA = ROOT / "fuzz/corpus"
 _READ = ("capture", "segments", "second_reading", "record")

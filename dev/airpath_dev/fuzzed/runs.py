@@ -12,14 +12,13 @@ import json
 import os
 import resource
 import shutil
-import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
-from types import FrameType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import polars as pl
@@ -36,14 +35,10 @@ from airpath.twin import compare as twin
 from airpath.twin.runs import Counted
 from airpath_dev.harness import WRONG
 
-from .check import SlowError
+from .check import bounded
 from .faults import Attempt, Seconds, Seed, fuzz
 from .mutate import damaged
 
-_MOST_CPU_S = 20.0
-"""For one command; more is a fault."""
-_MOST_WAIT_S = 600.0
-"""By the clock: who waits for a pipe uses no processor. On a busy machine others wait, too."""
 _DRAWN = 0.01
 """Share of the reports whose charts are also drawn."""
 MOST_MEMORY = 1 << 30
@@ -191,26 +186,6 @@ def _compare(run: Run) -> None:
     two: Any = SimpleNamespace(valid=[pair], comparable=SimpleNamespace(reasons={}))
     json.dumps([twin.row(figure) for figure in twin.compare(two)])
     twin.overall(two, twin.compare(two))
-
-
-@contextlib.contextmanager
-def bounded() -> Iterator[None]:
-    """End with SlowError what takes more processor time, or does not end."""
-
-    def slow(number: int, _: FrameType | None) -> None:
-        raise SlowError(f"it did not end in time ({signal.Signals(number).name})")
-
-    timers = (signal.ITIMER_VIRTUAL, _MOST_CPU_S), (signal.ITIMER_REAL, _MOST_WAIT_S)
-    before = [signal.signal(number, slow) for number in (signal.SIGVTALRM, signal.SIGALRM)]
-    for timer, seconds in timers:
-        signal.setitimer(timer, seconds)
-    try:
-        yield
-    finally:
-        for timer, _seconds in timers:
-            signal.setitimer(timer, 0)
-        for number, handler in zip((signal.SIGVTALRM, signal.SIGALRM), before, strict=True):
-            signal.signal(number, handler)
 
 
 _VALUES: tuple[Any, ...] = (

@@ -1,4 +1,4 @@
-"""What makes the ramp of the study 5g-drx: DRX, slow start, congestion control, or something else?
+"""Writes what makes the ramp of the study 5g-drx: DRX, slow start, or congestion control.
 
 It runs the study's scenario with every combination and writes the tables; the text around them is
 in this file too, so that a new run shows what no longer holds. Progress goes to stderr.

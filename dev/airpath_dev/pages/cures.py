@@ -1,4 +1,4 @@
-"""Cures for a deep buffer compared, with intervals, and pings over fibre, WiFi and 5G side by side.
+"""Compares cures for a deep buffer, and pings over fibre, WiFi and 5G, as a page.
 
 It runs the study nr-bbr-cubic's scenarios with each cure and writes the tables; the text around
 them is in this file too. Progress goes to stderr.

@@ -1,4 +1,4 @@
-"""The page of the study lte-private: windows both ways, RTTs of four accesses, a firewall.
+"""Writes the page of the study lte-private: windows, RTTs of four accesses, a firewall.
 
 It runs the study's scenarios and writes tables and charts; the text around them is in this file
 too. The charts go into the folder img beside the page. Progress goes to stderr.

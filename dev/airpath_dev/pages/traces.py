@@ -1,4 +1,4 @@
-"""CUBIC and Reno over recorded radio links: pairs of Mahimahi traces, several buffers.
+"""Runs CUBIC and Reno over recorded radio links: pairs of Mahimahi traces, several buffers.
 
 FOLDER holds pairs NAME.down and NAME.up, plain or .gz. A download has its data on the .down trace
 and its acknowledgements on the .up trace, an upload the other way. Traces that are too short start

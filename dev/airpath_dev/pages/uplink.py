@@ -1,4 +1,4 @@
-"""Idle pings over a cell: what an uplink packet waits for, simulated and in closed form.
+"""Writes what an uplink packet waits for: idle pings, simulated and in closed form.
 
 A UE pings a server once a second and does nothing else. Varied are the SR period, proactive
 grants, the carrier with its slot pattern, and the DRX cycle. The table goes to stdout as Markdown;

@@ -1,4 +1,4 @@
-"""The documentation as a site: Markdown in, pages with navigation, search and live figures out.
+"""Writes the documentation as a site, with navigation, search and live figures.
 
     python3 -m http.server --directory target/site
 
