@@ -152,4 +152,4 @@ bench docs: build
 .DEFAULT:
 	@$(BARE) --help | grep -q '^  $@ ' || { echo "make: neither a target nor one of \`make dev\`: $@" >&2; exit 2; }
 	@tools/setup
-	$(DEV) $@ $(ARGS)
+	@$(DEV) $@ $(ARGS)
