@@ -48,6 +48,14 @@ def words(flows: int, rate_mbps: int, rtt_ms: int, seconds: int, *more: str) -> 
     return [word for key, value in numbers.items() for word in (f"--{key}", str(value))] + [*more]
 
 
+def ns3(program: Path, flows: int, rate_mbps: int, rtt_ms: int, seconds: int) -> Row:
+    """Measure ns-3 with the bottleneck alone: airpath has no access links either."""
+    numbers = {"flows": flows, "rate_mbps": rate_mbps, "rtt_ms": rtt_ms, "seconds": seconds}
+    return measure(
+        [str(program), *(f"--{key}={value}" for key, value in numbers.items()), "--access=0"]
+    )
+
+
 def features(names: Sequence[str]) -> list[str]:
     return [word for name in names for word in ("--feature", name)]
 
@@ -75,7 +83,7 @@ def run(builds: Builds, rounds: int, with_peers: bool, keep: bool) -> Row:
     """Measure everything, each program once a round."""
     bulk, cell = builds.program("bulk"), builds.program("radio")
     peer = htsim.find() if with_peers else None
-    ns3 = peer_program("ns3_bulk") if with_peers else None
+    program = peer_program("ns3_bulk") if with_peers else None
     calls: dict[str, Callable[[], Row]] = {}
     for name, options in CASES.items():
         calls[name] = partial(measure, [str(bulk), *options])
@@ -88,10 +96,8 @@ def run(builds: Builds, rounds: int, with_peers: bool, keep: bool) -> Row:
     # By turns: a machine that slows down slows all of them.
     measured = repeat("aims", rounds, lambda: {name: call() for name, call in calls.items()})
     least = {name: min((one[name] for one in measured), key=cpu) for name in calls}
-    if ns3:
-        flows, rate, rtt = WIRES[0]
-        options = [f"--flows={flows}", f"--rate_mbps={rate}", f"--rtt_ms={rtt}", "--seconds=30"]
-        least["ns-3"] = measure([str(ns3), *options, "--access=0"])
+    if program:
+        least["ns-3"] = ns3(program, *WIRES[0], 30)
     document: Row = {
         "least": least,
         "memory_kb": memory_of([str(bulk), *CASES["many"]]),

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from airpath_dev.harness import say, table
 
 from . import aims, radio
-from .aims import LINUX, LOSSY
+from .aims import LINUX, LOSSY, features, ns3, words
 from .common import (
     LOGGING,
     BenchError,
@@ -137,7 +137,7 @@ CASES = (Case(1, 230, 30), Case(4, 600, 40), Case(1, 1000, 20))
 def run_case(
     case: Case,
     airpath: Airpath,
-    peer: Peer | None,
+    peer: Path | None,
     wanted: Wanted,
 ) -> Row:
     """airpath before and after the peer, so that a machine that slows down slows both."""
@@ -145,7 +145,11 @@ def run_case(
     ours = repeat(f"{case}: airpath", before, lambda: airpath.run(case))
     theirs: list[Row] = []
     if peer:
-        theirs = repeat(f"{case}: ns-3", wanted.peer_runs, lambda: peer.run(case))
+        theirs = repeat(
+            f"{case}: ns-3",
+            wanted.peer_runs,
+            partial(ns3, peer, case.flows, case.rate_mbps, case.rtt_ms, case.seconds),
+        )
     ours += repeat(f"{case}: airpath", wanted.runs - before, lambda: airpath.run(case))
     return {"case": str(case), "seconds": case.seconds, "airpath": ours, "ns3": theirs}
 
@@ -156,13 +160,13 @@ def run_window(window: int, airpath: Airpath, runs: int) -> Row:
     rate_mbps = per_second * 1500 * 8 // 1_000_000
     case = Case(1, rate_mbps, WINDOW_RTT_MS, -(-WINDOW_SEGMENTS // per_second))
     label = f"window of {window} segments"
-    measured = repeat(label, runs, lambda: airpath.run(case, window=window))
+    measured = repeat(label, runs, lambda: airpath.run(case, "--window-segments", str(window)))
     return {"window_segments": window, "rate_mbps": rate_mbps, "airpath": measured}
 
 
 def run_ack_table(case: Case, airpath: Airpath, runs: int) -> Row:
     """The same case without and with the table of acknowledgements, by turns."""
-    pairs = repeat("table of acknowledgements", runs, partial(airpath.pair, case, acks=True))
+    pairs = repeat("table of acknowledgements", runs, partial(airpath.pair, case, "--acks"))
     return {
         "case": str(case),
         "without": [without for without, _ in pairs],
@@ -173,8 +177,8 @@ def run_ack_table(case: Case, airpath: Airpath, runs: int) -> Row:
 def run_features(case: Case, airpath: Airpath, runs: int) -> list[Row]:
     """The same case with each feature, each time beside one without any."""
     rows = []
-    for name, features in [(name, (name,)) for name in FEATURES] + [("as linux-6.18", LINUX)]:
-        pairs = repeat(name, runs, partial(airpath.pair, case, features=features))
+    for name, some in [(name, (name,)) for name in FEATURES] + [("as linux-6.18", LINUX)]:
+        pairs = repeat(name, runs, partial(airpath.pair, case, *features(some)))
         plain, switched = ([pair[side] for pair in pairs] for side in (0, 1))
         rows.append({"feature": name, "without": plain, "with": switched})
     return rows
@@ -185,8 +189,8 @@ def run_lossy(airpath: Airpath) -> list[Row]:
     rows = []
     for name, seconds in (("linux-cubic", 600), ("bbr", 30), ("bbr3", 30)):
         case = Case(1, 10_000, 100, seconds)
-        features = (*LOSSY, name)
-        call = partial(airpath.run, case, features=features, loss_percent=1)
+        more = ("--loss-percent", "1", *features((*LOSSY, name)))
+        call = partial(airpath.run, case, *more)
         measured = repeat(f"10 Gb/s, 1 % loss: {name}", 1, call)
         rows.append({"congestion": name.removeprefix("linux-"), "seconds": seconds} | measured[0])
     return rows
@@ -198,65 +202,25 @@ class Airpath:
 
     program: Path
 
-    def run(
-        self,
-        case: Case,
-        *,
-        window: int | None = None,
-        acks: bool = False,
-        features: tuple[str, ...] = (),
-        loss_percent: int = 0,
-    ) -> Row:
-        options = {
-            "--flows": case.flows,
-            "--rate-mbps": case.rate_mbps,
-            "--rtt-ms": case.rtt_ms,
-            "--seconds": case.seconds,
-        }
-        if window is not None:
-            options["--window-segments"] = window
-        if loss_percent:
-            options["--loss-percent"] = loss_percent
-        words = [str(word) for option in options.items() for word in option]
-        words += [word for feature in features for word in ("--feature", feature)]
-        return measure([str(self.program), *words, *(["--acks"] if acks else [])])
+    def run(self, case: Case, *more: str) -> Row:
+        options = words(case.flows, case.rate_mbps, case.rtt_ms, case.seconds, *more)
+        return measure([str(self.program), *options])
 
-    def pair(self, case: Case, **more: Any) -> list[Row]:
+    def pair(self, case: Case, *more: str) -> list[Row]:
         """Without and with something, by turns."""
-        return [self.run(case), self.run(case, **more)]
+        return [self.run(case), self.run(case, *more)]
 
 
-@dataclass(frozen=True)
-class Peer:
-    """ns-3, with the bottleneck alone: airpath has no access links either."""
-
-    program: Path
-
-    def run(self, case: Case) -> Row:
-        return measure(
-            [
-                str(self.program),
-                f"--flows={case.flows}",
-                f"--rate_mbps={case.rate_mbps}",
-                f"--rtt_ms={case.rtt_ms}",
-                f"--seconds={case.seconds}",
-                "--access=0",
-            ]
-        )
-
-
-def find_peer() -> Peer | None:
+def find_peer() -> Path | None:
     """The peer, if it is there and runs; otherwise says why not."""
     program = peer_program("ns3_bulk")
-    if program is None:
-        return None
-    peer = Peer(program)
-    try:
-        peer.run(Case(flows=1, rate_mbps=1, rtt_ms=10, seconds=1))
-    except BenchError as error:
-        say(f"ns-3 is left out: {error}")
-        return None
-    return peer
+    if program is not None:
+        try:
+            ns3(program, 1, 1, 10, 1)
+        except BenchError as error:
+            say(f"ns-3 is left out: {error}")
+            return None
+    return program
 
 
 def render_cases(cases: list[Row]) -> list[str]:
