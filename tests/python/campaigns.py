@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
+import json
 from typing import Any
 
 SHORT: dict[str, Any] = {
@@ -20,14 +19,6 @@ SHORT: dict[str, Any] = {
 """40 runs of some milliseconds."""
 
 
-def tables(place: Path) -> dict[str, str]:
-    """Hashes of every table's files, by name."""
-    return {
-        str(file.relative_to(place)): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in sorted(place.glob("*/*.parquet"))
-    }
-
-
 def toml(**changes: Any) -> str:
     """``SHORT`` as a file, with other values of its keys."""
     data = {**SHORT, **changes}
@@ -38,6 +29,4 @@ def toml(**changes: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    import json
-
     return json.dumps(value)

@@ -350,7 +350,7 @@ def words(name: str) -> list[str]:
 
 def sources() -> Iterable[Path]:
     """All files of Rust and Python that are ours."""
-    for folder in ("crates", "python", "tests", "benches", "fuzz", "examples", "tools"):
+    for folder in ("crates", "python", "tests", "dev", "benches", "fuzz", "examples", "tools"):
         for file in sorted((ROOT / folder).rglob("*")):
             if file.suffix in (".rs", ".py", ".c") and "target" not in file.parts:
                 yield file

@@ -17,7 +17,7 @@ import pytest
 
 import captures
 from airpath.diagnose.anonymise import Anonymiser
-from fuzzed.check import SEEDS
+from airpath_dev.fuzzed.check import SEEDS
 from test_flent_pings import DATA as FLENT
 
 SEED = int(os.environ.get("PROPTEST_RNG_SEED", "7")) % 2**32

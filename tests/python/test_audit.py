@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from tools import ROOT, tool
+from airpath_dev import ROOT
+from airpath_dev import audit as audit_tool
 
 
 @pytest.fixture
 def audit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """The tool as a module, on a machine whose path is ``bin``."""
-    module = tool("audit")
+    module = audit_tool
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     monkeypatch.setattr(module, "TOOLS", tmp_path / "none")
@@ -49,7 +50,7 @@ OFFLINE = "echo 'error: failed to fetch the advisory database' >&2; exit 1"
 def test_both_looked_and_found_nothing(
     audit: Any, tools: Tools, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert audit.main([tools.add("airpath-deny", FINDS), tools.add("airpath-pip", FINDS)]) == 0
+    assert audit.ask_all([tools.add("airpath-deny", FINDS), tools.add("airpath-pip", FINDS)]) == 0
     assert capsys.readouterr().out.count("found CVE-1 where it is, and nothing here") == 2
 
 
@@ -74,7 +75,7 @@ def test_who_does_not_find_what_is_known_has_not_checked(
     because: str,
 ) -> None:
     blind = tools.add("airpath-deny", script, install="echo no index >&2; exit 1")
-    assert audit.main([blind, tools.add("airpath-pip", FINDS)]) == 3
+    assert audit.ask_all([blind, tools.add("airpath-pip", FINDS)]) == 3
     said = capsys.readouterr().out
     assert "airpath-deny: not checked, " in said
     assert because in said
@@ -85,22 +86,22 @@ def test_a_vulnerability_counts_for_more_than_what_was_not_looked_at(
     audit: Any, tools: Tools, capsys: pytest.CaptureFixture[str]
 ) -> None:
     finds = tools.add("airpath-pip", f"{FINDS}\necho CVE-2 in polars; exit 1")
-    assert audit.main([tools.add("airpath-deny", BLIND), finds]) == 1
+    assert audit.ask_all([tools.add("airpath-deny", BLIND), finds]) == 1
     assert "airpath-pip:\nCVE-2 in polars" in capsys.readouterr().out
 
 
 def test_a_tool_that_is_missing_is_installed(audit: Any, tools: Tools) -> None:
     install = f"printf '#!/bin/sh\\n{FINDS}\\n' >PROGRAM; chmod +x PROGRAM"
-    assert audit.main([tools.add("airpath-deny", "", install.replace("%", "%%"))]) == 0
+    assert audit.ask_all([tools.add("airpath-deny", "", install.replace("%", "%%"))]) == 0
     # An installation that leaves nothing behind is none.
-    assert audit.main([tools.add("airpath-other", "", "true")]) == 3
+    assert audit.ask_all([tools.add("airpath-other", "", "true")]) == 3
 
 
 def test_a_database_that_never_answers_has_not_been_asked(
     audit: Any, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "PATIENCE_S", 0.2)
-    assert audit.main([tools.add("airpath-deny", "exec sleep 60")]) == 3
+    assert audit.ask_all([tools.add("airpath-deny", "exec sleep 60")]) == 3
 
 
 def test_what_is_known_to_be_vulnerable_is_pinned_and_not_airpaths(audit: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -14,19 +13,9 @@ import pytest
 
 from airpath import scenario
 from airpath.study.definition import study_names
-
-BENCHES = Path(__file__).parents[2] / "benches"
-
-
-@pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Import a bench by name; they import each other."""
-    monkeypatch.syspath_prepend(str(BENCHES))
-    before = set(sys.modules)
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(BENCHES)):
-            del sys.modules[name]
+from airpath_dev import ROOT, profiled
+from airpath_dev.__main__ import COMMANDS
+from airpath_dev.bench import aims, common, hashes, instructions, radio, report, speed, steps
 
 
 class Result:
@@ -39,10 +28,10 @@ class Result:
         return self._table
 
 
-def test_a_hash_is_of_the_schema_and_of_the_values(bench: Any) -> None:
+def test_a_hash_is_of_the_schema_and_of_the_values() -> None:
     def digest(**columns: pl.Series) -> str:
-        said: str = bench("hashes").digest(Result(**columns), "t")
-        return said
+        result: Any = Result(**columns)
+        return hashes.digest(result, "t")
 
     def series(values: list[Any], kind: Any = None) -> pl.Series:
         return pl.Series(values, dtype=kind)
@@ -73,8 +62,7 @@ def test_a_hash_is_of_the_schema_and_of_the_values(bench: Any) -> None:
     assert digest(a=few) == digest(a=many)
 
 
-def test_hashes_are_the_same_twice_and_name_what_differs(bench: Any) -> None:
-    hashes = bench("hashes")
+def test_hashes_are_the_same_twice_and_name_what_differs() -> None:
     job = next(hashes.jobs_of("wire", ["wire"]))
     lines = hashes.hashes(job)
     assert hashes.hashes(job) == lines
@@ -89,10 +77,9 @@ def test_hashes_are_the_same_twice_and_name_what_differs(bench: Any) -> None:
     assert "pings" not in different
 
 
-def test_every_figure_of_every_study_is_hashed(bench: Any) -> None:
+def test_every_figure_of_every_study_is_hashed() -> None:
     from airpath.study.definition import load_study, study_names
 
-    hashes = bench("hashes")
     for name in study_names():
         jobs = list(hashes.jobs_of(name, []))
         figures = {figure.id for figure in load_study(name).figures}
@@ -109,10 +96,9 @@ SAID = """\
 """
 
 
-def test_instructions_are_those_of_the_difference(bench: Any) -> None:
+def test_instructions_are_those_of_the_difference() -> None:
     """What both processes did at their start is not a packet's."""
-    instructions = bench("instructions")
-    assert instructions.collected(SAID) == 123_456_789
+    assert common.collected(SAID) == 123_456_789
     case = instructions.Case(
         "lte", instructions.Count(9_000_000, 1_000), instructions.Count(30_000_000, 11_000)
     )
@@ -124,23 +110,21 @@ def test_instructions_are_those_of_the_difference(bench: Any) -> None:
     }  # fmt: skip
     table = instructions.render([case], known)
     assert "| LTE 20 MHz (lte-20) | 10,000  | 2,100.0               | 2,000.0  | +5.00% |" in table
-    kept = instructions.record([case], known)["instructions_per_packet"]
+    kept = instructions.recorded([case], known)["instructions_per_packet"]
     assert kept == {"lte": 2_100.0, "nr": 5.0}
-    with pytest.raises(bench("common").BenchError, match="no count"):
-        instructions.collected("==77== Killed")
+    with pytest.raises(common.BenchError, match="no count"):
+        common.collected("==77== Killed")
 
 
 # A processor that is shared takes longer for the same work, a slower one for all of it.
 @pytest.mark.real_clock
 @pytest.mark.parametrize("scenario", ["nsa", "two-flows", "lte-20"])
-def test_a_report_costs_little_beside_its_libraries(bench: Any, scenario: str) -> None:
+def test_a_report_costs_little_beside_its_libraries(scenario: str) -> None:
     """The three that cost most while Vega's compiler ran for each of them; all: `make bench`."""
-    report = bench("report")
     assert report.cost(scenario).ratio < report.LIMIT
 
 
-def test_the_table_of_aims_marks_what_was_not_measured_now(bench: Any) -> None:
-    aims = bench("aims")
+def test_the_table_of_aims_marks_what_was_not_measured_now() -> None:
     names = [*aims.CASES, *aims.CELLS, "command"]
     least = {name: {"cpu_s": 0.25, "ns_per_segment": 120.0} for name in names}
     kept: dict[str, Any] = {"date": "2026-11-25", "commit": "abc", "rows": [
@@ -156,8 +140,7 @@ def test_the_table_of_aims_marks_what_was_not_measured_now(bench: Any) -> None:
     assert not aims.aims(document)[0].met
 
 
-def test_the_table_of_aims_scales_them_by_what_htsim_takes_here(bench: Any) -> None:
-    aims = bench("aims")
+def test_the_table_of_aims_scales_them_by_what_htsim_takes_here() -> None:
     names = [*aims.CASES, *aims.CELLS, "command", "htsim 1", "htsim 4"]
     least = {name: {"cpu_s": 0.25, "ns_per_segment": 1.5 * aims.HTSIM_NS} for name in names}
     least["wire"] = least["wire, 4 flows"] = {"cpu_s": 1, "ns_per_segment": 1.4 * 120.0}
@@ -177,47 +160,48 @@ def test_the_table_of_aims_scales_them_by_what_htsim_takes_here(bench: Any) -> N
 
 
 def test_what_is_measured_says_how_it_was_built(
-    bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Where no profile can be made, the plain build is measured, and nobody overlooks that."""
-    common, tool = bench("common"), bench("common").profiles()
-    monkeypatch.setattr(common, "profiles", lambda: tool)
-    monkeypatch.setattr(tool, "profiled", lambda *_: {"CARGO_TARGET_DIR": "there"})
+    monkeypatch.setattr(profiled, "profiled", lambda *_: {"CARGO_TARGET_DIR": "there"})
     assert "with a profile" in common.builds(plain=False).said
     assert common.builds(plain=False).environment == {"CARGO_TARGET_DIR": "there"}
     assert "without a profile" in common.builds(plain=True).said
     assert common.builds(plain=True).environment is os.environ
 
     def missing(*_: Any) -> None:
-        raise tool.MissingError("llvm-profdata is missing: do this")
+        raise profiled.MissingError("llvm-profdata is missing: do this")
 
-    monkeypatch.setattr(tool, "profiled", missing)
+    monkeypatch.setattr(profiled, "profiled", missing)
     plain = common.builds(plain=False)
     assert plain.environment is os.environ
     assert plain.said.startswith("**airpath WITHOUT a profile")
     assert "llvm-profdata is missing: do this" in plain.said
     assert "WITHOUT A PROFILE: llvm-profdata is missing" in capsys.readouterr().err
-    machine = {"date": "d", "cpu": "c", "rustc": "r", "commit": "x", "command": "benches/bench.py"}
-    assert plain.said in bench("bench").heading(machine, 1, plain.said)
+    machine = {
+        "date": "d",
+        "cpu": "c",
+        "rustc": "r",
+        "commit": "x",
+        "command": "airpath-dev bench-speed",
+    }
+    assert plain.said in speed.heading(machine, 1, plain.said)
 
 
 def test_what_is_measured_is_not_built_of_training_that_fails(
-    bench: Any, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    common, tool = bench("common"), bench("common").profiles()
-    monkeypatch.setattr(common, "profiles", lambda: tool)
 
     def failed(*_: Any) -> None:
-        raise tool.ProfileError("training failed (exit code 1)")
+        raise profiled.ProfileError("training failed (exit code 1)")
 
-    monkeypatch.setattr(tool, "profiled", failed)
+    monkeypatch.setattr(profiled, "profiled", failed)
     with pytest.raises(common.BenchError, match="training failed"):
         common.builds(plain=False)
 
 
-def test_the_sets_of_every_hashed_run_are_valid(bench: Any) -> None:
+def test_the_sets_of_every_hashed_run_are_valid() -> None:
     """A study's variants belong to the scenarios that they are compared in."""
-    hashes = bench("hashes")
     for name in study_names():
         for job in hashes.jobs_of(name, []):
             scenario.load(job.scenario, [*job.sets])
@@ -231,9 +215,8 @@ class Programs:
 
 
 def test_a_program_that_fails_costs_no_other_its_figures(
-    bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    radio, common = bench("radio"), bench("common")
 
     def measure(command: list[str]) -> dict[str, float]:
         if "lte-20" in command:
@@ -245,36 +228,35 @@ def test_a_program_that_fails_costs_no_other_its_figures(
 
     monkeypatch.setattr(radio, "measure", measure)
     results = common.Results({}, tmp_path / "speed.json")
-    radio.run(Programs(), 2, False, results, common.Progress())
+    built: Any = Programs()
+    radio.run(built, 2, False, results)
     assert results.end() == 1
     out, err = capsys.readouterr()
     assert "plain TCP" in out
     assert "nr-n78 | 1,000" in out
-    assert err.endswith("bench: failed: radio, UEs, lte-20\n")
+    assert err.endswith(": failed: radio, UEs, lte-20\n")
     kept = json.loads((tmp_path / "speed.json").read_text())
     assert [cell["preset"] for cell in kept["radio_ues"]] == ["nr-n78"]
 
 
-def test_steps_that_fail_are_named_in_the_end(
-    bench: Any, capfd: pytest.CaptureFixture[str]
-) -> None:
-    steps = bench("steps")
+def test_steps_that_fail_are_named_in_the_end(capfd: pytest.CaptureFixture[str]) -> None:
 
     def step(name: str, code: int, **more: bool) -> Any:
         program = f"print('figures of {name}'); raise SystemExit({code})"
         return steps.Step(name, (sys.executable, "-c", program), **more)
 
     here = [step("first", 1), step("page", 3), step("ns-3", 2, peer=True), step("last", 0)]
-    assert steps.main([*here, steps.Step("gone", ("/nowhere/program",))]) == 1
+    assert steps.every([*here, steps.Step("gone", ("/nowhere/program",))]) == 1
     out, err = capfd.readouterr()
     names = ("first", "page", "ns-3", "last")
     assert out.splitlines() == [f"figures of {name}" for name in names]
-    assert err.splitlines()[-2:] == [
-        "bench: left out: page, ns-3",
-        "bench: failed: first (exit code 1), gone (exit code 1)",
+    assert [line.partition(": ")[2] for line in err.splitlines()[-2:]] == [
+        "left out: page, ns-3",
+        "failed: first (exit code 1), gone (exit code 1)",
     ]
-    assert steps.main(here[1:]) == 0
+    assert steps.every(here[1:]) == 0
     # All that it runs is there.
     for each in steps.STEPS:
         files = [word for word in each.command if word.startswith("benches/") and "." in word]
-        assert all((BENCHES.parent / file).is_file() for file in files)
+        assert all((ROOT / file).is_file() for file in files)
+        assert "airpath_dev" not in each.command or each.command[-1] in COMMANDS

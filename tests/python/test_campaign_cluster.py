@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import airpath
-from campaigns import SHORT, tables, toml
+from airpath_dev.cluster import tables
+from airpath_dev.cluster.processes import begun, processes
+from campaigns import SHORT, toml
 from conftest import start_command
-from dask_processes import begun, processes
 
 pytest.importorskip("distributed")
 

@@ -16,7 +16,8 @@ import pytest
 import airpath
 from airpath.campaign.results import open_campaign
 from airpath.errors import InputError
-from campaigns import SHORT, tables, toml
+from airpath_dev.cluster import tables
+from campaigns import SHORT, toml
 
 
 @pytest.fixture(scope="module")

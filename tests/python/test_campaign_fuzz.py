@@ -11,8 +11,9 @@ import pytest
 import airpath
 from airpath.campaign.definition import parse
 from airpath.errors import InputError
-from fuzzed.campaigns import FILE, Drawn, check_file, check_folder, main
-from fuzzed.mutate import damaged
+from airpath_dev.fuzzed.campaigns import FILE, Drawn, check_file, check_folder, main
+from airpath_dev.fuzzed.mutate import damaged
+from airpath_dev.harness import run
 
 pytest.importorskip("duckdb")
 
@@ -92,6 +93,6 @@ def test_a_pipe_is_not_waited_for(drawn: Drawn, tmp_path: Path) -> None:
         airpath.sweep(changed, out=out, workers=1, resume=True)
 
 
-@pytest.mark.parametrize("words", [[], ["0"], ["x"], ["1", "2", "3"]])
+@pytest.mark.parametrize("words", [["0"], ["x"], ["1", "2", "3"]])
 def test_bad_use(words: list[str]) -> None:
-    assert main(words) == 2
+    assert run(main, words) == 2

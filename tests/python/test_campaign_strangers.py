@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import airpath
-from campaigns import SHORT, tables
+from airpath_dev.cluster import tables
+from campaigns import SHORT
 
 pytest.importorskip("distributed")
 

@@ -15,7 +15,8 @@ import airpath
 from airpath.campaign import work
 from airpath.campaign.results import open_campaign
 from airpath.errors import AirpathError, InputError
-from campaigns import SHORT, tables, toml
+from airpath_dev.cluster import tables
+from campaigns import SHORT, toml
 from conftest import Command, start_command
 
 

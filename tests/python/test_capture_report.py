@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import airpath
-import chromium
 from airpath import _core
 from airpath.diagnose.files import diagnose
 from airpath.report.capture import write_capture_report
+from airpath_dev import chromium
+from airpath_dev.planted.capture import at_point
 from conftest import Command
-from planted.capture import at_point
 
 MOST_BYTES = 5_000_000
 

@@ -18,11 +18,12 @@ import captures
 from airpath import _core
 from airpath.diagnose.files import diagnose
 from airpath.errors import InputError
-from compared.__main__ import main as compare_all
-from compared.judge import by_tshark, compare
-from compared.page import unexplained
-from compared.tshark import tshark
-from planted.capture import at_point
+from airpath_dev.compared.command import main as compare_all
+from airpath_dev.compared.judge import by_tshark, compare
+from airpath_dev.compared.page import unexplained
+from airpath_dev.compared.tshark import tshark
+from airpath_dev.harness import run
+from airpath_dev.planted.capture import at_point
 
 ROOT = Path(__file__).parents[2]
 
@@ -258,7 +259,7 @@ def test_every_real_file_is_read_or_refused() -> None:
 
 
 def test_tshark_and_tcptrace_say_the_same_of_real_captures() -> None:
-    """Or a rule of docs/reference/captures-compared.md explains why not."""
+    """Or a rule of docs/measured/captures-compared.md explains why not."""
     root = _real()
     _needs("tshark")
     _needs("tcptrace")
@@ -270,7 +271,7 @@ def test_tshark_and_tcptrace_say_the_same_of_real_captures() -> None:
         of = [one for one in verdicts if one.figure == figure]
         assert sum(one.is_equal for one in of) > 0.8 * len(of), figure
     used = {(one.reader, rule) for one in verdicts for rule in one.rules or ()}
-    written = (ROOT / "docs/reference/captures-compared.md").read_text(encoding="utf-8")
+    written = (ROOT / "docs/measured/captures-compared.md").read_text(encoding="utf-8")
     for reader, rule in used:
         assert f"| `{rule}` |" in written.partition(f"### {reader}")[2], (reader, rule)
 
@@ -294,7 +295,7 @@ def test_what_is_missing_is_said_and_not_compared_is_no_success(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("AIRPATH_PCAPS", "")
-    assert compare_all([]) == 3
+    assert run(compare_all, []) == 3
     assert "AIRPATH_PCAPS names no folder" in capsys.readouterr().err
-    assert compare_all([str(tmp_path / "none")]) == 2
-    assert compare_all(["--page"]) == 2
+    assert run(compare_all, [str(tmp_path / "none")]) == 2
+    assert run(compare_all, ["--page"]) == 2

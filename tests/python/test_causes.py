@@ -23,10 +23,10 @@ from airpath.causes.rank import Blame
 from airpath.fitting.observed import arrays
 from airpath.fitting.path import lost_segments
 from airpath.readers.flows import main_sender, stream
+from airpath_dev.planted.capture import at_point
+from airpath_dev.planted.judge import outcome
+from airpath_dev.planted.plants import PLANTS
 from conftest import Command
-from planted.capture import at_point
-from planted.judge import outcome
-from planted.plants import PLANTS
 
 
 def blamed(tmp_path: Path, scenario: str, point: str = "server", **keys: object) -> Blame:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fuzzed import diagnosed
+from airpath_dev.fuzzed import diagnosed
 
 _COUNT = 15
 

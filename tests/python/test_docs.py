@@ -25,8 +25,9 @@ from airpath.scenario import load, shipped_scenarios
 from airpath.study.definition import load_study
 from airpath.study.relations import condition_text, variant_value
 from airpath.study.verdicts import VERDICTS
+from airpath_dev.harness import table
+from airpath_dev.twin.rows import ROWS
 from conftest import Command
-from twin.rows import ROWS
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs/guides"
@@ -80,11 +81,6 @@ def variants(name: str, figure_id: str, head: str) -> str:
 
 def verdicts() -> str:
     return table(["verdict", "of a", "meaning"], [list(verdict) for verdict in VERDICTS])
-
-
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(row) + " |" for row in (heads, *rows)]
-    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,10 @@ import ast
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tools import tool
+from airpath_dev import document_types
 
 PACKAGE = Path(__file__).parents[2] / "python/airpath"
 PARSERS = {
@@ -28,26 +27,21 @@ Charts are Vega-Lite's JSON.
 """
 
 
-@pytest.fixture(scope="module")
-def types() -> Any:
-    """The generator as a module."""
-    return tool("document_types.py")
-
-
 @pytest.mark.parametrize("name", ["PYTHON", "TYPESCRIPT"])
-def test_generated_types_are_those_of_the_schema(types: Any, name: str) -> None:
-    path = getattr(types, name)
-    generated = types.files()[path]
+def test_generated_types_are_those_of_the_schema(name: str) -> None:
+    path = getattr(document_types, name)
+    generated = document_types.files()[path]
     if "AIRPATH_BLESS" in os.environ:
         path.write_text(generated, encoding="utf-8")
     assert path.read_text(encoding="utf-8") == generated, "AIRPATH_BLESS=1 rewrites it"
 
 
-def test_what_may_be_null_is_so_in_every_language(types: Any) -> None:
+def test_what_may_be_null_is_so_in_every_language() -> None:
     flows = {"type": "array", "items": {"$ref": "#/$defs/Flow"}}
     other = {"description": "Another.", "type": "string"}
+    sections = document_types.SECTIONS
     schema = {
-        "RunSummary": {"description": "A run.", "properties": dict.fromkeys(types.SECTIONS, flows)},
+        "RunSummary": {"description": "A run.", "properties": dict.fromkeys(sections, flows)},
         "Explanation": other,
         "VariantRow": other,
         "Flow": {
@@ -62,7 +56,9 @@ def test_what_may_be_null_is_so_in_every_language(types: Any) -> None:
             "required": ["rate_mbps", "packets", "ends"],
         },
     }  # fmt: skip
-    python, typescript = types.python(schema), types.typescript(schema)
+    python, typescript = (
+        module(schema) for module in (document_types.python, document_types.typescript)
+    )
     assert 'class Flow(Spread):\n    """A ``Flow`` of ``n`` packets."""' in python
     assert "rate_mbps: float | None" in python
     assert "packets: Annotated[float, Range(1)]" in python

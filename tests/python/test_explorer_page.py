@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 import airpath
-import chromium
 from airpath.explorer.begin import begin
 from airpath.explorer.server import served
+from airpath_dev import chromium
 from explorer import needs_explorer
 
 pytestmark = [

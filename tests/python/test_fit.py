@@ -18,8 +18,8 @@ from airpath.fitting.application import Write, parts
 from airpath.fitting.fit import Fit
 from airpath.fitting.observed import arrays, observe
 from airpath.fitting.path import estimate
-from fitted.draw import draw
-from fitted.judge import capture, judge
+from airpath_dev.fitted.draw import draw
+from airpath_dev.fitted.judge import capture, judge
 
 SHORT = [2, 9]
 """Truths of seed 1: a receive window; an uplink whose queue overflows, seen at the sender."""

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from airpath.base.toml import read_toml
-from tools import ROOT, tool
+from airpath_dev import ROOT, coverage
 
 
 @pytest.fixture
 def fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The tool as a module, with a working directory of the test's."""
-    module, before = tool("fuzz"), signal.getsignal(signal.SIGTERM)
+    module, before = coverage, signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(module, "WORK", tmp_path)
     yield module
     signal.signal(signal.SIGTERM, before)
@@ -96,11 +96,11 @@ def test_a_target_does_not_outlive_the_tool(tmp_path: Path) -> None:
     tells = f"import os, pathlib\npathlib.Path({str(started)!r}).write_text(str(os.getpid()))\n"
     _program(tmp_path / "gtpu", tells + ENDS_WELL)
     code = (
-        "from pathlib import Path\nfrom tools import tool\n"
-        f"fuzz, place = tool('fuzz'), Path({str(tmp_path)!r})\n"
+        "from pathlib import Path\nfrom airpath_dev import coverage as fuzz\n"
+        f"place = Path({str(tmp_path)!r})\n"
         "fuzz.WORK, fuzz.build = place, lambda: place\nfuzz.main(['run', '600', 'gtpu'])"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests/python")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "dev")}
     process = subprocess.Popen([sys.executable, "-c", code], env=environment)
     deadline = time.monotonic() + 60
     while not (started.exists() and started.read_text(encoding="ascii")):
@@ -120,7 +120,8 @@ def test_what_is_missing_is_said_and_not_checked_is_no_success(tmp_path: Path) -
     _program(tmp_path / "cargo", "raise SystemExit('error: toolchain nightly is not installed')")
     environment = {**os.environ, "PATH": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tools/fuzz"), "run", "1"],
+        [sys.executable, "-m", "airpath_dev", "fuzz-coverage", "run", "1"],
+        cwd=ROOT / "dev",
         capture_output=True,
         text=True,
         env=environment,

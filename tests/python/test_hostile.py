@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from airpath_dev.hostile.cases import MEASURED, Case, cases, run
 from emulated import needs_root
-from hostile.cases import MEASURED, Case, cases, run
 
 
 @needs_root

@@ -11,9 +11,10 @@ from random import Random
 import pytest
 
 from airpath.readers.recognise import Recognised
-from fuzzed.__main__ import main
-from fuzzed.check import SEEDS, SlowError, read, read_together, seeds
-from fuzzed.mutate import damaged
+from airpath_dev.fuzzed.check import SEEDS, SlowError, read, read_together, seeds
+from airpath_dev.fuzzed.importers import main
+from airpath_dev.fuzzed.mutate import damaged
+from airpath_dev.harness import run
 
 _COUNT = 1500
 _KINDS = ("flent", "iperf2", "iperf3", "nuttcp", "ping", "ss")
@@ -121,21 +122,21 @@ def test_a_bomb_is_refused(tmp_path: Path) -> None:
 def test_what_takes_too_long_is_a_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("fuzzed.check.MOST_CPU_S", 0.01)
+    monkeypatch.setattr("airpath_dev.fuzzed.check.MOST_CPU_S", 0.01)
 
     def endless(_: object) -> None:
         while True:
             pass
 
-    monkeypatch.setattr("fuzzed.check.describe", endless)
+    monkeypatch.setattr("airpath_dev.fuzzed.check.describe", endless)
     with pytest.raises(SlowError):
         read(SEEDS / "ping-iputils")
-    assert main([]) == main(["0"]) == main(["x"]) == 2
-    assert "SECONDS" in capsys.readouterr().err
+    assert run(main, ["0"]) == run(main, ["x"]) == run(main, ["1", "2", "3"]) == 2
+    assert "[seconds]" in capsys.readouterr().err
 
 
 def test_what_is_no_json_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzzed.check.describe", lambda _: {"rtt_ms": float("nan")})
+    monkeypatch.setattr("airpath_dev.fuzzed.check.describe", lambda _: {"rtt_ms": float("nan")})
     with pytest.raises(ValueError, match="JSON"):
         read(SEEDS / "ping-iputils")
     assert json.loads("1") == 1

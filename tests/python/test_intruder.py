@@ -24,10 +24,11 @@ from typing import Any
 import pytest
 
 from airpath.emulation.identity import PASSED
+from airpath_dev import ROOT
 from conftest import PATIENCE_S, UNEXPLAINED, command_environment, start, until
 from emulated import DELAYS, skip_without
 
-INTRUDER = Path(__file__).resolve().parents[1] / "hostile/intruder.py"
+INTRUDER = ROOT / "dev/airpath_dev/hostile/intruder.py"
 NOBODY = pwd.getpwnam("nobody")
 MARK = "touch-what-root-has"
 SECRET = "AIRPATH_TEST_SECRET"

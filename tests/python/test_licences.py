@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 
 from airpath.base.toml import read_toml
-from tools import ROOT, tool
-
-
-@pytest.fixture(scope="module")
-def licences() -> Any:
-    """The tool as a module."""
-    return tool("licences")
-
+from airpath_dev import ROOT, licences
 
 RULES = read_toml(ROOT / "deny.toml")
 ALLOWED = RULES["licenses"]["allow"]
@@ -45,9 +38,7 @@ ALLOWED = RULES["licenses"]["allow"]
         ("", False),
     ],
 )
-def test_an_expression_is_allowed_if_a_choice_is(
-    licences: Any, expression: str, allowed: bool
-) -> None:
+def test_an_expression_is_allowed_if_a_choice_is(expression: str, allowed: bool) -> None:
     assert licences.is_allowed(expression, ALLOWED) == allowed
 
 
@@ -87,7 +78,7 @@ def _metadata(*crates: dict[str, Any], uses: dict[str, str] | None = None) -> di
         (_metadata(_crate("ours"), _crate("rand"), uses={"ours": "rand"}), "crate rand is banned"),
     ],
 )
-def test_crates(licences: Any, metadata: dict[str, Any], complaint: str | None) -> None:
+def test_crates(metadata: dict[str, Any], complaint: str | None) -> None:
     complaints = list(licences.crate_complaints(metadata, RULES))
     assert len(complaints) == (complaint is not None)
     assert all(str(complaint) in said for said in complaints)
@@ -103,7 +94,7 @@ def test_crates(licences: Any, metadata: dict[str, Any], complaint: str | None) 
     ],
 )
 def test_python_packages_say_it_in_one_of_three_places(
-    licences: Any, fields: dict[str, str], expected: str
+    fields: dict[str, str], expected: str
 ) -> None:
     metadata = Message()
     for name, value in fields.items():
@@ -114,13 +105,13 @@ def test_python_packages_say_it_in_one_of_three_places(
         assert "Python package x: nothing" in complaint
 
 
-def test_what_is_missing_is_no_package_that_is_allowed(licences: Any) -> None:
+def test_what_is_missing_is_no_package_that_is_allowed() -> None:
     (found,) = licences.python_packages("no-such-package-of-airpath")
     assert found == ("no-such-package-of-airpath", "not installed")
     assert list(licences.package_complaints(dict([found]), ALLOWED))
 
 
-def test_bpf_programs_tell_the_kernel_what_their_sources_say(licences: Any, tmp_path: Path) -> None:
+def test_bpf_programs_tell_the_kernel_what_their_sources_say(tmp_path: Path) -> None:
     sources = sorted((ROOT / "crates/bpf/kernel").iterdir())
     assert list(licences.bpf_complaints(sources)) == []
     good = (ROOT / "crates/bpf/kernel/observer.bpf.c").read_text(encoding="utf-8")
@@ -130,7 +121,7 @@ def test_bpf_programs_tell_the_kernel_what_their_sources_say(licences: Any, tmp_
         assert len(list(licences.bpf_complaints([changed]))) == 1
 
 
-def test_everything_that_is_here_is_allowed(licences: Any) -> None:
+def test_everything_that_is_here_is_allowed() -> None:
     assert licences.main() == 0
 
 
@@ -145,7 +136,7 @@ def test_everything_that_is_here_is_allowed(licences: Any) -> None:
     ],
 )
 def test_fuzz_targets_take_libfuzzer_and_no_more(
-    licences: Any, dependency: dict[str, Any], said: list[str]
+    dependency: dict[str, Any], said: list[str]
 ) -> None:
     complaints = list(licences.fuzz_complaints({"dependencies": dependency}))
     assert len(complaints) == len(said)
@@ -163,7 +154,7 @@ def test_fuzz_targets_take_libfuzzer_and_no_more(
     ],
 )
 def test_what_pages_contain_is_checked_and_their_tools_are_not(
-    licences: Any, package: dict[str, Any], said: list[str]
+    package: dict[str, Any], said: list[str]
 ) -> None:
     lock = {"packages": {"": {}, "node_modules/@a/b": package}}
     found = list(licences.npm_complaints(lock, ALLOWED))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import airpath
-import chromium
 from airpath.errors import InputError
 from airpath.explorer import inline
 from airpath.report import write_report
+from airpath_dev import chromium
 from conftest import Command
 from explorer import needs_explorer
 

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from airpath.base.toml import read_toml
-from tools import ROOT
+from airpath_dev import ROOT
 
 PROJECT = read_toml(ROOT / "pyproject.toml")["project"]
 ASKED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]

@@ -12,13 +12,9 @@ from typing import Any
 import pytest
 
 from airpath.base.toml import read_toml
-from tools import ROOT, tool
+from airpath_dev import ROOT, outcomes
 
-
-@pytest.fixture(scope="module")
-def outcomes() -> Any:
-    """The tool as a module."""
-    return tool("outcomes")
+COMMAND = [sys.executable, "-m", "airpath_dev", "outcomes"]
 
 
 def _line(suite: str, test: str, outcome: str, **more: Any) -> dict[str, Any]:
@@ -29,7 +25,7 @@ CLOCK: dict[str, Any] = {"real_clock": {"too_late": []}}
 LATE = {"real_clock": {"too_late": ["busy"] * 4}}
 
 
-def test_the_sum(outcomes: Any) -> None:
+def test_the_sum() -> None:
     lines = [
         {"suite": "rust", "passed": 100, "failed": 0},
         {"suite": "rust", "passed": 7, "failed": 1},
@@ -64,7 +60,7 @@ def test_the_sum(outcomes: Any) -> None:
     ]
 
 
-def test_a_quiet_machine_has_one_line(outcomes: Any) -> None:
+def test_a_quiet_machine_has_one_line() -> None:
     lines = [{"suite": "rust", "passed": 2, "failed": 0}, _line("python", "a", "passed")]
     (total,) = outcomes.report(lines, [])
     assert total == "total: 3 passed, 0 failed, 0 not judged, 0 skipped, 0 left out"
@@ -87,9 +83,7 @@ fn small() {}
 
 
 @pytest.mark.parametrize("user", [0, 1000])
-def test_what_is_left_out(
-    outcomes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int
-) -> None:
+def test_what_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int) -> None:
     (tmp_path / "crates/x/tests").mkdir(parents=True)
     (tmp_path / "crates/x/tests/a.rs").write_text(SOURCE)
     monkeypatch.setattr("os.geteuid", lambda: user)
@@ -108,13 +102,13 @@ def test_cargos_output_is_passed_on_and_counted(
         "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n"
     )
     done = subprocess.run(
-        [ROOT / "tools/outcomes", "rust"], input=text, capture_output=True, text=True, check=True
+        [*COMMAND, "rust"], input=text, capture_output=True, text=True, check=True, cwd=ROOT / "dev"
     )
     assert done.stdout == text
     assert file.read_text() == '{"suite": "rust", "passed": 15, "failed": 2}\n'
-    done = subprocess.run([ROOT / "tools/outcomes"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "tools/outcomes total" in done.stderr
+    done = subprocess.run(COMMAND, capture_output=True, text=True, check=False, cwd=ROOT / "dev")
+    assert done.returncode == 2
+    assert "airpath-dev outcomes total" in done.stderr
 
 
 def test_what_failed_is_printed_with_the_command_that_repeats_it() -> None:
@@ -134,7 +128,8 @@ test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
 """
     environment = {"PATH": "/usr/bin:/bin", "PROPTEST_RNG_SEED": "42"}
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tools/outcomes"), "rust"],
+        [*COMMAND, "rust"],
+        cwd=ROOT / "dev",
         input=said,
         capture_output=True,
         text=True,

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-import chromium
 from airpath import scenario as scenarios
 from airpath.emulation import page
 from airpath.emulation.alarms import Alarms
 from airpath.emulation.page import Address, Page, served
 from airpath.emulation.status import Status
 from airpath.errors import InputError
+from airpath_dev import chromium
 from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
 from emulated import needs, processes, skip_without
 from snapshot import radio, snapshot

@@ -13,8 +13,9 @@ import pytest
 from airpath import scenario as scenarios
 from airpath.base.toml import parse_toml, read_toml
 from airpath.errors import AirpathError
+from airpath_dev import private
+from airpath_dev.harness import run
 from emulated import needs
-from private import __main__ as private
 
 
 def test_without_root_it_says_what_is_absent_and_ends_well(
@@ -22,17 +23,18 @@ def test_without_root_it_says_what_is_absent_and_ends_well(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     page = tmp_path / "page.md"
-    private.main(page=page)
-    said = capsys.readouterr().out
-    assert said.startswith("lte-private, emulated: its figures are absent, because")
-    assert "root" in said
+    assert run(private.main, ["--page", str(page)]) == 0
+    assert "not checked: it needs root" in capsys.readouterr().err
     assert not page.exists()
 
 
-def test_without_a_program_it_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_program_it_names_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "nft" else name)
-    assert private.missing() == "programs are missing: nft"
+    assert run(private.main, []) == 0
+    assert "not checked: nft is missing" in capsys.readouterr().err
 
 
 def test_a_point_sets_what_iperf3_is_told() -> None:
@@ -77,7 +79,7 @@ def test_the_page_marks_what_was_late() -> None:
         private.Point("down", "1M", "cubic"): good,
         private.Point("up", "", "cubic", lost_scale=True): late,
     }
-    text = private.markdown({"ping": "20 of 20"}, obtained, 15)
+    text = "\n".join(private.markdown({"ping": "20 of 20"}, obtained, 15))
     assert "| down | 1M | 5.60 Mb/s / 0 |  | 5.72 Mb/s |" in text
     assert "| up | the kernel's default | 8.90 kb/s / 3 (late) | 62.2 kb/s |" in text
     assert "which are marked: 1 of 2." in text

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from airpath import _core, scenario
-from tools import ROOT, tool
+from airpath_dev import ROOT
+from airpath_dev import profiled as profiled_tool
 
 RUSTC = """
 import sys
@@ -42,7 +43,7 @@ with zipfile.ZipFile(place / "airpath-0.whl", "w") as archive:
 @pytest.fixture
 def profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The tool as a module, where nothing but what the test puts there can be called."""
-    module = tool("profiled")
+    module = profiled_tool
     monkeypatch.setattr(module, "PLACE", tmp_path / "profiled")
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"):
@@ -192,9 +193,9 @@ def test_training_has_every_shipped_scenario_but_the_benchmarks(profiled: Any) -
 
 def test_setup_ends_with_1_and_says_why(tmp_path: Path) -> None:
     """In a copy that has the scripts alone."""
-    for name in ("setup", "profiled"):
-        (tmp_path / "tools").mkdir(exist_ok=True)
-        shutil.copy(ROOT / "tools" / name, tmp_path / "tools" / name)
+    for name in ("tools/setup", *(f"dev/airpath_dev/{name}.py" for name in PLAIN)):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     _program(tmp_path / ".venv/bin/python", PYTHON)
     _program(tmp_path / "bin/rustc", RUSTC.format(root=str(tmp_path / "root")))
     for name in ("cargo", "cc", "clang", "make"):
@@ -211,6 +212,7 @@ def test_setup_ends_with_1_and_says_why(tmp_path: Path) -> None:
     assert second == "setup: the build failed: see above"
 
 
+PLAIN = ("__init__", "__main__", "profiled")
 PYTHON = f"""
 import os, sys
 if sys.argv[1:3] != ["-m", "pip"]:

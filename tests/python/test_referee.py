@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import conftest
+from airpath_dev import ROOT
+from airpath_dev.referee import capture, machine, table
+from airpath_dev.referee.rows import LIMITS, SCENARIO, matrix
 from conftest import PATIENCE_S, Command
 from emulated import needs
-from referee import capture, machine, table
-from referee.rows import LIMITS, SCENARIO, matrix
 
-TESTS = Path(__file__).resolve().parents[1]
 PATH = ("--only", "cubic", "--rate", "20", "--rtt", "20", "--buffer", "1", "--loss", "0")
 ROW = (*PATH, "--flow", "bulk")
 SEGMENT = 1000
@@ -137,10 +137,20 @@ def test_a_capture_has_both_ends(airpath_command: Command, tmp_path: Path) -> No
 @pytest.mark.real_clock
 def test_one_row(tmp_path: Path) -> None:
     page = tmp_path / "referee.md"
-    command = [sys.executable, "-m", "referee", *ROW, "--repeat", "1", "--duration", "6"]
+    command = [
+        sys.executable,
+        "-m",
+        "airpath_dev",
+        "referee",
+        *ROW,
+        "--repeat",
+        "1",
+        "--duration",
+        "6",
+    ]
     process = conftest.start(
         [*command, "--out", str(tmp_path / "runs"), "--page", str(page), "--json"],
-        env=conftest.command_environment() | {"PYTHONPATH": str(TESTS)},
+        env=conftest.command_environment() | {"PYTHONPATH": str(ROOT / "dev")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -12,9 +12,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from airpath_dev.harness import run
+from airpath_dev.recorded import kernel
 from conftest import UNEXPLAINED, Command
 from emulated import busiest, iperf, needs_root, printed, skip_without_bpf, stages
-from recorded import kernel
 
 # Slow start ends by HyStart, then a loss comes at the queue.
 WIRE = f"""
@@ -242,5 +243,5 @@ def test_one_exit_in_ten_may_be_wrong_and_something_has_to_be_compared() -> None
 
 
 def test_a_kernels_comparison_is_called_rightly(capsys: pytest.CaptureFixture[str]) -> None:
-    assert kernel.main(["x"]) == kernel.main(["1", "2", "3"]) == 2
-    assert "recorded.kernel [SEED [COUNT]]" in capsys.readouterr().err
+    assert run(kernel.main, ["x"]) == run(kernel.main, ["1", "2", "3"]) == 2
+    assert "[seed] [count]" in capsys.readouterr().err

@@ -15,7 +15,7 @@ import airpath
 from airpath import _core
 from airpath.diagnose.files import diagnose
 from airpath.errors import InputError
-from recorded.judge import judge
+from airpath_dev.recorded.judge import judge
 
 CASES = range(6)
 

@@ -1,31 +1,24 @@
 """The tables of the guide of studies: each figure stands in them, with the verdict that it has.
 
-``python tools/pages/studies.py`` writes all of them, in minutes; ``AIRPATH_BLESS=1`` here those
+``make page-studies`` writes all of them, in minutes; ``AIRPATH_BLESS=1`` here those
 that take seconds.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from airpath.study.definition import load_study, study_names
 from airpath.study.reproduce import counts, reproduce
 from airpath.study.verdicts import VERDICTS, count
+from airpath_dev.pages import studies
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/guides/studies.md"
-
-
-@pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(ROOT / "tools/pages")
-    return importlib.import_module("studies")
 
 
 def block(name: str) -> str:
@@ -41,14 +34,14 @@ def rows(name: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", ["3g-latency", "lte-private"])
-def test_the_table_is_what_comes_out(page: Any, name: str) -> None:
+def test_the_table_is_what_comes_out(name: str) -> None:
     outcomes = reproduce(load_study(name))
-    fresh = f"{page.study_table(outcomes)}\n\n{counts(outcomes).text()}."
+    fresh = f"{studies.study_table(outcomes)}\n\n{counts(outcomes).text()}."
     if os.environ.get("AIRPATH_BLESS") == "1":
-        text = page.replaced(GUIDE.read_text(encoding="utf-8"), page.mark(name), fresh)
+        text = studies.replaced(GUIDE.read_text(encoding="utf-8"), studies.mark(name), fresh)
         GUIDE.write_text(text, encoding="utf-8")
         return
-    assert block(f"table of {name}") == fresh, "run tools/pages/studies.py"
+    assert block(f"table of {name}") == fresh, "run make page-studies"
 
 
 @pytest.mark.parametrize("name", study_names())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,9 +12,9 @@ from airpath.report.study import write_study_report
 from airpath.study.definition import load_study, study_names
 from airpath.study.joint import Joint, Row, read_joint, write_joint
 from airpath.study.reproduce import reproduce
+from airpath_dev import search as searcher
 from test_reproduce import FIGURE, OBTAINED, study
 from test_study_search import SEARCH
-from tools import tool
 
 CHART = """
 [[contradiction]]
@@ -74,7 +73,6 @@ def test_a_faulty_chart_is_named(tmp_path: Path, old: str, new: str, message: st
 def test_a_search_is_in_the_report(tmp_path: Path) -> None:
     made = study(tmp_path, *FIGURES, SEARCH)
     assert read_joint(made) is None
-    searcher: Any = tool("search")
     tried = searcher.search(made, 1000, 1, tmp_path / "kept.jsonl")
     write_joint(made, searcher.shown(made, tried))
     found = read_joint(made)

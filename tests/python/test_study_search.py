@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from airpath.study.definition import Study, load_study
+from airpath_dev import search as searcher
 from test_reproduce import FIGURE, OBTAINED, study
-from tools import tool
 
 # Twice the window and half of the delay are what the figure takes.
 SEARCH = """
@@ -32,37 +32,33 @@ DELAYS = SEARCH[SEARCH.rindex("[[search]]") :]
 FAST = 9300
 
 
-@pytest.fixture
-def searcher() -> Any:
-    return tool("search")
-
-
 def made(root: Path, *published: float) -> Study:
     figures = [FIGURE.format(name=f"n{i}", published=each) for i, each in enumerate(published)]
     return study(root, SEARCH, *figures)
 
 
-def test_what_is_planted_is_found(searcher: Any, tmp_path: Path) -> None:
+def test_what_is_planted_is_found(tmp_path: Path) -> None:
     whole = made(tmp_path, FAST)
     tried = searcher.search(whole, 1000, 1, tmp_path / "kept.jsonl")
     assert len(tried) == searcher.size(whole) == 6
     assert tried[0].joint == (0, 0)
     within = [each.joint for each in tried if searcher.inside(whole.figures, each)]
     assert within == [(1, 1)]
-    page = searcher.markdown(whole, tried)
+    page = "\n".join(searcher.markdown(whole, tried))
     assert "| 1 | window: 100 kB; delay: 50 ms | **" in page
     assert "without losing another figure: n0." in page
 
 
-def test_a_figure_moved_out_is_no_gain(searcher: Any, tmp_path: Path) -> None:
+def test_a_figure_moved_out_is_no_gain(tmp_path: Path) -> None:
     whole = made(tmp_path, FAST, OBTAINED, 50_000)
-    page = searcher.markdown(whole, searcher.search(whole, 1000, 1, tmp_path / "kept.jsonl"))
+    tried = searcher.search(whole, 1000, 1, tmp_path / "kept.jsonl")
+    page = "\n".join(searcher.markdown(whole, tried))
     assert "No joint choice brings a figure within tolerance without losing another one." in page
     assert "whatever it loses: n2." in page
 
 
 def test_a_budget_is_kept_and_nothing_runs_twice(
-    searcher: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, kept = made(tmp_path, FAST), tmp_path / "kept.jsonl"
     # Two seeds a figure: two joint choices.
@@ -81,9 +77,7 @@ def test_a_budget_is_kept_and_nothing_runs_twice(
     assert searcher.stamp(whole) != lines[0]["stamp"]
 
 
-def test_choices_are_kept_by_what_they_set(
-    searcher: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_choices_are_kept_by_what_they_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more choice, wherever it stands, costs only what is new."""
     kept = tmp_path / "kept.jsonl"
     found = searcher.search(made(tmp_path, FAST), 1000, 1, kept)
@@ -104,7 +98,7 @@ def test_choices_are_kept_by_what_they_set(
     assert {each.obtained for each in found} <= {each.obtained for each in wider}
 
 
-def test_another_scenario_can_be_searched(searcher: Any, tmp_path: Path) -> None:
+def test_another_scenario_can_be_searched(tmp_path: Path) -> None:
     far = FIGURE.format(name="far", published=1) + 'scenario = "far.toml"\n'
     parts = (SEARCH, FIGURE.format(name="n0", published=1), FIGURE.format(name="n1", published=1))
     whole = study(tmp_path, 'searched = "far.toml"\n', *parts, far)
@@ -120,7 +114,7 @@ def test_the_first_choices_are_the_studys_own() -> None:
         assert len({choice.label for choice in dimension.choices}) == len(dimension.choices)
 
 
-def test_a_gain_is_that_of_two_variants(searcher: Any, tmp_path: Path) -> None:
+def test_a_gain_is_that_of_two_variants(tmp_path: Path) -> None:
     gain = FIGURE.format(name="gain", published=50).replace('"kb/s"', '"% more"')
     gain += 'against = ["flow.0.window_bytes=40000"]\n'
     whole = study(tmp_path, DELAYS, gain)

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 STYLE = ROOT / "docs/style.md"
 EXEMPT = (STYLE, ROOT / "docs/adr", ROOT / "CHANGELOG.md", Path(__file__))
-FOLDERS = ("benches", "crates", "docs", "examples", "fuzz", "python", "tests", "tools")
+FOLDERS = ("benches", "crates", "dev", "docs", "examples", "fuzz", "python", "tests", "tools")
 
 BREAK = r"""(?:\s|//[/!]?|#|\\\n|["']\s*\n\s*f?["'])+"""
 """What may stand between two words: also a new line of a comment or of a string in parts."""

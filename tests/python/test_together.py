@@ -18,7 +18,7 @@ from airpath import _core
 from airpath.diagnose.files import describe
 from airpath.diagnose.together import Together, together
 from airpath.readers.recognise import recognise
-from planted.capture import at_point
+from airpath_dev.planted.capture import at_point
 
 START = 1767323045
 """2026-01-02 03:04:05 UTC."""

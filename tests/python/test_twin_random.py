@@ -13,8 +13,17 @@ import pytest
 from airpath import scenario
 from airpath.twin import compare, runs
 from airpath.twin.runs import Counted
-from twin import draw, drawn
-from twin.drawn import AGREES, DIFFERS, UNDECIDED, Judged, Result, judge, markdown, passes
+from airpath_dev.twin import draw, drawn
+from airpath_dev.twin.drawn import (
+    AGREES,
+    DIFFERS,
+    UNDECIDED,
+    Judged,
+    Result,
+    judge,
+    markdown,
+    passes,
+)
 
 
 @pytest.mark.parametrize("seed", range(1, 101))
@@ -196,7 +205,7 @@ def test_nine_in_ten_have_to_agree_and_nineteen_in_twenty_to_be_judged() -> None
 
 
 def test_the_page_says_what_differs() -> None:
-    page = markdown([result(1, AGREES, DIFFERS), result(2)])
+    page = "\n".join(markdown([result(1, AGREES, DIFFERS), result(2)]))
     assert "**1 of 2 judged figures agree (50.0%)" in page
     assert "Cause: not looked into yet." in page
     assert "No two emulated runs count:" in page

@@ -22,7 +22,8 @@ from airpath.runs import parquet
 from airpath.runs.results import Run, RunDirectory
 from airpath.runs.tables import TABLES, read_table
 from airpath.twin import runs as twins
-from fuzzed import runs as fuzzed
+from airpath_dev.fuzzed import runs as fuzzed
+from airpath_dev.fuzzed.check import bounded
 
 _COUNT = 60
 _WITH_A_COMMAND = 6
@@ -64,7 +65,7 @@ def read_whole(directory: Path) -> None:
 
 def refused(directory: Path) -> str:
     """What is said of a directory that is not read."""
-    with fuzzed.bounded(), pytest.raises(InputError) as error:
+    with bounded(), pytest.raises(InputError) as error:
         read_whole(directory)
     text = str(error.value)
     assert "\n" not in text
@@ -321,7 +322,7 @@ def test_a_twin_takes_no_other_run_for_one_that_it_kept(known: list[Path], tmp_p
         place = tmp_path / target.strip("/").replace("/", "-")
         place.mkdir()
         (place / twins.PLAN).symlink_to(target)
-        with fuzzed.bounded(), pytest.raises(InputError, match=said):
+        with bounded(), pytest.raises(InputError, match=said):
             twins._claim(place, wire)
     damaged = tmp_path / "damaged"
     damaged.mkdir()

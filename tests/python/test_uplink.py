@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-from pathlib import Path
-from types import ModuleType
-from typing import Any
-
 import pytest
 
-PAGES = Path(__file__).parents[2] / "tools/pages"
+from airpath_dev.pages import uplink
+
 PINGS = 300
 
 
-@pytest.fixture
-def uplink(core: Any, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(PAGES)
-    return importlib.import_module("uplink")
-
-
-def test_the_chains_of_the_page(uplink: ModuleType) -> None:
+def test_the_chains_of_the_page() -> None:
     def spread(carrier: int, proactive: bool) -> tuple[float, float]:
         period = len(uplink.CARRIERS[carrier].pattern) * uplink.CARRIERS[carrier].slot_ms
         case = uplink.Case(uplink.CARRIERS[carrier], 10, period if proactive else None)
@@ -32,7 +22,7 @@ def test_the_chains_of_the_page(uplink: ModuleType) -> None:
     assert spread(lte, proactive=False) == (14.5, 24.5)
 
 
-def test_idle_pings_are_the_closed_form(uplink: ModuleType) -> None:
+def test_idle_pings_are_the_closed_form() -> None:
     some = [
         case
         for case in uplink.cases()

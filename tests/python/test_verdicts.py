@@ -9,8 +9,8 @@ import pytest
 from airpath.errors import InputError
 from airpath.study import verdicts
 from airpath.study.reproduce import counts, document, reproduce
+from airpath_dev.calibrate import calibrate
 from test_reproduce import FIGURE, OBTAINED, WINDOW, study
-from tools import tool
 
 PARAMETER = """
 [[parameter]]
@@ -186,9 +186,7 @@ def test_a_parameter_is_chosen_again_by_its_figure_alone(tmp_path: Path) -> None
     bare = FIGURE.replace('set = ["flow.0.window_bytes=50000"]', "")
     figures = bare.format(name="a", published=5000), bare.format(name="b", published=1)
     made = study(tmp_path, *figures, searched)
-    ((parameter, value, obtained, figure),) = tool("calibrate").calibrate(
-        made, list(made.parameters)
-    )
+    ((parameter, value, obtained, figure),) = calibrate(made, list(made.parameters))
     assert (parameter.value, figure.id) == ("50 kB", "made-up/a")
     assert obtained == pytest.approx(5000, rel=0.05)
     assert value == pytest.approx(70_000, rel=0.1)

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-import chromium
+from airpath_dev import ROOT, chromium
+from airpath_dev.pages import website
 from explorer import needs_explorer
-from tools import tool
 
 needs_browser = pytest.mark.skipif(
     chromium.PROGRAM is None, reason="install the package chromium to see the site"
@@ -23,13 +23,7 @@ needs_browser = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def website() -> Any:
-    """The tool as a module."""
-    return tool("pages/website.py")
-
-
-@pytest.fixture(scope="module")
-def site(website: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place: Path = tmp_path_factory.mktemp("site") / "site"
     assert website.build(place) == []
     return place
@@ -44,11 +38,11 @@ def test_every_page_is_there_and_loads_nothing_from_elsewhere(site: Path) -> Non
     assert 'href="docs/guides/explorer.html"' in (site / "index.html").read_text(encoding="utf-8")
 
 
-def test_what_leads_nowhere_is_told(website: Any, site: Path, tmp_path: Path) -> None:
-    source = website.ROOT / "docs/guides/speed.md"
+def test_what_leads_nowhere_is_told(site: Path, tmp_path: Path) -> None:
+    source = ROOT / "docs/guides/speed.md"
     page = website.Page(source, "Guides")
     page.body = '<a href="no.md">x</a><a href="#no">x</a><a href="../../README.md#start">x</a>'
-    index = website.rendered(website.Page(website.ROOT / "README.md", ""))
+    index = website.rendered(website.Page(ROOT / "README.md", ""))
     told: list[str] = []
     body = website.linked(page, {index.source: index, source: page}, tmp_path, told)
     assert told == ["docs/guides/speed.md: no no.md", "docs/guides/speed.md: no #no"]
@@ -62,7 +56,7 @@ def test_what_leads_nowhere_is_told(website: Any, site: Path, tmp_path: Path) ->
     ]
 
 
-def test_headings_have_anchors_of_their_own(website: Any) -> None:
+def test_headings_have_anchors_of_their_own() -> None:
     assert website.slug("The path, and `codel`: 2 ways") == "the-path-and-codel-2-ways"
     assert website.unique("a", {"a", "a-1"}) == "a-2"
 
@@ -141,7 +135,7 @@ def test_figures_are_live_where_a_server_answers(
         thread.join()
 
 
-def test_a_folder_of_something_else_is_not_removed(website: Any, tmp_path: Path) -> None:
+def test_a_folder_of_something_else_is_not_removed(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     assert website.build(tmp_path) == [f"{tmp_path} has files and is no site: name a new folder"]
     assert (tmp_path / "notes.txt").read_text() == "mine"

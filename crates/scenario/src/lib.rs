@@ -24,8 +24,6 @@
 
 mod build;
 mod check;
-#[cfg(test)]
-mod choices;
 mod decimal;
 mod digest;
 mod document;
@@ -33,8 +31,6 @@ mod flow;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod get;
-#[cfg(test)]
-mod key_names;
 mod list;
 mod model;
 mod node;

@@ -31,6 +31,8 @@ mod root;
 mod stage;
 mod subscription;
 mod tcp;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use core_network::{
     OuterHeader, PolicerExcess, ServerSite, StallDistribution, StallTimes, TooBigPacket, TunnelSide,

@@ -2,7 +2,7 @@
 //! what an emulation reports.
 //!
 //! Not part of the product. `documents.schema.json` is what [`text`] returns, and
-//! `tools/document_types.py` generates the types for Python and TypeScript from it.
+//! `dev/airpath_dev/document_types.py` generates the types for Python and TypeScript from it.
 //!
 //! It may use: `record`, `capture`, `findings`, `emu`. Start reading at [`documents`].
 

@@ -7,7 +7,7 @@ how to read one; its format::
     title = "…"
     source = "…"                # who measured what, with what
     scenario = "scenario.toml"  # one set of parameters for every figure
-    searched = "scenario.toml"  # optional: whose figures tools/search has
+    searched = "scenario.toml"  # optional: whose figures are searched
     repeat = 5                  # seeds for each figure
     vary = { "flow.0.start_s" = [5.0, 5.04] }   # optional: keys with another value for each seed
 
@@ -32,11 +32,11 @@ how to read one; its format::
     of = "the network"          # what has it: parameters are counted for each
     chosen_by = "…"             # the figure, or the cell of one, that chose it and no other
     seen = ["…"]                # optional: figures that were looked at when it was chosen
-    key = "radio.rlc.buffer_bytes"      # optional: for tools/calibrate, with where to look
+    key = "radio.rlc.buffer_bytes"      # optional: for `make calibrate`, with where to look
     low = 1_000_000
     high = 40_000_000
 
-    [[search]]                  # for tools/search: what is varied jointly
+    [[search]]                  # for `make study-search`: what is varied jointly
     name = "initial window"
     choices = [                 # as alternatives; the study's own comes first
       { label = "8 segments" },
@@ -253,7 +253,7 @@ class Parameter:
     seen: tuple[str, ...] = ()
     """Figures, or cells, that were looked at when it was chosen: no predictions to a sceptic."""
     key: str | None = None
-    """Its key, by which ``tools/calibrate`` chooses it again."""
+    """Its key, by which ``make calibrate`` chooses it again."""
     low: float = 0.0
     """Where to look."""
     high: float = 0.0
@@ -261,7 +261,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Dimension:
-    """What ``tools/search`` varies jointly with the others."""
+    """What ``make study-search`` varies jointly with the others."""
 
     name: str
     choices: tuple[Alternative, ...]

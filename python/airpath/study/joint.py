@@ -1,4 +1,4 @@
-"""What the joint search of a study came to: ``search.json`` beside it, written by tools/search."""
+"""What the joint search of a study came to: ``search.json`` beside it, by `make study-search`."""
 
 from __future__ import annotations
 

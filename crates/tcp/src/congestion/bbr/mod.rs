@@ -6,9 +6,9 @@
 
 mod aggregation;
 mod filter;
-#[cfg(test)]
-mod link;
 mod policer;
+#[cfg(test)]
+mod tests;
 mod v1;
 mod v3;
 
@@ -154,19 +154,3 @@ fn ceil(x: f64) -> f64 {
 
 /// From here on all numbers are whole; NaN does not compare below it.
 const ALL_WHOLE: f64 = 4_503_599_627_370_496.0;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn rounding_is_that_of_the_library(bits in any::<u64>(), small in -1e6..1e6, whole in -9i32..9) {
-            for x in [f64::from_bits(bits), small, f64::from(whole), f64::from(whole) + 0.5] {
-                prop_assert!(floor(x) == x.floor() || x.is_nan() && floor(x).is_nan());
-                prop_assert!(ceil(x) == x.ceil() || x.is_nan() && ceil(x).is_nan());
-            }
-        }
-    }
-}

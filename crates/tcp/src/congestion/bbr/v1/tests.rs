@@ -1,6 +1,6 @@
 //! Section numbers refer to draft-cardwell-iccrg-bbr-congestion-control-00.
 
-use super::super::link::{Loop, MSS, Path};
+use super::super::tests::{Loop, MSS, Path};
 use super::*;
 use crate::congestion::cubic::tests::sample;
 

@@ -1,6 +1,6 @@
 //! Section numbers refer to draft-ietf-ccwg-bbr-06.
 
-use super::super::link::{Loop, MSS, Path};
+use super::super::tests::{Loop, MSS, Path};
 use super::super::{MIN_PIPE_CWND, PACING_MARGIN, PROBE_RTT_DURATION};
 use super::*;
 

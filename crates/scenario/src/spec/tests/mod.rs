@@ -1,0 +1,18 @@
+//! Tests of the tables against the code that reads them.
+
+mod choices;
+mod key_names;
+
+use super::{
+    CELL, CORE, EMULATION, FLOW, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, PATH, PROFILE, PROGRAM,
+    RADIO, ROOT, RUN, STAGE, Table, UE,
+};
+
+/// Every table of the spec.
+fn tables() -> impl Iterator<Item = &'static Table> {
+    let whole: [&'static Table; 15] = [
+        &ROOT, &RUN, &EMULATION, &CORE, &PATH, &STAGE, &FLOW, &PROGRAM, &PROFILE, &RADIO, &UE,
+        &CELL, &NEIGHBOUR, &HANDOVER, &MOBILITY,
+    ];
+    whole.into_iter().chain(PARTS.iter().map(|part| part.table))
+}

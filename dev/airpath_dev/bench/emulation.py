@@ -1,0 +1,134 @@
+"""Measures throughput and lateness of the emulator, beside the forwarder alone (root).
+
+One TCP download by iperf3 a run; medians of the runs, and the worst one. The bare forwarder hands
+every packet on as it came, uncut. Where the hypervisor took a processor away (stolen), packets were
+late for that reason. A Markdown table on stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import typer
+
+from airpath_dev.harness import FINE, need, say, table
+
+SERVER = "exec iperf3 -s"
+ENDS = """
+[[path.up]]
+stage = "delay"
+delay_ms = 10
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+receive_buffer_bytes = {window}
+send_buffer_bytes = 100_000_000
+"""
+WINDOW = 12_000_000
+"""1.6 of 3 Gb/s times 20 ms: fills the link, and no queue runs over."""
+
+WIDE = 100_000_000
+PACKET = ("delay, packet sockets", "link of 1 Gb/s, packet sockets")
+IO = '[emulation]\nio = "packet"\n'
+FREE = ("bare forwarder", "delay, as fast as TCP goes", PACKET[0])
+"""Cases whose limit is the machine."""
+
+BURSTS = "delay, the sender at 3.2 Gb/s in bursts of 1 ms"
+PACED = "delay, the sender paced at 3.3 Gb/s (upload)"
+"""By its kernel, with SO_MAX_PACING_RATE; iperf3 has that for its own sockets alone, so the UE
+sends."""
+
+DELAY = '[[path.down]]\nstage = "delay"\ndelay_ms = 10\n'
+LINK = '[[path.down]]\nstage = "link"\nrate_mbps = {rate}\nqueue_packets = 20000\n'
+RADIO = '[radio]\npreset = "{preset}"\n'
+
+CASES = {
+    FREE[0]: DELAY,
+    FREE[1]: DELAY,
+    PACKET[0]: DELAY + IO,
+    BURSTS: DELAY,
+    PACED: DELAY,
+    "link of 1 Gb/s, delay": LINK.format(rate=1_000) + DELAY,
+    PACKET[1]: LINK.format(rate=1_000) + DELAY + IO,
+    "link of 3 Gb/s, delay": LINK.format(rate=3_000) + DELAY,
+    "NR n78, delay": DELAY + RADIO.format(preset="nr-n78"),
+    "LTE 20 MHz, delay": DELAY + RADIO.format(preset="lte-20"),
+}
+
+
+def main(
+    runs: int = 3,
+    seconds: float = 5.0,
+    file: Annotated[Path | None, typer.Option("--json", help="Write every run too.")] = None,
+) -> None:
+    """Measure throughput and lateness of the emulator, beside the bare forwarder."""
+    need("iperf3", root=True, exit_code=FINE)
+    rows = {}
+    for name, text in CASES.items():
+        rate = {BURSTS: ["-R", "-b", "3200M"], PACED: ["--fq-rate", "3300M"]}.get(name, ["-R"])
+        command = ["iperf3", "-c", "server", "-t", str(seconds), "-J", *rate]
+        say(name)
+        rows[name] = [one(name, text, command) for _ in range(runs)]
+    lines = []
+    for name, of_case in rows.items():
+        cells = [f"{median(run['mbps'] for run in of_case):.0f}"]
+        for key, of in (("p50", median), ("p99", median), ("p99", max), ("p99_9", median)):
+            values = [run["late"][key] for run in of_case if run["late"]]
+            cells.append(f"{of(values):.0f}" if values else "")
+        missed = [run["missed"] for run in of_case if run["late"]]
+        cells.append(f"{median(missed):.0f}" if missed else "")
+        cells.append(" ".join(f"{run['stolen_ms']:.0f}" for run in of_case))
+        lines.append((name, *cells))
+    late = "p50 us: | p99 us: | p99 us, worst run: | p99.9 us: | missed slots: | stolen ms:"
+    print(table(f"case | Mb/s: | late: {late}", lines))
+    if file:
+        file.write_text(json.dumps(rows, indent=1))
+
+
+def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
+    """One run, in a process of its own: what iperf3 received, how late the data was."""
+    stolen = stolen_ms()
+    with tempfile.TemporaryDirectory() as place:
+        scenario = Path(place) / "case.toml"
+        window = WIDE if name in (*FREE, BURSTS, PACED) else WINDOW
+        scenario.write_text(text + ENDS.format(window=window))
+        script = (
+            "import json, sys\n"
+            "from airpath import _core, scenario\n"
+            "from airpath.emulation.config import EmulationConfig\n"
+            "loaded = scenario.load(sys.argv[1], None)\n"
+            "config = EmulationConfig(command=sys.argv[3:], servers=[sys.argv[2]], bare=%r)\n"
+            "ran = _core.emulate(loaded, 1, config)\n"
+            "print(json.dumps(ran.report))\n"
+        ) % (name == FREE[0])
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(scenario), SERVER, *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=True,
+        )
+    decoder = json.JSONDecoder()
+    iperf, end = decoder.raw_decode(done.stdout[done.stdout.index("{") :])
+    rest = done.stdout[done.stdout.index("{") + end :]
+    directions = decoder.raw_decode(rest[rest.index("{") :])[0]["directions"]
+    data = directions["down" if "-R" in command else "up"]
+    return {
+        "mbps": iperf["end"]["sum_received"]["bits_per_second"] / 1e6,
+        "late": data["lateness_us"],
+        "missed": data["missed_slots"],
+        "stolen_ms": stolen_ms() - stolen,
+    }
+
+
+def stolen_ms() -> float:
+    """Time since the machine started that a hypervisor gave to others, of all processors."""
+    ticks = int(Path("/proc/stat").read_text().split(maxsplit=9)[8])
+    return 1e3 * ticks / os.sysconf("SC_CLK_TCK")

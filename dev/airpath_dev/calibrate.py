@@ -1,0 +1,90 @@
+"""Chooses a study's parameters again, each by its figure and by nothing else.
+
+A parameter of ``study.toml`` with a ``key`` is searched between ``low`` and ``high``. All begin in
+the middle, whatever the scenario says. In each round every parameter takes, of a few values, the
+one with which its figure obtains what was published; the rounds look closer and closer. Figures
+that chose nothing are not run at all. Prints one line for each parameter.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import typer
+
+from airpath.runs.summary import number
+from airpath.study.bench import Bench, Request
+from airpath.study.definition import Figure, Parameter, Study, load_study
+from airpath_dev.harness import say
+
+ROUNDS = (9, 7, 7, 5)
+"""Values to look at in each round."""
+
+
+def main(
+    name: Annotated[str, typer.Argument(metavar="STUDY", envvar="STUDY")] = "nr-bbr-cubic",
+) -> None:
+    """Choose a study's parameters again, each by its figure and by nothing else."""
+    study = load_study(name)
+    searched = [parameter for parameter in study.parameters if parameter.key]
+    for parameter, value, obtained, figure in calibrate(study, searched):
+        print(
+            f"{parameter.of}: {parameter.key} = {value:.3g} (the study has {parameter.value}); "
+            f"{figure.id} {obtained:.3g} of {figure.low:g} {figure.unit}"
+        )
+
+
+def calibrate(
+    study: Study, parameters: list[Parameter]
+) -> list[tuple[Parameter, float, float, Figure]]:
+    """Each parameter with its value, and what its figure obtains with all of them."""
+    bench = Bench(study, (), study.repeat, None)
+    leaves = {leaf.id: leaf for leaf in study.leaves}
+    figures = [leaves[parameter.chosen_by] for parameter in parameters]
+    values = [math.sqrt(parameter.low * parameter.high) for parameter in parameters]
+    widths = [math.log(parameter.high / parameter.low) / 2 for parameter in parameters]
+
+    def request(index: int, value: float) -> Request:
+        figure, sets = figures[index], []
+        for other, parameter in enumerate(parameters):
+            if figures[other].scenario == figure.scenario:
+                chosen = value if other == index else values[other]
+                sets.append(f"{parameter.key}={round_to(chosen, parameter)}")
+        return Request(figure.scenario, (*figure.sets, *sets), figure.metrics[0])
+
+    def obtained(index: int, value: float) -> float:
+        asked = request(index, value)
+        seeds = [number(each, asked.metric) for each in bench.values(asked)]
+        return sum(seeds) / len(seeds) * figures[index].scale
+
+    for points in ROUNDS:
+        for index, (parameter, figure) in enumerate(zip(parameters, figures, strict=True)):
+            steps = [2 * step / (points - 1) - 1 for step in range(points)]
+            tried = [
+                min(
+                    max(values[index] * math.exp(widths[index] * step), parameter.low),
+                    parameter.high,
+                )
+                for step in steps
+            ]
+            bench.obtain(request(index, value) for value in tried)
+            target = figure.low or 0.0
+
+            def miss(value: float, index: int = index, target: float = target) -> float:
+                return abs(obtained(index, value) / target - 1)
+
+            values[index] = min(tried, key=miss)
+            widths[index] *= 2 / (points - 1)
+            say(f"{parameter.of}: {parameter.key} = {values[index]:.3g}")
+    bench.obtain(request(index, value) for index, value in enumerate(values))
+    return [
+        (parameter, values[index], obtained(index, values[index]), figures[index])
+        for index, parameter in enumerate(parameters)
+    ]
+
+
+def round_to(value: float, parameter: Parameter) -> str:
+    """Three digits, without a fraction where the bounds have none and are large."""
+    digits = float(f"{value:.3g}")
+    return f"{digits:.0f}" if parameter.high >= 1000 else f"{digits:g}"

@@ -1,1 +1,0 @@
-"""Campaigns on real schedulers: ``make cluster``."""

@@ -1,1 +1,0 @@
-"""The tests of Python with other programs in PATH."""

@@ -1,1 +1,0 @@
-"""The study lte-private with the kernel's TCP: ``make studies-emulated``."""
