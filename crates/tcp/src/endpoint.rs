@@ -244,7 +244,7 @@ impl Endpoint {
         if timeouts > 1 && !first_syn_arrived {
             sender.start_after_syn_loss();
         }
-        sender.events.push_back(Event { at: now, kind: EventKind::Established });
+        sender.telemetry.record(now, EventKind::Established);
     }
 
     /// Whether the peer answers the first SYN, so that the other ones were spurious (RFC 3522 3.2,
@@ -408,13 +408,13 @@ impl Endpoint {
     /// Whether [`poll_event`](Self::poll_event) has something to return.
     #[inline]
     pub fn has_events(&self) -> bool {
-        !self.sender.events.is_empty()
+        self.sender.telemetry.has_events()
     }
 
     /// The next event that has not been returned yet.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.sender.aside().events.pop_front()
+        self.sender.aside().telemetry.poll_event()
     }
 
     /// Size on the wire in bytes of a segment from this end, headers and options included.
@@ -524,12 +524,12 @@ impl Endpoint {
     /// RTT sample of the last acknowledgement; each sample is returned once, then `None`.
     #[inline]
     pub fn take_rtt_sample(&mut self) -> Option<Duration> {
-        self.sender.aside().take_rtt_sample()
+        self.sender.aside().telemetry.take_rtt_sample()
     }
 
     /// Totals of the sending half.
     pub fn counters(&self) -> SenderCounters {
-        self.sender.counters
+        self.sender.telemetry.counters()
     }
 
     /// What the sender is doing.

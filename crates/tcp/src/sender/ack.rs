@@ -9,7 +9,7 @@ use crate::RtoEstimator;
 use crate::congestion::{
     AckSample, HystartSnapshot, RateSample, SenderSnapshot, SlowStartExit, State,
 };
-use crate::event::{Event, EventKind, SlowStartExitReason};
+use crate::event::{EventKind, SlowStartExitReason};
 use crate::timestamp::timestamp;
 
 impl Sender {
@@ -120,7 +120,7 @@ impl Sender {
         if self.is_finished() && progress {
             self.account_limit(now, None);
             self.cancel_probe();
-            self.events.push_back(Event { at: now, kind: EventKind::Finished });
+            self.telemetry.record(now, EventKind::Finished);
         }
     }
 
@@ -196,7 +196,7 @@ impl Sender {
             // What is only SACKed counts for the time-out alone: a capture shows no RTT for it
             // either.
             if acked.segments > 0 {
-                self.last_rtt = Some(rtt);
+                self.telemetry.note_rtt(rtt);
             }
         }
         newest

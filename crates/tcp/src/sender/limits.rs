@@ -148,7 +148,7 @@ impl Sender {
 
     /// Data is sent while nothing is in flight.
     pub(super) fn restart(&mut self, now: Instant) {
-        if self.counters.segments == 0 {
+        if self.nxt == 1 {
             return;
         }
         let idle = now.saturating_since(self.last_sent_at);

@@ -11,16 +11,16 @@ mod rate;
 mod recovery;
 mod scoreboard;
 mod sending;
+mod telemetry;
 
 pub use activity::Activity;
 pub use limits::LimitTimes;
-
-use std::collections::VecDeque;
+pub use telemetry::SenderCounters;
 
 use airpath_base::{Duration, Flags, Instant};
 
 use crate::congestion::{self, CongestionControl, SlowStartExit, Window};
-use crate::event::{Event, EventKind, SendLimit, SlowStartExitReason};
+use crate::event::{EventKind, SendLimit, SlowStartExitReason};
 use crate::{EndpointConfig, RecoveryConfig, RttEstimator, ValidationConfig};
 use buffer::{SendBuffer, Write};
 use burst::Bursts;
@@ -30,6 +30,7 @@ use probe::TailProbe;
 use recovery::{Phase, Prr, Rack, Undo};
 use scoreboard::{Scoreboard, Sent};
 use sending::Next;
+use telemetry::Telemetry;
 
 /// Largest payload of a window probe in bytes (RFC 9293 3.8.6.1: at least one).
 const PROBE_BYTES: u64 = 1;
@@ -86,10 +87,8 @@ pub(crate) struct Sender {
     timer: Option<Instant>,
     zero_window: ZeroWindow,
     limits: Limits,
-    pub(crate) counters: SenderCounters,
-    last_rtt: Option<Duration>,
     exited_slow_start: bool,
-    pub(crate) events: VecDeque<Event>,
+    pub(crate) telemetry: Telemetry,
 }
 
 /// Explicit congestion notification of the sending half (RFC 3168).
@@ -142,23 +141,6 @@ impl ZeroWindow {
             Self::Persisting | Self::ProbeDue => Self::Persisting,
         }
     }
-}
-
-/// Totals of the sending half.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct SenderCounters {
-    /// Data segments sent, retransmissions included.
-    pub segments: u64,
-    /// Segments retransmitted.
-    pub retransmitted: u64,
-    /// Times the retransmission timer expired.
-    pub timeouts: u64,
-    /// Reductions that were undone.
-    pub undos: u64,
-    /// Tail loss probes sent.
-    pub probes: u64,
-    /// Reductions caused by marked packets.
-    pub ecn_reductions: u64,
 }
 
 /// A piece of the stream to put into a segment.
@@ -231,10 +213,8 @@ impl Sender {
             timer: None,
             zero_window: ZeroWindow::Open,
             limits: Limits::default(),
-            counters: SenderCounters::default(),
-            last_rtt: None,
             exited_slow_start: !window.in_slow_start(),
-            events: VecDeque::new(),
+            telemetry: Telemetry::default(),
         }
     }
 
@@ -382,12 +362,6 @@ impl Sender {
         self.closed && self.una > self.offered
     }
 
-    /// RTT sample of the last acknowledgement that gave one; returned once.
-    #[inline]
-    pub(crate) fn take_rtt_sample(&mut self) -> Option<Duration> {
-        self.last_rtt.take()
-    }
-
     /// Whether the application has offered something, or closed.
     pub(crate) const fn has_work(&self) -> bool {
         self.offered > 1 || self.closed
@@ -507,7 +481,7 @@ impl Sender {
             let SlowStartExit { reason, round_rtt, base_rtt } = exit;
             let min_rtt = base_rtt.or(self.rtt.min()).unwrap_or_default();
             let kind = EventKind::SlowStartExit { reason, cwnd, srtt, min_rtt, round_rtt };
-            self.events.push_back(Event { at: now, kind });
+            self.telemetry.record(now, kind);
         }
     }
 }

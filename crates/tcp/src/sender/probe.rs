@@ -4,7 +4,7 @@ use airpath_base::{Duration, Instant};
 
 use super::recovery::Phase;
 use super::{Piece, Sender};
-use crate::event::{Event, EventKind, SlowStartExitReason};
+use crate::event::{EventKind, SlowStartExitReason};
 
 /// Longest ACK delay that a single segment may meet (RFC 8985 7.2, WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
@@ -90,9 +90,8 @@ impl Sender {
         };
         let probe = Outstanding { end: self.nxt, is_retransmission: piece.again };
         self.tail_probe.outstanding = Some(probe);
-        self.counters.probes += 1;
         self.arm_timer(now);
-        self.events.push_back(Event { at: now, kind: EventKind::TailLossProbe });
+        self.telemetry.record(now, EventKind::TailLossProbe);
         Some(piece)
     }
 

@@ -5,7 +5,7 @@ use airpath_base::{Duration, Flags, Instant, Segment};
 use super::scoreboard::{Acked, DUP_THRESH};
 use super::{Ecn, Frto, Sender};
 use crate::congestion::Congestion;
-use crate::event::{Event, EventKind, SlowStartExitReason, UndoReason};
+use crate::event::{EventKind, SlowStartExitReason, UndoReason};
 use crate::timestamp::{AFTER_TICK, timestamp};
 use crate::{LossDetection, Reduction};
 
@@ -300,7 +300,7 @@ impl Sender {
             ssthresh: self.window.ssthresh as u32,
             lost: self.scoreboard.lost(),
         };
-        self.events.push_back(Event { at: now, kind });
+        self.telemetry.record(now, kind);
         self.phase = Phase::Recovery(self.nxt);
         self.fast_retransmit = true;
         self.tail_probe.due = None;
@@ -315,8 +315,7 @@ impl Sender {
         self.begin_reduction(now);
         self.undo = None;
         let ssthresh = self.window.ssthresh as u32;
-        self.events
-            .push_back(Event { at: now, kind: EventKind::Reduction { cwnd, ssthresh, ecn } });
+        self.telemetry.record(now, EventKind::Reduction { cwnd, ssthresh, ecn });
         self.phase = Phase::Reduced(self.nxt);
         if self.recovery.reduction == Reduction::Immediate && !self.model_based {
             self.window.cwnd = self.window.ssthresh;
@@ -358,7 +357,7 @@ impl Sender {
         self.congestion.on_recovered(now, &mut self.window);
         if !matches!(reduced, Phase::Reduced(_)) {
             let cwnd = self.window.segments();
-            self.events.push_back(Event { at: now, kind: EventKind::RecoveryEnd { cwnd } });
+            self.telemetry.record(now, EventKind::RecoveryEnd { cwnd });
         }
     }
 
@@ -398,9 +397,8 @@ impl Sender {
             self.window.ssthresh = self.window.ssthresh.max(undo.ssthresh);
         }
         self.congestion.on_undo(&mut self.window);
-        self.counters.undos += 1;
         let cwnd = self.window.segments();
-        self.events.push_back(Event { at: now, kind: EventKind::Undo { cwnd, by } });
+        self.telemetry.record(now, EventKind::Undo { cwnd, by });
         if self.phase == Phase::Open {
             return;
         }
@@ -409,7 +407,7 @@ impl Sender {
         self.frto = Frto::Off;
         self.fast_retransmit = false;
         self.phase = Phase::Open;
-        self.events.push_back(Event { at: now, kind: EventKind::RecoveryEnd { cwnd } });
+        self.telemetry.record(now, EventKind::RecoveryEnd { cwnd });
     }
 
     /// How much an acknowledgement releases in recovery (RFC 9937 5).
@@ -448,7 +446,6 @@ impl Sender {
         if self.phase == Phase::Open {
             self.leave_slow_start_by(now, SlowStartExitReason::Ecn);
             self.reduce(now, true);
-            self.counters.ecn_reductions += 1;
             self.ecn = Ecn::ReductionToTell;
         }
     }
@@ -456,12 +453,10 @@ impl Sender {
     /// The retransmission timer expired (RFC 6298 5.4 to 5.7).
     pub(super) fn time_out(&mut self, now: Instant) {
         let rto = self.rtt.rto();
-        self.counters.timeouts += 1;
         let again = self.timed_out.replace(self.una) == Some(self.una);
         self.rtt.back_off();
         let backoff = self.rtt.backoff();
-        self.events
-            .push_back(Event { at: now, kind: EventKind::RetransmissionTimeout { backoff, rto } });
+        self.telemetry.record(now, EventKind::RetransmissionTimeout { backoff, rto });
         self.leave_slow_start_by(now, SlowStartExitReason::Loss);
         self.cancel_probe();
         self.rack.due = None;

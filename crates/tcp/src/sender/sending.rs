@@ -5,7 +5,7 @@ use airpath_base::Instant;
 use super::scoreboard::Sent;
 use super::{Ahead, Ecn, Frto, PROBE_BYTES, Piece, Sender};
 use crate::RtoEstimator;
-use crate::event::{Event, EventKind, SendLimit};
+use crate::event::{EventKind, SendLimit};
 
 /// A piece to send, and what is known of what follows it.
 pub(super) type Next = (Option<Piece>, Option<Ahead>);
@@ -118,17 +118,16 @@ impl Sender {
         self.poll_new(now, cwnd, pipe)
     }
 
-    /// Records a retransmission.
     /// A full segment of new data.
     #[inline(always)]
     pub(crate) fn send_full(&mut self, now: Instant) -> Piece {
         self.send_new(now, Piece::new(self.nxt, self.mss, false))
     }
 
+    /// Records a retransmission.
     #[cold]
     pub(super) fn sent_again(&mut self, now: Instant, sent: &Sent) -> Piece {
-        self.counters.segments += 1;
-        self.counters.retransmitted += 1;
+        self.telemetry.count_segment(true);
         self.last_sent_at = now;
         self.prr.sent += 1;
         if let Some(undo) = &mut self.undo {
@@ -218,7 +217,7 @@ impl Sender {
         }
         let end = piece.seq + u64::from(piece.len) + u64::from(piece.fin);
         self.nxt = end;
-        self.counters.segments += 1;
+        self.telemetry.count_segment(false);
         self.scoreboard.push(Sent {
             seq: piece.seq,
             end,
@@ -249,11 +248,10 @@ impl Sender {
     fn probe(&mut self, now: Instant) -> Option<Piece> {
         self.zero_window = self.zero_window.after_probe();
         if self.zero_window.is_persisting() {
-            self.events.push_back(Event { at: now, kind: EventKind::WindowProbe });
+            self.telemetry.record(now, EventKind::WindowProbe);
         }
         if let Some(sent) = self.scoreboard.repeat_first(now) {
-            self.counters.segments += 1;
-            self.counters.retransmitted += 1;
+            self.telemetry.count_segment(true);
             self.arm_timer(now);
             return Some(Piece { again: true, ..sent.piece() });
         }
