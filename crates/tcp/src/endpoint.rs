@@ -103,17 +103,17 @@ impl Endpoint {
     /// The application stops now: what has not entered the send buffer is withdrawn; the rest is
     /// still sent, followed by a FIN.
     pub fn close(&mut self) {
-        self.sender.touch().close();
+        self.sender.touch().stream.close();
     }
 
     /// The application stops at the end of its current write, where each write has `bytes` bytes.
     pub fn close_after_write(&mut self, bytes: u64) {
-        self.sender.touch().close_after_write(bytes);
+        self.sender.touch().stream.close_after_write(bytes);
     }
 
     /// Closes the stream after everything offered.
     pub fn close_when_written(&mut self) {
-        self.sender.touch().close_when_written();
+        self.sender.touch().stream.close_when_written();
     }
 
     /// Treats ECN as negotiated, whatever the handshake said.
@@ -140,7 +140,7 @@ impl Endpoint {
             return;
         }
         if segment.flags.has(Flags::ACK) {
-            if segment.ack > self.sender.next() {
+            if segment.ack > self.sender.stream.nxt() {
                 // RFC 9293 3.10.7.4: it acknowledges data that was not sent.
                 self.receiver.touch().request_ack();
                 return;
@@ -225,7 +225,7 @@ impl Endpoint {
         }
         // An application wakes once everything that arrived together is processed.
         let DelayedAckConfig { handshake_at_once, wake, .. } = self.config.delayed_ack;
-        let wakes = handshake_at_once && self.sender.has_work();
+        let wakes = handshake_at_once && self.sender.stream.has_work();
         self.handshake_timer = wakes.then_some(now + wake);
         let first_syn_arrived = self.first_syn_arrived(segment);
         let sender = self.sender.touch();
@@ -297,7 +297,7 @@ impl Endpoint {
         };
         let (seq, len, flags, retransmission) = match piece {
             Some(piece) => (piece.seq, piece.len, piece.flags(), piece.again),
-            None if self.receiver.wants_ack() => (self.sender.next(), 0, Flags::NONE, false),
+            None if self.receiver.wants_ack() => (self.sender.stream.nxt(), 0, Flags::NONE, false),
             None => return false,
         };
         self.write(now, segment, (seq, len, flags, retransmission));
@@ -477,7 +477,7 @@ impl Endpoint {
 
     /// Whether all data and the FIN of this end's stream are acknowledged.
     pub fn is_finished(&self) -> bool {
-        self.sender.is_finished()
+        self.sender.stream.is_finished()
     }
 
     /// Whether the handshake is complete.
@@ -502,12 +502,12 @@ impl Endpoint {
 
     /// Payload bytes acknowledged.
     pub fn acknowledged(&self) -> u64 {
-        self.sender.acknowledged()
+        self.sender.stream.acknowledged()
     }
 
     /// Payload bytes that the application has written: acknowledged or in the send buffer.
     pub fn written(&self) -> u64 {
-        self.sender.written() - 1
+        self.sender.stream.written() - 1
     }
 
     /// Smoothed RTT.

@@ -17,7 +17,7 @@ impl Sender {
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         self.bursts.resume();
-        if segment.ack < self.una {
+        if segment.ack < self.stream.una() {
             self.on_old_ack(segment);
         } else {
             self.on_recent_ack(now, segment, peer_window);
@@ -28,7 +28,7 @@ impl Sender {
     #[inline(never)]
     fn on_recent_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         let bare = segment.sack.is_empty() && !self.has_ecn_echo(segment);
-        if bare && segment.ack > self.una && self.is_undisturbed() {
+        if bare && segment.ack > self.stream.una() && self.is_undisturbed() {
             self.on_progress(now, segment, peer_window);
         } else {
             self.on_any_ack(now, segment, peer_window);
@@ -39,11 +39,11 @@ impl Sender {
     #[inline(never)]
     fn on_any_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         let ack = segment.ack;
-        let duplicate = ack == self.una
+        let duplicate = ack == self.stream.una()
             && segment.sequence_len() == 0
             && peer_window == self.peer_window
             && !segment.flags.has(Flags::SYN);
-        let (advanced, before) = (ack > self.una, self.peer_window);
+        let (advanced, before) = (ack > self.stream.una(), self.peer_window);
         self.take_window(segment, peer_window);
 
         let prior_in_flight = self.scoreboard.pipe();
@@ -98,7 +98,7 @@ impl Sender {
     /// Advances SND.UNA.
     #[inline(always)]
     pub(super) fn advance(&mut self, now: Instant, ack: u64) {
-        self.una = ack;
+        self.stream.acknowledge(ack);
         self.progress_at = now;
         // RFC 6298 (5.2), (5.3)
         self.timer = None;
@@ -113,11 +113,11 @@ impl Sender {
     pub(super) fn end_ack(&mut self, now: Instant, progress: bool) {
         if self.window.cwnd > self.largest_window {
             self.largest_window = self.window.cwnd;
-            self.buffer.note_window(self.window.cwnd);
+            self.stream.buffer_mut().note_window(self.window.cwnd);
         }
-        self.buffer.note_acknowledgement();
+        self.stream.buffer_mut().note_acknowledgement();
         self.update_pacing();
-        if self.is_finished() && progress {
+        if self.stream.is_finished() && progress {
             self.account_limit(now, None);
             self.cancel_probe();
             self.telemetry.record(now, EventKind::Finished);
@@ -142,7 +142,7 @@ impl Sender {
     #[inline]
     pub(crate) fn take_window(&mut self, segment: &Segment, peer_window: u64) {
         let same = segment.seq == self.window_seq;
-        let newer = segment.ack > self.una || segment.seq > self.window_seq;
+        let newer = segment.ack > self.stream.una() || segment.seq > self.window_seq;
         if newer || (same && peer_window > self.peer_window) {
             self.window_seq = segment.seq;
             self.set_peer_window(peer_window);
@@ -190,7 +190,7 @@ impl Sender {
             self.rtt.note_min(rtt);
         }
         if let Some(rtt) = sample {
-            self.rtt.sample_in_round(rtt, segment.ack, self.nxt);
+            self.rtt.sample_in_round(rtt, segment.ack, self.stream.nxt());
             // RFC 6298 5, last note: an acknowledgement of a retransmission alone does not end it.
             self.rtt.end_back_off();
             // What is only SACKed counts for the time-out alone: a capture shows no RTT for it
@@ -232,8 +232,8 @@ impl Sender {
         let min_rtt = self.rtt.min().unwrap_or_default();
         let sample = AckSample {
             now,
-            una: self.una,
-            nxt: self.nxt,
+            una: self.stream.una(),
+            nxt: self.stream.nxt(),
             mss: self.mss,
             acked: grown_by,
             delivered: acked.delivered,
@@ -243,7 +243,7 @@ impl Sender {
             srtt: self.rtt.srtt().unwrap_or_default(),
             min_rtt,
             in_flight: self.scoreboard.pipe(),
-            cwnd_limited: self.was_cwnd_limited(self.una),
+            cwnd_limited: self.was_cwnd_limited(self.stream.una()),
             paced: self.bursts.is_paced(),
             pacing_wait: self.bursts.wait(now),
             state: match self.phase {

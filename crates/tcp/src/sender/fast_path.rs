@@ -36,8 +36,8 @@ impl Sender {
     pub(crate) fn allows_run(&self, left: u32) -> bool {
         let bytes = u64::from(left) * u64::from(self.mss);
         self.scoreboard.pipe() + left == self.window.segments()
-            && self.written() - self.nxt > bytes
-            && self.una + self.peer_window - self.nxt >= bytes
+            && self.stream.unsent() > bytes
+            && self.stream.una() + self.peer_window - self.stream.nxt() >= bytes
     }
 
     /// Whether a [silent](Ahead::Silent) sender learns only of the peer's window: the peer's data
@@ -48,7 +48,7 @@ impl Sender {
         // Even if nothing was ever sent, a peer may report congestion.
         let quiet = self.phase == Phase::Open && self.undo.is_none() && !self.model_based;
         quiet
-            && segment.ack == self.una
+            && segment.ack == self.stream.una()
             && segment.len > 0
             && segment.sack.is_empty()
             && !segment.flags.has(Flags::ECE)
@@ -63,7 +63,7 @@ impl Sender {
             && !self.model_based
             && !self.zero_window.is_persisting()
             && self.tail_probe.is_quiet()
-            && self.scoreboard.is_undisturbed(self.una)
+            && self.scoreboard.is_undisturbed(self.stream.una())
     }
 
     /// Processes an acknowledgement of new data that carries nothing else, while the sender is

@@ -62,13 +62,13 @@ impl Sender {
             self.bursts.end();
         }
         self.bursts.pause();
-        if self.has_work() {
+        if self.stream.has_work() {
             self.note_usage(now, limit);
         }
         // An application that waits for room in the send buffer has more to send
         // (draft-ietf-ccwg-bbr 4.1.2.4): what is delivered in the meantime shows what the path can
         // carry.
-        if limit == SendLimit::Application && !self.buffer.tells_idleness() {
+        if limit == SendLimit::Application && !self.stream.buffer().tells_idleness() {
             self.scoreboard.limited_by_application();
         }
         if limit != self.limits.current {
@@ -113,15 +113,18 @@ impl Sender {
         let limited = limit == SendLimit::Cwnd
             || (limit == SendLimit::Pacing && self.scoreboard.pipe() >= self.window.segments());
         if limited {
-            self.usage.limited_until = self.nxt;
+            self.usage.limited_until = self.stream.nxt();
         }
         if !self.validation.half_used_grows {
             return;
         }
         let flight = self.scoreboard.flight();
         let usage = &mut self.usage;
-        if limited || self.una >= usage.round_end || (!usage.limited && flight > usage.most) {
-            (usage.limited, usage.most, usage.round_end) = (limited, flight, self.nxt);
+        if limited
+            || self.stream.una() >= usage.round_end
+            || (!usage.limited && flight > usage.most)
+        {
+            (usage.limited, usage.most, usage.round_end) = (limited, flight, self.stream.nxt());
         }
         if self.uses_cwnd() {
             (self.usage.used, self.usage.used_at) = (0, now);
@@ -148,7 +151,7 @@ impl Sender {
 
     /// Data is sent while nothing is in flight.
     pub(super) fn restart(&mut self, now: Instant) {
-        if self.nxt == 1 {
+        if self.stream.nxt() == 1 {
             return;
         }
         let idle = now.saturating_since(self.last_sent_at);

@@ -11,6 +11,7 @@ mod rate;
 mod recovery;
 mod scoreboard;
 mod sending;
+mod stream;
 mod telemetry;
 
 pub use activity::Activity;
@@ -22,7 +23,7 @@ use airpath_base::{Duration, Flags, Instant};
 use crate::congestion::{self, CongestionControl, SlowStartExit, Window};
 use crate::event::{EventKind, SendLimit, SlowStartExitReason};
 use crate::{EndpointConfig, RecoveryConfig, RttEstimator, ValidationConfig};
-use buffer::{SendBuffer, Write};
+use buffer::{SendBuffer, Write, Writing};
 use burst::Bursts;
 pub(crate) use fast_path::Ahead;
 use limits::{Limits, Usage};
@@ -30,14 +31,13 @@ use probe::TailProbe;
 use recovery::{Phase, Prr, Rack, Undo};
 use scoreboard::{Scoreboard, Sent};
 use sending::Next;
+use stream::Stream;
 use telemetry::Telemetry;
 
 /// Largest payload of a window probe in bytes (RFC 9293 3.8.6.1: at least one).
 const PROBE_BYTES: u64 = 1;
 
 /// Sends a stream, retransmits what is lost, and keeps within both windows.
-///
-/// Offsets: the SYN is byte 0, data begins at 1, and a FIN takes the byte after the last.
 #[derive(Debug)]
 pub(crate) struct Sender {
     mss: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Sender {
     timestamps: bool,
     timestamp_tick: Duration,
     initial_window: u32,
-    buffer: SendBuffer,
+    pub(crate) stream: Stream,
     /// Largest cwnd so far, which determines the size of a growing send buffer.
     largest_window: f64,
     recovery: RecoveryConfig,
@@ -71,13 +71,6 @@ pub(crate) struct Sender {
     fast_retransmit: bool,
     /// First byte not acknowledged when the retransmission timer last expired.
     timed_out: Option<u64>,
-    /// First byte not acknowledged (SND.UNA).
-    una: u64,
-    /// Next byte to send for the first time (SND.NXT).
-    nxt: u64,
-    /// End of what the application has offered, as an offset; some may still wait for the buffer.
-    offered: u64,
-    closed: bool,
     /// The peer's window in bytes (SND.WND), and the largest one seen.
     peer_window: u64,
     max_peer_window: u64,
@@ -175,13 +168,13 @@ impl Sender {
             timestamps: config.timestamps,
             timestamp_tick: config.timestamp_tick,
             initial_window: config.initial_window,
-            buffer: SendBuffer::new(
+            stream: Stream::new(SendBuffer::new(
                 config,
                 config
                     .send_buffer_factor
                     .map(|factor| congestion.send_buffer_factor().unwrap_or(factor)),
                 window.cwnd,
-            ),
+            )),
             largest_window: window.cwnd,
             recovery: config.recovery,
             validation: config.validation,
@@ -203,10 +196,6 @@ impl Sender {
             progress_at: Instant::ZERO,
             fast_retransmit: false,
             timed_out: None,
-            una: 1,
-            nxt: 1,
-            offered: 1,
-            closed: false,
             peer_window: 0,
             max_peer_window: 0,
             window_seq: 0,
@@ -240,12 +229,7 @@ impl Sender {
 
     /// The application offers `bytes` more.
     pub(crate) fn offer(&mut self, bytes: u64) {
-        debug_assert!(!self.closed, "offered after close");
-        if !self.has_work() {
-            // What was acknowledged before the first write has freed nothing.
-            self.buffer.takes_freed();
-        }
-        self.offered = self.offered.saturating_add(bytes);
+        self.stream.offer(bytes);
         self.bursts.resume();
         self.write();
     }
@@ -253,12 +237,12 @@ impl Sender {
     /// The application writes, if the send buffer has room. Returns whether it wrote.
     fn write(&mut self) -> bool {
         // Before the handshake is over there is no peer to write for.
-        if !self.buffer.is_memory() || self.max_peer_window == 0 {
+        if !self.stream.buffer().is_memory() || self.max_peer_window == 0 {
             return false;
         }
         let burst = self.burst_bytes();
-        let wrote = self.buffer.fill(&buffer::Writing {
-            stream: self.stream(),
+        let wrote = self.stream.write(&Writing {
+            bursts: self.scoreboard.bursts(),
             peer_window: self.max_peer_window,
             leaves: u64::from(self.leaves_at_once()) * u64::from(self.mss),
             burst,
@@ -280,11 +264,11 @@ impl Sender {
     /// room in the send buffer writes.
     #[inline]
     pub(crate) fn stop(&mut self, now: Instant, mut limit: SendLimit) -> Next {
-        if self.buffer.takes_freed() {
+        if self.stream.buffer_mut().takes_freed() {
             let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
             // Seen with Linux 6.18: a buffer that fills cwnd is large enough.
             if pipe < cwnd {
-                self.buffer.grow(cwnd);
+                self.stream.buffer_mut().grow(cwnd);
             }
             if self.write() && limit == SendLimit::SendBuffer {
                 match self.new_piece(now, cwnd, pipe) {
@@ -294,77 +278,12 @@ impl Sender {
             }
         }
         self.note_limit(now, limit);
-        (None, (!self.has_work()).then_some(Ahead::Silent))
-    }
-
-    /// The state of the stream that the send buffer uses.
-    #[inline]
-    fn stream(&self) -> buffer::Stream {
-        buffer::Stream {
-            una: self.una,
-            nxt: self.nxt,
-            offered: self.offered,
-            bursts: self.scoreboard.bursts(),
-        }
-    }
-
-    /// The application stops: what the buffer has not taken is withdrawn, and a FIN follows the
-    /// rest.
-    pub(crate) fn close(&mut self) {
-        if !self.closed {
-            self.offered = self.written();
-            self.end_stream();
-        }
-    }
-
-    /// Completes the application's current write of this many bytes, then closes.
-    pub(crate) fn close_after_write(&mut self, bytes: u64) {
-        if !self.closed {
-            let written = (self.written() - 1).checked_next_multiple_of(bytes);
-            self.offered = self.offered.min(written.map_or(u64::MAX, |end| end.saturating_add(1)));
-            self.end_stream();
-        }
-    }
-
-    /// Closes after everything offered has been written.
-    pub(crate) fn close_when_written(&mut self) {
-        self.end_stream();
-    }
-
-    fn end_stream(&mut self) {
-        self.closed = true;
-    }
-
-    /// End of what the send buffer holds, as an offset.
-    #[inline]
-    pub(crate) fn written(&self) -> u64 {
-        self.buffer.written(self.stream())
+        (None, (!self.stream.has_work()).then_some(Ahead::Silent))
     }
 
     /// RFC 6675's pipe, in segments.
     pub(crate) fn in_flight(&self) -> u32 {
         self.scoreboard.pipe()
-    }
-
-    /// Payload bytes acknowledged.
-    pub(crate) fn acknowledged(&self) -> u64 {
-        self.una.min(self.offered) - 1
-    }
-
-    /// Next byte to send for the first time (SND.NXT).
-    #[inline]
-    pub(crate) fn next(&self) -> u64 {
-        self.nxt
-    }
-
-    /// Whether all data and the FIN were acknowledged.
-    pub(crate) fn is_finished(&self) -> bool {
-        self.closed && self.una > self.offered
-    }
-
-    /// Whether the application has offered something, or closed.
-    pub(crate) const fn has_work(&self) -> bool {
-        self.offered > 1 || self.closed
     }
 
     /// The earliest of the retransmission, probe, reordering and pacing timers.
@@ -379,12 +298,6 @@ impl Sender {
         let or_first = |other: Option<Instant>| other.map_or(first, |at| at.min(first));
         let probe = or_first(self.tail_probe.due);
         Some(probe.min(or_first(self.rack.due)).min(or_first(self.bursts.due)))
-    }
-
-    /// Whether the FIN may be sent after what the buffer holds, and has not been sent yet.
-    #[inline]
-    fn fin_due(&self) -> bool {
-        self.closed && self.written() == self.offered && self.nxt <= self.offered
     }
 
     /// After a time-out: end of what had been sent when it occurred.

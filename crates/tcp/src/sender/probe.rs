@@ -81,14 +81,14 @@ impl Sender {
                 let Some(sent) = self.scoreboard.repeat_last(now) else {
                     // A retransmission is outstanding already: leave it to the retransmission
                     // timer.
-                    let probe = Outstanding { end: self.nxt, is_retransmission: false };
+                    let probe = Outstanding { end: self.stream.nxt(), is_retransmission: false };
                     self.tail_probe.outstanding = Some(probe);
                     return None;
                 };
                 self.sent_again(now, &sent)
             }
         };
-        let probe = Outstanding { end: self.nxt, is_retransmission: piece.again };
+        let probe = Outstanding { end: self.stream.nxt(), is_retransmission: piece.again };
         self.tail_probe.outstanding = Some(probe);
         self.arm_timer(now);
         self.telemetry.record(now, EventKind::TailLossProbe);
@@ -104,7 +104,7 @@ impl Sender {
         dsack: bool,
     ) {
         if let Some(probe) = self.tail_probe.outstanding
-            && self.una >= probe.end
+            && self.stream.una() >= probe.end
         {
             self.end_probe(now, probe, pure_duplicate, dsack);
         }
@@ -114,7 +114,7 @@ impl Sender {
     fn end_probe(&mut self, now: Instant, probe: Outstanding, pure_duplicate: bool, dsack: bool) {
         if !probe.is_retransmission || dsack {
             self.tail_probe.outstanding = None;
-        } else if self.una > probe.end {
+        } else if self.stream.una() > probe.end {
             self.tail_probe.outstanding = None;
             if self.phase == Phase::Open {
                 self.leave_slow_start_by(now, SlowStartExitReason::Loss);

@@ -93,7 +93,7 @@ impl Sender {
         }
         // Without SACK: RFC 5681 3.2, RFC 6582 3.2.
         if acked > 0 {
-            let partial = matches!(self.phase, Phase::Recovery(point) if self.una < point);
+            let partial = matches!(self.phase, Phase::Recovery(point) if self.stream.una() < point);
             if partial {
                 // RFC 6582 3.2 (5): all of these except the retransmission were duplicates before.
                 self.scoreboard.duplicates = self.scoreboard.duplicates.saturating_sub(acked - 1);
@@ -173,7 +173,7 @@ impl Sender {
     fn reordering_window(&self) -> Duration {
         // Seen with Linux 6.18: a recovery is over with the acknowledgement that ends it.
         let recovers = match self.phase {
-            Phase::Recovery(point) | Phase::Loss(point) => self.una < point,
+            Phase::Recovery(point) | Phase::Loss(point) => self.stream.una() < point,
             Phase::Open | Phase::Reduced(_) => false,
         };
         if !self.scoreboard.reordering_seen()
@@ -200,8 +200,8 @@ impl Sender {
     #[cold]
     pub(super) fn on_dsack(&mut self, start: u64) {
         // RFC 8985 6.2 step 4: once per round trip.
-        if self.una >= self.rack.round {
-            self.rack.round = self.nxt;
+        if self.stream.una() >= self.rack.round {
+            self.rack.round = self.stream.nxt();
             self.rack.multiplier += 1;
             self.rack.persist = PERSIST;
         }
@@ -231,19 +231,19 @@ impl Sender {
         match self.phase {
             // After the end of the stream there is nothing to undo.
             Phase::Open => {
-                if !self.is_finished()
+                if !self.stream.is_finished()
                     && let Some(by) = self.undone_by(segment, false)
                 {
                     self.take_back(now, by);
                 }
             }
             Phase::Reduced(point) => {
-                if progress && self.una >= point {
+                if progress && self.stream.una() >= point {
                     self.end_recovery(now);
                 }
             }
             Phase::Recovery(point) => {
-                let whole = progress && self.una >= point;
+                let whole = progress && self.stream.una() >= point;
                 if (whole || self.scoreboard.resent() == 0)
                     && let Some(by) = self.undone_by(segment, progress)
                 {
@@ -258,7 +258,7 @@ impl Sender {
                     self.take_back(now, by);
                 } else if self.spurious_by_frto(acked) && self.undo.is_some() {
                     self.take_back(now, UndoReason::Frto);
-                } else if progress && self.una >= point {
+                } else if progress && self.stream.una() >= point {
                     self.end_recovery(now);
                 }
             }
@@ -276,8 +276,8 @@ impl Sender {
             return true;
         }
         let Phase::Loss(point) = self.phase else { return false };
-        let sent_new = self.nxt > point;
-        self.frto = if sent_new || acked.segments == 0 || self.una >= point {
+        let sent_new = self.stream.nxt() > point;
+        self.frto = if sent_new || acked.segments == 0 || self.stream.una() >= point {
             // New data was already sent, or this is a duplicate: the loss was real (3a).
             Frto::Off
         } else {
@@ -301,7 +301,7 @@ impl Sender {
             lost: self.scoreboard.lost(),
         };
         self.telemetry.record(now, kind);
-        self.phase = Phase::Recovery(self.nxt);
+        self.phase = Phase::Recovery(self.stream.nxt());
         self.fast_retransmit = true;
         self.tail_probe.due = None;
         if self.recovery.reduction == Reduction::Immediate && !self.model_based {
@@ -316,7 +316,7 @@ impl Sender {
         self.undo = None;
         let ssthresh = self.window.ssthresh as u32;
         self.telemetry.record(now, EventKind::Reduction { cwnd, ssthresh, ecn });
-        self.phase = Phase::Reduced(self.nxt);
+        self.phase = Phase::Reduced(self.stream.nxt());
         if self.recovery.reduction == Reduction::Immediate && !self.model_based {
             self.window.cwnd = self.window.ssthresh;
         }
@@ -335,7 +335,7 @@ impl Sender {
                 .then_some(Undo {
                     cwnd: self.window.cwnd,
                     ssthresh: self.window.ssthresh,
-                    from: self.una,
+                    from: self.stream.una(),
                     first_at: None,
                     retransmissions: 0,
                     duplicates: 0,
@@ -453,7 +453,7 @@ impl Sender {
     /// The retransmission timer expired (RFC 6298 5.4 to 5.7).
     pub(super) fn time_out(&mut self, now: Instant) {
         let rto = self.rtt.rto();
-        let again = self.timed_out.replace(self.una) == Some(self.una);
+        let again = self.timed_out.replace(self.stream.una()) == Some(self.stream.una());
         self.rtt.back_off();
         let backoff = self.rtt.backoff();
         self.telemetry.record(now, EventKind::RetransmissionTimeout { backoff, rto });
@@ -481,7 +481,7 @@ impl Sender {
         let least = self.congestion.loss_window();
         let conserving = f64::from(self.scoreboard.pipe() + 1);
         self.window.cwnd = if by_time { least.max(conserving) } else { least };
-        self.phase = Phase::Loss(self.nxt);
+        self.phase = Phase::Loss(self.stream.nxt());
         let asks = self.recovery.frto && (was_open || again);
         self.frto = if asks { Frto::Waiting } else { Frto::Off };
     }

@@ -25,14 +25,14 @@ impl Sender {
         let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
         // Usually more than a segment waits: neither a FIN nor Nagle's algorithm matters.
         let mss = u64::from(self.mss);
-        let unsent = self.written().saturating_sub(self.nxt);
+        let unsent = self.stream.unsent();
         if unsent <= mss {
             return self.poll_new(now, cwnd, pipe);
         }
         if pipe >= cwnd {
             return self.stop(now, SendLimit::Cwnd);
         }
-        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
+        let window = (self.stream.una() + self.peer_window).saturating_sub(self.stream.nxt());
         let in_burst = self.bursts.offload.is_none() || self.bursts.in_burst();
         if window < mss || !in_burst || self.bursts.waits(now) {
             return self.poll_burst(now, (cwnd, pipe), window, unsent);
@@ -99,7 +99,7 @@ impl Sender {
             }
             // There is no new data to send: F-RTO cannot decide (RFC 5682 2.1 (2)); but data
             // already sent may.
-            let sent_new = self.loss_point().is_none_or(|point| self.nxt > point);
+            let sent_new = self.loss_point().is_none_or(|point| self.stream.nxt() > point);
             self.frto = if sent_new { Frto::Waiting } else { Frto::Off };
         }
         // RFC 6675 5 (4.3): the first retransmission does not wait for the pipe to drain.
@@ -121,7 +121,7 @@ impl Sender {
     /// A full segment of new data.
     #[inline(always)]
     pub(crate) fn send_full(&mut self, now: Instant) -> Piece {
-        self.send_new(now, Piece::new(self.nxt, self.mss, false))
+        self.send_new(now, Piece::new(self.stream.nxt(), self.mss, false))
     }
 
     /// Records a retransmission.
@@ -133,7 +133,7 @@ impl Sender {
         if let Some(undo) = &mut self.undo {
             undo.note_retransmission(now, sent.seq);
         }
-        if sent.seq == self.una && self.rtt.estimator() == RtoEstimator::Linux {
+        if sent.seq == self.stream.una() && self.rtt.estimator() == RtoEstimator::Linux {
             // Seen with Linux 6.18: the first outstanding segment gets its whole time-out again.
             self.arm_timer(now);
         } else {
@@ -150,17 +150,15 @@ impl Sender {
         cwnd: u32,
         pipe: u32,
     ) -> Result<Piece, SendLimit> {
-        let written = self.written();
-        let in_buffer = written.saturating_sub(self.nxt);
-        let fin_due = self.fin_due();
+        let in_buffer = self.stream.unsent();
+        let fin_due = self.stream.fin_due();
         if in_buffer == 0 && !fin_due {
-            let full = written < self.offered;
-            return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
+            return Err(self.stream.limit());
         }
         if pipe >= cwnd {
             return Err(SendLimit::Cwnd);
         }
-        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
+        let window = (self.stream.una() + self.peer_window).saturating_sub(self.stream.nxt());
         let len = in_buffer.min(u64::from(self.mss));
         // A FIN takes sequence space, hence also window (RFC 9293 3.4).
         let last = fin_due && len == in_buffer;
@@ -168,7 +166,7 @@ impl Sender {
         if window < len.max(1) {
             // RFC 9293 3.8.6.2.1: a partial segment only if it is half of the largest window.
             return if window > 0 && window >= self.max_peer_window / 2 {
-                Ok(Piece::new(self.nxt, window as u32, false))
+                Ok(Piece::new(self.stream.nxt(), window as u32, false))
             } else {
                 Err(SendLimit::ReceiveWindow)
             };
@@ -176,8 +174,7 @@ impl Sender {
         // Nagle (RFC 9293 3.7.4): a small segment waits while anything is outstanding, unless it
         // ends the stream.
         if len < u64::from(self.mss) && !last && !self.scoreboard.is_empty() {
-            let full = written < self.offered;
-            return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
+            return Err(self.stream.limit());
         }
         if self.bursts.waits(now) {
             return Err(SendLimit::Pacing);
@@ -185,7 +182,7 @@ impl Sender {
         if self.bursts.offload.is_some() && !self.bursts.in_burst() {
             self.open_burst(now, cwnd - pipe, window, in_buffer)?;
         }
-        Ok(Piece::new(self.nxt, len as u32, fin))
+        Ok(Piece::new(self.stream.nxt(), len as u32, fin))
     }
 
     /// Begins a burst of as many segments as cwnd, the peer's window and the data in the buffer
@@ -201,7 +198,7 @@ impl Sender {
         let mss = u64::from(self.mss);
         let peer_limits = window < u64::from(by_cwnd) * mss;
         let room = if peer_limits { (window / mss) as u32 } else { by_cwnd };
-        let whole = self.buffer.first_piece(self.nxt, in_buffer) <= u64::from(room) * mss;
+        let whole = self.stream.first_piece(in_buffer) <= u64::from(room) * mss;
         if self.begin_burst(now, room, whole) {
             return Ok(());
         }
@@ -216,7 +213,7 @@ impl Sender {
             self.restart(now);
         }
         let end = piece.seq + u64::from(piece.len) + u64::from(piece.fin);
-        self.nxt = end;
+        self.stream.send_to(end);
         self.telemetry.count_segment(false);
         self.scoreboard.push(Sent {
             seq: piece.seq,
@@ -255,8 +252,8 @@ impl Sender {
             self.arm_timer(now);
             return Some(Piece { again: true, ..sent.piece() });
         }
-        let len = PROBE_BYTES.min(self.written().saturating_sub(self.nxt)) as u32;
-        let piece = Piece::new(self.nxt, len, len == 0 && self.fin_due());
+        let len = PROBE_BYTES.min(self.stream.unsent()) as u32;
+        let piece = Piece::new(self.stream.nxt(), len, len == 0 && self.stream.fin_due());
         debug_assert!(len > 0 || piece.fin, "a probe without anything to send");
         Some(self.send_new(now, piece))
     }
