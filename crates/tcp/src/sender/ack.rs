@@ -41,9 +41,9 @@ impl Sender {
         let ack = segment.ack;
         let duplicate = ack == self.stream.una()
             && segment.sequence_len() == 0
-            && peer_window == self.peer_window
+            && peer_window == self.peer.wnd()
             && !segment.flags.has(Flags::SYN);
-        let (advanced, before) = (ack > self.stream.una(), self.peer_window);
+        let (advanced, before) = (ack > self.stream.una(), self.peer.wnd());
         self.take_window(segment, peer_window);
 
         let prior_in_flight = self.scoreboard.pipe();
@@ -70,8 +70,8 @@ impl Sender {
         } else if self.timer.is_some() && self.overtakes_first(&acked) {
             self.arm_timer(now);
         }
-        if self.zero_window.is_persisting() && (advanced || self.peer_window > before) {
-            self.stop_persisting(now, before == 0 && self.peer_window > 0);
+        if self.peer.is_persisting() && (advanced || self.peer.wnd() > before) {
+            self.stop_persisting(now, before == 0 && self.peer.wnd() > 0);
         }
         if let Some((start, _)) = dsack {
             self.on_dsack(start);
@@ -131,22 +131,15 @@ impl Sender {
     fn overtakes_first(&self, acked: &Acked) -> bool {
         acked.sacked_sent.is_some_and(|(sent, _)| {
             self.rtt.estimator() == RtoEstimator::Linux
-                && !self.zero_window.is_persisting()
+                && !self.peer.is_persisting()
                 && self.scoreboard.first_sent_at().is_some_and(|first| sent < first)
         })
     }
 
-    /// Takes the peer's window (RFC 9293 3.10.7.4, SND.WL1 and SND.WL2), but not from an older
-    /// segment. With the same numbers the larger window is the later one, because a receiver does
-    /// not shrink it (3.8.6).
+    /// Takes the peer's window from a segment.
     #[inline]
     pub(crate) fn take_window(&mut self, segment: &Segment, peer_window: u64) {
-        let same = segment.seq == self.window_seq;
-        let newer = segment.ack > self.stream.una() || segment.seq > self.window_seq;
-        if newer || (same && peer_window > self.peer_window) {
-            self.window_seq = segment.seq;
-            self.set_peer_window(peer_window);
-        }
+        self.peer.take(segment, self.stream.una(), peer_window);
     }
 
     /// Processes an acknowledgement below SND.UNA: only a D-SACK carries information.

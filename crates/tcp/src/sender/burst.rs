@@ -296,7 +296,7 @@ impl Sender {
         // room >= window / divisor, for cwnd and the peer's window, without a division.
         let enough = u64::from(room) * u64::from(offload.window_divisor);
         if u64::from(self.window.segments()) <= enough
-            || self.peer_window <= enough * u64::from(self.mss)
+            || self.peer.wnd() <= enough * u64::from(self.mss)
         {
             return false;
         }

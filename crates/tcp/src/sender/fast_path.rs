@@ -37,7 +37,7 @@ impl Sender {
         let bytes = u64::from(left) * u64::from(self.mss);
         self.scoreboard.pipe() + left == self.window.segments()
             && self.stream.unsent() > bytes
-            && self.stream.una() + self.peer_window - self.stream.nxt() >= bytes
+            && self.usable_window() >= bytes
     }
 
     /// Whether a [silent](Ahead::Silent) sender learns only of the peer's window: the peer's data
@@ -61,7 +61,7 @@ impl Sender {
         fast_paths()
             && self.phase == Phase::Open
             && !self.model_based
-            && !self.zero_window.is_persisting()
+            && !self.peer.is_persisting()
             && self.tail_probe.is_quiet()
             && self.scoreboard.is_undisturbed(self.stream.una())
     }

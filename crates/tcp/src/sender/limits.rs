@@ -2,8 +2,8 @@
 
 use airpath_base::{Duration, Instant};
 
+use super::Sender;
 use super::recovery::Phase;
-use super::{Sender, ZeroWindow};
 use crate::IdleRestart;
 use crate::event::SendLimit;
 
@@ -79,7 +79,7 @@ impl Sender {
         }
         let blocked = limit == SendLimit::ReceiveWindow && self.scoreboard.is_empty();
         if blocked && self.timer.is_none() {
-            self.zero_window = ZeroWindow::Persisting;
+            self.peer.persist();
             self.arm_timer(now);
         }
         self.schedule_probe(now);

@@ -6,6 +6,7 @@ mod buffer;
 mod burst;
 mod fast_path;
 mod limits;
+mod peer_window;
 mod probe;
 mod rate;
 mod recovery;
@@ -27,6 +28,7 @@ use buffer::{SendBuffer, Write, Writing};
 use burst::Bursts;
 pub(crate) use fast_path::Ahead;
 use limits::{Limits, Usage};
+use peer_window::PeerWindow;
 use probe::TailProbe;
 use recovery::{Phase, Prr, Rack, Undo};
 use scoreboard::{Scoreboard, Sent};
@@ -71,14 +73,9 @@ pub(crate) struct Sender {
     fast_retransmit: bool,
     /// First byte not acknowledged when the retransmission timer last expired.
     timed_out: Option<u64>,
-    /// The peer's window in bytes (SND.WND), and the largest one seen.
-    peer_window: u64,
-    max_peer_window: u64,
-    /// Sequence number of the segment that last updated the window (SND.WL1).
-    window_seq: u64,
+    peer: PeerWindow,
     /// When the retransmission timer (RFC 6298 5) or the persist timer expires.
     timer: Option<Instant>,
-    zero_window: ZeroWindow,
     limits: Limits,
     exited_slow_start: bool,
     pub(crate) telemetry: Telemetry,
@@ -102,38 +99,6 @@ enum Frto {
     Waiting,
     /// The next acknowledgement decides, and new data is sent before retransmissions (2b).
     NewFirst,
-}
-
-/// Probing of a closed window (RFC 9293 3.8.6.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ZeroWindow {
-    /// The window allows data: no probing.
-    Open,
-    /// The timer runs as the persist timer.
-    Persisting,
-    /// The persist timer expired: a probe is sent next.
-    ProbeDue,
-    /// The window opened again: what the closed window refused is retransmitted next, otherwise it
-    /// would leave a gap.
-    RepeatDue,
-}
-
-impl ZeroWindow {
-    fn is_persisting(self) -> bool {
-        matches!(self, Self::Persisting | Self::ProbeDue)
-    }
-
-    #[inline]
-    fn is_due(self) -> bool {
-        matches!(self, Self::ProbeDue | Self::RepeatDue)
-    }
-
-    fn after_probe(self) -> Self {
-        match self {
-            Self::Open | Self::RepeatDue => Self::Open,
-            Self::Persisting | Self::ProbeDue => Self::Persisting,
-        }
-    }
 }
 
 /// A piece of the stream to put into a segment.
@@ -196,11 +161,8 @@ impl Sender {
             progress_at: Instant::ZERO,
             fast_retransmit: false,
             timed_out: None,
-            peer_window: 0,
-            max_peer_window: 0,
-            window_seq: 0,
+            peer: PeerWindow::default(),
             timer: None,
-            zero_window: ZeroWindow::Open,
             limits: Limits::default(),
             exited_slow_start: !window.in_slow_start(),
             telemetry: Telemetry::default(),
@@ -211,7 +173,7 @@ impl Sender {
     pub(crate) fn establish(&mut self, agreed: &EndpointConfig, peer_window: u64) {
         self.sack = agreed.sack;
         self.timestamps = agreed.timestamps;
-        self.set_peer_window(peer_window);
+        self.peer.set(peer_window);
         self.update_pacing();
     }
 
@@ -237,13 +199,13 @@ impl Sender {
     /// The application writes, if the send buffer has room. Returns whether it wrote.
     fn write(&mut self) -> bool {
         // Before the handshake is over there is no peer to write for.
-        if !self.stream.buffer().is_memory() || self.max_peer_window == 0 {
+        if !self.stream.buffer().is_memory() || self.peer.max() == 0 {
             return false;
         }
         let burst = self.burst_bytes();
         let wrote = self.stream.write(&Writing {
             bursts: self.scoreboard.bursts(),
-            peer_window: self.max_peer_window,
+            peer_window: self.peer.max(),
             leaves: u64::from(self.leaves_at_once()) * u64::from(self.mss),
             burst,
         });
@@ -324,25 +286,17 @@ impl Sender {
     /// Stops probing: the peer's window has grown, or took a probe.
     #[cold]
     fn stop_persisting(&mut self, now: Instant, opened: bool) {
-        self.zero_window = ZeroWindow::Open;
         self.rtt.end_back_off();
         self.timer = None;
-        if !self.scoreboard.is_empty() {
+        let outstanding = !self.scoreboard.is_empty();
+        self.peer.stop_probing(opened && outstanding);
+        if outstanding {
             self.arm_timer(now);
-            if opened {
-                self.zero_window = ZeroWindow::RepeatDue;
-            }
         }
     }
 
     pub(crate) fn peer_window_segments(&self) -> u32 {
-        u32::try_from(self.peer_window / u64::from(self.mss)).unwrap_or(u32::MAX)
-    }
-
-    #[inline]
-    fn set_peer_window(&mut self, bytes: u64) {
-        self.peer_window = bytes;
-        self.max_peer_window = self.max_peer_window.max(bytes);
+        self.peer.segments(self.mss)
     }
 
     /// Advances time to `now`.
@@ -366,10 +320,10 @@ impl Sender {
 
     fn on_retransmission_timer(&mut self, now: Instant) {
         self.timer = None;
-        if self.zero_window.is_persisting() || self.peer_window == 0 {
+        if self.peer.is_persisting() || self.peer.wnd() == 0 {
             // RFC 9293 3.8.6.1: this is not a sign of congestion, even if the window shrank with
             // data in flight.
-            self.zero_window = ZeroWindow::ProbeDue;
+            self.peer.on_persist_timer();
             self.rtt.back_off();
             return;
         }

@@ -43,11 +43,7 @@ impl Sender {
         self.tail_probe.due = None;
         let open = matches!(self.phase, Phase::Open | Phase::Reduced(_));
         let quiet = self.scoreboard.sacked() == 0 && !self.scoreboard.waits_to_resend();
-        if !self.sack
-            || !open
-            || !quiet
-            || self.zero_window.is_persisting()
-            || self.scoreboard.is_empty()
+        if !self.sack || !open || !quiet || self.peer.is_persisting() || self.scoreboard.is_empty()
         {
             return;
         }

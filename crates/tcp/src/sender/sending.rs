@@ -14,7 +14,7 @@ impl Sender {
     /// The next piece to send at `now`, if the windows allow one, and what is known of what follows.
     #[inline(always)]
     pub(crate) fn poll(&mut self, now: Instant) -> Next {
-        let special = self.zero_window.is_due()
+        let special = self.peer.is_probe_due()
             | self.tail_probe.pending
             | (self.frto == Frto::NewFirst)
             | self.fast_retransmit
@@ -32,7 +32,7 @@ impl Sender {
         if pipe >= cwnd {
             return self.stop(now, SendLimit::Cwnd);
         }
-        let window = (self.stream.una() + self.peer_window).saturating_sub(self.stream.nxt());
+        let window = self.usable_window();
         let in_burst = self.bursts.offload.is_none() || self.bursts.in_burst();
         if window < mss || !in_burst || self.bursts.waits(now) {
             return self.poll_burst(now, (cwnd, pipe), window, unsent);
@@ -82,10 +82,8 @@ impl Sender {
     /// The next piece to send when something may precede new data.
     #[inline(never)]
     fn poll_special(&mut self, now: Instant) -> Next {
-        if self.zero_window.is_due()
-            && let Some(piece) = self.probe(now)
-        {
-            return (Some(piece), None);
+        if self.peer.is_probe_due() {
+            return (Some(self.probe(now)), None);
         }
         if self.tail_probe.pending
             && let Some(piece) = self.tail_probe(now)
@@ -158,14 +156,14 @@ impl Sender {
         if pipe >= cwnd {
             return Err(SendLimit::Cwnd);
         }
-        let window = (self.stream.una() + self.peer_window).saturating_sub(self.stream.nxt());
+        let window = self.usable_window();
         let len = in_buffer.min(u64::from(self.mss));
         // A FIN takes sequence space, hence also window (RFC 9293 3.4).
         let last = fin_due && len == in_buffer;
         let fin = last && window > len;
         if window < len.max(1) {
             // RFC 9293 3.8.6.2.1: a partial segment only if it is half of the largest window.
-            return if window > 0 && window >= self.max_peer_window / 2 {
+            return if window > 0 && window >= self.peer.max() / 2 {
                 Ok(Piece::new(self.stream.nxt(), window as u32, false))
             } else {
                 Err(SendLimit::ReceiveWindow)
@@ -183,6 +181,12 @@ impl Sender {
             self.open_burst(now, cwnd - pipe, window, in_buffer)?;
         }
         Ok(Piece::new(self.stream.nxt(), len as u32, fin))
+    }
+
+    /// The peer's usable window.
+    #[inline(always)]
+    pub(super) fn usable_window(&self) -> u64 {
+        self.peer.usable(self.stream.una(), self.stream.nxt())
     }
 
     /// Begins a burst of as many segments as cwnd, the peer's window and the data in the buffer
@@ -242,19 +246,18 @@ impl Sender {
     /// RFC 9293 3.8.6.1: a byte beyond a closed window; if a segment is outstanding, as the last
     /// probe is until it is acknowledged, the first one again.
     #[cold]
-    fn probe(&mut self, now: Instant) -> Option<Piece> {
-        self.zero_window = self.zero_window.after_probe();
-        if self.zero_window.is_persisting() {
+    fn probe(&mut self, now: Instant) -> Piece {
+        if self.peer.take_probe() {
             self.telemetry.record(now, EventKind::WindowProbe);
         }
         if let Some(sent) = self.scoreboard.repeat_first(now) {
             self.telemetry.count_segment(true);
             self.arm_timer(now);
-            return Some(Piece { again: true, ..sent.piece() });
+            return Piece { again: true, ..sent.piece() };
         }
         let len = PROBE_BYTES.min(self.stream.unsent()) as u32;
         let piece = Piece::new(self.stream.nxt(), len, len == 0 && self.stream.fin_due());
         debug_assert!(len > 0 || piece.fin, "a probe without anything to send");
-        Some(self.send_new(now, piece))
+        self.send_new(now, piece)
     }
 }
