@@ -242,7 +242,7 @@ impl Endpoint {
         sender.rtt.end_back_off();
         sender.on_established();
         if timeouts > 1 && !first_syn_arrived {
-            sender.start_after_syn_loss();
+            sender.congestion.start_after_syn_loss();
         }
         sender.telemetry.record(now, EventKind::Established);
     }
@@ -487,7 +487,7 @@ impl Endpoint {
 
     /// Congestion window and slow start threshold, in segments.
     pub fn window(&self) -> Window {
-        self.sender.window
+        self.sender.congestion.window()
     }
 
     /// Segments in flight (RFC 6675's pipe).

@@ -6,10 +6,8 @@ use super::Sender;
 use super::recovery::Phase;
 use super::scoreboard::{Acked, Arrival};
 use crate::RtoEstimator;
-use crate::congestion::{
-    AckSample, HystartSnapshot, RateSample, SenderSnapshot, SlowStartExit, State,
-};
-use crate::event::{EventKind, SlowStartExitReason};
+use crate::congestion::{AckSample, HystartSnapshot, RateSample, SenderSnapshot, State};
+use crate::event::EventKind;
 use crate::timestamp::timestamp;
 
 impl Sender {
@@ -111,9 +109,8 @@ impl Sender {
     /// acknowledged.
     #[inline(always)]
     pub(super) fn end_ack(&mut self, now: Instant, progress: bool) {
-        if self.window.cwnd > self.largest_window {
-            self.largest_window = self.window.cwnd;
-            self.stream.buffer_mut().note_window(self.window.cwnd);
+        if self.congestion.sets_record() {
+            self.stream.buffer_mut().note_window(self.congestion.window().cwnd);
         }
         self.stream.buffer_mut().note_acknowledgement();
         self.update_pacing();
@@ -218,7 +215,7 @@ impl Sender {
             true => acked.delivered,
             false => grown_by,
         };
-        let told = self.model_based || (delivered > 0 && !spoilt && grows);
+        let told = self.congestion.is_model_based() || (delivered > 0 && !spoilt && grows);
         if !told {
             return;
         }
@@ -246,17 +243,15 @@ impl Sender {
             },
             rate,
         };
-        if let Some(exit) = self.congestion.on_ack(&sample, &mut self.window) {
+        if let Some(exit) = self.congestion.on_ack(&sample) {
             self.leave_slow_start(now, exit);
-        } else if !self.exited_slow_start && !self.model_based && !self.window.in_slow_start() {
-            self.leave_slow_start(now, SlowStartExit::by(SlowStartExitReason::Ssthresh));
         }
     }
 
     /// The state of HyStart, for tables.
     pub(crate) fn hystart(&self) -> Option<HystartSnapshot> {
-        self.congestion.hystart(&SenderSnapshot {
-            window: self.window,
+        self.congestion.control().hystart(&SenderSnapshot {
+            window: self.congestion.window(),
             mss: self.mss,
             srtt: self.rtt.srtt().unwrap_or_default(),
             paced: self.bursts.is_paced(),

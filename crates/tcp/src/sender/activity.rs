@@ -65,10 +65,7 @@ impl Sender {
             (_, SendLimit::SendBuffer) => Activity::SendBuffer,
             (_, SendLimit::Application) => Activity::Application,
             (Phase::Recovery(_) | Phase::Reduced(_), _) => Activity::Recovery,
-            (Phase::Open, _) if !self.exited_slow_start => Activity::SlowStart,
-            (Phase::Open, _) if !self.model_based && self.window.in_slow_start() => {
-                Activity::SlowStart
-            }
+            (Phase::Open, _) if self.congestion.is_in_slow_start() => Activity::SlowStart,
             (Phase::Open, _) => Activity::CongestionAvoidance,
         }
     }

@@ -4,7 +4,7 @@ use airpath_base::{Duration, Instant};
 
 use super::Sender;
 use super::recovery::Phase;
-use crate::{EndpointConfig, OffloadConfig, PacingConfig};
+use crate::{EndpointConfig, OffloadConfig, PacingConfig, Window};
 
 /// As in Linux, this many segments at the start of a connection are not paced; only the last of
 /// them makes the next one wait.
@@ -203,8 +203,8 @@ impl Sender {
     /// Updates the rate after an acknowledgement: it follows cwnd and the RTT.
     #[inline]
     pub(crate) fn update_pacing(&mut self) {
-        if self.model_based
-            && let Some(rate) = self.congestion.pacing_rate()
+        if self.congestion.is_model_based()
+            && let Some(rate) = self.congestion.control().pacing_rate()
         {
             self.bursts.paced = true;
             self.bursts.rate = if rate > 0.0 { Rate::Known(rate) } else { Rate::Unknown };
@@ -216,10 +216,10 @@ impl Sender {
         let Some(srtt) = self.rtt.srtt().filter(|srtt| srtt.as_nanos() > 0) else { return };
         let PacingConfig { slow_start_ratio, congestion_avoidance_ratio } =
             self.bursts.pacing.unwrap_or(PacingConfig::LINUX);
-        let early = self.window.cwnd < self.window.ssthresh / 2.0;
+        let Window { cwnd, ssthresh } = self.congestion.window();
+        let early = cwnd < ssthresh / 2.0;
         let ratio = if early { slow_start_ratio } else { congestion_avoidance_ratio };
-        let window = self.window.cwnd.max(f64::from(self.scoreboard.flight()));
-        let bytes = window * f64::from(self.mss);
+        let bytes = cwnd.max(f64::from(self.scoreboard.flight())) * f64::from(self.mss);
         self.bursts.rate = Rate::Of { bytes, srtt, ratio };
     }
 
@@ -254,7 +254,7 @@ impl Sender {
 
     /// Segments that would be sent as soon as they are written.
     pub(super) fn leaves_at_once(&self) -> u32 {
-        let (cwnd, peer) = (self.window.segments(), self.peer_window_segments());
+        let (cwnd, peer) = (self.congestion.segments(), self.peer_window_segments());
         let room = cwnd.min(peer).saturating_sub(self.scoreboard.pipe());
         self.bursts.limit(room)
     }
@@ -273,13 +273,13 @@ impl Sender {
         let in_time = bytes * ratio * self.bursts.offload_s;
         ahead <= u64::from(offload.max_bytes)
             && in_time > ahead as f64 * srtt.as_nanos() as f64 * SECONDS_OF_NANOSECOND
-            && self.congestion.burst().is_none()
+            && self.congestion.control().burst().is_none()
     }
 
     /// Segments of a full burst at the current rate.
     fn burst_goal(&mut self, offload: &OffloadConfig) -> u32 {
         let most = (offload.max_bytes / self.mss).max(1);
-        let own = self.congestion.burst();
+        let own = self.congestion.control().burst();
         let goal = own.unwrap_or_else(|| {
             let bytes = self.bursts.rate().unwrap_or_default() * self.bursts.offload_s;
             (bytes / f64::from(self.mss)) as u32
@@ -295,7 +295,7 @@ impl Sender {
         }
         // room >= window / divisor, for cwnd and the peer's window, without a division.
         let enough = u64::from(room) * u64::from(offload.window_divisor);
-        if u64::from(self.window.segments()) <= enough
+        if u64::from(self.congestion.segments()) <= enough
             || self.peer.wnd() <= enough * u64::from(self.mss)
         {
             return false;

@@ -35,7 +35,7 @@ impl Sender {
     /// Whether a run of `left` segments is what the rules allow.
     pub(crate) fn allows_run(&self, left: u32) -> bool {
         let bytes = u64::from(left) * u64::from(self.mss);
-        self.scoreboard.pipe() + left == self.window.segments()
+        self.scoreboard.pipe() + left == self.congestion.segments()
             && self.stream.unsent() > bytes
             && self.usable_window() >= bytes
     }
@@ -46,7 +46,8 @@ impl Sender {
     pub(crate) fn is_news_of_window_only(&self, segment: &Segment) -> bool {
         debug_assert!(!self.bursts.is_deferred(), "nothing is sent");
         // Even if nothing was ever sent, a peer may report congestion.
-        let quiet = self.phase == Phase::Open && self.undo.is_none() && !self.model_based;
+        let quiet =
+            self.phase == Phase::Open && self.undo.is_none() && !self.congestion.is_model_based();
         quiet
             && segment.ack == self.stream.una()
             && segment.len > 0
@@ -60,7 +61,7 @@ impl Sender {
     pub(super) fn is_undisturbed(&self) -> bool {
         fast_paths()
             && self.phase == Phase::Open
-            && !self.model_based
+            && !self.congestion.is_model_based()
             && !self.peer.is_persisting()
             && self.tail_probe.is_quiet()
             && self.scoreboard.is_undisturbed(self.stream.una())

@@ -4,7 +4,6 @@ use airpath_base::{Duration, Instant};
 
 use super::Sender;
 use super::recovery::Phase;
-use crate::IdleRestart;
 use crate::event::SendLimit;
 
 /// How long each limit has limited a sender.
@@ -105,13 +104,14 @@ impl Sender {
     /// Whether cwnd is in use; in slow start, half of it is enough.
     fn uses_cwnd(&self) -> bool {
         let most = f64::from(self.usage.most);
-        self.usage.limited || (self.window.in_slow_start() && self.window.cwnd < 2.0 * most)
+        let window = self.congestion.window();
+        self.usage.limited || (window.in_slow_start() && window.cwnd < 2.0 * most)
     }
 
     #[inline]
     fn note_usage(&mut self, now: Instant, limit: SendLimit) {
         let limited = limit == SendLimit::Cwnd
-            || (limit == SendLimit::Pacing && self.scoreboard.pipe() >= self.window.segments());
+            || (limit == SendLimit::Pacing && self.scoreboard.pipe() >= self.congestion.segments());
         if limited {
             self.usage.limited_until = self.stream.nxt();
         }
@@ -132,7 +132,10 @@ impl Sender {
         }
         self.usage.used = self.usage.used.max(flight);
         let unused_for = now.saturating_since(self.usage.used_at);
-        if self.validation.decays && !self.model_based && unused_for >= self.rtt.rto() {
+        if self.validation.decays
+            && !self.congestion.is_model_based()
+            && unused_for >= self.rtt.rto()
+        {
             self.decay(now, limit);
         }
     }
@@ -140,11 +143,7 @@ impl Sender {
     /// RFC 2861 3.2: reduces cwnd halfway to what was used.
     fn decay(&mut self, now: Instant, limit: SendLimit) {
         if self.phase == Phase::Open && limit != SendLimit::SendBuffer {
-            let used = f64::from(self.usage.used.max(self.initial_window));
-            if used < self.window.cwnd {
-                self.remember_window();
-                self.window.cwnd = ((self.window.cwnd + used) / 2.0).floor();
-            }
+            self.congestion.decay(self.usage.used);
         }
         (self.usage.used, self.usage.used_at) = (0, now);
     }
@@ -156,33 +155,16 @@ impl Sender {
         }
         let idle = now.saturating_since(self.last_sent_at);
         let rto = self.rtt.rto();
-        if idle > rto && !self.model_based {
-            let initial = f64::from(self.initial_window);
-            match self.validation.idle {
-                IdleRestart::Keep => {}
-                IdleRestart::Restart => self.window.cwnd = self.window.cwnd.min(initial),
-                IdleRestart::Decay => {
-                    self.remember_window();
-                    let least = self.window.cwnd.min(initial);
-                    let halvings = (idle.as_nanos() / rto.as_nanos().max(1)).min(64);
-                    for _ in 0..halvings {
-                        self.window.cwnd = (self.window.cwnd / 2.0).floor();
-                    }
-                    self.window.cwnd = self.window.cwnd.max(least);
-                }
-            }
+        if idle > rto && !self.congestion.is_model_based() {
+            self.congestion.restart(self.validation.idle, idle, rto);
         }
         // Seen with Linux 6.18: a model-based algorithm treats a pause as idleness only if the
         // application caused it. What the pacer sends may be delivered before it sends again.
-        if !self.model_based || self.scoreboard.is_limited_by_application() {
-            self.congestion.on_restart(now, self.last_sent_at, &mut self.window);
+        if !self.congestion.is_model_based() || self.scoreboard.is_limited_by_application() {
+            let since = self.last_sent_at;
+            self.congestion.notify(|control, window| control.on_restart(now, since, window));
         }
         self.update_pacing();
-    }
-
-    /// RFC 2861 3.2: ssthresh remembers three quarters of cwnd.
-    fn remember_window(&mut self) {
-        self.window.ssthresh = self.window.ssthresh.max((0.75 * self.window.cwnd).floor());
     }
 }
 

@@ -4,6 +4,7 @@ mod ack;
 mod activity;
 mod buffer;
 mod burst;
+mod cwnd;
 mod fast_path;
 mod limits;
 mod peer_window;
@@ -26,6 +27,7 @@ use crate::event::{EventKind, SendLimit, SlowStartExitReason};
 use crate::{EndpointConfig, RecoveryConfig, RttEstimator, ValidationConfig};
 use buffer::{SendBuffer, Write, Writing};
 use burst::Bursts;
+use cwnd::CongestionWindow;
 pub(crate) use fast_path::Ahead;
 use limits::{Limits, Usage};
 use peer_window::PeerWindow;
@@ -46,16 +48,11 @@ pub(crate) struct Sender {
     sack: bool,
     timestamps: bool,
     timestamp_tick: Duration,
-    initial_window: u32,
     pub(crate) stream: Stream,
-    /// Largest cwnd so far, which determines the size of a growing send buffer.
-    largest_window: f64,
     recovery: RecoveryConfig,
     validation: ValidationConfig,
     pub(crate) rtt: RttEstimator,
-    congestion: Box<dyn CongestionControl>,
-    model_based: bool,
-    pub(crate) window: Window,
+    pub(crate) congestion: CongestionWindow,
     scoreboard: Scoreboard,
     phase: Phase,
     prr: Prr,
@@ -77,7 +74,6 @@ pub(crate) struct Sender {
     /// When the retransmission timer (RFC 6298 5) or the persist timer expires.
     timer: Option<Instant>,
     limits: Limits,
-    exited_slow_start: bool,
     pub(crate) telemetry: Telemetry,
 }
 
@@ -132,7 +128,6 @@ impl Sender {
             sack: config.sack,
             timestamps: config.timestamps,
             timestamp_tick: config.timestamp_tick,
-            initial_window: config.initial_window,
             stream: Stream::new(SendBuffer::new(
                 config,
                 config
@@ -140,14 +135,11 @@ impl Sender {
                     .map(|factor| congestion.send_buffer_factor().unwrap_or(factor)),
                 window.cwnd,
             )),
-            largest_window: window.cwnd,
             recovery: config.recovery,
             validation: config.validation,
             rtt: RttEstimator::new(config.rto),
-            model_based: congestion.is_model_based(),
             scoreboard: Scoreboard::new(congestion.is_model_based()),
-            congestion,
-            window,
+            congestion: CongestionWindow::new(config, congestion, window),
             phase: Phase::Open,
             prr: Prr::default(),
             rack: Rack::default(),
@@ -164,7 +156,6 @@ impl Sender {
             peer: PeerWindow::default(),
             timer: None,
             limits: Limits::default(),
-            exited_slow_start: !window.in_slow_start(),
             telemetry: Telemetry::default(),
         }
     }
@@ -179,14 +170,10 @@ impl Sender {
 
     /// The handshake is complete, and its RTT measured if possible.
     pub(crate) fn on_established(&mut self) {
-        self.congestion.on_established(self.rtt.srtt(), &self.window);
+        let srtt = self.rtt.srtt();
+        self.congestion.notify(|control, window| control.on_established(srtt, window));
         self.update_pacing();
         self.write();
-    }
-
-    /// More than one of our SYNs was lost (RFC 5681 3.1, RFC 6928 2).
-    pub(crate) fn start_after_syn_loss(&mut self) {
-        self.window.cwnd = self.window.cwnd.min(self.congestion.loss_window());
     }
 
     /// The application offers `bytes` more.
@@ -214,7 +201,7 @@ impl Sender {
         // 6.18: this is checked when the application writes, including one that waited for room in
         // a full send buffer.
         if wrote == Write::Ahead
-            && self.scoreboard.pipe() < self.window.segments()
+            && self.scoreboard.pipe() < self.congestion.segments()
             && !self.scoreboard.waits_to_resend()
         {
             self.scoreboard.limited_by_application();
@@ -227,7 +214,7 @@ impl Sender {
     #[inline]
     pub(crate) fn stop(&mut self, now: Instant, mut limit: SendLimit) -> Next {
         if self.stream.buffer_mut().takes_freed() {
-            let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+            let (cwnd, pipe) = (self.congestion.segments(), self.scoreboard.pipe());
             // Seen with Linux 6.18: a buffer that fills cwnd is large enough.
             if pipe < cwnd {
                 self.stream.buffer_mut().grow(cwnd);
@@ -333,7 +320,7 @@ impl Sender {
 
     /// Congestion ends slow start, except for a model-based algorithm, which decides by itself.
     fn leave_slow_start_by(&mut self, now: Instant, reason: SlowStartExitReason) {
-        if !self.model_based {
+        if !self.congestion.is_model_based() {
             self.leave_slow_start(now, SlowStartExit::by(reason));
         }
     }
@@ -341,9 +328,8 @@ impl Sender {
     /// Records the first time that slow start ends.
     #[cold]
     fn leave_slow_start(&mut self, now: Instant, exit: SlowStartExit) {
-        if !self.exited_slow_start {
-            self.exited_slow_start = true;
-            let cwnd = self.window.segments();
+        if self.congestion.leave_slow_start() {
+            let cwnd = self.congestion.segments();
             let srtt = self.rtt.srtt().unwrap_or_default();
             let SlowStartExit { reason, round_rtt, base_rtt } = exit;
             let min_rtt = base_rtt.or(self.rtt.min()).unwrap_or_default();

@@ -116,9 +116,7 @@ impl Sender {
                 self.leave_slow_start_by(now, SlowStartExitReason::Loss);
                 self.reduce(now, false);
                 self.phase = Phase::Open;
-                if !self.model_based {
-                    self.window.cwnd = self.window.ssthresh;
-                }
+                self.congestion.reduce_to_ssthresh();
             }
         } else if pure_duplicate {
             // Both arrived: nothing was lost.

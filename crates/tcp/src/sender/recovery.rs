@@ -4,7 +4,7 @@ use airpath_base::{Duration, Flags, Instant, Segment};
 
 use super::scoreboard::{Acked, DUP_THRESH};
 use super::{Ecn, Frto, Sender};
-use crate::congestion::Congestion;
+use crate::congestion::{Congestion, Window};
 use crate::event::{EventKind, SlowStartExitReason, UndoReason};
 use crate::timestamp::{AFTER_TICK, timestamp};
 use crate::{LossDetection, Reduction};
@@ -45,8 +45,8 @@ pub(super) struct Rack {
 /// What is needed to undo a reduction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
-    cwnd: f64,
-    ssthresh: f64,
+    /// cwnd and ssthresh before it.
+    window: Window,
     /// First byte not acknowledged when the reduction began.
     from: u64,
     /// Timestamp of the first retransmission.
@@ -119,7 +119,7 @@ impl Sender {
     #[inline]
     pub(super) fn tell_losses(&mut self, now: Instant) {
         while let Some(lost) = self.scoreboard.next_lost(now) {
-            self.congestion.on_lost(&lost, &mut self.window);
+            self.congestion.notify(|control, window| control.on_lost(&lost, window));
         }
     }
 
@@ -290,51 +290,50 @@ impl Sender {
     #[cold]
     fn enter_recovery(&mut self, now: Instant) {
         self.leave_slow_start_by(now, SlowStartExitReason::Loss);
-        let cwnd = self.window.segments();
+        let cwnd = self.congestion.segments();
         // cwnd is reduced only once per window of data (RFC 3168 6.1.2).
         if self.phase == Phase::Open {
             self.begin_reduction(now);
         }
         let kind = EventKind::RecoveryStart {
             cwnd,
-            ssthresh: self.window.ssthresh as u32,
+            ssthresh: self.congestion.window().ssthresh as u32,
             lost: self.scoreboard.lost(),
         };
         self.telemetry.record(now, kind);
         self.phase = Phase::Recovery(self.stream.nxt());
         self.fast_retransmit = true;
         self.tail_probe.due = None;
-        if self.recovery.reduction == Reduction::Immediate && !self.model_based {
-            self.window.cwnd = self.window.ssthresh;
+        if self.recovery.reduction == Reduction::Immediate {
+            self.congestion.reduce_to_ssthresh();
         }
     }
 
     /// Reduces cwnd without a retransmission: for marks, or for a loss that a probe repaired.
     pub(super) fn reduce(&mut self, now: Instant, ecn: bool) {
-        let cwnd = self.window.segments();
+        let cwnd = self.congestion.segments();
         self.begin_reduction(now);
         self.undo = None;
-        let ssthresh = self.window.ssthresh as u32;
+        let ssthresh = self.congestion.window().ssthresh as u32;
         self.telemetry.record(now, EventKind::Reduction { cwnd, ssthresh, ecn });
         self.phase = Phase::Reduced(self.stream.nxt());
-        if self.recovery.reduction == Reduction::Immediate && !self.model_based {
-            self.window.cwnd = self.window.ssthresh;
+        if self.recovery.reduction == Reduction::Immediate {
+            self.congestion.reduce_to_ssthresh();
         }
     }
 
     fn begin_reduction(&mut self, now: Instant) {
-        self.prr = Prr { prior: self.window.segments(), delivered: 0, sent: 0 };
+        self.prr = Prr { prior: self.congestion.segments(), delivered: 0, sent: 0 };
         self.begin_undo();
         let congestion = self.congestion_now(now);
-        self.congestion.on_congestion(&congestion, &mut self.window);
+        self.congestion.notify(|control, window| control.on_congestion(&congestion, window));
     }
 
     fn begin_undo(&mut self) {
         self.undo =
             (self.recovery.undo_by_timestamps || self.recovery.undo_by_dsack || self.recovery.frto)
                 .then_some(Undo {
-                    cwnd: self.window.cwnd,
-                    ssthresh: self.window.ssthresh,
+                    window: self.congestion.window(),
                     from: self.stream.una(),
                     first_at: None,
                     retransmissions: 0,
@@ -347,16 +346,13 @@ impl Sender {
         let reduced = self.phase;
         self.phase = Phase::Open;
         self.frto = Frto::Off;
-        if self.recovery.reduction == Reduction::Prr
-            && !self.model_based
-            && !matches!(reduced, Phase::Loss(_))
-        {
-            self.window.cwnd = self.window.ssthresh;
+        if self.recovery.reduction == Reduction::Prr && !matches!(reduced, Phase::Loss(_)) {
+            self.congestion.reduce_to_ssthresh();
         }
         self.end_reordering_round();
-        self.congestion.on_recovered(now, &mut self.window);
+        self.congestion.notify(|control, window| control.on_recovered(now, window));
         if !matches!(reduced, Phase::Reduced(_)) {
-            let cwnd = self.window.segments();
+            let cwnd = self.congestion.segments();
             self.telemetry.record(now, EventKind::RecoveryEnd { cwnd });
         }
     }
@@ -392,12 +388,8 @@ impl Sender {
     #[cold]
     fn take_back(&mut self, now: Instant, by: UndoReason) {
         let Some(undo) = self.undo.take() else { return };
-        if !self.model_based {
-            self.window.cwnd = self.window.cwnd.max(undo.cwnd);
-            self.window.ssthresh = self.window.ssthresh.max(undo.ssthresh);
-        }
-        self.congestion.on_undo(&mut self.window);
-        let cwnd = self.window.segments();
+        self.congestion.restore(undo.window);
+        let cwnd = self.congestion.segments();
         self.telemetry.record(now, EventKind::Undo { cwnd, by });
         if self.phase == Phase::Open {
             return;
@@ -414,7 +406,8 @@ impl Sender {
     #[inline]
     pub(super) fn reduce_proportionally(&mut self, delivered: u32, lost: u32, advanced: bool) {
         let steers = matches!(self.phase, Phase::Recovery(_) | Phase::Reduced(_));
-        let proportional = self.recovery.reduction == Reduction::Prr && !self.model_based;
+        let proportional =
+            self.recovery.reduction == Reduction::Prr && !self.congestion.is_model_based();
         if steers && proportional && delivered > 0 {
             self.reduce_by(delivered, lost, advanced);
         }
@@ -423,7 +416,7 @@ impl Sender {
     #[cold]
     fn reduce_by(&mut self, delivered: u32, lost: u32, advanced: bool) {
         self.prr.delivered += delivered;
-        let (pipe, ssthresh) = (self.scoreboard.pipe(), self.window.ssthresh as u32);
+        let (pipe, ssthresh) = (self.scoreboard.pipe(), self.congestion.window().ssthresh as u32);
         let (received, sent) = (u64::from(self.prr.delivered), u64::from(self.prr.sent));
         let allowed = if pipe > ssthresh {
             // In proportion, so that cwnd is ssthresh once everything has been delivered.
@@ -437,7 +430,7 @@ impl Sender {
             limit.min(u64::from(ssthresh - pipe))
         };
         let allowed = allowed.max(u64::from(self.prr.sent == 0)) as u32;
-        self.window.cwnd = f64::from((pipe + allowed).max(1));
+        self.congestion.set(f64::from((pipe + allowed).max(1)));
     }
 
     /// The peer reported marked packets (RFC 3168 6.1.2); it takes effect once per window.
@@ -467,7 +460,7 @@ impl Sender {
         if !again && (was_open || !by_time || matches!(self.phase, Phase::Loss(_))) {
             self.begin_undo();
             self.tell_timeout(now);
-        } else if self.model_based {
+        } else if self.congestion.is_model_based() {
             self.tell_timeout(now);
         }
         if was_open && self.scoreboard.sacked() >= DUP_THRESH {
@@ -478,9 +471,9 @@ impl Sender {
         self.tell_losses(now);
         // What was sent shortly before is still in flight, and one more segment may be
         // (draft-ietf-ccwg-bbr-06 5.6.4.4, BBROnEnterRTO(), for all loss detection by time).
-        let least = self.congestion.loss_window();
+        let least = self.congestion.control().loss_window();
         let conserving = f64::from(self.scoreboard.pipe() + 1);
-        self.window.cwnd = if by_time { least.max(conserving) } else { least };
+        self.congestion.set(if by_time { least.max(conserving) } else { least });
         self.phase = Phase::Loss(self.stream.nxt());
         let asks = self.recovery.frto && (was_open || again);
         self.frto = if asks { Frto::Waiting } else { Frto::Off };
@@ -488,13 +481,13 @@ impl Sender {
 
     fn tell_timeout(&mut self, now: Instant) {
         let congestion = self.congestion_now(now);
-        self.congestion.on_timeout(&congestion, &mut self.window);
+        self.congestion.notify(|control, window| control.on_timeout(&congestion, window));
     }
 
     /// The input of a congestion event now. FlightSize is RFC 5681's, without what limited transmit
     /// sent above cwnd (3.2 (2)).
     fn congestion_now(&self, now: Instant) -> Congestion {
-        Congestion { now, flight: self.scoreboard.flight().min(self.window.segments()) }
+        Congestion { now, flight: self.scoreboard.flight().min(self.congestion.segments()) }
     }
 
     /// Whether the acknowledgement reports marked packets.

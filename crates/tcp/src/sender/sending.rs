@@ -22,7 +22,7 @@ impl Sender {
         if special {
             return self.poll_special(now);
         }
-        let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+        let (cwnd, pipe) = (self.congestion.segments(), self.scoreboard.pipe());
         // Usually more than a segment waits: neither a FIN nor Nagle's algorithm matters.
         let mss = u64::from(self.mss);
         let unsent = self.stream.unsent();
@@ -90,7 +90,7 @@ impl Sender {
         {
             return (Some(piece), None);
         }
-        let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+        let (cwnd, pipe) = (self.congestion.segments(), self.scoreboard.pipe());
         if self.frto == Frto::NewFirst {
             if let Ok(piece) = self.new_piece(now, cwnd, pipe) {
                 return (Some(self.send_new(now, piece)), None);
