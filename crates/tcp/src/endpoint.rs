@@ -346,7 +346,7 @@ impl Endpoint {
             _ => 0,
         };
         let wait = self.sender.rtt.rto_doubled_after(linear);
-        self.handshake_timer = Some(self.sender.after_ticks(now, wait));
+        self.handshake_timer = Some(self.sender.timers.after(now, wait));
         let mut segment = self.blank(now);
         segment.flags = Flags::SYN;
         let ecn = self.config.ecn == EcnConfig::Classic;

@@ -5,6 +5,7 @@ use airpath_base::{Duration, Flags, Instant, Segment};
 use super::Sender;
 use super::recovery::Phase;
 use super::scoreboard::{Acked, Arrival};
+use super::timers::Timer;
 use crate::RtoEstimator;
 use crate::congestion::{AckSample, HystartSnapshot, RateSample, SenderSnapshot, State};
 use crate::event::EventKind;
@@ -46,7 +47,7 @@ impl Sender {
 
         let prior_in_flight = self.scoreboard.pipe();
         let min_rtt = self.rtt.min().unwrap_or_default();
-        let arrival = Arrival { now, min_rtt, loss_point: self.loss_point() };
+        let arrival = Arrival { now, min_rtt, loss_point: self.recovery.loss_point() };
         let mut acked = self.scoreboard.acknowledge(ack, &arrival);
         let mut dsack = None;
         if self.sack && !segment.sack.is_empty() {
@@ -65,18 +66,18 @@ impl Sender {
 
         if advanced {
             self.advance(now, ack);
-        } else if self.timer.is_some() && self.overtakes_first(&acked) {
+        } else if self.timers.due(Timer::Retransmission).is_some() && self.overtakes_first(&acked) {
             self.arm_timer(now);
         }
         if self.peer.is_persisting() && (advanced || self.peer.wnd() > before) {
             self.stop_persisting(now, before == 0 && self.peer.wnd() > 0);
         }
         if let Some((start, _)) = dsack {
-            self.on_dsack(start);
+            self.recovery.on_dsack(start, self.stream.una(), self.stream.nxt());
         }
         let progress = acked.segments > 0;
         self.on_probe_acknowledged(now, duplicate && acked.delivered == 0, dsack.is_some());
-        let phase = self.phase;
+        let phase = self.recovery.phase();
         let newly_lost = self.detect_loss(now, duplicate, acked.segments);
         if newly_lost > 0 {
             self.tell_losses(now);
@@ -97,9 +98,9 @@ impl Sender {
     #[inline(always)]
     pub(super) fn advance(&mut self, now: Instant, ack: u64) {
         self.stream.acknowledge(ack);
-        self.progress_at = now;
+        self.timers.note_progress(now);
         // RFC 6298 (5.2), (5.3)
-        self.timer = None;
+        self.timers.stop(Timer::Retransmission);
         if !self.scoreboard.is_empty() {
             self.arm_timer(now);
         }
@@ -145,7 +146,7 @@ impl Sender {
         if self.sack
             && let Some((start, _)) = dsack_of(segment)
         {
-            self.on_dsack(start);
+            self.recovery.on_dsack(start, self.stream.una(), self.stream.nxt());
         }
     }
 
@@ -208,14 +209,15 @@ impl Sender {
             Phase::Loss(_) => acked.fresh,
             Phase::Open => acked.segments,
         };
-        let grows = matches!(self.phase, Phase::Open | Phase::Loss(_));
+        let state = self.recovery.phase().state();
         let spoilt = newly_lost > 0 && !self.validation.delivered_grows;
         // Linux passes on the RTT of SACKed segments, whether cwnd grows by them or not.
         let delivered = match self.validation.delivered_grows {
             true => acked.delivered,
             false => grown_by,
         };
-        let told = self.congestion.is_model_based() || (delivered > 0 && !spoilt && grows);
+        let told = self.congestion.is_model_based()
+            || (delivered > 0 && !spoilt && state != State::Recovery);
         if !told {
             return;
         }
@@ -236,11 +238,7 @@ impl Sender {
             cwnd_limited: self.was_cwnd_limited(self.stream.una()),
             paced: self.bursts.is_paced(),
             pacing_wait: self.bursts.wait(now),
-            state: match self.phase {
-                Phase::Open => State::Open,
-                Phase::Recovery(_) | Phase::Reduced(_) => State::Recovery,
-                Phase::Loss(_) => State::Loss,
-            },
+            state,
             rate,
         };
         if let Some(exit) = self.congestion.on_ack(&sample) {

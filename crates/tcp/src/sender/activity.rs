@@ -59,7 +59,7 @@ impl Sender {
         if self.limits.is_idle() {
             return Activity::Handshake;
         }
-        match (self.phase, self.limits.current()) {
+        match (self.recovery.phase(), self.limits.current()) {
             (Phase::Loss(_), _) => Activity::TimeOut,
             (_, SendLimit::ReceiveWindow) => Activity::ReceiveWindow,
             (_, SendLimit::SendBuffer) => Activity::SendBuffer,

@@ -3,7 +3,6 @@
 use airpath_base::{Duration, Instant};
 
 use super::Sender;
-use super::recovery::Phase;
 use crate::{EndpointConfig, OffloadConfig, PacingConfig, Window};
 
 /// As in Linux, this many segments at the start of a connection are not paced; only the last of
@@ -21,7 +20,7 @@ const SECONDS_OF_NANOSECOND: f64 = 1e-9;
 #[derive(Debug)]
 pub(super) struct Bursts {
     pacing: Option<PacingConfig>,
-    pub(super) offload: Option<OffloadConfig>,
+    offload: Option<OffloadConfig>,
     /// Whether pacing applies, by the profile or by the congestion control.
     paced: bool,
     rate: Rate,
@@ -31,7 +30,7 @@ pub(super) struct Bursts {
     next_at: Instant,
     credit: Duration,
     /// When the pacing timer expires.
-    pub(super) due: Option<Instant>,
+    due: Option<Instant>,
     /// Segments left in this burst, and its size at the start.
     left: u32,
     size: u32,
@@ -85,6 +84,23 @@ impl Bursts {
         }
         self.due = Some(self.next_at);
         true
+    }
+
+    /// When the pacing timer expires.
+    #[inline(always)]
+    pub(super) const fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Stops the pacing timer if it has expired.
+    pub(super) fn on_timer(&mut self, now: Instant) {
+        self.due.take_if(|at| *at <= now);
+    }
+
+    /// Whether segments leave in bursts, by segmentation offload.
+    #[inline(always)]
+    pub(super) const fn is_offloaded(&self) -> bool {
+        self.offload.is_some()
     }
 
     /// How long the next burst must wait.
@@ -232,7 +248,7 @@ impl Sender {
         }
         let once = offload.ack_within.as_nanos() == 0;
         let recent = self.bursts.recent.filter(|_| once).unwrap_or_else(|| {
-            let last = self.last_sent_at.max(self.bursts.next_at);
+            let last = self.timers.last_sent_at().max(self.bursts.next_at);
             now.saturating_since(last) <= RECENT
         });
         self.bursts.recent = Some(recent);
@@ -289,8 +305,7 @@ impl Sender {
 
     /// Whether a small burst waits for the next acknowledgement.
     fn defers(&self, now: Instant, offload: &OffloadConfig, room: u32) -> bool {
-        if offload.window_divisor == 0 || matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
-        {
+        if offload.window_divisor == 0 || self.recovery.phase().repairs() {
             return false;
         }
         // room >= window / divisor, for cwnd and the peer's window, without a division.

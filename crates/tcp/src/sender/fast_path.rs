@@ -6,6 +6,7 @@ use airpath_base::{Flags, Instant, Segment, fast_paths};
 use super::Sender;
 use super::ack::Growth;
 use super::recovery::Phase;
+use super::timers::Timer;
 
 /// What is known of what a sender does next, until anything but sending happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +47,7 @@ impl Sender {
     pub(crate) fn is_news_of_window_only(&self, segment: &Segment) -> bool {
         debug_assert!(!self.bursts.is_deferred(), "nothing is sent");
         // Even if nothing was ever sent, a peer may report congestion.
-        let quiet =
-            self.phase == Phase::Open && self.undo.is_none() && !self.congestion.is_model_based();
+        let quiet = self.recovery.is_settled() && !self.congestion.is_model_based();
         quiet
             && segment.ack == self.stream.una()
             && segment.len > 0
@@ -60,7 +60,7 @@ impl Sender {
     #[inline]
     pub(super) fn is_undisturbed(&self) -> bool {
         fast_paths()
-            && self.phase == Phase::Open
+            && self.recovery.is_open()
             && !self.congestion.is_model_based()
             && !self.peer.is_persisting()
             && self.tail_probe.is_quiet()
@@ -76,7 +76,7 @@ impl Sender {
         let newest = acked.last_sent.map(|sent| now - sent);
         let newest = self.measure(now, segment, &acked, newest);
         self.advance(now, segment.ack);
-        self.rack.due = None;
+        self.timers.stop(Timer::Reordering);
         self.follow_recovery(now, segment, &acked);
         let (phase, newly_lost, ecn_echo, rate) = (Phase::Open, 0, false, None);
         self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, rate });

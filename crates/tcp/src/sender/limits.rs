@@ -3,7 +3,7 @@
 use airpath_base::{Duration, Instant};
 
 use super::Sender;
-use super::recovery::Phase;
+use super::timers::Timer;
 use crate::event::SendLimit;
 
 /// How long each limit has limited a sender.
@@ -77,7 +77,7 @@ impl Sender {
             self.limits.current = limit;
         }
         let blocked = limit == SendLimit::ReceiveWindow && self.scoreboard.is_empty();
-        if blocked && self.timer.is_none() {
+        if blocked && self.timers.due(Timer::Retransmission).is_none() {
             self.peer.persist();
             self.arm_timer(now);
         }
@@ -142,7 +142,7 @@ impl Sender {
 
     /// RFC 2861 3.2: reduces cwnd halfway to what was used.
     fn decay(&mut self, now: Instant, limit: SendLimit) {
-        if self.phase == Phase::Open && limit != SendLimit::SendBuffer {
+        if self.recovery.is_open() && limit != SendLimit::SendBuffer {
             self.congestion.decay(self.usage.used);
         }
         (self.usage.used, self.usage.used_at) = (0, now);
@@ -153,7 +153,7 @@ impl Sender {
         if self.stream.nxt() == 1 {
             return;
         }
-        let idle = now.saturating_since(self.last_sent_at);
+        let idle = now.saturating_since(self.timers.last_sent_at());
         let rto = self.rtt.rto();
         if idle > rto && !self.congestion.is_model_based() {
             self.congestion.restart(self.validation.idle, idle, rto);
@@ -161,7 +161,7 @@ impl Sender {
         // Seen with Linux 6.18: a model-based algorithm treats a pause as idleness only if the
         // application caused it. What the pacer sends may be delivered before it sends again.
         if !self.congestion.is_model_based() || self.scoreboard.is_limited_by_application() {
-            let since = self.last_sent_at;
+            let since = self.timers.last_sent_at();
             self.congestion.notify(|control, window| control.on_restart(now, since, window));
         }
         self.update_pacing();

@@ -7,6 +7,7 @@ mod burst;
 mod cwnd;
 mod fast_path;
 mod limits;
+mod losses;
 mod peer_window;
 mod probe;
 mod rate;
@@ -15,6 +16,7 @@ mod scoreboard;
 mod sending;
 mod stream;
 mod telemetry;
+mod timers;
 
 pub use activity::Activity;
 pub use limits::LimitTimes;
@@ -24,7 +26,7 @@ use airpath_base::{Duration, Flags, Instant};
 
 use crate::congestion::{self, CongestionControl, SlowStartExit, Window};
 use crate::event::{EventKind, SendLimit, SlowStartExitReason};
-use crate::{EndpointConfig, RecoveryConfig, RttEstimator, ValidationConfig};
+use crate::{EndpointConfig, RttEstimator, ValidationConfig};
 use buffer::{SendBuffer, Write, Writing};
 use burst::Bursts;
 use cwnd::CongestionWindow;
@@ -32,11 +34,12 @@ pub(crate) use fast_path::Ahead;
 use limits::{Limits, Usage};
 use peer_window::PeerWindow;
 use probe::TailProbe;
-use recovery::{Phase, Prr, Rack, Undo};
+use recovery::Recovery;
 use scoreboard::{Scoreboard, Sent};
 use sending::Next;
 use stream::Stream;
 use telemetry::Telemetry;
+use timers::{Timer, Timers};
 
 /// Largest payload of a window probe in bytes (RFC 9293 3.8.6.1: at least one).
 const PROBE_BYTES: u64 = 1;
@@ -49,30 +52,17 @@ pub(crate) struct Sender {
     timestamps: bool,
     timestamp_tick: Duration,
     pub(crate) stream: Stream,
-    recovery: RecoveryConfig,
     validation: ValidationConfig,
     pub(crate) rtt: RttEstimator,
     pub(crate) congestion: CongestionWindow,
     scoreboard: Scoreboard,
-    phase: Phase,
-    prr: Prr,
-    rack: Rack,
-    undo: Option<Undo>,
+    recovery: Recovery,
     tail_probe: TailProbe,
     bursts: Bursts,
     usage: Usage,
     pub(crate) ecn: Ecn,
-    frto: Frto,
-    /// Time of the last transmission of data, and of the last advance of SND.UNA.
-    last_sent_at: Instant,
-    progress_at: Instant,
-    /// The next retransmission is sent whatever the pipe holds.
-    fast_retransmit: bool,
-    /// First byte not acknowledged when the retransmission timer last expired.
-    timed_out: Option<u64>,
     peer: PeerWindow,
-    /// When the retransmission timer (RFC 6298 5) or the persist timer expires.
-    timer: Option<Instant>,
+    pub(crate) timers: Timers,
     limits: Limits,
     pub(crate) telemetry: Telemetry,
 }
@@ -84,17 +74,6 @@ pub(crate) enum Ecn {
     Negotiated,
     /// The next new segment carries CWR: cwnd was reduced (6.1.2).
     ReductionToTell,
-}
-
-/// F-RTO (RFC 5682 2.1): whether the last time-out was spurious.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Frto {
-    /// The answer is known, or F-RTO is not in use.
-    Off,
-    /// The next acknowledgement decides.
-    Waiting,
-    /// The next acknowledgement decides, and new data is sent before retransmissions (2b).
-    NewFirst,
 }
 
 /// A piece of the stream to put into a segment.
@@ -135,26 +114,17 @@ impl Sender {
                     .map(|factor| congestion.send_buffer_factor().unwrap_or(factor)),
                 window.cwnd,
             )),
-            recovery: config.recovery,
             validation: config.validation,
             rtt: RttEstimator::new(config.rto),
             scoreboard: Scoreboard::new(congestion.is_model_based()),
             congestion: CongestionWindow::new(config, congestion, window),
-            phase: Phase::Open,
-            prr: Prr::default(),
-            rack: Rack::default(),
-            undo: None,
+            recovery: Recovery::new(config.recovery),
+            timers: Timers::new(config.recovery.timer_tick),
             tail_probe: TailProbe::default(),
             bursts: Bursts::new(config),
             usage: Usage::default(),
             ecn: Ecn::NotNegotiated,
-            frto: Frto::Off,
-            last_sent_at: Instant::ZERO,
-            progress_at: Instant::ZERO,
-            fast_retransmit: false,
-            timed_out: None,
             peer: PeerWindow::default(),
-            timer: None,
             limits: Limits::default(),
             telemetry: Telemetry::default(),
         }
@@ -238,43 +208,27 @@ impl Sender {
     /// The earliest of the retransmission, probe, reordering and pacing timers.
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
-        let Some(first) = self.timer else {
-            return [self.tail_probe.due, self.rack.due, self.bursts.due]
-                .into_iter()
-                .flatten()
-                .min();
-        };
-        let or_first = |other: Option<Instant>| other.map_or(first, |at| at.min(first));
-        let probe = or_first(self.tail_probe.due);
-        Some(probe.min(or_first(self.rack.due)).min(or_first(self.bursts.due)))
-    }
-
-    /// After a time-out: end of what had been sent when it occurred.
-    fn loss_point(&self) -> Option<u64> {
-        match self.phase {
-            Phase::Loss(point) => Some(point),
-            Phase::Open | Phase::Reduced(_) | Phase::Recovery(_) => None,
-        }
+        self.timers.earliest(self.bursts.due())
     }
 
     /// RFC 6298 (5.1): starts the timer if it is not running.
     #[inline]
     fn start_timer(&mut self, now: Instant) {
-        if self.timer.is_none() {
+        if self.timers.due(Timer::Retransmission).is_none() {
             self.arm_timer(now);
         }
     }
 
     #[inline]
     fn arm_timer(&mut self, now: Instant) {
-        self.timer = Some(self.after_ticks(now, self.rtt.rto()));
+        self.timers.set(Timer::Retransmission, self.timers.after(now, self.rtt.rto()));
     }
 
     /// Stops probing: the peer's window has grown, or took a probe.
     #[cold]
     fn stop_persisting(&mut self, now: Instant, opened: bool) {
         self.rtt.end_back_off();
-        self.timer = None;
+        self.timers.stop(Timer::Retransmission);
         let outstanding = !self.scoreboard.is_empty();
         self.peer.stop_probing(opened && outstanding);
         if outstanding {
@@ -291,22 +245,19 @@ impl Sender {
         if self.timer().is_some_and(|at| at <= now) {
             self.bursts.resume();
         }
-        if self.bursts.due.is_some_and(|at| at <= now) {
-            self.bursts.due = None;
-        }
-        if self.rack.due.is_some_and(|at| at <= now) {
+        self.bursts.on_timer(now);
+        if self.timers.expire(Timer::Reordering, now) {
             self.on_reordering_timer(now);
         }
-        if self.tail_probe.due.is_some_and(|at| at <= now) {
-            self.on_probe_timer(now);
+        if self.timers.expire(Timer::Probe, now) {
+            self.on_probe_timer();
         }
-        if self.timer.is_some_and(|at| at <= now) {
+        if self.timers.expire(Timer::Retransmission, now) {
             self.on_retransmission_timer(now);
         }
     }
 
     fn on_retransmission_timer(&mut self, now: Instant) {
-        self.timer = None;
         if self.peer.is_persisting() || self.peer.wnd() == 0 {
             // RFC 9293 3.8.6.1: this is not a sign of congestion, even if the window shrank with
             // data in flight.

@@ -79,7 +79,7 @@ pub(crate) struct Scoreboard {
     /// Retransmissions in flight, oldest first: offset and transmission number.
     under_way: VecDeque<(u64, u64)>,
     /// Without SACK: duplicate acknowledgements stand for SACKed segments (RFC 6582).
-    pub(crate) duplicates: u32,
+    duplicates: u32,
     /// Delivery rate, for model-based congestion control.
     sampler: Option<RateSampler>,
 }
@@ -442,11 +442,6 @@ impl Scoreboard {
             self.under_way.push_back((segment.seq, segment.order));
         }
         Some(*segment)
-    }
-
-    /// Restarts the search for segments to retransmit from the beginning.
-    pub(crate) fn rewind_resend(&mut self) {
-        self.resend_from = 0;
     }
 
     /// Delivery rate sample of the acknowledgement just processed.

@@ -3,7 +3,7 @@
 use airpath_base::Instant;
 
 use super::scoreboard::Sent;
-use super::{Ahead, Ecn, Frto, PROBE_BYTES, Piece, Sender};
+use super::{Ahead, Ecn, PROBE_BYTES, Piece, Sender};
 use crate::RtoEstimator;
 use crate::event::{EventKind, SendLimit};
 
@@ -15,9 +15,9 @@ impl Sender {
     #[inline(always)]
     pub(crate) fn poll(&mut self, now: Instant) -> Next {
         let special = self.peer.is_probe_due()
-            | self.tail_probe.pending
-            | (self.frto == Frto::NewFirst)
-            | self.fast_retransmit
+            | self.tail_probe.is_pending()
+            | self.recovery.sends_new_first()
+            | self.recovery.retransmits_at_once()
             | self.scoreboard.waits_to_resend();
         if special {
             return self.poll_special(now);
@@ -33,13 +33,13 @@ impl Sender {
             return self.stop(now, SendLimit::Cwnd);
         }
         let window = self.usable_window();
-        let in_burst = self.bursts.offload.is_none() || self.bursts.in_burst();
+        let in_burst = !self.bursts.is_offloaded() || self.bursts.in_burst();
         if window < mss || !in_burst || self.bursts.waits(now) {
             return self.poll_burst(now, (cwnd, pipe), window, unsent);
         }
         // Without bursts the rest of cwnd may follow, if the peer's window and the buffer allow it,
         // too.
-        let plain = self.bursts.offload.is_none() && !self.bursts.is_paced();
+        let plain = !self.bursts.is_offloaded() && !self.bursts.is_paced();
         let run = self.run_after_next((cwnd, pipe), window, unsent);
         let ahead = run.filter(|_| plain);
         (Some(self.send_full(now)), ahead)
@@ -55,7 +55,7 @@ impl Sender {
         unsent: u64,
     ) -> Next {
         let mss = u64::from(self.mss);
-        let begins = self.bursts.offload.is_some() && !self.bursts.in_burst();
+        let begins = self.bursts.is_offloaded() && !self.bursts.in_burst();
         if !begins || window < mss || self.bursts.waits(now) {
             return self.poll_new(now, cwnd, pipe);
         }
@@ -85,23 +85,19 @@ impl Sender {
         if self.peer.is_probe_due() {
             return (Some(self.probe(now)), None);
         }
-        if self.tail_probe.pending
-            && let Some(piece) = self.tail_probe(now)
+        if self.tail_probe.is_pending()
+            && let Some(piece) = self.send_probe(now)
         {
             return (Some(piece), None);
         }
         let (cwnd, pipe) = (self.congestion.segments(), self.scoreboard.pipe());
-        if self.frto == Frto::NewFirst {
+        if self.recovery.sends_new_first() {
             if let Ok(piece) = self.new_piece(now, cwnd, pipe) {
                 return (Some(self.send_new(now, piece)), None);
             }
-            // There is no new data to send: F-RTO cannot decide (RFC 5682 2.1 (2)); but data
-            // already sent may.
-            let sent_new = self.loss_point().is_none_or(|point| self.stream.nxt() > point);
-            self.frto = if sent_new { Frto::Waiting } else { Frto::Off };
+            self.recovery.cannot_send_new(self.stream.nxt());
         }
-        // RFC 6675 5 (4.3): the first retransmission does not wait for the pipe to drain.
-        let room = std::mem::take(&mut self.fast_retransmit) || pipe < cwnd;
+        let room = self.recovery.take_fast_retransmit() || pipe < cwnd;
         if self.scoreboard.waits_to_resend() {
             if !room {
                 return self.stop(now, SendLimit::Cwnd);
@@ -126,11 +122,8 @@ impl Sender {
     #[cold]
     pub(super) fn sent_again(&mut self, now: Instant, sent: &Sent) -> Piece {
         self.telemetry.count_segment(true);
-        self.last_sent_at = now;
-        self.prr.sent += 1;
-        if let Some(undo) = &mut self.undo {
-            undo.note_retransmission(now, sent.seq);
-        }
+        self.timers.note_sent(now);
+        self.recovery.on_retransmission(now, sent.seq);
         if sent.seq == self.stream.una() && self.rtt.estimator() == RtoEstimator::Linux {
             // Seen with Linux 6.18: the first outstanding segment gets its whole time-out again.
             self.arm_timer(now);
@@ -177,7 +170,7 @@ impl Sender {
         if self.bursts.waits(now) {
             return Err(SendLimit::Pacing);
         }
-        if self.bursts.offload.is_some() && !self.bursts.in_burst() {
+        if self.bursts.is_offloaded() && !self.bursts.in_burst() {
             self.open_burst(now, cwnd - pipe, window, in_buffer)?;
         }
         Ok(Piece::new(self.stream.nxt(), len as u32, fin))
@@ -231,8 +224,8 @@ impl Sender {
             resent: false,
             ambiguous: false,
         });
-        self.last_sent_at = now;
-        self.prr.sent += 1;
+        self.timers.note_sent(now);
+        self.recovery.on_sent();
         self.start_timer(now);
         piece.push = self.bursts.pushes();
         self.bursts.sent(now, piece.len);
