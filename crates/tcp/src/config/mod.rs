@@ -177,7 +177,8 @@ pub struct RecoveryConfig {
 /// (RFC 6582).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossDetection {
-    /// Three segments' worth of data was SACKed above the segment (RFC 6675 4).
+    /// Three separate ranges, or more bytes than two segments have, were SACKed above the segment
+    /// (RFC 6675 4, IsLost()).
     #[default]
     Sack,
     /// RACK (RFC 8985): the segment was sent before one that has arrived, longer ago than
