@@ -56,9 +56,7 @@ fn slow_start_grows_by_one_segment_for_each_acknowledgement_with_limit_one() {
 fn after_one_loss(congestion: CongestionConfig) -> (Script, u64) {
     let mut config = config();
     config.congestion = congestion;
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config);
     for received in 2..=10 {
         end.send(sack(0, &[(1, received)]));
     }
@@ -163,9 +161,7 @@ fn reno_halves_cwnd_where_linux_does() {
         let mut config = config();
         config.congestion = CongestionConfig::Reno(RenoConfig { halves, ..RenoConfig::default() });
         config.initial_window = 20;
-        let mut end = Script::open(&config);
-        end.offer(7 * u64::from(MSS));
-        end.recv_segments(0..7);
+        let mut end = Script::file(&config, 7);
         end.tick(RTT);
         end.send(sack(0, &[(1, 7)]));
         assert_eq!(end.window().ssthresh, ssthresh, "{halves:?}");

@@ -282,9 +282,7 @@ fn limit_times_sum_to_the_elapsed_time() {
 
 /// Ten segments sent and acknowledged; the last acknowledgement closed the window.
 fn closed_window() -> Script {
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     end.send(Segment { window: 0, ..ack(10) });
     end.recv_nothing();
     end.events();
@@ -383,9 +381,7 @@ fn acknowledgements_of_a_closed_window_do_not_put_off_the_probe() {
 #[test]
 fn a_window_that_shrinks_to_nothing_is_probed_with_what_is_outstanding() {
     // RFC 9293 3.8.6: a sender must be robust against it.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     end.send(Segment { window: 0, ..ack(2) });
     let window = end.window();
     end.tick(CLOSED_RTO);

@@ -8,9 +8,7 @@ use airpath_tcp::EventKind;
 #[test]
 fn two_sacked_segments_are_not_a_loss() {
     // RFC 6675 4, IsLost(): more than (DupThresh - 1) segments.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     end.send(sack(0, &[(1, 2)]));
     end.send(sack(0, &[(1, 3)]));
     // RFC 3042: limited transmit, one new segment for each duplicate.
@@ -22,9 +20,7 @@ fn two_sacked_segments_are_not_a_loss() {
 #[test]
 fn the_third_sacked_segment_is_a_loss_and_the_retransmission_goes_out_at_once() {
     // RFC 6675 5 (4.3): sent although the pipe, 10 - 1 + 2 - 3, is larger than the new cwnd.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     end.send(sack(0, &[(1, 3)]));
     end.recv_segments([10, 11]);
     end.send(sack(0, &[(1, 4)]));
@@ -41,9 +37,7 @@ fn without_sack_the_retransmission_goes_out_at_once() {
     // RFC 5681 3.2 (3)
     let mut config = config();
     config.sack = false;
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config);
     (0..3).for_each(|_| end.send(ack(0)));
     end.recv_segments([10, 11, 0]);
 }
@@ -51,9 +45,7 @@ fn without_sack_the_retransmission_goes_out_at_once() {
 #[test]
 fn recovery_ends_when_what_was_outstanding_at_its_start_is_acknowledged() {
     // RFC 6675 5 (A): RecoveryPoint is HighData, here segment 12.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     for received in 2..=10 {
         end.send(sack(0, &[(1, received)]));
     }
@@ -73,9 +65,7 @@ fn recovery_ends_when_what_was_outstanding_at_its_start_is_acknowledged() {
 #[test]
 fn further_losses_of_the_same_window_do_not_reduce_it_again() {
     // RFC 6675 5: one reduction until RecoveryPoint.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     // Segments 0 and 5 are lost.
     for received in 2..=5 {
         end.send(sack(0, &[(1, received)]));
@@ -94,9 +84,7 @@ fn without_sack_the_third_duplicate_is_a_loss_and_the_second_is_not() {
     // RFC 5681 3.2 (2)
     let mut config = config();
     config.sack = false;
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config);
     end.send(ack(0));
     end.send(ack(0));
     // RFC 3042
@@ -125,9 +113,7 @@ fn without_sack_a_partial_acknowledgement_sends_the_next_hole_again_at_once() {
     // RFC 6582 3.2 (5): deflates by what was acknowledged, less one segment.
     let mut config = config();
     config.sack = false;
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config);
     // Segments 0 and 4 are lost.
     (0..8).for_each(|_| end.send(ack(0)));
     end.recv_segments([10, 11, 0, 12]);
@@ -147,9 +133,7 @@ fn without_sack_a_partial_acknowledgement_sends_the_next_hole_again_at_once() {
 #[test]
 fn a_loss_of_data_sent_during_recovery_begins_another_one() {
     // RFC 6675 5: that data belongs to the next window, so there is a second reduction.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     for received in 2..=10 {
         end.send(sack(0, &[(1, received)]));
     }

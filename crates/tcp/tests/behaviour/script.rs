@@ -43,15 +43,9 @@ pub(crate) fn config() -> EndpointConfig {
             estimator: RtoEstimator::Rfc6298,
         },
         delayed_ack: DelayedAckConfig {
-            segments: 2,
             timeout: ms(40),
             max_timeout: ms(40),
-            ticking: false,
-            quick_segments: 0,
-            pushed_at_once: false,
-            handshake_at_once: false,
-            wake: Duration::ZERO,
-            repeat_limit: Duration::ZERO,
+            ..DelayedAckConfig::default()
         },
         timestamps: false,
         sack: true,
@@ -116,6 +110,25 @@ impl Script {
     pub(crate) fn bulk(config: &EndpointConfig) -> Self {
         let mut script = Self::open(config);
         script.offer(u64::MAX);
+        script
+    }
+
+    /// An open connection at 200 ms whose application writes without end: acknowledgements of the
+    /// initial window, ten segments, can arrive.
+    #[track_caller]
+    pub(crate) fn flight(config: &EndpointConfig) -> Self {
+        let mut script = Self::bulk(config);
+        script.recv_segments(0..10);
+        script.tick(RTT);
+        script
+    }
+
+    /// An open connection at 100 ms whose application has written this many segments, which were sent.
+    #[track_caller]
+    pub(crate) fn file(config: &EndpointConfig, segments: u64) -> Self {
+        let mut script = Self::open(config);
+        script.offer(segments * u64::from(MSS));
+        script.recv_segments(0..segments);
         script
     }
 

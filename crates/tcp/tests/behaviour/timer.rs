@@ -46,9 +46,7 @@ fn the_rto_doubles_up_to_its_maximum() {
 #[test]
 fn new_acknowledgements_restart_the_timer_and_the_last_stops_it() {
     // RFC 6298 (5.2), (5.3)
-    let mut end = Script::open(&config());
-    end.offer(2 * u64::from(MSS));
-    end.recv_segments(0..2);
+    let mut end = Script::file(&config(), 2);
     end.tick(RTT);
     end.send(ack(1));
     let timer = end.next_timer().unwrap();
@@ -110,9 +108,7 @@ fn after_a_timeout_slow_start_sends_everything_again() {
 #[test]
 fn what_was_sacked_is_not_sent_again_after_a_timeout() {
     // RFC 6675 5.1
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     end.send(sack(0, &[(1, 3)]));
     end.recv_segments([10, 11]);
     end.tick(RTO);
@@ -234,9 +230,7 @@ fn slow_start_after_a_timeout_grows_although_there_is_nothing_new_to_send() {
     // RFC 5681 3.1: what waits to be retransmitted is limited by cwnd too.
     let mut config = config();
     config.initial_window = 20;
-    let mut end = Script::open(&config);
-    end.offer(20 * u64::from(MSS));
-    end.recv_segments(0..20);
+    let mut end = Script::file(&config, 20);
     end.tick(RTO);
     end.recv_segments([0]);
     end.tick(RTT);
@@ -358,9 +352,7 @@ fn what_arrives_ahead_of_the_first_segment_sent_again_restarts_the_timer_of_linu
     for (estimator, restarts) in [(RtoEstimator::Rfc6298, false), (RtoEstimator::Linux, true)] {
         let mut config = config();
         config.rto.estimator = estimator;
-        let mut end = Script::bulk(&config);
-        end.recv_segments(0..10);
-        end.tick(RTT);
+        let mut end = Script::flight(&config);
         end.send(sack(0, &[(1, 5)]));
         assert_eq!(end.recv().seq, at(0));
         let due = end.next_timer();
