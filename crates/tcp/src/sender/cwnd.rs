@@ -35,13 +35,11 @@ impl CongestionWindow {
         }
     }
 
-    #[inline(always)]
     pub(crate) const fn window(&self) -> Window {
         self.window
     }
 
     /// Whole segments of cwnd.
-    #[inline(always)]
     pub(super) fn segments(&self) -> u32 {
         self.window.segments()
     }
@@ -52,7 +50,6 @@ impl CongestionWindow {
     }
 
     /// Whether the algorithm alone controls cwnd.
-    #[inline(always)]
     pub(super) const fn is_model_based(&self) -> bool {
         self.is_model_based
     }

@@ -50,19 +50,16 @@ impl PeerWindow {
     }
 
     /// SND.WND
-    #[inline(always)]
     pub(super) const fn wnd(&self) -> u64 {
         self.wnd
     }
 
     /// The largest window so far; 0: before the handshake.
-    #[inline]
     pub(super) const fn max(&self) -> u64 {
         self.max
     }
 
     /// The usable window (RFC 9293 3.8.6.2.1).
-    #[inline(always)]
     pub(super) const fn usable(&self, una: u64, nxt: u64) -> u64 {
         (una + self.wnd).saturating_sub(nxt)
     }
@@ -72,13 +69,11 @@ impl PeerWindow {
         u32::try_from(self.wnd / u64::from(mss)).unwrap_or(u32::MAX)
     }
 
-    #[inline]
     pub(super) const fn is_persisting(&self) -> bool {
         matches!(self.probing, Probing::Persisting | Probing::ProbeDue)
     }
 
     /// Whether a probe, or what follows the last one, is sent next.
-    #[inline]
     pub(super) const fn is_probe_due(&self) -> bool {
         matches!(self.probing, Probing::ProbeDue | Probing::RepeatDue)
     }

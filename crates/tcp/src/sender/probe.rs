@@ -22,13 +22,11 @@ pub(super) enum TailProbe {
 
 impl TailProbe {
     /// Whether no probe is outstanding.
-    #[inline]
     pub(super) const fn is_quiet(&self) -> bool {
         !matches!(self, Self::Outstanding { .. })
     }
 
     /// Whether a probe is sent next.
-    #[inline(always)]
     pub(super) const fn is_pending(&self) -> bool {
         matches!(self, Self::Pending)
     }

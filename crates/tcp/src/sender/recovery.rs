@@ -124,28 +124,23 @@ impl Recovery {
         }
     }
 
-    #[inline(always)]
     pub(super) const fn config(&self) -> &RecoveryConfig {
         &self.config
     }
 
-    #[inline(always)]
     pub(super) const fn phase(&self) -> Phase {
         self.phase
     }
 
-    #[inline(always)]
     pub(super) fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }
 
     /// Whether no reduction is in progress, and none can be undone.
-    #[inline]
     pub(super) fn is_settled(&self) -> bool {
         self.is_open() && self.undo.is_none()
     }
 
-    #[inline]
     pub(super) fn uses_rack(&self) -> bool {
         self.config.detection == LossDetection::Rack
     }
@@ -237,7 +232,6 @@ impl Recovery {
         self.fast_retransmit = true;
     }
 
-    #[inline(always)]
     pub(super) const fn retransmits_at_once(&self) -> bool {
         self.fast_retransmit
     }
@@ -248,7 +242,6 @@ impl Recovery {
     }
 
     /// A segment is sent, for the first time or not.
-    #[inline(always)]
     pub(super) const fn on_sent(&mut self) {
         self.prr.sent += 1;
     }
@@ -316,7 +309,6 @@ impl Recovery {
     }
 
     /// Whether F-RTO sends new data before retransmissions.
-    #[inline(always)]
     pub(super) fn sends_new_first(&self) -> bool {
         self.frto == Frto::NewFirst
     }

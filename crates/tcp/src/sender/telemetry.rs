@@ -53,7 +53,6 @@ impl Telemetry {
     }
 
     /// An acknowledgement gave this RTT sample.
-    #[inline]
     pub(super) fn note_rtt(&mut self, rtt: Duration) {
         self.rtt = Some(rtt);
     }
@@ -62,19 +61,16 @@ impl Telemetry {
         self.counters
     }
 
-    #[inline]
     pub(crate) fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
     /// The next event that has not been returned yet.
-    #[inline]
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
     /// RTT sample of the last acknowledgement that gave one; returned once.
-    #[inline]
     pub(crate) fn take_rtt_sample(&mut self) -> Option<Duration> {
         self.rtt.take()
     }
