@@ -229,7 +229,7 @@ impl Endpoint {
         self.handshake_timer = wakes.then_some(now + wake);
         let first_syn_arrived = self.first_syn_arrived(segment);
         let sender = self.sender.touch();
-        sender.account_limit(now, Some(now));
+        sender.limits.count(now, Some(now));
         let timeouts = sender.rtt.backoff();
         // RFC 6298 (2.2): the handshake gives the first measurement, unless Karn's rule forbids it.
         if self.syns_sent == 1 {
@@ -539,7 +539,7 @@ impl Endpoint {
 
     /// How long each limit has limited the sender, until `now`.
     pub fn limit_times(&self, now: Instant) -> LimitTimes {
-        self.sender.limit_times(now)
+        self.sender.limits.times(now)
     }
 }
 

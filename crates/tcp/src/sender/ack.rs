@@ -116,7 +116,7 @@ impl Sender {
         self.stream.buffer_mut().note_acknowledgement();
         self.update_pacing();
         if self.stream.is_finished() && progress {
-            self.account_limit(now, None);
+            self.limits.count(now, None);
             self.cancel_probe();
             self.telemetry.record(now, EventKind::Finished);
         }

@@ -22,7 +22,7 @@ pub struct LimitTimes {
 }
 
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     current: SendLimit,
     /// When the current limit began to count; only set between the handshake and the end of the
     /// stream.
@@ -46,14 +46,6 @@ pub(super) struct Usage {
 }
 
 impl Sender {
-    pub(crate) fn limit_times(&self, now: Instant) -> LimitTimes {
-        let mut times = self.limits.times;
-        if let Some(since) = self.limits.since {
-            times.add(self.limits.current, now.saturating_since(since));
-        }
-        times
-    }
-
     /// Notes that nothing more can be sent at `now`, and why.
     #[inline]
     pub(super) fn note_limit(&mut self, now: Instant, limit: SendLimit) {
@@ -70,26 +62,13 @@ impl Sender {
         if limit == SendLimit::Application && !self.stream.buffer().tells_idleness() {
             self.scoreboard.limited_by_application();
         }
-        if limit != self.limits.current {
-            // After the end of the stream no time is counted.
-            let since = self.limits.since.map(|_| now);
-            self.account_limit(now, since);
-            self.limits.current = limit;
-        }
+        self.limits.change(now, limit);
         let blocked = limit == SendLimit::ReceiveWindow && self.scoreboard.is_empty();
         if blocked && self.timers.due(Timer::Retransmission).is_none() {
             self.peer.persist();
             self.arm_timer(now);
         }
         self.schedule_probe(now);
-    }
-
-    /// Adds the time until `now` to the current limit, and continues from `since`; `None`: counting
-    /// ends.
-    pub(crate) fn account_limit(&mut self, now: Instant, since: Option<Instant>) {
-        if let Some(begun) = std::mem::replace(&mut self.limits.since, since) {
-            self.limits.times.add(self.limits.current, now.saturating_since(begun));
-        }
     }
 
     /// Whether cwnd, and nothing else, limited the sender in the window that `ack` acknowledges.
@@ -176,6 +155,30 @@ impl Limits {
 
     pub(super) const fn current(&self) -> SendLimit {
         self.current
+    }
+
+    /// How long each limit has counted, until `now`.
+    pub(crate) fn times(&self, now: Instant) -> LimitTimes {
+        let mut times = self.times;
+        if let Some(since) = self.since {
+            times.add(self.current, now.saturating_since(since));
+        }
+        times
+    }
+
+    /// Adds the time until `now` to the current limit, and continues from `since`; `None`: counting
+    /// ends.
+    pub(crate) fn count(&mut self, now: Instant, since: Option<Instant>) {
+        self.times = self.times(now);
+        self.since = since;
+    }
+
+    /// The sender is limited by this. After the end of the stream no time is counted.
+    fn change(&mut self, now: Instant, limit: SendLimit) {
+        if limit != self.current {
+            self.count(now, self.since.map(|_| now));
+            self.current = limit;
+        }
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct Sender {
     pub(crate) ecn: Ecn,
     peer: PeerWindow,
     pub(crate) timers: Timers,
-    limits: Limits,
+    pub(crate) limits: Limits,
     pub(crate) telemetry: Telemetry,
 }
 
