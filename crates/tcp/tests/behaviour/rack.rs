@@ -29,9 +29,7 @@ fn one_sacked_segment_is_enough_after_the_reordering_window() {
     let mut end = Script::flight(&rack());
     end.send(sack(0, &[(1, 2)]));
     end.recv_segments([10]);
-    end.tick(ms(25) - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(25));
     end.recv_segments([0]);
     assert_eq!(end.event_names(), ["slow_start_exit", "recovery_start"]);
 }
@@ -51,9 +49,7 @@ fn a_timer_with_ticks_runs_out_with_the_one_after_the_next_at_the_earliest() {
         end.tick(RTT + ms(late));
         end.send(sack(0, &[(1, 2)]));
         end.recv_segments([10]);
-        end.tick(ms(waits) - AFTER_TICK - NANO);
-        end.recv_nothing();
-        end.tick(NANO);
+        end.tick_in_silence(ms(waits) - AFTER_TICK);
         end.recv_segments([0]);
     }
 }
@@ -78,9 +74,7 @@ fn the_acknowledgement_that_ends_a_recovery_judges_with_a_window_again() {
     end.send(sack(10, &[(11, 12)]));
     assert_eq!(end.event_names(), ["recovery_end"]);
     end.recv_count();
-    end.tick(ms(25) - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(25));
     assert_eq!(end.recv().seq, at(10));
     assert_eq!(end.event_names(), ["recovery_start"]);
 }
@@ -168,9 +162,7 @@ fn blocks_of_one_acknowledgement_are_no_reordering_whatever_their_order() {
 fn a_loss_without_anything_sacked_above_it_waits_for_the_timer() {
     let mut end = Script::bulk(&rack());
     end.recv_segments(0..10);
-    end.tick(RTO - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(RTO);
     // RFC 8985 6.3: the first segment, and those overdue.
     end.recv_segments([0]);
 }
@@ -208,9 +200,7 @@ fn after_a_time_out_a_model_has_as_much_as_is_under_way_and_one_more() {
 fn a_probe_goes_out_after_two_round_trips_with_the_last_segment() {
     // RFC 8985 7.2, 7.3
     let mut end = Script::file(&with_probes(), 5);
-    end.tick(RTT * 2 - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(RTT * 2);
     end.recv_segments([4]);
     assert_eq!(end.event_names(), ["tail_loss_probe"]);
     assert_eq!((end.counters().probes, end.counters().timeouts), (1, 0));
@@ -229,9 +219,7 @@ fn a_probe_goes_out_with_a_tick_of_the_kernel() {
     end.offer(5 * u64::from(MSS));
     end.recv_segments(0..5);
     // From 101 ms: 208 ms are 52 ticks, and 100 ms were 25.
-    end.tick(ms(211) - AFTER_TICK - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(211) - AFTER_TICK);
     end.recv_segments([4]);
     assert_eq!(end.event_names(), ["tail_loss_probe"]);
 }
@@ -247,9 +235,7 @@ fn a_long_timer_runs_out_with_every_eighth_tick() {
         end.offer(5 * u64::from(MSS));
         end.recv_segments(0..5);
         // 300 ms are 75 ticks, and 100 ms were 25.
-        end.tick(ms(waits) - AFTER_TICK - NANO);
-        end.recv_nothing();
-        end.tick(NANO);
+        end.tick_in_silence(ms(waits) - AFTER_TICK);
         assert_eq!(end.counters().timeouts, 1, "{late}");
     }
 }
@@ -270,9 +256,7 @@ fn a_single_segment_leaves_time_for_a_delayed_acknowledgement() {
     let mut end = Script::open(&with_probes());
     end.offer(u64::from(MSS));
     end.recv_segments([0]);
-    end.tick(RTO - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(RTO);
     end.recv_segments([0]);
 }
 

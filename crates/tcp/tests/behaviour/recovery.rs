@@ -3,7 +3,7 @@
 use airpath_base::Segment;
 
 use crate::script::*;
-use airpath_tcp::EventKind;
+use airpath_tcp::{EndpointConfig, EventKind};
 
 #[test]
 fn two_sacked_segments_are_not_a_loss() {
@@ -35,9 +35,7 @@ fn the_third_sacked_segment_is_a_loss_and_the_retransmission_goes_out_at_once() 
 #[test]
 fn without_sack_the_retransmission_goes_out_at_once() {
     // RFC 5681 3.2 (3)
-    let mut config = config();
-    config.sack = false;
-    let mut end = Script::flight(&config);
+    let mut end = Script::flight(&EndpointConfig { sack: false, ..config() });
     (0..3).for_each(|_| end.send(ack(0)));
     end.recv_segments([10, 11, 0]);
 }
@@ -82,9 +80,7 @@ fn further_losses_of_the_same_window_do_not_reduce_it_again() {
 #[test]
 fn without_sack_the_third_duplicate_is_a_loss_and_the_second_is_not() {
     // RFC 5681 3.2 (2)
-    let mut config = config();
-    config.sack = false;
-    let mut end = Script::flight(&config);
+    let mut end = Script::flight(&EndpointConfig { sack: false, ..config() });
     end.send(ack(0));
     end.send(ack(0));
     // RFC 3042
@@ -97,9 +93,7 @@ fn without_sack_the_third_duplicate_is_a_loss_and_the_second_is_not() {
 #[test]
 fn an_acknowledgement_with_another_window_or_with_data_is_no_duplicate() {
     // RFC 5681 2, "duplicate acknowledgment" (b), (e)
-    let mut config = config();
-    config.sack = false;
-    let mut end = Script::bulk(&config);
+    let mut end = Script::bulk(&EndpointConfig { sack: false, ..config() });
     end.recv_segments(0..10);
     for segment in 0..3 {
         end.send(data(segment));
@@ -111,9 +105,7 @@ fn an_acknowledgement_with_another_window_or_with_data_is_no_duplicate() {
 #[test]
 fn without_sack_a_partial_acknowledgement_sends_the_next_hole_again_at_once() {
     // RFC 6582 3.2 (5): deflates by what was acknowledged, less one segment.
-    let mut config = config();
-    config.sack = false;
-    let mut end = Script::flight(&config);
+    let mut end = Script::flight(&EndpointConfig { sack: false, ..config() });
     // Segments 0 and 4 are lost.
     (0..8).for_each(|_| end.send(ack(0)));
     end.recv_segments([10, 11, 0, 12]);

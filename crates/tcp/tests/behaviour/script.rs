@@ -177,6 +177,11 @@ impl Script {
         self.send_marked(segment, Ecn::NotEct);
     }
 
+    /// These full segments of the peer arrive.
+    pub(crate) fn send_data(&mut self, segments: impl IntoIterator<Item = u64>) {
+        segments.into_iter().for_each(|segment| self.send(data(segment)));
+    }
+
     /// The peer's segment arrives in a packet with this codepoint.
     pub(crate) fn send_marked(&mut self, segment: Segment, ecn: Ecn) {
         self.end.on_segment(self.now, &segment, ecn);
@@ -214,6 +219,14 @@ impl Script {
             self.poll();
         }
         self.now = end;
+    }
+
+    /// Time passes; nothing is sent before its last nanosecond.
+    #[track_caller]
+    pub(crate) fn tick_in_silence(&mut self, time: Duration) {
+        self.tick(time - NANO);
+        self.recv_nothing();
+        self.tick(NANO);
     }
 
     fn poll(&mut self) {
