@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::stream::Offsets;
 use crate::{EndpointConfig, SendMemoryConfig};
 
 /// Most payload of unsent data per overhead: that of an IP packet.
@@ -41,6 +40,17 @@ struct Memory {
     size: u64,
     /// How much must be free before a waiting application is woken.
     wakes_at: u64,
+}
+
+/// Places in the stream. The SYN is byte 0, data begins at 1, and a FIN takes the byte after the last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offsets {
+    /// First byte not acknowledged (SND.UNA).
+    pub(super) una: u64,
+    /// Next byte to send for the first time (SND.NXT).
+    pub(super) nxt: u64,
+    /// End of what the application has offered; some may still wait for the buffer.
+    pub(super) offered: u64,
 }
 
 /// Input of a write to a buffer that is accounted in memory.

@@ -36,6 +36,23 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
+    /// A segment that is sent for the first time; the scoreboard numbers it.
+    #[inline(always)]
+    pub(crate) const fn new(seq: u64, end: u64, sent_at: Instant) -> Self {
+        Self {
+            seq,
+            end,
+            sent_at,
+            order: 0,
+            fin: false,
+            begins_burst: true,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ambiguous: false,
+        }
+    }
+
     /// Whether it is anything but sent once and in flight.
     #[inline]
     fn is_marked(&self) -> bool {
@@ -514,18 +531,8 @@ mod tests {
     fn scoreboard(segments: u64) -> Scoreboard {
         let mut scoreboard = Scoreboard::default();
         for index in 0..segments {
-            scoreboard.push(Sent {
-                seq: index * MSS,
-                end: (index + 1) * MSS,
-                sent_at: Instant::from_nanos(index),
-                order: 0,
-                fin: false,
-                begins_burst: true,
-                sacked: false,
-                lost: false,
-                resent: false,
-                ambiguous: false,
-            });
+            let at = Instant::from_nanos(index);
+            scoreboard.push(Sent::new(index * MSS, (index + 1) * MSS, at));
         }
         scoreboard
     }
@@ -595,8 +602,7 @@ mod tests {
         assert_eq!(resent(&mut scoreboard), [0]); // the ninth transmission
         for (index, again) in [(8, 0), (9, 0), (10, 1)] {
             let seq = index * MSS;
-            let sent = Sent { seq, end: seq + MSS, sacked: false, ..scoreboard.segments[7] };
-            scoreboard.push(sent);
+            scoreboard.push(Sent::new(seq, seq + MSS, Instant::ZERO));
             sack(&mut scoreboard, seq, seq + MSS);
             scoreboard.detect_lost_retransmissions();
             assert_eq!(resent(&mut scoreboard).len(), again, "after segment {index}");

@@ -212,18 +212,8 @@ impl Sender {
         let end = piece.seq + u64::from(piece.len) + u64::from(piece.fin);
         self.stream.send_to(end);
         self.telemetry.count_segment(false);
-        self.scoreboard.push(Sent {
-            seq: piece.seq,
-            end,
-            sent_at: now,
-            order: 0,
-            fin: piece.fin,
-            begins_burst: self.bursts.begins(),
-            sacked: false,
-            lost: false,
-            resent: false,
-            ambiguous: false,
-        });
+        let (fin, begins_burst) = (piece.fin, self.bursts.begins());
+        self.scoreboard.push(Sent { fin, begins_burst, ..Sent::new(piece.seq, end, now) });
         self.timers.note_sent(now);
         self.recovery.on_sent();
         self.start_timer(now);

@@ -1,18 +1,7 @@
 //! The stream that a sender sends: how much of it was offered, written, sent and acknowledged.
 
-use super::buffer::{SendBuffer, Write, Writing};
+use super::buffer::{Offsets, SendBuffer, Write, Writing};
 use crate::event::SendLimit;
-
-/// Places in the stream. The SYN is byte 0, data begins at 1, and a FIN takes the byte after the last.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Offsets {
-    /// First byte not acknowledged (SND.UNA).
-    pub(super) una: u64,
-    /// Next byte to send for the first time (SND.NXT).
-    pub(super) nxt: u64,
-    /// End of what the application has offered; some may still wait for the buffer.
-    pub(super) offered: u64,
-}
 
 /// A stream, and the buffer between the application and TCP. SND.UNA ≤ SND.NXT ≤ the end of what is
 /// written, plus one for a FIN.
