@@ -21,22 +21,22 @@ impl Link {
     }
 
     fn run_seed(&self, congestion: &str, profile: &str, seed: u64) -> FlowSummary {
-        let bdp = (self.mbps * self.rtt_ms * 125) as f64;
-        let mut text = format!(
+        let Self { mbps, rtt_ms, buffer, loss, seconds } = *self;
+        let queue = ((mbps * rtt_ms * 125) as f64 * buffer) as u64;
+        let delay = rtt_ms as f64 / 2.0;
+        let loss = match loss > 0.0 {
+            true => format!("{{ stage = \"loss\", probability = {loss} }}"),
+            false => String::new(),
+        };
+        let text = format!(
             "
-[run]
-duration_s = {}
-seed = {seed}
-[[path.down]]
-stage = \"link\"
-rate_mbps = {}
-queue_bytes = {}
-[[path.down]]
-stage = \"delay\"
-delay_ms = {}
-[[path.up]]
-stage = \"delay\"
-delay_ms = {}
+path.down = [
+  {{ stage = \"link\", rate_mbps = {mbps}, queue_bytes = {queue} }},
+  {{ stage = \"delay\", delay_ms = {delay} }},
+  {loss}
+]
+path.up = [{{ stage = \"delay\", delay_ms = {delay} }}]
+run = {{ duration_s = {seconds}, seed = {seed} }}
 [[flow]]
 kind = \"bulk\"
 profile = \"{profile}\"
@@ -44,16 +44,8 @@ congestion = \"{congestion}\"
 send_buffer_bytes = 4000000000
 receive_buffer_bytes = 1000000000
 buffer.initial_receive_bytes = 0
-",
-            self.seconds,
-            self.mbps,
-            (bdp * self.buffer) as u64,
-            self.rtt_ms as f64 / 2.0,
-            self.rtt_ms as f64 / 2.0,
+"
         );
-        if self.loss > 0.0 {
-            text += &format!("[[path.down]]\nstage = \"loss\"\nprobability = {}\n", self.loss);
-        }
         flow(&text, &[])
     }
 
@@ -118,18 +110,13 @@ fn random_loss_at_10_gbit() {
 #[test]
 fn a_full_send_buffer_keeps_it_in_startup_as_in_linux() {
     let text = "
+path.down = [
+  { stage = \"link\", rate_mbps = 200, queue_packets = 700 },
+  { stage = \"delay\", delay_ms = 40 },
+]
+path.up = [{ stage = \"delay\", delay_ms = 40 }]
 [run]
 duration_s = 8
-[[path.down]]
-stage = \"link\"
-rate_mbps = 200
-queue_packets = 700
-[[path.down]]
-stage = \"delay\"
-delay_ms = 40
-[[path.up]]
-stage = \"delay\"
-delay_ms = 40
 [[flow]]
 kind = \"bulk\"
 profile = \"linux-6.18\"

@@ -1,13 +1,10 @@
 //! Where the time goes: the parts add up to the total, and agree with values worked out by hand.
 
-use airpath_record::{Breakdown, DelayBreakdown, RunSummary};
-use airpath_scenario::{Scenario, Source, parse, shipped};
+mod common;
 
-fn scenario(name: &str, text: &str, sets: &[&str]) -> Scenario {
-    let source = Source { name, text, directory: None };
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    parse(&source, &sets).unwrap_or_else(|error| panic!("{name}: {error}")).scenario
-}
+use airpath_record::{Breakdown, DelayBreakdown, RunSummary};
+use airpath_scenario::{Scenario, shipped};
+use common::scenario;
 
 fn accounted(scenario: &Scenario) -> RunSummary {
     let outcome = airpath_sim::simulate_accounted(scenario, 3, &mut |_| true);
@@ -60,7 +57,7 @@ fn holds(name: &str, summary: &RunSummary) {
 
 /// Checks that accounting changes nothing else.
 fn changes_nothing(name: &str, scenario: &Scenario) -> RunSummary {
-    let plain = airpath_sim::simulate(scenario, 3, &mut |_| true).expect("not stopped");
+    let plain = common::outcome(scenario, 3);
     let mut outcome =
         airpath_sim::simulate_accounted(scenario, 3, &mut |_| true).expect("not stopped");
     let breakdowns = std::mem::take(&mut outcome.summary.breakdowns);
@@ -79,12 +76,12 @@ fn changes_nothing(name: &str, scenario: &Scenario) -> RunSummary {
 #[test]
 fn parts_of_every_shipped_scenario_sum_to_the_whole() {
     for (name, text) in shipped() {
-        let whole = scenario(name, text, &[]);
+        let whole = scenario(text, &[]);
         let length = whole.run.duration.as_secs_f64();
         let ends = |flow: &airpath_scenario::FlowConfig| flow.start.as_secs_f64() + 2.0;
         let first = whole.flows.iter().map(ends).fold(4.0, f64::max);
         let set = format!("run.duration_s={}", length.min(first));
-        holds(name, &changes_nothing(name, &scenario(name, text, &[&set])));
+        holds(name, &changes_nothing(name, &scenario(text, &[&set])));
     }
 }
 
@@ -92,7 +89,7 @@ fn parts_of_every_shipped_scenario_sum_to_the_whole() {
 #[ignore = "the whole of every scenario: make findings"]
 fn parts_of_every_shipped_scenario_in_full_sum_to_the_whole() {
     for (name, text) in shipped() {
-        holds(name, &changes_nothing(name, &scenario(name, text, &[])));
+        holds(name, &changes_nothing(name, &scenario(text, &[])));
     }
 }
 
@@ -102,7 +99,7 @@ fn a_ping_over_wires_spends_what_its_stages_say() {
                 [[path.down]]\nstage = \"delay\"\ndelay_ms = 7\n\
                 [[path.up]]\nstage = \"delay\"\ndelay_ms = 5\n\
                 [[flow]]\nkind = \"ping\"\nid = \"ping\"\npacket_bytes = 1000\ncount = 5\n";
-    let summary = accounted(&scenario("wire", text, &[]));
+    let summary = accounted(&scenario(text, &[]));
     let rtt = summary.breakdowns[0].rtt_ms.as_ref().expect("replies");
     assert_eq!((rtt.samples, rtt.parts.len()), (5, 2));
     near(part(rtt, "propagation"), 12.0, 1e-9, "propagation");
@@ -119,7 +116,7 @@ fn a_window_that_the_path_does_not_hold_waits_in_the_queue() {
                 [[path.down]]\nstage = \"delay\"\ndelay_ms = 20\n\
                 [[path.up]]\nstage = \"delay\"\ndelay_ms = 20\n\
                 [[flow]]\nkind = \"bulk\"\nid = \"bulk\"\nwindow_bytes = 144800\n";
-    let summary = accounted(&scenario("wire", text, &["run.duration_s=20"]));
+    let summary = accounted(&scenario(text, &["run.duration_s=20"]));
     let rtt = summary.breakdowns[0].rtt_ms.as_ref().expect("acknowledgements");
     near(rtt.mean, 120.0, 1.5, "RTT");
     near(part(rtt, "propagation"), 40.0, 1e-6, "propagation");
@@ -138,7 +135,7 @@ fn idle_ping(preset: &str, rest: &str, sets: &[&str]) -> DelayBreakdown {
          [[flow]]\nid = \"ping\"\nkind = \"ping\"\nstart_s = 1\ninterval_ms = 1000.618034\n\
          count = 400\n"
     );
-    let summary = accounted(&scenario(preset, &text, sets));
+    let summary = accounted(&scenario(&text, sets));
     holds(preset, &summary);
     let times = summary.breakdowns.into_iter().next().and_then(|flow| flow.rtt_ms);
     times.expect("replies")
@@ -227,7 +224,7 @@ fn a_block_that_fails_costs_a_round_of_harq() {
         "[run]\nduration_s = 402\n[radio]\npreset = \"lte-20\"\n{rest}\n\
          [[flow]]\nid = \"ping\"\nkind = \"ping\"\nstart_s = 1\ninterval_ms = 1000.618034\n"
     );
-    let summary = accounted(&scenario("lte-20", &text, &sets));
+    let summary = accounted(&scenario(&text, &sets));
     let rtt = summary.breakdowns[0].rtt_ms.as_ref().expect("replies");
     let again: u64 = summary.radio.iter().map(|radio| radio.harq_retransmissions).sum();
     assert!(again > 20, "{again} of {}", rtt.samples);

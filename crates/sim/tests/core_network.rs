@@ -7,9 +7,7 @@ use common::{flow, run};
 const TEN_MS_UP: &str = "[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n";
 
 fn named(name: &str, sets: &[&str]) -> airpath_record::RunSummary {
-    let shipped = airpath_scenario::shipped();
-    let (_, text) = shipped.iter().find(|(shipped, _)| *shipped == name).expect("it is shipped");
-    run(text, sets)
+    run(common::shipped(name), sets)
 }
 
 #[test]
@@ -96,17 +94,10 @@ fn a_stalling_host_delays_pings_and_a_small_ring_loses_packets() {
 #[test]
 fn losses_are_charged_to_place_reason_and_flow() {
     let text = "
+path.down = [{ stage = \"loss\", period = 10 }]
+path.up = [{ stage = \"delay\", delay_ms = 10 }, { stage = \"loss\", period = 5 }]
 [run]
 duration_s = 5
-[[path.down]]
-stage = \"loss\"
-period = 10
-[[path.up]]
-stage = \"delay\"
-delay_ms = 10
-[[path.up]]
-stage = \"loss\"
-period = 5
 [[flow]]
 kind = \"udp\"
 rate_mbps = 1
@@ -115,9 +106,7 @@ packet_bytes = 1250
 kind = \"ping\"
 interval_ms = 100
 ";
-    let source = airpath_scenario::Source { name: "s.toml", text, directory: None };
-    let scenario = airpath_scenario::parse(&source, &[]).unwrap().scenario;
-    let summary = airpath_sim::simulate(&scenario, 1, &mut |_| true).unwrap().summary;
+    let summary = run(text, &[]);
     let lost = |place: &str, flow: &str| {
         let of = |drop: &&airpath_record::DropSummary| drop.place == place && drop.flow == flow;
         summary.drops.iter().filter(of).map(|drop| (drop.reason, drop.packets)).collect::<Vec<_>>()

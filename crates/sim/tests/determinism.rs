@@ -1,14 +1,15 @@
 //! Law 5: same scenario, seed and version, the same bytes out.
 
-use airpath_scenario::{Source, parse, shipped};
+mod common;
+
+use airpath_scenario::shipped;
 
 #[test]
 fn every_shipped_scenario_runs_and_repeats_itself() {
     for (name, text) in shipped() {
-        let source = Source { name, text, directory: None };
-        let scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
+        let scenario = common::scenario(text, &[]);
         let once = || {
-            let outcome = airpath_sim::simulate(&scenario, 5, &mut |_| true).expect("not stopped");
+            let outcome = common::outcome(&scenario, 5);
             let summary = serde_json::to_string(&outcome.summary).expect("plain data");
             let tables = outcome.tables.finish(scenario.run.ack_table);
             (summary, tables)
@@ -25,20 +26,16 @@ fn every_shipped_scenario_runs_and_repeats_itself() {
 fn another_seed_is_another_run_where_something_is_random() {
     let text = "[[path.down]]\nstage = \"loss\"\nprobability = 0.01\n\
                 [[path.down]]\nstage = \"delay\"\ndelay_ms = 20\n[[flow]]\nkind = \"file\"\nsize_bytes = 3000000\n";
-    let source = Source { name: "test.toml", text, directory: None };
-    let scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
+    let scenario = common::scenario(text, &[]);
     let completed = |seed| {
-        let outcome = airpath_sim::simulate(&scenario, seed, &mut |_| true).expect("not stopped");
-        outcome.summary.flows[0].completed_s.expect("3 MB arrive in 30 s")
+        common::outcome(&scenario, seed).summary.flows[0].completed_s.expect("3 MB arrive in 30 s")
     };
     assert_ne!(completed(1), completed(2));
 }
 
 #[test]
 fn progress_can_stop_a_run() {
-    let text = "[[flow]]\nkind = \"ping\"\n";
-    let source = Source { name: "test.toml", text, directory: None };
-    let scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
+    let scenario = common::scenario("[[flow]]\nkind = \"ping\"\n", &[]);
     let mut told = 0;
     let stopped = airpath_sim::simulate(&scenario, 1, &mut |_| {
         told += 1;

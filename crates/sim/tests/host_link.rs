@@ -6,14 +6,10 @@ use airpath_record::RunSummary;
 use airpath_scenario::Scenario;
 
 const TWO: &str = "
+path.down = [{ stage = \"delay\", delay_ms = 5 }]
+path.up = [{ stage = \"delay\", delay_ms = 5 }]
 [run]
 duration_s = 5
-[[path.down]]
-stage = \"delay\"
-delay_ms = 5
-[[path.up]]
-stage = \"delay\"
-delay_ms = 5
 [radio]
 preset = \"nr-n78\"
 [[radio.ue]]
@@ -36,11 +32,9 @@ profile = \"linux-6.1\"
 ";
 
 const PINGS: &str = "
+path.down = [{ stage = \"delay\", delay_ms = 5 }]
 [run]
 duration_s = 20
-[[path.down]]
-stage = \"delay\"
-delay_ms = 5
 [radio]
 preset = \"lte-20\"
 [[radio.ue]]
@@ -58,7 +52,7 @@ interval_ms = 107
 ";
 
 fn run(scenario: &Scenario) -> RunSummary {
-    airpath_sim::simulate(scenario, 1, &mut |_| true).expect("never stopped").summary
+    common::outcome(scenario, 1).summary
 }
 
 fn pings(sets: &[&str]) -> [f64; 2] {

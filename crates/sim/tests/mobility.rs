@@ -8,14 +8,10 @@ use arrow::record_batch::RecordBatch;
 
 /// Two LTE cells of the same kind, and a download of 40 MB with a handover every second.
 const BACK_AND_FORTH: &str = "
+path.down = [{ stage = \"delay\", delay_ms = 10 }]
+path.up = [{ stage = \"delay\", delay_ms = 10 }]
 [run]
 duration_s = 30
-[[path.down]]
-stage = \"delay\"
-delay_ms = 10
-[[path.up]]
-stage = \"delay\"
-delay_ms = 10
 [radio]
 preset = \"lte-20\"
 [[radio.neighbour]]
@@ -38,8 +34,7 @@ congestion = \"cubic\"
 
 /// The summary and the events of a run.
 fn run(text: &str) -> (RunSummary, RecordBatch) {
-    let scenario = common::scenario(text, &[]);
-    let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).expect("not stopped");
+    let outcome = common::outcome(&common::scenario(text, &[]), 1);
     let tables = outcome.tables.finish(false);
     let events = tables.into_iter().find(|(name, _)| *name == "events");
     let (_, mut events) = events.expect("a run has events");

@@ -8,7 +8,7 @@ use airpath_base::{
 };
 use airpath_network::{Hop, Network, NetworkSnapshot};
 use airpath_record::{Quantiles, RunSummary, Tables};
-use airpath_scenario::{Scenario, Source, Traffic, parse, shipped};
+use airpath_scenario::{Scenario, Traffic, shipped};
 
 const PINGS: &str = "
 [[flow]]
@@ -109,12 +109,10 @@ impl Echoes {
 #[test]
 fn both_clocks_drive_it_alike() {
     for (name, text) in shipped() {
-        let source = Source { name, text, directory: None };
-        let mut scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
+        let mut scenario = common::scenario(text, &[]);
         scenario.flows = common::scenario(PINGS, &[]).flows;
         scenario.run.duration = Duration::from_secs(4);
-        let simulated =
-            airpath_sim::simulate(&scenario, 3, &mut |_| true).expect("not stopped").summary;
+        let simulated = common::outcome(&scenario, 3).summary;
         let echoes = Echoes::of(&scenario, 3);
         for (index, ping) in simulated.pings.iter().enumerate() {
             let words = |rtt: Option<&Quantiles>| {
@@ -130,8 +128,7 @@ fn both_clocks_drive_it_alike() {
 #[test]
 fn looking_changes_nothing_and_sees_what_the_summary_sums_up() {
     for (name, text) in shipped() {
-        let source = Source { name, text, directory: None };
-        let mut scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
+        let mut scenario = common::scenario(text, &[]);
         scenario.flows = common::scenario(PINGS, &[]).flows;
         scenario.run.duration = Duration::from_secs(2);
         let mut observed = Echoes::observed(&scenario, 3, true);

@@ -3,7 +3,6 @@
 mod common;
 
 use airpath_record::{FlowSummary, ProxySummary, RunSummary};
-use airpath_scenario::{Source, parse, shipped};
 use common::run;
 use proptest::prelude::*;
 
@@ -48,10 +47,6 @@ fn split(summary: &RunSummary) -> (&FlowSummary, &ProxySummary) {
     (&summary.flows[0], &summary.proxies[0])
 }
 
-fn shipped_text() -> &'static str {
-    shipped().iter().find(|(name, _)| *name == "proxy").expect("it is shipped").1
-}
-
 /// The shipped scenario without the proxy's tables and their keys.
 fn without_proxy(text: &str) -> String {
     let tables: Vec<&str> = text.split_inclusive("\n\n").collect();
@@ -63,7 +58,7 @@ fn without_proxy(text: &str) -> String {
 
 #[test]
 fn losses_on_a_short_hop_cost_little_where_a_proxy_repairs_them() {
-    let text = shipped_text();
+    let text = common::shipped("proxy");
     let split = run(text, &[]);
     let end_to_end = run(&without_proxy(text), &[]);
     // The second hop alone, with the proxy's buffers.
@@ -154,7 +149,7 @@ fn the_proxy_answers_the_syn_and_opens_the_other_connection_at_once() {
 
 #[test]
 fn datagrams_pass_as_if_it_were_not_there() {
-    let text = shipped_text();
+    let text = common::shipped("proxy");
     let quiet: String = text
         .split_inclusive("\n\n")
         .filter(|table| !table.contains("id = \"download\"") && !table.contains("\"loss\""))
@@ -185,10 +180,7 @@ fn links_and_losses_of_both_hops_have_the_places_of_the_file() {
         proxy: Some(""),
         back_ms: [1.0, 10.0],
     };
-    let text = route.scenario(BULK);
-    let source = Source { name: "test.toml", text: &text, directory: None };
-    let scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
-    let outcome = airpath_sim::simulate(&scenario, 3, &mut |_| true).expect("not stopped");
+    let outcome = common::outcome(&common::scenario(&route.scenario(BULK), &[]), 3);
     let ids: Vec<_> = outcome.summary.links.iter().map(|link| link.id.as_str()).collect();
     assert_eq!(ids, ["down.1.link", "down.6.link"]);
     for link in &outcome.summary.links {
@@ -209,29 +201,17 @@ fn links_and_losses_of_both_hops_have_the_places_of_the_file() {
 #[test]
 fn uploads_are_split_too_with_the_keys_of_their_direction() {
     let text = "
-[[path.up]]
-stage = \"link\"
-rate_mbps = 5
-queue_packets = 50
-[[path.up]]
-stage = \"loss\"
-period = 500
-[[path.up]]
-stage = \"proxy\"
-congestion = \"bbr\"
-window_bytes = 500000
-[[path.up]]
-stage = \"delay\"
-delay_ms = 40
-[[path.down]]
-stage = \"delay\"
-delay_ms = 40
-[[path.down]]
-stage = \"proxy\"
-congestion = \"reno\"
-[[path.down]]
-stage = \"delay\"
-delay_ms = 5
+path.down = [
+  { stage = \"delay\", delay_ms = 40 },
+  { stage = \"proxy\", congestion = \"reno\" },
+  { stage = \"delay\", delay_ms = 5 },
+]
+path.up = [
+  { stage = \"link\", rate_mbps = 5, queue_packets = 50 },
+  { stage = \"loss\", period = 500 },
+  { stage = \"proxy\", congestion = \"bbr\", window_bytes = 500000 },
+  { stage = \"delay\", delay_ms = 40 },
+]
 [[flow]]
 kind = \"file\"
 direction = \"up\"
@@ -306,8 +286,7 @@ fn a_middlebox_asks_its_counterpart_on_its_side_of_the_proxy() {
         ];
         let text = format!("{MIDDLEBOXES}{udp}");
         let scenario = common::scenario(&text, &sets.each_ref().map(String::as_str));
-        let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).expect("not stopped");
-        let tables = outcome.tables.finish(false);
+        let tables = common::outcome(&scenario, 1).tables.finish(false);
         let (_, events) = tables.iter().find(|(name, _)| *name == "events").expect("it is");
         let events = format!("{events:?}");
         ["no_binding", "blocked"].map(|reason| events.contains(reason))

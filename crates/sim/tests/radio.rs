@@ -31,7 +31,7 @@ fn behind(path: &str, cell: CellConfig, flows: &str) -> Scenario {
 }
 
 fn run(scenario: &Scenario) -> RunSummary {
-    airpath_sim::simulate(scenario, 1, &mut |_| true).expect("never stopped").summary
+    common::outcome(scenario, 1).summary
 }
 
 const BULK: &str = "

@@ -122,18 +122,13 @@ fn average_window(congestion: &str, period: u64) -> f64 {
 #[test]
 fn slow_start_ends_where_it_did_in_linux_before_and_since_6_14() {
     let text = "
+path.down = [
+  { stage = \"link\", rate_mbps = 50, queue_packets = 619 },
+  { stage = \"delay\", delay_ms = 75 },
+]
+path.up = [{ stage = \"delay\", delay_ms = 75 }]
 [run]
 duration_s = 1.5
-[[path.down]]
-stage = \"link\"
-rate_mbps = 50
-queue_packets = 619
-[[path.down]]
-stage = \"delay\"
-delay_ms = 75
-[[path.up]]
-stage = \"delay\"
-delay_ms = 75
 [[flow]]
 kind = \"bulk\"
 profile = \"linux-6.1\"
@@ -158,18 +153,13 @@ options.header_bytes = 66
 #[test]
 fn a_saturated_link_carries_its_rate() {
     let text = "
+path.down = [
+  { stage = \"link\", rate_mbps = 50, queue_packets = 200 },
+  { stage = \"delay\", delay_ms = 10 },
+]
+path.up = [{ stage = \"delay\", delay_ms = 10 }]
 [run]
 duration_s = 20
-[[path.down]]
-stage = \"link\"
-rate_mbps = 50
-queue_packets = 200
-[[path.down]]
-stage = \"delay\"
-delay_ms = 10
-[[path.up]]
-stage = \"delay\"
-delay_ms = 10
 [[flow]]
 kind = \"bulk\"
 ";

@@ -1,15 +1,13 @@
 //! Several equal flows from one `[[flow]]`: their rows, and their sum.
 
-use airpath_scenario::{Source, parse};
+mod common;
 
 #[test]
 fn the_flows_of_a_group_are_summed() {
     let text = "[run]\nduration_s = 5\n[[path.down]]\nstage = \"link\"\nrate_mbps = 8\n\
                 queue_packets = 50\n[[path.up]]\nstage = \"delay\"\ndelay_ms = 20\n\
                 [[flow]]\nid = \"many\"\nkind = \"bulk\"\nstreams = 4\n[[flow]]\nkind = \"ping\"\n";
-    let source = Source { name: "streams.toml", text, directory: None };
-    let scenario = parse(&source, &[]).unwrap().scenario;
-    let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).unwrap();
+    let outcome = common::outcome(&common::scenario(text, &[]), 1);
     let flows = &outcome.summary.flows;
     assert_eq!(flows.len(), 4);
     let [group] = &outcome.summary.groups[..] else { panic!("{:?}", outcome.summary.groups) };

@@ -5,9 +5,7 @@ mod common;
 use airpath_record::RunSummary;
 
 fn shipped(name: &str, sets: &[&str]) -> RunSummary {
-    let found = airpath_scenario::shipped().iter().find(|(known, _)| *known == name);
-    let (_, text) = found.expect("it is shipped");
-    common::run(text, sets)
+    common::run(common::shipped(name), sets)
 }
 
 /// Mean RTT of the pings of `umts-hspa` with another preset, always connected, far apart from each

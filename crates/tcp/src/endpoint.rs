@@ -103,17 +103,17 @@ impl Endpoint {
     /// The application stops now: what has not entered the send buffer is withdrawn; the rest is
     /// still sent, followed by a FIN.
     pub fn close(&mut self) {
-        self.sender.touch().close();
+        self.sender.touch().stream.close();
     }
 
     /// The application stops at the end of its current write, where each write has `bytes` bytes.
     pub fn close_after_write(&mut self, bytes: u64) {
-        self.sender.touch().close_after_write(bytes);
+        self.sender.touch().stream.close_after_write(bytes);
     }
 
     /// Closes the stream after everything offered.
     pub fn close_when_written(&mut self) {
-        self.sender.touch().close_when_written();
+        self.sender.touch().stream.close_when_written();
     }
 
     /// Treats ECN as negotiated, whatever the handshake said.
@@ -140,7 +140,7 @@ impl Endpoint {
             return;
         }
         if segment.flags.has(Flags::ACK) {
-            if segment.ack > self.sender.next() {
+            if segment.ack > self.sender.stream.nxt() {
                 // RFC 9293 3.10.7.4: it acknowledges data that was not sent.
                 self.receiver.touch().request_ack();
                 return;
@@ -225,11 +225,11 @@ impl Endpoint {
         }
         // An application wakes once everything that arrived together is processed.
         let DelayedAckConfig { handshake_at_once, wake, .. } = self.config.delayed_ack;
-        let wakes = handshake_at_once && self.sender.has_work();
+        let wakes = handshake_at_once && self.sender.stream.has_work();
         self.handshake_timer = wakes.then_some(now + wake);
         let first_syn_arrived = self.first_syn_arrived(segment);
         let sender = self.sender.touch();
-        sender.account_limit(now, Some(now));
+        sender.limits.count(now, Some(now));
         let timeouts = sender.rtt.backoff();
         // RFC 6298 (2.2): the handshake gives the first measurement, unless Karn's rule forbids it.
         if self.syns_sent == 1 {
@@ -242,9 +242,9 @@ impl Endpoint {
         sender.rtt.end_back_off();
         sender.on_established();
         if timeouts > 1 && !first_syn_arrived {
-            sender.start_after_syn_loss();
+            sender.congestion.start_after_syn_loss();
         }
-        sender.events.push_back(Event { at: now, kind: EventKind::Established });
+        sender.telemetry.record(now, EventKind::Established);
     }
 
     /// Whether the peer answers the first SYN, so that the other ones were spurious (RFC 3522 3.2,
@@ -297,7 +297,7 @@ impl Endpoint {
         };
         let (seq, len, flags, retransmission) = match piece {
             Some(piece) => (piece.seq, piece.len, piece.flags(), piece.again),
-            None if self.receiver.wants_ack() => (self.sender.next(), 0, Flags::NONE, false),
+            None if self.receiver.wants_ack() => (self.sender.stream.nxt(), 0, Flags::NONE, false),
             None => return false,
         };
         self.write(now, segment, (seq, len, flags, retransmission));
@@ -346,7 +346,7 @@ impl Endpoint {
             _ => 0,
         };
         let wait = self.sender.rtt.rto_doubled_after(linear);
-        self.handshake_timer = Some(self.sender.after_ticks(now, wait));
+        self.handshake_timer = Some(self.sender.timers.after(now, wait));
         let mut segment = self.blank(now);
         segment.flags = Flags::SYN;
         let ecn = self.config.ecn == EcnConfig::Classic;
@@ -408,13 +408,13 @@ impl Endpoint {
     /// Whether [`poll_event`](Self::poll_event) has something to return.
     #[inline]
     pub fn has_events(&self) -> bool {
-        !self.sender.events.is_empty()
+        self.sender.telemetry.has_events()
     }
 
     /// The next event that has not been returned yet.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.sender.aside().events.pop_front()
+        self.sender.aside().telemetry.poll_event()
     }
 
     /// Size on the wire in bytes of a segment from this end, headers and options included.
@@ -477,7 +477,7 @@ impl Endpoint {
 
     /// Whether all data and the FIN of this end's stream are acknowledged.
     pub fn is_finished(&self) -> bool {
-        self.sender.is_finished()
+        self.sender.stream.is_finished()
     }
 
     /// Whether the handshake is complete.
@@ -487,7 +487,7 @@ impl Endpoint {
 
     /// Congestion window and slow start threshold, in segments.
     pub fn window(&self) -> Window {
-        self.sender.window
+        self.sender.congestion.window()
     }
 
     /// Segments in flight (RFC 6675's pipe).
@@ -502,12 +502,12 @@ impl Endpoint {
 
     /// Payload bytes acknowledged.
     pub fn acknowledged(&self) -> u64 {
-        self.sender.acknowledged()
+        self.sender.stream.acknowledged()
     }
 
     /// Payload bytes that the application has written: acknowledged or in the send buffer.
     pub fn written(&self) -> u64 {
-        self.sender.written() - 1
+        self.sender.stream.written() - 1
     }
 
     /// Smoothed RTT.
@@ -524,12 +524,12 @@ impl Endpoint {
     /// RTT sample of the last acknowledgement; each sample is returned once, then `None`.
     #[inline]
     pub fn take_rtt_sample(&mut self) -> Option<Duration> {
-        self.sender.aside().take_rtt_sample()
+        self.sender.aside().telemetry.take_rtt_sample()
     }
 
     /// Totals of the sending half.
     pub fn counters(&self) -> SenderCounters {
-        self.sender.counters
+        self.sender.telemetry.counters()
     }
 
     /// What the sender is doing.
@@ -539,7 +539,7 @@ impl Endpoint {
 
     /// How long each limit has limited the sender, until `now`.
     pub fn limit_times(&self, now: Instant) -> LimitTimes {
-        self.sender.limit_times(now)
+        self.sender.limits.times(now)
     }
 }
 

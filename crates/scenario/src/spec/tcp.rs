@@ -635,7 +635,9 @@ choices! {
 
     /// Values of `recovery.loss_detection`.
     Detection("recovery.loss_detection") {
-        Sack = "sack": "Three segments above it were SACKed (RFC 6675 4).",
+        Sack = "sack":
+            "Three separate ranges, or more bytes than two segments have, were SACKed above it \
+             (RFC 6675 4).",
         Rack = "rack":
             "It is overdue, and something that was sent later has arrived (RACK, RFC 8985).",
     }

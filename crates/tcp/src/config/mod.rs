@@ -97,17 +97,7 @@ impl Default for EndpointConfig {
             pacing: None,
             offload: None,
             validation: ValidationConfig::default(),
-            delayed_ack: DelayedAckConfig {
-                segments: 2,
-                timeout: Duration::from_millis(200),
-                max_timeout: Duration::from_millis(200),
-                ticking: false,
-                quick_segments: 0,
-                pushed_at_once: false,
-                handshake_at_once: false,
-                wake: Duration::ZERO,
-                repeat_limit: Duration::ZERO,
-            },
+            delayed_ack: DelayedAckConfig::default(),
             sack_compression: SackCompressionConfig::default(),
             aggregation: None,
             timestamps: true,
@@ -177,7 +167,8 @@ pub struct RecoveryConfig {
 /// (RFC 6582).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossDetection {
-    /// Three segments' worth of data was SACKed above the segment (RFC 6675 4).
+    /// Three separate ranges, or more bytes than two segments have, were SACKed above the segment
+    /// (RFC 6675 4, IsLost()).
     #[default]
     Sack,
     /// RACK (RFC 8985): the segment was sent before one that has arrived, longer ago than
@@ -289,6 +280,23 @@ pub struct DelayedAckConfig {
     /// Shortest time between answers to a repeated SYN or SYN+ACK (RFC 5961 5; Linux:
     /// `tcp_invalid_ratelimit`); zero: each is answered.
     pub repeat_limit: Duration,
+}
+
+impl Default for DelayedAckConfig {
+    /// For every second full-sized segment, within 200 ms.
+    fn default() -> Self {
+        Self {
+            segments: 2,
+            timeout: Duration::from_millis(200),
+            max_timeout: Duration::from_millis(200),
+            ticking: false,
+            quick_segments: 0,
+            pushed_at_once: false,
+            handshake_at_once: false,
+            wake: Duration::ZERO,
+            repeat_limit: Duration::ZERO,
+        }
+    }
 }
 
 /// Compression of SACKs, as in Linux since 4.18: after three acknowledgements of out-of-order data,

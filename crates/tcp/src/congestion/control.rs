@@ -71,11 +71,6 @@ pub trait CongestionControl: Debug + Send {
         None
     }
 
-    /// The algorithm's state, for tables: for BBR its phase; empty if it has none.
-    fn phase(&self) -> &'static str {
-        ""
-    }
-
     /// The state of HyStart or HyStart++ that the next acknowledgement meets, for tables. `None`:
     /// there is no such algorithm, or no RTT yet.
     fn hystart(&self, _sender: &SenderSnapshot) -> Option<HystartSnapshot> {

@@ -133,10 +133,6 @@ impl CongestionControl for Cubic {
         self.skip_time(now);
     }
 
-    fn phase(&self) -> &'static str {
-        self.slow_start.phase()
-    }
-
     fn hystart(&self, sender: &SenderSnapshot) -> Option<HystartSnapshot> {
         self.slow_start.hystart(sender)
     }

@@ -137,10 +137,6 @@ impl CongestionControl for LinuxCubic {
         }
     }
 
-    fn phase(&self) -> &'static str {
-        self.slow_start.phase()
-    }
-
     fn hystart(&self, sender: &SenderSnapshot) -> Option<HystartSnapshot> {
         self.slow_start.hystart(sender)
     }

@@ -66,10 +66,6 @@ impl CongestionControl for Reno {
         self.slow_start.on_timeout();
     }
 
-    fn phase(&self) -> &'static str {
-        self.slow_start.phase()
-    }
-
     fn hystart(&self, sender: &SenderSnapshot) -> Option<HystartSnapshot> {
         self.slow_start.hystart(sender)
     }

@@ -86,7 +86,7 @@ impl Endpoint {
         while let Payload::Tcp(segment) = &mut packet.payload
             && self.receiver.wants_ack()
         {
-            self.write(now, segment, (self.sender.next(), 0, Flags::NONE, false));
+            self.write(now, segment, (self.sender.stream.nxt(), 0, Flags::NONE, false));
             packet.size = self.wire_size(segment);
             emit(&packet);
         }

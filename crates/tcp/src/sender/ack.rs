@@ -5,11 +5,10 @@ use airpath_base::{Duration, Flags, Instant, Segment};
 use super::Sender;
 use super::recovery::Phase;
 use super::scoreboard::{Acked, Arrival};
+use super::timers::Timer;
 use crate::RtoEstimator;
-use crate::congestion::{
-    AckSample, HystartSnapshot, RateSample, SenderSnapshot, SlowStartExit, State,
-};
-use crate::event::{Event, EventKind, SlowStartExitReason};
+use crate::congestion::{AckSample, HystartSnapshot, RateSample, SenderSnapshot, State};
+use crate::event::EventKind;
 use crate::timestamp::timestamp;
 
 impl Sender {
@@ -17,7 +16,7 @@ impl Sender {
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         self.bursts.resume();
-        if segment.ack < self.una {
+        if segment.ack < self.stream.una() {
             self.on_old_ack(segment);
         } else {
             self.on_recent_ack(now, segment, peer_window);
@@ -28,7 +27,7 @@ impl Sender {
     #[inline(never)]
     fn on_recent_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         let bare = segment.sack.is_empty() && !self.has_ecn_echo(segment);
-        if bare && segment.ack > self.una && self.is_undisturbed() {
+        if bare && segment.ack > self.stream.una() && self.is_undisturbed() {
             self.on_progress(now, segment, peer_window);
         } else {
             self.on_any_ack(now, segment, peer_window);
@@ -39,16 +38,16 @@ impl Sender {
     #[inline(never)]
     fn on_any_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         let ack = segment.ack;
-        let duplicate = ack == self.una
+        let duplicate = ack == self.stream.una()
             && segment.sequence_len() == 0
-            && peer_window == self.peer_window
+            && peer_window == self.peer.wnd()
             && !segment.flags.has(Flags::SYN);
-        let (advanced, before) = (ack > self.una, self.peer_window);
+        let (advanced, before) = (ack > self.stream.una(), self.peer.wnd());
         self.take_window(segment, peer_window);
 
         let prior_in_flight = self.scoreboard.pipe();
         let min_rtt = self.rtt.min().unwrap_or_default();
-        let arrival = Arrival { now, min_rtt, loss_point: self.loss_point() };
+        let arrival = Arrival { now, min_rtt, loss_point: self.recovery.loss_point() };
         let mut acked = self.scoreboard.acknowledge(ack, &arrival);
         let mut dsack = None;
         if self.sack && !segment.sack.is_empty() {
@@ -67,18 +66,18 @@ impl Sender {
 
         if advanced {
             self.advance(now, ack);
-        } else if self.timer.is_some() && self.overtakes_first(&acked) {
+        } else if self.timers.due(Timer::Retransmission).is_some() && self.overtakes_first(&acked) {
             self.arm_timer(now);
         }
-        if self.zero_window.is_persisting() && (advanced || self.peer_window > before) {
-            self.stop_persisting(now, before == 0 && self.peer_window > 0);
+        if self.peer.is_persisting() && (advanced || self.peer.wnd() > before) {
+            self.stop_persisting(now, before == 0 && self.peer.wnd() > 0);
         }
         if let Some((start, _)) = dsack {
-            self.on_dsack(start);
+            self.recovery.on_dsack(start, self.stream.una(), self.stream.nxt());
         }
         let progress = acked.segments > 0;
         self.on_probe_acknowledged(now, duplicate && acked.delivered == 0, dsack.is_some());
-        let phase = self.phase;
+        let phase = self.recovery.phase();
         let newly_lost = self.detect_loss(now, duplicate, acked.segments);
         if newly_lost > 0 {
             self.tell_losses(now);
@@ -98,10 +97,10 @@ impl Sender {
     /// Advances SND.UNA.
     #[inline(always)]
     pub(super) fn advance(&mut self, now: Instant, ack: u64) {
-        self.una = ack;
-        self.progress_at = now;
+        self.stream.acknowledge(ack);
+        self.timers.note_progress(now);
         // RFC 6298 (5.2), (5.3)
-        self.timer = None;
+        self.timers.stop(Timer::Retransmission);
         if !self.scoreboard.is_empty() {
             self.arm_timer(now);
         }
@@ -111,16 +110,15 @@ impl Sender {
     /// acknowledged.
     #[inline(always)]
     pub(super) fn end_ack(&mut self, now: Instant, progress: bool) {
-        if self.window.cwnd > self.largest_window {
-            self.largest_window = self.window.cwnd;
-            self.buffer.note_window(self.window.cwnd);
+        if self.congestion.sets_record() {
+            self.stream.buffer_mut().note_window(self.congestion.window().cwnd);
         }
-        self.buffer.note_acknowledgement();
+        self.stream.buffer_mut().note_acknowledgement();
         self.update_pacing();
-        if self.is_finished() && progress {
-            self.account_limit(now, None);
+        if self.stream.is_finished() && progress {
+            self.limits.count(now, None);
             self.cancel_probe();
-            self.events.push_back(Event { at: now, kind: EventKind::Finished });
+            self.telemetry.record(now, EventKind::Finished);
         }
     }
 
@@ -131,22 +129,15 @@ impl Sender {
     fn overtakes_first(&self, acked: &Acked) -> bool {
         acked.sacked_sent.is_some_and(|(sent, _)| {
             self.rtt.estimator() == RtoEstimator::Linux
-                && !self.zero_window.is_persisting()
+                && !self.peer.is_persisting()
                 && self.scoreboard.first_sent_at().is_some_and(|first| sent < first)
         })
     }
 
-    /// Takes the peer's window (RFC 9293 3.10.7.4, SND.WL1 and SND.WL2), but not from an older
-    /// segment. With the same numbers the larger window is the later one, because a receiver does
-    /// not shrink it (3.8.6).
+    /// Takes the peer's window from a segment.
     #[inline]
     pub(crate) fn take_window(&mut self, segment: &Segment, peer_window: u64) {
-        let same = segment.seq == self.window_seq;
-        let newer = segment.ack > self.una || segment.seq > self.window_seq;
-        if newer || (same && peer_window > self.peer_window) {
-            self.window_seq = segment.seq;
-            self.set_peer_window(peer_window);
-        }
+        self.peer.take(segment, self.stream.una(), peer_window);
     }
 
     /// Processes an acknowledgement below SND.UNA: only a D-SACK carries information.
@@ -155,7 +146,7 @@ impl Sender {
         if self.sack
             && let Some((start, _)) = dsack_of(segment)
         {
-            self.on_dsack(start);
+            self.recovery.on_dsack(start, self.stream.una(), self.stream.nxt());
         }
     }
 
@@ -190,13 +181,13 @@ impl Sender {
             self.rtt.note_min(rtt);
         }
         if let Some(rtt) = sample {
-            self.rtt.sample_in_round(rtt, segment.ack, self.nxt);
+            self.rtt.sample_in_round(rtt, segment.ack, self.stream.nxt());
             // RFC 6298 5, last note: an acknowledgement of a retransmission alone does not end it.
             self.rtt.end_back_off();
             // What is only SACKed counts for the time-out alone: a capture shows no RTT for it
             // either.
             if acked.segments > 0 {
-                self.last_rtt = Some(rtt);
+                self.telemetry.note_rtt(rtt);
             }
         }
         newest
@@ -218,22 +209,23 @@ impl Sender {
             Phase::Loss(_) => acked.fresh,
             Phase::Open => acked.segments,
         };
-        let grows = matches!(self.phase, Phase::Open | Phase::Loss(_));
+        let state = self.recovery.phase().state();
         let spoilt = newly_lost > 0 && !self.validation.delivered_grows;
         // Linux passes on the RTT of SACKed segments, whether cwnd grows by them or not.
         let delivered = match self.validation.delivered_grows {
             true => acked.delivered,
             false => grown_by,
         };
-        let told = self.model_based || (delivered > 0 && !spoilt && grows);
+        let told = self.congestion.is_model_based()
+            || (delivered > 0 && !spoilt && state != State::Recovery);
         if !told {
             return;
         }
         let min_rtt = self.rtt.min().unwrap_or_default();
         let sample = AckSample {
             now,
-            una: self.una,
-            nxt: self.nxt,
+            una: self.stream.una(),
+            nxt: self.stream.nxt(),
             mss: self.mss,
             acked: grown_by,
             delivered: acked.delivered,
@@ -243,27 +235,21 @@ impl Sender {
             srtt: self.rtt.srtt().unwrap_or_default(),
             min_rtt,
             in_flight: self.scoreboard.pipe(),
-            cwnd_limited: self.was_cwnd_limited(self.una),
+            cwnd_limited: self.was_cwnd_limited(self.stream.una()),
             paced: self.bursts.is_paced(),
             pacing_wait: self.bursts.wait(now),
-            state: match self.phase {
-                Phase::Open => State::Open,
-                Phase::Recovery(_) | Phase::Reduced(_) => State::Recovery,
-                Phase::Loss(_) => State::Loss,
-            },
+            state,
             rate,
         };
-        if let Some(exit) = self.congestion.on_ack(&sample, &mut self.window) {
+        if let Some(exit) = self.congestion.on_ack(&sample) {
             self.leave_slow_start(now, exit);
-        } else if !self.exited_slow_start && !self.model_based && !self.window.in_slow_start() {
-            self.leave_slow_start(now, SlowStartExit::by(SlowStartExitReason::Ssthresh));
         }
     }
 
     /// The state of HyStart, for tables.
     pub(crate) fn hystart(&self) -> Option<HystartSnapshot> {
-        self.congestion.hystart(&SenderSnapshot {
-            window: self.window,
+        self.congestion.control().hystart(&SenderSnapshot {
+            window: self.congestion.window(),
             mss: self.mss,
             srtt: self.rtt.srtt().unwrap_or_default(),
             paced: self.bursts.is_paced(),

@@ -59,16 +59,13 @@ impl Sender {
         if self.limits.is_idle() {
             return Activity::Handshake;
         }
-        match (self.phase, self.limits.current()) {
+        match (self.recovery.phase(), self.limits.current()) {
             (Phase::Loss(_), _) => Activity::TimeOut,
             (_, SendLimit::ReceiveWindow) => Activity::ReceiveWindow,
             (_, SendLimit::SendBuffer) => Activity::SendBuffer,
             (_, SendLimit::Application) => Activity::Application,
             (Phase::Recovery(_) | Phase::Reduced(_), _) => Activity::Recovery,
-            (Phase::Open, _) if !self.exited_slow_start => Activity::SlowStart,
-            (Phase::Open, _) if !self.model_based && self.window.in_slow_start() => {
-                Activity::SlowStart
-            }
+            (Phase::Open, _) if self.congestion.is_in_slow_start() => Activity::SlowStart,
             (Phase::Open, _) => Activity::CongestionAvoidance,
         }
     }

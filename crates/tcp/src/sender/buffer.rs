@@ -42,21 +42,22 @@ struct Memory {
     wakes_at: u64,
 }
 
-/// What the buffer needs to know about the sender's stream.
+/// Places in the stream. The SYN is byte 0, data begins at 1, and a FIN takes the byte after the last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stream {
-    /// First byte not acknowledged, next byte to send, end of what the application offers.
+pub(super) struct Offsets {
+    /// First byte not acknowledged (SND.UNA).
     pub(super) una: u64,
+    /// Next byte to send for the first time (SND.NXT).
     pub(super) nxt: u64,
+    /// End of what the application has offered; some may still wait for the buffer.
     pub(super) offered: u64,
-    /// Bursts of which some data is outstanding.
-    pub(super) bursts: u32,
 }
 
 /// Input of a write to a buffer that is accounted in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writing {
-    pub(super) stream: Stream,
+    /// Bursts of which some data is outstanding.
+    pub(super) bursts: u32,
     /// Largest window of the peer so far, in bytes.
     pub(super) peer_window: u64,
     /// How much is sent as soon as it is written, if nothing waits, and in bursts of what size;
@@ -89,7 +90,7 @@ impl SendBuffer {
 
     /// End of what the buffer holds.
     #[inline]
-    pub(super) fn written(&self, stream: Stream) -> u64 {
+    pub(super) fn written(&self, stream: Offsets) -> u64 {
         if let Some(memory) = &self.memory {
             return memory.written.min(stream.offered);
         }
@@ -136,10 +137,10 @@ impl SendBuffer {
 
     /// Room was made, or more data is offered: the application writes, if it may.
     #[inline]
-    pub(super) fn fill(&mut self, writing: &Writing) -> Write {
+    pub(super) fn fill(&mut self, stream: Offsets, writing: &Writing) -> Write {
         match &mut self.memory {
             None => Write::None,
-            Some(memory) => memory.write(writing, u64::from(self.mss)),
+            Some(memory) => memory.write(stream, writing, u64::from(self.mss)),
         }
     }
 
@@ -169,15 +170,15 @@ impl Memory {
         memory
     }
 
-    fn write(&mut self, writing: &Writing, mss: u64) -> Write {
-        let Writing { stream, peer_window, leaves, burst } = *writing;
+    fn write(&mut self, stream: Offsets, writing: &Writing, mss: u64) -> Write {
+        let Writing { bursts, peer_window, leaves, burst } = *writing;
         let overhead = u64::from(self.config.burst_overhead);
         // Seen with Linux 6.18: at most half of the largest window, in whole segments.
         let piece = (LARGEST.min(peer_window / 2) / mss).max(1) * mss;
         let before = self.written;
         let unsent = before.saturating_sub(stream.nxt);
         let used = before.saturating_sub(stream.una)
-            + overhead * (u64::from(stream.bursts) + unsent.div_ceil(piece));
+            + overhead * (u64::from(bursts) + unsent.div_ceil(piece));
         // Seen with Linux 6.18: a waiting writer sees no room before a third of the buffer is free.
         let free = self.size.saturating_sub(used);
         if free == 0 || (self.waits && free < self.wakes_at) {

@@ -3,8 +3,7 @@
 use airpath_base::{Duration, Instant};
 
 use super::Sender;
-use super::recovery::Phase;
-use crate::{EndpointConfig, OffloadConfig, PacingConfig};
+use crate::{EndpointConfig, OffloadConfig, PacingConfig, Window};
 
 /// As in Linux, this many segments at the start of a connection are not paced; only the last of
 /// them makes the next one wait.
@@ -21,7 +20,7 @@ const SECONDS_OF_NANOSECOND: f64 = 1e-9;
 #[derive(Debug)]
 pub(super) struct Bursts {
     pacing: Option<PacingConfig>,
-    pub(super) offload: Option<OffloadConfig>,
+    offload: Option<OffloadConfig>,
     /// Whether pacing applies, by the profile or by the congestion control.
     paced: bool,
     rate: Rate,
@@ -31,7 +30,7 @@ pub(super) struct Bursts {
     next_at: Instant,
     credit: Duration,
     /// When the pacing timer expires.
-    pub(super) due: Option<Instant>,
+    due: Option<Instant>,
     /// Segments left in this burst, and its size at the start.
     left: u32,
     size: u32,
@@ -85,6 +84,23 @@ impl Bursts {
         }
         self.due = Some(self.next_at);
         true
+    }
+
+    /// When the pacing timer expires.
+    #[inline(always)]
+    pub(super) const fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Stops the pacing timer if it has expired.
+    pub(super) fn on_timer(&mut self, now: Instant) {
+        self.due.take_if(|at| *at <= now);
+    }
+
+    /// Whether segments leave in bursts, by segmentation offload.
+    #[inline(always)]
+    pub(super) const fn is_offloaded(&self) -> bool {
+        self.offload.is_some()
     }
 
     /// How long the next burst must wait.
@@ -203,8 +219,8 @@ impl Sender {
     /// Updates the rate after an acknowledgement: it follows cwnd and the RTT.
     #[inline]
     pub(crate) fn update_pacing(&mut self) {
-        if self.model_based
-            && let Some(rate) = self.congestion.pacing_rate()
+        if self.congestion.is_model_based()
+            && let Some(rate) = self.congestion.control().pacing_rate()
         {
             self.bursts.paced = true;
             self.bursts.rate = if rate > 0.0 { Rate::Known(rate) } else { Rate::Unknown };
@@ -216,10 +232,10 @@ impl Sender {
         let Some(srtt) = self.rtt.srtt().filter(|srtt| srtt.as_nanos() > 0) else { return };
         let PacingConfig { slow_start_ratio, congestion_avoidance_ratio } =
             self.bursts.pacing.unwrap_or(PacingConfig::LINUX);
-        let early = self.window.cwnd < self.window.ssthresh / 2.0;
+        let Window { cwnd, ssthresh } = self.congestion.window();
+        let early = cwnd < ssthresh / 2.0;
         let ratio = if early { slow_start_ratio } else { congestion_avoidance_ratio };
-        let window = self.window.cwnd.max(f64::from(self.scoreboard.flight()));
-        let bytes = window * f64::from(self.mss);
+        let bytes = cwnd.max(f64::from(self.scoreboard.flight())) * f64::from(self.mss);
         self.bursts.rate = Rate::Of { bytes, srtt, ratio };
     }
 
@@ -232,7 +248,7 @@ impl Sender {
         }
         let once = offload.ack_within.as_nanos() == 0;
         let recent = self.bursts.recent.filter(|_| once).unwrap_or_else(|| {
-            let last = self.last_sent_at.max(self.bursts.next_at);
+            let last = self.timers.last_sent_at().max(self.bursts.next_at);
             now.saturating_since(last) <= RECENT
         });
         self.bursts.recent = Some(recent);
@@ -254,7 +270,7 @@ impl Sender {
 
     /// Segments that would be sent as soon as they are written.
     pub(super) fn leaves_at_once(&self) -> u32 {
-        let (cwnd, peer) = (self.window.segments(), self.peer_window_segments());
+        let (cwnd, peer) = (self.congestion.segments(), self.peer_window_segments());
         let room = cwnd.min(peer).saturating_sub(self.scoreboard.pipe());
         self.bursts.limit(room)
     }
@@ -273,13 +289,13 @@ impl Sender {
         let in_time = bytes * ratio * self.bursts.offload_s;
         ahead <= u64::from(offload.max_bytes)
             && in_time > ahead as f64 * srtt.as_nanos() as f64 * SECONDS_OF_NANOSECOND
-            && self.congestion.burst().is_none()
+            && self.congestion.control().burst().is_none()
     }
 
     /// Segments of a full burst at the current rate.
     fn burst_goal(&mut self, offload: &OffloadConfig) -> u32 {
         let most = (offload.max_bytes / self.mss).max(1);
-        let own = self.congestion.burst();
+        let own = self.congestion.control().burst();
         let goal = own.unwrap_or_else(|| {
             let bytes = self.bursts.rate().unwrap_or_default() * self.bursts.offload_s;
             (bytes / f64::from(self.mss)) as u32
@@ -289,14 +305,13 @@ impl Sender {
 
     /// Whether a small burst waits for the next acknowledgement.
     fn defers(&self, now: Instant, offload: &OffloadConfig, room: u32) -> bool {
-        if offload.window_divisor == 0 || matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
-        {
+        if offload.window_divisor == 0 || self.recovery.phase().repairs() {
             return false;
         }
         // room >= window / divisor, for cwnd and the peer's window, without a division.
         let enough = u64::from(room) * u64::from(offload.window_divisor);
-        if u64::from(self.window.segments()) <= enough
-            || self.peer_window <= enough * u64::from(self.mss)
+        if u64::from(self.congestion.segments()) <= enough
+            || self.peer.wnd() <= enough * u64::from(self.mss)
         {
             return false;
         }

@@ -6,6 +6,7 @@ use airpath_base::{Flags, Instant, Segment, fast_paths};
 use super::Sender;
 use super::ack::Growth;
 use super::recovery::Phase;
+use super::timers::Timer;
 
 /// What is known of what a sender does next, until anything but sending happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,9 +36,9 @@ impl Sender {
     /// Whether a run of `left` segments is what the rules allow.
     pub(crate) fn allows_run(&self, left: u32) -> bool {
         let bytes = u64::from(left) * u64::from(self.mss);
-        self.scoreboard.pipe() + left == self.window.segments()
-            && self.written() - self.nxt > bytes
-            && self.una + self.peer_window - self.nxt >= bytes
+        self.scoreboard.pipe() + left == self.congestion.segments()
+            && self.stream.unsent() > bytes
+            && self.usable_window() >= bytes
     }
 
     /// Whether a [silent](Ahead::Silent) sender learns only of the peer's window: the peer's data
@@ -46,9 +47,9 @@ impl Sender {
     pub(crate) fn is_news_of_window_only(&self, segment: &Segment) -> bool {
         debug_assert!(!self.bursts.is_deferred(), "nothing is sent");
         // Even if nothing was ever sent, a peer may report congestion.
-        let quiet = self.phase == Phase::Open && self.undo.is_none() && !self.model_based;
+        let quiet = self.recovery.is_settled() && !self.congestion.is_model_based();
         quiet
-            && segment.ack == self.una
+            && segment.ack == self.stream.una()
             && segment.len > 0
             && segment.sack.is_empty()
             && !segment.flags.has(Flags::ECE)
@@ -59,11 +60,11 @@ impl Sender {
     #[inline]
     pub(super) fn is_undisturbed(&self) -> bool {
         fast_paths()
-            && self.phase == Phase::Open
-            && !self.model_based
-            && !self.zero_window.is_persisting()
+            && self.recovery.is_open()
+            && !self.congestion.is_model_based()
+            && !self.peer.is_persisting()
             && self.tail_probe.is_quiet()
-            && self.scoreboard.is_undisturbed(self.una)
+            && self.scoreboard.is_undisturbed(self.stream.una())
     }
 
     /// Processes an acknowledgement of new data that carries nothing else, while the sender is
@@ -75,7 +76,7 @@ impl Sender {
         let newest = acked.last_sent.map(|sent| now - sent);
         let newest = self.measure(now, segment, &acked, newest);
         self.advance(now, segment.ack);
-        self.rack.due = None;
+        self.timers.stop(Timer::Reordering);
         self.follow_recovery(now, segment, &acked);
         let (phase, newly_lost, ecn_echo, rate) = (Phase::Open, 0, false, None);
         self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, rate });

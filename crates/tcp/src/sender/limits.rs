@@ -2,9 +2,8 @@
 
 use airpath_base::{Duration, Instant};
 
-use super::recovery::Phase;
-use super::{Sender, ZeroWindow};
-use crate::IdleRestart;
+use super::Sender;
+use super::timers::Timer;
 use crate::event::SendLimit;
 
 /// How long each limit has limited a sender.
@@ -23,7 +22,7 @@ pub struct LimitTimes {
 }
 
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     current: SendLimit,
     /// When the current limit began to count; only set between the handshake and the end of the
     /// stream.
@@ -47,14 +46,6 @@ pub(super) struct Usage {
 }
 
 impl Sender {
-    pub(crate) fn limit_times(&self, now: Instant) -> LimitTimes {
-        let mut times = self.limits.times;
-        if let Some(since) = self.limits.since {
-            times.add(self.limits.current, now.saturating_since(since));
-        }
-        times
-    }
-
     /// Notes that nothing more can be sent at `now`, and why.
     #[inline]
     pub(super) fn note_limit(&mut self, now: Instant, limit: SendLimit) {
@@ -62,35 +53,22 @@ impl Sender {
             self.bursts.end();
         }
         self.bursts.pause();
-        if self.has_work() {
+        if self.stream.has_work() {
             self.note_usage(now, limit);
         }
         // An application that waits for room in the send buffer has more to send
         // (draft-ietf-ccwg-bbr 4.1.2.4): what is delivered in the meantime shows what the path can
         // carry.
-        if limit == SendLimit::Application && !self.buffer.tells_idleness() {
+        if limit == SendLimit::Application && !self.stream.buffer().tells_idleness() {
             self.scoreboard.limited_by_application();
         }
-        if limit != self.limits.current {
-            // After the end of the stream no time is counted.
-            let since = self.limits.since.map(|_| now);
-            self.account_limit(now, since);
-            self.limits.current = limit;
-        }
+        self.limits.change(now, limit);
         let blocked = limit == SendLimit::ReceiveWindow && self.scoreboard.is_empty();
-        if blocked && self.timer.is_none() {
-            self.zero_window = ZeroWindow::Persisting;
+        if blocked && self.timers.due(Timer::Retransmission).is_none() {
+            self.peer.persist();
             self.arm_timer(now);
         }
         self.schedule_probe(now);
-    }
-
-    /// Adds the time until `now` to the current limit, and continues from `since`; `None`: counting
-    /// ends.
-    pub(crate) fn account_limit(&mut self, now: Instant, since: Option<Instant>) {
-        if let Some(begun) = std::mem::replace(&mut self.limits.since, since) {
-            self.limits.times.add(self.limits.current, now.saturating_since(begun));
-        }
     }
 
     /// Whether cwnd, and nothing else, limited the sender in the window that `ack` acknowledges.
@@ -105,23 +83,27 @@ impl Sender {
     /// Whether cwnd is in use; in slow start, half of it is enough.
     fn uses_cwnd(&self) -> bool {
         let most = f64::from(self.usage.most);
-        self.usage.limited || (self.window.in_slow_start() && self.window.cwnd < 2.0 * most)
+        let window = self.congestion.window();
+        self.usage.limited || (window.in_slow_start() && window.cwnd < 2.0 * most)
     }
 
     #[inline]
     fn note_usage(&mut self, now: Instant, limit: SendLimit) {
         let limited = limit == SendLimit::Cwnd
-            || (limit == SendLimit::Pacing && self.scoreboard.pipe() >= self.window.segments());
+            || (limit == SendLimit::Pacing && self.scoreboard.pipe() >= self.congestion.segments());
         if limited {
-            self.usage.limited_until = self.nxt;
+            self.usage.limited_until = self.stream.nxt();
         }
         if !self.validation.half_used_grows {
             return;
         }
         let flight = self.scoreboard.flight();
         let usage = &mut self.usage;
-        if limited || self.una >= usage.round_end || (!usage.limited && flight > usage.most) {
-            (usage.limited, usage.most, usage.round_end) = (limited, flight, self.nxt);
+        if limited
+            || self.stream.una() >= usage.round_end
+            || (!usage.limited && flight > usage.most)
+        {
+            (usage.limited, usage.most, usage.round_end) = (limited, flight, self.stream.nxt());
         }
         if self.uses_cwnd() {
             (self.usage.used, self.usage.used_at) = (0, now);
@@ -129,57 +111,39 @@ impl Sender {
         }
         self.usage.used = self.usage.used.max(flight);
         let unused_for = now.saturating_since(self.usage.used_at);
-        if self.validation.decays && !self.model_based && unused_for >= self.rtt.rto() {
+        if self.validation.decays
+            && !self.congestion.is_model_based()
+            && unused_for >= self.rtt.rto()
+        {
             self.decay(now, limit);
         }
     }
 
     /// RFC 2861 3.2: reduces cwnd halfway to what was used.
     fn decay(&mut self, now: Instant, limit: SendLimit) {
-        if self.phase == Phase::Open && limit != SendLimit::SendBuffer {
-            let used = f64::from(self.usage.used.max(self.initial_window));
-            if used < self.window.cwnd {
-                self.remember_window();
-                self.window.cwnd = ((self.window.cwnd + used) / 2.0).floor();
-            }
+        if self.recovery.is_open() && limit != SendLimit::SendBuffer {
+            self.congestion.decay(self.usage.used);
         }
         (self.usage.used, self.usage.used_at) = (0, now);
     }
 
     /// Data is sent while nothing is in flight.
     pub(super) fn restart(&mut self, now: Instant) {
-        if self.counters.segments == 0 {
+        if self.stream.nxt() == 1 {
             return;
         }
-        let idle = now.saturating_since(self.last_sent_at);
+        let idle = now.saturating_since(self.timers.last_sent_at());
         let rto = self.rtt.rto();
-        if idle > rto && !self.model_based {
-            let initial = f64::from(self.initial_window);
-            match self.validation.idle {
-                IdleRestart::Keep => {}
-                IdleRestart::Restart => self.window.cwnd = self.window.cwnd.min(initial),
-                IdleRestart::Decay => {
-                    self.remember_window();
-                    let least = self.window.cwnd.min(initial);
-                    let halvings = (idle.as_nanos() / rto.as_nanos().max(1)).min(64);
-                    for _ in 0..halvings {
-                        self.window.cwnd = (self.window.cwnd / 2.0).floor();
-                    }
-                    self.window.cwnd = self.window.cwnd.max(least);
-                }
-            }
+        if idle > rto && !self.congestion.is_model_based() {
+            self.congestion.restart(self.validation.idle, idle, rto);
         }
         // Seen with Linux 6.18: a model-based algorithm treats a pause as idleness only if the
         // application caused it. What the pacer sends may be delivered before it sends again.
-        if !self.model_based || self.scoreboard.is_limited_by_application() {
-            self.congestion.on_restart(now, self.last_sent_at, &mut self.window);
+        if !self.congestion.is_model_based() || self.scoreboard.is_limited_by_application() {
+            let since = self.timers.last_sent_at();
+            self.congestion.notify(|control, window| control.on_restart(now, since, window));
         }
         self.update_pacing();
-    }
-
-    /// RFC 2861 3.2: ssthresh remembers three quarters of cwnd.
-    fn remember_window(&mut self) {
-        self.window.ssthresh = self.window.ssthresh.max((0.75 * self.window.cwnd).floor());
     }
 }
 
@@ -191,6 +155,30 @@ impl Limits {
 
     pub(super) const fn current(&self) -> SendLimit {
         self.current
+    }
+
+    /// How long each limit has counted, until `now`.
+    pub(crate) fn times(&self, now: Instant) -> LimitTimes {
+        let mut times = self.times;
+        if let Some(since) = self.since {
+            times.add(self.current, now.saturating_since(since));
+        }
+        times
+    }
+
+    /// Adds the time until `now` to the current limit, and continues from `since`; `None`: counting
+    /// ends.
+    pub(crate) fn count(&mut self, now: Instant, since: Option<Instant>) {
+        self.times = self.times(now);
+        self.since = since;
+    }
+
+    /// The sender is limited by this. After the end of the stream no time is counted.
+    fn change(&mut self, now: Instant, limit: SendLimit) {
+        if limit != self.current {
+            self.count(now, self.since.map(|_| now));
+            self.current = limit;
+        }
     }
 }
 

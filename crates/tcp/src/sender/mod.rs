@@ -4,92 +4,67 @@ mod ack;
 mod activity;
 mod buffer;
 mod burst;
+mod cwnd;
 mod fast_path;
 mod limits;
+mod losses;
+mod peer_window;
 mod probe;
 mod rate;
 mod recovery;
 mod scoreboard;
 mod sending;
+mod stream;
+mod telemetry;
+mod timers;
 
 pub use activity::Activity;
 pub use limits::LimitTimes;
-
-use std::collections::VecDeque;
+pub use telemetry::SenderCounters;
 
 use airpath_base::{Duration, Flags, Instant};
 
 use crate::congestion::{self, CongestionControl, SlowStartExit, Window};
-use crate::event::{Event, EventKind, SendLimit, SlowStartExitReason};
-use crate::{EndpointConfig, RecoveryConfig, RttEstimator, ValidationConfig};
-use buffer::{SendBuffer, Write};
+use crate::event::{EventKind, SendLimit, SlowStartExitReason};
+use crate::{EndpointConfig, RttEstimator, ValidationConfig};
+use buffer::{SendBuffer, Write, Writing};
 use burst::Bursts;
+use cwnd::CongestionWindow;
 pub(crate) use fast_path::Ahead;
 use limits::{Limits, Usage};
+use peer_window::PeerWindow;
 use probe::TailProbe;
-use recovery::{Phase, Prr, Rack, Undo};
+use recovery::Recovery;
 use scoreboard::{Scoreboard, Sent};
 use sending::Next;
+use stream::Stream;
+use telemetry::Telemetry;
+use timers::{Timer, Timers};
 
 /// Largest payload of a window probe in bytes (RFC 9293 3.8.6.1: at least one).
 const PROBE_BYTES: u64 = 1;
 
 /// Sends a stream, retransmits what is lost, and keeps within both windows.
-///
-/// Offsets: the SYN is byte 0, data begins at 1, and a FIN takes the byte after the last.
 #[derive(Debug)]
 pub(crate) struct Sender {
     mss: u32,
     sack: bool,
     timestamps: bool,
     timestamp_tick: Duration,
-    initial_window: u32,
-    buffer: SendBuffer,
-    /// Largest cwnd so far, which determines the size of a growing send buffer.
-    largest_window: f64,
-    recovery: RecoveryConfig,
+    pub(crate) stream: Stream,
     validation: ValidationConfig,
     pub(crate) rtt: RttEstimator,
-    congestion: Box<dyn CongestionControl>,
-    model_based: bool,
-    pub(crate) window: Window,
+    pub(crate) congestion: CongestionWindow,
     scoreboard: Scoreboard,
-    phase: Phase,
-    prr: Prr,
-    rack: Rack,
-    undo: Option<Undo>,
+    recovery: Recovery,
     tail_probe: TailProbe,
     bursts: Bursts,
     usage: Usage,
     pub(crate) ecn: Ecn,
-    frto: Frto,
-    /// Time of the last transmission of data, and of the last advance of SND.UNA.
-    last_sent_at: Instant,
-    progress_at: Instant,
-    /// The next retransmission is sent whatever the pipe holds.
-    fast_retransmit: bool,
-    /// First byte not acknowledged when the retransmission timer last expired.
-    timed_out: Option<u64>,
-    /// First byte not acknowledged (SND.UNA).
-    una: u64,
-    /// Next byte to send for the first time (SND.NXT).
-    nxt: u64,
-    /// End of what the application has offered, as an offset; some may still wait for the buffer.
-    offered: u64,
-    closed: bool,
-    /// The peer's window in bytes (SND.WND), and the largest one seen.
-    peer_window: u64,
-    max_peer_window: u64,
-    /// Sequence number of the segment that last updated the window (SND.WL1).
-    window_seq: u64,
-    /// When the retransmission timer (RFC 6298 5) or the persist timer expires.
-    timer: Option<Instant>,
-    zero_window: ZeroWindow,
-    limits: Limits,
-    pub(crate) counters: SenderCounters,
-    last_rtt: Option<Duration>,
-    exited_slow_start: bool,
-    pub(crate) events: VecDeque<Event>,
+    peer: PeerWindow,
+    pub(crate) timers: Timers,
+    pub(crate) limits: Limits,
+    pub(crate) telemetry: Telemetry,
 }
 
 /// Explicit congestion notification of the sending half (RFC 3168).
@@ -99,66 +74,6 @@ pub(crate) enum Ecn {
     Negotiated,
     /// The next new segment carries CWR: cwnd was reduced (6.1.2).
     ReductionToTell,
-}
-
-/// F-RTO (RFC 5682 2.1): whether the last time-out was spurious.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Frto {
-    /// The answer is known, or F-RTO is not in use.
-    Off,
-    /// The next acknowledgement decides.
-    Waiting,
-    /// The next acknowledgement decides, and new data is sent before retransmissions (2b).
-    NewFirst,
-}
-
-/// Probing of a closed window (RFC 9293 3.8.6.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ZeroWindow {
-    /// The window allows data: no probing.
-    Open,
-    /// The timer runs as the persist timer.
-    Persisting,
-    /// The persist timer expired: a probe is sent next.
-    ProbeDue,
-    /// The window opened again: what the closed window refused is retransmitted next, otherwise it
-    /// would leave a gap.
-    RepeatDue,
-}
-
-impl ZeroWindow {
-    fn is_persisting(self) -> bool {
-        matches!(self, Self::Persisting | Self::ProbeDue)
-    }
-
-    #[inline]
-    fn is_due(self) -> bool {
-        matches!(self, Self::ProbeDue | Self::RepeatDue)
-    }
-
-    fn after_probe(self) -> Self {
-        match self {
-            Self::Open | Self::RepeatDue => Self::Open,
-            Self::Persisting | Self::ProbeDue => Self::Persisting,
-        }
-    }
-}
-
-/// Totals of the sending half.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct SenderCounters {
-    /// Data segments sent, retransmissions included.
-    pub segments: u64,
-    /// Segments retransmitted.
-    pub retransmitted: u64,
-    /// Times the retransmission timer expired.
-    pub timeouts: u64,
-    /// Reductions that were undone.
-    pub undos: u64,
-    /// Tail loss probes sent.
-    pub probes: u64,
-    /// Reductions caused by marked packets.
-    pub ecn_reductions: u64,
 }
 
 /// A piece of the stream to put into a segment.
@@ -192,49 +107,26 @@ impl Sender {
             sack: config.sack,
             timestamps: config.timestamps,
             timestamp_tick: config.timestamp_tick,
-            initial_window: config.initial_window,
-            buffer: SendBuffer::new(
+            stream: Stream::new(SendBuffer::new(
                 config,
                 config
                     .send_buffer_factor
                     .map(|factor| congestion.send_buffer_factor().unwrap_or(factor)),
                 window.cwnd,
-            ),
-            largest_window: window.cwnd,
-            recovery: config.recovery,
+            )),
             validation: config.validation,
             rtt: RttEstimator::new(config.rto),
-            model_based: congestion.is_model_based(),
             scoreboard: Scoreboard::new(congestion.is_model_based()),
-            congestion,
-            window,
-            phase: Phase::Open,
-            prr: Prr::default(),
-            rack: Rack::default(),
-            undo: None,
+            congestion: CongestionWindow::new(config, congestion, window),
+            recovery: Recovery::new(config.recovery),
+            timers: Timers::new(config.recovery.timer_tick),
             tail_probe: TailProbe::default(),
             bursts: Bursts::new(config),
             usage: Usage::default(),
             ecn: Ecn::NotNegotiated,
-            frto: Frto::Off,
-            last_sent_at: Instant::ZERO,
-            progress_at: Instant::ZERO,
-            fast_retransmit: false,
-            timed_out: None,
-            una: 1,
-            nxt: 1,
-            offered: 1,
-            closed: false,
-            peer_window: 0,
-            max_peer_window: 0,
-            window_seq: 0,
-            timer: None,
-            zero_window: ZeroWindow::Open,
+            peer: PeerWindow::default(),
             limits: Limits::default(),
-            counters: SenderCounters::default(),
-            last_rtt: None,
-            exited_slow_start: !window.in_slow_start(),
-            events: VecDeque::new(),
+            telemetry: Telemetry::default(),
         }
     }
 
@@ -242,30 +134,21 @@ impl Sender {
     pub(crate) fn establish(&mut self, agreed: &EndpointConfig, peer_window: u64) {
         self.sack = agreed.sack;
         self.timestamps = agreed.timestamps;
-        self.set_peer_window(peer_window);
+        self.peer.set(peer_window);
         self.update_pacing();
     }
 
     /// The handshake is complete, and its RTT measured if possible.
     pub(crate) fn on_established(&mut self) {
-        self.congestion.on_established(self.rtt.srtt(), &self.window);
+        let srtt = self.rtt.srtt();
+        self.congestion.notify(|control, window| control.on_established(srtt, window));
         self.update_pacing();
         self.write();
     }
 
-    /// More than one of our SYNs was lost (RFC 5681 3.1, RFC 6928 2).
-    pub(crate) fn start_after_syn_loss(&mut self) {
-        self.window.cwnd = self.window.cwnd.min(self.congestion.loss_window());
-    }
-
     /// The application offers `bytes` more.
     pub(crate) fn offer(&mut self, bytes: u64) {
-        debug_assert!(!self.closed, "offered after close");
-        if !self.has_work() {
-            // What was acknowledged before the first write has freed nothing.
-            self.buffer.takes_freed();
-        }
-        self.offered = self.offered.saturating_add(bytes);
+        self.stream.offer(bytes);
         self.bursts.resume();
         self.write();
     }
@@ -273,13 +156,13 @@ impl Sender {
     /// The application writes, if the send buffer has room. Returns whether it wrote.
     fn write(&mut self) -> bool {
         // Before the handshake is over there is no peer to write for.
-        if !self.buffer.is_memory() || self.max_peer_window == 0 {
+        if !self.stream.buffer().is_memory() || self.peer.max() == 0 {
             return false;
         }
         let burst = self.burst_bytes();
-        let wrote = self.buffer.fill(&buffer::Writing {
-            stream: self.stream(),
-            peer_window: self.max_peer_window,
+        let wrote = self.stream.write(&Writing {
+            bursts: self.scoreboard.bursts(),
+            peer_window: self.peer.max(),
             leaves: u64::from(self.leaves_at_once()) * u64::from(self.mss),
             burst,
         });
@@ -288,7 +171,7 @@ impl Sender {
         // 6.18: this is checked when the application writes, including one that waited for room in
         // a full send buffer.
         if wrote == Write::Ahead
-            && self.scoreboard.pipe() < self.window.segments()
+            && self.scoreboard.pipe() < self.congestion.segments()
             && !self.scoreboard.waits_to_resend()
         {
             self.scoreboard.limited_by_application();
@@ -300,11 +183,11 @@ impl Sender {
     /// room in the send buffer writes.
     #[inline]
     pub(crate) fn stop(&mut self, now: Instant, mut limit: SendLimit) -> Next {
-        if self.buffer.takes_freed() {
-            let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+        if self.stream.buffer_mut().takes_freed() {
+            let (cwnd, pipe) = (self.congestion.segments(), self.scoreboard.pipe());
             // Seen with Linux 6.18: a buffer that fills cwnd is large enough.
             if pipe < cwnd {
-                self.buffer.grow(cwnd);
+                self.stream.buffer_mut().grow(cwnd);
             }
             if self.write() && limit == SendLimit::SendBuffer {
                 match self.new_piece(now, cwnd, pipe) {
@@ -314,51 +197,7 @@ impl Sender {
             }
         }
         self.note_limit(now, limit);
-        (None, (!self.has_work()).then_some(Ahead::Silent))
-    }
-
-    /// The state of the stream that the send buffer uses.
-    #[inline]
-    fn stream(&self) -> buffer::Stream {
-        buffer::Stream {
-            una: self.una,
-            nxt: self.nxt,
-            offered: self.offered,
-            bursts: self.scoreboard.bursts(),
-        }
-    }
-
-    /// The application stops: what the buffer has not taken is withdrawn, and a FIN follows the
-    /// rest.
-    pub(crate) fn close(&mut self) {
-        if !self.closed {
-            self.offered = self.written();
-            self.end_stream();
-        }
-    }
-
-    /// Completes the application's current write of this many bytes, then closes.
-    pub(crate) fn close_after_write(&mut self, bytes: u64) {
-        if !self.closed {
-            let written = (self.written() - 1).checked_next_multiple_of(bytes);
-            self.offered = self.offered.min(written.map_or(u64::MAX, |end| end.saturating_add(1)));
-            self.end_stream();
-        }
-    }
-
-    /// Closes after everything offered has been written.
-    pub(crate) fn close_when_written(&mut self) {
-        self.end_stream();
-    }
-
-    fn end_stream(&mut self) {
-        self.closed = true;
-    }
-
-    /// End of what the send buffer holds, as an offset.
-    #[inline]
-    pub(crate) fn written(&self) -> u64 {
-        self.buffer.written(self.stream())
+        (None, (!self.stream.has_work()).then_some(Ahead::Silent))
     }
 
     /// RFC 6675's pipe, in segments.
@@ -366,96 +205,39 @@ impl Sender {
         self.scoreboard.pipe()
     }
 
-    /// Payload bytes acknowledged.
-    pub(crate) fn acknowledged(&self) -> u64 {
-        self.una.min(self.offered) - 1
-    }
-
-    /// Next byte to send for the first time (SND.NXT).
-    #[inline]
-    pub(crate) fn next(&self) -> u64 {
-        self.nxt
-    }
-
-    /// Whether all data and the FIN were acknowledged.
-    pub(crate) fn is_finished(&self) -> bool {
-        self.closed && self.una > self.offered
-    }
-
-    /// RTT sample of the last acknowledgement that gave one; returned once.
-    #[inline]
-    pub(crate) fn take_rtt_sample(&mut self) -> Option<Duration> {
-        self.last_rtt.take()
-    }
-
-    /// Whether the application has offered something, or closed.
-    pub(crate) const fn has_work(&self) -> bool {
-        self.offered > 1 || self.closed
-    }
-
     /// The earliest of the retransmission, probe, reordering and pacing timers.
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
-        let Some(first) = self.timer else {
-            return [self.tail_probe.due, self.rack.due, self.bursts.due]
-                .into_iter()
-                .flatten()
-                .min();
-        };
-        let or_first = |other: Option<Instant>| other.map_or(first, |at| at.min(first));
-        let probe = or_first(self.tail_probe.due);
-        Some(probe.min(or_first(self.rack.due)).min(or_first(self.bursts.due)))
-    }
-
-    /// Whether the FIN may be sent after what the buffer holds, and has not been sent yet.
-    #[inline]
-    fn fin_due(&self) -> bool {
-        self.closed && self.written() == self.offered && self.nxt <= self.offered
-    }
-
-    /// After a time-out: end of what had been sent when it occurred.
-    fn loss_point(&self) -> Option<u64> {
-        match self.phase {
-            Phase::Loss(point) => Some(point),
-            Phase::Open | Phase::Reduced(_) | Phase::Recovery(_) => None,
-        }
+        self.timers.earliest(self.bursts.due())
     }
 
     /// RFC 6298 (5.1): starts the timer if it is not running.
     #[inline]
     fn start_timer(&mut self, now: Instant) {
-        if self.timer.is_none() {
+        if self.timers.due(Timer::Retransmission).is_none() {
             self.arm_timer(now);
         }
     }
 
     #[inline]
     fn arm_timer(&mut self, now: Instant) {
-        self.timer = Some(self.after_ticks(now, self.rtt.rto()));
+        self.timers.set(Timer::Retransmission, self.timers.after(now, self.rtt.rto()));
     }
 
     /// Stops probing: the peer's window has grown, or took a probe.
     #[cold]
     fn stop_persisting(&mut self, now: Instant, opened: bool) {
-        self.zero_window = ZeroWindow::Open;
         self.rtt.end_back_off();
-        self.timer = None;
-        if !self.scoreboard.is_empty() {
+        self.timers.stop(Timer::Retransmission);
+        let outstanding = !self.scoreboard.is_empty();
+        self.peer.stop_probing(opened && outstanding);
+        if outstanding {
             self.arm_timer(now);
-            if opened {
-                self.zero_window = ZeroWindow::RepeatDue;
-            }
         }
     }
 
     pub(crate) fn peer_window_segments(&self) -> u32 {
-        u32::try_from(self.peer_window / u64::from(self.mss)).unwrap_or(u32::MAX)
-    }
-
-    #[inline]
-    fn set_peer_window(&mut self, bytes: u64) {
-        self.peer_window = bytes;
-        self.max_peer_window = self.max_peer_window.max(bytes);
+        self.peer.segments(self.mss)
     }
 
     /// Advances time to `now`.
@@ -463,26 +245,23 @@ impl Sender {
         if self.timer().is_some_and(|at| at <= now) {
             self.bursts.resume();
         }
-        if self.bursts.due.is_some_and(|at| at <= now) {
-            self.bursts.due = None;
-        }
-        if self.rack.due.is_some_and(|at| at <= now) {
+        self.bursts.on_timer(now);
+        if self.timers.expire(Timer::Reordering, now) {
             self.on_reordering_timer(now);
         }
-        if self.tail_probe.due.is_some_and(|at| at <= now) {
-            self.on_probe_timer(now);
+        if self.timers.expire(Timer::Probe, now) {
+            self.on_probe_timer();
         }
-        if self.timer.is_some_and(|at| at <= now) {
+        if self.timers.expire(Timer::Retransmission, now) {
             self.on_retransmission_timer(now);
         }
     }
 
     fn on_retransmission_timer(&mut self, now: Instant) {
-        self.timer = None;
-        if self.zero_window.is_persisting() || self.peer_window == 0 {
+        if self.peer.is_persisting() || self.peer.wnd() == 0 {
             // RFC 9293 3.8.6.1: this is not a sign of congestion, even if the window shrank with
             // data in flight.
-            self.zero_window = ZeroWindow::ProbeDue;
+            self.peer.on_persist_timer();
             self.rtt.back_off();
             return;
         }
@@ -492,7 +271,7 @@ impl Sender {
 
     /// Congestion ends slow start, except for a model-based algorithm, which decides by itself.
     fn leave_slow_start_by(&mut self, now: Instant, reason: SlowStartExitReason) {
-        if !self.model_based {
+        if !self.congestion.is_model_based() {
             self.leave_slow_start(now, SlowStartExit::by(reason));
         }
     }
@@ -500,14 +279,13 @@ impl Sender {
     /// Records the first time that slow start ends.
     #[cold]
     fn leave_slow_start(&mut self, now: Instant, exit: SlowStartExit) {
-        if !self.exited_slow_start {
-            self.exited_slow_start = true;
-            let cwnd = self.window.segments();
+        if self.congestion.leave_slow_start() {
+            let cwnd = self.congestion.segments();
             let srtt = self.rtt.srtt().unwrap_or_default();
             let SlowStartExit { reason, round_rtt, base_rtt } = exit;
             let min_rtt = base_rtt.or(self.rtt.min()).unwrap_or_default();
             let kind = EventKind::SlowStartExit { reason, cwnd, srtt, min_rtt, round_rtt };
-            self.events.push_back(Event { at: now, kind });
+            self.telemetry.record(now, kind);
         }
     }
 }

@@ -2,56 +2,51 @@
 
 use airpath_base::{Duration, Instant};
 
-use super::recovery::Phase;
+use super::timers::Timer;
 use super::{Piece, Sender};
-use crate::event::{Event, EventKind, SlowStartExitReason};
+use crate::event::{EventKind, SlowStartExitReason};
 
 /// Longest ACK delay that a single segment may meet (RFC 8985 7.2, WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 
+/// The probe that is due or outstanding; never both.
 #[derive(Debug, Default)]
-pub(super) struct TailProbe {
-    /// When the probe timer (PTO) expires.
-    pub(super) due: Option<Instant>,
-    pub(super) pending: bool,
-    outstanding: Option<Outstanding>,
-}
-
-/// A probe that was sent and is not acknowledged.
-#[derive(Clone, Copy, Debug)]
-struct Outstanding {
-    /// `TLP.end_seq`
-    end: u64,
-    /// `TLP.is_retrans`
-    is_retransmission: bool,
+pub(super) enum TailProbe {
+    #[default]
+    None,
+    /// The probe timer expired: a probe is sent next.
+    Pending,
+    /// A probe was sent and is not acknowledged: `TLP.end_seq`, `TLP.is_retrans`.
+    Outstanding { end: u64, is_retransmission: bool },
 }
 
 impl TailProbe {
     /// Whether no probe is outstanding.
-    #[inline]
     pub(super) const fn is_quiet(&self) -> bool {
-        self.outstanding.is_none()
+        !matches!(self, Self::Outstanding { .. })
+    }
+
+    /// Whether a probe is sent next.
+    pub(super) const fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending)
     }
 }
 
 impl Sender {
     /// RFC 8985 7.2, TLP_calc_PTO(): called after sending, and after progress.
     pub(super) fn schedule_probe(&mut self, now: Instant) {
-        if !self.recovery.tail_loss_probe {
+        if !self.recovery.config().tail_loss_probe {
             return;
         }
-        self.tail_probe.due = None;
-        let open = matches!(self.phase, Phase::Open | Phase::Reduced(_));
+        self.timers.stop(Timer::Probe);
         let quiet = self.scoreboard.sacked() == 0 && !self.scoreboard.waits_to_resend();
         if !self.sack
-            || !open
+            || self.recovery.phase().repairs()
             || !quiet
-            || self.zero_window.is_persisting()
+            || self.peer.is_persisting()
             || self.scoreboard.is_empty()
+            || !matches!(self.tail_probe, TailProbe::None)
         {
-            return;
-        }
-        if self.tail_probe.outstanding.is_some() || self.tail_probe.pending {
             return;
         }
         let mut wait = self.rtt.srtt().map_or(Duration::from_secs(1), |srtt| srtt * 2);
@@ -59,41 +54,32 @@ impl Sender {
             wait += WORST_DELAYED_ACK;
         } else {
             // Seen with Linux 6.18 at 250 Hz: after 88 ms where two round trips took 78.8.
-            wait += self.recovery.timer_tick * 2;
+            wait += self.timers.tick() * 2;
         }
-        // It counts from the last transmission or progress, and is never later than the RTO.
-        let at = self.after_ticks(self.last_sent_at.max(self.progress_at), wait).max(now);
-        self.tail_probe.due = Some(self.timer.map_or(at, |timer| timer.min(at)));
+        self.timers.start_probe(now, wait);
     }
 
-    pub(super) fn on_probe_timer(&mut self, _now: Instant) {
-        self.tail_probe.due = None;
-        self.tail_probe.pending = !self.scoreboard.is_empty();
+    pub(super) fn on_probe_timer(&mut self) {
+        if !self.scoreboard.is_empty() {
+            self.tail_probe = TailProbe::Pending;
+        }
     }
 
     /// RFC 8985 7.3, TLP_send_probe(): new data if there is any, otherwise the last segment again.
+    /// A retransmission that is outstanding already is left to the retransmission timer.
     #[cold]
-    pub(super) fn tail_probe(&mut self, now: Instant) -> Option<Piece> {
-        self.tail_probe.pending = false;
+    pub(super) fn send_probe(&mut self, now: Instant) -> Option<Piece> {
         let piece = match self.new_piece(now, u32::MAX, 0) {
-            Ok(piece) => self.send_new(now, piece),
-            Err(_) => {
-                let Some(sent) = self.scoreboard.repeat_last(now) else {
-                    // A retransmission is outstanding already: leave it to the retransmission
-                    // timer.
-                    let probe = Outstanding { end: self.nxt, is_retransmission: false };
-                    self.tail_probe.outstanding = Some(probe);
-                    return None;
-                };
-                self.sent_again(now, &sent)
-            }
+            Ok(piece) => Some(self.send_new(now, piece)),
+            Err(_) => self.scoreboard.repeat_last(now).map(|sent| self.sent_again(now, &sent)),
         };
-        let probe = Outstanding { end: self.nxt, is_retransmission: piece.again };
-        self.tail_probe.outstanding = Some(probe);
-        self.counters.probes += 1;
-        self.arm_timer(now);
-        self.events.push_back(Event { at: now, kind: EventKind::TailLossProbe });
-        Some(piece)
+        let is_retransmission = piece.is_some_and(|piece| piece.again);
+        self.tail_probe = TailProbe::Outstanding { end: self.stream.nxt(), is_retransmission };
+        if piece.is_some() {
+            self.arm_timer(now);
+            self.telemetry.record(now, EventKind::TailLossProbe);
+        }
+        piece
     }
 
     /// RFC 8985 7.4.2, TLP_process_ack(): a loss that the probe repaired is congestion too.
@@ -104,34 +90,32 @@ impl Sender {
         pure_duplicate: bool,
         dsack: bool,
     ) {
-        if let Some(probe) = self.tail_probe.outstanding
-            && self.una >= probe.end
+        if let TailProbe::Outstanding { end, is_retransmission } = self.tail_probe
+            && self.stream.una() >= end
         {
-            self.end_probe(now, probe, pure_duplicate, dsack);
+            let repaired = is_retransmission && !dsack;
+            self.end_probe(now, self.stream.una() > end, pure_duplicate, repaired);
         }
     }
 
+    /// The end of the probe was acknowledged, with what lies `beyond` or not; `repaired`: it was a
+    /// retransmission, and only one of the two is known to have arrived.
     #[cold]
-    fn end_probe(&mut self, now: Instant, probe: Outstanding, pure_duplicate: bool, dsack: bool) {
-        if !probe.is_retransmission || dsack {
-            self.tail_probe.outstanding = None;
-        } else if self.una > probe.end {
-            self.tail_probe.outstanding = None;
-            if self.phase == Phase::Open {
-                self.leave_slow_start_by(now, SlowStartExitReason::Loss);
-                self.reduce(now, false);
-                self.phase = Phase::Open;
-                if !self.model_based {
-                    self.window.cwnd = self.window.ssthresh;
-                }
-            }
-        } else if pure_duplicate {
-            // Both arrived: nothing was lost.
-            self.tail_probe.outstanding = None;
+    fn end_probe(&mut self, now: Instant, beyond: bool, pure_duplicate: bool, repaired: bool) {
+        // A duplicate of its end: both arrived.
+        if !repaired || beyond || pure_duplicate {
+            self.tail_probe = TailProbe::None;
+        }
+        if repaired && beyond && self.recovery.is_open() {
+            self.leave_slow_start_by(now, SlowStartExitReason::Loss);
+            self.reduce(now, false);
+            self.recovery.complete_reduction();
+            self.congestion.reduce_to_ssthresh();
         }
     }
 
     pub(super) fn cancel_probe(&mut self) {
-        self.tail_probe = TailProbe::default();
+        self.tail_probe = TailProbe::None;
+        self.timers.stop(Timer::Probe);
     }
 }

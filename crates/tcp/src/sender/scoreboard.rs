@@ -36,6 +36,23 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
+    /// A segment that is sent for the first time; the scoreboard numbers it.
+    #[inline(always)]
+    pub(crate) const fn new(seq: u64, end: u64, sent_at: Instant) -> Self {
+        Self {
+            seq,
+            end,
+            sent_at,
+            order: 0,
+            fin: false,
+            begins_burst: true,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ambiguous: false,
+        }
+    }
+
     /// Whether it is anything but sent once and in flight.
     #[inline]
     fn is_marked(&self) -> bool {
@@ -79,7 +96,7 @@ pub(crate) struct Scoreboard {
     /// Retransmissions in flight, oldest first: offset and transmission number.
     under_way: VecDeque<(u64, u64)>,
     /// Without SACK: duplicate acknowledgements stand for SACKed segments (RFC 6582).
-    pub(crate) duplicates: u32,
+    duplicates: u32,
     /// Delivery rate, for model-based congestion control.
     sampler: Option<RateSampler>,
 }
@@ -444,11 +461,6 @@ impl Scoreboard {
         Some(*segment)
     }
 
-    /// Restarts the search for segments to retransmit from the beginning.
-    pub(crate) fn rewind_resend(&mut self) {
-        self.resend_from = 0;
-    }
-
     /// Delivery rate sample of the acknowledgement just processed.
     pub(crate) fn rate_sample(
         &mut self,
@@ -519,18 +531,8 @@ mod tests {
     fn scoreboard(segments: u64) -> Scoreboard {
         let mut scoreboard = Scoreboard::default();
         for index in 0..segments {
-            scoreboard.push(Sent {
-                seq: index * MSS,
-                end: (index + 1) * MSS,
-                sent_at: Instant::from_nanos(index),
-                order: 0,
-                fin: false,
-                begins_burst: true,
-                sacked: false,
-                lost: false,
-                resent: false,
-                ambiguous: false,
-            });
+            let at = Instant::from_nanos(index);
+            scoreboard.push(Sent::new(index * MSS, (index + 1) * MSS, at));
         }
         scoreboard
     }
@@ -600,8 +602,7 @@ mod tests {
         assert_eq!(resent(&mut scoreboard), [0]); // the ninth transmission
         for (index, again) in [(8, 0), (9, 0), (10, 1)] {
             let seq = index * MSS;
-            let sent = Sent { seq, end: seq + MSS, sacked: false, ..scoreboard.segments[7] };
-            scoreboard.push(sent);
+            scoreboard.push(Sent::new(seq, seq + MSS, Instant::ZERO));
             sack(&mut scoreboard, seq, seq + MSS);
             scoreboard.detect_lost_retransmissions();
             assert_eq!(resent(&mut scoreboard).len(), again, "after segment {index}");

@@ -3,9 +3,9 @@
 use airpath_base::Instant;
 
 use super::scoreboard::Sent;
-use super::{Ahead, Ecn, Frto, PROBE_BYTES, Piece, Sender};
+use super::{Ahead, Ecn, PROBE_BYTES, Piece, Sender};
 use crate::RtoEstimator;
-use crate::event::{Event, EventKind, SendLimit};
+use crate::event::{EventKind, SendLimit};
 
 /// A piece to send, and what is known of what follows it.
 pub(super) type Next = (Option<Piece>, Option<Ahead>);
@@ -14,32 +14,32 @@ impl Sender {
     /// The next piece to send at `now`, if the windows allow one, and what is known of what follows.
     #[inline(always)]
     pub(crate) fn poll(&mut self, now: Instant) -> Next {
-        let special = self.zero_window.is_due()
-            | self.tail_probe.pending
-            | (self.frto == Frto::NewFirst)
-            | self.fast_retransmit
+        let special = self.peer.is_probe_due()
+            | self.tail_probe.is_pending()
+            | self.recovery.sends_new_first()
+            | self.recovery.retransmits_at_once()
             | self.scoreboard.waits_to_resend();
         if special {
             return self.poll_special(now);
         }
-        let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+        let (cwnd, pipe) = (self.congestion.segments(), self.scoreboard.pipe());
         // Usually more than a segment waits: neither a FIN nor Nagle's algorithm matters.
         let mss = u64::from(self.mss);
-        let unsent = self.written().saturating_sub(self.nxt);
+        let unsent = self.stream.unsent();
         if unsent <= mss {
             return self.poll_new(now, cwnd, pipe);
         }
         if pipe >= cwnd {
             return self.stop(now, SendLimit::Cwnd);
         }
-        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
-        let in_burst = self.bursts.offload.is_none() || self.bursts.in_burst();
+        let window = self.usable_window();
+        let in_burst = !self.bursts.is_offloaded() || self.bursts.in_burst();
         if window < mss || !in_burst || self.bursts.waits(now) {
             return self.poll_burst(now, (cwnd, pipe), window, unsent);
         }
         // Without bursts the rest of cwnd may follow, if the peer's window and the buffer allow it,
         // too.
-        let plain = self.bursts.offload.is_none() && !self.bursts.is_paced();
+        let plain = !self.bursts.is_offloaded() && !self.bursts.is_paced();
         let run = self.run_after_next((cwnd, pipe), window, unsent);
         let ahead = run.filter(|_| plain);
         (Some(self.send_full(now)), ahead)
@@ -55,7 +55,7 @@ impl Sender {
         unsent: u64,
     ) -> Next {
         let mss = u64::from(self.mss);
-        let begins = self.bursts.offload.is_some() && !self.bursts.in_burst();
+        let begins = self.bursts.is_offloaded() && !self.bursts.in_burst();
         if !begins || window < mss || self.bursts.waits(now) {
             return self.poll_new(now, cwnd, pipe);
         }
@@ -82,28 +82,22 @@ impl Sender {
     /// The next piece to send when something may precede new data.
     #[inline(never)]
     fn poll_special(&mut self, now: Instant) -> Next {
-        if self.zero_window.is_due()
-            && let Some(piece) = self.probe(now)
+        if self.peer.is_probe_due() {
+            return (Some(self.probe(now)), None);
+        }
+        if self.tail_probe.is_pending()
+            && let Some(piece) = self.send_probe(now)
         {
             return (Some(piece), None);
         }
-        if self.tail_probe.pending
-            && let Some(piece) = self.tail_probe(now)
-        {
-            return (Some(piece), None);
-        }
-        let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
-        if self.frto == Frto::NewFirst {
+        let (cwnd, pipe) = (self.congestion.segments(), self.scoreboard.pipe());
+        if self.recovery.sends_new_first() {
             if let Ok(piece) = self.new_piece(now, cwnd, pipe) {
                 return (Some(self.send_new(now, piece)), None);
             }
-            // There is no new data to send: F-RTO cannot decide (RFC 5682 2.1 (2)); but data
-            // already sent may.
-            let sent_new = self.loss_point().is_none_or(|point| self.nxt > point);
-            self.frto = if sent_new { Frto::Waiting } else { Frto::Off };
+            self.recovery.cannot_send_new(self.stream.nxt());
         }
-        // RFC 6675 5 (4.3): the first retransmission does not wait for the pipe to drain.
-        let room = std::mem::take(&mut self.fast_retransmit) || pipe < cwnd;
+        let room = self.recovery.take_fast_retransmit() || pipe < cwnd;
         if self.scoreboard.waits_to_resend() {
             if !room {
                 return self.stop(now, SendLimit::Cwnd);
@@ -118,23 +112,19 @@ impl Sender {
         self.poll_new(now, cwnd, pipe)
     }
 
-    /// Records a retransmission.
     /// A full segment of new data.
     #[inline(always)]
     pub(crate) fn send_full(&mut self, now: Instant) -> Piece {
-        self.send_new(now, Piece::new(self.nxt, self.mss, false))
+        self.send_new(now, Piece::new(self.stream.nxt(), self.mss, false))
     }
 
+    /// Records a retransmission.
     #[cold]
     pub(super) fn sent_again(&mut self, now: Instant, sent: &Sent) -> Piece {
-        self.counters.segments += 1;
-        self.counters.retransmitted += 1;
-        self.last_sent_at = now;
-        self.prr.sent += 1;
-        if let Some(undo) = &mut self.undo {
-            undo.note_retransmission(now, sent.seq);
-        }
-        if sent.seq == self.una && self.rtt.estimator() == RtoEstimator::Linux {
+        self.telemetry.count_segment(true);
+        self.timers.note_sent(now);
+        self.recovery.on_retransmission(now, sent.seq);
+        if sent.seq == self.stream.una() && self.rtt.estimator() == RtoEstimator::Linux {
             // Seen with Linux 6.18: the first outstanding segment gets its whole time-out again.
             self.arm_timer(now);
         } else {
@@ -151,25 +141,23 @@ impl Sender {
         cwnd: u32,
         pipe: u32,
     ) -> Result<Piece, SendLimit> {
-        let written = self.written();
-        let in_buffer = written.saturating_sub(self.nxt);
-        let fin_due = self.fin_due();
+        let in_buffer = self.stream.unsent();
+        let fin_due = self.stream.fin_due();
         if in_buffer == 0 && !fin_due {
-            let full = written < self.offered;
-            return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
+            return Err(self.stream.limit());
         }
         if pipe >= cwnd {
             return Err(SendLimit::Cwnd);
         }
-        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
+        let window = self.usable_window();
         let len = in_buffer.min(u64::from(self.mss));
         // A FIN takes sequence space, hence also window (RFC 9293 3.4).
         let last = fin_due && len == in_buffer;
         let fin = last && window > len;
         if window < len.max(1) {
             // RFC 9293 3.8.6.2.1: a partial segment only if it is half of the largest window.
-            return if window > 0 && window >= self.max_peer_window / 2 {
-                Ok(Piece::new(self.nxt, window as u32, false))
+            return if window > 0 && window >= self.peer.max() / 2 {
+                Ok(Piece::new(self.stream.nxt(), window as u32, false))
             } else {
                 Err(SendLimit::ReceiveWindow)
             };
@@ -177,16 +165,21 @@ impl Sender {
         // Nagle (RFC 9293 3.7.4): a small segment waits while anything is outstanding, unless it
         // ends the stream.
         if len < u64::from(self.mss) && !last && !self.scoreboard.is_empty() {
-            let full = written < self.offered;
-            return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
+            return Err(self.stream.limit());
         }
         if self.bursts.waits(now) {
             return Err(SendLimit::Pacing);
         }
-        if self.bursts.offload.is_some() && !self.bursts.in_burst() {
+        if self.bursts.is_offloaded() && !self.bursts.in_burst() {
             self.open_burst(now, cwnd - pipe, window, in_buffer)?;
         }
-        Ok(Piece::new(self.nxt, len as u32, fin))
+        Ok(Piece::new(self.stream.nxt(), len as u32, fin))
+    }
+
+    /// The peer's usable window.
+    #[inline(always)]
+    pub(super) fn usable_window(&self) -> u64 {
+        self.peer.usable(self.stream.una(), self.stream.nxt())
     }
 
     /// Begins a burst of as many segments as cwnd, the peer's window and the data in the buffer
@@ -202,7 +195,7 @@ impl Sender {
         let mss = u64::from(self.mss);
         let peer_limits = window < u64::from(by_cwnd) * mss;
         let room = if peer_limits { (window / mss) as u32 } else { by_cwnd };
-        let whole = self.buffer.first_piece(self.nxt, in_buffer) <= u64::from(room) * mss;
+        let whole = self.stream.first_piece(in_buffer) <= u64::from(room) * mss;
         if self.begin_burst(now, room, whole) {
             return Ok(());
         }
@@ -217,22 +210,12 @@ impl Sender {
             self.restart(now);
         }
         let end = piece.seq + u64::from(piece.len) + u64::from(piece.fin);
-        self.nxt = end;
-        self.counters.segments += 1;
-        self.scoreboard.push(Sent {
-            seq: piece.seq,
-            end,
-            sent_at: now,
-            order: 0,
-            fin: piece.fin,
-            begins_burst: self.bursts.begins(),
-            sacked: false,
-            lost: false,
-            resent: false,
-            ambiguous: false,
-        });
-        self.last_sent_at = now;
-        self.prr.sent += 1;
+        self.stream.send_to(end);
+        self.telemetry.count_segment(false);
+        let (fin, begins_burst) = (piece.fin, self.bursts.begins());
+        self.scoreboard.push(Sent { fin, begins_burst, ..Sent::new(piece.seq, end, now) });
+        self.timers.note_sent(now);
+        self.recovery.on_sent();
         self.start_timer(now);
         piece.push = self.bursts.pushes();
         self.bursts.sent(now, piece.len);
@@ -246,20 +229,18 @@ impl Sender {
     /// RFC 9293 3.8.6.1: a byte beyond a closed window; if a segment is outstanding, as the last
     /// probe is until it is acknowledged, the first one again.
     #[cold]
-    fn probe(&mut self, now: Instant) -> Option<Piece> {
-        self.zero_window = self.zero_window.after_probe();
-        if self.zero_window.is_persisting() {
-            self.events.push_back(Event { at: now, kind: EventKind::WindowProbe });
+    fn probe(&mut self, now: Instant) -> Piece {
+        if self.peer.take_probe() {
+            self.telemetry.record(now, EventKind::WindowProbe);
         }
         if let Some(sent) = self.scoreboard.repeat_first(now) {
-            self.counters.segments += 1;
-            self.counters.retransmitted += 1;
+            self.telemetry.count_segment(true);
             self.arm_timer(now);
-            return Some(Piece { again: true, ..sent.piece() });
+            return Piece { again: true, ..sent.piece() };
         }
-        let len = PROBE_BYTES.min(self.written().saturating_sub(self.nxt)) as u32;
-        let piece = Piece::new(self.nxt, len, len == 0 && self.fin_due());
+        let len = PROBE_BYTES.min(self.stream.unsent()) as u32;
+        let piece = Piece::new(self.stream.nxt(), len, len == 0 && self.stream.fin_due());
         debug_assert!(len > 0 || piece.fin, "a probe without anything to send");
-        Some(self.send_new(now, piece))
+        self.send_new(now, piece)
     }
 }

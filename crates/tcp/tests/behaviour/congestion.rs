@@ -1,6 +1,8 @@
 //! Growth of cwnd (slow start, congestion avoidance, validation) and its reduction.
 
-use airpath_tcp::{CongestionConfig, CubicArithmetic, CubicConfig, GrowthUnit, Halved, RenoConfig};
+use airpath_tcp::{
+    CongestionConfig, CubicArithmetic, CubicConfig, EndpointConfig, GrowthUnit, Halved, RenoConfig,
+};
 
 use crate::script::*;
 
@@ -54,11 +56,7 @@ fn slow_start_grows_by_one_segment_for_each_acknowledgement_with_limit_one() {
 
 /// Loses segment 0 of the initial window of ten, and recovers.
 fn after_one_loss(congestion: CongestionConfig) -> (Script, u64) {
-    let mut config = config();
-    config.congestion = congestion;
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&EndpointConfig { congestion, ..config() });
     for received in 2..=10 {
         end.send(sack(0, &[(1, received)]));
     }
@@ -101,9 +99,7 @@ fn reno_grows_by_one_segment_each_round_trip_in_congestion_avoidance() {
 fn cwnd_does_not_grow_while_the_application_is_the_limit() {
     // RFC 7661 3, RFC 9438 5.8
     for congestion in [CongestionConfig::RENO, CUBIC] {
-        let mut config = config();
-        config.congestion = congestion;
-        let mut end = Script::open(&config);
+        let mut end = Script::open(&EndpointConfig { congestion, ..config() });
         for round in 0..20 {
             end.offer(4 * u64::from(MSS));
             assert_eq!(end.recv_count(), 4);
@@ -128,9 +124,7 @@ fn cwnd_does_not_grow_far_beyond_the_peers_window() {
 #[test]
 fn cwnd_does_not_grow_while_the_send_buffer_is_the_limit() {
     // RFC 7661 3
-    let mut config = config();
-    config.send_buffer = 8 * u64::from(MSS);
-    let mut end = Script::bulk(&config);
+    let mut end = Script::bulk(&EndpointConfig { send_buffer: 8 * u64::from(MSS), ..config() });
     let mut acked = 0;
     for _ in 0..10 {
         assert_eq!(round_trip(&mut end, &mut acked, 1), 8);
@@ -163,9 +157,7 @@ fn reno_halves_cwnd_where_linux_does() {
         let mut config = config();
         config.congestion = CongestionConfig::Reno(RenoConfig { halves, ..RenoConfig::default() });
         config.initial_window = 20;
-        let mut end = Script::open(&config);
-        end.offer(7 * u64::from(MSS));
-        end.recv_segments(0..7);
+        let mut end = Script::file(&config, 7);
         end.tick(RTT);
         end.send(sack(0, &[(1, 7)]));
         assert_eq!(end.window().ssthresh, ssthresh, "{halves:?}");
@@ -230,9 +222,7 @@ fn the_acknowledgement_that_ends_recovery_does_not_grow_cwnd() {
 #[test]
 fn after_a_timeout_cubic_starts_from_where_slow_start_ends() {
     // RFC 9438 4.8: K is 0 and W_max is cwnd when congestion avoidance begins.
-    let mut config = config();
-    config.congestion = CUBIC;
-    config.initial_window = 100;
+    let config = EndpointConfig { congestion: CUBIC, initial_window: 100, ..config() };
     let mut end = Script::bulk(&config);
     end.tick(RTO);
     end.recv_count();
@@ -258,8 +248,7 @@ fn the_last_of_the_unpaced_segments_makes_the_next_one_wait() {
     // Linux 6.18, `bbr` after a handshake of 3.33 s on a path of 70 ms: the eleventh segment is
     // sent 0.118 s after the first ten, although the first was acknowledged after 0.07 s. At 0.99
     // times 10 x 2.885 segments per 3.33 s a segment takes 0.117 s.
-    let mut config = config();
-    config.congestion = CongestionConfig::Bbr1 { seed: 1 };
+    let config = EndpointConfig { congestion: CongestionConfig::Bbr1 { seed: 1 }, ..config() };
     let mut end = Script::bulk(&config);
     end.recv_segments(0..10);
     end.tick(ms(1));

@@ -183,9 +183,7 @@ fn a_push_ends_an_aggregate() {
 fn a_single_segment_is_no_aggregate() {
     let mut end = Script::accepted(&aggregating(Duration::ZERO));
     end.send(data(0));
-    end.tick(ms(40) - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(40));
     end.recv_ack(at(1));
     // One that waits plus one more make two.
     end.send(data(1));
@@ -207,7 +205,7 @@ fn an_aggregate_ends_when_its_time_is_over_or_it_is_full() {
     end.tick(Duration::from_micros(5));
     end.recv_ack(at(5));
     // 65 segments fit into 65,535 bytes.
-    (5..69).for_each(|segment| end.send(data(segment)));
+    end.send_data(5..69);
     end.recv_nothing();
     end.send(data(69));
     end.recv_ack(at(70));
@@ -232,8 +230,7 @@ fn an_aggregate_is_one_quick_acknowledgement() {
 fn what_is_out_of_order_ends_an_aggregate() {
     // RFC 5681 4.2
     let mut end = Script::accepted(&aggregating(ms(5)));
-    end.send(data(0));
-    end.send(data(2));
+    end.send_data([0, 2]);
     end.recv_nothing();
     end.tick(ms(5));
     assert_eq!(blocks(&end.recv_ack(at(1))), [(2, 3)]);
@@ -248,15 +245,14 @@ fn what_is_out_of_order_ends_an_aggregate() {
 fn what_follows_on_each_other_above_a_gap_is_acknowledged_together() {
     // As GRO delivers it; each further gap causes a further acknowledgement.
     let mut end = Script::accepted(&aggregating(Duration::ZERO));
-    (2..9).for_each(|segment| end.send(data(segment)));
-    (10..14).for_each(|segment| end.send(data(segment)));
+    end.send_data(2..9);
+    end.send_data(10..14);
     assert_eq!(blocks(&end.recv_ack(at(0))), [(10, 11), (2, 9)]);
     end.recv_nothing();
     end.tick(Duration::ZERO);
     assert_eq!(blocks(&end.recv_ack(at(0))), [(10, 14), (2, 9)]);
     // Retransmissions arrive together, too.
-    end.send(data(0));
-    end.send(data(1));
+    end.send_data([0, 1]);
     end.recv_nothing();
     end.tick(Duration::ZERO);
     end.recv_ack(at(9));
@@ -276,21 +272,19 @@ fn acknowledgements_above_a_gap_are_kept_back_after_three() {
         end.send(data(segment));
         assert_eq!(blocks(&end.recv_ack(at(0))), [(1, segment + 1)]);
     }
-    (4..30).for_each(|segment| end.send(data(segment)));
+    end.send_data(4..30);
     end.recv_nothing();
-    end.tick(ms(1) + ms(1) / 10 - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(1) + ms(1) / 10);
     assert_eq!(blocks(&end.recv_ack(at(0))), [(1, 30)]);
     // The gap is closed: acknowledged at once, and the count restarts.
     end.send(data(0));
     end.recv_ack(at(30));
-    (32..36).for_each(|segment| end.send(data(segment)));
+    end.send_data(32..36);
     (0..3).for_each(|_| assert_eq!(end.recv_ack(at(30)).ack, at(30)));
     end.recv_nothing();
     // Without SACK, duplicates are the only information.
     let mut end = Script::accepted(&EndpointConfig { sack: false, ..with });
-    (1..30).for_each(|segment| end.send(data(segment)));
+    end.send_data(1..30);
     (1..30).for_each(|_| assert_eq!(end.recv_ack(at(0)).ack, at(0)));
 }
 
@@ -335,10 +329,9 @@ fn the_first_above_a_gap_may_widen_the_window_by_a_segment() {
     end.send(data(42));
     end.recv_ack(at(51));
     end.recv_nothing();
-    (51..67).for_each(|segment| end.send(data(segment)));
+    end.send_data(51..67);
     end.recv_count();
-    end.send(data(67));
-    end.send(data(68));
+    end.send_data([67, 68]);
     end.recv_count();
     assert_eq!(at_once(&mut end, 69), 3);
 }
@@ -348,9 +341,7 @@ fn what_fills_a_part_of_the_gaps_is_one_of_the_three() {
     // Seen with Linux 6.18, 3 Mb/s, a queue of ten packets: behind the second gap, two segments are
     // acknowledged once the first gap is filled, and the third is held back.
     let mut end = rested(40);
-    for segment in [43, 44, 46, 47, 48, 49] {
-        end.send(data(segment));
-    }
+    end.send_data([43, 44, 46, 47, 48, 49]);
     end.recv_count();
     end.tick(ms(1));
     end.recv_count();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use airpath_base::{Duration, Flags, Instant, Segment};
-use airpath_tcp::{CongestionConfig, Endpoint, LimitTimes, OffloadConfig, SendMemoryConfig};
+use airpath_tcp::{
+    CongestionConfig, Endpoint, EndpointConfig, LimitTimes, OffloadConfig, SendMemoryConfig,
+};
 
 use crate::script::*;
 
@@ -11,9 +13,7 @@ const FULL: u64 = MSS as u64;
 
 #[test]
 fn the_send_buffer_limits_what_is_outstanding() {
-    let mut config = config();
-    config.send_buffer = 3 * FULL;
-    let mut end = Script::bulk(&config);
+    let mut end = Script::bulk(&EndpointConfig { send_buffer: 3 * FULL, ..config() });
     end.recv_segments(0..3);
     assert_eq!(end.written(), 3 * FULL);
     end.tick(RTT);
@@ -170,9 +170,7 @@ fn a_full_segment_does_not_wait() {
 
 #[test]
 fn closing_withdraws_what_the_buffer_had_not_taken() {
-    let mut config = config();
-    config.send_buffer = 4 * FULL;
-    let mut end = Script::bulk(&config);
+    let mut end = Script::bulk(&EndpointConfig { send_buffer: 4 * FULL, ..config() });
     end.recv_segments(0..4);
     end.close();
     let fin = end.recv();
@@ -188,9 +186,7 @@ fn closing_withdraws_what_the_buffer_had_not_taken() {
 
 #[test]
 fn a_stream_closed_when_written_has_exactly_the_bytes_offered() {
-    let mut config = config();
-    config.send_buffer = 4 * FULL;
-    let mut end = Script::open(&config);
+    let mut end = Script::open(&EndpointConfig { send_buffer: 4 * FULL, ..config() });
     end.offer(9 * FULL + 123);
     end.close_when_written();
     let (mut bytes, mut fin) = (0, false);
@@ -255,9 +251,7 @@ fn the_peers_window_limits_what_is_outstanding() {
 
 #[test]
 fn limit_times_sum_to_the_elapsed_time() {
-    let mut config = config();
-    config.send_buffer = 30 * FULL;
-    let mut end = Script::open(&config);
+    let mut end = Script::open(&EndpointConfig { send_buffer: 30 * FULL, ..config() });
     let opened = end.now;
     end.tick(ms(50));
     let mut acked = 0;
@@ -282,9 +276,7 @@ fn limit_times_sum_to_the_elapsed_time() {
 
 /// Ten segments sent and acknowledged; the last acknowledgement closed the window.
 fn closed_window() -> Script {
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     end.send(Segment { window: 0, ..ack(10) });
     end.recv_nothing();
     end.events();
@@ -299,9 +291,7 @@ fn a_closed_window_is_probed_with_one_byte_at_growing_intervals() {
     // RFC 9293 3.8.6.1
     let mut end = closed_window();
     for time in [1, 2, 4, 8].map(|factor| CLOSED_RTO * factor) {
-        end.tick(time - NANO);
-        end.recv_nothing();
-        end.tick(NANO);
+        end.tick_in_silence(time);
         let probe = end.recv();
         assert_eq!((probe.seq, probe.len), (at(10), 1));
         end.recv_nothing();
@@ -383,9 +373,7 @@ fn acknowledgements_of_a_closed_window_do_not_put_off_the_probe() {
 #[test]
 fn a_window_that_shrinks_to_nothing_is_probed_with_what_is_outstanding() {
     // RFC 9293 3.8.6: a sender must be robust against it.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     end.send(Segment { window: 0, ..ack(2) });
     let window = end.window();
     end.tick(CLOSED_RTO);

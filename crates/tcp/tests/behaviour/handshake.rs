@@ -124,9 +124,7 @@ fn the_first_syns_are_a_second_apart() {
         let mut end = Script::connect(&config);
         for wait in waits {
             assert!(end.recv().flags.has(Flags::SYN));
-            end.tick(ms(1000 * wait) - NANO);
-            end.recv_nothing();
-            end.tick(NANO);
+            end.tick_in_silence(ms(1000 * wait));
         }
     }
     // The other end doubles its time-out at once.
@@ -170,9 +168,7 @@ fn the_handshake_is_the_first_rtt_measurement() {
 fn backs_off(mut end: Script) {
     // RFC 6298 (2.1), (5.5)
     for rto in [1000, 2000, 4000].map(ms) {
-        end.tick(rto - NANO);
-        end.recv_nothing();
-        end.tick(NANO);
+        end.tick_in_silence(rto);
         assert!(end.recv().flags.has(Flags::SYN));
         end.recv_nothing();
     }
@@ -229,8 +225,7 @@ fn the_scale_is_the_smallest_with_which_the_buffer_fits() {
 #[test]
 fn a_scaled_window_is_rounded_down() {
     // RFC 7323 2.3
-    let mut config = config();
-    config.receive_buffer = BufferConfig::fixed(1_000_003);
+    let config = EndpointConfig { receive_buffer: BufferConfig::fixed(1_000_003), ..config() };
     let mut end = Script::accepted(&config);
     end.send(data(1));
     let ack = end.recv();
@@ -241,9 +236,7 @@ fn a_scaled_window_is_rounded_down() {
 fn without_window_scaling_at_either_end_the_window_is_65535_at_most() {
     // RFC 7323 2.2: both sides must send the option.
     for (own, peer) in [(false, true), (true, false)] {
-        let mut config = config();
-        config.window_scaling = own;
-        config.initial_window = 100;
+        let config = EndpointConfig { window_scaling: own, initial_window: 100, ..config() };
         let mut end = Script::connect(&config);
         assert_eq!(end.recv().window_scale.is_some(), own);
         let window_scale = syn_ack().window_scale.filter(|_| peer);
@@ -286,9 +279,7 @@ fn after_the_loss_of_a_syn_the_rto_is_three_seconds() {
 #[test]
 fn timestamps_measure_the_handshake_after_the_loss_of_a_syn() {
     // RFC 7323 4.1
-    let mut config = config();
-    config.timestamps = true;
-    let mut end = Script::connect(&config);
+    let mut end = Script::connect(&EndpointConfig { timestamps: true, ..config() });
     end.tick(ms(1000));
     end.recv_count();
     let echo = end.ts_val();
@@ -330,9 +321,7 @@ fn a_syn_that_was_late_and_not_lost_leaves_the_initial_window() {
 fn timestamps_are_sent_only_if_both_ends_have_them() {
     // RFC 7323 3.2
     for (own, peer) in [(false, true), (true, false), (true, true)] {
-        let mut config = config();
-        config.timestamps = own;
-        let mut end = Script::listen(&config);
+        let mut end = Script::listen(&EndpointConfig { timestamps: own, ..config() });
         end.tick(ms(1));
         end.send(Segment { timestamps: if peer { stamp(77) } else { None }, ..syn() });
         let both = own && peer;
@@ -353,9 +342,7 @@ fn timestamps_are_sent_only_if_both_ends_have_them() {
 fn sack_needs_the_permission_of_both_ends() {
     // RFC 2018 2
     for (own, peer) in [(false, true), (true, false), (true, true)] {
-        let mut config = config();
-        config.sack = own;
-        let mut end = Script::listen(&config);
+        let mut end = Script::listen(&EndpointConfig { sack: own, ..config() });
         end.send(if peer { syn() } else { Segment { sack_permitted: false, ..syn() } });
         let both = own && peer;
         assert_eq!(end.recv().sack_permitted, both);
@@ -381,9 +368,7 @@ fn a_window_scale_is_answered_only_if_it_was_offered() {
 #[test]
 fn a_window_scale_above_fourteen_is_fourteen() {
     // RFC 7323 2.3
-    let mut config = config();
-    config.initial_window = 30;
-    let mut end = Script::listen(&config);
+    let mut end = Script::listen(&EndpointConfig { initial_window: 30, ..config() });
     end.send(Segment { window_scale: Some(255), ..syn() });
     end.recv();
     end.send(Segment { window: 1, ..ack(0) });

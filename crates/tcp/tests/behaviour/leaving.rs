@@ -40,9 +40,7 @@ fn departures(end: &mut Script, time: Duration) -> Vec<(Instant, usize)> {
 fn a_paced_window_is_spread_over_the_round_trip() {
     // Linux: twice cwnd per SRTT while cwnd is below ssthresh / 2; the first ten are not paced.
     let config = EndpointConfig { pacing: Some(PacingConfig::LINUX), ..config() };
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config);
     end.send(ack(10));
     assert_eq!(end.cwnd(), 20);
     let departures = departures(&mut end, ms(60));
@@ -264,9 +262,7 @@ fn slow_start_goes_on_while_half_of_cwnd_is_used() {
     let mut config = config();
     config.validation.half_used_grows = true;
     for (offered, grows) in [(6, true), (4, false)] {
-        let mut end = Script::open(&config);
-        end.offer(offered * u64::from(MSS));
-        end.recv_segments(0..offered);
+        let mut end = Script::file(&config, offered);
         end.tick(RTT);
         end.send(ack(2));
         assert_eq!(end.cwnd() > 10, grows, "{offered}");

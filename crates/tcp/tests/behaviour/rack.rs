@@ -26,14 +26,10 @@ const AFTER_TICK: Duration = Duration::from_micros(250);
 fn one_sacked_segment_is_enough_after_the_reordering_window() {
     // RFC 8985 6.2 step 4: a quarter of the minimum RTT, 25 ms here; step 5: after it the segment
     // is lost.
-    let mut end = Script::bulk(&rack());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&rack());
     end.send(sack(0, &[(1, 2)]));
     end.recv_segments([10]);
-    end.tick(ms(25) - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(25));
     end.recv_segments([0]);
     assert_eq!(end.event_names(), ["slow_start_exit", "recovery_start"]);
 }
@@ -53,9 +49,7 @@ fn a_timer_with_ticks_runs_out_with_the_one_after_the_next_at_the_earliest() {
         end.tick(RTT + ms(late));
         end.send(sack(0, &[(1, 2)]));
         end.recv_segments([10]);
-        end.tick(ms(waits) - AFTER_TICK - NANO);
-        end.recv_nothing();
-        end.tick(NANO);
+        end.tick_in_silence(ms(waits) - AFTER_TICK);
         end.recv_segments([0]);
     }
 }
@@ -63,9 +57,7 @@ fn a_timer_with_ticks_runs_out_with_the_one_after_the_next_at_the_earliest() {
 #[test]
 fn three_sacked_segments_need_no_window_as_long_as_nothing_was_reordered() {
     // RFC 8985 6.2 step 4: DupThresh
-    let mut end = Script::bulk(&rack());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&rack());
     end.send(sack(0, &[(1, 4)]));
     assert_eq!(end.recv().seq, at(0));
 }
@@ -73,9 +65,7 @@ fn three_sacked_segments_need_no_window_as_long_as_nothing_was_reordered() {
 #[test]
 fn the_acknowledgement_that_ends_a_recovery_judges_with_a_window_again() {
     // Seen with Linux 6.18 at 1.6 Mb/s: the next recovery began one acknowledgement later.
-    let mut end = Script::bulk(&rack());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&rack());
     end.send(sack(0, &[(1, 10)]));
     assert_eq!(end.recv().seq, at(0));
     assert!(end.recv_count() >= 2, "new data follow");
@@ -84,9 +74,7 @@ fn the_acknowledgement_that_ends_a_recovery_judges_with_a_window_again() {
     end.send(sack(10, &[(11, 12)]));
     assert_eq!(end.event_names(), ["recovery_end"]);
     end.recv_count();
-    end.tick(ms(25) - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(25));
     assert_eq!(end.recv().seq, at(10));
     assert_eq!(end.event_names(), ["recovery_start"]);
 }
@@ -94,9 +82,7 @@ fn the_acknowledgement_that_ends_a_recovery_judges_with_a_window_again() {
 #[test]
 fn after_reordering_the_window_holds_for_three_too() {
     // RFC 8985 6.2 step 3: a segment that was sent once arrives below what has arrived.
-    let mut end = Script::bulk(&rack());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&rack());
     end.send(sack(0, &[(1, 2)]));
     end.send(ack(2));
     end.recv_count();
@@ -111,9 +97,7 @@ fn after_reordering_the_window_holds_for_three_too() {
 #[test]
 fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     // RFC 8985 3.3.2, 6.2 step 5: retransmissions are given their time too.
-    let mut end = Script::bulk(&rack());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&rack());
     end.send(sack(0, &[(1, 10)]));
     let sent = end.recv();
     assert_eq!(sent.seq, at(0));
@@ -130,9 +114,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 fn a_tail_is_found_by_a_retransmission_that_was_sent_after_it() {
     // RFC 8985 6.2 step 5 uses the time of transmission, not sequence numbers. Segments 0 and 7 to
     // 9, the last of a file, are lost; nothing is SACKed above the tail.
-    let mut end = Script::open(&rack());
-    end.offer(10 * u64::from(MSS));
-    end.recv_segments(0..10);
+    let mut end = Script::file(&rack(), 10);
     end.tick(RTT);
     end.send(sack(0, &[(1, 7)]));
     end.recv_segments([0]);
@@ -148,9 +130,7 @@ fn a_tail_is_found_by_a_retransmission_that_was_sent_after_it() {
 
 #[test]
 fn a_tail_sent_after_the_retransmission_is_not_judged_by_it() {
-    let mut end = Script::open(&rack());
-    end.offer(10 * u64::from(MSS));
-    end.recv_segments(0..10);
+    let mut end = Script::file(&rack(), 10);
     end.tick(RTT);
     end.send(sack(0, &[(1, 10)]));
     end.recv_segments([0]);
@@ -171,9 +151,7 @@ fn blocks_of_one_acknowledgement_are_no_reordering_whatever_their_order() {
     // RFC 2018 4: the newest block comes first. Both are newly covered by one acknowledgement, as
     // after an acknowledgement was lost or compressed; nothing was overtaken.
     for blocks in [[(5, 6), (2, 4)], [(2, 4), (5, 6)]] {
-        let mut end = Script::bulk(&rack());
-        end.recv_segments(0..10);
-        end.tick(RTT);
+        let mut end = Script::flight(&rack());
         end.send(sack(0, &blocks));
         // RFC 8985 6.2 step 4: three are SACKed and nothing was reordered, so there is no window.
         assert_eq!(end.recv().seq, at(0), "{blocks:?}");
@@ -184,9 +162,7 @@ fn blocks_of_one_acknowledgement_are_no_reordering_whatever_their_order() {
 fn a_loss_without_anything_sacked_above_it_waits_for_the_timer() {
     let mut end = Script::bulk(&rack());
     end.recv_segments(0..10);
-    end.tick(RTO - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(RTO);
     // RFC 8985 6.3: the first segment, and those overdue.
     end.recv_segments([0]);
 }
@@ -194,9 +170,7 @@ fn a_loss_without_anything_sacked_above_it_waits_for_the_timer() {
 #[test]
 fn a_time_out_spares_what_was_sent_lately() {
     // RFC 8985 6.3
-    let mut end = Script::bulk(&rack());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&rack());
     end.send(ack(1));
     end.recv_segments([10, 11]);
     // RFC 6298 (5.3): the timer restarts; segment 1 is now an RTT older than 10 and 11.
@@ -225,12 +199,8 @@ fn after_a_time_out_a_model_has_as_much_as_is_under_way_and_one_more() {
 #[test]
 fn a_probe_goes_out_after_two_round_trips_with_the_last_segment() {
     // RFC 8985 7.2, 7.3
-    let mut end = Script::open(&with_probes());
-    end.offer(5 * u64::from(MSS));
-    end.recv_segments(0..5);
-    end.tick(RTT * 2 - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    let mut end = Script::file(&with_probes(), 5);
+    end.tick_in_silence(RTT * 2);
     end.recv_segments([4]);
     assert_eq!(end.event_names(), ["tail_loss_probe"]);
     assert_eq!((end.counters().probes, end.counters().timeouts), (1, 0));
@@ -249,9 +219,7 @@ fn a_probe_goes_out_with_a_tick_of_the_kernel() {
     end.offer(5 * u64::from(MSS));
     end.recv_segments(0..5);
     // From 101 ms: 208 ms are 52 ticks, and 100 ms were 25.
-    end.tick(ms(211) - AFTER_TICK - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(211) - AFTER_TICK);
     end.recv_segments([4]);
     assert_eq!(end.event_names(), ["tail_loss_probe"]);
 }
@@ -267,9 +235,7 @@ fn a_long_timer_runs_out_with_every_eighth_tick() {
         end.offer(5 * u64::from(MSS));
         end.recv_segments(0..5);
         // 300 ms are 75 ticks, and 100 ms were 25.
-        end.tick(ms(waits) - AFTER_TICK - NANO);
-        end.recv_nothing();
-        end.tick(NANO);
+        end.tick_in_silence(ms(waits) - AFTER_TICK);
         assert_eq!(end.counters().timeouts, 1, "{late}");
     }
 }
@@ -290,18 +256,14 @@ fn a_single_segment_leaves_time_for_a_delayed_acknowledgement() {
     let mut end = Script::open(&with_probes());
     end.offer(u64::from(MSS));
     end.recv_segments([0]);
-    end.tick(RTO - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(RTO);
     end.recv_segments([0]);
 }
 
 #[test]
 fn the_probe_shows_the_lost_tail() {
     // RFC 8985 7: the SACK of the last segment starts recovery of the preceding ones.
-    let mut end = Script::open(&with_probes());
-    end.offer(5 * u64::from(MSS));
-    end.recv_segments(0..5);
+    let mut end = Script::file(&with_probes(), 5);
     end.tick(RTT);
     end.send(ack(2));
     end.tick(RTT * 2);
@@ -315,9 +277,7 @@ fn the_probe_shows_the_lost_tail() {
 #[test]
 fn a_loss_that_the_probe_repaired_is_congestion() {
     // RFC 8985 7.4.2: the acknowledgement exceeds the probe's end.
-    let mut end = Script::open(&with_probes());
-    end.offer(5 * u64::from(MSS));
-    end.recv_segments(0..5);
+    let mut end = Script::file(&with_probes(), 5);
     end.tick(RTT * 2);
     end.recv_segments([4]);
     end.offer(u64::from(MSS));
@@ -331,9 +291,7 @@ fn a_loss_that_the_probe_repaired_is_congestion() {
 #[test]
 fn a_probe_that_was_not_needed_costs_nothing() {
     // RFC 8985 7.4.2: the duplicate is reported (RFC 2883).
-    let mut end = Script::open(&with_probes());
-    end.offer(5 * u64::from(MSS));
-    end.recv_segments(0..5);
+    let mut end = Script::file(&with_probes(), 5);
     end.tick(RTT * 2);
     end.recv_segments([4]);
     end.send(ack(5));
@@ -348,9 +306,7 @@ fn a_probe_that_was_not_needed_costs_nothing() {
 #[test]
 fn a_reported_duplicate_widens_the_reordering_window() {
     // RFC 8985 6.2 step 4: reo_wnd_mult grows with each round trip that has a D-SACK.
-    let mut end = Script::bulk(&rack());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&rack());
     end.send(sack(0, &[(1, 2)]));
     end.tick(ms(25));
     end.send(ack(2)); // what was taken for lost arrives

@@ -39,7 +39,7 @@ fn what_is_not_read_closes_the_window() {
 /// The whole buffer is unread.
 fn full() -> Script {
     let mut end = Script::accepted(&by_hand());
-    (0..10).for_each(|segment| end.send(data(segment)));
+    end.send_data(0..10);
     end.recv_count();
     end
 }
@@ -87,8 +87,7 @@ fn an_update_goes_out_when_the_window_has_doubled() {
     end.read(u64::MAX);
     end.recv_nothing();
     assert_eq!(end.unread(), 0);
-    end.send(data(10));
-    end.send(data(11));
+    end.send_data([10, 11]);
     assert_eq!(window(&end.recv()), 8 * FULL);
 }
 
@@ -132,11 +131,9 @@ fn an_application_reads_at_its_rate() {
     let config = EndpointConfig { reader: ReaderConfig::Rate(rate), ..by_hand() };
     let mut end = Script::accepted(&config);
     end.tick(ms(500));
-    (0..10).for_each(|segment| end.send(data(segment)));
+    end.send_data(0..10);
     assert_eq!(end.recv_count(), 5);
-    end.tick(ms(1) - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(1));
     assert_eq!((window(&end.recv()), end.unread()), (FULL, 9 * FULL));
     end.tick(ms(1));
     assert_eq!(window(&end.recv()), 2 * FULL);
@@ -341,8 +338,7 @@ fn an_untuned_window_grows_with_every_full_segment_and_each_is_acknowledged_mean
     // is enough.
     end.send(data(3));
     end.recv_count();
-    end.send(data(4));
-    end.send(data(5));
+    end.send_data([4, 5]);
     assert_eq!(end.recv_len(), 1);
 }
 
@@ -391,9 +387,7 @@ fn what_leaves_no_room_for_the_old_window_is_acknowledged_by_the_reader() {
         end.send(pushed(2 * pair + 1));
     }
     end.recv_nothing();
-    end.tick(ms(1) - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(1));
     assert_eq!((window(&end.recv_ack(at(12))), end.unread()), (64 * FULL, 0));
 }
 

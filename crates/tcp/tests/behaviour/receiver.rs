@@ -23,9 +23,7 @@ fn a_single_segment_is_acknowledged_when_the_timer_runs_out() {
     // RFC 1122 4.2.3.2
     let mut end = Script::accepted(&config());
     end.send(data(0));
-    end.tick(ms(40) - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(ms(40));
     end.recv_ack(at(1));
     assert_eq!(end.next_timer(), None);
 }
@@ -61,9 +59,7 @@ fn four_segments_are_acknowledged_together_if_so_configured() {
     let mut config = config();
     config.delayed_ack.segments = 4;
     let mut end = Script::accepted(&config);
-    for segment in 0..3 {
-        end.send(data(segment));
-    }
+    end.send_data(0..3);
     end.recv_nothing();
     end.send(data(3));
     end.recv_ack(at(4));
@@ -96,8 +92,7 @@ fn a_segment_out_of_order_is_acknowledged_at_once() {
 fn a_segment_that_fills_a_gap_is_acknowledged_at_once() {
     // RFC 5681 4.2: all or part of the gap.
     let mut end = Script::accepted(&config());
-    end.send(data(1));
-    end.send(data(3));
+    end.send_data([1, 3]);
     end.recv_count();
     end.send(data(0));
     assert_eq!(blocks(&end.recv_ack(at(2))), [(3, 4)]);
@@ -111,8 +106,7 @@ fn a_segment_that_fills_a_gap_is_acknowledged_at_once() {
 fn a_duplicate_is_acknowledged_at_once_and_delivered_once() {
     // RFC 9293 3.10.7.4
     let mut end = Script::accepted(&config());
-    end.send(data(0));
-    end.send(data(0));
+    end.send_data([0, 0]);
     end.recv_ack(at(1));
     assert_eq!(end.delivered(), u64::from(MSS));
 }
@@ -121,9 +115,7 @@ fn a_duplicate_is_acknowledged_at_once_and_delivered_once() {
 fn sack_blocks_are_three_at_most_and_the_most_recent_is_first() {
     // RFC 2018 4
     let mut end = Script::accepted(&config());
-    for segment in [1, 3, 5, 7] {
-        end.send(data(segment));
-    }
+    end.send_data([1, 3, 5, 7]);
     let last = end.recv_count();
     assert_eq!(last, 4);
     end.send(data(9));
@@ -134,13 +126,10 @@ fn sack_blocks_are_three_at_most_and_the_most_recent_is_first() {
 fn there_are_no_blocks_in_order_and_none_without_sack() {
     // RFC 2018 4
     let mut end = Script::accepted(&config());
-    end.send(data(0));
-    end.send(data(1));
+    end.send_data([0, 1]);
     assert!(end.recv().sack.is_empty());
 
-    let mut config = config();
-    config.sack = false;
-    let mut end = Script::accepted(&config);
+    let mut end = Script::accepted(&EndpointConfig { sack: false, ..config() });
     end.send(data(1));
     assert!(end.recv_ack(at(0)).sack.is_empty());
 }
@@ -161,8 +150,7 @@ fn nothing_beyond_the_window_is_accepted() {
 fn the_right_edge_of_the_window_never_moves_back() {
     // RFC 9293 3.8.6: "shrinking the window" is discouraged.
     for buffer in [10_000, 65_535, 65_537, 70_001, 1_000_003] {
-        let mut config = config();
-        config.receive_buffer = BufferConfig::fixed(buffer);
+        let config = EndpointConfig { receive_buffer: BufferConfig::fixed(buffer), ..config() };
         let mut end = Script::connect(&config);
         let syn = end.recv();
         end.send(syn_ack());
@@ -199,9 +187,7 @@ fn the_end_of_the_stream_is_acknowledged_at_once() {
 fn a_timestamp_is_echoed_from_the_segment_that_an_acknowledgement_waits_for() {
     // RFC 7323 4.3: the timestamp of the first segment acknowledged together, not of one above a
     // gap.
-    let mut config = config();
-    config.timestamps = true;
-    let mut end = Script::accepted(&config);
+    let mut end = Script::accepted(&EndpointConfig { timestamps: true, ..config() });
     end.send(Segment { timestamps: stamp(100), ..data(0) });
     end.send(Segment { timestamps: stamp(200), ..data(1) });
     assert_eq!(end.recv_ack(at(2)).echo(), Some(100));
@@ -215,9 +201,7 @@ fn a_timestamp_is_echoed_from_the_segment_that_an_acknowledgement_waits_for() {
 fn older_blocks_are_repeated_while_a_new_one_grows() {
     // RFC 2018 4: the most recently reported blocks that are not part of a listed one.
     let mut end = Script::accepted(&config());
-    for segment in [1, 3, 5, 7, 8, 9, 10] {
-        end.send(data(segment));
-    }
+    end.send_data([1, 3, 5, 7, 8, 9, 10]);
     assert_eq!(end.recv_count(), 7);
     end.send(data(11));
     assert_eq!(blocks(&end.recv()), [(7, 12), (5, 6), (3, 4)]);
@@ -229,8 +213,7 @@ fn older_blocks_are_repeated_while_a_new_one_grows() {
 #[test]
 fn of_a_segment_across_the_edge_of_the_window_the_part_inside_is_accepted() {
     // RFC 9293 3.10.7.4
-    let mut config = config();
-    config.receive_buffer = BufferConfig::fixed(1500);
+    let config = EndpointConfig { receive_buffer: BufferConfig::fixed(1500), ..config() };
     let mut end = Script::accepted(&config);
     end.send(Segment { len: 1600, flags: Flags::FIN.with(Flags::ACK), ..data(0) });
     end.tick(ms(40));
@@ -254,9 +237,7 @@ fn no_delay_means_short_segments_too() {
 #[test]
 fn an_old_duplicate_does_not_turn_the_echoed_timestamp_back() {
     // RFC 7323 4.3 (2): SEG.TSval >= TS.Recent
-    let mut config = config();
-    config.timestamps = true;
-    let mut end = Script::accepted(&config);
+    let mut end = Script::accepted(&EndpointConfig { timestamps: true, ..config() });
     end.send(Segment { timestamps: stamp(200), ..data(0) });
     end.send(Segment { timestamps: stamp(300), ..data(1) });
     end.recv();
@@ -278,8 +259,7 @@ fn pure_acknowledgements_carry_the_next_sequence_number() {
     let mut end = Script::accepted(&config());
     end.offer(500);
     end.recv();
-    end.send(data(0));
-    end.send(data(1));
+    end.send_data([0, 1]);
     assert_eq!(end.recv_ack(at(2)).seq, 501);
 }
 
@@ -302,8 +282,7 @@ fn dsack() -> EndpointConfig {
 fn a_duplicate_is_reported_once_and_first() {
     // RFC 2883 4.1, its first example
     let mut end = Script::accepted(&dsack());
-    end.send(data(0));
-    end.send(data(1));
+    end.send_data([0, 1]);
     end.recv();
     end.send(data(0));
     assert_eq!(blocks(&end.recv_ack(at(2))), [(0, 1)]);
@@ -315,9 +294,7 @@ fn a_duplicate_is_reported_once_and_first() {
 fn a_duplicate_above_a_gap_is_reported_before_the_range_that_holds_it() {
     // RFC 2883 4 (4), 4.1, its second example
     let mut end = Script::accepted(&dsack());
-    for segment in [1, 5, 2, 3, 2] {
-        end.send(data(segment));
-    }
+    end.send_data([1, 5, 2, 3, 2]);
     assert_eq!(end.recv_count(), 5);
     end.send(data(2));
     assert_eq!(blocks(&end.recv_ack(at(0))), [(2, 3), (1, 4), (5, 6)]);
@@ -327,9 +304,7 @@ fn a_duplicate_above_a_gap_is_reported_before_the_range_that_holds_it() {
 fn a_duplicate_below_a_gap_comes_before_the_ranges_above() {
     // RFC 2883 4.1, its third example
     let mut end = Script::accepted(&dsack());
-    for segment in [0, 2, 0] {
-        end.send(data(segment));
-    }
+    end.send_data([0, 2, 0]);
     end.recv();
     assert_eq!(blocks(&end.recv_ack(at(1))), [(0, 1), (2, 3)]);
 }
@@ -359,9 +334,7 @@ fn of_a_partial_duplicate_the_part_that_was_there_is_reported() {
 fn of_two_duplicate_parts_the_first_is_reported() {
     // RFC 2883 4.2.3
     let mut end = Script::accepted(&dsack());
-    for segment in [2, 4] {
-        end.send(data(segment));
-    }
+    end.send_data([2, 4]);
     end.recv_count();
     end.send(long(1, 5));
     assert_eq!(blocks(&end.recv_ack(at(0))), [(2, 3), (1, 5)]);
@@ -376,8 +349,7 @@ fn duplicates_are_not_reported_unless_configured_and_agreed() {
         end.send(syn);
         end.recv();
         end.send(ack(0));
-        end.send(data(0));
-        end.send(data(0));
+        end.send_data([0, 0]);
         assert!(end.recv_ack(at(1)).sack.is_empty());
     }
 }

@@ -3,14 +3,12 @@
 use airpath_base::Segment;
 
 use crate::script::*;
-use airpath_tcp::EventKind;
+use airpath_tcp::{EndpointConfig, EventKind};
 
 #[test]
 fn two_sacked_segments_are_not_a_loss() {
     // RFC 6675 4, IsLost(): more than (DupThresh - 1) segments.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     end.send(sack(0, &[(1, 2)]));
     end.send(sack(0, &[(1, 3)]));
     // RFC 3042: limited transmit, one new segment for each duplicate.
@@ -22,9 +20,7 @@ fn two_sacked_segments_are_not_a_loss() {
 #[test]
 fn the_third_sacked_segment_is_a_loss_and_the_retransmission_goes_out_at_once() {
     // RFC 6675 5 (4.3): sent although the pipe, 10 - 1 + 2 - 3, is larger than the new cwnd.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     end.send(sack(0, &[(1, 3)]));
     end.recv_segments([10, 11]);
     end.send(sack(0, &[(1, 4)]));
@@ -39,11 +35,7 @@ fn the_third_sacked_segment_is_a_loss_and_the_retransmission_goes_out_at_once() 
 #[test]
 fn without_sack_the_retransmission_goes_out_at_once() {
     // RFC 5681 3.2 (3)
-    let mut config = config();
-    config.sack = false;
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&EndpointConfig { sack: false, ..config() });
     (0..3).for_each(|_| end.send(ack(0)));
     end.recv_segments([10, 11, 0]);
 }
@@ -51,9 +43,7 @@ fn without_sack_the_retransmission_goes_out_at_once() {
 #[test]
 fn recovery_ends_when_what_was_outstanding_at_its_start_is_acknowledged() {
     // RFC 6675 5 (A): RecoveryPoint is HighData, here segment 12.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     for received in 2..=10 {
         end.send(sack(0, &[(1, received)]));
     }
@@ -73,9 +63,7 @@ fn recovery_ends_when_what_was_outstanding_at_its_start_is_acknowledged() {
 #[test]
 fn further_losses_of_the_same_window_do_not_reduce_it_again() {
     // RFC 6675 5: one reduction until RecoveryPoint.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     // Segments 0 and 5 are lost.
     for received in 2..=5 {
         end.send(sack(0, &[(1, received)]));
@@ -92,11 +80,7 @@ fn further_losses_of_the_same_window_do_not_reduce_it_again() {
 #[test]
 fn without_sack_the_third_duplicate_is_a_loss_and_the_second_is_not() {
     // RFC 5681 3.2 (2)
-    let mut config = config();
-    config.sack = false;
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&EndpointConfig { sack: false, ..config() });
     end.send(ack(0));
     end.send(ack(0));
     // RFC 3042
@@ -109,9 +93,7 @@ fn without_sack_the_third_duplicate_is_a_loss_and_the_second_is_not() {
 #[test]
 fn an_acknowledgement_with_another_window_or_with_data_is_no_duplicate() {
     // RFC 5681 2, "duplicate acknowledgment" (b), (e)
-    let mut config = config();
-    config.sack = false;
-    let mut end = Script::bulk(&config);
+    let mut end = Script::bulk(&EndpointConfig { sack: false, ..config() });
     end.recv_segments(0..10);
     for segment in 0..3 {
         end.send(data(segment));
@@ -123,11 +105,7 @@ fn an_acknowledgement_with_another_window_or_with_data_is_no_duplicate() {
 #[test]
 fn without_sack_a_partial_acknowledgement_sends_the_next_hole_again_at_once() {
     // RFC 6582 3.2 (5): deflates by what was acknowledged, less one segment.
-    let mut config = config();
-    config.sack = false;
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&EndpointConfig { sack: false, ..config() });
     // Segments 0 and 4 are lost.
     (0..8).for_each(|_| end.send(ack(0)));
     end.recv_segments([10, 11, 0, 12]);
@@ -147,9 +125,7 @@ fn without_sack_a_partial_acknowledgement_sends_the_next_hole_again_at_once() {
 #[test]
 fn a_loss_of_data_sent_during_recovery_begins_another_one() {
     // RFC 6675 5: that data belongs to the next window, so there is a second reduction.
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     for received in 2..=10 {
         end.send(sack(0, &[(1, received)]));
     }

@@ -43,15 +43,9 @@ pub(crate) fn config() -> EndpointConfig {
             estimator: RtoEstimator::Rfc6298,
         },
         delayed_ack: DelayedAckConfig {
-            segments: 2,
             timeout: ms(40),
             max_timeout: ms(40),
-            ticking: false,
-            quick_segments: 0,
-            pushed_at_once: false,
-            handshake_at_once: false,
-            wake: Duration::ZERO,
-            repeat_limit: Duration::ZERO,
+            ..DelayedAckConfig::default()
         },
         timestamps: false,
         sack: true,
@@ -119,6 +113,25 @@ impl Script {
         script
     }
 
+    /// An open connection at 200 ms whose application writes without end: acknowledgements of the
+    /// initial window, ten segments, can arrive.
+    #[track_caller]
+    pub(crate) fn flight(config: &EndpointConfig) -> Self {
+        let mut script = Self::bulk(config);
+        script.recv_segments(0..10);
+        script.tick(RTT);
+        script
+    }
+
+    /// An open connection at 100 ms whose application has written this many segments, which were sent.
+    #[track_caller]
+    pub(crate) fn file(config: &EndpointConfig, segments: u64) -> Self {
+        let mut script = Self::open(config);
+        script.offer(segments * u64::from(MSS));
+        script.recv_segments(0..segments);
+        script
+    }
+
     /// An open connection at 100 ms, opened by the endpoint.
     pub(crate) fn open(config: &EndpointConfig) -> Self {
         Self::opened(Endpoint::connect(Instant::ZERO, config), config)
@@ -164,6 +177,11 @@ impl Script {
         self.send_marked(segment, Ecn::NotEct);
     }
 
+    /// These full segments of the peer arrive.
+    pub(crate) fn send_data(&mut self, segments: impl IntoIterator<Item = u64>) {
+        segments.into_iter().for_each(|segment| self.send(data(segment)));
+    }
+
     /// The peer's segment arrives in a packet with this codepoint.
     pub(crate) fn send_marked(&mut self, segment: Segment, ecn: Ecn) {
         self.end.on_segment(self.now, &segment, ecn);
@@ -201,6 +219,14 @@ impl Script {
             self.poll();
         }
         self.now = end;
+    }
+
+    /// Time passes; nothing is sent before its last nanosecond.
+    #[track_caller]
+    pub(crate) fn tick_in_silence(&mut self, time: Duration) {
+        self.tick(time - NANO);
+        self.recv_nothing();
+        self.tick(NANO);
     }
 
     fn poll(&mut self) {

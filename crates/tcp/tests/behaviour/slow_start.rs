@@ -429,9 +429,7 @@ fn what_is_sacked_has_an_rtt_for_hystart_and_grows_cwnd_where_the_order_means_li
         config.recovery.detection = LossDetection::Rack;
         config.validation.delivered_grows = delivered_grows;
         config.rto.estimator = RtoEstimator::Linux;
-        let mut end = Script::bulk(&config);
-        end.recv_segments(0..10);
-        end.tick(RTT);
+        let mut end = Script::flight(&config);
         end.send(ack(10));
         let nxt = 10 + end.recv_count() as u64;
         // Half an RTT later than one RTT: a round begins, and then nothing is acknowledged except

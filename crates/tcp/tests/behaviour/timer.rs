@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use airpath_base::{Duration, Instant, Segment};
 use airpath_tcp::{
-    AckSample, Congestion, CongestionConfig, CongestionControl, Endpoint, EventKind, RtoEstimator,
-    SlowStartExit, Window,
+    AckSample, Congestion, CongestionConfig, CongestionControl, Endpoint, EndpointConfig,
+    EventKind, RtoEstimator, SlowStartExit, Window,
 };
 
 use crate::script::*;
@@ -15,9 +15,7 @@ fn a_segment_is_sent_again_when_the_rto_runs_out_and_not_before() {
     // RFC 6298 (2.2), (5.1), (5.4)
     let mut end = Script::bulk(&config());
     end.recv_segments(0..10);
-    end.tick(RTO - NANO);
-    end.recv_nothing();
-    end.tick(NANO);
+    end.tick_in_silence(RTO);
     // RFC 5681 3.1: the loss window is one segment.
     end.recv_segments([0]);
     assert_eq!((end.cwnd(), end.in_flight()), (1, 1));
@@ -34,9 +32,7 @@ fn the_rto_doubles_up_to_its_maximum() {
     let mut end = Script::bulk(&config);
     end.recv_segments(0..10);
     for rto in [300, 600, 1200, 2000, 2000].map(ms) {
-        end.tick(rto - NANO);
-        end.recv_nothing();
-        end.tick(NANO);
+        end.tick_in_silence(rto);
         end.recv_segments([0]);
     }
     // RFC 5681 3.1: ssthresh is kept while the same segment is retransmitted again.
@@ -46,9 +42,7 @@ fn the_rto_doubles_up_to_its_maximum() {
 #[test]
 fn new_acknowledgements_restart_the_timer_and_the_last_stops_it() {
     // RFC 6298 (5.2), (5.3)
-    let mut end = Script::open(&config());
-    end.offer(2 * u64::from(MSS));
-    end.recv_segments(0..2);
+    let mut end = Script::file(&config(), 2);
     end.tick(RTT);
     end.send(ack(1));
     let timer = end.next_timer().unwrap();
@@ -110,9 +104,7 @@ fn after_a_timeout_slow_start_sends_everything_again() {
 #[test]
 fn what_was_sacked_is_not_sent_again_after_a_timeout() {
     // RFC 6675 5.1
-    let mut end = Script::bulk(&config());
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config());
     end.send(sack(0, &[(1, 3)]));
     end.recv_segments([10, 11]);
     end.tick(RTO);
@@ -135,9 +127,7 @@ fn a_retransmitted_segment_gives_no_rtt() {
 #[test]
 fn timestamps_give_the_rtt_of_a_retransmission() {
     // RFC 7323 4.1
-    let mut config = config();
-    config.timestamps = true;
-    let mut end = Script::bulk(&config);
+    let mut end = Script::bulk(&EndpointConfig { timestamps: true, ..config() });
     end.tick(RTO);
     end.recv_count();
     let echo = end.ts_val();
@@ -152,9 +142,7 @@ fn timestamps_tell_whole_ticks() {
     // 14.000 and 13.000.
     // Time 0 is a quarter of a millisecond after a tick.
     for (after, told) in [(99_748, 99), (99_751, 100), (400, 1)] {
-        let mut config = config();
-        config.timestamps = true;
-        config.timestamp_tick = ms(1);
+        let config = EndpointConfig { timestamps: true, timestamp_tick: ms(1), ..config() };
         let mut end = Script::bulk(&config);
         end.tick(RTO);
         end.recv_count();
@@ -232,11 +220,7 @@ fn what_is_sacked_alone_is_no_rtt_of_an_acknowledgement() {
 #[test]
 fn slow_start_after_a_timeout_grows_although_there_is_nothing_new_to_send() {
     // RFC 5681 3.1: what waits to be retransmitted is limited by cwnd too.
-    let mut config = config();
-    config.initial_window = 20;
-    let mut end = Script::open(&config);
-    end.offer(20 * u64::from(MSS));
-    end.recv_segments(0..20);
+    let mut end = Script::file(&EndpointConfig { initial_window: 20, ..config() }, 20);
     end.tick(RTO);
     end.recv_segments([0]);
     end.tick(RTT);
@@ -265,9 +249,7 @@ fn after_a_timeout_cwnd_does_not_grow_by_what_was_sacked_before() {
 #[test]
 fn duplicates_after_a_timeout_do_not_let_more_out() {
     // RFC 5681 3.1: what duplicates report left the network before the loss window was set.
-    let mut config = config();
-    config.sack = false;
-    let mut end = Script::bulk(&config);
+    let mut end = Script::bulk(&EndpointConfig { sack: false, ..config() });
     end.tick(RTO);
     end.recv_count();
     (0..5).for_each(|_| end.send(ack(0)));
@@ -298,9 +280,7 @@ fn the_backed_off_rto_stays_until_a_segment_sent_once_is_measured() {
 #[test]
 fn timestamps_end_the_back_off_with_the_first_progress() {
     // RFC 7323 4.1: every acknowledgement of new data is a measurement.
-    let mut config = config();
-    config.timestamps = true;
-    let mut end = Script::bulk(&config);
+    let mut end = Script::bulk(&EndpointConfig { timestamps: true, ..config() });
     end.tick(RTO);
     end.tick(RTO * 2);
     let echo = end.ts_val();
@@ -358,9 +338,7 @@ fn what_arrives_ahead_of_the_first_segment_sent_again_restarts_the_timer_of_linu
     for (estimator, restarts) in [(RtoEstimator::Rfc6298, false), (RtoEstimator::Linux, true)] {
         let mut config = config();
         config.rto.estimator = estimator;
-        let mut end = Script::bulk(&config);
-        end.recv_segments(0..10);
-        end.tick(RTT);
+        let mut end = Script::flight(&config);
         end.send(sack(0, &[(1, 5)]));
         assert_eq!(end.recv().seq, at(0));
         let due = end.next_timer();

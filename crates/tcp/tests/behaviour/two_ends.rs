@@ -543,8 +543,7 @@ fn receiving() -> impl Strategy<Value = Receiving> {
                 quick_segments,
                 pushed_at_once,
                 handshake_at_once,
-                wake: Duration::ZERO,
-                repeat_limit: Duration::ZERO,
+                ..DelayedAckConfig::default()
             }
         },
     );
@@ -682,12 +681,8 @@ fn a_slow_reader_never_wakes_in_the_past() {
             segments: 1,
             timeout: Duration::from_micros(213_686),
             max_timeout: Duration::from_micros(408_136),
-            ticking: false,
             quick_segments: 10,
-            pushed_at_once: false,
-            handshake_at_once: false,
-            wake: Duration::ZERO,
-            repeat_limit: Duration::ZERO,
+            ..DelayedAckConfig::default()
         },
         aggregation: Some(AggregationConfig {
             time: Duration::from_micros(19_385),
@@ -717,12 +712,8 @@ fn a_slow_reader_never_wakes_in_the_past() {
             segments: 1,
             timeout: Duration::from_micros(74_659),
             max_timeout: Duration::from_micros(74_659),
-            ticking: false,
             quick_segments: 18,
-            pushed_at_once: false,
-            handshake_at_once: false,
-            wake: Duration::ZERO,
-            repeat_limit: Duration::ZERO,
+            ..DelayedAckConfig::default()
         },
         timestamps: true,
         sack: true,

@@ -60,9 +60,7 @@ fn a_new_timestamp_tells_that_it_did_not() {
 fn reported_duplicates_take_a_reduction_back_after_recovery() {
     // RFC 3708 3: every retransmission of the window was reported by D-SACK (RFC 2883).
     let config = recovering(RecoveryConfig { undo_by_dsack: true, ..RecoveryConfig::default() });
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..10);
-    end.tick(RTT);
+    let mut end = Script::flight(&config);
     end.send(sack(0, &[(2, 6)]));
     end.send(sack(0, &[(2, 8)]));
     end.recv_count();

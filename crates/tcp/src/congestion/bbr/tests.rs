@@ -30,6 +30,21 @@ pub(super) struct Path {
     pub(super) ack_grid: Option<Duration>,
 }
 
+impl Path {
+    /// Bandwidth-delay product in segments.
+    pub(super) fn bdp(&self) -> f64 {
+        self.rate * self.rtt.as_secs_f64() + 1.0
+    }
+}
+
+pub(super) const PATH: Path = Path {
+    rate: 2_000.0,
+    rtt: Duration::from_millis(50),
+    buffer: 400.0,
+    loss: 0.0,
+    ack_grid: None,
+};
+
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Instant,

@@ -47,10 +47,6 @@ impl HystartPlusPlus {
         }
     }
 
-    pub(super) fn is_conservative(&self) -> bool {
-        self.css.is_some()
-    }
-
     /// Processes an acknowledgement of the initial slow start, after cwnd has grown by it.
     pub(super) fn on_ack(&mut self, ack: &AckSample) -> Option<SlowStartExit> {
         let window_end = *self.window_end.get_or_insert(ack.nxt);

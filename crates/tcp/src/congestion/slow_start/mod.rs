@@ -95,14 +95,6 @@ impl SlowStart {
         }
     }
 
-    /// The state of slow start, for tables.
-    pub(crate) fn phase(&self) -> &'static str {
-        match &self.detector {
-            Detector::PlusPlus(hystart) if hystart.is_conservative() => "css",
-            _ => "",
-        }
-    }
-
     /// See [`CongestionControl::hystart`](crate::CongestionControl::hystart).
     pub(crate) fn hystart(&self, sender: &SenderSnapshot) -> Option<HystartSnapshot> {
         match &self.detector {

@@ -481,13 +481,4 @@ impl CongestionControl for Bbr1 {
     fn send_buffer_factor(&self) -> Option<u32> {
         Some(SEND_BUFFER_FACTOR)
     }
-
-    fn phase(&self) -> &'static str {
-        match self.mode {
-            Mode::Startup => "Startup",
-            Mode::Drain => "Drain",
-            Mode::ProbeBw { .. } => "ProbeBW",
-            Mode::ProbeRtt(_) => "ProbeRTT",
-        }
-    }
 }

@@ -1,16 +1,20 @@
 //! Section numbers refer to draft-cardwell-iccrg-bbr-congestion-control-00.
 
-use super::super::tests::{Loop, MSS, Path};
+use super::super::tests::{Loop, MSS, PATH, Path};
 use super::*;
 use crate::congestion::cubic::tests::sample;
 
-const PATH: Path = Path {
-    rate: 2_000.0,
-    rtt: Duration::from_millis(50),
-    buffer: 400.0,
-    loss: 0.0,
-    ack_grid: None,
-};
+impl Bbr1 {
+    /// Name of the state.
+    fn phase(&self) -> &'static str {
+        match self.mode {
+            Mode::Startup => "Startup",
+            Mode::Drain => "Drain",
+            Mode::ProbeBw { .. } => "ProbeBW",
+            Mode::ProbeRtt(_) => "ProbeRTT",
+        }
+    }
+}
 
 fn start(path: Path) -> Loop<Bbr1> {
     start_with_seed(path, 1)
@@ -19,11 +23,6 @@ fn start(path: Path) -> Loop<Bbr1> {
 fn start_with_seed(path: Path, seed: u64) -> Loop<Bbr1> {
     let config = EndpointConfig { mss: MSS, ..EndpointConfig::default() };
     Loop::new(Bbr1::new(&config, seed), path)
-}
-
-/// Bandwidth-delay product in segments.
-fn bdp(path: &Path) -> f64 {
-    path.rate * path.rtt.as_secs_f64() + 1.0
 }
 
 fn phase(bbr: &Bbr1) -> Option<usize> {
@@ -81,7 +80,7 @@ fn startup_fills_the_pipe_in_logarithmic_time() {
             assert_eq!(flow.bbr.phase(), "Startup");
             flow.run(0.01, |_| {});
         }
-        let doublings = (bdp(&path) / 10.0).log2().ceil().max(0.0) as u64;
+        let doublings = (path.bdp() / 10.0).log2().ceil().max(0.0) as u64;
         let rounds = flow.bbr.round.count;
         assert!((3..=doublings + 6).contains(&rounds), "{rate}: {rounds}, {doublings} doublings");
         let exit = flow.exit.expect("it has ended").1;
@@ -90,7 +89,7 @@ fn startup_fills_the_pipe_in_logarithmic_time() {
         assert!(error.abs() < 0.02, "{rate}: {error}");
         // 4.3.2.1: the queue is at most (gain - 1) BDP.
         assert_eq!(flow.lost, 0);
-        assert!(flow.queue() < (HIGH_GAIN - 1.0) * bdp(&path) + 3.0 * 65.0);
+        assert!(flow.queue() < (HIGH_GAIN - 1.0) * path.bdp() + 3.0 * 65.0);
     }
 }
 
@@ -106,11 +105,11 @@ fn drain_empties_the_queue() {
     });
     let (from, queue) = entered.expect("Drain");
     let (to, rest, in_flight) = left.expect("ProbeBW");
-    assert!(queue > 0.5 * bdp(&PATH), "{queue}");
+    assert!(queue > 0.5 * PATH.bdp(), "{queue}");
     // What the link delivers until the pacer sends the next two segments counts as gone.
     let pause = 2.0 / DRAIN_GAIN;
     assert!(rest < 10.0 + pause, "{rest}");
-    assert!(f64::from(in_flight) <= bdp(&PATH) + 8.0 + pause, "{in_flight}");
+    assert!(f64::from(in_flight) <= PATH.bdp() + 8.0 + pause, "{in_flight}");
     // The queue of (2.885 - 1) BDP drains at a rate of 1 - 1/2.885.
     assert!((to - from).as_secs_f64() < 3.5 * 0.05, "{:?}", to - from);
 }
@@ -162,7 +161,7 @@ fn the_model_is_the_path() {
         let expected = path.rtt + Duration::from_secs_f64(1.0 / rate);
         assert!(min_rtt >= expected && min_rtt < expected + Duration::from_micros(1));
         assert!(used > 0.98, "{rate}: {used}");
-        assert!(queues / count < 0.3 * bdp(&path) + 8.0, "{rate}: {}", queues / count);
+        assert!(queues / count < 0.3 * path.bdp() + 8.0, "{rate}: {}", queues / count);
         assert_eq!(flow.lost, 0);
     }
 }
@@ -323,7 +322,7 @@ fn restarts_from_idle_at_the_estimated_rate() {
         queue = queue.max(flow.queue());
     });
     assert!(used > 0.85, "{used}");
-    assert!(queue < 0.4 * bdp(&PATH), "{queue}");
+    assert!(queue < 0.4 * PATH.bdp(), "{queue}");
     assert!((flow.bbr.bandwidth() / PATH.rate - 1.0).abs() < 0.02);
 }
 

@@ -378,16 +378,4 @@ impl CongestionControl for Bbr3 {
     fn send_buffer_factor(&self) -> Option<u32> {
         Some(SEND_BUFFER_FACTOR)
     }
-
-    fn phase(&self) -> &'static str {
-        match self.state {
-            Phase::Startup => "Startup",
-            Phase::Drain { .. } => "Drain",
-            Phase::Down => "ProbeBW_DOWN",
-            Phase::Cruise => "ProbeBW_CRUISE",
-            Phase::Refill => "ProbeBW_REFILL",
-            Phase::Up => "ProbeBW_UP",
-            Phase::ProbeRtt(_) => "ProbeRTT",
-        }
-    }
 }

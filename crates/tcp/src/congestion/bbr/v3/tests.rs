@@ -1,26 +1,29 @@
 //! Section numbers refer to draft-ietf-ccwg-bbr-06.
 
-use super::super::tests::{Loop, MSS, Path};
+use super::super::tests::{Loop, MSS, PATH, Path};
 use super::super::{MIN_PIPE_CWND, PACING_MARGIN, PROBE_RTT_DURATION};
 use super::*;
 
-const PATH: Path = Path {
-    rate: 2_000.0,
-    rtt: Duration::from_millis(50),
-    buffer: 400.0,
-    loss: 0.0,
-    ack_grid: None,
-};
+impl Bbr3 {
+    /// Name of the state.
+    fn phase(&self) -> &'static str {
+        match self.state {
+            Phase::Startup => "Startup",
+            Phase::Drain { .. } => "Drain",
+            Phase::Down => "ProbeBW_DOWN",
+            Phase::Cruise => "ProbeBW_CRUISE",
+            Phase::Refill => "ProbeBW_REFILL",
+            Phase::Up => "ProbeBW_UP",
+            Phase::ProbeRtt(_) => "ProbeRTT",
+        }
+    }
+}
+
 const CYCLE: [&str; 4] = ["ProbeBW_DOWN", "ProbeBW_CRUISE", "ProbeBW_REFILL", "ProbeBW_UP"];
 
 fn start(path: Path) -> Loop<Bbr3> {
     let config = EndpointConfig { mss: MSS, ..EndpointConfig::default() };
     Loop::new(Bbr3::new(&config, 1), path)
-}
-
-/// Bandwidth-delay product in segments.
-fn bdp(path: &Path) -> f64 {
-    path.rate * path.rtt.as_secs_f64() + 1.0
 }
 
 /// The states entered within `seconds`, with their times.
@@ -78,7 +81,7 @@ fn startup_fills_the_pipe_in_logarithmic_time() {
             assert_eq!(flow.bbr.phase(), "Startup");
             flow.run(0.01, |_| {});
         }
-        let doublings = (bdp(&path) / 10.0).log2().ceil().max(0.0) as u64;
+        let doublings = (path.bdp() / 10.0).log2().ceil().max(0.0) as u64;
         let rounds = flow.bbr.round.count;
         assert!((3..=doublings + 6).contains(&rounds), "{rate}: {rounds}, {doublings} doublings");
         let exit = flow.exit.expect("it has ended").1;
@@ -86,7 +89,7 @@ fn startup_fills_the_pipe_in_logarithmic_time() {
         assert!((flow.bbr.bw / rate - 1.0).abs() < 0.02, "{rate}: {}", flow.bbr.bw);
         assert_eq!((flow.lost, flow.bbr.inflight_longterm), (0, f64::INFINITY));
         // The queue is at most (gain - 1) BDP, plus quanta.
-        assert!(flow.queue() < 1.1 * bdp(&path) + 3.0 * 65.0, "{rate}: {}", flow.queue());
+        assert!(flow.queue() < 1.1 * path.bdp() + 3.0 * 65.0, "{rate}: {}", flow.queue());
     }
 }
 
@@ -130,7 +133,7 @@ fn drain_empties_the_queue() {
     });
     let (from, queue) = entered.expect("Drain");
     let (to, rest) = left.expect("ProbeBW");
-    assert!(queue > 0.5 * bdp(&PATH) && rest < 10.0, "{queue}, {rest}");
+    assert!(queue > 0.5 * PATH.bdp() && rest < 10.0, "{queue}, {rest}");
     // 2.5: at most one round trip, that of the queue included.
     assert!((to - from).as_secs_f64() < 2.1 * 0.0505, "{:?}", to - from);
 }
@@ -165,7 +168,7 @@ fn probe_bw_cycles() {
                     cycles += 1;
                     let Some(since) = down_at.take() else { continue };
                     let wait = (to - since).as_secs_f64();
-                    let reno = (0.97 * bdp(&path)).min(62.0) * rtt as f64 / 1000.0;
+                    let reno = (0.97 * path.bdp()).min(62.0) * rtt as f64 / 1000.0;
                     let shortest = reno.min(2.0);
                     assert!((0.95 * shortest..3.2).contains(&wait), "{rtt}: {wait}");
                 }
@@ -194,7 +197,7 @@ fn the_model_is_the_path() {
         let expected = path.rtt + Duration::from_secs_f64(1.0 / rate);
         assert!(min_rtt >= expected && min_rtt < expected + Duration::from_micros(1));
         assert!(used > 0.95, "{rate}: {used}");
-        assert!(queues / count < 0.3 * bdp(&path) + 8.0, "{rate}: {}", queues / count);
+        assert!(queues / count < 0.3 * path.bdp() + 8.0, "{rate}: {}", queues / count);
         assert_eq!(flow.lost, 0);
     }
 }
@@ -209,7 +212,7 @@ fn probe_rtt_every_five_seconds() {
         let state = flow.bbr.phase();
         let before = std::mem::replace(&mut previous, state);
         if state == "ProbeRTT" {
-            let half = 0.5 * bdp(&PATH);
+            let half = 0.5 * PATH.bdp();
             assert!(flow.window.cwnd <= half + 1.0, "{}", flow.window.cwnd);
             if before != state {
                 visits.push((flow.now, flow.now, flow.in_flight));
@@ -228,7 +231,7 @@ fn probe_rtt_every_five_seconds() {
     for (from, to, least) in visits {
         let time = (to - from).as_secs_f64();
         assert!((0.2..0.36).contains(&time), "{time}");
-        assert!((f64::from(least) / bdp(&PATH) - 0.5).abs() < 0.03, "{least}");
+        assert!((f64::from(least) / PATH.bdp() - 0.5).abs() < 0.03, "{least}");
     }
 }
 
@@ -282,8 +285,8 @@ fn shallow_buffer() {
     let lost = flow.lost;
     let used = flow.run(20.0, |_| {});
     let bound = flow.bbr.inflight_longterm;
-    let room = bdp(&path) + path.buffer;
-    assert!(bound > 0.8 * bdp(&path) && bound < 1.1 * room, "{bound} of {room}");
+    let room = path.bdp() + path.buffer;
+    assert!(bound > 0.8 * path.bdp() && bound < 1.1 * room, "{bound} of {room}");
     assert!(used > 0.85, "{used}");
     let share = (flow.lost - lost) as f64 / (20.0 * path.rate);
     assert!(share < 0.005, "{share}");
