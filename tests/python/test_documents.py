@@ -8,8 +8,8 @@ import pytest
 
 from airpath import _core, scenario
 from airpath.base.shapes import Length, MisfitError, Range, fitted
+from airpath.drivers.options import EmulationOptions
 from airpath.emulation import document
-from airpath.emulation.config import EmulationConfig
 from airpath.runs import describe
 from airpath.runs.document import CoreSummary, Explanation, Metric, VariantRow
 from emulated import needs_root
@@ -99,8 +99,9 @@ def test_what_an_emulation_leaves_and_shows() -> None:
     sets = ["run.duration_s=2", "emulation.gtpu=true"]
     loaded = scenario.load(RADIO, sets)
     monitor = _core.Monitor()
-    config = EmulationConfig(flows=True, parity=True, monitor=monitor, servers=["sleep 1"])
-    left = _core.emulate(loaded, 1, config)
+    command = ["sleep", "3"]
+    options = EmulationOptions(command=command, flows=True, parity=True, monitor=monitor)
+    left = _core.emulate(loaded, options)
     assert misfit(left.report, document.Report) is None
     assert misfit(left.environment, document.Environment) is None
     assert misfit(left.failed, list[document.FailedFlow]) is None

@@ -100,7 +100,7 @@ def test_the_report_leads_with_before_and_after(cli: Any) -> None:
 
 def test_wrong_budgets_are_refused(cli: Any) -> None:
     with pytest.raises(airpath.InputError, match="explain is 'much'"):
-        airpath.run("wire", explain="much")
+        airpath.run("wire", explain="much")  # type: ignore[arg-type]
     code, _, err = cli("run", "wire", "--explain", "much")
     assert code == 2
     assert "much" in err

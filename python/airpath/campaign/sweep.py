@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airpath.base.numbers import worker_count
 from airpath.base.secrets import redacted
@@ -30,6 +30,9 @@ from airpath.campaign.store import Store, open_store
 from airpath.campaign.work import Batch, Done, OtherCoreError
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, InputError
+
+if TYPE_CHECKING:
+    from airpath.base.choices import Cluster, Explain
 
 Told = Callable[[str], None]
 """Takes a line of progress."""
@@ -133,10 +136,10 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     scheduler: Any = None,
-    cluster: str | None = None,
+    cluster: Cluster | None = None,
     resume: bool = False,
     until: Until | None = None,
-    explain: str | None = None,
+    explain: Explain | None = None,
     retry_failed: bool = False,
     progress: Progress | None = None,
     tell: Told | None = None,

@@ -16,6 +16,7 @@ from airpath.diagnose.explain import Progress, check, explain_loaded, keep
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.base.choices import Explain
     from airpath.diagnose.stand_in import StandIns
     from airpath.runs.document import Explanation, Finding, Gain, Tried
     from airpath.runs.results import Run
@@ -38,7 +39,7 @@ _NS = 1e9
 def add(
     run: Run,
     scenario: _core.Scenario,
-    budget: str,
+    budget: Explain,
     *,
     own_flows: bool,
     workers: int | None = None,

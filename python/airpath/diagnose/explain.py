@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from airpath import scenario as scenarios
+from airpath.base.choices import Budget, Explain
 from airpath.base.numbers import seeds_from, worker_count
 from airpath.errors import InputError
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from airpath.runs.document import Explanation
     from airpath.runs.results import Run
 
-BUDGETS = ("quick", "full")
-"""``quick`` tries at most 12 changes, ``full`` all known ones."""
+BUDGETS = get_args(Budget)
 Progress = Callable[[int], bool]
 """Called with the number of simulations that have ended; stops the rest by returning False."""
 
@@ -31,7 +31,7 @@ def explain(
     *,
     set: scenarios.Sets = None,  # noqa: A002 - as in run()
     seed: int | None = None,
-    budget: str = "quick",
+    budget: Budget = "quick",
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Explanation:
@@ -64,7 +64,7 @@ def check(budget: str) -> None:
 def add(
     run: Run,
     scenario: _core.Scenario,
-    budget: str,
+    budget: Explain,
     *,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -106,7 +106,7 @@ def explain_loaded(
     scenario: _core.Scenario,
     first: int,
     repeat: int,
-    budget: str,
+    budget: Budget,
     workers: int | None,
     known: list[_core.RunFigures],
     progress: Progress | None,

@@ -27,6 +27,7 @@ from airpath.fitting.rerun import Score, compare, figures, mean, rerun
 from airpath.runs.directories import replaced_file
 
 if TYPE_CHECKING:
+    from airpath.base.choices import Budget, Explain
     from airpath.runs.document import Explanation
 
 TRACE = "capacity.trace"
@@ -115,7 +116,7 @@ def fit(
     file: str | os.PathLike[str],
     *,
     flow: int | None = None,
-    explain: str = "off",
+    explain: Explain = "off",
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Fit:
@@ -389,7 +390,7 @@ def _queue(known: path.Path) -> tuple[float | None, str, str]:
     return known.queue_bytes, "bytes", f"{known.overflowed} losses behind the longest waits"
 
 
-def _explained(text: str, directory: str, budget: str, threads: int) -> Explanation:
+def _explained(text: str, directory: str, budget: Budget, threads: int) -> Explanation:
     from airpath import scenario as scenarios
     from airpath.diagnose.explain import explain_loaded
 
