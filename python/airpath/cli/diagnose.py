@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from airpath.cli.console import complain, narrate, output
+from airpath.cli.console import aligned, complain, narrate, output
 from airpath.errors import AirpathError, InputError
 
 _MOST_ROWS = 20
@@ -186,14 +186,7 @@ def _print_causes(blamed: dict[str, Any]) -> None:
 def _table(capture: dict[str, Any]) -> str:
     flows = sorted(capture["flows"], key=lambda one: -_volume(one))
     rows = [_HEAD, *(_row(flow, capture["interfaces"]) for flow in flows[:_MOST_ROWS])]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if column in (1, 2, 3) else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    lines = aligned(rows, (0, *range(4, len(_HEAD))))
     if len(flows) > _MOST_ROWS:
         lines.append(f"and {len(flows) - _MOST_ROWS} more; --json lists them")
     return "\n".join(lines)
