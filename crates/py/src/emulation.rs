@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use airpath_base::{Duration, Instant, Rate};
 use airpath_emu::{
-    EmuError, Emulation, Ended, Environment, FailedFlow, FlowSockets, Identity, Live, Options,
-    Parity, ProgramReport, Report, UeSession,
+    EmuError, Emulation, Environment, FailedFlow, FlowSockets, Identity, Live, Options, Parity,
+    ProgramReport, Report, UeSession,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
