@@ -23,6 +23,7 @@ from airpath.analysis.statistics import mean_interval
 from airpath.base.toml import parse_toml
 from airpath.cli.console import progress_bar
 from airpath.drivers import emulate, simulate
+from airpath.drivers.options import EmulationOptions, SimulationOptions
 from airpath.runs.directories import replaced_file
 from airpath.runs.results import Run
 from airpath.scenario import STUDIES
@@ -123,7 +124,8 @@ def main(
 def _simulated(case: Case, profile: str) -> dict[str, Any]:
     plain = case.scenario(simulated=False, profile=profile, aggregation=0)
     simulated = case.scenario(simulated=True, profile=profile, aggregation=plain.coalesce_bytes)
-    return _figures(simulate.execute(simulated, seed=1 + case.repetition))
+    options = SimulationOptions(seed=1 + case.repetition)
+    return _figures(simulate.execute(simulated, options))
 
 
 def _emulated(case: Case, profile: str) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def _emulated(case: Case, profile: str) -> dict[str, Any]:
     for attempt in range(ATTEMPTS):
         with TemporaryDirectory() as place:
             run = Path(place) / f"run-{attempt}"
-            done = emulate.emulate(plain, [], flows=True, seed=seed, out=run)
+            done = emulate.emulate(plain, EmulationOptions(flows=True, seed=seed, out=run))
         valid, loaded = done.summary["emulation"]["valid"], done.summary["emulation"]["slow_starts"]
         if valid:
             return {"emulated": _figures(done) | {"loaded": loaded}}

@@ -23,6 +23,7 @@ from airpath.base.text import digits
 from airpath.base.toml import read_toml
 from airpath.cli.console import progress_bar
 from airpath.drivers import emulate
+from airpath.drivers.options import EmulationOptions
 from airpath.emulation import subscribers
 from airpath.emulation.document import ProgramEntry
 from airpath.errors import AirpathError
@@ -114,7 +115,7 @@ def enrol(database: Path) -> None:
 def run(sets: list[str], database: Path, out: Path, *, capture: bool = False) -> Any:
     """One emulation; programs have all rights of root."""
     scenario = scenarios.load(SCENARIO, [f"core.subscribers={database}", *sets])
-    done = emulate.emulate(scenario, [], out=out, user="root", capture=capture)
+    done = emulate.emulate(scenario, EmulationOptions(out=out, user="root", capture=capture))
     check(done.summary["emulation"]["programs"], out)
     return done
 

@@ -20,6 +20,7 @@ from airpath.documents import (
     VariantRow,
     View,
 )
+from airpath.emulation.identity import Identity
 
 __version__: str
 __bpf__: bool
@@ -406,19 +407,8 @@ class Session(Protocol):
     def established_ms(self) -> float: ...
 
 @type_check_only
-class Identity(Protocol):
-    """As whom programs run: ``airpath.emulation.identity.Identity``."""
-
-    @property
-    def become(self) -> tuple[int, int, list[int]] | None: ...
-    @property
-    def limited(self) -> bool: ...
-    @property
-    def environment(self) -> dict[str, str] | None: ...
-
-@type_check_only
-class EmulationConfig(Protocol):
-    """What is to be emulated: ``airpath.emulation.config.EmulationConfig``."""
+class EmulationOptions(Protocol):
+    """The fields of ``airpath.drivers.options.EmulationOptions`` that are for the extension."""
 
     @property
     def command(self) -> Sequence[str]: ...
@@ -427,17 +417,13 @@ class EmulationConfig(Protocol):
     @property
     def place(self) -> str | None: ...
     @property
-    def quiet(self) -> bool: ...
-    @property
-    def bare(self) -> bool: ...
+    def seed(self) -> int | None: ...
     @property
     def flows(self) -> bool: ...
     @property
     def parity(self) -> bool: ...
     @property
-    def capture(self) -> Path | None: ...
-    @property
-    def files(self) -> Path | None: ...
+    def bare(self) -> bool: ...
     @property
     def output(self) -> int | None: ...
     @property
@@ -445,14 +431,21 @@ class EmulationConfig(Protocol):
     @property
     def monitor(self) -> Monitor | None: ...
     @property
-    def progress(self) -> Callable[[float], bool] | None: ...
-    @property
-    def sessions(self) -> Sequence[Session]: ...
-    @property
-    def identity(self) -> Identity | None: ...
+    def progress(self) -> Callable[[float], None] | None: ...
 
-def emulate(scenario: Scenario, seed: int, config: EmulationConfig) -> Emulated:
+def emulate(
+    scenario: Scenario,
+    options: EmulationOptions,
+    *,
+    capture: Path | None = None,
+    files: Path | None = None,
+    sessions: Sequence[Session] = ...,
+    identity: Identity | None = None,
+) -> Emulated:
     """Run a scenario on the real clock; releases the GIL.
 
-    Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
+    ``capture`` is a pcapng file to create, ``files`` a directory for the output of programs,
+    ``sessions`` are those of the UEs that attached. Programs run as ``identity``, or as this
+    process. Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed
+    here.
     """

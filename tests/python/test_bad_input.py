@@ -17,7 +17,7 @@ import pytest
 
 import airpath
 from airpath.base.numbers import LARGEST_SEED
-from airpath.drivers.simulate import MOST_SEEDS
+from airpath.drivers.options import MOST_SEEDS
 from airpath.errors import AirpathError, InputError
 from airpath.scenario import shipped_scenarios
 from conftest import DOWNLINK, Command, command_environment

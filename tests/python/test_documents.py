@@ -9,7 +9,7 @@ import pytest
 from airpath import _core, documents, scenario
 from airpath.base.shapes import Length, MisfitError, Range, fitted
 from airpath.documents import Explanation, Metric, RunSummary, VariantRow
-from airpath.emulation.config import EmulationConfig
+from airpath.drivers.options import EmulationOptions
 from airpath.runs import describe
 from emulated import needs_root
 
@@ -98,8 +98,9 @@ def test_what_an_emulation_leaves_and_shows() -> None:
     sets = ["run.duration_s=2", "emulation.gtpu=true"]
     loaded = scenario.load(RADIO, sets)
     monitor = _core.Monitor()
-    config = EmulationConfig(flows=True, parity=True, monitor=monitor, servers=["sleep 1"])
-    left = _core.emulate(loaded, 1, config)
+    command = ["sleep", "3"]
+    options = EmulationOptions(command=command, flows=True, parity=True, monitor=monitor)
+    left = _core.emulate(loaded, options)
     assert misfit(left.report, documents.Report) is None
     assert misfit(left.environment, documents.Environment) is None
     assert misfit(left.failed, list[documents.FailedFlow]) is None

@@ -12,6 +12,7 @@ import pytest
 
 import airpath
 from airpath.drivers import simulate
+from airpath.drivers.options import SimulationOptions
 from airpath.errors import AirpathError, InputError
 from airpath.runs.results import Run
 from conftest import DOWNLINK
@@ -91,7 +92,8 @@ def test_default_directories_are_numbered(tmp_path: Path, monkeypatch: pytest.Mo
     )
     scenario = airpath.load(NAME)
     names = [
-        simulate.execute(scenario, default_parent=tmp_path / "runs").directory for _ in range(3)
+        simulate.execute(scenario, SimulationOptions(parent=tmp_path / "runs")).directory
+        for _ in range(3)
     ]
     first = names[0]
     assert first is not None
@@ -133,9 +135,11 @@ def test_ctrl_c_stops_every_thread_and_leaves_nothing(tmp_path: Path) -> None:
     def interrupt(share: float) -> None:
         raise KeyboardInterrupt
 
+    out = tmp_path / "run"
+    options = SimulationOptions(repeat=3, workers=2, out=out, progress=interrupt)
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        simulate.execute(scenario, repeat=3, workers=2, out=tmp_path / "run", progress=interrupt)
+        simulate.execute(scenario, options)
     assert threading.active_count() == before
     assert list(tmp_path.iterdir()) == []
 

@@ -16,6 +16,7 @@ import pytest
 
 import airpath
 from airpath.drivers import simulate
+from airpath.drivers.options import SimulationOptions
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
 from airpath.runs.results import Run
@@ -101,7 +102,7 @@ def test_a_panic_of_one_seed_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None
         return ordinary(scenario, seed, tick, capture)
 
     monkeypatch.setattr("airpath.drivers.simulate._simulate", panicking)
-    run = simulate.execute(airpath.load(DOWNLINK), repeat=2)
+    run = simulate.execute(airpath.load(DOWNLINK), SimulationOptions(repeat=2))
     assert (run.seeds, run.partial) == ([2], ["seed 1 failed: index out of bounds"])
 
 
@@ -112,8 +113,10 @@ def test_ctrl_c_keeps_what_is_complete(tmp_path: Path) -> None:
         if share >= 2 / 40:
             raise KeyboardInterrupt
 
+    out = tmp_path / "run"
+    options = SimulationOptions(repeat=400, workers=1, out=out, progress=interrupt)
     with pytest.raises(StoppedError, match="seeds are missing") as stopped:
-        simulate.execute(scenario, repeat=400, workers=1, out=tmp_path / "run", progress=interrupt)
+        simulate.execute(scenario, options)
     run = Run.open(tmp_path / "run")
     assert stopped.value.directory == tmp_path / "run"
     assert 1 <= len(run.seeds) < 400
@@ -243,8 +246,9 @@ def test_a_run_whose_name_was_taken_meanwhile_is_kept_beside(tmp_path: Path) -> 
     def taken(_: float) -> None:
         (tmp_path / "run/mine").mkdir(parents=True, exist_ok=True)
 
+    options = SimulationOptions(out=tmp_path / "run", progress=taken)
     with pytest.raises(AirpathError, match=r"another process created .*; the run is in .*run-2"):
-        simulate.execute(airpath.load(DOWNLINK), out=tmp_path / "run", progress=taken)
+        simulate.execute(airpath.load(DOWNLINK), options)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine"]
     assert Run.open(tmp_path / "run-2").flows.height == 2
 

@@ -195,10 +195,12 @@ import sys, threading
 from pathlib import Path
 from airpath import scenario
 from airpath.drivers.emulate import emulate
+from airpath.drivers.options import EmulationOptions
 loaded, codes = scenario.load(sys.argv[1], None), {}
 def run(name):
     script = f"trap 'exit 4' TERM; touch {name}; while :; do sleep 0.02; done"
-    done = emulate(loaded, ["sh", "-c", script], out=Path(f"run-{name}"))
+    options = EmulationOptions(command=["sh", "-c", script], out=Path(f"run-{name}"))
+    done = emulate(loaded, options)
     codes[name] = done.summary["emulation"]["exit_code"]
 threads = [threading.Thread(target=run, args=(name,)) for name in ("a", "b")]
 for thread in threads: thread.start()

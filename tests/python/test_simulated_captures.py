@@ -151,6 +151,18 @@ def test_tshark_reads_it_without_complaint(cli: Any, tmp_path: Path) -> None:
     assert udp["expected"] == pytest.approx(167, abs=3)
 
 
+def test_a_run_accounts_for_its_time_and_is_captured(tmp_path: Path) -> None:
+    loaded = airpath.load("lte-20", {"run.duration_s": 2})
+    plain, file = tmp_path / "plain.pcapng", tmp_path / "accounted.pcapng"
+    _core.simulate(loaded, 1, capture=plain)
+    both = _core.simulate(loaded, 1, accounted=True, capture=file).summary
+    alone = _core.simulate(loaded, 1, accounted=True).summary
+    assert both["breakdowns"]
+    assert both["breakdowns"] == alone["breakdowns"]
+    assert file.read_bytes() == plain.read_bytes()
+    assert len(file.read_bytes()) > 100_000
+
+
 def test_a_capture_needs_a_place() -> None:
     with pytest.raises(InputError, match="capture needs out"):
         airpath.run("wire", capture=True)

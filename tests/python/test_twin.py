@@ -14,6 +14,7 @@ import pytest
 
 from airpath.base.toml import parse_toml
 from airpath.drivers import emulate, simulate
+from airpath.drivers.options import EmulationOptions, SimulationOptions
 from airpath.twin import compare
 from airpath.twin.comparable import (
     HAND_UP_MS,
@@ -215,13 +216,15 @@ def test_the_kernels_coarse_timers_fire_when_the_simulated_ones_do(
     scenario.write_text(HSPA)
     comparable = make_comparable(str(scenario))
     simulated, emulated = comparable.of_seed(0)
-    simulate.execute(simulated, seed=1, out=tmp_path / "simulated", capture=True)
-    expected = _syns_after_ms(tmp_path / "simulated/capture.pcapng")
+    place = tmp_path / "simulated"
+    simulate.execute(simulated, SimulationOptions(seed=1, out=place, capture=True))
+    expected = _syns_after_ms(place / "capture.pcapng")
     assert len(expected) == 2
     # Runs of one process: time 0 stands at the same place of the wheel in each.
     for attempt in range(2):
         out = tmp_path / f"emulated-{attempt}"
-        done = emulate.emulate(emulated, [], seed=1, out=out, flows=True, parity=True, capture=True)
+        options = EmulationOptions(seed=1, out=out, flows=True, parity=True, capture=True)
+        done = emulate.emulate(emulated, options)
         on_time(dict(done.summary))
         seen = _syns_after_ms(out / "capture.pcapng")
         # One is a tick of 4 ms late now and then; the next place of the wheel is 32 ms later.
@@ -264,7 +267,7 @@ def test_a_wire_agrees_and_another_delay_does_not(
     simulated = out / "seed-1" / "simulated"
     shutil.rmtree(simulated)
     longer = make_comparable(str(wire), ["path.up.0.delay_ms=40"])
-    simulate.execute(longer.scenario, out=simulated)
+    simulate.execute(longer.scenario, SimulationOptions(out=simulated))
     wrong = airpath_command("twin", str(wire), "--out", str(out), "--json")
     assert wrong.returncode == 1
     document = json.loads(wrong.stdout)

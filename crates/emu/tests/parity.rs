@@ -3,10 +3,11 @@
 //! `make test` runs these tests if it is root. On a busy machine iperf3 may give up, and then there
 //! is nothing to judge; late packets change nothing.
 
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use airpath_emu::{Emulation, Entry, Journal, Live, Observers, Plan, Settings};
+use airpath_emu::{Emulation, Entry, Journal, Live, Options};
 use airpath_scenario::{Scenario, Source, parse, shipped};
 use airpath_testing::{has, real_clock};
 
@@ -22,18 +23,17 @@ fn scenario_with(name: &str, sets: &[String]) -> Scenario {
 
 /// Runs shell commands at both ends; returns the journal.
 fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
-    let settings = Settings { journal: true, ..Settings::of(&scenario.emulation) };
     // An observer is attached all the time: that changes nothing either.
     let live = Live::default();
-    let observers = Observers { live: Some(live.clone()), ..Observers::default() };
-    let emulation = Emulation::observed(scenario, 7, &settings, observers)
-        .unwrap_or_else(|error| panic!("{error}"));
-    let plan = Plan {
+    let options = Options {
         command: ["/bin/sh", "-c", ue].map(str::to_owned).to_vec(),
         servers: vec![server.to_owned()],
-        quiet: true,
-        ..Plan::default()
+        output: Some(std::io::stderr().as_raw_fd()),
+        live: Some(live.clone()),
+        journal: true,
+        ..Options::default()
     };
+    let emulation = Emulation::new(scenario, 7, options).unwrap_or_else(|error| panic!("{error}"));
     let over = Arc::new(AtomicBool::new(false));
     let reader = std::thread::spawn({
         let over = Arc::clone(&over);
@@ -45,7 +45,7 @@ fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
             seen
         }
     });
-    let ended = emulation.run(&plan);
+    let ended = emulation.run(&mut |_| true);
     over.store(true, Ordering::Relaxed);
     let seen = reader.join().expect("it only looks");
     let ended = ended.unwrap_or_else(|error| panic!("{error}"));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use airpath_base::Instant;
 use airpath_record::RunSummary;
 use airpath_scenario::Scenario;
-use airpath_sim::{Stopped, simulate, simulate_accounted};
+use airpath_sim::{Options, Stopped, simulate_with};
 
 /// One run.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +51,9 @@ pub fn outcomes(
 }
 
 fn summarised(job: &Job<'_>, tick: &mut dyn FnMut(Instant) -> bool) -> Result<RunSummary, Stopped> {
-    let simulate = if job.accounted { simulate_accounted } else { simulate };
-    simulate(job.scenario, job.seed, tick).map(|outcome| outcome.summary)
+    let options = Options { accounted: job.accounted, on_packet: None };
+    let outcome = simulate_with(job.scenario, job.seed, options, &mut |now, _| tick(now))?;
+    Ok(outcome.summary)
 }
 
 /// The result of the work, or the text of its panic.

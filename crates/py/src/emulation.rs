@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use airpath_base::{Duration, Instant, Rate};
 use airpath_emu::{
-    EmuError, Emulation, Ended, Environment, FailedFlow, FlowSockets, Identity, Live, Observers,
-    Parity, Plan, ProgramReport, Report, Settings, UeSession,
+    EmuError, Emulation, Environment, FailedFlow, FlowSockets, Identity, Live, Options, Parity,
+    ProgramReport, Report, UeSession,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -116,29 +116,25 @@ impl PyMonitor {
     }
 }
 
-/// What is to be emulated, as `airpath.emulation.config.EmulationConfig` has it.
+/// The fields of `airpath.drivers.options.EmulationOptions` that are for the extension.
 #[derive(FromPyObject)]
-pub(crate) struct PyEmulationConfig {
+pub(crate) struct PyEmulationOptions {
     command: Vec<String>,
     servers: Vec<String>,
     place: Option<String>,
-    quiet: bool,
-    bare: bool,
+    seed: Option<u64>,
     flows: bool,
     parity: bool,
-    capture: Option<PathBuf>,
-    files: Option<PathBuf>,
+    bare: bool,
     output: Option<i32>,
     error: Option<i32>,
     monitor: Option<Py<PyMonitor>>,
     progress: Option<Py<PyAny>>,
-    sessions: Vec<PySession>,
-    identity: Option<PyIdentity>,
 }
 
 /// A UE's session, as `airpath.emulation.attach.Session` has it.
 #[derive(FromPyObject)]
-struct PySession {
+pub(crate) struct PySession {
     index: usize,
     address: String,
     qfi: Option<u8>,
@@ -150,7 +146,7 @@ struct PySession {
 
 /// As whom programs run, as `airpath.emulation.identity.Identity` has it.
 #[derive(FromPyObject)]
-struct PyIdentity {
+pub(crate) struct PyIdentity {
     #[pyo3(attribute("become"))]
     user: Option<(u32, u32, Vec<u32>)>,
     limited: bool,
@@ -188,47 +184,52 @@ impl From<PyIdentity> for Identity {
 }
 
 /// Runs a scenario on the real clock, without the GIL: a command inside its network, its flows, or
-/// both.
+/// both. `capture` is a pcapng file to create, `files` a directory for the output of programs.
 #[pyfunction]
+#[pyo3(signature = (scenario, options, *, capture=None, files=None, sessions=Vec::new(), identity=None))]
 pub(crate) fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
-    seed: u64,
-    config: PyEmulationConfig,
+    options: PyEmulationOptions,
+    capture: Option<PathBuf>,
+    files: Option<PathBuf>,
+    sessions: Vec<PySession>,
+    identity: Option<PyIdentity>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
-    let PyEmulationConfig { command, servers, place, quiet, bare, flows, parity, .. } = config;
-    let PyEmulationConfig { capture, files, output, error, monitor, progress, .. } = config;
-    let PyEmulationConfig { sessions, identity, .. } = config;
-    let sessions = sessions.iter().map(PySession::session).collect::<PyResult<Vec<_>>>()?;
-    let settings = Settings { bare, flows, journal: parity, ..Settings::of(&scenario.emulation) };
-    let alone = flows && command.is_empty() && scenario.programs.is_empty();
-    let identity = identity.map(Identity::from).unwrap_or_default();
-    let plan = Plan { command, place, servers, quiet, output, error, files, identity };
-    let live = monitor.map(|monitor| monitor.get().0.clone());
-    let observers = Observers { capture, live };
+    let PyEmulationOptions { seed, monitor, progress, .. } = options;
+    let seed = seed.unwrap_or(scenario.run.seed);
+    let options = Options {
+        command: options.command,
+        place: options.place,
+        servers: options.servers,
+        flows: options.flows,
+        output: options.output,
+        error: options.error,
+        files,
+        identity: identity.map(Identity::from).unwrap_or_default(),
+        sessions: sessions.iter().map(PySession::session).collect::<PyResult<_>>()?,
+        capture,
+        live: monitor.map(|monitor| monitor.get().0.clone()),
+        journal: options.parity,
+        bare: options.bare,
+    };
     let mut raised = None;
     let mut report = |now: Instant| {
-        let tell = |py: Python<'_>| -> PyResult<bool> {
+        let share = (now.as_secs_f64() / scenario.run.duration.as_secs_f64()).min(1.0);
+        let tell = |py: Python<'_>| -> PyResult<()> {
             py.check_signals()?;
-            progress
-                .as_ref()
-                .map_or(Ok(true), |tell| tell.call1(py, (now.as_secs_f64(),))?.extract(py))
+            progress.as_ref().map_or(Ok(()), |tell| tell.call1(py, (share,)).map(drop))
         };
-        Python::attach(tell).unwrap_or_else(|error| {
-            raised = Some(error);
-            false
-        })
+        raised = Python::attach(tell).err();
+        raised.is_none()
     };
-    let run = || -> Result<Ended, EmuError> {
-        let emulation = Emulation::attached(scenario, seed, &settings, observers, &sessions)?;
-        if alone { emulation.run_flows(&mut report) } else { emulation.run(&plan) }
-    };
+    let run = || Emulation::new(scenario, seed, options)?.run(&mut report);
     let ended = py.detach(run);
     if let Some(error) = raised {
         return Err(error);
     }
-    let mut ended = ended.map_err(|error: EmuError| match error {
+    let mut ended = ended.map_err(|error| match error {
         EmuError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
         error if error.is_bad_use() => PyValueError::new_err(error.to_string()),
         error => PyOSError::new_err(error.to_string()),

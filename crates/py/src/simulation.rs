@@ -7,7 +7,7 @@ use airpath_base::Instant;
 use airpath_capture::{Captured, ModelFlow, ModelWriter};
 use airpath_record::RunSummary;
 use airpath_scenario::{Scenario, Traffic};
-use airpath_sim::SeenAt;
+use airpath_sim::{Options, Passage, SeenAt, simulate_with};
 use arrow::record_batch::RecordBatch;
 use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -124,20 +124,21 @@ pub(crate) fn simulate(
     let writer = capture.map(|file| capture_of(&scenario.get().0.scenario, &file)).transpose()?;
     let seconds = |nanos| Instant::from_nanos(nanos).as_secs_f64();
     let (outcome, capture_lacks) = interruptible(py, asking(progress, seconds), move |control| {
-        let scenario = &scenario.get().0.scenario;
-        let mut report = |now: Instant| control.goes_on(now.as_nanos());
-        let Some(mut writer) = writer else {
-            let simulate =
-                if accounted { airpath_sim::simulate_accounted } else { airpath_sim::simulate };
-            return (simulate(scenario, seed, &mut report), None);
-        };
-        let outcome = airpath_sim::simulate_seen(scenario, seed, &mut report, &mut |seen| {
-            if seen.place != SeenAt::BaseStation {
-                let at_server = seen.place == SeenAt::Server;
-                writer.packet(seen.at, at_server, seen.direction, &seen.packet);
+        let mut report = |now: Instant, _: u64| control.goes_on(now.as_nanos());
+        let mut writer = writer;
+        let mut write = writer.as_mut().map(|writer| {
+            move |seen: &Passage| {
+                if seen.place != SeenAt::BaseStation {
+                    let at_server = seen.place == SeenAt::Server;
+                    writer.packet(seen.at, at_server, seen.direction, &seen.packet);
+                }
             }
         });
-        (outcome, lacks(&writer.finish()))
+        let on_packet = write.as_mut().map(|write| write as &mut dyn FnMut(&Passage));
+        let options = Options { accounted, on_packet };
+        let scenario = &scenario.get().0.scenario;
+        let outcome = simulate_with(scenario, seed, options, &mut report);
+        (outcome, writer.and_then(|writer| lacks(&writer.finish())))
     })?;
     let outcome = outcome.map_err(|_| PyKeyboardInterrupt::new_err("stopped"))?;
     let figures = outcome.summary;

@@ -5,6 +5,7 @@
 
 use airpath_record::DelayBreakdown;
 use airpath_scenario::{Source, parse, shipped};
+use airpath_sim::{Options, simulate_with};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -16,7 +17,8 @@ fn main() {
         }
         let source = Source { name, text, directory: None };
         let parsed = parse(&source, &sets).unwrap_or_else(|error| panic!("{error}"));
-        let outcome = airpath_sim::simulate_accounted(&parsed.scenario, 1, &mut |_| true);
+        let options = Options { accounted: true, ..Options::default() };
+        let outcome = simulate_with(&parsed.scenario, 1, options, &mut |_, _| true);
         let summary = outcome.expect("not stopped").summary;
         for flow in &summary.breakdowns {
             for (what, times) in [("RTT", &flow.rtt_ms), ("delay", &flow.delay_ms)] {

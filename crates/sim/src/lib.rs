@@ -15,7 +15,7 @@ mod goodput;
 mod observers;
 mod world;
 
-pub use observers::{Passage, SeenAt};
+pub use observers::{Options, Passage, SeenAt};
 
 use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
@@ -41,15 +41,15 @@ pub fn simulate(
     seed: u64,
     progress: &mut dyn FnMut(Instant) -> bool,
 ) -> Result<Outcome, Stopped> {
-    run(world::World::new(scenario, seed, false, None), scenario, &mut |now, _| progress(now))
+    simulate_with(scenario, seed, Options::default(), &mut |now, _| progress(now))
 }
 
-/// Like [`simulate`], and visits each packet when an endpoint sends it, when the other end receives
-/// it and, with a radio, when it is at the base station, in order of time. Nothing else changes,
-/// but it takes longer.
+/// Like [`simulate`], and records what `options` ask for. `progress` also receives the number of
+/// events so far, from which a caller can tell what the rest of the run will cost.
 ///
 /// ```
 /// use airpath_scenario::{Source, parse};
+/// use airpath_sim::Options;
 /// use airpath_sim::SeenAt::{Server, Ue};
 ///
 /// let text = "[[path.down]]\nstage = \"delay\"\ndelay_ms = 10\n[[flow]]\nkind = \"ping\"\ncount = 1\n\
@@ -59,47 +59,19 @@ pub fn simulate(
 /// let mut on_packet = |passage: &airpath_sim::Passage| {
 ///     seen.push((passage.at.as_nanos() / 1_000_000, passage.place));
 /// };
-/// let run = airpath_sim::simulate_seen(&scenario, 1, &mut |_| true, &mut on_packet);
+/// let options = Options { on_packet: Some(&mut on_packet), ..Options::default() };
+/// let run = airpath_sim::simulate_with(&scenario, 1, options, &mut |_, _| true);
 /// assert!(run.is_ok());
 /// assert_eq!(seen, [(0, Server), (10, Ue), (10, Ue), (10, Server)]);
 /// # Ok::<(), airpath_scenario::ScenarioError>(())
 /// ```
-pub fn simulate_seen(
+pub fn simulate_with(
     scenario: &Scenario,
     seed: u64,
-    progress: &mut dyn FnMut(Instant) -> bool,
-    on_packet: &mut dyn FnMut(&Passage),
-) -> Result<Outcome, Stopped> {
-    let world = world::World::new(scenario, seed, false, Some(on_packet));
-    run(world, scenario, &mut |now, _| progress(now))
-}
-
-/// Like [`simulate`], and also records where the time of each flow went
-/// ([`RunSummary::breakdowns`]). Nothing else changes, but it takes longer.
-pub fn simulate_accounted(
-    scenario: &Scenario,
-    seed: u64,
-    progress: &mut dyn FnMut(Instant) -> bool,
-) -> Result<Outcome, Stopped> {
-    run(world::World::new(scenario, seed, true, None), scenario, &mut |now, _| progress(now))
-}
-
-/// Like [`simulate`] or, if `accounted`, [`simulate_accounted`]; `progress` also receives the
-/// number of events so far, from which a caller can tell what the rest of the run will cost.
-pub fn simulate_counted(
-    scenario: &Scenario,
-    seed: u64,
-    accounted: bool,
+    options: Options<'_>,
     progress: &mut dyn FnMut(Instant, u64) -> bool,
 ) -> Result<Outcome, Stopped> {
-    run(world::World::new(scenario, seed, accounted, None), scenario, progress)
-}
-
-fn run(
-    mut world: world::World<'_>,
-    scenario: &Scenario,
-    progress: &mut dyn FnMut(Instant, u64) -> bool,
-) -> Result<Outcome, Stopped> {
+    let mut world = world::World::new(scenario, seed, options);
     if !world.run(progress) {
         return Err(Stopped);
     }

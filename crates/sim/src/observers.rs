@@ -30,6 +30,17 @@ pub struct Passage {
     pub packet: Packet,
 }
 
+/// What a run records besides its tables. Neither changes the result, but the run takes longer.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// Whether its summary says where the time of each flow went
+    /// ([`RunSummary::breakdowns`](airpath_record::RunSummary::breakdowns)).
+    pub accounted: bool,
+    /// Visits each packet when an endpoint sends it, when the other end receives it and, with a
+    /// radio, when it is at the base station, in order of time.
+    pub on_packet: Option<&'a mut dyn FnMut(&Passage)>,
+}
+
 /// The observers of a run; without any they cost nothing.
 #[derive(Default)]
 pub(crate) struct Observers<'a> {

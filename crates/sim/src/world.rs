@@ -13,7 +13,7 @@ use airpath_scenario::Scenario;
 use crate::event_queue::EventQueue;
 use crate::flow::{Context, Flow, Summary};
 use crate::goodput::Goodputs;
-use crate::observers::{Observers, Passage};
+use crate::observers::{Observers, Options};
 
 /// Sources of events: the network's hops, the sampler, then the flows.
 const SAMPLER: usize = Hop::ALL.len();
@@ -44,14 +44,9 @@ pub(crate) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Builds the world. `accounted`: also records where packets spend their time. `on_packet` sees
-    /// packets at the ends. Nothing else changes.
-    pub(crate) fn new(
-        scenario: &Scenario,
-        seed: u64,
-        accounted: bool,
-        on_packet: Option<&'a mut dyn FnMut(&Passage)>,
-    ) -> Self {
+    /// Builds the world.
+    pub(crate) fn new(scenario: &Scenario, seed: u64, options: Options<'a>) -> Self {
+        let Options { accounted, on_packet } = options;
         let mut tables = Tables::default();
         let proxy = scenario.proxy.as_ref();
         // The names of flows are added in order, so that a flow is found by its name.

@@ -2,13 +2,18 @@
 
 mod common;
 
+
 use airpath_record::{Breakdown, DelayBreakdown, RunSummary};
 use airpath_scenario::{Scenario, shipped};
+use airpath_sim::{Options, Outcome, Passage, simulate_with};
 use common::scenario;
 
+fn recorded(scenario: &Scenario, options: Options<'_>) -> Outcome {
+    simulate_with(scenario, 3, options, &mut |_, _| true).expect("not stopped")
+}
+
 fn accounted(scenario: &Scenario) -> RunSummary {
-    let outcome = airpath_sim::simulate_accounted(scenario, 3, &mut |_| true);
-    outcome.expect("not stopped").summary
+    recorded(scenario, Options { accounted: true, on_packet: None }).summary
 }
 
 fn part(times: &DelayBreakdown, name: &str) -> f64 {
@@ -58,8 +63,7 @@ fn holds(name: &str, summary: &RunSummary) {
 /// Checks that accounting changes nothing else.
 fn changes_nothing(name: &str, scenario: &Scenario) -> RunSummary {
     let plain = common::outcome(scenario, 3);
-    let mut outcome =
-        airpath_sim::simulate_accounted(scenario, 3, &mut |_| true).expect("not stopped");
+    let mut outcome = recorded(scenario, Options { accounted: true, on_packet: None });
     let breakdowns = std::mem::take(&mut outcome.summary.breakdowns);
     // The capacity of the links is asked for where a flow begins and ends: whatever is due then
     // needs no event of its own.
@@ -91,6 +95,26 @@ fn parts_of_every_shipped_scenario_in_full_sum_to_the_whole() {
     for (name, text) in shipped() {
         holds(name, &changes_nothing(name, &scenario(text, &[])));
     }
+}
+
+#[test]
+fn a_run_can_account_for_time_and_show_its_packets() {
+    let text = shipped().iter().find(|(name, _)| *name == "lte-20").expect("it is shipped").1;
+    let scenario = scenario(text, &["run.duration_s=1"]);
+    let seen = |accounted| {
+        let mut seen = Vec::new();
+        let mut on_packet = |passage: &Passage| {
+            let Passage { at, place, direction, packet } = *passage;
+            seen.push((at, place, direction, packet.flow, packet.size));
+        };
+        let outcome = recorded(&scenario, Options { accounted, on_packet: Some(&mut on_packet) });
+        (seen, outcome.summary)
+    };
+    let ((plain, _), (packets, both)) = (seen(false), seen(true));
+    assert!(packets.len() > 1000);
+    assert_eq!(packets, plain);
+    assert!(!both.breakdowns.is_empty());
+    assert_eq!(both.breakdowns, accounted(&scenario).breakdowns);
 }
 
 #[test]

@@ -51,7 +51,8 @@ fn answered(request: &Request, host: Host<'_>, streams: &mut Streams) -> Result<
             let mut told = |time: airpath_base::Instant, events| {
                 host(Progress::Run { time_s: time.as_secs_f64(), events })
             };
-            let run = airpath_sim::simulate_counted(&parsed, seed, *accounted, &mut told)?;
+            let options = airpath_sim::Options { accounted: *accounted, on_packet: None };
+            let run = airpath_sim::simulate_with(&parsed, seed, options, &mut told)?;
             let tables = streams.write(&run.tables.finish(parsed.run.ack_table))?;
             json!({ "summary": run.summary, "tables": tables, "seed": seed })
         }

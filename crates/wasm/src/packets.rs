@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airpath_base::{Direction, Flags, Instant, Packet, Payload};
 use airpath_scenario::Scenario;
-use airpath_sim::{Passage, SeenAt, simulate_seen};
+use airpath_sim::{Options, Passage, SeenAt, simulate_with};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -89,8 +89,10 @@ pub(crate) fn packets(
             ways.remove(&key);
         }
     };
-    let mut told = |now: Instant| host(Progress::Run { time_s: now.as_secs_f64(), events: 0 });
-    let run = simulate_seen(&scenario, seed, &mut told, &mut on_packet)?;
+    let mut told =
+        |now: Instant, _: u64| host(Progress::Run { time_s: now.as_secs_f64(), events: 0 });
+    let options = Options { on_packet: Some(&mut on_packet), ..Options::default() };
+    let run = simulate_with(&scenario, seed, options, &mut told)?;
     let lost = ways.into_values().flatten().filter(|one| one.shown).map(|one| one.row);
     rows.extend(lost);
     rows.sort_by(|one, other| one.sent_s.total_cmp(&other.sent_s));

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import airpath
+from airpath.base.choices import Cluster
 from airpath_dev.harness import FINE, WRONG
 
 BOUNDS = {50: 0.05, 5: 0.20}
@@ -53,7 +54,7 @@ def definition(run_ms: int) -> dict[str, Any]:
 def main(runs: int = 100_000, workers: int = os.cpu_count() or 1, repeats: int = REPEATS) -> int:
     """Measure what a campaign costs beside its runs; exit code 1: more than its bounds."""
     failed = False
-    engines = {"local": None, "Dask": "local"}
+    engines: dict[str, Cluster | None] = {"local": None, "Dask": "local"}
     print(f"overhead of a campaign, {workers} workers of {os.cpu_count()} cores:")
     for run_ms, bound in BOUNDS.items():
         made = definition(run_ms)

@@ -102,10 +102,12 @@ def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
         script = (
             "import json, sys\n"
             "from airpath import _core, scenario\n"
-            "from airpath.emulation.config import EmulationConfig\n"
+            "from airpath.drivers.options import EmulationOptions\n"
             "loaded = scenario.load(sys.argv[1], None)\n"
-            "config = EmulationConfig(command=sys.argv[3:], servers=[sys.argv[2]], bare=%r)\n"
-            "ran = _core.emulate(loaded, 1, config)\n"
+            "options = EmulationOptions(\n"
+            "    command=sys.argv[3:], servers=[sys.argv[2]], seed=1, bare=%r\n"
+            ")\n"
+            "ran = _core.emulate(loaded, options)\n"
             "print(json.dumps(ran.report))\n"
         ) % (name == FREE[0])
         done = subprocess.run(

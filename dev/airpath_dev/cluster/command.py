@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import airpath
+from airpath.base.choices import Cluster
 from airpath_dev import ROOT
 from airpath_dev.harness import FINE, NOT_CHECKED, WRONG, install, say
 
@@ -88,7 +89,7 @@ def main() -> int:
     return NOT_CHECKED if absent else FINE
 
 
-def _sweep(out: Path, workers: int, cluster: str | None = None) -> None:
+def _sweep(out: Path, workers: int, cluster: Cluster | None = None) -> None:
     airpath.sweep(CAMPAIGN, out=out, workers=workers, cluster=cluster)
 
 

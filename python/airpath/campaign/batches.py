@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 
+from airpath.base.choices import Explain
 from airpath.campaign.plan import Numbered, Plan
 from airpath.campaign.work import Batch, Done, Job
-from airpath.diagnose import Explain
 
 TARGET_S = 2.0
 """Processor time of a batch."""

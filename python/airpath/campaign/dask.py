@@ -21,8 +21,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, get_args
 
+from airpath.base.choices import Cluster
 from airpath.campaign import dask_worker, work
 from airpath.campaign.local import Outcome
 from airpath.campaign.sampling import missing
@@ -30,7 +31,7 @@ from airpath.campaign.work import Batch
 from airpath.errors import AirpathError, InputError
 from airpath.runs.directories import cannot_write
 
-CLUSTERS = ("local", "slurm")
+CLUSTERS = get_args(Cluster)
 _GONE_AFTER_S = 10.0
 _CONNECT_S = 10.0
 _NO_WORKER_S = 60.0

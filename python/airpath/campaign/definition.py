@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from airpath import scenario as scenarios
+from airpath.base.choices import Explain
 from airpath.base.files import read_within
 from airpath.base.json import Json
 from airpath.base.numbers import LARGEST_SEED
@@ -51,7 +52,7 @@ from airpath.base.toml import parse_toml
 from airpath.campaign.checked import Checked, is_number, is_whole, shown
 from airpath.campaign.key_lines import Path as Where
 from airpath.campaign.key_lines import place
-from airpath.diagnose import BUDGETS, Explain
+from airpath.diagnose import BUDGETS
 from airpath.errors import InputError, InputTypeError, reason
 
 SAMPLINGS = ("grid", "list", "random", "latin-hypercube", "sobol", "saltelli")

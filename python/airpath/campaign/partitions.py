@@ -44,7 +44,7 @@ from airpath.errors import AirpathError
 if TYPE_CHECKING:
     import polars as pl
 
-    from airpath.diagnose import Explain
+    from airpath.base.choices import Explain
 
 Frames = dict[str, "pl.DataFrame"]
 

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from airpath.base.choices import Explain
 from airpath.base.numbers import worker_count
 from airpath.base.secrets import redacted
 from airpath.base.signals import INTERRUPTED, TERMINATED
@@ -28,9 +29,11 @@ from airpath.campaign.results import Campaign, open_campaign, read_document
 from airpath.campaign.rounds import Figures
 from airpath.campaign.store import Store, open_store
 from airpath.campaign.work import Batch, Done, OtherCoreError
-from airpath.diagnose import Explain
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, InputError
+
+if TYPE_CHECKING:
+    from airpath.base.choices import Cluster, Explain
 
 Told = Callable[[str], None]
 """Takes a line of progress."""
@@ -134,7 +137,7 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     scheduler: Any = None,
-    cluster: str | None = None,
+    cluster: Cluster | None = None,
     resume: bool = False,
     until: Until | None = None,
     explain: Explain | None = None,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from airpath import _core
-    from airpath.diagnose import Explain
+    from airpath.base.choices import Explain
 
 TABLES = ("runs", "flows", "groups", "pings", "links", "findings")
 """``findings`` has rows only if they were asked for."""

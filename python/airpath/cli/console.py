@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,20 @@ def narrate(text: str) -> None:
 def output(text: str) -> None:
     """Print a line, or lines, on stdout."""
     sys.stdout.write(printable(text if text.endswith("\n") else f"{text}\n"))
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Rows as lines of columns, of which those in ``right`` are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = enumerate(zip(row, widths, strict=True))
+        padded = [
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in cells
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return lines
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
 import typer
 
-from airpath.cli.console import complain, narrate, output
+from airpath.cli.console import aligned, complain, narrate, output
 from airpath.errors import AirpathError, InputError
 
 if TYPE_CHECKING:
@@ -208,14 +208,7 @@ def _table(capture: CaptureReport) -> str:
 
     flows = sorted(capture["flows"], key=lambda one: -total_bytes(one))
     rows = [_HEAD, *(_row(flow, capture["interfaces"]) for flow in flows[:_MOST_ROWS])]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if column in (1, 2, 3) else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    lines = aligned(rows, (0, *range(4, len(_HEAD))))
     if len(flows) > _MOST_ROWS:
         lines.append(f"and {len(flows) - _MOST_ROWS} more; --json lists them")
     return "\n".join(lines)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from airpath.base.choices import Explain
 from airpath.cli.console import complain, narrate, output, progress_bar
-from airpath.cli.run import Explain, Workers
+from airpath.cli.run import Json, Workers
 
 if TYPE_CHECKING:
     from airpath.fitting.fit import Fit
@@ -18,42 +19,46 @@ if TYPE_CHECKING:
 _UNITS = {"share": "", "": ""}
 
 
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Captures (pcap, pcapng; also compressed), taken next to the sender, next to "
+        "the receiver or between them.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write the scenario to this file, which must not exist. [default: print it]",
+        show_default=False,
+    ),
+]
+Flow = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="The flow, by its number in `airpath diagnose`. [default: the one with the most data]",
+        show_default=False,
+    ),
+]
+
+
 def command(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help="Captures (pcap, pcapng; also compressed), taken next to the sender, next to "
-            "the receiver or between them.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write the scenario to this file, which must not exist. [default: print it]",
-            show_default=False,
-        ),
-    ] = None,
-    flow: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="The flow, by its number in `airpath diagnose`. [default: the one with the most "
-            "data]",
-            show_default=False,
-        ),
-    ] = None,
+    files: Files,
+    out: Out = None,
+    flow: Flow = None,
     explain: Annotated[
         Explain,
         typer.Option(help="How hard to search for what would help the captured network."),
-    ] = Explain.quick,
+    ] = "quick",
     workers: Workers = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Json = False,
 ) -> None:
     """Turn the TCP flow of a capture into a scenario, and say what would help it.
 
@@ -81,7 +86,7 @@ def command(
     for file in files:
         try:
             with progress_bar("fitting") as bar:
-                fitted = fit(file, flow=flow, explain=explain.value, workers=workers, progress=bar)
+                fitted = fit(file, flow=flow, explain=explain, workers=workers, progress=bar)
         except AirpathError as error:
             code = max(code, complain(str(error), error.exit_code))
             continue

@@ -93,16 +93,16 @@ def check_picture(path: Path) -> None:
         raise InputError(f"{path}: the name of a chart must end in .html, .svg, .png or .pdf")
 
 
-def write_picture(figure: Figure, path: Path) -> None:
-    """Write a chart to a file."""
+def write_picture(figure: Figure, path: Path, title: str | None = None) -> None:
+    """Write a chart to a file; ``title`` is that of a page, by default the chart's."""
     from airpath.runs.directories import replaced_file
 
     if path.suffix == ".html":
         from airpath.report.render import charts_json, page
 
-        text = page(
-            "variants.html.j2", title=figure.title, figures=[figure], charts=charts_json([figure])
-        )
+        charts = charts_json([figure])
+        title = figure.title if title is None else title
+        text = page("variants.html.j2", title=title, figures=[figure], charts=charts)
         with replaced_file(path) as aside:
             aside.write_text(text, encoding="utf-8", errors="backslashreplace")
     else:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airpath.cli.console import narrate, output, progress_bar
-from airpath.cli.run import Sets, Workers
+from airpath.cli.console import aligned, narrate, output, progress_bar
+from airpath.cli.run import Json, Sets, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Json = False,
 ) -> None:
     """Rerun published studies and compare each figure with what was published.
 
@@ -99,14 +99,9 @@ def table(study: Study, outcomes: Sequence[Outcome]) -> str:
                 finding.verdict,
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [f"{study.id}: {study.title}"]
-    for index, row in enumerate(rows):
-        cells = [
-            cell.rjust(width) if 1 <= column <= 4 else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  " + "  ".join(cells).rstrip())
+    for index, line in enumerate(aligned(rows, range(1, 5))):
+        lines.append(f"  {line}")
         if index and findings[index - 1].note:
             lines.append(f"      {findings[index - 1].note}")
     lines.append(f"  {counts(outcomes).text()}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airpath.base.choices import Explain
 from airpath.cli.console import narrate, output, progress_bar
 
 if TYPE_CHECKING:
@@ -75,50 +77,48 @@ Scenarios = Annotated[
         show_default=False,
     ),
 ]
-
-
-class Explain(StrEnum):
-    """How hard to search for causes."""
-
-    quick = "quick"
-    full = "full"
-    off = "off"
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=0, help="The first seed. [default: the scenario's]", show_default=False
+    ),
+]
+Repeat = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Number of seeds, counted up from --seed.")
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Also write the HTML report.", show_default=False),
+]
+Capture = Annotated[
+    bool,
+    typer.Option(
+        "--capture",
+        help="Also write capture.pcapng for each seed: the headers of every packet at the "
+        "server and at the UEs.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Explaining = Annotated[
+    Explain,
+    typer.Option(
+        help="How hard to search for what limits the run: quick tries at most 12 changes of "
+        "the scenario, full all known ones, off none."
+    ),
+]
 
 
 def command(
     scenario: Scenarios,
     sets: Sets = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, help="The first seed. [default: the scenario's]", show_default=False
-        ),
-    ] = None,
-    repeat: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of seeds, counted up from --seed.")
-    ] = 1,
+    seed: Seed = None,
+    repeat: Repeat = 1,
     workers: Workers = None,
     out: Out = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also write the HTML report.", show_default=False),
-    ] = None,
-    capture: Annotated[
-        bool,
-        typer.Option(
-            "--capture",
-            help="Also write capture.pcapng for each seed: the headers of every packet at the "
-            "server and at the UEs.",
-        ),
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    explain: Annotated[
-        Explain,
-        typer.Option(
-            help="How hard to search for what limits the run: quick tries at most 12 changes of "
-            "the scenario, full all known ones, off none."
-        ),
-    ] = Explain.quick,
+    report: Report = None,
+    capture: Capture = False,
+    json: Json = False,
+    explain: Explaining = "quick",
 ) -> None:
     """Simulate scenarios, find what limits them, and store their tables in run directories.
 
@@ -128,8 +128,11 @@ def command(
     every figure is the mean over the seeds, with a 95 % confidence interval, and the findings are
     about all seeds, up to ten. The report compares several scenarios.
     """
+    from dataclasses import replace
+
     from airpath import scenario as scenarios
     from airpath.drivers import simulate
+    from airpath.drivers.options import SimulationOptions
     from airpath.errors import InputError
     from airpath.runs import provenance, summary
     from airpath.runs.directories import check_file_target
@@ -142,25 +145,27 @@ def command(
         )
     # What is wrong with the last one is said before the first one runs.
     loaded = [scenarios.load(one, sets) for one in scenario]
+    options = SimulationOptions(
+        seed=seed,
+        repeat=repeat,
+        workers=workers,
+        out=out,
+        parent=Path("runs") if out is None else None,
+        capture=capture,
+        command_line=provenance.command_line(),
+    )
     runs = []
     for one in loaded:
         with progress_bar("simulating") as progress:
-            run = simulate.execute(
-                one,
-                seed=seed,
-                repeat=repeat,
-                workers=workers,
-                out=out,
-                default_parent=Path("runs"),
-                command=provenance.command_line(),
-                progress=progress,
-                capture=capture,
-            )
+            run = simulate.execute(one, replace(options, progress=progress))
         runs.append(run)
         if not json:
             _say_flows(run, scenarios.stem(one) if len(loaded) > 1 else None)
-        if explain is not Explain.off:
-            _explain(run, one, explain, workers)
+        if explain != "off":
+            from airpath import diagnose
+
+            with explaining(run) as told:
+                diagnose.add(run, one, explain, workers=workers, progress=told)
         if not json:
             _say_answer(run)
         _narrate(run, one)
@@ -198,9 +203,9 @@ def _say_answer(run: Run) -> None:
         output(line)
 
 
-def _explain(run: Run, loaded: _core.Scenario, budget: Explain, workers: int | None) -> None:
-    """Explain the run; Ctrl-C keeps it as it is."""
-    from airpath import diagnose
+@contextmanager
+def explaining(run: Run) -> Iterator[Callable[[int], bool]]:
+    """Yield what takes the number of simulations so far; Ctrl-C keeps the run as it is."""
     from airpath.drivers.stopping import StoppedError
 
     try:
@@ -210,7 +215,7 @@ def _explain(run: Run, loaded: _core.Scenario, budget: Explain, workers: int | N
                 bar(min(0.95, ended / _USUAL_RUNS))
                 return True
 
-            diagnose.add(run, loaded, budget.value, workers=workers, progress=told)
+            yield told
     except KeyboardInterrupt:
         if run.directory is None:
             raise

@@ -3,114 +3,123 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from airpath.base.choices import Explain
 from airpath.cli.console import narrate, output, progress_bar
-from airpath.cli.run import Explain
+from airpath.cli.run import Json, Report
 
 if TYPE_CHECKING:
+    from airpath.base.choices import Cluster
     from airpath.campaign.definition import Definition, Until
     from airpath.campaign.results import Campaign
 
 
+CampaignFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="CAMPAIGN",
+        help="A campaign file, or the name of a shipped campaign.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="The folder of the results, or a URL such as s3://bucket/name. "
+        "[default: campaigns/NAME]",
+        show_default=False,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Number of threads, or of the cluster's workers; results do not depend on it. "
+        "[default: all cores]",
+        show_default=False,
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Run on the workers of this Dask scheduler, which you must trust: tcp://HOST:8786.",
+        show_default=False,
+    ),
+]
+ClusterKind = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND",
+        help="Start a Dask cluster with --workers workers and run there: local (processes "
+        "on this machine) or slurm (jobs).",
+        show_default=False,
+    ),
+]
+RetryFailed = Annotated[
+    bool,
+    typer.Option("--retry-failed", help="With --resume: simulate failed runs again."),
+]
+UntilWidth = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ci=N%",
+        help="Add seeds to each cell until half of the 95 % interval is below N % of the mean.",
+        show_default=False,
+    ),
+]
+Figure = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FIGURE",
+        help="The figure for --until. [default: flows.goodput_mbps]",
+        show_default=False,
+    ),
+]
+MaxSeeds = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=10,
+        help="The most seeds per cell with --until. [default: 1000]",
+        show_default=False,
+    ),
+]
+Explaining = Annotated[
+    Explain | None,
+    typer.Option(
+        help="Find what limits each run; costs ten to thirty extra runs per run. [default: "
+        "as in the file, or off]",
+        show_default=False,
+    ),
+]
+
+
 def command(
-    campaign: Annotated[
-        str,
-        typer.Argument(
-            metavar="CAMPAIGN",
-            help="A campaign file, or the name of a shipped campaign.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="The folder of the results, or a URL such as s3://bucket/name. "
-            "[default: campaigns/NAME]",
-            show_default=False,
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Number of threads, or of the cluster's workers; results do not depend on it. "
-            "[default: all cores]",
-            show_default=False,
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Run on the workers of this Dask scheduler, which you must trust: "
-            "tcp://HOST:8786.",
-            show_default=False,
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="Start a Dask cluster with --workers workers and run there: local (processes "
-            "on this machine) or slurm (jobs).",
-            show_default=False,
-        ),
-    ] = None,
+    campaign: CampaignFile,
+    out: Out = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    cluster: ClusterKind = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Simulate only runs that are not yet in DIR.")
     ] = False,
-    retry_failed: Annotated[
-        bool,
-        typer.Option("--retry-failed", help="With --resume: simulate failed runs again."),
-    ] = False,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ci=N%",
-            help="Add seeds to each cell until half of the 95 % interval is below N % of the mean.",
-            show_default=False,
-        ),
-    ] = None,
-    figure: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIGURE",
-            help="The figure for --until. [default: flows.goodput_mbps]",
-            show_default=False,
-        ),
-    ] = None,
-    max_seeds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=10,
-            help="The most seeds per cell with --until. [default: 1000]",
-            show_default=False,
-        ),
-    ] = None,
-    explain: Annotated[
-        Explain | None,
-        typer.Option(
-            help="Find what limits each run; costs ten to thirty extra runs per run. [default: "
-            "as in the file, or off]",
-            show_default=False,
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also write the HTML report.", show_default=False),
-    ] = None,
+    retry_failed: RetryFailed = False,
+    until: UntilWidth = None,
+    figure: Figure = None,
+    max_seeds: MaxSeeds = None,
+    explain: Explaining = None,
+    report: Report = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Only check the campaign and estimate its cost."),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Json = False,
 ) -> None:
     """Run a campaign: many runs over the keys of scenarios, here or on a cluster.
 
@@ -150,10 +159,11 @@ def command(
             out=out,
             workers=workers,
             scheduler=scheduler,
-            cluster=cluster,
+            # An unknown one is refused there.
+            cluster=cast("Cluster | None", cluster),
             resume=resume,
             retry_failed=retry_failed,
-            explain=None if explain is None else explain.value,
+            explain=explain,
             progress=bar,
             tell=narrate,
         )

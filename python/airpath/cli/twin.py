@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airpath.cli.console import narrate, output, progress_bar
-from airpath.cli.run import Scenario, Sets
+from airpath.cli.console import aligned, narrate, output, progress_bar
+from airpath.cli.run import Json, Scenario, Sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,32 +19,36 @@ if TYPE_CHECKING:
 INVALID = 3
 
 
+OwnProfiles = Annotated[
+    bool,
+    typer.Option(
+        "--own-profiles",
+        help="Simulate each flow with its own profile instead of the running kernel's. "
+        "Figures of TCP are then not comparable.",
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="The twin's directory. Complete runs in it are kept, missing ones are added. "
+        "[default: runs/twin-NAME-ID]",
+        show_default=False,
+    ),
+]
+
+
 def command(
     scenario: Scenario,
     sets: Sets = None,
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Number of seeds.")] = 1,
-    own_profiles: Annotated[
-        bool,
-        typer.Option(
-            "--own-profiles",
-            help="Simulate each flow with its own profile instead of the running kernel's. "
-            "Figures of TCP are then not comparable.",
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="The twin's directory. Complete runs in it are kept, missing ones are added. "
-            "[default: runs/twin-NAME-ID]",
-            show_default=False,
-        ),
-    ] = None,
+    own_profiles: OwnProfiles = False,
+    out: Out = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write an HTML page.", show_default=False),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Json = False,
 ) -> None:
     """Simulate a scenario, run it over the kernel's TCP, and compare the two.
 
@@ -108,14 +112,9 @@ def table(twin: Twin, figures: Sequence[Figure], verdict: str) -> str:
 
     rows = [("flow", "figure", "simulated", "emulated", "difference", "limit", "verdict")]
     rows += [row(figure) for figure in figures]  # type: ignore[misc]
-    widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
     lines = [f"{twin.comparable.scenario.name}: {verdict}"]
-    for index, cells in enumerate(rows):
-        shown = [
-            cell.rjust(width) if 2 <= column <= 5 else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
-        lines.append("  " + "  ".join(shown).rstrip())
+    for index, line in enumerate(aligned(rows, range(2, 6))):
+        lines.append(f"  {line}")
         if index and figures[index - 1].note:
             lines.append(f"      {figures[index - 1].note}")
     for pair in twin.pairs:

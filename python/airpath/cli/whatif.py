@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airpath.cli.console import narrate, output, progress_bar
-from airpath.cli.run import Scenario, Sets, Workers
+from airpath.cli.console import aligned, output, progress_bar
+from airpath.cli.run import Json, Scenario, Sets, Workers
 
 if TYPE_CHECKING:
-    from airpath.plots.figure import Figure
     from airpath.runs.document import Variants
 
 _AS_IT_IS = "as it is"
@@ -46,7 +45,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Json = False,
 ) -> None:
     """Compare variants of a scenario on common seeds.
 
@@ -54,15 +53,12 @@ def command(
     confidence interval of the change over paired seeds. A star marks the best variant, if it is
     better than every other by more than noise.
     """
+    from airpath.cli.plot import check_picture, write_picture
     from airpath.diagnose.whatif import whatif
-    from airpath.errors import InputError
     from airpath.runs import summary
-    from airpath.runs.directories import check_file_target
 
     if chart is not None:
-        check_file_target(chart)
-        if chart.suffix not in (".html", ".svg", ".png", ".pdf"):
-            raise InputError(f"{chart}: the name of a chart must end in .html, .svg, .png or .pdf")
+        check_picture(chart)
     variants = [_settings(text) for text in tries]
     total = seeds * (len(variants) + 1)
     with progress_bar("comparing") as bar:
@@ -82,8 +78,7 @@ def command(
     if chart is not None:
         from airpath.plots.variants import variants as draw
 
-        _write(draw(answer, labels), scenario, chart)
-        narrate(f"chart: {chart}")
+        write_picture(draw(answer, labels), chart, title=f"{scenario}: what if")
 
 
 def _settings(text: str) -> list[str]:
@@ -120,36 +115,11 @@ def _table(answer: Variants, labels: list[str]) -> list[str]:
                 change = f" ({100 * cell['change']:+.1f} %, {100 * low:+.1f} to {100 * high:+.1f})"
             cells.append(f"{figure_text(metric, cell['mean'])}{change}{star}")
         rows.append(cells)
-    widths = [max(len(texts[column]) for texts in rows) for column in range(len(rows[0]))]
-    lines = [f"({index}) {label}" for index, label in enumerate(labels) if index]
-    lines.append("")
-    for texts in rows:
-        padded = [text.ljust(width) for text, width in zip(texts, widths, strict=True)]
-        lines.append("  ".join(padded).rstrip())
-    lines.append("")
-    lines.append(
+    return [
+        *(f"({index}) {label}" for index, label in enumerate(labels) if index),
+        "",
+        *aligned(rows),
+        "",
         f"Means over {plural(len(answer['seeds']), 'seed')}; in brackets the change and its 95 % "
-        "confidence interval. *: better than every other by more than noise."
-    )
-    return lines
-
-
-def _write(figure: Figure, scenario: str, path: Path) -> None:
-    from airpath.runs.directories import replaced_file
-
-    if path.suffix == ".html":
-        from airpath.report.render import charts_json, page
-
-        text = page(
-            "variants.html.j2",
-            title=f"{scenario}: what if",
-            figures=[figure],
-            charts=charts_json([figure]),
-        )
-        with replaced_file(path) as aside:
-            aside.write_text(text, encoding="utf-8", errors="backslashreplace")
-        return
-    from airpath.plots.export import rendered
-
-    with replaced_file(path) as aside:
-        aside.write_bytes(rendered(figure, path.suffix[1:]))
+        "confidence interval. *: better than every other by more than noise.",
+    ]

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from airpath.analysis.statistics import mean_interval
 from airpath.base.text import milliseconds, percent, rate
 from airpath.diagnose import stand_in
-from airpath.diagnose.explain import Explain, Progress, check, explain_loaded, keep
+from airpath.diagnose.explain import Progress, check, explain_loaded, keep
 from airpath.runs.summary import Entry, entries
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.base.choices import Explain
     from airpath.diagnose.stand_in import StandIns
     from airpath.documents import Breakdown, Explanation, Finding, Gain, RunSummary, Tried
     from airpath.runs.document import Figures

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, get_args
 
 from airpath import scenario as scenarios
+from airpath.base.choices import Budget, Explain
 from airpath.base.numbers import seeds_from, worker_count
 from airpath.errors import InputError
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from airpath.documents import Explanation
     from airpath.runs.results import Run
 
-Budget: TypeAlias = Literal["quick", "full"]
-"""``quick`` tries at most 12 changes, ``full`` all known ones."""
-Explain: TypeAlias = Literal["off", "quick", "full"]
-"""How hard to search for causes."""
 BUDGETS: tuple[Budget, ...] = get_args(Budget)
 Progress = Callable[[int], bool]
 """Called with the number of simulations that have ended; stops the rest by returning False."""

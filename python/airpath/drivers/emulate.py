@@ -10,17 +10,17 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from airpath import scenario as scenarios
-from airpath.base.numbers import seeds_from
-from airpath.drivers.simulate import Progress, kept_failed, write_tables
+from airpath.drivers.options import EmulationOptions
+from airpath.drivers.simulate import kept_failed, write_tables
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.emulation import attach, identity, printed, rootless
-from airpath.emulation.config import EmulationConfig
 from airpath.errors import AirpathError, InputError, reason
 from airpath.runs import describe, summary
 from airpath.runs import provenance as prov
@@ -52,80 +52,23 @@ OUR_SLOW_START = (
 )
 
 
-def emulate(
-    scenario: _core.Scenario,
-    command: Sequence[str],
-    *,
-    servers: Sequence[str] = (),
-    place: str | None = None,
-    seed: int | None = None,
-    out: Path | None = None,
-    quiet: bool = False,
-    capture: bool = False,
-    monitor: _core.Monitor | None = None,
-    attached: Callable[[Sequence[attach.Session]], None] | None = None,
-    output: int | None = None,
-    error: int | None = None,
-    written: printed.CommandOutput | None = None,
-    flows: bool = False,
-    parity: bool = False,
-    progress: Progress | None = None,
-    user: str | None = None,
-    variables: Sequence[str] = (),
-    command_line: list[str] | None = None,
-) -> Run:
-    """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
-
-    Without a command the scenario's programs decide how long the run lasts. ``servers`` are shell
-    commands at the server's end, started before. ``out`` is the run directory; without it, one of
-    its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
-    ``capture`` adds ``capture.pcapng``. ``monitor`` observes the run, ``attached`` receives the
-    sessions of the UEs. ``output`` and ``error`` are descriptors for what the command writes;
-    ``written`` holds what went to ``output``, if that is to be kept. ``user`` is the user that
-    programs run as: a name, a number, or ``root`` for all its rights; None: the user who called
-    sudo, else root without its capabilities. ``variables`` names the variables of this process's
-    environment that programs get in addition to the usual ones.
-
-    With ``flows`` the kernel's sockets run the scenario's flows: alongside the command or the
-    programs until those end, or without any until the scenario's end. ``parity`` replays the
-    packets on the virtual clock and says in the summary whether they left at the same times.
-    """
-    from airpath import _core
-
-    if not (command or flows or scenario.programs):
+def emulate(scenario: _core.Scenario, options: EmulationOptions) -> Run:
+    """Run a scenario on the real clock until its command, its programs or its flows end."""
+    if not (options.command or options.flows or scenario.programs):
         raise InputError("there is no command to run, and the scenario has no [[program]]")
-    who = identity.announced(user, scenario.program_lines, variables)
-    [chosen] = seeds_from(scenario.seed if seed is None else seed)
-    sessions = _attached(scenario, attached)
+    who = identity.announced(options.user, scenario.program_lines, options.variables)
+    seed = scenario.seed if options.seed is None else options.seed
+    sessions = attach.attach(scenario.core) if scenario.core else []
+    if options.attached is not None:
+        options.attached(sessions)
     started, began = time.time_ns(), time.monotonic()
     # The kernel's packets are not the same twice: neither are two runs.
-    identifier = hashlib.sha256(f"{scenario.sha256} {chosen} {started}".encode()).hexdigest()[:12]
-    record = prov.provenance(scenario, [chosen], command_line, identifier)
-    numbered = out is None
-    if out is None:
-        out = Path("runs") / default_name(scenarios.stem(scenario), identifier)
-    with PendingDirectory(out, numbered=numbered) as pending:
+    identifier = hashlib.sha256(f"{scenario.sha256} {seed} {started}".encode()).hexdigest()[:12]
+    record = prov.provenance(scenario, [seed], options.command_line, identifier)
+    out = options.out or Path("runs") / default_name(scenarios.stem(scenario), identifier)
+    with PendingDirectory(out, numbered=options.out is None) as pending:
         try:
-            emulated = _core.emulate(
-                scenario,
-                chosen,
-                EmulationConfig(
-                    command=list(command),
-                    servers=list(servers),
-                    place=place,
-                    quiet=quiet,
-                    flows=flows,
-                    parity=parity,
-                    capture=pending.path / CAPTURE if capture else None,
-                    files=pending.path / PROGRAMS,
-                    output=output,
-                    error=error,
-                    monitor=monitor,
-                    progress=None if progress is None else _told(progress, scenario.duration_s),
-                    sessions=sessions,
-                    identity=who,
-                ),
-            )
+            emulated, written = _emulated(scenario, options, pending.path, sessions, who)
         except ValueError as refused:
             raise InputError(str(refused)) from None
         except OSError as failed:
@@ -137,13 +80,11 @@ def emulate(
             with deferred():
                 # Before anything else: nothing makes these packets again.
                 missing = write_tables(
-                    emulated.result, pending.path, prov.table_metadata(scenario, chosen)
+                    emulated.result, pending.path, prov.table_metadata(scenario, seed)
                 )
                 wall_s = time.monotonic() - began
                 document = summary.of_result(emulated.result, scenario, identifier, wall_s)
-                document["emulation"] = _section(
-                    emulated, list(command), list(servers), sessions, flows, who
-                )
+                document["emulation"] = _section(emulated, options, sessions, who)
                 partial = [*emulated.partial, *missing]
                 document["run"]["partial"] = partial
                 _read_printed(written, document, pending.path)
@@ -168,18 +109,30 @@ def emulate(
         except Exception as bug:
             _failed(pending, record, scenario, AirpathError(f"{type(bug).__name__}: {bug}"))
             raise
-    tables = RunDirectory(final).tables([chosen])
+    tables = RunDirectory(final).tables([seed])
     return Run(document, record, scenario.resolved_toml, tables, final)
 
 
-def _attached(
-    scenario: _core.Scenario, attached: Callable[[Sequence[attach.Session]], None] | None
-) -> list[attach.Session]:
-    """Let the UEs attach, if there is a core."""
-    sessions = attach.attach(scenario.core) if scenario.core else []
-    if attached is not None:
-        attached(sessions)
-    return sessions
+def _emulated(
+    scenario: _core.Scenario,
+    options: EmulationOptions,
+    directory: Path,
+    sessions: Sequence[attach.Session],
+    who: identity.Identity,
+) -> tuple[_core.Emulated, printed.CommandOutput | None]:
+    """Run the packets; what the command printed, if it can be read."""
+    from airpath import _core
+
+    with printed.kept(options.command, options.output) as (output, written):
+        emulated = _core.emulate(
+            scenario,
+            replace(options, output=output),
+            capture=directory / CAPTURE if options.capture else None,
+            files=directory / PROGRAMS,
+            sessions=sessions,
+            identity=who,
+        )
+    return emulated, written
 
 
 def _read_printed(
@@ -302,14 +255,6 @@ def _tunnel(emulated: _core.Emulated) -> Tunnel | None:
     return None if setup is None else {**setup, "directions": report}
 
 
-def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
-    def tell(now_s: float) -> bool:
-        progress(min(1.0, now_s / duration_s))
-        return True
-
-    return tell
-
-
 def _sender_records(observer: ObserverReport) -> list[str]:
     """Report what the tables lack about the senders."""
     said = []
@@ -368,22 +313,20 @@ def _program(program: ProgramReport) -> ProgramEntry:
 
 def _section(
     emulated: _core.Emulated,
-    command: list[str],
-    servers: list[str],
+    options: EmulationOptions,
     sessions: Sequence[attach.Session],
-    flows: bool,
     who: identity.Identity,
 ) -> Emulation:
     report = emulated.report
     not_emulated = [OUR_SLOW_START if emulated.environment["slow_starts"] else THE_KERNELS_OWN]
-    if not flows:
+    if not options.flows:
         not_emulated.insert(0, FLOWS_DID_NOT_RUN)
     return {
         "valid": emulated.invalid is None,
         "invalid_because": emulated.invalid,
         "exit_code": emulated.code,
-        "command": command,
-        "servers": servers,
+        "command": list(options.command),
+        "servers": list(options.servers),
         "user": who.document(),
         "programs": [_program(program) for program in emulated.programs],
         "coalesce_bytes": emulated.environment["coalesce_bytes"],
@@ -398,7 +341,7 @@ def _section(
         "more_flows": report["more_flows"],
         "inside": report["inside"],
         "directions": report["directions"],
-        "scenario_flows": flows,
+        "scenario_flows": options.flows,
         "failed_flows": emulated.failed,
         "sockets": emulated.sockets,
         "ack_gaps": {gaps["id"]: gaps["gap_ms"] for gaps in report["ack_gaps"]},

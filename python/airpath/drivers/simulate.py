@@ -21,8 +21,9 @@ from airpath import diagnose
 from airpath import scenario as scenarios
 from airpath.base import forked
 from airpath.base.numbers import seeds_from, worker_count
+from airpath.drivers.options import Progress, SimulationOptions
 from airpath.drivers.stopping import StoppedError, deferred
-from airpath.errors import AirpathError, InputError, InputTypeError, reason
+from airpath.errors import AirpathError, InputTypeError, reason
 from airpath.runs import provenance as prov
 from airpath.runs import summary
 from airpath.runs.directories import PendingDirectory, cannot_write, default_name
@@ -30,13 +31,8 @@ from airpath.runs.results import MemoryTables, Run, RunDirectory
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.base.choices import Explain
     from airpath.runs.document import Provenance, RunDocument
-
-Progress = Callable[[float], None]
-"""Called from the calling thread with the share of the work done, 0 to 1."""
-
-MOST_SEEDS = 100_000
-"""The summary has a value of each."""
 
 CAPTURE = "capture.pcapng"
 """The packets at both ends, in the directory of their seed, if they were asked for."""
@@ -53,7 +49,7 @@ def run(
     repeat: int = 1,
     workers: int | None = None,
     out: str | os.PathLike[str] | None = None,
-    explain: diagnose.Explain = "off",
+    explain: Explain = "off",
     capture: bool = False,
 ) -> Run:
     """Simulate a scenario (a file, the name of a shipped one, or a loaded one).
@@ -84,50 +80,37 @@ def run(
         raise InputTypeError("a loaded scenario takes no set: pass it to airpath.load()")
     else:
         loaded = scenario
-    for name, number in (("seed", seed), ("repeat", repeat)):
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
-            raise InputTypeError(f"{name} must be a whole number, not {number!r}")
     diagnose.check(explain)
     directory = None if out is None else Path(out)
-    if capture and directory is None:
-        raise InputError("capture needs out, the directory to write the capture to")
-    run = execute(loaded, seed=seed, repeat=repeat, workers=workers, out=directory, capture=capture)
+    run = execute(
+        loaded,
+        SimulationOptions(
+            seed=seed, repeat=repeat, workers=workers, out=directory, capture=capture
+        ),
+    )
     diagnose.add(run, loaded, explain, workers=workers)
     if run.partial:
         warnings.warn(f"the run is partial, because {'; '.join(run.partial)}", stacklevel=2)
     return run
 
 
-def execute(
-    scenario: _core.Scenario,
-    *,
-    seed: int | None = None,
-    repeat: int = 1,
-    workers: int | None = None,
-    out: Path | None = None,
-    default_parent: Path | None = None,
-    command: list[str] | None = None,
-    progress: Progress | None = None,
-    capture: bool = False,
-) -> Run:
-    """Do what ``run`` does; with ``default_parent``, write to a new directory in there."""
+def execute(scenario: _core.Scenario, options: SimulationOptions) -> Run:
+    """Simulate a loaded scenario."""
     forked.check()
-    worker_count(workers)  # A wrong number is refused before anything runs.
-    if not 1 <= repeat <= MOST_SEEDS:
-        raise InputError(f"repeat must be from 1 to {MOST_SEEDS}")
-    seeds = seeds_from(scenario.seed if seed is None else seed, repeat)
-    identifier = prov.run_id(scenario, seeds[0], repeat)
-    record = prov.provenance(scenario, seeds, command, identifier)
+    seeds = seeds_from(scenario.seed if options.seed is None else options.seed, options.repeat)
+    identifier = prov.run_id(scenario, seeds[0], options.repeat)
+    record = prov.provenance(scenario, seeds, options.command_line, identifier)
     started = time.monotonic()
-    numbered = out is None and default_parent is not None
-    if out is None and default_parent is not None:
-        out = default_parent / default_name(scenarios.stem(scenario), identifier)
+    out = options.out
+    if options.parent is not None:
+        out = options.parent / default_name(scenarios.stem(scenario), identifier)
+    numbered = options.parent is not None
     holder = nullcontext() if out is None else PendingDirectory(out, numbered=numbered)
     with holder as pending:
-        work = _Seeds(scenario, identifier, pending, seeds, capture=capture)
+        work = _Seeds(scenario, identifier, pending, seeds, capture=options.capture)
         stopped: BaseException | None = None
         try:
-            in_threads(work.one, seeds, workers, scenario.duration_s, progress)
+            in_threads(work.one, seeds, options.workers, scenario.duration_s, options.progress)
         except (KeyboardInterrupt, SystemExit) as error:
             if pending is None or not work.documents:
                 raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,8 +45,9 @@ def monitored(
     from airpath import _core
 
     live = is_shown(command, live)
+    streams = Streams(output=sys.stderr.fileno() if quiet else None)
     if not live and port is None and status is None:
-        yield Monitoring(None, Streams())
+        yield Monitoring(None, streams)
         return
     monitor = _core.Monitor()
     bound_s = scenario.lateness_bound_s
@@ -63,14 +64,14 @@ def monitored(
             from airpath.emulation.status import followed
 
             stack.enter_context(followed(status, monitor.snapshot))
-        streams = Streams()
         if live:
             from airpath.emulation.live import shown
 
             view = shown(
                 monitor, scenario.name, bound_s * 1e6, redirect=not is_shell(command), quiet=quiet
             )
-            streams = stack.enter_context(view)
+            there = stack.enter_context(view)
+            streams = replace(there, output=there.output or streams.output)
         yield Monitoring(monitor, streams)
 
 

@@ -8,7 +8,6 @@ tools measured at the ends, beside what airpath measured on the path.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 TOOLS = ("iperf3", "ping", "ping6")
 COMMAND = "command"
 """The name of COMMAND among the programs."""
+STANDARD_OUTPUT = 1
 _MOST_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 16
 
@@ -46,17 +46,19 @@ class CommandOutput:
         return bytes(self._kept)
 
 
-def is_read(command: Sequence[str]) -> bool:
-    """Whether what the command prints can be read."""
-    return bool(command) and Path(command[0]).name in TOOLS
-
-
 @contextmanager
-def kept(target: int) -> Iterator[tuple[int, CommandOutput]]:
-    """A descriptor for a command's output, which goes on to ``target`` and is kept.
+def kept(
+    command: Sequence[str], target: int | None
+) -> Iterator[tuple[int | None, CommandOutput | None]]:
+    """A descriptor for a command's output, and what is kept of it if it can be read.
 
-    The command sees a terminal if ``target`` is one, and a pipe if not.
+    The output goes on to ``target``; None is standard output. The command sees a terminal if
+    ``target`` is one, and a pipe if not.
     """
+    if not command or Path(command[0]).name not in TOOLS:
+        yield target, None
+        return
+    target = STANDARD_OUTPUT if target is None else target
     output = CommandOutput()
     ours, theirs = os.openpty() if os.isatty(target) else os.pipe()
     reader = threading.Thread(target=_copy_on, args=(ours, target, output), daemon=True)
@@ -84,11 +86,6 @@ def _copy_on(ours: int, target: int, output: CommandOutput) -> None:
         with suppress(OSError):
             while data:
                 data = data[os.write(target, data) :]
-
-
-def target(quiet: bool) -> int:
-    """Where the command's standard output goes."""
-    return (sys.stderr if quiet else sys.stdout).fileno()
 
 
 def add(document: RunDocument, directory: Path) -> None:

@@ -27,7 +27,7 @@ from airpath.fitting.rerun import Score, compare, figures, mean, rerun
 from airpath.runs.directories import replaced_file
 
 if TYPE_CHECKING:
-    from airpath.diagnose import Budget, Explain
+    from airpath.base.choices import Budget, Explain
     from airpath.documents import Explanation
 
 TRACE = "capacity.trace"

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airpath import scenario as scenarios
-from airpath.drivers.simulate import Progress, in_threads
+from airpath.drivers.options import Progress
+from airpath.drivers.simulate import in_threads
 from airpath.runs.summary import lookup
 from airpath.study.definition import Study
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from airpath.analysis.statistics import mean_interval, percent_above
-from airpath.drivers.simulate import Progress
+from airpath.drivers.options import Progress
 from airpath.runs.summary import number
 from airpath.study import verdicts
 from airpath.study.bench import Bench, Request

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
-from airpath.drivers.simulate import MOST_SEEDS, Progress
+from airpath.drivers.options import MOST_SEEDS, Progress
 from airpath.errors import InputError
 from airpath.study import verdicts
 from airpath.study.bench import Bench

@@ -14,6 +14,7 @@ from airpath.base.files import read_regular
 from airpath.base.json import parsed
 from airpath.drivers import emulate, simulate
 from airpath.drivers.emulate import CAPTURE
+from airpath.drivers.options import MOST_SEEDS, EmulationOptions, SimulationOptions
 from airpath.errors import InputError
 from airpath.runs import provenance as prov
 from airpath.runs.construction import remove_leftovers
@@ -101,8 +102,8 @@ def run(
     reject an emulated run that the lateness bound accepts; it finds a capture in the run's
     directory, which is removed afterwards.
     """
-    if not 1 <= seeds <= simulate.MOST_SEEDS:
-        raise InputError(f"seeds must be from 1 to {simulate.MOST_SEEDS}")
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise InputError(f"seeds must be from 1 to {MOST_SEEDS}")
     out = out or default_directory(comparable)
     _claim(out, comparable)
     first = comparable.scenario.seed
@@ -131,19 +132,20 @@ def _pair(
     remove_leftovers(place)
     simulated, emulated = place / "simulated", place / "emulated"
     if not simulated.exists():
-        simulate.execute(both[0], seed=seed, out=simulated, command=command)
+        simulate.execute(both[0], SimulationOptions(seed=seed, out=simulated, command_line=command))
     reasons: list[str] = []
     while not emulated.exists() and len(reasons) < ATTEMPTS:
         done = emulate.emulate(
             both[1],
-            [],
-            seed=seed,
-            out=place / "attempt",
-            flows=True,
-            parity=True,
-            capture=judge is not None,
-            progress=tick,
-            command_line=command,
+            EmulationOptions(
+                seed=seed,
+                out=place / "attempt",
+                flows=True,
+                parity=True,
+                capture=judge is not None,
+                progress=tick,
+                command_line=command,
+            ),
         )
         why = done.summary["emulation"]["invalid_because"]
         if judge is not None:

@@ -54,8 +54,6 @@ pub struct Settings {
     pub journal: bool,
     /// How packets are exchanged with the kernel.
     pub io: PacketIo,
-    /// Whether to run the scenario's flows, as an [`Emulation`](crate::Emulation) can.
-    pub flows: bool,
     /// Bypasses the model: what is read at one end is written unchanged at the other. For
     /// comparison.
     pub bare: bool,
@@ -159,7 +157,6 @@ impl Default for Settings {
             coalesce_bytes: 0,
             journal: false,
             io: PacketIo::Auto,
-            flows: false,
             bare: false,
         }
     }

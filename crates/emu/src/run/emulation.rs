@@ -1,8 +1,6 @@
 //! Runs a command inside a scenario's network: namespaces, forwarder and programs, all removed
 //! afterwards.
 
-use std::path::PathBuf;
-
 use airpath_base::{Duration, Instant};
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::{EmulationConfig, PacketIo, ProgramConfig, Scenario};
@@ -11,16 +9,13 @@ use rustix::io::Errno;
 
 use super::environment::{EndEnvironment, Environment};
 use super::forwarder_thread::{Forwarded, ForwarderThread};
-use super::topology::Topology;
+use super::topology::{Ports, Topology};
 use crate::clock::timespec;
-use crate::device::port::Io;
 use crate::forwarder::refuse_proxy;
 use crate::host::congestion::SlowStarts;
-use crate::host::core_network::{CoreNetwork, refuse_names};
-use crate::host::namespace::{Namespace, Role};
+use crate::host::core_network::refuse_names;
+use crate::host::namespace::Namespace;
 use crate::host::nat;
-use crate::host::profile::KernelProfile;
-use crate::host::session::UeSession;
 use crate::host::tunnel::TunnelSetup;
 use crate::observation::observer::{Keep, Run, SenderObserver, Shown};
 use crate::run::programs::{ProgramReport, Session};
@@ -28,7 +23,7 @@ use crate::run::terminal::{Relay, Terminal};
 use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::traffic::{Running, Traffic};
 use crate::{
-    EmuError, FailedFlow, FlowSockets, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd,
+    EmuError, FailedFlow, FlowSockets, Forwarder, Journal, Live, Options, Report, Settings,
 };
 
 /// Time from the start of the clock to time 0, in which flows and programs prepare.
@@ -43,15 +38,6 @@ const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
-
-/// Observers of a run.
-#[derive(Clone, Debug, Default)]
-pub struct Observers {
-    /// A pcapng file to create.
-    pub capture: Option<PathBuf>,
-    /// Where snapshots are published.
-    pub live: Option<Live>,
-}
 
 /// The results of a run.
 pub struct Ended {
@@ -105,175 +91,104 @@ pub struct Emulation {
     slow_starts: SlowStarts,
     /// The scenario's flows, if they run.
     traffic: Option<Traffic>,
-    duration: Duration,
     settings: Settings,
     /// The programs of the scenario.
     programs: Vec<ProgramConfig>,
+    options: Options,
     io: PacketIo,
 }
 
 impl Emulation {
-    /// Sets up the scenario's ends, and starts to forward. Time 0 is now.
+    /// Sets up the scenario's ends, and starts to forward. Time 0 is now; if UEs have attached, it
+    /// is when the last of them has a session.
     ///
     /// # Errors
     ///
     /// If something cannot be emulated, or is not permitted.
-    pub fn new(scenario: &Scenario, seed: u64, settings: &Settings) -> Result<Self, EmuError> {
-        Self::observed(scenario, seed, settings, Observers::default())
-    }
-
-    /// Like [`new`](Self::new), with observers of the run.
-    ///
-    /// # Errors
-    ///
-    /// If something cannot be emulated, or is not permitted.
-    pub fn observed(
-        scenario: &Scenario,
-        seed: u64,
-        settings: &Settings,
-        observers: Observers,
-    ) -> Result<Self, EmuError> {
-        Self::attached(scenario, seed, settings, observers, &[])
-    }
-
-    /// Like [`observed`](Self::observed), with UEs that have attached: one session for each that
-    /// has an end, or none.
-    ///
-    /// # Errors
-    ///
-    /// If something cannot be emulated, or is not permitted.
-    pub fn attached(
-        scenario: &Scenario,
-        seed: u64,
-        settings: &Settings,
-        observers: Observers,
-        sessions: &[UeSession],
-    ) -> Result<Self, EmuError> {
+    pub fn new(scenario: &Scenario, seed: u64, mut options: Options) -> Result<Self, EmuError> {
         refuse_proxy(scenario)?;
         let mut model = scenario.clone();
         let nats = nat::take_out(&mut model)?;
         let ues = ues(scenario);
         refuse_names(scenario, &ues, nats.len())?;
-        sessions.iter().for_each(|session| session.cap(&mut model));
-        let session = |ue: usize| sessions.iter().find(|session| session.ue == ue);
         if ues.len() > MOST_UES {
             return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
         }
+        let sessions = std::mem::take(&mut options.sessions);
+        sessions.iter().for_each(|session| session.cap(&mut model));
         let slow_starts = SlowStarts::load(scenario.emulation.slow_start)?;
-        let names = slow_starts.names();
-        let profile = KernelProfile::of(scenario, None, names)?;
-        let profiles = ues.iter().map(|(ue, _)| KernelProfile::of(scenario, Some(*ue), names));
-        let profiles = profiles.collect::<Result<Vec<_>, EmuError>>()?;
-        let mtu = profiles.iter().fold(profile.mtu, |mtu, profile| mtu.max(profile.mtu));
-        let io = Io { wanted: settings.io, ends: ues.len() + 1 };
-        let core = CoreNetwork::new(scenario, nats, &profile, (mtu, io), &ues, sessions)?;
-        let CoreNetwork { server, server_port, nats, nodes, tunnel, tunnel_setup } = core;
-        // All ends use the same kind.
-        let io = Io { wanted: server_port.io(), ..io };
-        let mut ends = vec![(server, profile)];
-        let mut ue_ends = Vec::new();
-        for (index, ((ue, name), profile)) in ues.into_iter().zip(profiles).enumerate() {
-            let index = index as u8;
-            let role =
-                session(ue).map_or(Role::ue(index), |session| Role::Ue(index, session.address));
-            let (mut namespace, tun) = Namespace::new(&name, role, &profile, io)?;
-            namespace.ue = Some(ue);
-            let addresses = vec![role.v4().into(), role.v6().into()];
-            ue_ends.push(UeEnd { name, tun, ue, addresses });
-            ends.push((namespace, profile));
-        }
-        let ipv4_first = scenario.core.is_some() || !nats.is_empty();
-        let topology = Topology { ends, nats, nodes, ipv4_first };
-        let observer = {
-            let emulation = &scenario.emulation;
-            let ends = topology.ends.iter();
-            let namespaces: Vec<&Namespace> = ends.map(|(namespace, _)| namespace).collect();
-            let (wanted, poll) = (emulation.observer, emulation.observer_poll);
-            let keep = Keep::for_samples(scenario.run.sample_interval, scenario.run.ack_table);
-            let addresses = topology.addresses();
-            let shown = observers.live.as_ref().map(Live::windows);
-            let shown = shown.map(|windows| Shown { windows, addresses });
-            SenderObserver::start(wanted, poll, keep, shown, &namespaces)?
-        };
-        let traffic =
-            settings.flows.then(|| Traffic::open(scenario, &topology.ends)).transpose()?;
+        let (topology, ports, tunnel) =
+            Topology::new(scenario, nats, ues, &slow_starts, &sessions)?;
+        let io = ports.server.io();
+        let (capture, live) = (options.capture.take(), options.live.take());
+        let observer = observe(scenario, &topology, live.as_ref())?;
+        let traffic = options.flows.then(|| Traffic::open(scenario, &topology.ends)).transpose()?;
         let scheduled = traffic.as_ref().map(Traffic::scheduled);
-        let sessions = sessions.to_vec();
         // The time that UEs need until they have a session passes before time 0.
-        let ahead = AHEAD
-            + sessions.iter().map(|session| session.established).max().unwrap_or(Duration::ZERO);
+        let established = sessions.iter().map(|session| session.established).max();
+        let ahead = AHEAD + established.unwrap_or(Duration::ZERO);
+        let Options { journal, bare, .. } = options;
+        let settings = Settings { journal, bare, ..Settings::of(&scenario.emulation) };
         let forwarder =
             ForwarderThread::start(&model, settings, ahead, move |scenario, settings| {
-                let names: Vec<_> = ue_ends.iter().map(|end| (end.name.clone(), end.ue)).collect();
-                let mut forwarder = Forwarder::new(server_port, ue_ends, scenario, seed, settings)?;
+                let Ports { server, ues, tunnel } = ports;
+                let names: Vec<_> = ues.iter().map(|end| (end.name.clone(), end.ue)).collect();
+                let mut forwarder = Forwarder::new(server, ues, scenario, seed, settings)?;
                 forwarder.schedule(scheduled.unwrap_or_default());
                 forwarder.note_sessions(sessions.iter().filter_map(|session| {
                     let (name, _) = names.iter().find(|(_, ue)| *ue == session.ue)?;
                     Some((name.as_str(), session))
                 }));
                 let (tunnel, interface) = tunnel.unzip();
-                observers.capture.map_or(Ok(()), |file| forwarder.capture(&file, interface))?;
+                capture.map_or(Ok(()), |file| forwarder.capture(&file, interface))?;
                 tunnel.into_iter().for_each(|tunnel| forwarder.set_tunnel(tunnel));
-                if let Some(live) = observers.live {
-                    forwarder.show(live);
-                }
+                live.into_iter().for_each(|live| forwarder.show(live));
                 Ok(forwarder)
             })?;
-        let (duration, settings) = (scenario.run.duration, *settings);
         let programs = scenario.programs.clone();
         Ok(Self {
             topology,
-            tunnel: tunnel_setup,
+            tunnel,
             model,
             forwarder,
             observer,
             slow_starts,
             traffic,
-            duration,
             settings,
             programs,
-            io: io.wanted,
+            options,
+            io,
         })
     }
 
-    /// Runs the programs until the command ends.
-    ///
-    /// # Errors
-    ///
-    /// If they cannot be started, or the forwarder fails.
-    pub fn run(mut self, plan: &Plan) -> Result<Ended, EmuError> {
-        let mut running = self.start_traffic()?;
-        let ran = self.run_programs(plan);
-        self.conclude(ran, running.as_mut())
-    }
-
-    /// Runs only the scenario's flows, until they are done or the scenario's time is over.
+    /// Runs until the command ends; without one, until the scenario's programs do; without any of
+    /// them, until the flows are done or the scenario's time is over. Only in that last case
     /// `progress` receives the time at intervals, and stops the run by returning false.
     ///
     /// # Errors
     ///
-    /// If the forwarder fails, or the run was stopped.
-    pub fn run_flows(
-        mut self,
-        progress: &mut dyn FnMut(Instant) -> bool,
-    ) -> Result<Ended, EmuError> {
-        let mut running = self.start_traffic()?;
-        let done = running.as_ref().map_or(Ok(()), |running| self.wait_for(running, progress));
-        self.conclude(done.map(|()| (0, Vec::new())), running.as_mut())
-    }
-
-    fn start_traffic(&mut self) -> Result<Option<Running>, EmuError> {
+    /// If programs cannot be started, the forwarder fails, or the run was stopped.
+    pub fn run(mut self, progress: &mut dyn FnMut(Instant) -> bool) -> Result<Ended, EmuError> {
         let clock = self.forwarder.clock;
-        self.traffic.take().map(|traffic| traffic.start(clock)).transpose()
+        let traffic = self.traffic.take();
+        let mut running = traffic.map(|traffic| traffic.start(clock)).transpose()?;
+        let has_programs = !(self.options.command.is_empty() && self.programs.is_empty());
+        let ran = match &running {
+            Some(running) if !has_programs => {
+                self.wait_for(running, progress).map(|()| (0, Vec::new()))
+            }
+            _ => self.run_programs(),
+        };
+        self.conclude(ran, running.as_mut())
     }
 
-    fn run_programs(&mut self, plan: &Plan) -> Result<(i32, Vec<ProgramReport>), EmuError> {
-        let topology = &self.topology;
-        let command_at = topology.command_at(plan.place.as_deref())?;
-        let owner = plan.identity.user.as_ref().map(|(user, group, _)| (*user, *group));
-        let terminal = Terminal::of_programs(!plan.command.is_empty(), owner)?;
+    fn run_programs(&self) -> Result<(i32, Vec<ProgramReport>), EmuError> {
+        let (topology, options) = (&self.topology, &self.options);
+        let command_at = topology.command_at(options.place.as_deref())?;
+        let owner = options.identity.user.as_ref().map(|(user, group, _)| (*user, *group));
+        let terminal = Terminal::of_programs(!options.command.is_empty(), owner)?;
         let at = |place| topology.program_at(place);
-        let mut session = Session::new(plan, &self.programs, terminal.as_ref(), command_at, at)?;
+        let mut session = Session::new(options, &self.programs, terminal.as_ref(), command_at, at)?;
         let (names, hosts) = (topology.files()?, topology.hosts());
         let origin_ns = self.forwarder.clock.origin_nanos();
         let mut outputs = std::mem::take(&mut session.outputs);
@@ -345,7 +260,7 @@ impl Emulation {
         running: &Running,
         progress: &mut dyn FnMut(Instant) -> bool,
     ) -> Result<(), EmuError> {
-        let end = Instant::ZERO + self.duration;
+        let end = Instant::ZERO + self.model.run.duration;
         loop {
             let now = self.forwarder.clock.now();
             if now >= end || running.is_done() {
@@ -442,6 +357,19 @@ fn starved(sockets: &[FlowSockets], seconds: f64) -> Option<String> {
             flow.id
         ))
     })
+}
+
+/// Starts to observe the senders at all ends.
+fn observe(
+    scenario: &Scenario,
+    topology: &Topology,
+    live: Option<&Live>,
+) -> Result<SenderObserver, EmuError> {
+    let EmulationConfig { observer, observer_poll, .. } = scenario.emulation;
+    let namespaces: Vec<&Namespace> = topology.ends.iter().map(|(end, _)| end).collect();
+    let keep = Keep::for_samples(scenario.run.sample_interval, scenario.run.ack_table);
+    let shown = live.map(|live| Shown { windows: live.windows(), addresses: topology.addresses() });
+    SenderObserver::start(observer, observer_poll, keep, shown, &namespaces)
 }
 
 /// UEs: position in the scenario, and name. Without a radio there is one.

@@ -97,13 +97,13 @@ impl ForwarderThread {
     /// Those of `make`, or if no thread can be started.
     pub(super) fn start(
         scenario: &Scenario,
-        settings: &Settings,
+        settings: Settings,
         ahead: Duration,
         make: impl FnOnce(&Scenario, &Settings) -> Result<Forwarder, EmuError> + Send + 'static,
     ) -> Result<Self, EmuError> {
         let pipe = || io::pipe().map_err(EmuError::Wait);
         let ((stopped, stop), (mut running, mut ready)) = (pipe()?, pipe()?);
-        let (scenario, settings) = (scenario.clone(), *settings);
+        let scenario = scenario.clone();
         let work = move || {
             let mut forwarder = make(&scenario, &settings)?;
             // Each if permitted; lateness shows the effect.

@@ -3,6 +3,7 @@
 pub(crate) mod emulation;
 pub(crate) mod environment;
 mod forwarder_thread;
+pub(crate) mod options;
 pub(crate) mod output;
 pub(crate) mod programs;
 pub(crate) mod report;

@@ -4,47 +4,16 @@ use std::env;
 use std::ffi::{CString, OsString};
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use airpath_scenario::{ProgramConfig, ProgramPlace};
 use serde::Serialize;
 
 use crate::EmuError;
+use crate::run::options::{Identity, Options};
 use crate::run::output::{Outputs, Written};
 use crate::run::terminal::Terminal;
 use crate::sys::{Credentials, Program, ProgramEvent, ProgramEventKind, Streams};
-
-/// What to run, in addition to the scenario's programs.
-#[derive(Clone, Debug, Default)]
-pub struct Plan {
-    /// Program and arguments; the run ends with it. Empty: no command.
-    pub command: Vec<String>,
-    /// The end where it runs; `None`: the first UE.
-    pub place: Option<String>,
-    /// Shell commands that are started before it, at the server's end.
-    pub servers: Vec<String>,
-    /// Sends the command's standard output to standard error.
-    pub quiet: bool,
-    /// Descriptor for the command's standard output; `None`: this process's.
-    pub output: Option<RawFd>,
-    /// Descriptor for the command's standard error; `None`: this process's.
-    pub error: Option<RawFd>,
-    /// Directory for the output of the scenario's programs; `None`: standard error.
-    pub files: Option<PathBuf>,
-    /// Identity under which all of them run.
-    pub identity: Identity,
-}
-
-/// The identity under which programs run.
-#[derive(Clone, Debug, Default)]
-pub struct Identity {
-    /// User, group and supplementary groups; `None`: those of this process.
-    pub user: Option<(u32, u32, Vec<u32>)>,
-    /// Whether they have no capabilities except CAP_NET_RAW; root's programs may also give up root.
-    pub limited: bool,
-    /// Environment variables; `None`: those of this process.
-    pub environment: Option<Vec<(OsString, OsString)>>,
-}
 
 impl Identity {
     fn credentials(&self) -> Result<Credentials, EmuError> {
@@ -64,7 +33,7 @@ impl Identity {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramReport {
-    /// `command`, `server` (of [`Plan::servers`]), or `program` of the scenario.
+    /// `command`, `server` (of [`Options::servers`]), or `program` of the scenario.
     pub kind: &'static str,
     /// `command`, `server-0`, or its name in the scenario.
     pub name: String,
@@ -119,27 +88,27 @@ impl Session {
     ///
     /// If a word cannot be passed on, a file cannot be created, or the session would never end.
     pub(crate) fn new(
-        plan: &Plan,
+        options: &Options,
         configs: &[ProgramConfig],
         terminal: Option<&Terminal>,
         command_at: At,
         at: impl Fn(ProgramPlace) -> Result<At, EmuError>,
     ) -> Result<Self, EmuError> {
         let lasts = |config: &ProgramConfig| config.service && !config.ends_run;
-        if plan.command.is_empty() && configs.iter().all(lasts) {
+        if options.command.is_empty() && configs.iter().all(lasts) {
             return Err(EmuError::Endless);
         }
         let mut session = Self {
             programs: Vec::new(),
             command: None,
-            credentials: plan.identity.credentials()?,
+            credentials: options.identity.credentials()?,
             reports: Vec::new(),
             outputs: Outputs::default(),
             writing: Vec::new(),
         };
         let replaced = |own: RawFd| terminal.map_or(own, |terminal| terminal.replaced(own));
-        let error = Some(replaced(plan.error.unwrap_or(STANDARD_ERROR)));
-        for (index, line) in plan.servers.iter().enumerate() {
+        let error = Some(replaced(options.error.unwrap_or(STANDARD_ERROR)));
+        for (index, line) in options.servers.iter().enumerate() {
             let streams = Streams { output: error, error, ..Streams::default() };
             let at = at(ProgramPlace::Server)?;
             let program = shell(line, at.network, streams)?;
@@ -150,26 +119,25 @@ impl Session {
         // Programs that start at the same time are in the order of the file, the command last.
         let (first, later): (Vec<_>, Vec<_>) =
             configs.iter().partition(|config| config.start.as_nanos() == 0);
-        let to = (plan.files.as_deref(), replaced(STANDARD_ERROR));
+        let to = (options.files.as_deref(), replaced(STANDARD_ERROR));
         for config in first {
             session.add_config(config, to, &at)?;
         }
-        if !plan.command.is_empty() {
-            let own = if plan.quiet { STANDARD_ERROR } else { STANDARD_OUTPUT };
+        if !options.command.is_empty() {
             let input = replaced(STANDARD_INPUT);
             let streams = Streams {
                 input: Some(input),
-                output: Some(replaced(plan.output.unwrap_or(own))),
+                output: Some(replaced(options.output.unwrap_or(STANDARD_OUTPUT))),
                 error,
                 controls: input != STANDARD_INPUT,
             };
             let program = Program {
                 ends_run: true,
-                ..plain(c_strings(&plan.command)?, command_at.network, streams)
+                ..plain(c_strings(&options.command)?, command_at.network, streams)
             };
             session.command = Some(session.programs.len());
             let name = ("command", "command".to_owned());
-            session.add(name, command_at.name, plan.command.join(" "), program);
+            session.add(name, command_at.name, options.command.join(" "), program);
         }
         let mut later = later;
         later.sort_by_key(|config| config.start);

@@ -7,14 +7,19 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
-use airpath_scenario::ProgramPlace;
+use airpath_scenario::{ProgramPlace, Scenario};
 
-use crate::EmuError;
-use crate::host::namespace::{IPV6_MTU, Namespace};
+use crate::device::port::Io;
+use crate::host::congestion::SlowStarts;
+use crate::host::core_network::CoreNetwork;
+use crate::host::namespace::{IPV6_MTU, Namespace, Role};
 use crate::host::nat::{self, Nat};
 use crate::host::profile::KernelProfile;
+use crate::host::session::UeSession;
+use crate::host::tunnel::{Tunnel, TunnelSetup};
 use crate::observation::observer::abort_connections;
 use crate::run::programs::{At, c_strings};
+use crate::{EmuError, Port, UeEnd};
 
 /// The ends, and the nodes between them.
 pub(super) struct Topology {
@@ -28,6 +33,15 @@ pub(super) struct Topology {
     pub(super) ipv4_first: bool,
 }
 
+/// What the forwarder connects.
+pub(super) struct Ports {
+    /// The port of the server, or of the innermost NAT.
+    pub(super) server: Port,
+    pub(super) ues: Vec<UeEnd>,
+    /// The tunnel between path and cell, and the name of its interfaces.
+    pub(super) tunnel: Option<(Tunnel, &'static str)>,
+}
+
 /// glibc's configuration of getaddrinfo.
 const ADDRESS_ORDER: &str = "/etc/gai.conf";
 
@@ -36,6 +50,44 @@ const IPV4_FIRST: &str = "precedence ::1/128 50\nprecedence ::/0 40\nprecedence 
                           precedence ::/96 20\nprecedence ::ffff:0:0/96 100\n";
 
 impl Topology {
+    /// Creates the namespaces, for UEs by position in the scenario and name.
+    ///
+    /// # Errors
+    ///
+    /// If something cannot be emulated, or is not permitted.
+    pub(super) fn new(
+        scenario: &Scenario,
+        nats: Vec<Nat>,
+        ues: Vec<(usize, String)>,
+        slow_starts: &SlowStarts,
+        sessions: &[UeSession],
+    ) -> Result<(Self, Ports, Option<TunnelSetup>), EmuError> {
+        let profile_of = |ue| KernelProfile::of(scenario, ue, slow_starts.names());
+        let profile = profile_of(None)?;
+        let profiles = ues.iter().map(|(ue, _)| profile_of(Some(*ue)));
+        let profiles = profiles.collect::<Result<Vec<_>, EmuError>>()?;
+        let mtu = profiles.iter().fold(profile.mtu, |mtu, profile| mtu.max(profile.mtu));
+        let io = Io { wanted: scenario.emulation.io, ends: ues.len() + 1 };
+        let core = CoreNetwork::new(scenario, nats, &profile, (mtu, io), &ues, sessions)?;
+        let CoreNetwork { server, server_port, nats, nodes, tunnel, tunnel_setup } = core;
+        // All ends use the same kind.
+        let io = Io { wanted: server_port.io(), ..io };
+        let mut ends = vec![(server, profile)];
+        let mut ue_ends = Vec::new();
+        for (index, ((ue, name), profile)) in (0u8..).zip(ues.into_iter().zip(profiles)) {
+            let session = sessions.iter().find(|session| session.ue == ue);
+            let role = session.map_or(Role::ue(index), |session| Role::Ue(index, session.address));
+            let (mut namespace, tun) = Namespace::new(&name, role, &profile, io)?;
+            namespace.ue = Some(ue);
+            let addresses = vec![role.v4().into(), role.v6().into()];
+            ue_ends.push(UeEnd { name, tun, ue, addresses });
+            ends.push((namespace, profile));
+        }
+        let ipv4_first = scenario.core.is_some() || !nats.is_empty();
+        let ports = Ports { server: server_port, ues: ue_ends, tunnel };
+        Ok((Self { ends, nats, nodes, ipv4_first }, ports, tunnel_setup))
+    }
+
     /// Where the command runs: at the first UE, unless a name is given.
     ///
     /// # Errors

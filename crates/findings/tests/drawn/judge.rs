@@ -7,7 +7,7 @@ use airpath_findings::{Budget, Question, explain};
 use airpath_path::{ServiceConfig, StageConfig};
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::{FlowConfig, NamedStage, Parsed, Scenario, Source, Traffic, parse};
-use airpath_sim::{Passage, SeenAt, simulate_counted, simulate_seen};
+use airpath_sim::{Options, Passage, SeenAt, simulate_with};
 use serde_json::Value;
 
 /// Events after which a run is cut short: it ends at the time that it has reached.
@@ -57,7 +57,8 @@ fn run(parsed: &mut Parsed, accounted: bool) -> Result<(RunSummary, Tables), Str
     for _ in 0..2 {
         let mut reached = Instant::ZERO;
         let mut handled = 0;
-        let outcome = simulate_counted(scenario, 1, accounted, &mut |now, events| {
+        let options = Options { accounted, on_packet: None };
+        let outcome = simulate_with(scenario, 1, options, &mut |now, events| {
             (reached, handled) = (now, events);
             events < MOST_EVENTS
         });
@@ -240,7 +241,7 @@ fn conservation(scenario: &Scenario, summary: &RunSummary) -> Result<(), String>
         arrived: u64,
     }
     let mut flows: BTreeMap<u32, Packets> = BTreeMap::new();
-    let seen = simulate_seen(scenario, 1, &mut |_| true, &mut |passage: &Passage| {
+    let mut on_packet = |passage: &Passage| {
         let flow = flows.entry(passage.packet.flow.0).or_default();
         match (passage.place, passage.direction) {
             (SeenAt::Server, Direction::Downlink) | (SeenAt::Ue, Direction::Uplink) => {
@@ -251,7 +252,9 @@ fn conservation(scenario: &Scenario, summary: &RunSummary) -> Result<(), String>
             }
             (SeenAt::BaseStation, _) => {}
         }
-    });
+    };
+    let options = Options { on_packet: Some(&mut on_packet), ..Options::default() };
+    let seen = simulate_with(scenario, 1, options, &mut |_, _| true);
     let again = seen.expect("not stopped").summary;
     if format!("{again:?}") != format!("{summary:?}") {
         return Err("a run that is watched is another one".to_owned());

@@ -1,0 +1,116 @@
+"""The options of the drivers: what the command line and the public API pass to them, as a whole.
+
+Options that exclude each other raise ``InputError`` when the structure is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airpath.base.numbers import seeds_from, worker_count
+from airpath.errors import InputError, InputTypeError
+
+if TYPE_CHECKING:
+    from airpath._core import Monitor
+    from airpath.emulation.attach import Session
+
+Progress = Callable[[float], None]
+"""Called from the calling thread with the share of the work done, 0 to 1."""
+
+MOST_SEEDS = 100_000
+"""The summary has a value of each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationOptions:
+    """How a scenario is simulated, and where its results are written."""
+
+    seed: int | None = None
+    """The first seed; None: the scenario's."""
+    repeat: int = 1
+    """Number of seeds, counted up from the first."""
+    workers: int | None = None
+    """Number of threads; None: all cores. Results do not depend on it."""
+    out: Path | None = None
+    """The run directory, which must be new or empty."""
+    parent: Path | None = None
+    """Where a run directory is made and named, without ``out``; without both, tables stay in
+    memory."""
+    capture: bool = False
+    """Also writes ``capture.pcapng`` for each seed: the headers of every packet at the ends."""
+    progress: Progress | None = None
+    command_line: list[str] | None = None
+    """The command that led to this run, for its provenance."""
+
+    def __post_init__(self) -> None:
+        for name, number in (("seed", self.seed), ("repeat", self.repeat)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+                raise InputTypeError(f"{name} must be a whole number, not {number!r}")
+        worker_count(self.workers)
+        if not 1 <= self.repeat <= MOST_SEEDS:
+            raise InputError(f"repeat must be from 1 to {MOST_SEEDS}")
+        if self.seed is not None:
+            seeds_from(self.seed, self.repeat)
+        if self.out is not None and self.parent is not None:
+            raise InputError("out and parent exclude each other: both are for the run directory")
+        if self.capture and self.out is None and self.parent is None:
+            raise InputError("capture needs out, the directory to write the capture to")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulationOptions:
+    """What runs inside a scenario's network, as whom, and who observes it."""
+
+    command: Sequence[str] = ()
+    """Program and arguments; the run ends with it. Without one the scenario's programs decide, and
+    without any of them its flows."""
+    servers: Sequence[str] = ()
+    """Shell commands at the server's end, started before the command."""
+    place: str | None = None
+    """The end at which the command runs; None: the first UE."""
+    flows: bool = False
+    """Whether the kernel's sockets run the scenario's flows, until the command or the programs end;
+    without any, until the scenario's end."""
+    user: str | None = None
+    """The user that programs run as: a name, a number, or ``root`` for all its rights; None: the
+    user who called sudo, else root without its capabilities."""
+    variables: Sequence[str] = ()
+    """Environment variables of this process that programs get in addition to the usual ones."""
+    seed: int | None = None
+    """The model's seed; None: the scenario's."""
+    out: Path | None = None
+    """The run directory, which must be new or empty; None: one of its own under ``runs``."""
+    capture: bool = False
+    """Also writes ``capture.pcapng``: every packet at each end and at the cell."""
+    parity: bool = False
+    """Replays the packets on the virtual clock; the summary says whether they left at the same
+    times."""
+    bare: bool = False
+    """Passes packets on without a model, for comparison."""
+    output: int | None = None
+    """Descriptor for the command's standard output; None: this process's."""
+    error: int | None = None
+    """Descriptor for the standard error of command and servers; None: this process's."""
+    monitor: Monitor | None = None
+    """Receives snapshots of the run."""
+    attached: Callable[[Sequence[Session]], None] | None = None
+    """Receives the sessions of the UEs once they have attached."""
+    progress: Progress | None = None
+    """Is called while flows run without a command or programs."""
+    command_line: list[str] | None = None
+    """The command that led to this run, for its provenance."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.command, str):
+            raise InputTypeError("command must be a list of words, not text")
+        if not self.command and (self.place is not None or (self.flows and self.servers)):
+            raise InputError("--server and --at need a COMMAND")
+        if self.command and self.progress is not None:
+            raise InputError("progress is for flows that run without a command")
+        if self.bare and (self.capture or self.parity):
+            raise InputError("capture and parity need the model, which bare leaves out")
+        if self.seed is not None:
+            seeds_from(self.seed)
