@@ -26,7 +26,7 @@ from airpath.base.text import digits
 from airpath.base.toml import read_toml
 from airpath.cli.console import progress_bar
 from airpath.drivers import emulate
-from airpath.emulation import subscribers
+from airpath.emulation.oam import subscribers
 from airpath.errors import AirpathError
 from airpath.scenario import STUDIES
 

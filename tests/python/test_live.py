@@ -19,12 +19,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
-from airpath.emulation.alarms import HOLD_S
-from airpath.emulation.dashboard import PANELS, dashboard
 from airpath.emulation.document import Snapshot
-from airpath.emulation.live import view
-from airpath.emulation.metrics import Collector
-from airpath.emulation.monitoring import is_shell
+from airpath.emulation.oam.alarms import HOLD_S
+from airpath.emulation.oam.grafana import PANELS, dashboard
+from airpath.emulation.oam.live import view
+from airpath.emulation.oam.metrics import Collector
+from airpath.emulation.oam.monitoring import is_shell
 from conftest import PATIENCE_S, UNEXPLAINED, Command, start, start_command
 from emulated import needs_root, skip_without
 from snapshot import radio, snapshot

@@ -136,7 +136,7 @@ pub(crate) struct PyEmulationConfig {
     identity: Option<PyIdentity>,
 }
 
-/// A UE's session, as `airpath.emulation.attach.Session` has it.
+/// A UE's session, as `airpath.emulation.session.Session` has it.
 #[derive(FromPyObject)]
 struct PySession {
     index: usize,

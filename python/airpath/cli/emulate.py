@@ -153,7 +153,7 @@ def command(
         narrate(f"without root: {rootless.LIMITS}")
     from airpath import scenario as scenarios
     from airpath.drivers import emulate
-    from airpath.emulation import monitoring
+    from airpath.emulation import oam
     from airpath.errors import InputError
     from airpath.runs import describe, provenance, summary
 
@@ -162,11 +162,11 @@ def command(
     loaded = scenarios.load(scenario, sets)
     chosen = words or ([] if flows or loaded.programs else emulate.shell())
     # A table tells more; a command has the terminal to itself.
-    bar = not chosen and not loaded.programs and not monitoring.is_shown(chosen, live)
+    bar = not chosen and not loaded.programs and not oam.is_shown(chosen, live)
     # The page stays while the run is explained.
-    with monitoring.paged(loaded, page, narrate) as status:
+    with oam.paged(loaded, page, narrate) as status:
         with (
-            monitoring.monitored(
+            oam.monitored(
                 loaded, chosen, live=live, port=metrics, status=status, quiet=json
             ) as monitored,
             progress_bar("emulating") if bar else nullcontext() as progress,

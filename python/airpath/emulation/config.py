@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airpath.emulation.attach import Session
 from airpath.emulation.identity import Identity
+from airpath.emulation.session import Session
 
 if TYPE_CHECKING:
     from airpath._core import Monitor

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from airpath.base.loopback import LOOPBACK, Address, Handler, Server
-from airpath.emulation.alarms import DIRECTIONS, KINDS, Alarms
+from airpath.emulation.oam.alarms import DIRECTIONS, KINDS, Alarms
 from airpath.errors import AirpathError
 
 if TYPE_CHECKING:

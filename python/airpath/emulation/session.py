@@ -1,0 +1,31 @@
+"""The session of a UE that attached to a core network."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Session:
+    """The session of a UE."""
+
+    index: int
+    ue: str
+    imsi: str
+    address: str
+    apn: str
+    qci: int
+    qfi: int | None
+    """None in LTE."""
+    ambr_down_mbps: float | None
+    ambr_up_mbps: float | None
+    attached_ms: float
+    """From the start until the UE is attached or registered."""
+    established_ms: float
+    """From the start until there is a default bearer or a PDU session."""
+
+    def document(self) -> dict[str, object]:
+        """For the summary."""
+        document = asdict(self)
+        del document["index"]
+        return document
