@@ -117,6 +117,26 @@ def test_a_way_past_the_door_is_found(module: str, text: str, found: list[str]) 
     assert house.past_the_door("p.oam", module, text, {"paged"}) == found
 
 
+def test_no_panel_of_the_explorer_knows_another() -> None:
+    """Panels have the store in common, which knows no panel either."""
+    source = house.ROOT / "explorer/src"
+    panels = sorted((source / "panels").glob("*.ts"))
+    assert len(panels) > 5
+    imported = {
+        file.relative_to(source).as_posix(): re.findall(r'(?:from|import\() ?"([^"]+)"', text)
+        for file in [*panels, source / "store.ts", source / "runs.ts"]
+        if (text := file.read_text())
+    }
+    assert "../store" in imported["panels/keys.ts"]
+    found = [
+        f"{file}: {path}"
+        for file, paths in imported.items()
+        for path in paths
+        if "panels" in path or (file.startswith("panels/") and path.startswith("./"))
+    ]
+    assert not found
+
+
 def forbidden() -> list[house.Forbidden]:
     """The words that are not to be used, each with the one that is."""
     section = ARCHITECTURE.split("\n## Words\n")[1].split("\n## ")[0]
