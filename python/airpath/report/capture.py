@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ from airpath import _core
 from airpath.base.text import digits
 from airpath.errors import InputError
 from airpath.plots.figure import Table
-from airpath.report.render import page
-from airpath.runs.directories import replaced_file
+from airpath.report.render import script_json, write_page
 
 MOST_FLOWS = 5
 """Flows that are drawn: those with the most bytes."""
@@ -27,9 +25,7 @@ def write_capture_report(name: str, document: dict[str, Any], path: Path) -> Non
 
     An existing file is replaced only by a complete one. Raises InputError without a flow to draw.
     """
-    text = page("capture.html.j2", **context(name, document))
-    with replaced_file(path) as aside:
-        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
+    write_page(path, "capture.html.j2", **context(name, document))
 
 
 def context(name: str, document: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +53,7 @@ def context(name: str, document: dict[str, Any]) -> dict[str, Any]:
         "because": causes["because"],
         "flows": _table(capture),
         "names": [view["name"] for view in views],
-        "views": _json(views),
+        "views": script_json(views),
         "viewer": _script(),
     }
 
@@ -93,13 +89,6 @@ def _packed(found: Any) -> Any:
     if isinstance(found, list):
         return [_packed(value) for value in found]
     return found
-
-
-def _json(views: list[dict[str, Any]]) -> Any:
-    import markupsafe
-
-    text = json.dumps(views, separators=(",", ":"))
-    return markupsafe.Markup(text.replace("<", "\\u003c"))  # noqa: S704
 
 
 def _script() -> Any:

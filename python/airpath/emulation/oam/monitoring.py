@@ -54,7 +54,6 @@ def monitored(
         if port is not None:
             from airpath.emulation.oam import metrics
 
-            # Alarms need more snapshots than Prometheus asks for.
             status = status or new_status(scenario)
             labels = {"scenario": scenario.name, "version": _core.__version__}
             collector = metrics.Collector(monitor.snapshot, bound_s, labels, status.alarms)
