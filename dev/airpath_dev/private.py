@@ -24,8 +24,8 @@ from airpath.base.toml import read_toml
 from airpath.cli.console import progress_bar
 from airpath.drivers import emulate
 from airpath.drivers.options import EmulationOptions
-from airpath.emulation import subscribers
 from airpath.emulation.document import ProgramEntry
+from airpath.emulation.oam import subscribers
 from airpath.errors import AirpathError
 from airpath.scenario import STUDIES
 from airpath_dev.harness import FINE, MEASURED, heading, need, table, write

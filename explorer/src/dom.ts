@@ -50,6 +50,16 @@ function present(children: Child[]): (Node | string)[] {
   return children.filter((child): child is Node | string => Boolean(child));
 }
 
+/** Say something in the page's first line. */
+export function say(text: string): void {
+  byId("status").textContent = text;
+}
+
+/** Let the page do what it has to do besides. */
+export function rest(): Promise<void> {
+  return new Promise((done) => setTimeout(done, 0));
+}
+
 /** Hand a file to the browser. */
 export function download(name: string, kind: string, content: BlobPart): void {
   const url = URL.createObjectURL(new Blob([content], { type: kind }));

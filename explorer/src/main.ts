@@ -1,6 +1,6 @@
 // The page: what its parts have to do with each other.
 
-import { App } from "./app";
+import { open } from "./app";
 import { byId } from "./dom";
 import { inlined, inside, served, start, stateOf } from "./start";
 import { figureOf, fromFragment } from "./state";
@@ -10,16 +10,15 @@ async function main(): Promise<void> {
   if (own) {
     // A report: its text is given, and its address is the report's.
     for (const id of ["share", "text-panel"]) byId(id).hidden = true;
-    await new App(inlined(own), false).begin(stateOf(own.start), false);
-    return;
+    return open(inlined(own), stateOf(own.start), {});
   }
   const linked = fromFragment(location.hash);
   const figure = figureOf(location.hash);
   if (linked && figure) {
     document.body.classList.add("figure");
-    return new App(served(), false, figure).begin(linked, true);
+    return open(served(), linked, { given: true, figure });
   }
-  await new App(served(), true).begin(linked ?? stateOf(await start()), linked !== null);
+  await open(served(), linked ?? stateOf(await start()), { linked: true, given: linked !== null });
 }
 
 main().catch((error: unknown) => {

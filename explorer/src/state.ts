@@ -30,7 +30,7 @@ export interface State {
 const MOST_TEXT = 200_000;
 const MOST_SETS = 200;
 const MOST_SET = 2_000;
-const MOST_SEEDS = 20;
+export const MOST_SEEDS = 20;
 /** The shortest time whose packets are shown. */
 export const LEAST_PACKETS_MS = 0.1;
 

@@ -389,7 +389,7 @@ class Monitor:
 
 @type_check_only
 class Session(Protocol):
-    """A UE's session: ``airpath.emulation.attach.Session``."""
+    """A UE's session: ``airpath.emulation.session.Session``."""
 
     @property
     def index(self) -> int: ...

@@ -216,14 +216,19 @@ def documented(file: Path) -> Iterator[Documented]:
 # --- Python -----------------------------------------------------------------------------------
 
 
-def python_graph() -> Graph:
-    """Which modules of the package import which others, what is for types alone included."""
+def python_modules() -> dict[str, Path]:
+    """The modules of the package by name."""
     source = ROOT / "python"
-    files = {
+    return {
         ".".join(file.relative_to(source).with_suffix("").parts).removesuffix(".__init__"): file
         for file in sorted(source.rglob("*.py*"))
         if file.suffix in (".py", ".pyi")
     }
+
+
+def python_graph() -> Graph:
+    """Which modules of the package import which others, what is for types alone included."""
+    files = python_modules()
     graph: Graph = {}
     for name, file in files.items():
         wanted: set[str] = set()
@@ -237,6 +242,43 @@ def python_graph() -> Graph:
                 }
         graph[name] = {other for other in wanted if other in files and other != name}
     return graph
+
+
+def past_the_door(package: str, module: str, text: str, offered: set[str]) -> list[str]:
+    """What a module imports or uses of a package that the package's ``__init__`` does not offer.
+
+    Of a module of the package itself: private names that it imports or uses of other packages.
+    """
+    parent, _, door = package.rpartition(".")
+    inside = f"{module}.".startswith(f"{package}.")
+    found: list[str] = []
+    doors: set[str] = set()
+    modules: set[str] = set()
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [one.name for one in node.names if one.name.startswith(package) and not inside]
+            continue
+        if not isinstance(node, ast.ImportFrom) or not node.module:
+            continue
+        if inside:
+            within = f"{node.module}.".startswith(f"{package}.")
+            names = [one.name for one in node.names if not within and one.name != "_core"]
+            modules |= {one.asname or one.name for one in node.names if not within}
+            found += [f"{node.module}.{name}" for name in names if name.startswith("_")]
+        elif node.module == package:
+            found += [one.name for one in node.names if one.name not in offered]
+        elif node.module.startswith(f"{package}."):
+            found += [f"{node.module}.{one.name}" for one in node.names]
+        elif node.module == parent:
+            doors |= {one.asname or one.name for one in node.names if one.name == door}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            whose = node.value.id
+            private = node.attr.startswith("_") and not node.attr.startswith("__")
+            if (whose in doors and node.attr not in offered) or (whose in modules and private):
+                found.append(f"{whose}.{node.attr}")
+    return found
 
 
 # --- Circles ----------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from airpath.documents import Snapshot
-from airpath.emulation import alarms
-from airpath.emulation.alarms import Alarms
+from airpath.emulation.oam import alarms
+from airpath.emulation.oam.alarms import Alarms
 from snapshot import radio, snapshot
 
 BOUND_S = 0.0005

@@ -14,8 +14,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from airpath.emulation import attach, subscribers
-from airpath.emulation.subscribers import Subscriber
+from airpath.emulation import attach
+from airpath.emulation.oam import subscribers
+from airpath.emulation.oam.subscribers import Subscriber
 from airpath.errors import InputError
 from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
 from emulated import needs, printed, processes, skip_without

@@ -155,7 +155,7 @@ def test_bad_input_is_said_before_anything_is_served(tmp_path: Path) -> None:
 
 def test_no_text_becomes_markup() -> None:
     """A scenario and a link are data: no script of the page makes elements of a text."""
-    for file in (ROOT / "explorer/src").iterdir():
+    for file in (ROOT / "explorer/src").rglob("*.*"):
         text = file.read_text(encoding="utf-8")
         for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
             assert word not in text, f"{file.name}: {word}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -79,6 +80,61 @@ def test_files_lead_in_circles_only_within_a_module() -> None:
 )
 def test_a_circle_beyond_a_module_is_known(circle: list[str], one: bool) -> None:
     assert house.is_within_one_of(circle) is one
+
+
+def test_a_package_with_a_door_is_entered_there_alone() -> None:
+    """And its modules use no private name of another package."""
+    rows = re.findall(r"^\| `python/([\w/]+)` \|.*only its `__init__`", ARCHITECTURE, re.M)
+    assert "airpath/emulation/oam" in rows
+    modules = house.python_modules()
+    for package in (row.replace("/", ".") for row in rows):
+        offered = set(importlib.import_module(package).__all__)
+        found = [
+            f"{module}: {name}"
+            for module, file in modules.items()
+            for name in house.past_the_door(package, module, file.read_text(), offered)
+        ]
+        assert not found, f"past the door of {package}:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "found"),
+    [
+        ("p.a", "from p.oam import page", ["page"]),
+        ("p.a", "from p.oam import paged", []),
+        ("p.a", "from p.oam.page import served", ["p.oam.page.served"]),
+        ("p.a", "import p.oam.page", ["p.oam.page"]),
+        ("p.a", "from p import oam\noam.page()", ["oam.page"]),
+        ("p.a", "from p import oam\noam.paged()", []),
+        ("p.oam.page", "from p.oam.status import _Status", []),
+        ("p.oam.page", "from p.attach import _refused", ["p.attach._refused"]),
+        ("p.oam.page", "from p import attach\nattach._refused()", ["attach._refused"]),
+        ("p.oam.page", "from p import _core\n_core.Monitor", []),
+    ],
+)
+def test_a_way_past_the_door_is_found(module: str, text: str, found: list[str]) -> None:
+    """The check of the doors can fail."""
+    assert house.past_the_door("p.oam", module, text, {"paged"}) == found
+
+
+def test_no_panel_of_the_explorer_knows_another() -> None:
+    """Panels have the store in common, which knows no panel either."""
+    source = house.ROOT / "explorer/src"
+    panels = sorted((source / "panels").glob("*.ts"))
+    assert len(panels) > 5
+    imported = {
+        file.relative_to(source).as_posix(): re.findall(r'(?:from|import\() ?"([^"]+)"', text)
+        for file in [*panels, source / "store.ts", source / "runs.ts"]
+        if (text := file.read_text())
+    }
+    assert "../store" in imported["panels/keys.ts"]
+    found = [
+        f"{file}: {path}"
+        for file, paths in imported.items()
+        for path in paths
+        if "panels" in path or (file.startswith("panels/") and path.startswith("./"))
+    ]
+    assert not found
 
 
 def forbidden() -> list[house.Forbidden]:

@@ -20,11 +20,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 from airpath.documents import Snapshot
-from airpath.emulation.alarms import HOLD_S
-from airpath.emulation.dashboard import PANELS, dashboard
-from airpath.emulation.live import view
-from airpath.emulation.metrics import Collector
-from airpath.emulation.monitoring import is_shell
+from airpath.emulation.oam.alarms import HOLD_S, Alarms
+from airpath.emulation.oam.grafana import PANELS, dashboard
+from airpath.emulation.oam.live import view
+from airpath.emulation.oam.metrics import Collector
+from airpath.emulation.oam.monitoring import is_shell
 from conftest import PATIENCE_S, UNEXPLAINED, Command, start, start_command
 from emulated import needs_root, skip_without
 from snapshot import radio, snapshot
@@ -80,7 +80,8 @@ def _samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
 
 def test_alarms_are_raised_and_go_out() -> None:
     snapshots: list[Snapshot | None] = [None]
-    collector = Collector(lambda: snapshots[-1], 0.0005, {"scenario": "x"})
+    alarms = Alarms(0.0005)
+    collector = Collector(lambda: snapshots[-1], 0.0005, {"scenario": "x"}, alarms)
     assert _exposed(collector)["airpath_up", frozenset()] == 0.0
 
     def raised() -> set[str]:
@@ -96,7 +97,9 @@ def test_alarms_are_raised_and_go_out() -> None:
             **{"dropped": [["queue_full", full], ["loss", 5]], "late_p99_us": late_us},
         }
         mobility = [["radio_link_failure", failed], ["handover_complete", 9]]
-        snapshots.append(snapshot(time_s, directions=[one, one], mobility=mobility))
+        now = snapshot(time_s, directions=[one, one], mobility=mobility)
+        snapshots.append(now)
+        alarms.update(now)
 
     show(1.0, 0, 0, 499.0)
     assert raised() == set()

@@ -15,9 +15,9 @@ import pytest
 from airpath import scenario as scenarios
 from airpath.base import loopback
 from airpath.base.loopback import MOST_CONNECTIONS
-from airpath.emulation import metrics, page
-from airpath.emulation.alarms import Alarms
-from airpath.emulation.status import Status
+from airpath.emulation.oam import metrics, page
+from airpath.emulation.oam.alarms import Alarms
+from airpath.emulation.oam.status import Status
 from airpath.explorer import server
 from airpath.explorer.begin import Begin
 from conftest import until

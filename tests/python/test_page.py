@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from airpath import scenario as scenarios
-from airpath.emulation import page
-from airpath.emulation.alarms import Alarms
-from airpath.emulation.page import Address, Page, served
-from airpath.emulation.status import Status
+from airpath.emulation.oam import page
+from airpath.emulation.oam.alarms import Alarms
+from airpath.emulation.oam.page import Address, Page, served
+from airpath.emulation.oam.status import Status
 from airpath.errors import InputError
 from airpath_dev import chromium
 from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until

@@ -15,8 +15,9 @@ import pytest
 
 import airpath
 from airpath.diagnose.anonymise import key_of
-from airpath.emulation import attach, keys, subscribers
-from airpath.emulation.subscribers import Subscriber
+from airpath.emulation import attach, keys
+from airpath.emulation.oam import subscribers
+from airpath.emulation.oam.subscribers import Subscriber
 from airpath.errors import AirpathError, InputError
 from conftest import PATIENCE_S, Command, command_environment
 

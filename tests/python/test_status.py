@@ -11,11 +11,11 @@ import pytest
 
 from airpath import scenario as scenarios
 from airpath.documents import Snapshot
-from airpath.emulation import history, inventory
-from airpath.emulation.alarms import Alarms
-from airpath.emulation.attach import Session
-from airpath.emulation.history import History
-from airpath.emulation.status import Status, followed
+from airpath.emulation.oam import history, inventory
+from airpath.emulation.oam.alarms import Alarms
+from airpath.emulation.oam.history import History
+from airpath.emulation.oam.status import Status, followed
+from airpath.emulation.session import Session
 from snapshot import radio, snapshot
 
 SESSION = Session(

@@ -132,7 +132,7 @@ pub(crate) struct PyEmulationOptions {
     progress: Option<Py<PyAny>>,
 }
 
-/// A UE's session, as `airpath.emulation.attach.Session` has it.
+/// A UE's session, as `airpath.emulation.session.Session` has it.
 #[derive(FromPyObject)]
 pub(crate) struct PySession {
     index: usize,

@@ -165,7 +165,7 @@ def command(
     from airpath import scenario as scenarios
     from airpath.drivers import emulate
     from airpath.drivers.options import EmulationOptions
-    from airpath.emulation import monitoring
+    from airpath.emulation import oam
     from airpath.runs import provenance
 
     loaded = scenarios.load(scenario, sets)
@@ -182,11 +182,11 @@ def command(
         command_line=provenance.command_line(),
     )
     # A table tells more; a command has the terminal to itself.
-    busy = options.command or loaded.programs or monitoring.is_shown(options.command, live)
+    busy = options.command or loaded.programs or oam.is_shown(options.command, live)
     # The page stays while the run is explained.
-    with monitoring.paged(loaded, page, narrate) as status:
+    with oam.paged(loaded, page, narrate) as status:
         with (
-            monitoring.monitored(
+            oam.monitored(
                 loaded, options.command, live=live, port=metrics, status=status, quiet=json
             ) as monitored,
             nullcontext() if busy else progress_bar("emulating") as progress,

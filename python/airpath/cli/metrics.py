@@ -22,7 +22,7 @@ def _group() -> None:
 @app.command("dashboard")
 def dashboard() -> None:
     """Print a dashboard to import into Grafana."""
-    from airpath.emulation.dashboard import dashboard as made
+    from airpath.emulation.oam import grafana_dashboard
     from airpath.runs import summary
 
-    output(summary.to_json(made()))
+    output(summary.to_json(grafana_dashboard()))

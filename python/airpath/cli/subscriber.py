@@ -67,7 +67,7 @@ def add(
 ) -> None:
     """Add a subscriber. If the file does not exist, it is created."""
     from airpath.emulation import keys as files
-    from airpath.emulation import subscribers
+    from airpath.emulation.oam import subscribers
     from airpath.errors import InputError
 
     if keys is not None and key is None and opc is None:
@@ -90,7 +90,7 @@ def list_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """List the subscribers without their keys, one per line."""
-    from airpath.emulation import subscribers
+    from airpath.emulation.oam import subscribers
     from airpath.runs import summary
 
     found = [subscribers.shown(each, keys=keys) for each in subscribers.read(db)]
@@ -105,7 +105,7 @@ def list_(
 @app.command()
 def remove(imsi: Imsi, db: Database = _FILE) -> None:
     """Remove a subscriber."""
-    from airpath.emulation import subscribers
+    from airpath.emulation.oam import subscribers
 
     subscribers.remove(db, imsi)
     narrate(f"{imsi} is no longer in {db}")

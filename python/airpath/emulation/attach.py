@@ -8,47 +8,23 @@ for the network, exactly if both have the same K and OPc.
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from airpath.emulation import keys, subscribers
-from airpath.emulation.subscribers import Subscriber
+from airpath.emulation import keys
+from airpath.emulation.oam import Subscriber, subscribers
+from airpath.emulation.session import Session
 from airpath.errors import AirpathError
 
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.emulation.document import SessionEntry
+
+__all__ = ["AttachError", "Session", "attach"]
 
 
 class AttachError(AirpathError):
     """The network rejects a UE."""
-
-
-@dataclass(frozen=True)
-class Session:
-    """The session of a UE."""
-
-    index: int
-    ue: str
-    imsi: str
-    address: str
-    apn: str
-    qci: int
-    qfi: int | None
-    """None in LTE."""
-    ambr_down_mbps: float | None
-    ambr_up_mbps: float | None
-    attached_ms: float
-    """From the start until the UE is attached or registered."""
-    established_ms: float
-    """From the start until there is a default bearer or a PDU session."""
-
-    def document(self) -> SessionEntry:
-        """For the summary."""
-        document = asdict(self)
-        del document["index"]
-        return cast("SessionEntry", document)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,24 @@ def timeline(runs: Comparison) -> Figure:
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Axis:
+    """What a panel shows upwards; without a top it ends at the highest value."""
+
+    column: str
+    unit: str
+    top: float | None = None
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The lines of a panel by their labels; without a palette they have their runs' colours."""
+
+    labels: Sequence[str]
+    data: str = "flows"
+    palette: Sequence[str] | None = None
+
+
 class _Timeline:
     def __init__(self, runs: Comparison) -> None:
         self.runs = runs
@@ -87,8 +106,8 @@ class _Timeline:
         top = vega.nice_top(vega.highest(self.runs.flows(), "smooth") * 1.15)
         fine = _line("goodput_mbps", "Mb/s", top, strokeWidth=0.7, opacity=0.4)
         return self._panel(
-            "smooth", "Mb/s", "Goodput: bold over 1 s, thin over each interval",
-            self._labels("bulk", "file", "udp"), top, below=[fine], over=self._moves(),
+            _Axis("smooth", "Mb/s", top), "Goodput: bold over 1 s, thin over each interval",
+            self._lines("bulk", "file", "udp"), below=[fine], over=self._moves(),
             legend=self.legend,
         )  # fmt: skip
 
@@ -104,7 +123,7 @@ class _Timeline:
         }
         below = [pings] if self.runs.of_kind("ping") else []
         title = "Round-trip time: lines are TCP's samples" + (", dots are pings" if below else "")
-        return self._panel("rtt_ms", "ms", title, self._labels(), top, below=below)
+        return self._panel(_Axis("rtt_ms", "ms", top), title, self._lines(), below=below)
 
     def cwnd(self) -> Spec | None:
         top = vega.nice_top(vega.highest(self.runs.flows(), "cwnd_segments") * 1.2)
@@ -121,9 +140,9 @@ class _Timeline:
         }
         self.above = [f"{count(n)} segments ({s})" for s, n in windows.items() if n > top]
         return self._panel(
-            "cwnd_segments", "segments",
+            _Axis("cwnd_segments", "segments", top),
             "Congestion window: solid cwnd, dashed ssthresh, thin in flight, dotted receive window",
-            self._labels("bulk", "file"), top, below=below, over=self._events(top), height=150,
+            self._lines("bulk", "file"), below=below, over=self._events(top), height=150,
         )  # fmt: skip
 
     def queue(self) -> Spec | None:
@@ -135,49 +154,48 @@ class _Timeline:
             title = "Queue delay of the link with the longest queue"
         links = links[: vega.FEW]
         self.data["links"] = self.runs.links()
+        palette = [
+            SERIES[index % len(SERIES)] if self.runs.several else LINKS[place]
+            for place, (index, _, _) in enumerate(links)
+        ]
         return self._panel(
-            "queue_delay_ms", "ms", f"{title}; ticks along the top are drops",
-            [label for _, _, label in links], None, data="links", over=self._drops(),
-            palette=[
-                SERIES[index % len(SERIES)] if self.runs.several else LINKS[place]
-                for place, (index, _, _) in enumerate(links)
-            ],
-        )  # fmt: skip
+            _Axis("queue_delay_ms", "ms"),
+            f"{title}; ticks along the top are drops",
+            _Lines([label for _, _, label in links], "links", palette),
+            over=self._drops(),
+        )
 
     def _moves(self) -> list[Spec]:
         self.data["moves"] = self.runs.moves()
         return vega.moves("") if self.data["moves"] else []
 
-    def _labels(self, *kinds: str) -> list[str]:
-        return [each.label for each in self.runs.series if not kinds or each.kind in kinds]
+    def _lines(self, *kinds: str) -> _Lines:
+        return _Lines([each.label for each in self.runs.series if not kinds or each.kind in kinds])
 
     def _panel(
         self,
-        column: str,
-        unit: str,
+        axis: _Axis,
         title: str,
-        labels: Sequence[str],
-        top: float | None,
+        lines: _Lines,
         *,
-        data: str = "flows",
         below: Sequence[Spec] = (),
         over: Sequence[Spec] = (),
-        palette: Sequence[str] | None = None,
         legend: bool = False,
         height: int = _HEIGHT,
     ) -> Spec | None:
         """One panel: lines over time, more layers below and above them, labels at the right."""
-        shown = [each for each in self.data[data] if each["s"] in labels and column in each]
+        column, labels = axis.column, lines.labels
+        shown = [each for each in self.data[lines.data] if each["s"] in labels and column in each]
         if not shown:
             return None
-        top = vega.nice_top(vega.highest(shown, column)) if top is None else top
-        shades = self.runs.palette(labels) if palette is None else palette
-        line = _line(column, unit, top, strokeWidth=1.6)
+        top = vega.nice_top(vega.highest(shown, column)) if axis.top is None else axis.top
+        shades = self.runs.palette(labels) if lines.palette is None else lines.palette
+        line = _line(column, axis.unit, top, strokeWidth=1.6)
         line["name"] = f"zoom-{column}"
         line["transform"] = [{"filter": "!datum.ping"}]
-        hover = vega.hover_rule(shown, column, unit)
+        hover = vega.hover_rule(shown, column, axis.unit)
         beside = []
-        if not self.legend or palette is not None:
+        if not self.legend or lines.palette is not None:
             self.end_labels += labels
             beside = vega.end_labels(
                 shown, column, dict(zip(labels, shades, strict=True)), top, height
@@ -186,7 +204,7 @@ class _Timeline:
             "title": title,
             "width": vega.WIDTH,
             "height": height,
-            "data": {"name": data},
+            "data": {"name": lines.data},
             "encoding": {
                 "x": vega.time(self.runs.duration_s),
                 "color": vega.colour(labels, shades, legend=legend),

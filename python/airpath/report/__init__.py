@@ -16,13 +16,10 @@ def write_report(runs: Sequence[Run], path: Path, live: bool = False) -> None:
     ``live``: the report embeds the simulator, so a reader can change the scenario and run it again.
     Raises ``InputError`` for several runs, ``AirpathError`` if the explorer is not built.
     """
-    from airpath.report.render import page
+    from airpath.report.render import write_page
     from airpath.report.view import context
-    from airpath.runs.directories import replaced_file
 
-    text = page("run.html.j2", **context(runs), **(_live(runs) if live else {"live": None}))
-    with replaced_file(path) as aside:
-        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
+    write_page(path, "run.html.j2", **context(runs), **(_live(runs) if live else {"live": None}))
 
 
 def _live(runs: Sequence[Run]) -> dict[str, str]:

@@ -13,8 +13,7 @@ from airpath.errors import InputError
 from airpath.plots.campaign import draw
 from airpath.plots.campaign import sensitivity as draw_sensitivity
 from airpath.plots.figure import Figure, Table
-from airpath.report.render import charts_json, page
-from airpath.runs.directories import replaced_file
+from airpath.report.render import charts_json, write_page
 
 if TYPE_CHECKING:
     from airpath.campaign.results import Campaign
@@ -25,9 +24,7 @@ _MOST_OWNERS = 4
 
 def write_campaign_report(campaign: Campaign, path: Path) -> None:
     """Write the page; an existing file is replaced only by a complete one."""
-    text = page("campaign.html.j2", **context(campaign))
-    with replaced_file(path) as aside:
-        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
+    write_page(path, "campaign.html.j2", **context(campaign))
 
 
 def context(campaign: Campaign) -> dict[str, object]:

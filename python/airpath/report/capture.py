@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,7 @@ from airpath.documents import CaptureReport, FlowReport
 from airpath.errors import InputError
 from airpath.plots.figure import Table
 from airpath.readers.flows import End, main_sender, stream, tcp_flows, total_bytes
-from airpath.report.render import page
-from airpath.runs.directories import replaced_file
+from airpath.report.render import script_json, write_page
 
 if TYPE_CHECKING:
     import markupsafe
@@ -33,9 +31,7 @@ def write_capture_report(name: str, document: FileDocument, path: Path) -> None:
 
     An existing file is replaced only by a complete one. Raises InputError without a flow to draw.
     """
-    text = page("capture.html.j2", **context(name, document))
-    with replaced_file(path) as aside:
-        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
+    write_page(path, "capture.html.j2", **context(name, document))
 
 
 def context(name: str, document: FileDocument) -> dict[str, object]:
@@ -63,7 +59,7 @@ def context(name: str, document: FileDocument) -> dict[str, object]:
         "because": causes["because"],
         "flows": _table(capture),
         "names": [view["name"] for view in views],
-        "views": _json(views),
+        "views": script_json(views),
         "viewer": _script(),
     }
 
@@ -97,13 +93,6 @@ def _packed(found: object) -> Any:
     if isinstance(found, list):
         return [_packed(value) for value in found]
     return found
-
-
-def _json(views: list[dict[str, object]]) -> markupsafe.Markup:
-    import markupsafe
-
-    text = json.dumps(views, separators=(",", ":"))
-    return markupsafe.Markup(text.replace("<", "\\u003c"))  # noqa: S704
 
 
 def _script() -> markupsafe.Markup:

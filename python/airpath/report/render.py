@@ -48,10 +48,23 @@ def page(template: str, **context: Any) -> str:
     return environment.get_template(template).render(**context)
 
 
-def charts_json(figures: Sequence[Figure]) -> Any:
-    """Specifications and their data for the page's script, safe inside a script element."""
+def write_page(path: Path, template: str, /, **context: Any) -> None:
+    """Render a template to a file; an existing one is replaced only by a complete one."""
+    rendered = page(template, **context)
+    with replaced_file(path) as aside:
+        aside.write_text(rendered, encoding="utf-8", errors="backslashreplace")
+
+
+def script_json(value: Any) -> Any:
+    """JSON that is safe inside a script element."""
     import markupsafe
 
+    encoded = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return markupsafe.Markup(encoded.replace("<", "\\u003c"))  # noqa: S704
+
+
+def charts_json(figures: Sequence[Figure]) -> Any:
+    """Specifications and their data for the page's script."""
     payload = {
         "data": {name: series for figure in figures for name, series in figure.data.items()},
         "charts": {
@@ -59,8 +72,7 @@ def charts_json(figures: Sequence[Figure]) -> Any:
             for figure in figures
         },
     }
-    encoded = json.dumps(payload, separators=(",", ":"), ensure_ascii=False)
-    return markupsafe.Markup(encoded.replace("<", "\\u003c"))  # noqa: S704
+    return script_json(payload)
 
 
 def library() -> str:

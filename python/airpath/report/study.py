@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airpath.base.text import digits
-from airpath.report.render import page
+from airpath.report.render import write_page
 from airpath.report.study_chart import draw
-from airpath.runs.directories import replaced_file
 from airpath.study.joint import read_joint
 from airpath.study.reproduce import counts, obtained_text
 from airpath.study.verdicts import VERDICTS
@@ -25,11 +24,10 @@ def write_study_report(results: Sequence[tuple[Study, Sequence[Outcome]]], path:
 
     studies = [_study(study, outcomes) for study, outcomes in results]
     title = studies[0]["title"] if len(studies) == 1 else "Published studies"
-    text = page(
-        "study.html.j2", title=title, studies=studies, verdicts=VERDICTS, version=_core.__version__
-    )
-    with replaced_file(path) as aside:
-        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
+    write_page(
+        path, "study.html.j2",
+        title=title, studies=studies, verdicts=VERDICTS, version=_core.__version__,
+    )  # fmt: skip
 
 
 def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, object]:

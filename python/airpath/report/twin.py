@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airpath.report.render import charts_json, page
+from airpath.report.render import charts_json, write_page
 from airpath.report.setup import given
-from airpath.runs.directories import replaced_file
 
 if TYPE_CHECKING:
     from airpath.twin.compare import Figure
@@ -26,7 +25,8 @@ def write_twin_report(twin: Twin, figures: Sequence[Figure], verdict: str, path:
     if pair is not None:
         drawn = charts([pair.simulated, pair.emulated])
     comparable = twin.comparable
-    text = page(
+    write_page(
+        path,
         "twin.html.j2",
         title=comparable.scenario.title or comparable.scenario.name,
         version=_core.__version__,
@@ -53,5 +53,3 @@ def write_twin_report(twin: Twin, figures: Sequence[Figure], verdict: str, path:
         given_toml=given(comparable.scenario.resolved_toml),
         scenario_toml=comparable.scenario.resolved_toml,
     )
-    with replaced_file(path) as aside:
-        aside.write_text(text, encoding="utf-8", errors="backslashreplace")

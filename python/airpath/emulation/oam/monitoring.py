@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airpath.emulation.live import Streams
+from airpath.emulation.oam.live import Streams
 
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.emulation.status import Status
+    from airpath.emulation.oam.status import Status
 
 SHELLS = ("bash", "dash", "fish", "ksh", "sh", "zsh")
 
@@ -53,19 +53,18 @@ def monitored(
     bound_s = scenario.lateness_bound_s
     with ExitStack() as stack:
         if port is not None:
-            from airpath.emulation import metrics
+            from airpath.emulation.oam import metrics
 
-            # Alarms need more snapshots than Prometheus asks for.
             status = status or new_status(scenario)
             labels = {"scenario": scenario.name, "version": _core.__version__}
             collector = metrics.Collector(monitor.snapshot, bound_s, labels, status.alarms)
             stack.enter_context(metrics.served(port, collector))
         if status is not None:
-            from airpath.emulation.status import followed
+            from airpath.emulation.oam.status import followed
 
             stack.enter_context(followed(status, monitor.snapshot))
         if live:
-            from airpath.emulation.live import shown
+            from airpath.emulation.oam.live import shown
 
             view = shown(
                 monitor, scenario.name, bound_s * 1e6, redirect=not is_shell(command), quiet=quiet
@@ -86,7 +85,7 @@ def paged(
     if text is None:
         yield None
         return
-    from airpath.emulation.page import Address, served
+    from airpath.emulation.oam.page import Address, served
 
     address, status = Address.parse(text), new_status(scenario)
     with served(address, status) as where:
@@ -96,8 +95,8 @@ def paged(
 
 def new_status(scenario: _core.Scenario) -> Status:
     """Return what is known of a run that has not begun."""
-    from airpath.emulation.alarms import Alarms
-    from airpath.emulation.status import Status
+    from airpath.emulation.oam.alarms import Alarms
+    from airpath.emulation.oam.status import Status
 
     return Status(scenario, Alarms(scenario.lateness_bound_s))
 

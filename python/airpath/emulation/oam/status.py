@@ -13,15 +13,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypedDict
 
-from airpath.emulation import inventory
-from airpath.emulation.alarms import DIRECTIONS, KINDS, RATE_WINDOW_S, Alarms
-from airpath.emulation.history import History
-from airpath.emulation.recent import Counter, Recent, at
+from airpath.emulation.oam import inventory
+from airpath.emulation.oam.alarms import DIRECTIONS, KINDS, RATE_WINDOW_S, Alarms
+from airpath.emulation.oam.history import History
+from airpath.emulation.oam.recent import Counter, Recent, at
 
 if TYPE_CHECKING:
     from airpath import _core
     from airpath.documents import Snapshot, UeSnapshot
-    from airpath.emulation.attach import Session
+    from airpath.emulation.session import Session
 
 Source = Callable[[], "Snapshot | None"]
 

@@ -22,11 +22,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from airpath.base import loopback
 from airpath.base.loopback import LOOPBACK, MOST_CONNECTIONS
-from airpath.emulation.status import definitions
+from airpath.emulation.oam.status import definitions
 from airpath.errors import InputError
 
 if TYPE_CHECKING:
-    from airpath.emulation.status import Status
+    from airpath.emulation.oam.status import Status
 
 __all__ = ["MOST_CONNECTIONS", "Address", "Page", "served"]
 
@@ -63,7 +63,7 @@ class Page:
     @cached_property
     def html(self) -> bytes:
         """The page with its script and style inside."""
-        whole = resources.files("airpath.emulation").joinpath("page.html").read_text("utf-8")
+        whole = resources.files("airpath.emulation.oam").joinpath("page.html").read_text("utf-8")
         listed = json.dumps(definitions()).replace("<", "\\u003c")
         return whole.replace('"ALARMS"', listed).encode()
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from airpath.errors import AirpathError, InputError
 from airpath.runs.directories import cannot_write
 
-DEFAULT_FILE = Path("subscribers.db")
 _FORMAT = 1
 _APPLICATION = 0x61697270  # "airp", in SQLite's application_id
 

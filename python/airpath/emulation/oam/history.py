@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from airpath.emulation.alarms import BETWEEN_CELLS
+from airpath.emulation.oam.alarms import BETWEEN_CELLS
 
 if TYPE_CHECKING:
     from airpath.documents import Snapshot, UeSnapshot
-    from airpath.emulation.alarms import Change
-    from airpath.emulation.attach import Session
+    from airpath.emulation.oam.alarms import Change
+    from airpath.emulation.session import Session
 
 KINDS = ("run", "session", "mobility", "rrc", "drx", "alarm")
 MOST = 200

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from airpath.base.loopback import LOOPBACK, Address, Handler, Server
-from airpath.emulation.alarms import DIRECTIONS, KINDS, Alarms
+from airpath.emulation.oam.alarms import DIRECTIONS, KINDS, Alarms
 from airpath.errors import AirpathError
 
 if TYPE_CHECKING:
@@ -50,17 +50,16 @@ class Collector:
     """Makes metrics of the newest snapshot whenever Prometheus asks."""
 
     def __init__(
-        self, source: Source, bound_s: float, labels: dict[str, str], alarms: Alarms | None = None
+        self, source: Source, bound_s: float, labels: dict[str, str], alarms: Alarms
     ) -> None:
         """``bound_s`` is what 99 % of the packets may be late, ``labels`` describe the run.
 
-        ``alarms`` follow the run by themselves; None: only what Prometheus asks for is judged.
+        Somebody else updates ``alarms``: they need more snapshots than Prometheus asks for.
         """
         self._source = source
         self._bound_s = bound_s
         self._labels = labels
-        self._follows = alarms is None
-        self._alarms = Alarms(bound_s) if alarms is None else alarms
+        self._alarms = alarms
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric; before the first snapshot only that there is none."""
@@ -81,7 +80,7 @@ class Collector:
         yield from _cells(snapshot)
         yield from _ues(snapshot)
         yield from _flows(snapshot)
-        yield self._alarm(snapshot)
+        yield self._alarm()
 
     def _directions(self, snapshot: Snapshot) -> Iterator[Metric]:
         from prometheus_client.core import GaugeMetricFamily
@@ -116,11 +115,9 @@ class Collector:
             value=self._bound_s,
         )
 
-    def _alarm(self, snapshot: Snapshot) -> Metric:
+    def _alarm(self) -> Metric:
         from prometheus_client.core import GaugeMetricFamily
 
-        if self._follows:
-            self._alarms.update(snapshot)
         raised = {alarm.name for alarm in self._alarms.raised()}
         alarm = GaugeMetricFamily("airpath_alarm", "1: the alarm is raised.", labels=["alarm"])
         for kind in KINDS:

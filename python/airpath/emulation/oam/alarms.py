@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airpath.emulation.recent import Counter, Recent, at
+from airpath.emulation.oam.recent import Counter, Recent, at
 
 if TYPE_CHECKING:
     from airpath.documents import DirectionSnapshot, Snapshot

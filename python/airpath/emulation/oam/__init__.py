@@ -1,0 +1,12 @@
+"""Operation and maintenance of an emulated network (OAM): all that others may use of it.
+
+A live table, a status page with alarms, Prometheus, and the subscribers of the core network.
+Start reading at ``monitoring.py``.
+"""
+
+from airpath.emulation.oam import subscribers
+from airpath.emulation.oam.grafana import dashboard as grafana_dashboard
+from airpath.emulation.oam.monitoring import is_shown, monitored, paged
+from airpath.emulation.oam.subscribers import Subscriber
+
+__all__ = ["Subscriber", "grafana_dashboard", "is_shown", "monitored", "paged", "subscribers"]
