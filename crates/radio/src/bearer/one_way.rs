@@ -155,19 +155,9 @@ impl OneWay {
         }
     }
 
-    /// Moves prepared packets that are due into the buffer; returns whether there was one.
-    #[inline]
-    pub(crate) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) -> bool {
-        let any = self.next_prepared().is_some_and(&is_due);
-        if any {
-            self.admit_first(is_due);
-        }
-        any
-    }
-
-    /// Whether the first one is due, in which case it enters.
+    /// Moves prepared packets that are due into the buffer; the [first](Self::next_prepared) is.
     #[inline(never)]
-    fn admit_first(&mut self, is_due: impl Fn(Instant) -> bool) {
+    pub(crate) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
         if self.source.buffer.is_behind_sdus() {
             let entered = self.source.buffer.admit_prepared(&mut self.sdus, is_due);
             self.prepared_load = self.prepared_load - entered;

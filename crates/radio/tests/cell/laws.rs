@@ -24,7 +24,7 @@ use proptest::prelude::*;
 use crate::common::*;
 
 /// A packet: microseconds after the previous one, UE, direction, size.
-type Arrival = (u64, u32, Direction, u32);
+pub(crate) type Arrival = (u64, u32, Direction, u32);
 
 fn carrier() -> impl Strategy<Value = CellConfig> {
     prop_oneof![
@@ -263,7 +263,7 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
     )
 }
 
-fn world() -> impl Strategy<Value = RanConfig> {
+pub(crate) fn world() -> impl Strategy<Value = RanConfig> {
     cell().prop_flat_map(|cell| {
         let ues = prop::collection::vec(ue(cell.access.clone()), 1..4);
         ues.prop_map(move |ues| RanConfig::alone(&cell, &ues))
@@ -271,7 +271,7 @@ fn world() -> impl Strategy<Value = RanConfig> {
 }
 
 /// Two or three cells of any technology, and UEs that are commanded to move, or move by themselves.
-fn wide_world() -> impl Strategy<Value = RanConfig> {
+pub(crate) fn wide_world() -> impl Strategy<Value = RanConfig> {
     let cells = prop::collection::vec(cell(), 2..4);
     let planned = prop::collection::vec(
         (0u64..600, prop_oneof![Just(0), 20u64..400, 5_000u64..9_000], 0u32..3, 0u32..3),
@@ -345,7 +345,7 @@ fn wide_world() -> impl Strategy<Value = RanConfig> {
     })
 }
 
-fn traffic() -> impl Strategy<Value = Vec<Arrival>> {
+pub(crate) fn traffic() -> impl Strategy<Value = Vec<Arrival>> {
     let gap = prop_oneof![4 => 0u64..300, 2 => 0u64..5_000, 1 => 0u64..400_000];
     let direction = prop_oneof![Just(DOWN), Just(UP)];
     let size = prop_oneof![40u32..100, 1_000u32..1_501];
