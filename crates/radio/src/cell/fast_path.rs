@@ -162,10 +162,11 @@ impl Ue {
         Some(prepared.unwrap_or(Instant::MAX))
     }
 
-    /// Whether there is anything that the downlink's scheduler could send.
+    /// Whether there is anything that the downlink's scheduler could send, or soon could.
     fn has_downlink(&self, now: Instant) -> bool {
-        let again = self.down.harq.next_retransmission(now).is_some();
-        self.presence.is_here && (again || self.bearer.is_ready(Direction::Downlink, now))
+        let again = self.down.harq.has_failed();
+        let soon = self.bearer.down.prepared().packets > 0;
+        self.presence.is_here && (again || soon || self.bearer.is_ready(Direction::Downlink, now))
     }
 
     /// Whether there is anything that the uplink's scheduler could grant.
