@@ -116,6 +116,12 @@ impl UplinkAccess {
         self.rrc.as_mut().map_or(RrcState::Connected, |rrc| rrc.state_at(now))
     }
 
+    /// Whether RRC has to learn of each packet that enters a buffer.
+    #[inline]
+    pub(super) fn measures_volume(&self) -> bool {
+        self.rrc.as_ref().is_some_and(Rrc::measures_volume)
+    }
+
     /// The common channels while they are the only ones the UE has: UMTS's CELL_FACH.
     #[inline]
     pub(super) fn fach(&mut self, now: Instant) -> Option<Fach> {

@@ -89,11 +89,12 @@ impl Ue {
     }
 
     /// When a packet enters the downlink's buffer that the scheduler would not find there. New
-    /// packets behind waiting ones change nothing: they enter when the buffer is next accessed.
+    /// packets behind waiting ones enter when the buffer is next accessed, unless RRC measures how
+    /// much waits.
     #[inline]
     pub(super) fn next_downlink(&self) -> Option<Instant> {
         let idle = !self.down.active && self.bearer.down.queued().packets == 0;
-        self.bearer.down.next_prepared().filter(|_| idle)
+        self.bearer.down.next_prepared().filter(|_| idle || self.access.measures_volume())
     }
 
     /// When the bearer's next timer expires.

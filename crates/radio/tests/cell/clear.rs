@@ -1,6 +1,6 @@
 //! Cells with and without fast paths: all that can be seen of them is the same.
 
-use airpath_base::{Direction, Drop, Duration, FlowId, Instant};
+use airpath_base::{Direction, Drop, DropReason, Duration, FlowId, Instant};
 use airpath_queue::Load;
 use airpath_radio::cell::*;
 use airpath_radio::ran::*;
@@ -91,7 +91,8 @@ fn run(config: &RanConfig, traffic: &[Arrival], logged: bool) -> Outcome {
         let stage = u32::from(counted.direction == Direction::Uplink);
         let overdue = drops.iter().filter(|(seen, drop)| drop.at <= counted.at && *seen > counted.at);
         let of_ue = |drop: &Drop| traffic[opaque(&drop.packet) as usize].1 % ues == counted.ue.0;
-        for (_, drop) in overdue.filter(|(_, drop)| drop.stage == stage && of_ue(drop)) {
+        let full = |drop: &Drop| drop.reason == DropReason::QueueFull && drop.stage == stage;
+        for (_, drop) in overdue.filter(|(_, drop)| full(drop) && of_ue(drop)) {
             counted.queued.remove(&drop.packet);
         }
     }
