@@ -1,6 +1,6 @@
 //! Cells with and without fast paths: all that can be seen of them is the same.
 
-use airpath_base::{Direction, Drop, DropReason, Duration, FlowId, Instant};
+use airpath_base::{Direction, Drop, Duration, FlowId, Instant};
 use airpath_queue::Load;
 use airpath_radio::cell::*;
 use airpath_radio::ran::*;
@@ -17,7 +17,6 @@ struct Counted {
     direction: Direction,
     radio: RadioCounters,
     access: AccessCounters,
-    queued: Load,
     delivered: Load,
     sojourn: Duration,
     marked: u64,
@@ -34,7 +33,6 @@ impl Counted {
             direction: meter.direction,
             radio: meter.radio,
             access: meter.access,
-            queued: meter.queued,
             delivered: meter.sojourn.delivered,
             sojourn: meter.sojourn.sum,
             marked: meter.marked,
@@ -69,11 +67,10 @@ fn run(config: &RanConfig, traffic: &[Arrival], logged: bool) -> Outcome {
     let mut outcome = Outcome::default();
     let mut now = Instant::ZERO;
     let ues = config.ues.len() as u32;
-    let mut drops = Vec::new();
-    let mut poll = |ran: &mut Ran, end: Instant, outcome: &mut Outcome| {
+    let poll = |ran: &mut Ran, end: Instant, outcome: &mut Outcome| {
         while let Some(at) = ran.next_event().filter(|&at| at <= end) {
             outcome.departures.extend(core::iter::from_fn(|| ran.poll(at)));
-            drops.extend(core::iter::from_fn(|| ran.poll_drop()).map(|drop| (at, drop)));
+            outcome.drops.extend(core::iter::from_fn(|| ran.poll_drop()));
             // Changes of DRX are logged when somebody looks, and meters say how long a UE is awake.
             let events = core::iter::from_fn(|| ran.poll_event());
             outcome.log.extend(events.filter(|it| !matches!(it.kind, RadioEventKind::Drx(_))));
@@ -90,22 +87,14 @@ fn run(config: &RanConfig, traffic: &[Arrival], logged: bool) -> Outcome {
         packet.flow = FlowId(number as u32 % 3);
         ran.enqueue(now, direction, UeIndex(ue_of(number, ue) % ues), &packet);
     }
-    poll(&mut ran, now + ms(1_500), &mut outcome);
-    // A packet that finds no room counts as waiting until somebody looks at the buffer.
-    for counted in &mut outcome.counted {
-        let stage = u32::from(counted.direction == Direction::Uplink);
-        let overdue =
-            drops.iter().filter(|(seen, drop)| drop.at <= counted.at && *seen > counted.at);
-        let of_ue = |drop: &Drop| {
-            let number = opaque(&drop.packet);
-            ue_of(number, traffic[number as usize].1) % ues == counted.ue.0
-        };
-        let full = |drop: &Drop| drop.reason == DropReason::QueueFull && drop.stage == stage;
-        for (_, drop) in overdue.filter(|(_, drop)| full(drop) && of_ue(drop)) {
-            counted.queued.remove(&drop.packet);
-        }
+    let end = now + ms(1_500);
+    poll(&mut ran, end, &mut outcome);
+    // A packet that finds no room is dropped when somebody next looks at the buffer.
+    while let Some(at) = ran.next_event().filter(|&at| at <= end + ms(5_000)) {
+        while ran.poll(at).is_some() {}
+        outcome.drops.extend(core::iter::from_fn(|| ran.poll_drop()));
     }
-    outcome.drops = drops.into_iter().map(|(_, drop)| drop).collect();
+    outcome.drops.retain(|drop| drop.at <= end);
     outcome.drops.sort_by_key(|drop| (drop.at, opaque(&drop.packet)));
     outcome
 }
