@@ -180,6 +180,15 @@ fn rach() -> RachConfig {
     }
 }
 
+fn cell_with(access: &Access) -> CellConfig {
+    match access {
+        Access::Nr(carrier) => CellConfig::nr(carrier.clone()),
+        Access::Lte(carrier) => CellConfig::lte(*carrier),
+        Access::Umts(carrier) => CellConfig::umts(*carrier),
+        Access::Evdo => CellConfig::evdo(),
+    }
+}
+
 fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
     let losses = (0.0..0.6, 0.0..0.6, 1u8..5, 0.0..0.1);
     let bearer =
@@ -222,13 +231,7 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
                 };
                 link.bearer.pdcp.discard = bearer.3.map(ms);
             }
-            let cell = match &access {
-                Access::Nr(carrier) => CellConfig::nr(carrier.clone()),
-                Access::Lte(carrier) => CellConfig::lte(*carrier),
-                Access::Umts(carrier) => CellConfig::umts(*carrier),
-                Access::Evdo => CellConfig::evdo(),
-            };
-            let offset = cell.request_offset(ms(1));
+            let offset = cell_with(&access).request_offset(ms(1));
             ue.sr.occasions = asking.0.map(|period| Occasions::new(ms(period), offset));
             ue.sr.transmissions_max = asking.1;
             ue.sr.miss_probability = asking.2;
