@@ -154,7 +154,7 @@ impl Engine {
 
     fn do_slot(&mut self, slot: u64) {
         self.cursor = slot;
-        self.look_at_all();
+        self.consider_all();
         self.downlink_slot(slot);
         self.grant_uplink(slot);
         self.send_granted(slot);

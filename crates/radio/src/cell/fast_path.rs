@@ -29,7 +29,7 @@ impl Engine {
     /// A slot begins. The schedulers know the UEs that may need it; without fast paths they look at
     /// all.
     #[inline]
-    pub(super) fn look_at_all(&mut self) {
+    pub(super) fn consider_all(&mut self) {
         if !fast_paths() {
             let here = || self.ues.iter().filter(|ue| ue.presence.is_here).map(|ue| ue.index);
             self.downlink.consider(here());
