@@ -104,6 +104,15 @@ impl<S, T: Copy> Memo<S, T> {
 
 impl<S> Memo<S, Instant> {
     /// Whether it is known that nothing about the state changes by itself until after `now`.
+    ///
+    /// ```
+    /// use airpath_base::{Instant, Memo, fast_paths};
+    ///
+    /// let mut timers = Memo::new(vec![Instant::from_nanos(5)]);
+    /// timers.change(|timers| ((), timers.iter().min().copied()));
+    /// assert_eq!(timers.rests(Instant::from_nanos(4)), fast_paths());
+    /// assert!(!timers.rests(Instant::from_nanos(5)));
+    /// ```
     #[inline(always)]
     pub fn rests(&self, now: Instant) -> bool {
         self.known().is_some_and(|until| now < until)

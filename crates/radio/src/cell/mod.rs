@@ -4,6 +4,10 @@
 //! the UE's procedures (`mac`, `rrc`). Work is only done in slots in which something can happen; an
 //! idle UE has no slots and no events.
 //!
+//! `engine` has the events and slots, the other modules what happens in them. What is remembered is
+//! at the edge: when there is work next ([`Cell`]), until when a UE needs the same (`ues`,
+//! `fast_path`), when its bearer's next timer expires (`ue`), and until when its MCS stays (`link`).
+//!
 //! Simplifications within a slot: PDCCH, PDSCH and PUSCH take a whole slot and are received at its
 //! end; the part of a slot that TDD gives to one direction decides how much fits, not when it ends.
 //! PDCCH never fails and has room for all. The downlink is scheduled in the slot of its PDSCH: K_0
