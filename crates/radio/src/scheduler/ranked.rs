@@ -179,3 +179,36 @@ impl PartialEq for Rank {
 }
 
 impl Eq for Rank {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::slot::UeId;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_search_finds_what_the_heap_would(ues in proptest::collection::vec((0u8..4, 0u64..3), 0..40)) {
+            let candidates: Vec<Candidate> = (0..ues.len() as u32)
+                .map(|ue| Candidate {
+                    ue: UeId(ue),
+                    backlog: 1,
+                    bits_per_prb: 1,
+                    retransmission: None,
+                })
+                .collect();
+            let turns: Vec<Ue> =
+                ues.iter().map(|&(_, turn)| Ue { turn, ..Ue::default() }).collect();
+            let mut ranked = Ranked::max_rate();
+            ranked.metrics = ues.iter().map(|&(metric, _)| f64::from(metric)).collect();
+            ranked.build_heap(&candidates, &turns);
+            while let Some(expected) = ranked.heap.pop() {
+                let found = ranked.search(&candidates, &turns);
+                prop_assert_eq!(found, Some(expected.index));
+                ranked.metrics[expected.index] = TAKEN;
+            }
+            prop_assert_eq!(ranked.search(&candidates, &turns), None);
+        }
+    }
+}
