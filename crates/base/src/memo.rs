@@ -5,6 +5,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::ops::Deref;
 
+use crate::Instant;
+
 #[cfg(all(debug_assertions, not(feature = "reference")))]
 thread_local! {
     static FAST_PATHS: Cell<bool> = const { Cell::new(true) };
@@ -92,6 +94,28 @@ impl<S, T: Copy> Memo<S, T> {
     #[inline(always)]
     pub fn aside(&mut self) -> &mut S {
         &mut self.state
+    }
+
+    /// The state without what is known of it.
+    pub fn into_state(self) -> S {
+        self.state
+    }
+}
+
+impl<S> Memo<S, Instant> {
+    /// Whether it is known that nothing about the state changes by itself until after `now`.
+    ///
+    /// ```
+    /// use airpath_base::{Instant, Memo, fast_paths};
+    ///
+    /// let mut timers = Memo::new(vec![Instant::from_nanos(5)]);
+    /// timers.change(|timers| ((), timers.iter().min().copied()));
+    /// assert_eq!(timers.rests(Instant::from_nanos(4)), fast_paths());
+    /// assert!(!timers.rests(Instant::from_nanos(5)));
+    /// ```
+    #[inline(always)]
+    pub fn rests(&self, now: Instant) -> bool {
+        self.known().is_some_and(|until| now < until)
     }
 }
 

@@ -163,7 +163,7 @@ struct Flight {
     block: TransportBlock,
 }
 
-#[derive(Default)]
+#[derive(PartialEq, Debug, Default)]
 struct Tally {
     entered: Load,
     delivered: Vec<Packet>,
@@ -184,9 +184,17 @@ impl Tally {
 const SLOT: Duration = Duration::from_millis(1);
 const BUSY_SLOTS: u64 = 300;
 
-/// Runs packets in both directions for some slots, then until all is done; checks conservation and
-/// progress in every slot. Returns what happened in the downlink and in the uplink.
+/// What happens in the downlink and in the uplink, which is the same without fast paths.
 fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
+    let tallies = run_once(down, up, radio);
+    #[cfg(debug_assertions)]
+    assert_eq!(airpath_base::reference(|| run_once(down, up, radio)), tallies);
+    tallies
+}
+
+/// Runs packets in both directions for some slots, then until all is done; checks conservation and
+/// progress in every slot.
+fn run_once(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
     let mut bearer = Bearer::new(down, up, 3);
     let mut stream = Stream::new(radio.seed, "test");
     let mut tallies = [Tally::default(), Tally::default()];
@@ -227,20 +235,9 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
             let tally = &mut tallies[direction as usize];
             let arrivals = if busy && stream.chance(0.3) { stream.bits() % 8 } else { 0 };
             for _ in 0..arrivals {
-                let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][(stream.bits() % 3) as usize];
-                let size = 40 + (stream.bits() % 1461) as u32;
-                let flow = FlowId((stream.bits() % 5) as u32);
-                let packet = Packet {
-                    flow,
-                    size,
-                    ecn,
-                    tunnel: Tunnel::default(),
-                    journey: None,
-                    payload: Payload::Opaque(id),
-                };
+                let packet = random_packet(&mut stream, id);
                 id += 1;
-                tally.entered.packets += 1;
-                tally.entered.bytes += u64::from(size);
+                tally.entered.add(&packet);
                 bearer.direction(direction).enqueue(now, &packet);
             }
             if stream.chance(radio.busy) {
@@ -270,6 +267,14 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
         }
     }
     tallies
+}
+
+fn random_packet(stream: &mut Stream, id: u64) -> Packet {
+    let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][(stream.bits() % 3) as usize];
+    let size = 40 + (stream.bits() % 1461) as u32;
+    let flow = FlowId((stream.bits() % 5) as u32);
+    let (tunnel, payload) = (Tunnel::default(), Payload::Opaque(id));
+    Packet { flow, size, ecn, tunnel, journey: None, payload }
 }
 
 fn ids(packets: &[Packet]) -> Vec<u64> {

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Drop, DropReason, Duration, Instant, JourneyId, Journeys, Packet, Site};
+use airpath_base::{
+    Drop, DropReason, Duration, Instant, JourneyId, Journeys, Packet, Site, fast_paths,
+};
 use airpath_queue::Load;
 
 use super::config::OneWayConfig;
@@ -142,9 +144,10 @@ impl OneWay {
     /// When the first of these packets will enter.
     #[inline]
     pub(crate) fn next_prepared(&self) -> Option<Instant> {
-        let kept = (self.prepared_load.packets > 0).then_some(self.prepared_at);
-        debug_assert_eq!(kept, self.first_prepared());
-        kept
+        match fast_paths() {
+            true => (self.prepared_load.packets > 0).then_some(self.prepared_at),
+            false => self.first_prepared(),
+        }
     }
 
     /// When the first prepared packet will enter, looked up where it is stored.
@@ -155,19 +158,9 @@ impl OneWay {
         }
     }
 
-    /// Moves prepared packets that are due into the buffer; returns whether there was one.
-    #[inline]
-    pub(crate) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) -> bool {
-        let any = self.next_prepared().is_some_and(&is_due);
-        if any {
-            self.admit_first(is_due);
-        }
-        any
-    }
-
-    /// Whether the first one is due, in which case it enters.
+    /// Moves prepared packets that are due into the buffer; the [first](Self::next_prepared) is.
     #[inline(never)]
-    fn admit_first(&mut self, is_due: impl Fn(Instant) -> bool) {
+    pub(crate) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
         if self.source.buffer.is_behind_sdus() {
             let entered = self.source.buffer.admit_prepared(&mut self.sdus, is_due);
             self.prepared_load = self.prepared_load - entered;
@@ -297,12 +290,7 @@ impl OneWay {
     }
 
     /// HARQ delivered a block: processes one of its PDUs.
-    pub(crate) fn on_pdu(
-        &mut self,
-        now: Instant,
-        pdu: &Pdu,
-        deliver: &mut impl FnMut(Instant, &Packet),
-    ) {
+    fn on_pdu(&mut self, now: Instant, pdu: &Pdu, deliver: &mut impl FnMut(Instant, &Packet)) {
         let Self { receiver, sdus, outcome, .. } = self;
         match receiver {
             Receiver::NrUm(receiver) => receiver.on_pdu(now, pdu, outcome),

@@ -116,6 +116,12 @@ impl UplinkAccess {
         self.rrc.as_mut().map_or(RrcState::Connected, |rrc| rrc.state_at(now))
     }
 
+    /// Whether RRC has to learn of each packet that enters a buffer.
+    #[inline]
+    pub(super) fn measures_volume(&self) -> bool {
+        self.rrc.as_ref().is_some_and(Rrc::measures_volume)
+    }
+
     /// The common channels while they are the only ones the UE has: UMTS's CELL_FACH.
     #[inline]
     pub(super) fn fach(&mut self, now: Instant) -> Option<Fach> {
@@ -233,7 +239,7 @@ impl UplinkAccess {
     /// or later.
     pub(super) fn plan_proactive(&mut self, carrier: &Carrier, slot: u64, first: u64) {
         self.proactive_next = self.proactive.and_then(|grant| {
-            let mut from = carrier.start(first);
+            let mut from = carrier.last_uplink_end(first);
             loop {
                 let occasion = grant.next(from, self.last_data)?;
                 let (pusch, granting) = carrier.next_uplink(carrier.containing(occasion));
@@ -279,5 +285,30 @@ impl Aligned {
         let mut timer = TimeAlignment::new(config.timer);
         timer.on_response(Instant::ZERO, Preamble::ContentionFree);
         Self { timer, every: config.command_every, last: Instant::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::{CellConfig, NrCarrier};
+    use crate::mac::Occasions;
+
+    #[test]
+    fn a_proactive_grant_is_the_same_whenever_it_is_planned() {
+        // DDDSU: PUSCH in slots 4, 9, 14, granted in the slots before them.
+        let cell = CellConfig::nr(NrCarrier::n78_100_mhz());
+        let carrier = Carrier::new(&cell);
+        let mut ue = UeConfig::plain(&cell.access);
+        // In slot 7, which has no uplink.
+        let occasions = Occasions::new(Duration::from_millis(40), Duration::from_micros(3_600));
+        ue.proactive = Some(PeriodicGrant { occasions, bytes: 100, keep: None });
+        let mut access = UplinkAccess::new(&ue, &|name| Stream::new(1, name));
+        for slot in 5..=8 {
+            access.plan_proactive(&carrier, slot, slot);
+            assert_eq!(access.proactive_next, Some((8, 9)), "planned in slot {slot}");
+        }
+        access.plan_proactive(&carrier, 9, 9);
+        assert_eq!(access.proactive_next, Some((88, 89)));
     }
 }

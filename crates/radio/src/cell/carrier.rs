@@ -195,6 +195,14 @@ impl Carrier {
         (uplink, delay.map(|delay| uplink - delay))
     }
 
+    /// When the last PUSCH slot before `slot` ended; what is meant for a slot without uplink from
+    /// then on takes place in the next one.
+    pub(super) fn last_uplink_end(&self, slot: u64) -> Instant {
+        let mut before = (1..=self.plans.len() as u64).filter_map(|back| slot.checked_sub(back));
+        let last = before.find(|&slot| self.plan(slot).uplink.is_some());
+        last.map_or(Instant::ZERO, |slot| self.end(slot))
+    }
+
     /// When the base station has the feedback of a PDSCH in `slot`.
     pub(super) fn feedback(&self, slot: u64) -> Instant {
         self.end(slot + self.plan(slot).feedback)

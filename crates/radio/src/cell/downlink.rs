@@ -2,12 +2,13 @@
 
 use airpath_base::{Direction, Instant};
 
-use super::direction_scheduler::Known;
+use super::direction_scheduler::SlotSizes;
+use super::engine::Engine;
 use super::event::{BlockEvent, RadioEventKind};
 use super::event_queue::EventKind;
-use super::ue::{MacPdu, Readiness, Ue};
-use super::{Cell, SlotSizes};
-use crate::bearer::Bearer;
+use super::link::{MacPdu, Readiness};
+use super::output::Output;
+use super::ue::Ue;
 use crate::harq::{Outcome, ProcessId};
 use crate::mac::drx::{Transmission, TransmissionKind};
 use crate::mac::rach::Preamble;
@@ -18,7 +19,7 @@ const DOWN: Direction = Direction::Downlink;
 /// Stands in for a UE that is no longer active.
 const GONE: u32 = u32::MAX;
 
-impl Cell {
+impl Engine {
     /// Schedules and sends the PDSCH of `slot`.
     pub(super) fn downlink_slot(&mut self, slot: u64) {
         let Some(class) =
@@ -40,14 +41,13 @@ impl Cell {
             match allocation.kind {
                 AllocationKind::New => self.send_new(index, slot, class, allocation.prbs),
                 AllocationKind::Retransmission => {
-                    let harq = &self.ues[index as usize].down.harq;
+                    let harq = &self.ues[index].down.harq;
                     if let Some(process) = harq.retransmission(now) {
                         self.send_block(index, slot, process, false);
                     }
                 }
             }
             self.collect_drops(index);
-            self.downlink.forget(index);
             self.arm(index, now);
         }
     }
@@ -55,18 +55,22 @@ impl Cell {
     /// Decides whether the scheduler can use a UE's downlink; if so, it considers the UE.
     pub(super) fn consider_downlink(&mut self, index: u32, now: Instant) {
         let eligible = self.downlink.eligible_at(index, now);
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.aside(index);
         let readiness = ue.downlink_readiness(now, eligible);
         let was_active = ue.down.active;
         if ue.down.note(readiness) && !was_active {
+            // What it needs is not known yet.
+            self.ues.touch(index);
             self.downlink.activate(index);
         }
-        debug_assert!(!ue.down.active || self.downlink.is_active(index), "UE {index} is looked at");
+        debug_assert!(
+            !self.ues[index].down.active || self.downlink.is_active(index),
+            "UE {index} is looked at"
+        );
     }
 
     /// Finds out what each active UE needs in a slot of `class` at `now`, and deactivates those
-    /// that need nothing. Nothing is recomputed for a UE to which nothing has happened: among many
-    /// busy ones those are the majority.
+    /// that need nothing.
     fn find_candidates(&mut self, class: usize, now: Instant) {
         let is_another = self.downlink.changes_class(class);
         let mut active = core::mem::take(&mut self.downlink.active);
@@ -74,14 +78,8 @@ impl Cell {
         let (mut at, mut gone) = (0, 0);
         while at < active.len() {
             if !is_another {
-                let same = self.downlink.count_same(&active[at..], now);
-                if cfg!(debug_assertions) {
-                    for (&index, &kept) in active[at..].iter().zip(&candidates[at..]).take(same) {
-                        let current = self.update_candidate(index, class, now);
-                        debug_assert_eq!(current, Some(kept), "UE {index} at {now:?}");
-                    }
-                }
-                at += same;
+                // Among many busy UEs those to which nothing has happened are the majority.
+                at += self.ues.count_same(&active[at..], now);
             }
             let (Some(&index), Some(before)) = (active.get(at), candidates.get_mut(at)) else {
                 break;
@@ -104,47 +102,16 @@ impl Cell {
         (self.downlink.active, self.downlink.candidates) = (active, candidates);
     }
 
-    /// What an active UE needs, if anything; last time it was `before`.
+    /// What an active UE needs in a slot of `class`; `None`: nothing.
     #[inline(never)]
-    fn candidate(
+    pub(super) fn find_candidate(
         &mut self,
         index: u32,
         class: usize,
         now: Instant,
-        before: &Candidate,
     ) -> Option<Candidate> {
-        let renewed = self.downlink.recall(index, now).map(|known| {
-            let bits_per_prb = self.renew(index, class, now, known);
-            Candidate { bits_per_prb, ..*before }
-        });
-        if renewed.is_some() && !cfg!(debug_assertions) {
-            return renewed;
-        }
-        let current = self.update_candidate(index, class, now);
-        debug_assert!(
-            renewed.is_none() || renewed == current,
-            "UE {index} at {now:?}: {renewed:?}"
-        );
-        current
-    }
-
-    /// Another report applies, or the slot is of another class, and everything else is unchanged:
-    /// recomputes what a PRB carries.
-    fn renew(&mut self, index: u32, class: usize, now: Instant, mut known: Known) -> u32 {
-        let carrier = &self.carrier.downlink;
-        if now >= known.reported {
-            let ue = &mut self.ues[index as usize];
-            known.mcs = ue.down.choose_mcs(now, carrier, self.carrier.slot());
-            known.reported = ue.down.next_report();
-            self.downlink.remember(index, known);
-        }
-        carrier.bits_per_prb(class, known.mcs)
-    }
-
-    #[inline(never)]
-    fn update_candidate(&mut self, index: u32, class: usize, now: Instant) -> Option<Candidate> {
         let eligible = self.downlink.eligible_at(index, now);
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.touch(index);
         // Timers that expire by now were in the event queue, and have been handled.
         ue.admit(|arrival| arrival <= now);
         let readiness = ue.downlink_readiness(now, eligible);
@@ -165,30 +132,26 @@ impl Cell {
             since: ue.down.harq.payload(process).failed,
         });
         let new = ue.down.harq.free(now).is_some() && eligible <= now;
-        if let Some(until) = ue.same_until(now)
-            && !self.downlink.scheduler.is_capped(UeId(index))
-        {
-            let known = Known { until, reported: ue.down.next_report(), mcs };
-            self.downlink.remember(index, known);
-        }
-        Some(Candidate {
+        let candidate = Candidate {
             ue: UeId(index),
             backlog: if new { ue.needed(DOWN, now) } else { 0 },
             bits_per_prb: carrier.bits_per_prb(class, mcs),
             retransmission,
-        })
+        };
+        self.remember_candidate(index, now);
+        Some(candidate)
     }
 
     fn send_new(&mut self, index: u32, slot: u64, class: usize, prbs: u32) {
         let now = self.carrier.start(slot);
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.touch(index);
         let Some(process) = ue.down.harq.free(now) else { return };
-        let mcs = ue.down.mcs;
+        let mcs = ue.down.mcs();
         let size = self.carrier.downlink.bytes(class, mcs, prbs);
         let size = ue.access.fach(now).map_or(size, |fach| ue.down.bounded_block(fach.bytes, size));
         let pdu = ue.down.harq.payload_mut(process);
         pdu.block.clear();
-        let used = ue.bearer.fill(DOWN, now, size, &mut pdu.block);
+        let used = ue.bearer.touch().fill(DOWN, now, size, &mut pdu.block);
         if ue.is_accounted() {
             ue.down.note_left(ue.bearer.buffered_bytes(DOWN, now));
         }
@@ -217,7 +180,7 @@ impl Cell {
             self.carrier.block_end(DOWN, slot),
             self.carrier.feedback(slot),
         );
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.touch(index);
         let end = ue.access.fach(now).map_or(end, |fach| now + fach.downlink_time);
         let decoded = ue.down.send(process, is_new, (now, feedback), &self.carrier.downlink);
         log_block(ue, DOWN, process, decoded, (now, end), &mut self.out);
@@ -240,10 +203,14 @@ impl Cell {
     /// A decoded block reaches RLC, in the UE or in the base station.
     pub(super) fn on_block(&mut self, index: u32, direction: Direction, now: Instant) {
         self.settle(index, now);
-        let ue = &mut self.ues[index as usize];
+        let ue = match direction {
+            DOWN => self.ues.aside(index),
+            // It may contain a STATUS for the downlink, or ask for one.
+            Direction::Uplink => self.ues.touch(index),
+        };
         if let Some((_, block)) = ue.link(direction).arriving.pop_front() {
             let out = &mut self.out;
-            ue.bearer.on_block(direction, now, &block, &mut |at, packet| {
+            ue.bearer.touch().on_block(direction, now, &block, &mut |at, packet| {
                 out.depart(direction, index, at, packet);
             });
             ue.link(direction).recycle(block);
@@ -259,7 +226,10 @@ impl Cell {
         let mut lost = false;
         let answered = self.carrier.answers_uplink();
         self.settle(index, now);
-        let ue = &mut self.ues[index as usize];
+        let ue = match direction {
+            DOWN => self.ues.touch(index),
+            Direction::Uplink => self.ues.aside(index),
+        };
         while let Some(feedback) = ue.link(direction).harq.poll_feedback(now) {
             let link = ue.link(direction);
             let counts = match self.carrier.ends_early() {
@@ -290,7 +260,7 @@ impl Cell {
                     link.counters.lost_blocks += 1;
                     let bytes = link.harq.payload(process).size;
                     let spare = core::mem::take(&mut link.harq.payload_mut(process).block);
-                    ue.bearer.on_loss(direction, now, &spare);
+                    ue.bearer.touch().on_loss(direction, now, &spare);
                     let pdu = ue.link(direction).harq.payload_mut(process);
                     pdu.block = spare;
                     pdu.block.clear();
@@ -313,20 +283,6 @@ impl Cell {
 }
 
 impl Ue {
-    /// Until when the downlink looks the same to the scheduler, except for the MCS, if nothing
-    /// happens to the UE before; expiring timers count as something. `None`: it is not certain.
-    fn same_until(&self, now: Instant) -> Option<Instant> {
-        if !self.access.is_always_on() || self.down.synchronous {
-            return None;
-        }
-        if self.down.harq.next_retransmission(now).is_some() {
-            return None;
-        }
-        let Bearer { down, up } = &self.bearer;
-        let prepared = Instant::earliest([down.next_prepared(), up.next_prepared()]);
-        Some(prepared.unwrap_or(Instant::MAX))
-    }
-
     /// Whether, and from when, the downlink can be scheduled; data may be sent from `eligible` on.
     pub(super) fn downlink_readiness(&mut self, now: Instant, eligible: Instant) -> Readiness {
         let again = self.down.harq.next_retransmission(now);
@@ -367,7 +323,7 @@ pub(super) fn log_block(
     process: ProcessId,
     decoded: bool,
     (at, end): (Instant, Instant),
-    out: &mut super::Output,
+    out: &mut Output,
 ) {
     out.log(at, ue.index, || {
         let link = match direction {

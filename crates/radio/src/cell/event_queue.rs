@@ -7,7 +7,10 @@ use airpath_base::{Direction, Instant};
 
 /// Events of all UEs in order of time; equal times in the order in which they were added.
 ///
-/// Most happen within a few slots. These wait in turns, each a fraction of a slot, so that few have
+/// A UE has one wake-up, the earliest that was asked for. Events from before a UE joined do not
+/// concern it any more.
+///
+/// Most events happen within a few slots. These wait in turns, each a fraction of a slot, so that few have
 /// to be skipped; only later events need a heap.
 #[derive(Debug)]
 pub(super) struct EventQueue {
@@ -20,6 +23,16 @@ pub(super) struct EventQueue {
     /// Events that were beyond the turns when they were added.
     later: BinaryHeap<Reverse<Entry>>,
     added: u64,
+    ues: Vec<UeEvents>,
+}
+
+/// What is known of a UE's events.
+#[derive(Clone, Copy, Debug, Default)]
+struct UeEvents {
+    /// The wake-up in the queue.
+    wake: Option<Instant>,
+    /// Number of the first event since it joined.
+    first: u64,
 }
 
 /// As many turns as a word has bits.
@@ -67,15 +80,6 @@ pub(super) enum EventKind {
     LogDrx,
 }
 
-impl EventKind {
-    /// Whether the event may change what the scheduler finds in the downlink, timers aside: an
-    /// uplink block may contain a STATUS, or ask for one.
-    #[inline]
-    pub(super) const fn changes_downlink(self) -> bool {
-        matches!(self, Self::Block(Direction::Uplink) | Self::Feedback(Direction::Downlink))
-    }
-}
-
 /// An event that is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
@@ -93,14 +97,53 @@ impl Default for EventQueue {
             current: 0,
             later: BinaryHeap::new(),
             added: 0,
+            ues: Vec::new(),
         }
     }
 }
 
 impl EventQueue {
-    /// Number of the next event to be added.
-    pub(super) const fn next_number(&self) -> u64 {
-        self.added
+    /// An empty queue for this many UEs.
+    pub(super) fn new(ues: usize) -> Self {
+        Self { ues: vec![UeEvents::default(); ues], ..Self::default() }
+    }
+
+    /// A UE joins: events added before do not concern it.
+    pub(super) fn join(&mut self, ue: u32) {
+        self.ues[ue as usize] = UeEvents { wake: None, first: self.added };
+    }
+
+    /// Whether an event concerns its UE: it has not left and joined since.
+    #[inline]
+    pub(super) fn concerns(&self, due: &Due) -> bool {
+        due.number >= self.ues[due.ue as usize].first
+    }
+
+    /// Wakes a UE at `at`, unless it wakes by then anyway.
+    #[inline]
+    pub(super) fn wake(&mut self, at: Instant, ue: u32) {
+        let wake = &mut self.ues[ue as usize].wake;
+        if wake.is_none_or(|wake| at < wake) {
+            *wake = Some(at);
+            self.add(at, ue, EventKind::Wake);
+        }
+    }
+
+    /// When a UE wakes.
+    #[inline]
+    pub(super) fn next_wake(&self, ue: u32) -> Option<Instant> {
+        self.ues[ue as usize].wake
+    }
+
+    /// Takes the wake-up of a UE that is due; false: the UE has been woken earlier.
+    #[inline]
+    pub(super) fn take_wake(&mut self, due: &Due) -> bool {
+        let wake = &mut self.ues[due.ue as usize].wake;
+        let is_next = *wake == Some(due.at);
+        if is_next {
+            *wake = None;
+        }
+        is_next
     }
 
     #[inline]
@@ -197,7 +240,6 @@ mod tests {
             for (scale, steps, takes) in steps {
                 // At once, within the turns, and beyond them.
                 let at = now + steps * [1, 1 << 17, 1 << 21][scale as usize];
-                prop_assert_eq!(queue.next_number(), number);
                 queue.add(Instant::from_nanos(at), 0, EventKind::Wake);
                 all.push((at, number));
                 number += 1;

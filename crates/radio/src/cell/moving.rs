@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Direction, Drop, DropReason, Instant, Packet};
+use airpath_base::{Direction, Drop, DropReason, Instant, Memo, Packet};
 
 use super::Cell;
 use super::departure::UeIndex;
+use super::engine::Engine;
 use super::meter::UeMeter;
 use super::output::collect_drops;
 use super::ue::Ue;
@@ -76,24 +77,85 @@ impl Cell {
     /// 5.3.5.4). What was decoded by then is delivered. Nothing may be enqueued until it joins.
     pub fn leave(&mut self, now: Instant, ue: UeIndex, forwarding: Forwarding) -> UeContext {
         self.advance(now);
-        let index = ue.0;
+        self.engine.touch().leave(now, ue.0, forwarding)
+    }
+
+    /// A UE that was elsewhere is in this cell from `now` on.
+    pub fn join(&mut self, now: Instant, ue: UeIndex, context: UeContext) {
+        self.advance(now);
+        self.engine.touch().join(now, ue.0, context);
+    }
+
+    /// SINR in dB of a UE's downlink at `now`, which never decreases: what it measures of this
+    /// cell, whether it is in it or not.
+    pub fn measure(&mut self, now: Instant, ue: UeIndex) -> f64 {
+        let engine = self.engine.aside();
+        let quality = engine.ues.aside(ue.0).down.measure(now);
+        engine.carrier.downlink.tables.sinr_db(quality)
+    }
+
+    /// Whether RRC is connected.
+    pub fn is_connected(&mut self, now: Instant, ue: UeIndex) -> bool {
+        self.ue(now, ue).access.is_connected(now)
+    }
+
+    /// The states of RRC and DRX.
+    pub fn state(&mut self, now: Instant, ue: UeIndex) -> UeState {
+        let access = &mut self.ue(now, ue).access;
+        let rrc = access.rrc_state(now);
+        UeState { rrc, drx: access.drx.as_mut().map(|drx| drx.state(now)) }
+    }
+
+    /// Whether RLC of one direction has reached maxRetxThreshold.
+    pub fn has_failed(&self, ue: UeIndex) -> bool {
+        let bearer = &self.engine.ues[ue.0].bearer;
+        bearer.down.failed_at().or(bearer.up.failed_at()).is_some()
+    }
+
+    /// The meter of one direction of a UE in this cell.
+    pub(crate) fn meter(&mut self, now: Instant, ue: UeIndex, way: Direction) -> UeMeter<'_> {
+        self.ue(now, ue).meter(now, way)
+    }
+
+    /// When the next entry of the log was made.
+    pub(crate) fn next_logged(&self) -> Option<Instant> {
+        Some(self.engine.out.log.as_ref()?.front()?.at)
+    }
+
+    /// When the next packet that has left by `now` left.
+    pub(crate) fn front(&mut self, now: Instant) -> Option<Instant> {
+        self.advance(now);
+        self.engine.out.departures.front().map(|departure| departure.at).filter(|&at| at <= now)
+    }
+
+    /// A UE at `now`, to be asked for what it evaluates when asked.
+    pub(super) fn ue(&mut self, now: Instant, ue: UeIndex) -> &mut Ue {
+        self.advance(now);
+        self.engine.aside().ues.aside(ue.0)
+    }
+}
+
+impl Engine {
+    /// A UE leaves; see [`Cell::leave`].
+    fn leave(&mut self, now: Instant, index: u32, forwarding: Forwarding) -> UeContext {
         let (slot, out) = (self.carrier.slot(), &mut self.out);
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.touch(index);
         ue.settle(now, out);
-        ue.bearer.down.wait(now, Wait::Handover);
-        ue.bearer.up.wait(now, Wait::Handover);
+        let bearer = ue.bearer.touch();
+        bearer.down.wait(now, Wait::Handover);
+        bearer.up.wait(now, Wait::Handover);
         let state = ue.access.rrc_state(now);
         for direction in [Direction::Downlink, Direction::Uplink] {
             while let Some((_, block)) =
                 ue.link(direction).arriving.pop_front().filter(|&(end, _)| end <= now)
             {
-                ue.bearer.on_block(direction, now, &block, &mut |at, packet| {
+                ue.bearer.touch().on_block(direction, now, &block, &mut |at, packet| {
                     out.depart(direction, index, at, packet);
                 });
             }
             ue.link(direction).capacity.set(now, 0.0, slot);
         }
-        ue.bearer.reestablish(now, forwarding, &mut |direction, at, packet| {
+        ue.bearer.touch().reestablish(now, forwarding, &mut |direction, at, packet| {
             out.depart(direction, index, at, packet);
         });
         self.collect_drops(index);
@@ -103,8 +165,8 @@ impl Cell {
             side.deactivate(index);
         }
         let absent = self.fresh(index, now);
-        let left = core::mem::replace(&mut self.ues[index as usize], absent);
-        let mut context = UeContext { bearer: left.bearer, state };
+        let left = core::mem::replace(self.ues.touch(index), absent);
+        let mut context = UeContext { bearer: left.bearer.into_state(), state };
         if forwarding == Forwarding::Nothing {
             let reason = DropReason::Handover;
             let drops = &mut self.out.drops;
@@ -112,23 +174,21 @@ impl Cell {
                 drops.push_back(Drop { at: now, packet, stage: 0, reason });
             });
         }
-        self.find_due();
         context
     }
 
-    /// A UE that was elsewhere is in this cell from `now` on.
-    pub fn join(&mut self, now: Instant, ue: UeIndex, context: UeContext) {
-        self.advance(now);
-        let index = ue.0;
+    /// A UE joins; see [`Cell::join`].
+    fn join(&mut self, now: Instant, index: u32, context: UeContext) {
         let config = &self.configs[index as usize];
-        let ue = &mut self.ues[index as usize];
-        ue.presence.arrive(now, self.events.next_number(), &mut ue.access);
-        ue.bearer = context.bearer;
-        ue.quiet_until = Instant::ZERO;
-        ue.bearer.change_to(&config.downlink.bearer, &config.uplink.bearer);
+        let ue = self.ues.touch(index);
+        ue.presence.arrive(now, &mut ue.access);
+        self.events.join(index);
+        let mut bearer = context.bearer;
+        bearer.change_to(&config.downlink.bearer, &config.uplink.bearer);
         // Their processing is over, or continues here.
-        ue.bearer.down.prepare_anew(now);
-        ue.bearer.up.prepare_anew(now);
+        bearer.down.prepare_anew(now);
+        bearer.up.prepare_anew(now);
+        ue.bearer = Memo::new(bearer);
         ue.access.arrive(now, context.state);
         if config.configured.is_some() {
             self.configured.push(index);
@@ -137,63 +197,18 @@ impl Cell {
         ue.settle(now, &mut self.out);
         self.collect_drops(index);
         self.update_uplink(index, now);
-        if context.state.carries_data() && self.ues[index as usize].reportable(now) > 0 {
+        if context.state.carries_data() && self.ues[index].reportable(now) > 0 {
             // The message that completes the handover contains a buffer status report.
-            self.ues[index as usize].access.estimate.on_request(now);
+            self.ues.aside(index).access.estimate.on_request(now);
         }
         self.consider_downlink(index, now);
         self.consider_uplink(index, now);
         self.arm(index, now);
-        self.find_due();
-    }
-
-    /// SINR in dB of a UE's downlink at `now`, which never decreases: what it measures of this
-    /// cell, whether it is in it or not.
-    pub fn measure(&mut self, now: Instant, ue: UeIndex) -> f64 {
-        let quality = self.ues[ue.0 as usize].down.measure(now);
-        self.carrier.downlink.tables.sinr_db(quality)
-    }
-
-    /// Whether RRC is connected.
-    pub fn is_connected(&mut self, now: Instant, ue: UeIndex) -> bool {
-        self.advance(now);
-        self.ues[ue.0 as usize].access.is_connected(now)
-    }
-
-    /// The states of RRC and DRX.
-    pub fn state(&mut self, now: Instant, ue: UeIndex) -> UeState {
-        self.advance(now);
-        let access = &mut self.ues[ue.0 as usize].access;
-        let rrc = access.rrc_state(now);
-        UeState { rrc, drx: access.drx.as_mut().map(|drx| drx.state(now)) }
-    }
-
-    /// Whether RLC of one direction has reached maxRetxThreshold.
-    pub fn has_failed(&self, ue: UeIndex) -> bool {
-        let bearer = &self.ues[ue.0 as usize].bearer;
-        bearer.down.failed_at().or(bearer.up.failed_at()).is_some()
-    }
-
-    /// The meter of one direction of a UE in this cell.
-    pub(crate) fn meter(&mut self, now: Instant, ue: UeIndex, way: Direction) -> UeMeter<'_> {
-        self.advance(now);
-        self.ues[ue.0 as usize].meter(now, way)
-    }
-
-    /// When the next entry of the log was made.
-    pub(crate) fn next_logged(&self) -> Option<Instant> {
-        Some(self.out.log.as_ref()?.front()?.at)
-    }
-
-    /// When the next packet that has left by `now` left.
-    pub(crate) fn front(&mut self, now: Instant) -> Option<Instant> {
-        self.advance(now);
-        self.out.departures.front().map(|departure| departure.at).filter(|&at| at <= now)
     }
 
     /// The UE as it is while it is elsewhere; only its counters are kept.
     fn fresh(&mut self, index: u32, now: Instant) -> Ue {
-        let left = &mut self.ues[index as usize];
+        let left = self.ues.touch(index);
         let presence = left.presence.leave(now, &mut left.access);
         let config = &self.configs[index as usize];
         let mut ue =

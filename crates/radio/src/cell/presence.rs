@@ -10,8 +10,6 @@ pub(super) struct Presence {
     pub(super) is_here: bool,
     /// How often it has left.
     pub(super) visits: u32,
-    /// The first event in the event queue that belongs to this visit.
-    first_event: u64,
     since: Instant,
     /// DRX Active Time before `since`, as DRX counts it, and that of earlier visits.
     not_counted: Duration,
@@ -24,7 +22,6 @@ impl Default for Presence {
         Self {
             is_here: true,
             visits: 0,
-            first_event: 0,
             since: Instant::ZERO,
             not_counted: Duration::ZERO,
             awake_before: Duration::ZERO,
@@ -33,21 +30,15 @@ impl Default for Presence {
 }
 
 impl Presence {
-    /// Whether an event with that number in the event queue belongs to the UE's current visit.
-    #[inline]
-    pub(super) fn concerns(&self, event: u64) -> bool {
-        self.is_here && event >= self.first_event
-    }
-
     /// The UE leaves.
     pub(super) fn leave(&self, now: Instant, access: &mut UplinkAccess) -> Self {
         let awake_before = self.awake(now, access);
         Self { is_here: false, visits: self.visits + 1, awake_before, ..*self }
     }
 
-    /// The UE arrives; events from this number on belong to this visit.
-    pub(super) fn arrive(&mut self, now: Instant, event: u64, access: &mut UplinkAccess) {
-        (self.is_here, self.since, self.first_event) = (true, now, event);
+    /// The UE arrives.
+    pub(super) fn arrive(&mut self, now: Instant, access: &mut UplinkAccess) {
+        (self.is_here, self.since) = (true, now);
         self.not_counted = access.drx.as_mut().map_or(Duration::ZERO, |drx| drx.awake(now));
     }
 

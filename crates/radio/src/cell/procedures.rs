@@ -2,10 +2,10 @@
 
 use airpath_base::{Direction, Instant};
 
-use super::Cell;
 use super::access::UplinkAccess;
 use super::asking::Asking;
 use super::carrier::Carrier;
+use super::engine::Engine;
 use super::event::RadioEventKind;
 use super::event_queue::EventKind;
 use super::ue::Ue;
@@ -14,13 +14,13 @@ use crate::mac::rach::{Preamble, RachEvent};
 use crate::mac::sr::SrEvent;
 use crate::rrc::RrcState;
 
-impl Cell {
+impl Engine {
     /// Handles what is due in the UE.
     pub(super) fn wake(&mut self, index: u32, now: Instant) {
         self.settle(index, now);
         self.collect_drops(index);
         self.do_rrc(index, now);
-        let access = &mut self.ues[index as usize].access;
+        let access = &mut self.ues.aside(index).access;
         if access.alignment.as_mut().is_some_and(|alignment| alignment.timer.poll(now)) {
             // TS 38.321 5.2: flush all HARQ buffers, release PUCCH, clear configured grants
             access.sr.release(now);
@@ -38,7 +38,7 @@ impl Cell {
     /// The UE's waiting data may have changed: informs the buffer status procedure, and requests a
     /// connection and uplink if there is none.
     pub(super) fn update_uplink(&mut self, index: u32, now: Instant) {
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.aside(index);
         let bytes = ue.reportable(now);
         let access = &mut ue.access;
         if bytes == 0 && access.bsr.available() == 0 {
@@ -63,7 +63,7 @@ impl Cell {
 
     /// The base station has processed a scheduling request.
     pub(super) fn on_request(&mut self, index: u32, now: Instant) {
-        let estimate = &mut self.ues[index as usize].access.estimate;
+        let estimate = &mut self.ues.aside(index).access.estimate;
         // A request sent before a grant could reach the UE asks for nothing more.
         if estimate.outstanding() == 0 {
             estimate.on_request(now);
@@ -73,7 +73,7 @@ impl Cell {
 
     fn do_rrc(&mut self, index: u32, now: Instant) {
         loop {
-            let ue = &mut self.ues[index as usize];
+            let ue = self.ues.aside(index);
             let waits = ue.reportable(now) > 0;
             let access = &mut ue.access;
             let Some(change) = access.rrc.as_mut().and_then(|rrc| rrc.poll(now)) else { return };
@@ -103,7 +103,8 @@ impl Cell {
     /// Ends all HARQ processes: what was not decoded is lost, what was granted is void.
     fn flush_harq(&mut self, index: u32, now: Instant) {
         self.grants.retain(|grant| grant.ue != index);
-        let Ue { bearer, down, up, access, .. } = &mut self.ues[index as usize];
+        let Ue { bearer, down, up, access, .. } = self.ues.touch(index);
+        let bearer = bearer.touch();
         access.grants = 0;
         up.asking = Asking::Not;
         access.estimate.on_transport_block(now, u32::MAX);
@@ -119,7 +120,7 @@ impl Cell {
     }
 
     fn do_requests(&mut self, index: u32, now: Instant) {
-        let Ue { access, up, .. } = &mut self.ues[index as usize];
+        let Ue { access, up, .. } = self.ues.aside(index);
         loop {
             let next = access.sr.next_event().filter(|&next| next <= now);
             if let Some(next) = next.filter(|&next| !self.carrier.can_request(next))
@@ -158,7 +159,7 @@ impl Cell {
     }
 
     fn do_random_access(&mut self, index: u32, now: Instant) {
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.aside(index);
         let bytes = ue.reportable(now);
         let access = &mut ue.access;
         while let Some(event) = access.rach.as_mut().and_then(|rach| rach.poll(now)) {

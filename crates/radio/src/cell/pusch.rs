@@ -2,20 +2,21 @@
 
 use airpath_base::{Direction, Instant};
 
-use super::Cell;
 use super::access::ReceivedBlock;
 use super::downlink::log_block;
+use super::engine::Engine;
 use super::event::RadioEventKind;
 use super::event_queue::EventKind;
 use super::grant::Grant;
-use super::ue::{MacPdu, Ue};
+use super::link::MacPdu;
+use super::ue::Ue;
 use crate::harq::ProcessId;
 use crate::mac::bsr::BsrKind;
 use crate::mac::drx::{Transmission, TransmissionKind};
 
 const UP: Direction = Direction::Uplink;
 
-impl Cell {
+impl Engine {
     /// Sends the PUSCHs of `slot`.
     pub(super) fn send_granted(&mut self, slot: u64) {
         while let Some(grant) = self.grants.front().copied().filter(|grant| grant.slot <= slot) {
@@ -23,11 +24,11 @@ impl Cell {
             let now = self.carrier.start(slot);
             let Grant { ue: index, process, .. } = grant;
             if grant.is_new {
-                let access = &mut self.ues[index as usize].access;
+                let access = &mut self.ues.aside(index).access;
                 access.grants -= 1;
                 if !access.is_connected(now) || !access.is_aligned(now) {
                     // The UE has left: the base station sees an empty PUSCH.
-                    self.ues[index as usize].up.harq.release(process);
+                    self.ues.aside(index).up.harq.release(process);
                     self.hear_nothing(index, slot, grant.size);
                 } else {
                     self.assemble(&grant, now, true);
@@ -45,7 +46,7 @@ impl Cell {
 
     /// An occasion of a configured grant has come.
     pub(super) fn send_configured(&mut self, index: u32, now: Instant) {
-        let access = &mut self.ues[index as usize].access;
+        let access = &mut self.ues.aside(index).access;
         let Some(slot) = access.configured_next.filter(|&slot| self.carrier.start(slot) <= now)
         else {
             return;
@@ -53,11 +54,11 @@ impl Cell {
         access.configured_from = slot + 1;
         access.plan_configured(&self.carrier, slot + 1);
         // Packets that are still being prepared wait for the next TTI.
-        let ready = !self.carrier.uplink.is_dedicated() || self.ues[index as usize].has_uplink(now);
+        let ready = !self.carrier.uplink.is_dedicated() || self.ues.aside(index).has_uplink(now);
         let granted = self.grants.iter().any(|grant| grant.slot == slot && grant.ue == index);
-        let waits = self.ues[index as usize].access.bsr.available() > 0;
+        let waits = self.ues[index].access.bsr.available() > 0;
         if !waits {
-            self.ues[index as usize].access.configured_next = None;
+            self.ues.aside(index).access.configured_next = None;
         }
         // TS 38.321 5.4.1: a dynamic grant for the same slot overrides it. Without data nothing is
         // sent (TS 38.321 5.4.3.1.3, skipUplinkTxDynamic's rule for configured grants).
@@ -65,7 +66,7 @@ impl Cell {
         let Some(grant) = self.configured_grant(index, slot).filter(|_| usable) else {
             return;
         };
-        let access = &mut self.ues[index as usize].access;
+        let access = &mut self.ues.aside(index).access;
         if !access.is_connected(now) || !access.is_aligned(now) {
             return;
         }
@@ -74,14 +75,14 @@ impl Cell {
         let kind = TransmissionKind::Configured;
         let (process, harq_rtt_starts) = (grant.process.0, self.carrier.end(slot));
         let announced = Transmission { direction: UP, kind, process, harq_rtt_starts };
-        self.ues[index as usize].access.on_transmission(now, &announced);
+        self.ues.aside(index).access.on_transmission(now, &announced);
         self.update_uplink(index, now);
         self.collect_drops(index);
     }
 
     /// The base station has processed a block, or its absence.
     pub(super) fn on_received(&mut self, index: u32, now: Instant) {
-        let access = &mut self.ues[index as usize].access;
+        let access = &mut self.ues.aside(index).access;
         let Some(block) = access.received.pop_front() else { return };
         let size = if block.granted { block.size } else { 0 };
         match &block.report {
@@ -100,7 +101,7 @@ impl Cell {
     fn assemble(&mut self, grant: &Grant, now: Instant, granted: bool) {
         let &Grant { ue: index, process, prbs, mcs, size, .. } = grant;
         self.settle(index, now);
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.aside(index);
         let needed = ue.needed(UP, now);
         let waiting = ue.reportable(now);
         let Ue { access, bearer, up, .. } = ue;
@@ -110,7 +111,7 @@ impl Cell {
         let pdu = up.harq.payload_mut(process);
         pdu.block.clear();
         let room = size - plan.map_or(0, |plan| plan.bytes);
-        let used = bearer.fill(UP, now, room, &mut pdu.block);
+        let used = bearer.touch().fill(UP, now, room, &mut pdu.block);
         let left = bearer.buffered_bytes(UP, now) + bearer.up.prepared().bytes;
         access.bsr.on_available(now, 0, left);
         if plan.is_none() && reports {
@@ -151,7 +152,7 @@ impl Cell {
     fn send_pusch(&mut self, index: u32, slot: u64, process: ProcessId, is_new: bool) {
         let (now, end) = (self.carrier.start(slot), self.carrier.block_end(UP, slot));
         let feedback = self.carrier.uplink_feedback(slot);
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.aside(index);
         let end = ue.access.fach(now).map_or(end, |fach| now + fach.uplink_time);
         let decoded = ue.up.send(process, is_new, (now, feedback), &self.carrier.uplink);
         log_block(ue, UP, process, decoded, (now, end), &mut self.out);
@@ -174,7 +175,7 @@ impl Cell {
     fn hear_nothing(&mut self, index: u32, slot: u64, size: u32) {
         let (end, assembled) = (self.carrier.end(slot), self.carrier.start(slot));
         let nothing = ReceivedBlock { size, assembled, report: None, granted: true, full: false };
-        self.ues[index as usize].access.received.push_back(nothing);
+        self.ues.aside(index).access.received.push_back(nothing);
         self.events.add(end + self.config.base_station.grant, index, EventKind::Received);
     }
 
@@ -182,7 +183,7 @@ impl Cell {
     fn configured_grant(&mut self, index: u32, slot: u64) -> Option<Grant> {
         let now = self.carrier.start(slot);
         let class = self.carrier.class(UP, slot)?;
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.aside(index);
         let bytes = ue.access.standing_grant(now)?.bytes;
         let process = ue.up.harq.free(now)?;
         let carrier = &self.carrier.uplink;

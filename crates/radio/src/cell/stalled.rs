@@ -32,8 +32,9 @@ impl Cell {
     /// The first buffer that holds something although nothing is due for its UE. This is a bug, for
     /// which the tests look.
     pub fn stalled(&self) -> Option<Stalled> {
-        for ue in &self.ues {
-            let due = ue.armed.is_some()
+        let engine = &*self.engine;
+        for ue in engine.ues.iter() {
+            let due = engine.events.next_wake(ue.index).is_some()
                 || ue.down.active
                 || ue.up.active
                 || !ue.down.arriving.is_empty()
@@ -41,7 +42,7 @@ impl Cell {
                 || ue.down.harq.next_feedback().is_some()
                 || ue.up.harq.next_feedback().is_some()
                 || !ue.access.received.is_empty()
-                || self.grants.iter().any(|grant| grant.ue == ue.index);
+                || engine.grants.iter().any(|grant| grant.ue == ue.index);
             for direction in [Direction::Downlink, Direction::Uplink] {
                 let (link, one_way) = match direction {
                     Direction::Downlink => (&ue.down, &ue.bearer.down),

@@ -4,16 +4,18 @@ use airpath_base::{Direction, Instant};
 
 use super::access::UplinkAccess;
 use super::carrier::Carrier;
+use super::direction_scheduler::SlotSizes;
+use super::engine::Engine;
 use super::event::{GrantCause, RadioEventKind};
 use super::grant::Grant;
-use super::ue::{Readiness, Ue};
-use super::{Cell, SlotSizes};
+use super::link::Readiness;
+use super::ue::Ue;
 use crate::mac::drx::{Transmission, TransmissionKind};
 use crate::scheduler::{Allocation, AllocationKind, Candidate, Retransmission, UeId};
 
 const UP: Direction = Direction::Uplink;
 
-impl Cell {
+impl Engine {
     /// Grants the PUSCHs that the PDCCH of `slot` can grant.
     pub(super) fn grant_uplink(&mut self, slot: u64) {
         for at in 0..self.carrier.grants(slot).len() {
@@ -51,7 +53,7 @@ impl Cell {
         }
         for at in 0..self.uplink.candidates.len() {
             let index = self.uplink.candidates[at].ue.0;
-            let access = &mut self.ues[index as usize].access;
+            let access = &mut self.ues.aside(index).access;
             let proactive = access.proactive_next.is_some_and(|(_, due)| due <= pusch);
             if proactive {
                 access.plan_proactive(&self.carrier, slot, pusch + 1);
@@ -73,7 +75,7 @@ impl Cell {
     ) -> Option<Candidate> {
         let now = self.carrier.start(slot);
         let eligible = self.uplink.eligible_at(index, now);
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.aside(index);
         let readiness = ue.uplink_readiness(now, eligible, &self.carrier);
         let stays = ue.up.note(readiness);
         if !stays {
@@ -113,7 +115,7 @@ impl Cell {
         kind: AllocationKind,
     ) {
         let (now, sent) = (self.carrier.start(slot), self.carrier.start(pusch));
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.aside(index);
         let harq = &mut ue.up.harq;
         let time = if ue.up.synchronous { sent } else { now };
         let is_new = kind == AllocationKind::New;
@@ -121,7 +123,7 @@ impl Cell {
         let Some(process) = process else { return };
         harq.reserve(process);
         let (size, mcs) = if is_new {
-            (self.carrier.uplink.bytes(class, ue.up.mcs, prbs), ue.up.mcs)
+            (self.carrier.uplink.bytes(class, ue.up.mcs(), prbs), ue.up.mcs())
         } else {
             (harq.payload(process).size, harq.payload(process).mcs)
         };
@@ -160,14 +162,14 @@ impl Cell {
     /// Decides whether the scheduler can use a UE's uplink; if so, it considers the UE.
     pub(super) fn consider_uplink(&mut self, index: u32, now: Instant) {
         let eligible = self.uplink.eligible_at(index, now);
-        let access = &mut self.ues[index as usize].access;
+        let access = &mut self.ues.aside(index).access;
         let first = self.cursor.max(self.carrier.at_or_after(now));
         if access.proactive.is_some()
             && access.proactive_next.is_none_or(|(granting, _)| granting < first)
         {
             access.plan_proactive(&self.carrier, first, first);
         }
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.aside(index);
         let readiness = ue.uplink_readiness(now, eligible, &self.carrier);
         if ue.up.note(readiness) {
             self.uplink.activate(index);
@@ -181,13 +183,13 @@ impl Cell {
         }
         let mut prbs = 0;
         for &index in &self.configured {
-            let ue = &self.ues[index as usize];
+            let ue = &self.ues[index];
             let Some(configured) = &ue.access.configured else { continue };
             let (from, end) = (self.carrier.start(slot), self.carrier.end(slot));
             let last = ue.access.last_data;
             if configured.next(from, last).is_some_and(|at| at < end) {
                 let bytes = u64::from(configured.bytes);
-                prbs += self.carrier.uplink.prbs_for(class, ue.up.mcs, bytes);
+                prbs += self.carrier.uplink.prbs_for(class, ue.up.mcs(), bytes);
             }
         }
         prbs.min(self.carrier.uplink.prbs)

@@ -6,27 +6,36 @@ use super::Cell;
 use super::access::UplinkAccess;
 use super::asking::Asking;
 use super::departure::UeIndex;
-use super::ue::{Link, Ue};
+use super::engine::Engine;
+use super::link::Link;
+use super::ue::Ue;
 use crate::wait_meter::Wait;
 
 impl Cell {
     /// From now on accounts for packets of a UE in this cell, in two places from `first` on.
     pub(crate) fn account(&mut self, ue: UeIndex, journeys: &Journeys, first: Site) {
-        self.ues[ue.0 as usize].bearer.account(journeys, first);
+        self.engine.aside().ues.aside(ue.0).bearer.aside().account(journeys, first);
     }
 
     /// How long packets of one direction of a UE have waited to be sent.
-    pub(crate) fn busy(&mut self, now: Instant, ue: UeIndex, direction: Direction) -> Duration {
-        self.ues[ue.0 as usize].bearer.direction(direction).busy(now)
+    pub(crate) fn busy(&self, now: Instant, ue: UeIndex, direction: Direction) -> Duration {
+        let bearer = &self.engine.ues[ue.0].bearer;
+        match direction {
+            Direction::Downlink => bearer.down.busy(now),
+            Direction::Uplink => bearer.up.busy(now),
+        }
     }
+}
 
+impl Engine {
     /// Something happened to a UE: its packets may wait for something else.
     pub(super) fn note_waits(&mut self, index: u32, now: Instant) {
         let standing = self.carrier.has_standing_grants();
-        let ue = &mut self.ues[index as usize];
+        let ue = self.ues.aside(index);
         let (down, up) = (ue.downlink_wait(now), ue.uplink_wait(now, standing));
-        ue.bearer.down.wait(now, down);
-        ue.bearer.up.wait(now, up);
+        let bearer = ue.bearer.aside();
+        bearer.down.wait(now, down);
+        bearer.up.wait(now, up);
     }
 }
 

@@ -291,6 +291,12 @@ impl<T> Harq<T> {
         oldest.map(|(_, id)| id)
     }
 
+    /// Whether there is a failed block.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.failed > 0
+    }
+
     /// When a failed block may be retransmitted, at `now` or later; `None` if there is none.
     #[inline]
     pub fn next_retransmission(&self, now: Instant) -> Option<Instant> {

@@ -1,6 +1,6 @@
 //! PDCP's receiving side: in-order delivery without duplicates.
 
-use std::ops::Range;
+mod fast_path;
 
 use airpath_base::{DropReason, Duration, Instant, Packet};
 
@@ -95,32 +95,6 @@ impl PdcpReceiver {
         self.start_timer(now);
     }
 
-    /// PDCP data PDUs arrived one after the other: has the effect of [`receive`](Self::receive) for
-    /// each.
-    #[inline]
-    pub(crate) fn receive_run(
-        &mut self,
-        now: Instant,
-        mut counts: Range<u64>,
-        cause: Cause,
-        sdus: &mut Sdus,
-        deliver: &mut impl FnMut(Instant, &Packet),
-    ) {
-        let ordered = match self.order {
-            PdcpOrder::Restored(_) => true,
-            PdcpOrder::FromBelow => cause == Cause::Reception,
-            PdcpOrder::Ignored => false,
-        };
-        // Nothing is held or awaited.
-        if ordered && self.timer.is_none() && [self.deliv, self.next] == [counts.start; 2] {
-            counts.start += sdus.deliver_run(now, counts.clone(), deliver);
-            (self.deliv, self.next) = (counts.start, counts.start);
-        }
-        for count in counts {
-            self.receive(now, count, cause, sdus, deliver);
-        }
-    }
-
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         self.timer.map(|(at, _)| at)
     }
@@ -185,71 +159,6 @@ impl PdcpReceiver {
         while sdus.fate(self.deliv) == Fate::Held {
             sdus.deliver(at, self.deliv, deliver);
             self.deliv += 1;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use airpath_base::{Ecn, FlowId, Payload, Tunnel};
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::buffer::Waiting;
-
-    const SDUS: u64 = 40;
-
-    /// A receiver, its SDUs, and what it has delivered.
-    fn new(order: PdcpOrder) -> (PdcpReceiver, Sdus, Vec<(Instant, u32)>) {
-        let mut sdus = Sdus::new(0);
-        for size in 0..SDUS as u32 {
-            let (ecn, tunnel, payload) = (Ecn::NotEct, Tunnel::default(), Payload::Opaque(0));
-            let packet = Packet { flow: FlowId(0), size, ecn, tunnel, journey: None, payload };
-            sdus.push(&Waiting { packet, arrived: Instant::ZERO }, size);
-        }
-        (PdcpReceiver::new(order), sdus, Vec::new())
-    }
-
-    fn order() -> impl Strategy<Value = PdcpOrder> {
-        let timer = proptest::option::of(Just(Duration::from_millis(20)));
-        prop_oneof![
-            timer.prop_map(PdcpOrder::Restored),
-            Just(PdcpOrder::Ignored),
-            Just(PdcpOrder::FromBelow),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn a_run_is_received_as_its_sdus_are_one_by_one(
-            order in order(),
-            runs in proptest::collection::vec((0u64..4, 1u64..6, 0u8..8, any::<bool>()), 0..30),
-        ) {
-            let ((mut one, mut sdus, mut up), (mut other, mut others, mut other_up)) =
-                (new(order), new(order));
-            let mut next = 0;
-            for (time, (ahead, len, kind, late)) in (1..).zip(runs) {
-                let now = Instant::ZERO + Duration::from_millis(time);
-                let start = if late { 0 } else { next + ahead.saturating_sub(2) };
-                let run = start.min(SDUS)..(start + len).min(SDUS);
-                next = next.max(run.end);
-                let cause = if kind == 0 { Cause::Reestablishment } else { Cause::Reception };
-                if kind == 1 {
-                    sdus.lose(now, run.start, DropReason::RadioLink);
-                    others.lose(now, run.start, DropReason::RadioLink);
-                }
-                let (up, other_up) = (&mut up, &mut other_up);
-                let deliver = &mut |at, packet: &Packet| up.push((at, packet.size));
-                one.receive_run(now, run.clone(), cause, &mut sdus, deliver);
-                let deliver = &mut |at, packet: &Packet| other_up.push((at, packet.size));
-                for count in run {
-                    other.receive(now, count, cause, &mut others, deliver);
-                }
-                prop_assert_eq!((one.next, one.deliv, one.timer), (other.next, other.deliv, other.timer));
-                prop_assert!((0..SDUS).all(|count| sdus.fate(count) == others.fate(count)));
-                prop_assert_eq!((sdus.sojourn.delivered, sdus.sojourn.sum), (others.sojourn.delivered, others.sojourn.sum));
-            }
-            prop_assert_eq!(up, other_up);
         }
     }
 }

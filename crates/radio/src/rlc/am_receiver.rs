@@ -1,6 +1,6 @@
 //! The receiving side of an AM entity: reassembly and STATUS reports.
 
-use std::ops::Range;
+mod fast_path;
 
 use airpath_base::{Duration, Instant};
 
@@ -68,29 +68,6 @@ impl AmReceiver {
             triggered: false,
             prohibited_until: None,
         }
-    }
-
-    /// NR: does what [`on_pdu`](Self::on_pdu) does for the leading PDUs that bring consecutive
-    /// whole SDUs without a poll while nothing is missing, which is the usual case. Returns their
-    /// COUNTs, or `None` if there is no such PDU.
-    pub(crate) fn take_run(&mut self, now: Instant, pdus: &[Pdu]) -> Option<Range<u64>> {
-        let next = self.reassembly.base();
-        let waits = self.timer.is_some() || !self.delayed_polls.is_empty();
-        if matches!(self.order, Order::Here(_)) || waits || self.next_highest != next {
-            return None;
-        }
-        let first = pdus.first()?.sdu;
-        let follows = |&(index, pdu): &(u64, &Pdu)| pdu.continues_run(next + index, first + index);
-        let count = (0..).zip(pdus).take_while(follows).count() as u64;
-        if count == 0 {
-            return None;
-        }
-        self.end_prohibition(now);
-        let end = next + count;
-        self.reassembly.skip_to(end);
-        self.highest_status = self.highest_status.max(end);
-        self.next_highest = end;
-        Some(first..first + count)
     }
 
     pub(crate) fn on_pdu(&mut self, now: Instant, pdu: &Pdu, sdus: &Sdus, outcome: &mut Outcome) {

@@ -1,5 +1,7 @@
 //! The transmitting side of an AM entity.
 
+mod fast_path;
+
 use std::collections::VecDeque;
 
 use airpath_base::Instant;
@@ -115,43 +117,6 @@ impl AmTransmitter {
             };
         }
         self.guard(now, source);
-        room
-    }
-
-    /// NR: does what [`fill`](Self::fill) does as long as there are only whole SDUs without a poll,
-    /// which is the usual case.
-    #[inline]
-    fn fill_whole(
-        &mut self,
-        mut room: u32,
-        block: &mut TransportBlock,
-        source: &mut PdcpTransmitter,
-        sdus: &mut Sdus,
-    ) -> u32 {
-        let Format::Nr(framing) = self.format else { return room };
-        if !self.pending.is_empty() || self.cutter.is_open() || self.poll.is_forced() {
-            return room;
-        }
-        let header = framing.header(0, true);
-        let Self { units, poll, next_ack, window, .. } = self;
-        // The last PDU of the window polls, and so does the last of the buffer, which is not taken
-        // here.
-        source.next_run(sdus, |sdu, sdu_size| {
-            let (known, bytes) = (units.len() as u64, sdu_size + header);
-            let takes = known + 1 < *window
-                && bytes <= nr_largest_pdu(room)
-                && poll.counts_before_limit(sdu_size);
-            if takes {
-                let (sdu_offset, len, sent) = (0, sdu_size, sdu_size);
-                let (retx_count, acknowledged) = (None, false);
-                let unit =
-                    SentUnit { sdu, sdu_size, sdu_offset, len, sent, retx_count, acknowledged };
-                block.pdus.push(unit.pdu(*next_ack + known, 0, len));
-                units.push_back(unit);
-                room -= bytes + nr_subheader(bytes);
-            }
-            takes
-        });
         room
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use airpath_base::fast_paths;
+
 use super::block::Pdu;
 use super::pieces::{Piece, Pieces};
 
@@ -95,7 +97,7 @@ impl Reassembly {
     /// held, which is the usual case.
     #[inline]
     pub(crate) fn take_in_order(&mut self, pdu: &Pdu) -> Option<Unit> {
-        if pdu.sn != self.base || !pdu.is_whole() || !self.units.is_empty() {
+        if pdu.sn != self.base || !pdu.is_whole() || !self.units.is_empty() || !fast_paths() {
             return None;
         }
         self.base += 1;

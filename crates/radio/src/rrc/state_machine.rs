@@ -53,6 +53,15 @@ impl Rrc {
         }
     }
 
+    /// Whether the state depends on how much waits, so that [`request`](Self::request) has to be
+    /// called whenever a buffer grows.
+    pub(crate) fn measures_volume(&self) -> bool {
+        match self {
+            Self::Connection(_) => false,
+            Self::Umts(rrc) => rrc.measures_volume(),
+        }
+    }
+
     pub(crate) fn on_activity(&mut self, now: Instant) {
         match self {
             Self::Connection(rrc) => rrc.on_activity(now),

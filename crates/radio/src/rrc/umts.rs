@@ -162,6 +162,12 @@ impl Umts {
         }
     }
 
+    /// Whether the buffers' growth matters: a threshold leads to CELL_DCH (TS 25.331 14.4.2.1, event
+    /// 4A).
+    pub fn measures_volume(&self) -> bool {
+        !matches!(self.transitions.state(), RrcState::CellDch)
+    }
+
     /// Data was sent or received: restarts the timer of the state.
     pub fn on_activity(&mut self, now: Instant) {
         self.settle(now);

@@ -111,6 +111,11 @@ impl BufferEstimate {
         self.bytes().max(request)
     }
 
+    /// Whether there may be something to [grant](Self::wanted).
+    pub fn may_want(&self) -> bool {
+        self.requested || self.bytes() > 0
+    }
+
     /// Bytes that wait and are not granted, according to this estimate.
     pub fn bytes(&self) -> u64 {
         self.groups.iter().sum()

@@ -1,5 +1,7 @@
 //! The cell: closed forms of rates and delays, and its invariants.
 
+#[cfg(debug_assertions)]
+mod clear;
 mod common;
 mod delays;
 mod errors;

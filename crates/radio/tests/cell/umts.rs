@@ -224,6 +224,21 @@ fn promotions_cost_what_was_measured() {
 }
 
 #[test]
+fn a_packet_behind_others_counts_for_the_traffic_volume_when_it_enters() {
+    // TS 25.331 14.4.2.1, event 4A. 300 bytes wait for the S-CCPCH at 120 ms when the next 300 enter:
+    // RNC 10 ms, HS-SCCH 1.3 ms.
+    let mut cell = in_state(RrcState::CellFach);
+    cell.keep_log();
+    cell.enqueue(at(100_000), DOWN, UeIndex(0), &packet(0, 300));
+    cell.enqueue(at(103_000), DOWN, UeIndex(0), &packet(1, 300));
+    run(&mut cell, at(3_000_000));
+    let dch = core::iter::from_fn(|| cell.poll_event())
+        .find(|event| event.kind == RadioEventKind::Rrc(RrcState::CellDch))
+        .map(|event| event.at);
+    assert!(dch.is_some_and(|dch| (at(1_614_000)..at(1_615_000)).contains(&dch)), "{dch:?}");
+}
+
+#[test]
 fn inactivity_leads_down_through_fach() {
     let mut cell = in_state(RrcState::CellDch);
     cell.keep_log();

@@ -6,7 +6,6 @@ mod lte_am;
 mod nr_am;
 mod nr_status;
 mod pdcp;
-mod runs;
 mod um;
 mod umts;
 

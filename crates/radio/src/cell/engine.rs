@@ -1,0 +1,276 @@
+//! The engine of a cell: events and slots, in order of time.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Direction, Duration, Instant, Packet};
+
+use super::carrier::Carrier;
+use super::config::{CellConfig, UeConfig};
+use super::direction_scheduler::DirectionScheduler;
+use super::event::RadioEventKind;
+use super::event_queue::{EventKind, EventQueue};
+use super::grant::Grant;
+use super::output::{Output, collect_drops};
+use super::ue::Ue;
+use super::ues::Ues;
+use crate::scheduler::Scheduler;
+
+/// A base station and its UEs, and what happens to them.
+#[derive(Debug)]
+pub(super) struct Engine {
+    pub(super) carrier: Carrier,
+    pub(super) config: CellConfig,
+    pub(super) configs: Vec<UeConfig>,
+    pub(super) seed: u64,
+    pub(super) ues: Ues,
+    pub(super) downlink: DirectionScheduler,
+    pub(super) uplink: DirectionScheduler,
+    pub(super) events: EventQueue,
+    /// Grants, in order of their slots.
+    pub(super) grants: VecDeque<Grant>,
+    /// UEs with a configured grant.
+    pub(super) configured: Vec<u32>,
+    /// The first slot that is not finished.
+    pub(super) cursor: u64,
+    /// Everything up to this time is done.
+    done: Option<Instant>,
+    pub(super) out: Output,
+}
+
+impl Engine {
+    /// An engine at the beginning of SFN 0, with all UEs present.
+    pub(super) fn new(config: &CellConfig, ues: &[UeConfig], seed: u64) -> Self {
+        let mut engine = Self {
+            carrier: Carrier::new(config),
+            downlink: DirectionScheduler::new(Scheduler::new(config.downlink_scheduler)),
+            uplink: DirectionScheduler::new(Scheduler::new(config.uplink_scheduler)),
+            ues: Ues::with_capacity(ues.len()),
+            events: EventQueue::new(ues.len()),
+            grants: VecDeque::new(),
+            configured: Vec::new(),
+            cursor: 0,
+            done: None,
+            out: Output::default(),
+            config: config.clone(),
+            configs: ues.to_vec(),
+            seed,
+        };
+        for (index, ue) in (0..).zip(ues) {
+            engine.downlink.scheduler.add_ue(ue.downlink.cap);
+            engine.uplink.scheduler.add_ue(ue.uplink.cap);
+            engine.ues.push(Ue::new(index, ue, config, &engine.carrier, (seed, 0)));
+            if ue.configured.is_some() {
+                engine.configured.push(index);
+            }
+            engine.consider_uplink(index, Instant::ZERO);
+            engine.arm(index, Instant::ZERO);
+        }
+        engine
+    }
+
+    /// A packet reaches the base station, or the UE's radio, at `now`; returns when it will be
+    /// prepared.
+    #[inline]
+    pub(super) fn prepare(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        index: u32,
+        packet: &Packet,
+    ) -> Instant {
+        self.out.log(now, index, || RadioEventKind::Enters {
+            direction,
+            flow: packet.flow,
+            bytes: packet.size,
+        });
+        let Ue { bearer, down, up, .. } = self.ues.aside(index);
+        let bearer = bearer.aside();
+        let (one_way, link) = match direction {
+            Direction::Downlink => (&mut bearer.down, down),
+            Direction::Uplink => (&mut bearer.up, up),
+        };
+        if let Some(id) = packet.journey {
+            // A request need not wait until the packet is prepared.
+            one_way.arrive(now, id, direction == Direction::Uplink);
+        }
+        let at = now + link.processing;
+        one_way.prepare(at, packet);
+        at
+    }
+
+    #[inline]
+    pub(super) fn note_done(&mut self, now: Instant) {
+        if self.done.is_none_or(|done| done < now) {
+            self.done = Some(now);
+        }
+    }
+
+    /// Does everything until `now`. Events in the queue come before the slot that begins at the same
+    /// time.
+    pub(super) fn work_until(&mut self, now: Instant) {
+        self.cursor = self.first_open();
+        loop {
+            let slot = self.next_slot(self.cursor);
+            let slot_at = slot.map(|slot| self.carrier.start(slot));
+            match (self.events.next(), slot, slot_at) {
+                (Some(at), _, slot_at) if at <= now && slot_at.is_none_or(|slot| at <= slot) => {
+                    self.do_event();
+                }
+                (_, Some(slot), Some(at)) if at <= now => self.do_slot(slot),
+                _ => break,
+            }
+        }
+        self.note_done(now);
+    }
+
+    /// The first slot that is not finished and has not begun.
+    fn first_open(&self) -> u64 {
+        match self.done {
+            Some(done) if done >= self.carrier.start(self.cursor) => {
+                self.carrier.containing(done) + 1
+            }
+            _ => self.cursor,
+        }
+    }
+
+    /// When there is work next; [`Instant::MAX`]: not before a packet arrives.
+    pub(super) fn next_work(&self) -> Instant {
+        let event = self.events.next().unwrap_or(Instant::MAX);
+        let slot = self.next_slot(self.first_open());
+        slot.map_or(event, |slot| event.min(self.carrier.start(slot)))
+    }
+
+    /// The next slot from `first` on in which something can happen.
+    fn next_slot(&self, first: u64) -> Option<u64> {
+        let mut next = self.grants.front().map_or(u64::MAX, |grant| grant.slot);
+        if self.has_candidates(Direction::Downlink, first) {
+            next = next.min(self.carrier.next_downlink(first));
+        }
+        if self.has_candidates(Direction::Uplink, first) {
+            next = next.min(self.carrier.next_granting(first));
+        }
+        (next < u64::MAX).then_some(next)
+    }
+
+    fn do_slot(&mut self, slot: u64) {
+        self.cursor = slot;
+        self.consider_all();
+        self.downlink_slot(slot);
+        self.grant_uplink(slot);
+        self.send_granted(slot);
+        self.cursor = slot + 1;
+    }
+
+    fn do_event(&mut self) {
+        let Some(due) = self.events.pop() else { return };
+        // Earlier slots had nothing to do.
+        if due.at > self.carrier.start(self.cursor) {
+            self.cursor = self.carrier.at_or_after(due.at);
+        }
+        debug_assert!(
+            self.cursor >= self.carrier.at_or_after(due.at),
+            "the cursor at {:?}",
+            due.at
+        );
+        if !self.ues[due.ue].presence.is_here || !self.events.concerns(&due) {
+            // The UE has left since.
+            return;
+        }
+        match due.kind {
+            EventKind::Block(direction) => self.on_block(due.ue, direction, due.at),
+            EventKind::Feedback(direction) => {
+                if !self.on_feedback(due.ue, direction, due.at) {
+                    return self.arm_waits(due.ue, due.at);
+                }
+            }
+            EventKind::Received => {
+                self.on_received(due.ue, due.at);
+                return self.arm_waits(due.ue, due.at);
+            }
+            EventKind::Request => {
+                self.on_request(due.ue, due.at);
+                return self.arm_waits(due.ue, due.at);
+            }
+            EventKind::Wake => {
+                if !self.events.take_wake(&due) {
+                    return;
+                }
+                self.wake(due.ue, due.at);
+            }
+            EventKind::LogDrx => return self.log_drx(due.ue, due.at),
+        }
+        self.arm(due.ue, due.at);
+    }
+
+    /// Advances a UE's bearer to `now`.
+    pub(super) fn settle(&mut self, index: u32, now: Instant) {
+        // Arrivals do not concern the scheduler: it knows what is being prepared.
+        if self.ues.aside(index).settle(now, &mut self.out) {
+            self.ues.touch(index);
+        }
+    }
+
+    /// Something happened to a UE: adds the next time at which it has something to do to the event
+    /// queue.
+    pub(super) fn arm(&mut self, index: u32, now: Instant) {
+        self.reconsider(index, now);
+        if self.out.log.is_some() {
+            self.log_drx(index, now);
+        }
+        if self.ues[index].is_accounted() {
+            self.note_waits(index, now);
+        }
+        if let Some(at) = self.ues.aside(index).next_wake(now, &self.carrier) {
+            self.events.wake(at, index);
+        }
+    }
+
+    /// Logs the DRX state if it changed, and schedules the next change.
+    fn log_drx(&mut self, index: u32, now: Instant) {
+        let ue = self.ues.aside(index);
+        let Some(drx) = &mut ue.access.drx else { return };
+        let state = drx.state(now);
+        let change = drx.next_change(now).map(|at| at.max(now + Duration::from_nanos(1)));
+        if ue.access.drx_logged != Some(state) {
+            ue.access.drx_logged = Some(state);
+            self.out.log(now, index, || RadioEventKind::Drx(state));
+        }
+        ue.drx_log_due = ue.drx_log_due.filter(|&at| at > now);
+        if let Some(at) = change.filter(|&at| ue.drx_log_due.is_none_or(|due| at < due)) {
+            ue.drx_log_due = Some(at);
+            self.events.add(at, index, EventKind::LogDrx);
+        }
+    }
+
+    /// What waits for the UE to wake up may be sent earlier than it seemed.
+    fn reconsider(&mut self, index: u32, now: Instant) {
+        let ue = self.ues.aside(index);
+        if ue.access.drx.is_none() {
+            return;
+        }
+        let (downlink, uplink) = (ue.down.wait.is_some(), ue.up.wait.is_some());
+        if ue.access.request_wait.take().is_some() {
+            ue.access.request_uplink(now);
+        }
+        if downlink {
+            self.consider_downlink(index, now);
+        }
+        if uplink {
+            self.consider_uplink(index, now);
+        }
+    }
+
+    /// Moves packets that a UE's buffers have dropped to the cell's list.
+    #[inline]
+    pub(super) fn collect_drops(&mut self, index: u32) {
+        if self.ues[index].bearer.has_drops() {
+            self.collect_some_drops(index);
+        }
+    }
+
+    #[inline(never)]
+    fn collect_some_drops(&mut self, index: u32) {
+        let Self { ues, out, .. } = self;
+        collect_drops(ues.aside(index).bearer.aside(), |drop| out.drops.push_back(drop));
+    }
+}

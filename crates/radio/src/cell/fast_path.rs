@@ -1,0 +1,179 @@
+//! Fast paths of a cell: what is remembered of its UEs from slot to slot, and from event to event.
+//! Without them each result is the same: each slot looks at all UEs, and everything that happens to
+//! one has it armed again.
+
+use airpath_base::{Direction, Instant, fast_paths};
+
+use super::engine::Engine;
+use super::ue::Ue;
+use crate::bearer::Bearer;
+use crate::scheduler::{Candidate, UeId};
+
+impl Engine {
+    /// Whether the scheduler of a direction may have a use for `slot`.
+    #[inline]
+    pub(super) fn has_candidates(&self, direction: Direction, slot: u64) -> bool {
+        if fast_paths() {
+            return match direction {
+                Direction::Downlink => !self.downlink.active.is_empty(),
+                Direction::Uplink => !self.uplink.active.is_empty(),
+            };
+        }
+        let (now, standing) = (self.carrier.start(slot), self.carrier.has_standing_grants());
+        self.ues.iter().any(|ue| match direction {
+            Direction::Downlink => ue.has_downlink(now),
+            Direction::Uplink => ue.may_be_granted(standing),
+        })
+    }
+
+    /// A slot begins. The schedulers know the UEs that may need it; without fast paths they look at
+    /// all.
+    #[inline]
+    pub(super) fn consider_all(&mut self) {
+        if !fast_paths() {
+            let here = || self.ues.iter().filter(|ue| ue.presence.is_here).map(|ue| ue.index);
+            self.downlink.consider(here());
+            self.uplink.consider(here());
+        }
+    }
+
+    /// What an active UE needs in a slot of `class`, if anything; last time it was `before`.
+    #[inline(never)]
+    pub(super) fn candidate(
+        &mut self,
+        index: u32,
+        class: usize,
+        now: Instant,
+        before: &Candidate,
+    ) -> Option<Candidate> {
+        match self.ues.unchanged_until(index, now) {
+            None => self.find_candidate(index, class, now),
+            Some(until) => {
+                let bits_per_prb = self.renew(index, class, now, until);
+                Some(Candidate { bits_per_prb, ..*before })
+            }
+        }
+    }
+
+    /// Another report applies, or the slot is of another class, and until `until` everything else
+    /// is unchanged: what a PRB carries.
+    fn renew(&mut self, index: u32, class: usize, now: Instant, until: Instant) -> u32 {
+        let (carrier, slot) = (&self.carrier.downlink, self.carrier.slot());
+        let down = &mut self.ues.aside(index).down;
+        let mcs = down.choose_mcs(now, carrier, slot);
+        let mcs_until = down.mcs_stays_until().unwrap_or(now);
+        self.ues.remember(index, until, mcs_until);
+        carrier.bits_per_prb(class, mcs)
+    }
+
+    /// Remembers that a UE whose candidate was found at `now` needs the same for some time.
+    #[inline]
+    pub(super) fn remember_candidate(&mut self, index: u32, now: Instant) {
+        let ue = &self.ues[index];
+        if let (Some(until), Some(mcs)) = (ue.same_until(now), ue.down.mcs_stays_until())
+            && !self.downlink.scheduler.is_capped(UeId(index))
+        {
+            self.ues.remember(index, until, mcs);
+        }
+    }
+
+    /// Something happened to a UE that can only have changed what the scheduler waits for.
+    #[inline]
+    pub(super) fn arm_waits(&mut self, index: u32, now: Instant) {
+        if !self.is_armed(index) || self.ues[index].next_downlink().is_some() {
+            return self.arm(index, now);
+        }
+        debug_assert!(self.wakes_in_time(index, now), "UE {index} at {now:?}");
+    }
+
+    /// The first packet of a UE in this direction will be prepared at `prepared`. Before it there was work
+    /// at `next_work`; returns when there is now.
+    #[inline(never)]
+    pub(super) fn expect_first(
+        &mut self,
+        index: u32,
+        direction: Direction,
+        (now, prepared): (Instant, Instant),
+        next_work: Option<Instant>,
+    ) -> Instant {
+        self.ues.expect(index, prepared);
+        let ue = &self.ues[index];
+        let (down, up) = (ue.next_downlink(), ue.next_uplink(now));
+        let (expected, other) = match direction {
+            Direction::Downlink => (down, up),
+            Direction::Uplink => (up, down),
+        };
+        match next_work {
+            // Everything else was checked when the UE was armed, and is unchanged.
+            Some(next_work) if other.is_none() && self.is_armed(index) => {
+                let Some(at) = expected else { return next_work };
+                self.events.wake(at, index);
+                debug_assert!(self.wakes_in_time(index, now), "UE {index} at {now:?}");
+                next_work.min(at)
+            }
+            _ => {
+                self.arm(index, now);
+                self.next_work()
+            }
+        }
+    }
+
+    /// Whether a UE wakes early enough for everything but packets that are being prepared, provided
+    /// that since it was armed nothing happened except what the scheduler checks.
+    #[inline]
+    fn is_armed(&self, index: u32) -> bool {
+        let ue = &self.ues[index];
+        let wakes = self.events.next_wake(index).unwrap_or(Instant::MAX);
+        let waits = ue.down.wait.is_some() || ue.up.wait.is_some() || ue.is_accounted();
+        !waits && ue.access.is_always_on() && ue.bearer.known().is_some_and(|timer| wakes <= timer)
+    }
+
+    /// Whether a UE wakes when it next has something to do, or before.
+    fn wakes_in_time(&mut self, index: u32, now: Instant) -> bool {
+        let wakes = self.events.next_wake(index);
+        let next = self.ues.aside(index).next_wake(now, &self.carrier);
+        next.is_none_or(|next| wakes.is_some_and(|wakes| wakes <= next))
+    }
+}
+
+impl Ue {
+    /// Whether the packet that was last added to those being prepared may change when the UE wakes:
+    /// not one behind others.
+    #[inline]
+    pub(super) fn heeds_prepared(&self, direction: Direction) -> bool {
+        let one_way = match direction {
+            Direction::Downlink => &self.bearer.down,
+            Direction::Uplink => &self.bearer.up,
+        };
+        self.presence.is_here && (one_way.prepared().packets == 1 || !fast_paths())
+    }
+
+    /// Until when the downlink looks the same to the scheduler, except for the MCS, if nothing
+    /// happens to the UE before; expiring timers count as something. `None`: it is not certain.
+    fn same_until(&self, now: Instant) -> Option<Instant> {
+        if !self.access.is_always_on() || self.down.synchronous {
+            return None;
+        }
+        if self.down.harq.next_retransmission(now).is_some() {
+            return None;
+        }
+        let Bearer { down, up } = &*self.bearer;
+        let prepared = Instant::earliest([down.next_prepared(), up.next_prepared()]);
+        Some(prepared.unwrap_or(Instant::MAX))
+    }
+
+    /// Whether there is anything that the downlink's scheduler could send, or soon could.
+    fn has_downlink(&self, now: Instant) -> bool {
+        let again = self.down.harq.has_failed();
+        let soon = self.bearer.down.prepared().packets > 0;
+        self.presence.is_here && (again || soon || self.bearer.is_ready(Direction::Downlink, now))
+    }
+
+    /// Whether there is anything that the uplink's scheduler could grant.
+    fn may_be_granted(&self, standing_grants: bool) -> bool {
+        let again = self.up.harq.has_failed();
+        let wanted = !standing_grants && self.access.estimate.may_want();
+        let proactive = self.access.proactive_next.is_some();
+        self.presence.is_here && (again || wanted || proactive)
+    }
+}
