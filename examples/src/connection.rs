@@ -2,7 +2,7 @@
 
 use airpath_base::{Duration, FlowId, Instant, Payload, Rate};
 use airpath_path::{
-    Aqm, DelayConfig, LinkConfig, Path, QueueConfig, ServiceConfig, StageConfig, build,
+    Aqm, DelayConfig, LinkConfig, Path, QueueConfig, ServiceConfig, Stack, StageConfig, build,
 };
 use airpath_tcp::{CongestionControl, Endpoint, EndpointConfig};
 
@@ -18,7 +18,7 @@ pub struct Download {
 }
 
 /// One direction of a wire: a queue of `packets` in front of a link of `rate_mbps`, then `delay`.
-pub fn link(rate_mbps: u64, delay: Duration, packets: u32) -> Box<dyn Path> {
+pub fn link(rate_mbps: u64, delay: Duration, packets: u32) -> Stack {
     let rate = Rate::from_bps(rate_mbps * 1_000_000).expect("a rate above zero");
     let queue = QueueConfig { packets: Some(packets), bytes: None, aqm: Aqm::DropTail };
     let stages = [
@@ -88,7 +88,7 @@ mod tests {
     use crate::{Outage, Vegas};
 
     /// 20 Mb/s, a round trip of 40 ms, and a queue of 7 bandwidth-delay products.
-    fn wire() -> Box<dyn Path> {
+    fn wire() -> Stack {
         link(20, Duration::from_millis(20), 480)
     }
 

@@ -16,7 +16,7 @@ fn main() {
             let wire: Box<dyn Path> = if outages {
                 Box::new(Outage::new(wire, Duration::from_secs(5), Duration::from_millis(300)))
             } else {
-                wire
+                Box::new(wire)
             };
             let Download { goodput_mbps, srtt, retransmitted } =
                 download(&config, control, wire, Duration::from_secs(20));

@@ -8,7 +8,7 @@ const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
 
 /// Counts of durations in buckets whose width is below 0.8 % of their value.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Histogram {
     /// Counts of whole octaves, from bucket `first` on.
     counts: Vec<u64>,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use airpath_base::{Direction, Drop, DropReason, Instant, Journey, Journeys, Packet, Site};
-use airpath_path::{Departure, LinkMeter};
+use airpath_path::{Departure, LinkMeter, Path};
 use airpath_queue::Load;
 use airpath_radio::cell::CellDeparture;
 use airpath_record::{Name, Names, Quantiles, RunSummary, Tables};

@@ -1,13 +1,13 @@
 //! Builds the paths of a network from a scenario.
 
 use airpath_base::{Direction, Journeys, Site};
-use airpath_path::{Accounts, Path, Wire, build_pair_accounted};
+use airpath_path::{Accounts, Stack, build_pair_accounted};
 use airpath_scenario::{NamedStage, Scenario};
 
 use crate::hop::{Hop, HopSet};
 
 /// Paths by hop, in the order of [`Hop::ALL`]; some may be unused.
-pub(crate) type Paths = [Box<dyn Path>; 6];
+pub(crate) type Paths = [Stack; 6];
 
 /// Most places of a hop; a place is one of its stages, or one direction of a UE.
 pub(crate) const PLACES: u32 = 1 << 20;
@@ -57,7 +57,7 @@ pub(crate) fn accounts(journeys: Option<&Journeys>, hop: Hop) -> Option<Accounts
 /// others the UE's. Without a proxy all stages are on one side.
 pub(crate) fn build_paths(
     parts: [&[NamedStage]; 4],
-    behind: [Option<Box<dyn Path>>; 2],
+    behind: [Option<Stack>; 2],
     proxied: bool,
     seed: u64,
     journeys: Option<&Journeys>,
@@ -68,7 +68,7 @@ pub(crate) fn build_paths(
         let accounts = [down_accounts.as_ref(), up_accounts.as_ref()];
         build_pair_accounted(stages(down), stages(up), seed, accounts)
     };
-    let [to_host, from_host] = behind.map(|path| path.unwrap_or_else(|| Box::new(Wire::new())));
+    let [to_host, from_host] = behind.map(Option::unwrap_or_default);
     if proxied {
         let [from_server, to_server] = pair(Hop::FromServer, Hop::ProxyToServer);
         let [to_ue, from_ue] = pair(Hop::ProxyToUe, Hop::FromUe);

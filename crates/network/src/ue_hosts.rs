@@ -5,8 +5,7 @@ use std::rc::Rc;
 
 use airpath_base::{Direction, Duration, Part};
 use airpath_path::{
-    Accounts, BranchOfFlow, Branches, DelayConfig, Distribution, Jitter, Path, StageConfig, Wire,
-    append,
+    Accounts, BranchOfFlow, Branches, DelayConfig, Distribution, Jitter, Stack, StageConfig, append,
 };
 use airpath_scenario::{RadioConfig, UeHostConfig};
 
@@ -21,7 +20,7 @@ pub(crate) struct UeStage {
 /// Paths between UEs' radios and endpoints.
 pub(crate) struct UeHosts {
     /// Downlink and uplink; `None`: packets meet nothing there.
-    pub(crate) paths: [Option<Box<dyn Path>>; 2],
+    pub(crate) paths: [Option<Stack>; 2],
     /// The stages of these paths.
     pub(crate) stages: [Vec<UeStage>; 2],
     /// Branches of each UE, downlink and uplink.
@@ -39,7 +38,7 @@ impl UeHosts {
         let paths = Direction::BOTH.map(|direction| {
             let stages = &mut stages[direction];
             // UEs with nothing behind their radio share the first branch.
-            let mut paths: Vec<Box<dyn Path>> = vec![Box::new(Wire::new())];
+            let mut paths = vec![Stack::default()];
             for (ue, (label, host)) in radio.ues.iter().zip(&radio.hosts).enumerate() {
                 let mut branch =
                     Branch { path: None, seed, accounts: accounts[direction].as_ref(), stages };
@@ -49,8 +48,7 @@ impl UeHosts {
                     paths.push(path);
                 }
             }
-            (paths.len() > 1)
-                .then(|| Box::new(Branches::new(paths, flows[direction].clone())) as Box<dyn Path>)
+            (paths.len() > 1).then(|| Branches::new(paths, flows[direction].clone()).into())
         });
         Self { paths, stages, branches, flows }
     }
@@ -71,7 +69,7 @@ impl UeHosts {
 /// What is behind one UE's radio, in one direction.
 struct Branch<'a> {
     /// The part of it built so far.
-    path: Option<Box<dyn Path>>,
+    path: Option<Stack>,
     seed: u64,
     accounts: Option<&'a Accounts>,
     /// Stages of all UEs.

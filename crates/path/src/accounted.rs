@@ -1,9 +1,9 @@
 //! A stage that accounts for its packets' time.
 
-use airpath_base::{Drop, Duration, Instant, JourneyId, Journeys, Packet, Part, Site};
-use airpath_queue::Load;
+use airpath_base::{DropReason, Duration, Instant, JourneyId, Journeys, Packet, Part, Site};
 
-use crate::{DelayConfig, Departure, LinkMeter, Path, StageConfig};
+use crate::filter::{Filter, Filtered};
+use crate::{DelayConfig, Stack, StageConfig};
 
 /// Where the stages of a path record the time of their packets.
 #[derive(Clone, Debug)]
@@ -16,11 +16,9 @@ pub struct Accounts {
     pub all: Option<Part>,
 }
 
-/// Records what the time in the wrapped stage was spent on. It changes nothing else: it holds no
-/// packet, and only looks at departure times.
+/// Records what the time in the stage before it was spent on, and lets everything pass.
 #[derive(Debug)]
-pub(crate) struct Accounted<P> {
-    stage: P,
+struct Accounted {
     spends: Spends,
     journeys: Journeys,
     place: Site,
@@ -58,19 +56,15 @@ impl Spends {
 
 impl Accounts {
     /// Wraps the `index`-th stage of a direction.
-    pub(crate) fn wrap(
-        &self,
-        stage: Box<dyn Path>,
-        config: &StageConfig,
-        index: u32,
-    ) -> Box<dyn Path> {
+    pub(crate) fn wrap(&self, stage: Stack, config: &StageConfig, index: u32) -> Stack {
         let Some(spends) = self.all.map(Spends::On).or(Spends::of(config)) else { return stage };
         let (journeys, place) = (self.journeys.clone(), Site(self.first.0 + index));
-        Box::new(Accounted { stage, spends, journeys, place, last: Instant::ZERO })
+        let accounted = Accounted { spends, journeys, place, last: Instant::ZERO };
+        Stack::new(Filtered::new(stage, accounted, index))
     }
 }
 
-impl<P> Accounted<P> {
+impl Accounted {
     fn account(&mut self, id: JourneyId, at: Instant) {
         let Self { ref journeys, place, last, .. } = *self;
         match self.spends {
@@ -88,33 +82,12 @@ impl<P> Accounted<P> {
     }
 }
 
-impl<P: Path> Path for Accounted<P> {
-    fn enqueue(&mut self, now: Instant, packet: &Packet) {
-        self.stage.enqueue(now, packet);
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.stage.next_event()
-    }
-
-    fn poll(&mut self, now: Instant) -> Option<Departure> {
-        let departure = self.stage.poll(now)?;
-        if let Some(id) = departure.packet.journey {
-            self.account(id, departure.at);
+impl Filter for Accounted {
+    fn apply(&mut self, at: Instant, packet: &mut Packet) -> Result<(), DropReason> {
+        if let Some(id) = packet.journey {
+            self.account(id, at);
         }
-        self.last = departure.at;
-        Some(departure)
-    }
-
-    fn poll_drop(&mut self) -> Option<Drop> {
-        self.stage.poll_drop()
-    }
-
-    fn load(&self) -> Load {
-        self.stage.load()
-    }
-
-    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
-        self.stage.observe(now, visit);
+        self.last = at;
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use airpath_base::{Drop, Instant, Packet};
 use airpath_queue::Load;
 
-use crate::{Departure, LinkMeter, Path};
+use crate::{Departure, LinkMeter, Path, Stack};
 
 /// The branch of each flow. Both directions of a path may share it.
 pub type BranchOfFlow = Rc<RefCell<Vec<u32>>>;
@@ -18,7 +18,7 @@ pub type BranchOfFlow = Rc<RefCell<Vec<u32>>>;
 /// Only branches with something to do cost time. Packets that leave several branches at one instant
 /// leave in the order of the branches.
 pub struct Branches {
-    paths: Vec<Box<dyn Path>>,
+    pub(crate) paths: Vec<Stack>,
     /// The next event of each branch; [`Instant::MAX`] if there is none.
     armed: Vec<Instant>,
     /// Events of the branches. An entry that differs from `armed` is out of date; the first entry
@@ -32,12 +32,13 @@ pub struct Branches {
 impl Branches {
     /// Joins these paths. `flows` has the branch of each flow before its first packet enters;
     /// unknown flows take the first branch.
-    pub fn new(paths: Vec<Box<dyn Path>>, flows: BranchOfFlow) -> Self {
+    pub fn new(paths: Vec<Stack>, flows: BranchOfFlow) -> Self {
         let armed = vec![Instant::MAX; paths.len()];
         Self { paths, armed, due: BinaryHeap::new(), left: VecDeque::new(), flows }
     }
 
-    fn arm(&mut self, branch: u32) {
+    /// Notes when a branch is due next.
+    pub(crate) fn arm(&mut self, branch: u32) {
         let next = self.paths[branch as usize].next_event().unwrap_or(Instant::MAX);
         if next != self.armed[branch as usize] {
             self.armed[branch as usize] = next;
@@ -50,6 +51,15 @@ impl Branches {
         {
             self.due.pop();
         }
+    }
+
+    /// The branch of a packet that enters next. What leaves another branch at this instant leaves
+    /// before what enters at the same instant.
+    pub(crate) fn branch_for(&mut self, now: Instant, packet: &Packet) -> u32 {
+        while let Some(departure) = self.poll_branches(now) {
+            self.left.push_back(departure);
+        }
+        self.flows.borrow().get(packet.flow.0 as usize).copied().unwrap_or(0)
     }
 
     /// The next packet that has left a branch by `now`.
@@ -70,11 +80,7 @@ impl Branches {
 
 impl Path for Branches {
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
-        // What leaves another branch at this instant leaves before what enters at the same instant.
-        while let Some(departure) = self.poll_branches(now) {
-            self.left.push_back(departure);
-        }
-        let branch = self.flows.borrow().get(packet.flow.0 as usize).copied().unwrap_or(0);
+        let branch = self.branch_for(now, packet);
         self.paths[branch as usize].enqueue(now, packet);
         self.arm(branch);
     }
@@ -108,5 +114,11 @@ impl Path for Branches {
             // Observing a branch does everything that is due.
             self.arm(branch as u32);
         }
+    }
+}
+
+impl From<Branches> for Stack {
+    fn from(branches: Branches) -> Self {
+        Self::new(branches)
     }
 }

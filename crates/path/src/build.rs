@@ -1,13 +1,24 @@
 //! Builds stages that wrap each other from their configuration.
 
-use airpath_base::{Rate, Stream};
+use airpath_base::{Duration, Stream, fast_paths};
 
-use crate::fair_link::FairLink;
-use crate::fixed_link::FixedLink;
+use crate::batch::Batch;
+use crate::delay::{Delay, RandomDelay};
+use crate::fair_queue::FairQueue;
+use crate::fifo::Fifo;
+use crate::filter::{Filter, Filtered};
+use crate::fixed_rate::FixedRate;
+use crate::host::Host;
+use crate::link::{Admission, Link, Server};
+use crate::loss::Loss;
+use crate::middlebox::{Inward, Outward};
+use crate::policer::Policer;
+use crate::shift::Shifted;
+use crate::stack::FastPath;
+use crate::tunnel::Wrapper;
 use crate::{
-    Accounts, Aqm, Batch, Delay, DelayConfig, Host, Inward, Link, LinkConfig, Loss,
-    MiddleboxConfig, MiddleboxSide, Outward, Path, Policer, RandomDelay, ServiceConfig,
-    StageConfig, Wire, Wrapper,
+    Accounts, Aqm, DelayConfig, LinkConfig, MiddleboxConfig, MiddleboxSide, ServiceConfig, Stack,
+    StageConfig, Wire,
 };
 
 /// Builds both directions, down and up: named stages in the order that packets meet them. The name
@@ -23,7 +34,7 @@ pub fn build_pair<'a>(
     down: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     up: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
-) -> [Box<dyn Path>; 2] {
+) -> [Stack; 2] {
     build_pair_accounted(down, up, seed, [None, None])
 }
 
@@ -34,7 +45,7 @@ pub fn build_pair_accounted<'a>(
     up: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
     [down_accounts, up_accounts]: [Option<&Accounts>; 2],
-) -> [Box<dyn Path>; 2] {
+) -> [Stack; 2] {
     let mut middleboxes = Middleboxes { known: Vec::new() };
     let up = direction((None, 0), up, seed, &mut middleboxes, up_accounts);
     let down = direction((None, 0), down, seed, &mut middleboxes, down_accounts);
@@ -42,27 +53,24 @@ pub fn build_pair_accounted<'a>(
 }
 
 /// Builds one direction that is independent of the other; see [`build_pair`].
-pub fn build<'a>(
-    stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
-    seed: u64,
-) -> Box<dyn Path> {
+pub fn build<'a>(stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>, seed: u64) -> Stack {
     append((None, 0), stages, seed, None)
 }
 
 /// Appends stages, none of them a middlebox, to a path, if there is one; the new stages are
 /// numbered from the given number on.
 pub fn append<'a>(
-    before: (Option<Box<dyn Path>>, u32),
+    before: (Option<Stack>, u32),
     stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
     accounts: Option<&Accounts>,
-) -> Box<dyn Path> {
+) -> Stack {
     direction(before, stages, seed, &mut Middleboxes { known: Vec::new() }, accounts)
 }
 
 /// Outward directions built so far, the outermost last.
 struct Middleboxes {
-    known: Vec<Outward<Box<dyn Path>>>,
+    known: Vec<Outward>,
 }
 
 /// The name of a stage, and the seed it draws from.
@@ -79,96 +87,112 @@ impl StageContext<'_> {
 }
 
 fn direction<'a>(
-    (mut path, first): (Option<Box<dyn Path>>, u32),
+    (mut path, first): (Option<Stack>, u32),
     stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
     middleboxes: &mut Middleboxes,
     accounts: Option<&Accounts>,
-) -> Box<dyn Path> {
+) -> Stack {
     let mut stages = (first..).zip(stages).peekable();
     while let Some((index, (name, stage))) = stages.next() {
         let context = StageContext { index, name, seed };
-        // The two stages of a wire, compiled together.
-        if let (None, None, StageConfig::Link(link)) = (&path, accounts, stage)
-            && let Some(&(_, (_, StageConfig::Delay(DelayConfig { base, jitter: None })))) =
-                stages.peek()
-            && !matches!(link.queue.aqm, Aqm::FqCoDel(_))
-        {
-            path = Some(match fixed(link) {
-                Some(rate) => {
-                    let link = FixedLink::new(Wire::new(), rate, &link.queue, name, index);
-                    Box::new(Delay::new(link, *base))
-                }
-                None => Box::new(Delay::new(Link::new(Wire::new(), link, name, index), *base)),
-            });
-            stages.next();
-            continue;
-        }
+        // A link and the delay after it are compiled together.
+        let delay = match stages.peek() {
+            Some(&(_, (_, StageConfig::Delay(DelayConfig { base, jitter: None }))))
+                if accounts.is_none() && matches!(stage, StageConfig::Link(_)) =>
+            {
+                stages.next();
+                Some(*base)
+            }
+            _ => None,
+        };
         let wrapped = match path {
             // The first stage is compiled together with the wire it wraps.
-            None => wrap(Wire::new(), stage, &context, middleboxes),
-            Some(upstream) => wrap(upstream, stage, &context, middleboxes),
+            None => wrap(Wire::new(), stage, delay, &context, middleboxes),
+            Some(upstream) => wrap(upstream, stage, delay, &context, middleboxes),
         };
         path = Some(match accounts {
             None => wrapped,
             Some(accounts) => accounts.wrap(wrapped, stage, index),
         });
     }
-    path.unwrap_or_else(|| Box::new(Wire::new()))
+    path.unwrap_or_default()
 }
 
-/// The rate of a link whose departure times are known on arrival.
-fn fixed(link: &LinkConfig) -> Option<Rate> {
-    match (&link.service, link.queue.aqm) {
-        (ServiceConfig::Rate(rate), Aqm::DropTail) => Some(*rate),
-        _ => None,
-    }
-}
-
-fn wrap<P: Path + 'static>(
+/// `delay`: that of the stage after a link.
+fn wrap<P: FastPath + 'static>(
     upstream: P,
     stage: &StageConfig,
+    delay: Option<Duration>,
     context: &StageContext<'_>,
     middleboxes: &mut Middleboxes,
-) -> Box<dyn Path> {
+) -> Stack {
     let index = context.index;
     match stage {
         StageConfig::Delay(DelayConfig { base, jitter: None }) => {
-            Box::new(Delay::new(upstream, *base))
+            Stack::new(Shifted { upstream, shift: Delay(*base) })
         }
         StageConfig::Delay(DelayConfig { base, jitter: Some(jitter) }) => {
-            Box::new(RandomDelay::new(upstream, *base, jitter, context.stream()))
+            Stack::new(RandomDelay::new(upstream, *base, jitter, context.stream()))
         }
-        StageConfig::Batch { interval } => Box::new(Batch::new(upstream, *interval)),
-        StageConfig::Link(config) => match (fixed(config), &config.queue.aqm) {
-            (Some(rate), _) => {
-                Box::new(FixedLink::new(upstream, rate, &config.queue, context.name, index))
-            }
-            (None, Aqm::FqCoDel(fair)) => {
-                Box::new(FairLink::new(upstream, config, fair, context.name, index))
-            }
-            (None, _) => Box::new(Link::new(upstream, config, context.name, index)),
-        },
+        StageConfig::Batch { interval } => {
+            Stack::new(Shifted { upstream, shift: Batch::new(*interval) })
+        }
+        StageConfig::Link(config) => link(upstream, config, delay, context),
         StageConfig::Loss(config) => {
-            Box::new(Loss::new(upstream, config.clone(), context.stream(), index))
+            filter(upstream, Loss::new(config.clone(), context.stream()), index)
         }
-        StageConfig::Policer(config) => Box::new(Policer::new(upstream, config, index)),
-        StageConfig::Gtpu(end) => Box::new(Wrapper::tunnel(upstream, end, index)),
-        StageConfig::Mtu { bytes } => Box::new(Wrapper::mtu(upstream, *bytes, index)),
+        StageConfig::Policer(config) => filter(upstream, Policer::new(config), index),
+        StageConfig::Gtpu(end) => filter(upstream, Wrapper::of(end), index),
+        StageConfig::Mtu { bytes } => filter(upstream, Wrapper::Mtu(*bytes), index),
         StageConfig::Host(config) => {
             let stream = match &config.cpu {
                 Some(cpu) => Stream::new(context.seed, &format!("cpu.{cpu}")),
                 None => context.stream(),
             };
-            Box::new(Host::new(upstream, config, stream, index))
+            Stack::new(Host::new(upstream, config, stream, index))
         }
         StageConfig::Middlebox(MiddleboxConfig { side: MiddleboxSide::Outward(timer), .. }) => {
-            let outward = Outward::new(Box::new(upstream) as Box<dyn Path>, *timer);
+            let outward = Outward::new(Stack::new(upstream), *timer);
             middleboxes.known.push(outward.handle());
-            Box::new(outward)
+            Stack::new(outward)
         }
         StageConfig::Middlebox(MiddleboxConfig { side: MiddleboxSide::Inward, kind }) => {
-            Box::new(Inward::new(upstream, middleboxes.known.pop(), *kind, index))
+            Stack::new(Inward::after(upstream, middleboxes.known.pop(), *kind, index))
         }
+    }
+}
+
+fn filter<P: FastPath + 'static>(upstream: P, filter: impl Filter + 'static, index: u32) -> Stack {
+    Stack::new(Filtered::new(upstream, filter, index))
+}
+
+/// A link and the delay after it, if there is one.
+fn link<P: FastPath + 'static>(
+    upstream: P,
+    config: &LinkConfig,
+    delay: Option<Duration>,
+    context: &StageContext<'_>,
+) -> Stack {
+    let admission = Admission::new(&config.queue, context.name, context.index);
+    match (&config.service, &config.queue.aqm) {
+        (ServiceConfig::Rate(rate), Aqm::DropTail) if fast_paths() => {
+            delayed(Link { upstream, server: FixedRate::new(*rate, admission) }, delay)
+        }
+        (service, Aqm::FqCoDel(fair)) => {
+            delayed(Link { upstream, server: FairQueue::new(service, fair, admission) }, delay)
+        }
+        _ => delayed(Link { upstream, server: Fifo::new(config, admission) }, delay),
+    }
+}
+
+fn delayed<P, S>(link: Link<P, S>, delay: Option<Duration>) -> Stack
+where
+    P: FastPath + 'static,
+    S: Server + 'static,
+{
+    match delay {
+        Some(delay) => Stack::new(Shifted { upstream: link, shift: Delay(delay) }),
+        None => Stack::new(link),
     }
 }

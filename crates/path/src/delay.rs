@@ -6,83 +6,29 @@ use std::collections::{BinaryHeap, VecDeque};
 use airpath_base::{Drop, Duration, Instant, Packet, Stream};
 use airpath_queue::Load;
 
+use crate::shift::Shift;
 use crate::{Departure, Distribution, Jitter, LinkMeter, Path};
 
 /// The same delay for every packet.
-///
-/// It holds no packet of its own: it asks the stages before it about an earlier time.
 #[derive(Debug)]
-pub struct Delay<P> {
-    upstream: P,
-    delay: Duration,
-}
+pub(crate) struct Delay(pub(crate) Duration);
 
-impl<P: Path> Delay<P> {
-    /// Delays what leaves `upstream`.
-    pub fn new(upstream: P, delay: Duration) -> Self {
-        Self { upstream, delay }
-    }
-}
-
-impl<P: Path> Path for Delay<P> {
-    #[inline]
-    fn enqueue(&mut self, now: Instant, packet: &Packet) {
-        self.upstream.enqueue(now, packet);
-    }
-
-    #[inline]
-    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
-        self.upstream.enter(now, packet)
-    }
-
-    #[inline]
-    fn next_event(&self) -> Option<Instant> {
-        Some(self.upstream.next_event()? + self.delay)
-    }
-
-    #[inline]
-    fn poll(&mut self, now: Instant) -> Option<Departure> {
-        let mut departure = self.upstream.poll(now.checked_sub(self.delay)?);
-        // Change it in place: a copy would cost more than the addition.
-        if let Some(departure) = &mut departure {
-            departure.at += self.delay;
-        }
-        departure
+impl Shift for Delay {
+    #[inline(always)]
+    fn leaves(&self, at: Instant) -> Instant {
+        at + self.0
     }
 
     #[inline(always)]
-    fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
-        let Some(earlier) = now.checked_sub(self.delay) else {
-            *next = self.next_event().unwrap_or(Instant::MAX);
-            return None;
-        };
-        let packet = self.upstream.poll_next(earlier, next);
-        *next += self.delay;
-        packet
-    }
-
-    #[inline]
-    fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
-        now.checked_sub(self.delay).is_some_and(|earlier| self.upstream.poll_all(earlier, take))
-    }
-
-    fn poll_drop(&mut self) -> Option<Drop> {
-        self.upstream.poll_drop()
-    }
-
-    fn load(&self) -> Load {
-        self.upstream.load()
-    }
-
-    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
-        self.upstream.observe(now, visit);
+    fn arrived(&self, now: Instant) -> Option<Instant> {
+        now.checked_sub(self.0)
     }
 }
 
 /// A random delay for each packet in addition to a fixed one.
 #[derive(Debug)]
-pub struct RandomDelay<P> {
-    upstream: P,
+pub(crate) struct RandomDelay<P> {
+    pub(crate) upstream: P,
     base: Duration,
     distribution: Distribution,
     stream: Stream,
@@ -108,7 +54,7 @@ struct Due {
 
 impl<P: Path> RandomDelay<P> {
     /// Delays what leaves `upstream` by `base` plus a draw from `stream`.
-    pub fn new(upstream: P, base: Duration, jitter: &Jitter, stream: Stream) -> Self {
+    pub(crate) fn new(upstream: P, base: Duration, jitter: &Jitter, stream: Stream) -> Self {
         let waiting = if jitter.keep_order {
             Waiting::InOrder(VecDeque::new())
         } else {
@@ -246,10 +192,7 @@ impl Ord for Due {
 
 #[cfg(test)]
 mod tests {
-    use airpath_base::{Ecn, FlowId, Payload, Tunnel};
-
     use super::*;
-    use crate::Wire;
 
     fn mean_ms(distribution: Distribution) -> f64 {
         let mut stream = Stream::new(1, "test");
@@ -264,43 +207,5 @@ mod tests {
         assert!((mean_ms(Distribution::Exponential { mean: ten }) - 10.0).abs() < 0.2);
         // sd * sqrt(2 / pi)
         assert!((mean_ms(Distribution::HalfNormal { sd: ten }) - 7.979).abs() < 0.15);
-    }
-
-    #[test]
-    fn what_is_shown_is_what_would_leave() {
-        let new = || Delay::new(Wire::new(), Duration::from_millis(20));
-        let (mut handed_out, mut shown, mut briefly) = (new(), new(), new());
-        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
-        for (number, ms) in [0, 0, 1, 5].into_iter().enumerate() {
-            let packet = Packet {
-                flow: FlowId(number as u32),
-                size: 1500,
-                ecn: Ecn::NotEct,
-                tunnel: Tunnel::default(),
-                journey: None,
-                payload: Payload::Opaque(7),
-            };
-            handed_out.enqueue(at(ms), &packet);
-            shown.enqueue(at(ms), &packet);
-            briefly.enqueue(at(ms), &packet);
-        }
-        for ms in [0, 19, 20, 21, 30] {
-            let polled: Vec<Packet> = std::iter::from_fn(|| handed_out.poll(at(ms)))
-                .map(|departure| departure.packet)
-                .collect();
-            let mut seen = Vec::new();
-            assert_eq!(
-                shown.poll_all(at(ms), &mut |packet| seen.push(*packet)),
-                !polled.is_empty()
-            );
-            assert_eq!(seen, polled);
-            assert_eq!(shown.next_event(), handed_out.next_event());
-            let mut next = Instant::ZERO;
-            let polled_next: Vec<Packet> =
-                std::iter::from_fn(|| briefly.poll_next(at(ms), &mut next)).collect();
-            assert_eq!(polled_next, polled);
-            assert_eq!(next, handed_out.next_event().unwrap_or(Instant::MAX));
-        }
-        assert_eq!(shown.next_event(), None);
     }
 }

@@ -15,8 +15,8 @@ use crate::{Departure, HostConfig, LinkMeter, Path, Stalls};
 /// A packet whose processing was interrupted continues where it stopped. The fate of a packet is
 /// decided when it arrives: later arrivals do not change it.
 #[derive(Debug)]
-pub struct Host<P> {
-    upstream: P,
+pub(crate) struct Host<P> {
+    pub(crate) upstream: P,
     processing: Duration,
     coalescing: Duration,
     ring_packets: u64,
@@ -41,7 +41,7 @@ struct Entry {
 impl<P: Path> Host<P> {
     /// The `stage`-th stage of its direction, after `upstream`; random stalls are drawn from
     /// `stream`.
-    pub fn new(upstream: P, config: &HostConfig, stream: Stream, stage: u32) -> Self {
+    pub(crate) fn new(upstream: P, config: &HostConfig, stream: Stream, stage: u32) -> Self {
         Self {
             upstream,
             processing: config.processing,

@@ -3,11 +3,12 @@
 //! A stage is a link, a delay, a loss, a tunnel, a NAT or similar. Each implements [`Path`],
 //! which has three verbs: a packet enters, when to poll again, what has left. A stage wraps the
 //! stages before it, so a stack of stages is a [`Path`] too. [`build_pair`] makes both directions
-//! from lists of [`StageConfig`].
+//! from lists of [`StageConfig`]. Stages that hold no packet have one thing to say: when a packet
+//! leaves (`shift.rs`), or what happens to it (`filter.rs`).
 //!
 //! The model is pure: it knows no clock, no operating system and no scenario file.
 //!
-//! It may use: `base`, `queue`. Start reading at [`Path`], then at [`Link`].
+//! It may use: `base`, `queue`. Start reading at [`Path`], then at `link.rs`.
 
 mod accounted;
 mod batch;
@@ -15,8 +16,11 @@ mod branches;
 mod build;
 mod config;
 mod delay;
-mod fair_link;
-mod fixed_link;
+mod fair_queue;
+mod fast_path;
+mod fifo;
+mod filter;
+mod fixed_rate;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod host;
@@ -26,13 +30,14 @@ mod meter;
 mod middlebox;
 mod policer;
 mod service;
+mod shift;
+mod stack;
 mod stage;
 mod trace;
 mod tunnel;
 
 pub use accounted::Accounts;
 pub use airpath_queue::Isolation;
-pub use batch::Batch;
 pub use branches::{BranchOfFlow, Branches};
 pub use build::{append, build, build_pair, build_pair_accounted};
 pub use config::{
@@ -41,13 +46,7 @@ pub use config::{
     MiddleboxTimer, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls,
     TooBig, TunnelEnd,
 };
-pub use delay::{Delay, RandomDelay};
-pub use host::Host;
-pub use link::Link;
-pub use loss::Loss;
 pub use meter::LinkMeter;
-pub use middlebox::{Inward, Outward};
-pub use policer::Policer;
+pub use stack::Stack;
 pub use stage::{Departure, Path, Wire};
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};
-pub use tunnel::Wrapper;

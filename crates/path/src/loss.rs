@@ -1,22 +1,18 @@
 //! Loss that does not depend on load.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use airpath_base::{Drop, DropReason, Instant, Packet, Stream};
-use airpath_queue::Load;
+use airpath_base::{DropReason, Instant, Packet, Stream};
 
-use crate::{Departure, LinkMeter, LossConfig, LossProcess, Path};
+use crate::filter::Filter;
+use crate::{LossConfig, LossProcess};
 
-/// Drops some of what leaves the stages before it. The fragments of a tunnelled packet are lost
+/// Drops some packets. The fragments of a tunnelled packet are lost
 /// independently, and the packet is lost with any of them.
 #[derive(Debug)]
-pub struct Loss<P> {
-    upstream: P,
+pub(crate) struct Loss {
     process: Process,
     min_bytes: u32,
-    stage: u32,
-    drops: VecDeque<Drop>,
 }
 
 #[derive(Debug)]
@@ -45,10 +41,9 @@ enum Process {
     },
 }
 
-impl<P: Path> Loss<P> {
-    /// The `stage`-th stage of its direction: drops as `config` says, and draws from `stream` if
-    /// that is random.
-    pub fn new(upstream: P, config: LossConfig, stream: Stream, stage: u32) -> Self {
+impl Loss {
+    /// Drops as `config` says, and draws from `stream` if that is random.
+    pub(crate) fn new(config: LossConfig, stream: Stream) -> Self {
         let LossConfig { process, min_bytes } = config;
         let process = match process {
             LossProcess::Random { probability } => Process::Random { probability, stream },
@@ -67,7 +62,7 @@ impl<P: Path> Loss<P> {
                 }
             }
         };
-        Self { upstream, process, min_bytes, stage, drops: VecDeque::new() }
+        Self { process, min_bytes }
     }
 }
 
@@ -104,36 +99,13 @@ impl Process {
     }
 }
 
-impl<P: Path> Path for Loss<P> {
-    fn enqueue(&mut self, now: Instant, packet: &Packet) {
-        self.upstream.enqueue(now, packet);
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.upstream.next_event()
-    }
-
-    fn poll(&mut self, now: Instant) -> Option<Departure> {
-        loop {
-            let Departure { at, packet } = self.upstream.poll(now)?;
-            let fragments = 1 + u32::from(packet.tunnel.further_fragments);
-            if packet.size < self.min_bytes || !self.process.loses_any(fragments) {
-                return Some(Departure { at, packet });
-            }
-            self.drops.push_back(Drop { at, packet, stage: self.stage, reason: DropReason::Loss });
+impl Filter for Loss {
+    fn apply(&mut self, _at: Instant, packet: &mut Packet) -> Result<(), DropReason> {
+        let fragments = 1 + u32::from(packet.tunnel.further_fragments);
+        if packet.size >= self.min_bytes && self.process.loses_any(fragments) {
+            return Err(DropReason::Loss);
         }
-    }
-
-    fn poll_drop(&mut self) -> Option<Drop> {
-        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
-    }
-
-    fn load(&self) -> Load {
-        self.upstream.load()
-    }
-
-    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
-        self.upstream.observe(now, visit);
+        Ok(())
     }
 }
 
@@ -143,7 +115,7 @@ mod tests {
 
     fn lost(process: LossProcess, packets: usize) -> Vec<bool> {
         let config = LossConfig { process, min_bytes: 0 };
-        let mut loss = Loss::new(crate::Wire::new(), config, Stream::new(3, "loss"), 0);
+        let mut loss = Loss::new(config, Stream::new(3, "loss"));
         (0..packets).map(|_| loss.process.loses()).collect()
     }
 
@@ -164,20 +136,14 @@ mod tests {
         use airpath_base::{Ecn, FlowId, Payload, Tunnel};
         let process = LossProcess::Numbered { numbers: [2].into() };
         let config = LossConfig { process, min_bytes: 100 };
-        let mut loss = Loss::new(crate::Wire::new(), config, Stream::new(3, "loss"), 0);
-        let sizes = [1500, 52, 52, 1500, 1500];
-        for (number, size) in (0..).zip(sizes) {
+        let mut loss = Loss::new(config, Stream::new(3, "loss"));
+        let passes = [1500, 52, 52, 1500, 1500].map(|size| {
             let (flow, ecn, tunnel) = (FlowId(0), Ecn::NotEct, Tunnel::default());
-            let payload = Payload::Opaque(number);
-            loss.enqueue(
-                Instant::ZERO,
-                &Packet { flow, size, ecn, tunnel, journey: None, payload },
-            );
-        }
-        let left: Vec<_> = std::iter::from_fn(|| loss.poll(Instant::ZERO))
-            .map(|departure| departure.packet.payload)
-            .collect();
-        assert_eq!(left, [0, 1, 2, 4].map(Payload::Opaque));
+            let payload = Payload::Opaque(0);
+            let mut packet = Packet { flow, size, ecn, tunnel, journey: None, payload };
+            loss.apply(Instant::ZERO, &mut packet).is_ok()
+        });
+        assert_eq!(passes, [true, true, true, false, true]);
     }
 
     #[test]

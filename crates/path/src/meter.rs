@@ -4,7 +4,7 @@ use airpath_base::{Duration, Histogram};
 use airpath_queue::Load;
 
 /// Counters of a link since its start. Rates and means are differences between two readings.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct LinkMeter {
     /// Name of the stage.
     pub name: String,

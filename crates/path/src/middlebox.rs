@@ -15,7 +15,10 @@ use std::rc::Rc;
 use airpath_base::{Drop, DropReason, Duration, FlowId, Instant, Packet};
 use airpath_queue::Load;
 
-use crate::{Departure, LinkMeter, MiddleboxKind, MiddleboxTimer, Path};
+use crate::delay::Delay;
+use crate::filter::{Filter, Filtered};
+use crate::shift::Shifted;
+use crate::{Departure, LinkMeter, MiddleboxKind, MiddleboxTimer, Path, Stack};
 
 /// How long the inward half takes: the shortest possible time.
 const DECISION: Duration = Duration::from_nanos(1);
@@ -23,26 +26,21 @@ const DECISION: Duration = Duration::from_nanos(1);
 /// The outward half: everything passes.
 ///
 /// It is a handle; the inward half holds another one.
-#[derive(Debug)]
-pub struct Outward<P>(Rc<RefCell<Passage<P>>>);
+pub(crate) struct Outward(pub(crate) Rc<RefCell<Passage>>);
 
-/// The inward half: packets of flows without an open pinhole are dropped.
-#[derive(Debug)]
-pub struct Inward<P, Q> {
-    upstream: P,
+/// The inward half: packets of flows without an open pinhole are dropped. They have been delayed by
+/// [`DECISION`].
+pub(crate) struct Inward {
     /// The outward half; `None`: nothing ever leaves the inside.
-    outward: Option<Rc<RefCell<Passage<Q>>>>,
+    outward: Option<Rc<RefCell<Passage>>>,
     kind: MiddleboxKind,
     /// Until when inbound packets keep each flow's pinhole open, if they do.
     refreshed: Vec<Option<Instant>>,
-    stage: u32,
-    drops: VecDeque<Drop>,
 }
 
 /// What lies before the outward half, and what has passed it, with times.
-#[derive(Debug)]
-struct Passage<P> {
-    upstream: P,
+pub(crate) struct Passage {
+    pub(crate) upstream: Stack,
     timer: MiddleboxTimer,
     /// Packets that passed and have not been polled yet.
     passed: VecDeque<Departure>,
@@ -57,25 +55,30 @@ struct Open {
     until: Instant,
 }
 
-impl<P: Path> Outward<P> {
+impl Outward {
     /// A packet that leaves `upstream` opens a pinhole for its flow.
-    pub fn new(upstream: P, timer: MiddleboxTimer) -> Self {
+    pub(crate) fn new(upstream: Stack, timer: MiddleboxTimer) -> Self {
         let (passed, open) = (VecDeque::new(), Vec::new());
         Self(Rc::new(RefCell::new(Passage { upstream, timer, passed, open })))
     }
 
     /// Another handle, for the inward half.
-    pub fn handle(&self) -> Self {
+    pub(crate) fn handle(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<P: Path, Q: Path> Inward<P, Q> {
+impl Inward {
     /// The `stage`-th stage of its direction: admits what leaves `upstream` if `outward` is open
     /// for it.
-    pub fn new(upstream: P, outward: Option<Outward<Q>>, kind: MiddleboxKind, stage: u32) -> Self {
-        let outward = outward.map(|handle| handle.0);
-        Self { upstream, outward, kind, refreshed: Vec::new(), stage, drops: VecDeque::new() }
+    pub(crate) fn after<P: Path>(
+        upstream: P,
+        outward: Option<Outward>,
+        kind: MiddleboxKind,
+        stage: u32,
+    ) -> Filtered<Shifted<P, Delay>, Self> {
+        let inward = Self { outward: outward.map(|handle| handle.0), kind, refreshed: Vec::new() };
+        Filtered::new(Shifted { upstream, shift: Delay(DECISION) }, inward, stage)
     }
 
     /// Decides on a packet that arrives at `at`.
@@ -97,7 +100,7 @@ impl<P: Path, Q: Path> Inward<P, Q> {
     }
 }
 
-impl<P: Path> Passage<P> {
+impl Passage {
     /// Whether a packet of `flow` passed at `at`, or at most the timeout before it.
     fn is_open(&mut self, flow: FlowId, at: Instant) -> bool {
         self.pull(at);
@@ -151,7 +154,7 @@ impl MiddleboxKind {
     }
 }
 
-impl<P: Path> Path for Outward<P> {
+impl Path for Outward {
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.0.borrow_mut().upstream.enqueue(now, packet);
     }
@@ -181,37 +184,9 @@ impl<P: Path> Path for Outward<P> {
     }
 }
 
-impl<P: Path, Q: Path> Path for Inward<P, Q> {
-    fn enqueue(&mut self, now: Instant, packet: &Packet) {
-        self.upstream.enqueue(now, packet);
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        Some(self.upstream.next_event()? + DECISION)
-    }
-
-    fn poll(&mut self, now: Instant) -> Option<Departure> {
-        loop {
-            let Departure { at, packet } = self.upstream.poll(now.checked_sub(DECISION)?)?;
-            let admitted = self.admits(packet.flow, at);
-            let at = at + DECISION;
-            if admitted {
-                return Some(Departure { at, packet });
-            }
-            let (stage, reason) = (self.stage, self.kind.refuses_as());
-            self.drops.push_back(Drop { at, packet, stage, reason });
-        }
-    }
-
-    fn poll_drop(&mut self) -> Option<Drop> {
-        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
-    }
-
-    fn load(&self) -> Load {
-        self.upstream.load()
-    }
-
-    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
-        self.upstream.observe(now, visit);
+impl Filter for Inward {
+    fn apply(&mut self, at: Instant, packet: &mut Packet) -> Result<(), DropReason> {
+        let arrived = at.checked_sub(DECISION).unwrap_or_default();
+        if self.admits(packet.flow, arrived) { Ok(()) } else { Err(self.kind.refuses_as()) }
     }
 }

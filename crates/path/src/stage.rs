@@ -1,4 +1,4 @@
-//! The three verbs of a path, and the empty path that every other stage wraps.
+//! The three verbs of a path, how it is inspected, and the empty path that every other stage wraps.
 
 use std::collections::VecDeque;
 
@@ -19,6 +19,9 @@ use crate::LinkMeter;
 /// polled. A stage therefore completes, inside `enqueue(now)`, everything due until `now` before it
 /// admits the packet, and keeps departures until they are polled.
 ///
+/// [`poll_drop`](Path::poll_drop), [`load`](Path::load) and [`observe`](Path::observe) inspect a path;
+/// a stage passes them on to the stages before it.
+///
 /// A path stays on its thread: the directions of a pair may share state
 /// ([`build_pair`](crate::build_pair)).
 ///
@@ -26,9 +29,10 @@ use crate::LinkMeter;
 ///
 /// ```
 /// use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
-/// use airpath_path::{Delay, Path, Wire};
+/// use airpath_path::{DelayConfig, Path, StageConfig, build};
 ///
-/// let mut path = Delay::new(Wire::new(), Duration::from_millis(20));
+/// let delay = DelayConfig { base: Duration::from_millis(20), jitter: None };
+/// let mut path = build([("delay", &StageConfig::Delay(delay))], 1);
 /// let packet = Packet {
 ///     flow: FlowId(0),
 ///     size: 1500,
@@ -46,50 +50,11 @@ pub trait Path {
     /// A packet enters.
     fn enqueue(&mut self, now: Instant, packet: &Packet);
 
-    /// Like [`enqueue`](Path::enqueue). Returns false if [`next_event`](Path::next_event) has not
-    /// changed.
-    #[inline]
-    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
-        self.enqueue(now, packet);
-        true
-    }
-
-    /// Like [`enqueue`](Path::enqueue), for a stage that polls this one at once. Returns true if
-    /// the packet would leave unchanged at `now` and nothing else is due; then it has not entered.
-    #[inline]
-    fn transit(&mut self, now: Instant, packet: &Packet) -> bool {
-        self.enqueue(now, packet);
-        false
-    }
-
     /// When polling may next yield something or has internal work; `None`: not before an enqueue.
     fn next_event(&self) -> Option<Instant>;
 
     /// The next packet that has left by `now`, in order of departure.
     fn poll(&mut self, now: Instant) -> Option<Departure>;
-
-    /// Like [`poll`](Path::poll), for a caller that polls when something is due and does not need
-    /// the departure time. Writes into `next` what [`next_event`](Path::next_event) is afterwards,
-    /// [`Instant::MAX`] for `None`.
-    #[inline(always)]
-    fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
-        let departure = self.poll(now);
-        *next = self.next_event().unwrap_or(Instant::MAX);
-        departure.map(|departure| departure.packet)
-    }
-
-    /// Calls `take` for everything that [`poll`](Path::poll) would return, without returning the
-    /// packets: those that lie in the stage need not be copied. Returns false if none has left by
-    /// `now`.
-    #[inline]
-    fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
-        let mut any = false;
-        while let Some(departure) = self.poll(now) {
-            take(&departure.packet);
-            any = true;
-        }
-        any
-    }
 
     /// The next packet that was dropped, stage by stage, not in order of time.
     fn poll_drop(&mut self) -> Option<Drop>;
@@ -111,34 +76,27 @@ pub struct Departure {
     pub packet: Packet,
 }
 
-impl Path for Box<dyn Path> {
-    fn transit(&mut self, now: Instant, packet: &Packet) -> bool {
-        (**self).transit(now, packet)
-    }
-    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
-        (**self).enter(now, packet)
-    }
+impl<P: Path + ?Sized> Path for Box<P> {
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
         (**self).enqueue(now, packet);
     }
+
     fn next_event(&self) -> Option<Instant> {
         (**self).next_event()
     }
+
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         (**self).poll(now)
     }
-    fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
-        (**self).poll_next(now, next)
-    }
-    fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
-        (**self).poll_all(now, take)
-    }
+
     fn poll_drop(&mut self) -> Option<Drop> {
         (**self).poll_drop()
     }
+
     fn load(&self) -> Load {
         (**self).load()
     }
+
     fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
         (**self).observe(now, visit);
     }
@@ -147,7 +105,7 @@ impl Path for Box<dyn Path> {
 /// No delay, no limit, no loss: a packet leaves at the instant at which it enters.
 #[derive(Debug, Default)]
 pub struct Wire {
-    inside: VecDeque<Departure>,
+    pub(crate) inside: VecDeque<Departure>,
 }
 
 impl Wire {
@@ -159,23 +117,8 @@ impl Wire {
 
 impl Path for Wire {
     #[inline]
-    fn transit(&mut self, now: Instant, packet: &Packet) -> bool {
-        if self.inside.is_empty() {
-            return true;
-        }
-        self.enqueue(now, packet);
-        false
-    }
-
-    #[inline]
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.inside.push_back(Departure { at: now, packet: *packet });
-    }
-
-    #[inline]
-    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
-        self.enqueue(now, packet);
-        self.inside.len() == 1
     }
 
     #[inline]
@@ -189,26 +132,6 @@ impl Path for Wire {
             return None;
         }
         self.inside.pop_front()
-    }
-
-    #[inline(always)]
-    fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
-        let first = self.inside.front().map_or(Instant::MAX, |departure| departure.at);
-        if first > now {
-            *next = first;
-            return None;
-        }
-        let second = self.inside.get(1);
-        *next = second.map_or(Instant::MAX, |departure| departure.at);
-        self.inside.pop_front().map(|departure| departure.packet)
-    }
-
-    #[inline]
-    fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
-        let due = self.inside.iter().take_while(|departure| departure.at <= now).count();
-        self.inside.range(..due).for_each(|departure| take(&departure.packet));
-        self.inside.drain(..due);
-        due > 0
     }
 
     fn poll_drop(&mut self) -> Option<Drop> {

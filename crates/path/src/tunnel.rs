@@ -1,11 +1,9 @@
 //! The ends of a GTP-U tunnel, and a hop with an MTU.
 
-use std::collections::VecDeque;
+use airpath_base::{DropReason, Instant, Packet, Tunnel};
 
-use airpath_base::{Drop, DropReason, Instant, Packet, Tunnel};
-use airpath_queue::Load;
-
-use crate::{Departure, GtpuConfig, LinkMeter, OuterIp, Path, TooBig, TunnelEnd};
+use crate::filter::Filter;
+use crate::{GtpuConfig, OuterIp, TooBig, TunnelEnd};
 
 /// Bytes of a UDP header (RFC 768).
 const UDP: u32 = 8;
@@ -24,41 +22,34 @@ const PDU_SESSION_CONTAINER: u32 = 4;
 /// A packet in a tunnel keeps its size; links also count its outer headers. A fragmented packet
 /// stays one packet that has the headers of all its fragments: they travel one after another, and
 /// at the other end the first would wait for the last anyway.
-#[derive(Debug)]
-pub struct Wrapper<P> {
-    upstream: P,
-    action: Action,
-    stage: u32,
-    drops: VecDeque<Drop>,
-}
-
 #[derive(Clone, Copy, Debug)]
-enum Action {
-    Enter { ip: OuterIp, headers: u32, mtu: Option<u32>, too_big: TooBig },
+pub(crate) enum Wrapper {
+    /// Packets enter a tunnel.
+    Enter {
+        ip: OuterIp,
+        /// Bytes between the outer and the inner IP header.
+        headers: u32,
+        mtu: Option<u32>,
+        too_big: TooBig,
+    },
+    /// Packets leave a tunnel.
     Leave,
+    /// A hop that drops larger packets.
     Mtu(u32),
 }
 
-impl<P: Path> Wrapper<P> {
-    /// One end of a tunnel, the `stage`-th stage of its direction.
-    pub fn tunnel(upstream: P, end: &TunnelEnd, stage: u32) -> Self {
-        let action = match end {
+impl Wrapper {
+    /// One end of a tunnel.
+    pub(crate) fn of(end: &TunnelEnd) -> Self {
+        match end {
             TunnelEnd::Enter(config) => {
                 let GtpuConfig { outer_ip: ip, mtu, too_big, .. } = *config;
-                Action::Enter { ip, headers: gtpu_headers(config), mtu, too_big }
+                Self::Enter { ip, headers: gtpu_headers(config), mtu, too_big }
             }
-            TunnelEnd::Leave => Action::Leave,
-        };
-        Self { upstream, action, stage, drops: VecDeque::new() }
+            TunnelEnd::Leave => Self::Leave,
+        }
     }
 
-    /// A hop that drops packets larger than `mtu` bytes, the `stage`-th stage of its direction.
-    pub fn mtu(upstream: P, mtu: u32, stage: u32) -> Self {
-        Self { upstream, action: Action::Mtu(mtu), stage, drops: VecDeque::new() }
-    }
-}
-
-impl Action {
     /// The encapsulation of the packet from here on; `None` if it does not fit.
     #[inline]
     fn around(self, packet: &Packet) -> Option<Tunnel> {
@@ -127,36 +118,10 @@ fn tunnel(header_bytes: u32, fragments: u32) -> Tunnel {
     }
 }
 
-impl<P: Path> Path for Wrapper<P> {
-    fn enqueue(&mut self, now: Instant, packet: &Packet) {
-        self.upstream.enqueue(now, packet);
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.upstream.next_event()
-    }
-
-    fn poll(&mut self, now: Instant) -> Option<Departure> {
-        loop {
-            let Departure { at, packet } = self.upstream.poll(now)?;
-            if let Some(tunnel) = self.action.around(&packet) {
-                return Some(Departure { at, packet: Packet { tunnel, ..packet } });
-            }
-            let (stage, reason) = (self.stage, DropReason::TooBig);
-            self.drops.push_back(Drop { at, packet, stage, reason });
-        }
-    }
-
-    fn poll_drop(&mut self) -> Option<Drop> {
-        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
-    }
-
-    fn load(&self) -> Load {
-        self.upstream.load()
-    }
-
-    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
-        self.upstream.observe(now, visit);
+impl Filter for Wrapper {
+    fn apply(&mut self, _at: Instant, packet: &mut Packet) -> Result<(), DropReason> {
+        packet.tunnel = self.around(packet).ok_or(DropReason::TooBig)?;
+        Ok(())
     }
 }
 
@@ -171,7 +136,7 @@ mod tests {
             mtu: Some(mtu),
             too_big: TooBig::Fragment,
         };
-        let wrapper = Wrapper::tunnel(crate::Wire::new(), &TunnelEnd::Enter(config), 0);
+        let wrapper = Wrapper::of(&TunnelEnd::Enter(config));
         let packet = Packet {
             flow: airpath_base::FlowId(0),
             size,
@@ -180,7 +145,7 @@ mod tests {
             journey: None,
             payload: airpath_base::Payload::Opaque(0),
         };
-        let tunnel = wrapper.action.around(&packet).expect("it fragments");
+        let tunnel = wrapper.around(&packet).expect("it fragments");
         (tunnel.header_bytes.into(), 1 + u32::from(tunnel.further_fragments))
     }
 

@@ -6,13 +6,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use airpath_base::{Duration, Ecn, Instant};
-use airpath_path::{Branches, Departure, Path, StageConfig, append};
+use airpath_path::{Branches, Departure, Path, Stack, StageConfig, append};
 use airpath_queue::Load;
 use proptest::prelude::*;
 
 use common::{packet, stage};
 
-fn branch(index: usize, stages: &[StageConfig]) -> Box<dyn Path> {
+fn branch(index: usize, stages: &[StageConfig]) -> Stack {
     let names: Vec<String> = (0..stages.len()).map(|stage| format!("{index}.{stage}")).collect();
     append((None, 0), names.iter().map(String::as_str).zip(stages), 11, None)
 }
@@ -68,7 +68,7 @@ proptest! {
                     own.push((std::mem::take(&mut gap), size, flow));
                 }
             }
-            let alone = run(branch(index, stages).as_mut(), &own, true);
+            let alone = run(&mut branch(index, stages), &own, true);
             let of = |departures: &[Departure]| -> Vec<(Instant, u32, u32)> {
                 let mine = departures.iter().filter(|each| mine(each.packet.flow.0));
                 mine.map(|each| (each.at, each.packet.flow.0, each.packet.size)).collect()

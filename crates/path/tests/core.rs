@@ -8,8 +8,8 @@ use airpath_base::{DropReason, Duration, Ecn, Instant, Rate};
 use airpath_path::{
     Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Isolation,
     LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
-    MiddleboxTimer, OuterIp, Path, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls,
-    TooBig, TunnelEnd, build, build_pair,
+    MiddleboxTimer, OuterIp, Path, PolicerConfig, QueueConfig, ServiceConfig, Stack, StageConfig,
+    Stalls, TooBig, TunnelEnd, build, build_pair,
 };
 
 use common::{opaque, packet};
@@ -37,7 +37,7 @@ fn mbps(mbps: u64) -> Rate {
     Rate::from_bps(mbps * 1_000_000).unwrap()
 }
 
-fn one_way(stages: &[StageConfig]) -> Box<dyn Path> {
+fn one_way(stages: &[StageConfig]) -> Stack {
     build(stages.iter().map(|stage| ("test", stage)), 1)
 }
 
@@ -221,7 +221,7 @@ fn stages_of_one_cpu_stall_together() {
 
 /// A NAT between two delays: the UE is 10 ms away, the server 20 ms.
 struct World {
-    paths: [Box<dyn Path>; 2],
+    paths: [Stack; 2],
 }
 
 impl World {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use airpath_base::{Duration, Ecn, Instant, Rate};
 use airpath_path::{
     Aqm, DelayConfig, Departure, Distribution, Jitter, LinkConfig, Path, QueueConfig,
-    ServiceConfig, StageConfig, Trace, build,
+    ServiceConfig, Stack, StageConfig, Trace, build,
 };
 use airpath_queue::Load;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ fn packets_that_come_together_are_delayed_alike() {
     assert_eq!((leaves(true), leaves(false) > 4), (2, true));
 }
 
-fn path(stages: &[StageConfig]) -> Box<dyn Path> {
+fn path(stages: &[StageConfig]) -> Stack {
     let names: Vec<String> = (0..stages.len()).map(|index| format!("down.{index}")).collect();
     build(names.iter().map(String::as_str).zip(stages), 11)
 }
@@ -55,7 +55,7 @@ fn run(
     let (mut out, mut drops) = (Vec::new(), Vec::new());
     let mut entered = Load::default();
     let mut now = Instant::ZERO;
-    let mut check = |path: &mut Box<dyn Path>,
+    let mut check = |path: &mut Stack,
                      out: &mut Vec<Departure>,
                      entered: Load,
                      now: Option<Instant>| {

@@ -4,13 +4,12 @@ mod common;
 
 use airpath_base::{Drop, Duration, Ecn, Instant};
 use airpath_path::{
-    Departure, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer, Path, StageConfig,
-    build_pair,
+    Departure, MiddleboxKind, MiddleboxTimer, Path, Stack, StageConfig, build_pair,
 };
 use airpath_queue::Load;
 use proptest::prelude::*;
 
-use common::{packet, sorted, stage};
+use common::{directions, middlebox, packet, sorted};
 
 const DOWN: usize = 0;
 const UP: usize = 1;
@@ -20,38 +19,6 @@ type Arrival = (u64, usize, u32, u32);
 
 /// What left, and what was dropped.
 type Outcome = (Vec<Departure>, Vec<Drop>);
-
-fn middlebox(kind: MiddleboxKind, timer: MiddleboxTimer) -> [StageConfig; 2] {
-    [MiddleboxSide::Inward, MiddleboxSide::Outward(timer)]
-        .map(|side| StageConfig::Middlebox(MiddleboxConfig { kind, side }))
-}
-
-fn any_middlebox() -> impl Strategy<Value = [StageConfig; 2]> {
-    let kind = prop_oneof![Just(MiddleboxKind::Nat), Just(MiddleboxKind::Firewall)];
-    (kind, 0u64..40_000, any::<bool>()).prop_map(|(kind, timeout, inward_refreshes)| {
-        let timeout = Duration::from_micros(timeout);
-        middlebox(kind, MiddleboxTimer { timeout, inward_refreshes })
-    })
-}
-
-/// Both directions, with up to two middleboxes at random places.
-fn directions() -> impl Strategy<Value = [Vec<StageConfig>; 2]> {
-    let few = || prop::collection::vec(stage(), 0..2);
-    let part = (few(), few(), proptest::option::of(any_middlebox()));
-    (prop::collection::vec(part, 1..3), few(), few()).prop_map(|(parts, mut down, up)| {
-        let mut inside = up;
-        for (down_part, up_part, middlebox) in parts {
-            // Outwards from the UE: the last stage in the file for down, the first for up.
-            if let Some([inward, outward]) = middlebox {
-                down.insert(0, inward);
-                inside.push(outward);
-            }
-            down.splice(0..0, down_part);
-            inside.extend(up_part);
-        }
-        [down, inside]
-    })
-}
 
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let gap = prop_oneof![Just(0), 0u64..3_000, 0u64..60_000];
@@ -69,7 +36,7 @@ enum Polls {
 }
 
 struct Run {
-    paths: [Box<dyn Path>; 2],
+    paths: [Stack; 2],
     entered: [Load; 2],
     outcomes: [Outcome; 2],
 }

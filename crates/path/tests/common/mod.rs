@@ -8,8 +8,9 @@ use std::sync::Arc;
 use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Rate, Tunnel};
 use airpath_path::{
     Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Jitter,
-    LinkConfig, LossConfig, LossProcess, OuterIp, PolicerConfig, QueueConfig, ServiceConfig,
-    StageConfig, Stalls, TooBig, Trace, TunnelEnd,
+    LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
+    MiddleboxTimer, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls,
+    TooBig, Trace, TunnelEnd,
 };
 use airpath_queue::Isolation;
 use proptest::prelude::*;
@@ -40,12 +41,12 @@ pub(crate) fn delay() -> impl Strategy<Value = StageConfig> {
 
 pub(crate) fn queue() -> impl Strategy<Value = QueueConfig> {
     let aqm = prop_oneof![
-        Just(Aqm::DropTail),
-        (1u64..8, 5u64..60).prop_map(|(target, interval)| Aqm::CoDel {
+        2 => Just(Aqm::DropTail),
+        1 => (1u64..8, 5u64..60).prop_map(|(target, interval)| Aqm::CoDel {
             target: Duration::from_millis(target),
             interval: Duration::from_millis(interval),
         }),
-        (1u64..8, 5u64..60, 1u32..4000, 0u32..4).prop_map(|(target, interval, quantum, queues)| {
+        1 => (1u64..8, 5u64..60, 1u32..4000, 0u32..4).prop_map(|(target, interval, quantum, queues)| {
             Aqm::FqCoDel(FqCoDelConfig {
                 target: Duration::from_millis(target),
                 interval: Duration::from_millis(interval),
@@ -75,12 +76,14 @@ pub(crate) fn service() -> impl Strategy<Value = ServiceConfig> {
         let trace = Trace::parse(lines.as_bytes(), FilePath::new("random")).unwrap();
         ServiceConfig::Trace(Arc::new(trace))
     });
-    let rate =
-        (100_000u64..50_000_000).prop_map(|bps| ServiceConfig::Rate(Rate::from_bps(bps).unwrap()));
+    // At 8 Mb/s a byte takes a microsecond: arrivals and departures coincide.
+    let bps =
+        prop_oneof![2 => Just(8_000_000u64), 1 => Just(1_000_000_000), 3 => 100_000u64..50_000_000];
+    let rate = bps.prop_map(|bps| ServiceConfig::Rate(Rate::from_bps(bps).unwrap()));
     let bucket = (100_000u64..50_000_000, 1u64..20_000).prop_map(|(bps, burst)| {
         ServiceConfig::Bucket { rate: Rate::from_bps(bps).unwrap(), burst }
     });
-    prop_oneof![trace, rate, bucket]
+    prop_oneof![1 => trace, 2 => rate, 1 => bucket]
 }
 
 pub(crate) fn stage() -> impl Strategy<Value = StageConfig> {
@@ -149,6 +152,38 @@ fn host() -> impl Strategy<Value = StageConfig> {
             StageConfig::Host(HostConfig { stalls, processing, coalescing, ring_packets, cpu })
         },
     )
+}
+
+pub(crate) fn middlebox(kind: MiddleboxKind, timer: MiddleboxTimer) -> [StageConfig; 2] {
+    [MiddleboxSide::Inward, MiddleboxSide::Outward(timer)]
+        .map(|side| StageConfig::Middlebox(MiddleboxConfig { kind, side }))
+}
+
+fn any_middlebox() -> impl Strategy<Value = [StageConfig; 2]> {
+    let kind = prop_oneof![Just(MiddleboxKind::Nat), Just(MiddleboxKind::Firewall)];
+    (kind, 0u64..40_000, any::<bool>()).prop_map(|(kind, timeout, inward_refreshes)| {
+        let timeout = Duration::from_micros(timeout);
+        middlebox(kind, MiddleboxTimer { timeout, inward_refreshes })
+    })
+}
+
+/// Both directions, with up to two middleboxes at random places.
+pub(crate) fn directions() -> impl Strategy<Value = [Vec<StageConfig>; 2]> {
+    let few = || proptest::collection::vec(stage(), 0..2);
+    let part = (few(), few(), proptest::option::of(any_middlebox()));
+    (proptest::collection::vec(part, 1..3), few(), few()).prop_map(|(parts, mut down, up)| {
+        let mut inside = up;
+        for (down_part, up_part, middlebox) in parts {
+            // Outwards from the UE: the last stage in the file for down, the first for up.
+            if let Some([inward, outward]) = middlebox {
+                down.insert(0, inward);
+                inside.push(outward);
+            }
+            down.splice(0..0, down_part);
+            inside.extend(up_part);
+        }
+        [down, inside]
+    })
 }
 
 /// Packets: gaps in microseconds and sizes.

@@ -1,0 +1,67 @@
+//! Stages that delay nothing: each packet passes, changed or not, or is dropped.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Drop, DropReason, Instant, Packet};
+use airpath_queue::Load;
+
+use crate::{Departure, LinkMeter, Path};
+
+/// What a stage does with each packet if it delays none.
+pub(crate) trait Filter {
+    /// Changes a packet that arrives at `at` as it passes, or drops it unchanged. Packets come in
+    /// the order of their arrival.
+    fn apply(&mut self, at: Instant, packet: &mut Packet) -> Result<(), DropReason>;
+}
+
+/// A stage that filters what leaves `upstream`.
+#[derive(Debug)]
+pub(crate) struct Filtered<P, F> {
+    pub(crate) upstream: P,
+    filter: F,
+    stage: u32,
+    drops: VecDeque<Drop>,
+}
+
+impl<P: Path, F: Filter> Filtered<P, F> {
+    /// The `stage`-th stage of its direction.
+    pub(crate) fn new(upstream: P, filter: F, stage: u32) -> Self {
+        Self { upstream, filter, stage, drops: VecDeque::new() }
+    }
+}
+
+impl<P: Path, F: Filter> Path for Filtered<P, F> {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
+        self.upstream.enqueue(now, packet);
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.upstream.next_event()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        loop {
+            let mut departure = self.upstream.poll(now)?;
+            let Departure { at, packet } = &mut departure;
+            match self.filter.apply(*at, packet) {
+                Ok(()) => return Some(departure),
+                Err(reason) => {
+                    let (Departure { at, packet }, stage) = (departure, self.stage);
+                    self.drops.push_back(Drop { at, packet, stage, reason });
+                }
+            }
+        }
+    }
+
+    fn poll_drop(&mut self) -> Option<Drop> {
+        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
+    }
+
+    fn load(&self) -> Load {
+        self.upstream.load()
+    }
+
+    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.upstream.observe(now, visit);
+    }
+}
