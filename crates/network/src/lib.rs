@@ -2,15 +2,16 @@
 //! UE's end, and their rows in the tables.
 //!
 //! [`Network`] joins them. A driver passes in what the endpoints send, and polls for what reaches
-//! them. The virtual clock goes from hop to hop with its own event queue; the real clock polls for
-//! everything that is due at once. Neither knows what a packet meets on its way.
+//! them. The virtual clock goes from hop to hop with its own event queue ([`SteppedNetwork`]); the
+//! real clock polls for everything that is due at once ([`PolledNetwork`]). Neither knows what a
+//! packet meets on its way.
 //!
 //! It may use: `base`, `queue`, `path`, `radio`, `record`, `metrics`, `scenario`. Start reading at
 //! [`Network`].
 //!
 //! ```
 //! use airpath_base::{Ecn, FlowId, Instant, Packet, Payload, Tunnel};
-//! use airpath_network::{Hop, Network};
+//! use airpath_network::{Hop, PolledNetwork};
 //! use airpath_record::Tables;
 //! use airpath_scenario::{Source, parse};
 //!
@@ -18,7 +19,7 @@
 //! let scenario = parse(&Source { name: "wire", text, directory: None }, &[])?.scenario;
 //! let mut tables = Tables::default();
 //! let flow = tables.names.add("ping-0");
-//! let mut network = Network::new(&scenario, 1, &mut tables.names);
+//! let mut network = PolledNetwork::new(&scenario, 1, &mut tables.names);
 //! network.add_flow(flow, 0);
 //! let packet = Packet {
 //!     flow: FlowId(0),
@@ -40,13 +41,17 @@ mod hop;
 mod links;
 mod network;
 mod paths;
+mod polled;
 mod radio;
 mod snapshot;
+mod stepped;
 mod ue_hosts;
 
 pub use airpath_radio::cell::CellDeparture;
 pub use capacity::Capacity;
 pub use groups::summarise_groups;
 pub use hop::{Destination, Hop, HopDeparture, HopSet};
-pub use network::{Arrival, Network};
+pub use network::Network;
+pub use polled::{Arrival, PolledNetwork};
 pub use snapshot::{CellSnapshot, LinkSnapshot, NetworkSnapshot, RadioSnapshot, UeSnapshot};
+pub use stepped::SteppedNetwork;

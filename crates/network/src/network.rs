@@ -1,18 +1,17 @@
 //! Both directions of the path and the cell, joined.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use airpath_base::{Direction, Drop, DropReason, Instant, Journey, Journeys, Packet, Site};
-use airpath_path::{Departure, LinkMeter, Path};
+use airpath_path::{LinkMeter, Path};
 use airpath_queue::Load;
-use airpath_radio::cell::CellDeparture;
 use airpath_record::{Name, Names, Quantiles, RunSummary, Tables};
 use airpath_scenario::Scenario;
 
 use crate::capacity::Capacity;
-use crate::hop::{Destination, Hop, HopDeparture, HopSet};
+use crate::hop::{Destination, Hop};
 use crate::links::{self, LinkHistory, drop_event};
-use crate::paths::{PLACES, Paths, RADIO_PLACES, accounts, build_paths, parts, used};
+use crate::paths::{PLACES, Paths, RADIO_PLACES, accounts, build_paths, parts};
 use crate::radio::{Radio, direction_of};
 use crate::snapshot::{LinkSnapshot, NetworkSnapshot};
 use crate::ue_hosts::UeHosts;
@@ -20,23 +19,19 @@ use crate::ue_hosts::UeHosts;
 /// Number of packets dropped, by path, stage and reason.
 type Drops = BTreeMap<(Hop, u32, DropReason), u64>;
 
-/// Everything between the endpoints.
+/// Everything between the endpoints: its flows and UEs, what is inside, and its rows in the tables.
 ///
-/// A driver with an event queue goes hop by hop: [`enter`](Self::enter) returns the hop whose next
-/// event may have changed, [`poll_path`](Self::poll_path) and [`poll_radio`](Self::poll_radio)
-/// return what leaves a hop, and [`forward`](Self::forward) takes it to the next. A driver may also
-/// take everything at once, as with a [`Path`](airpath_path::Path): `enter`,
-/// [`next_event`](Self::next_event), [`poll`](Self::poll). Times never decrease; both ways give the
-/// same departures, because no part depends on when it is polled.
+/// Packets go through it in one of two ways: hop by hop in a
+/// [`SteppedNetwork`](crate::SteppedNetwork), all that is due at once in a
+/// [`PolledNetwork`](crate::PolledNetwork). Both give the same departures, because no part depends on
+/// when it is polled.
 pub struct Network {
-    paths: Paths,
+    pub(crate) paths: Paths,
     /// Whether downlink and uplink packets pass a host behind the UEs' radios.
-    hosted: [bool; 2],
+    pub(crate) hosted: [bool; 2],
     /// These hosts, without their paths.
     hosts: Option<UeHosts>,
-    /// Hops that packets pass.
-    used: HopSet,
-    radio: Option<Box<Radio>>,
+    pub(crate) radio: Option<Box<Radio>>,
     /// Where packets go when they leave each path.
     after: [Destination; 6],
     /// Links by path, in the order in which they are observed.
@@ -61,36 +56,11 @@ struct Observed {
     entered: Option<Vec<(Hop, Packet)>>,
 }
 
-/// A packet that reached an endpoint.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrival {
-    /// When it arrived, in logical time.
-    pub at: Instant,
-    /// The packet, with the marks that stages have set.
-    pub packet: Packet,
-    /// The direction in which it went.
-    pub direction: Direction,
-}
-
 impl Network {
-    /// Builds the network of `scenario`. Stages draw from streams of `seed`; their names are added
-    /// to `names`.
-    pub fn new(scenario: &Scenario, seed: u64, names: &mut Names) -> Self {
-        Self::build(scenario, seed, names, None)
-    }
-
-    /// Like [`new`](Self::new), but every packet that [`enter`](Self::enter)s gets a journey, which
-    /// [`end_journey`](Self::end_journey) returns.
-    pub fn accounted(scenario: &Scenario, seed: u64, names: &mut Names) -> Self {
-        Self::build(scenario, seed, names, Some(Journeys::default()))
-    }
-
-    fn build(
-        scenario: &Scenario,
-        seed: u64,
-        names: &mut Names,
-        journeys: Option<Journeys>,
-    ) -> Self {
+    /// Builds the network of `scenario`. `accounted`: every packet that [enters](Self::enter) gets a
+    /// journey.
+    pub(crate) fn new(scenario: &Scenario, seed: u64, names: &mut Names, accounted: bool) -> Self {
+        let journeys = accounted.then(Journeys::default);
         let parts = parts(scenario);
         let proxied = scenario.proxy.is_some();
         let mut hosts = scenario.radio.as_ref().map(|radio| {
@@ -125,7 +95,6 @@ impl Network {
             after: after_paths(proxied, radio.is_some()),
             hosted,
             hosts,
-            used: used(proxied, hosted, radio.is_some()),
             radio,
             links,
             stages,
@@ -222,7 +191,7 @@ impl Network {
     /// A packet from an endpoint enters the path that begins there, or what comes before it: the
     /// UE's host or the radio. Returns the hop; `None`: its next event has not changed.
     #[inline(always)]
-    pub fn enter(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Option<Hop> {
+    pub(crate) fn enter(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Option<Hop> {
         if self.observed.is_some() {
             return self.enter_observed(now, hop, *packet);
         }
@@ -252,7 +221,7 @@ impl Network {
 
     /// Takes a packet that left a hop to its destination. At an endpoint it has arrived.
     #[inline(always)]
-    pub fn forward(&mut self, now: Instant, to: Destination, packet: &Packet) {
+    pub(crate) fn forward(&mut self, now: Instant, to: Destination, packet: &Packet) {
         match (to, &mut self.radio) {
             (Destination::Radio(direction), Some(radio)) => radio.enqueue(now, direction, packet),
             (Destination::Path(hop), _) => self.paths[hop.index()].enqueue(now, packet),
@@ -265,120 +234,27 @@ impl Network {
 
     /// When a hop may next yield something.
     #[inline(always)]
-    pub fn next_of(&self, hop: Hop) -> Option<Instant> {
+    pub(crate) fn next_of(&self, hop: Hop) -> Option<Instant> {
         match self.paths.get(hop.index()) {
             Some(path) => path.next_event(),
             None => self.radio.as_deref()?.next_event(),
         }
     }
 
-    /// The next packet that has left a path by `now`; see [`after_path`](Self::after_path). Writes
-    /// into `next` when that path may yield something afterwards, [`Instant::MAX`] if never.
-    #[inline]
-    pub fn poll_path(&mut self, path: Hop, now: Instant, next: &mut Instant) -> Option<Packet> {
-        self.paths[path.index()].poll_next(now, next)
-    }
-
-    /// Moves the packets that have left a path by `now` into the radio; returns false if there are
-    /// none.
-    #[inline]
-    pub fn pass_to_radio(&mut self, path: Hop, direction: Direction, now: Instant) -> bool {
-        let Self { paths, radio: Some(radio), .. } = self else { return false };
-        paths[path.index()]
-            .poll_all(now, &mut |packet: &Packet| radio.enqueue(now, direction, packet))
-    }
-
-    /// The next packet that has left the radio by `now`; see [`after_radio`](Self::after_radio).
-    #[inline]
-    pub fn poll_radio(&mut self, now: Instant) -> Option<CellDeparture> {
-        self.radio.as_deref_mut()?.poll(now)
-    }
-
-    /// Takes all packets that have left the radio by `now`, as [`poll_radio`](Self::poll_radio)
-    /// would return them one by one. `departed` must be empty.
-    #[inline]
-    pub fn take_departed(&mut self, now: Instant, departed: &mut VecDeque<CellDeparture>) {
-        if let Some(radio) = self.radio.as_deref_mut() {
-            radio.take_departed(now, departed);
-        }
-    }
-
     /// Where packets go that leave a path.
     #[inline]
-    pub fn after_path(&self, path: Hop) -> Destination {
+    pub(crate) fn after_path(&self, path: Hop) -> Destination {
         self.after[path.index()]
     }
 
     /// Where packets go that leave the radio.
     #[inline]
-    pub fn after_radio(&self, direction: Direction) -> Destination {
+    pub(crate) fn after_radio(&self, direction: Direction) -> Destination {
         match direction {
             Direction::Downlink if self.hosted[direction] => Destination::Path(Hop::ToUeHost),
             Direction::Downlink => Destination::Endpoint(Direction::Downlink),
             Direction::Uplink => Destination::Path(Hop::FromUe),
         }
-    }
-
-    /// The next packet that has left a hop by `now`.
-    fn poll_hop(&mut self, hop: Hop, now: Instant) -> Option<HopDeparture> {
-        if hop == Hop::Radio {
-            let CellDeparture { direction, at, packet, .. } = self.poll_radio(now)?;
-            return Some(HopDeparture { at, packet, to: self.after_radio(direction) });
-        }
-        let Departure { at, packet } = self.paths[hop.index()].poll(now)?;
-        Some(HopDeparture { at, packet, to: self.after_path(hop) })
-    }
-
-    /// When polling may next yield something or has internal work; `None`: not before a packet
-    /// enters.
-    pub fn next_event(&self) -> Option<Instant> {
-        self.next_hop().map(|(_, at)| at)
-    }
-
-    /// The next packet that has reached an endpoint by `now`, in order of arrival. Packets pass
-    /// through a proxy unchanged.
-    #[inline]
-    pub fn poll(&mut self, now: Instant) -> Option<Arrival> {
-        self.poll_traced(now, &mut |_, _, _| {})
-    }
-
-    /// Like [`poll`](Self::poll), and visits every packet that goes from hop to hop: the time, the
-    /// next hop, the packet.
-    #[inline]
-    pub fn poll_traced(
-        &mut self,
-        now: Instant,
-        on_hop: &mut impl FnMut(Instant, Hop, &Packet),
-    ) -> Option<Arrival> {
-        loop {
-            let HopDeparture { at, packet, to } = self.poll_departure(now)?;
-            if let Destination::Endpoint(direction) = to {
-                return Some(Arrival { at, packet, direction });
-            }
-            if let Some(next) = to.hop() {
-                on_hop(at, next, &packet);
-            }
-            self.forward(at, to, &packet);
-        }
-    }
-
-    /// The next packet that has left any hop by `now`, for a driver that moves it itself with
-    /// [`forward`](Self::forward), at once or later.
-    #[inline]
-    pub fn poll_departure(&mut self, now: Instant) -> Option<HopDeparture> {
-        loop {
-            let (hop, at) = self.next_hop().filter(|&(_, at)| at <= now)?;
-            if let Some(departure) = self.poll_hop(hop, at) {
-                return Some(departure);
-            }
-        }
-    }
-
-    /// The hop that is due first.
-    #[inline]
-    fn next_hop(&self) -> Option<(Hop, Instant)> {
-        let due = |hop| Some((hop, self.next_of(hop)?));
-        self.used.iter().filter_map(due).min_by_key(|&(_, at)| at)
     }
 
     /// What is inside: entered, and neither left nor dropped.

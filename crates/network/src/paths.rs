@@ -1,10 +1,10 @@
 //! Builds the paths of a network from a scenario.
 
-use airpath_base::{Direction, Journeys, Site};
+use airpath_base::{Journeys, Site};
 use airpath_path::{Accounts, Stack, build_pair_accounted};
 use airpath_scenario::{NamedStage, Scenario};
 
-use crate::hop::{Hop, HopSet};
+use crate::hop::Hop;
 
 /// Paths by hop, in the order of [`Hop::ALL`]; some may be unused.
 pub(crate) type Paths = [Stack; 6];
@@ -24,26 +24,6 @@ pub(crate) fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
     let ((down, beyond_down), (up, beyond_up)) =
         (scenario.down.split_at(before_down), scenario.up.split_at(before_up));
     [down, up, beyond_down, beyond_up]
-}
-
-/// The hops that packets pass.
-pub(crate) fn used(proxied: bool, hosted: [bool; 2], radio: bool) -> HopSet {
-    let mut used = HopSet::default();
-    for direction in Direction::BOTH {
-        used.add(Hop::from_endpoint(direction));
-        if proxied {
-            used.add(Hop::from_proxy(direction));
-        }
-    }
-    for (hosted, hop) in hosted.into_iter().zip([Hop::ToUeHost, Hop::FromUeHost]) {
-        if hosted {
-            used.add(hop);
-        }
-    }
-    if radio {
-        used.add(Hop::Radio);
-    }
-    used
 }
 
 /// The accounts of a path, where packets have journeys.

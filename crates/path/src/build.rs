@@ -13,7 +13,7 @@ use crate::link::{Admission, Link, Server};
 use crate::loss::Loss;
 use crate::middlebox::{Inward, Outward};
 use crate::policer::Policer;
-use crate::shift::Shifted;
+use crate::shift::{Shift, Shifted};
 use crate::stack::FastPath;
 use crate::tunnel::Wrapper;
 use crate::{
@@ -129,15 +129,11 @@ fn wrap<P: FastPath + 'static>(
 ) -> Stack {
     let index = context.index;
     match stage {
-        StageConfig::Delay(DelayConfig { base, jitter: None }) => {
-            Stack::new(Shifted { upstream, shift: Delay(*base) })
-        }
+        StageConfig::Delay(DelayConfig { base, jitter: None }) => shift(upstream, Delay(*base)),
         StageConfig::Delay(DelayConfig { base, jitter: Some(jitter) }) => {
             Stack::new(RandomDelay::new(upstream, *base, jitter, context.stream()))
         }
-        StageConfig::Batch { interval } => {
-            Stack::new(Shifted { upstream, shift: Batch::new(*interval) })
-        }
+        StageConfig::Batch { interval } => shift(upstream, Batch::new(*interval)),
         StageConfig::Link(config) => link(upstream, config, delay, context),
         StageConfig::Loss(config) => {
             filter(upstream, Loss::new(config.clone(), context.stream()), index)
@@ -163,7 +159,11 @@ fn wrap<P: FastPath + 'static>(
     }
 }
 
-fn filter<P: FastPath + 'static>(upstream: P, filter: impl Filter + 'static, index: u32) -> Stack {
+fn shift(upstream: impl FastPath + 'static, shift: impl Shift + 'static) -> Stack {
+    Stack::new(Shifted { upstream, shift })
+}
+
+fn filter(upstream: impl FastPath + 'static, filter: impl Filter + 'static, index: u32) -> Stack {
     Stack::new(Filtered::new(upstream, filter, index))
 }
 
@@ -192,7 +192,7 @@ where
     S: Server + 'static,
 {
     match delay {
-        Some(delay) => Stack::new(Shifted { upstream: link, shift: Delay(delay) }),
+        Some(delay) => shift(link, Delay(delay)),
         None => Stack::new(link),
     }
 }

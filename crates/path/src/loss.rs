@@ -7,8 +7,8 @@ use airpath_base::{DropReason, Instant, Packet, Stream};
 use crate::filter::Filter;
 use crate::{LossConfig, LossProcess};
 
-/// Drops some packets. The fragments of a tunnelled packet are lost
-/// independently, and the packet is lost with any of them.
+/// Drops some packets. The fragments of a tunnelled packet are lost independently, and the packet is
+/// lost with any of them.
 #[derive(Debug)]
 pub(crate) struct Loss {
     process: Process,

@@ -5,7 +5,7 @@ mod common;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use airpath_base::{Drop, Duration, Ecn, Instant, Journey, Journeys, Packet};
+use airpath_base::{Drop, Duration, Ecn, Instant, Journey, Journeys, Packet, Tunnel};
 use airpath_path::{
     Accounts, Branches, Departure, LinkMeter, Path, Stack, StageConfig, append,
     build_pair_accounted,
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use common::{directions, packet, stage};
 
-/// Stacks that may share middleboxes, or one of parallel stacks.
+/// The stages of two stacks that share middleboxes, or of one with parallel branches.
 #[derive(Clone, Debug)]
 enum Stages {
     Pair { directions: [Vec<StageConfig>; 2], accounted: bool },
@@ -25,7 +25,7 @@ enum Stages {
 /// What a driver does with one of the stacks.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
-    Enter { flow: u32, size: u32, ecn: Ecn },
+    Enter { flow: u32, size: u32, header_bytes: u16, ecn: Ecn },
     Poll,
     PollNext,
     PollAll,
@@ -44,7 +44,7 @@ struct Seen {
     meters: Vec<LinkMeter>,
 }
 
-/// After how many microseconds, the number of the stack, and what is done with it.
+/// After how many nanoseconds, the number of the stack, and what is done with it.
 type Step = (u64, usize, Operation);
 
 fn stages() -> impl Strategy<Value = Stages> {
@@ -60,15 +60,25 @@ fn step() -> impl Strategy<Value = Step> {
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1)];
     // One size is frequent.
     let size = prop_oneof![Just(1000u32), 40u32..1501];
+    let header_bytes = prop_oneof![4 => Just(0u16), 1 => 0u16..3];
+    let enter = (0u32..4, size, header_bytes, ecn).prop_map(|(flow, size, header_bytes, ecn)| {
+        Operation::Enter { flow, size, header_bytes, ecn }
+    });
     let operation = prop_oneof![
-        6 => (0u32..4, size, ecn).prop_map(|(flow, size, ecn)| Operation::Enter { flow, size, ecn }),
+        6 => enter,
         1 => Just(Operation::Poll),
         2 => Just(Operation::PollNext),
         1 => Just(Operation::PollAll),
         1 => Just(Operation::Observe),
     ];
-    // A byte takes a microsecond on many links, so that arrivals and departures coincide.
-    let gap = prop_oneof![3 => Just(0u64), 2 => Just(1_000), 4 => 0u64..3_000, 1 => 0u64..60_000];
+    // On many links 1,000 bytes take 8 us or 1 ms, so that arrivals and departures coincide.
+    let gap = prop_oneof![
+        4 => Just(0u64),
+        2 => prop_oneof![Just(8_000), Just(1_000_000)],
+        2 => (0u64..3_000).prop_map(|us| us * 1_000),
+        1 => 0u64..30_000,
+        1 => 0u64..60_000_000,
+    ];
     (gap, 0usize..2, operation)
 }
 
@@ -102,12 +112,12 @@ fn run(stages: &Stages, steps: &[Step]) -> Vec<Seen> {
     };
     let mut now = Instant::ZERO;
     // Afterwards, everything leaves.
-    let last = (0..stacks.len()).map(|stack| (10_000_000_000, stack, Operation::Poll));
+    let last = (0..stacks.len()).map(|stack| (10_000_000_000_000, stack, Operation::Poll));
     let number = stacks.len();
     (0..)
         .zip(steps.iter().copied().chain(last))
         .map(|(id, (gap, stack, operation))| {
-            now += Duration::from_micros(gap);
+            now += Duration::from_nanos(gap);
             step_of(&mut stacks[stack % number], &journeys, now, id, operation)
         })
         .collect()
@@ -122,8 +132,10 @@ fn step_of(
 ) -> Seen {
     let mut seen = Seen::default();
     match operation {
-        Operation::Enter { flow, size, ecn } => {
-            let packet = Packet { journey: journeys.begin(now), ..packet(flow, size, ecn, id) };
+        Operation::Enter { flow, size, header_bytes, ecn } => {
+            let (journey, tunnel) =
+                (journeys.begin(now), Tunnel { header_bytes, ..Tunnel::default() });
+            let packet = Packet { journey, tunnel, ..packet(flow, size, ecn, id) };
             let before = stack.next_event();
             assert!(stack.enter(now, &packet) || stack.next_event() == before);
         }

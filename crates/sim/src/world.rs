@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airpath_base::{Direction, DropReason, Duration, Instant, Packet};
 use airpath_metrics::fairness;
-use airpath_network::{CellDeparture, Destination, Hop, HopSet, Network};
+use airpath_network::{CellDeparture, Destination, Hop, HopSet, SteppedNetwork};
 use airpath_record::{DropSummary, Name, RunSummary, Tables};
 use airpath_scenario::Scenario;
 
@@ -29,7 +29,7 @@ pub(crate) struct World<'a> {
     sample_interval: Duration,
     ack_table: bool,
     queue: EventQueue,
-    network: Network,
+    network: SteppedNetwork,
     flows: Vec<Flow>,
     tables: Tables,
     /// Packets lost, by place, reason and flow.
@@ -60,11 +60,7 @@ impl<'a> World<'a> {
                 Flow::new(config, index, ue, proxy, seed, &mut tables.names)
             })
             .collect();
-        let mut network = if accounted {
-            Network::accounted(scenario, seed, &mut tables.names)
-        } else {
-            Network::new(scenario, seed, &mut tables.names)
-        };
+        let mut network = SteppedNetwork::new(scenario, seed, &mut tables.names, accounted);
         for (index, flow) in (0..).zip(&scenario.flows) {
             network.add_flow(Name(index), flow.ue);
         }

@@ -6,7 +6,7 @@ mod common;
 use airpath_base::{
     Datagram, Direction, Duration, Ecn, FlowId, Histogram, Instant, Packet, Payload, Tunnel,
 };
-use airpath_network::{Hop, Network, NetworkSnapshot};
+use airpath_network::{Hop, NetworkSnapshot, PolledNetwork};
 use airpath_record::{Quantiles, RunSummary, Tables};
 use airpath_scenario::{Scenario, Traffic, shipped};
 
@@ -24,7 +24,7 @@ packet_bytes = 300
 
 /// Echoes the pings of a scenario, asking the network for whatever is due.
 struct Echoes {
-    network: Network,
+    network: PolledNetwork,
     /// When each flow sends next.
     next: Vec<Instant>,
     sent: Vec<u64>,
@@ -41,7 +41,7 @@ impl Echoes {
     fn observed(scenario: &Scenario, seed: u64, observed: bool) -> Self {
         let mut tables = Tables::default();
         let names: Vec<_> = scenario.flows.iter().map(|f| tables.names.add(&f.id)).collect();
-        let mut network = Network::new(scenario, seed, &mut tables.names);
+        let mut network = PolledNetwork::new(scenario, seed, &mut tables.names);
         for (name, flow) in names.into_iter().zip(&scenario.flows) {
             network.add_flow(name, flow.ue);
         }

@@ -15,7 +15,7 @@ use std::path::Path;
 
 use airpath_base::{Direction, Duration, FlowId, Instant};
 use airpath_capture::{Captured, Writer};
-use airpath_network::Network;
+use airpath_network::PolledNetwork;
 use airpath_record::{Name, Tables};
 use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -84,7 +84,7 @@ pub struct Forwarder {
     ends: Vec<End>,
     /// Ends of the UEs by address.
     routes: BTreeMap<IpAddr, usize>,
-    network: Network,
+    network: PolledNetwork,
     /// The tunnel between path and cell, if packets really pass one.
     tunnel: Option<Tunnel>,
     /// Sessions of the UEs that attached, by their names in tables.
@@ -188,7 +188,7 @@ impl Forwarder {
             ends.push(end(tun, &name, ue));
         }
         let mut tables = Tables::default();
-        let mut network = Network::new(scenario, seed, &mut tables.names);
+        let mut network = PolledNetwork::new(scenario, seed, &mut tables.names);
         network.reserve_flows(MOST_FLOWS as usize);
         Ok(Self {
             clock: Clock::new(),

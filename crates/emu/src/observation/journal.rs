@@ -2,7 +2,7 @@
 //! run on the virtual clock.
 
 use airpath_base::{Direction, DropReason, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
-use airpath_network::{Destination, Hop, HopDeparture, Network};
+use airpath_network::{Destination, Hop, HopDeparture, PolledNetwork};
 use airpath_record::Names;
 use airpath_scenario::Scenario;
 use serde::Serialize;
@@ -146,7 +146,7 @@ impl Journal {
     /// Replays the same arrivals on the virtual clock; returns a journal of what comes out.
     pub fn replay(&self, scenario: &Scenario, seed: u64) -> Self {
         let mut names = Names::default();
-        let mut network = Network::new(scenario, seed, &mut names);
+        let mut network = PolledNetwork::new(scenario, seed, &mut names);
         let mut again = Self::default();
         for &ue in &self.scheduled {
             network.add_flow(names.add("flow"), ue);
@@ -184,7 +184,7 @@ impl Journal {
         again
     }
 
-    fn advance_until(&mut self, network: &mut Network, tunnelled: bool, end: Instant) {
+    fn advance_until(&mut self, network: &mut PolledNetwork, tunnelled: bool, end: Instant) {
         self.until = end;
         while let Some(due) = network.next_event().filter(|&due| due <= end) {
             while let Some(HopDeparture { at, packet, to }) = network.poll_departure(due) {
@@ -222,7 +222,7 @@ mod tests {
     /// as the forwarder writes it.
     fn recorded(scenario: &Scenario, arrivals: &[(u64, u32, u32)], wakes: &[u64]) -> Journal {
         let mut names = Names::default();
-        let mut network = Network::new(scenario, 1, &mut names);
+        let mut network = PolledNetwork::new(scenario, 1, &mut names);
         let mut journal = Journal::default();
         for _ in 0..2 {
             network.add_flow(names.add("flow"), 0);

@@ -261,7 +261,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use airpath_base::{Duration, Ecn, FlowId, Packet, Payload, Tunnel};
-    use airpath_network::{Hop, Network};
+    use airpath_network::{Hop, PolledNetwork};
     use airpath_scenario::{FlowConfig, Scenario, Source, parse};
     use etherparse::PacketBuilder;
 
@@ -332,7 +332,7 @@ packet_bytes = 200
 
     /// Simulates the kernel's packets of the scenario's flows, through its network and the meters.
     struct Kernel {
-        network: Network,
+        network: PolledNetwork,
         meters: ScheduledMeters,
         packets: BTreeMap<u64, Vec<u8>>,
         next_packet: u64,
@@ -401,7 +401,7 @@ packet_bytes = 200
     fn run(scenario: &Scenario) -> (Vec<FlowSummary>, Vec<String>) {
         let mut tables = Tables::default();
         let names: Vec<Name> = scenario.flows.iter().map(|f| tables.names.add(&f.id)).collect();
-        let mut network = Network::new(scenario, 1, &mut tables.names);
+        let mut network = PolledNetwork::new(scenario, 1, &mut tables.names);
         names.iter().for_each(|&name| network.add_flow(name, 0));
         let meters = ScheduledMeters::new(scenario.flows.iter().map(schedule).collect());
         let mut kernel = Kernel { network, meters, packets: BTreeMap::new(), next_packet: 0 };

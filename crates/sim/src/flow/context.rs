@@ -1,7 +1,7 @@
 //! What all flows have in common: their identity, their access to the world, and their results.
 
 use airpath_base::{Direction, FlowId, Instant, Journey, Packet};
-use airpath_network::{Hop, HopSet, Network};
+use airpath_network::{Hop, HopSet, SteppedNetwork};
 use airpath_record::{FlowSummary, Name, PingSummary, ProxySummary, Tables};
 
 /// The identity of a flow.
@@ -21,7 +21,7 @@ pub(crate) struct Identity {
 /// Access of a flow to the world.
 pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
-    pub(crate) network: &'a mut Network,
+    pub(crate) network: &'a mut SteppedNetwork,
     pub(crate) tables: &'a mut Tables,
     pub(crate) ack_table: bool,
     /// Hops whose next event may have changed, because a packet was sent into them.
