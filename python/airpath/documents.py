@@ -861,7 +861,7 @@ class ProgramReport(TypedDict):
     """A program, and what happened to it."""
 
     kind: str
-    """``command``, ``server`` (of ``Plan::servers``), or ``program`` of the scenario."""
+    """``command``, ``server`` (of ``Options::servers``), or ``program`` of the scenario."""
     name: str
     """``command``, ``server-0``, or its name in the scenario."""
     at: str

@@ -19,7 +19,7 @@ PARSERS = {
     *("base/json.py", "base/toml.py", "runs/results.py", "runs/summary.py"),
     *("readers/documents.py", "readers/flent.py", "readers/iperf_json.py", "readers/ping_forms.py"),
     *("campaign/checked.py", "campaign/definition.py", "study/definition.py"),
-    *("emulation/inventory.py", "twin/comparable.py", "plots/figure.py"),
+    *("emulation/oam/inventory.py", "twin/comparable.py", "plots/figure.py"),
 }
 """Modules that read JSON or TOML, whose tables have the type ``Json`` until they are checked.
 

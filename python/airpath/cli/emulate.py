@@ -116,7 +116,7 @@ Page = Annotated[
         show_default=False,
     ),
 ]
-Json = Annotated[
+AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON document. COMMAND's output then goes to stderr."),
 ]
@@ -144,7 +144,7 @@ def command(
     live: Live = None,
     metrics: Metrics = None,
     page: Page = None,
-    json: Json = False,
+    json: AsJson = False,
     explain: Explaining = "quick",
 ) -> None:
     """Run a command inside a scenario's network, over the kernel's own TCP.

@@ -10,7 +10,7 @@ import typer
 
 from airpath.base.choices import Explain
 from airpath.cli.console import complain, narrate, output, progress_bar
-from airpath.cli.run import Json, Workers
+from airpath.cli.run import AsJson, Workers
 
 if TYPE_CHECKING:
     from airpath.fitting.fit import Fit
@@ -58,7 +58,7 @@ def command(
         typer.Option(help="How hard to search for what would help the captured network."),
     ] = "quick",
     workers: Workers = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Turn the TCP flow of a capture into a scenario, and say what would help it.
 

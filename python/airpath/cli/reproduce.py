@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airpath.cli.console import aligned, narrate, output, progress_bar
-from airpath.cli.run import Json, Sets, Workers
+from airpath.cli.run import AsJson, Sets, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Rerun published studies and compare each figure with what was published.
 

@@ -98,7 +98,7 @@ Capture = Annotated[
         "server and at the UEs.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Explaining = Annotated[
     Explain,
     typer.Option(
@@ -117,7 +117,7 @@ def command(
     out: Out = None,
     report: Report = None,
     capture: Capture = False,
-    json: Json = False,
+    json: AsJson = False,
     explain: Explaining = "quick",
 ) -> None:
     """Simulate scenarios, find what limits them, and store their tables in run directories.

@@ -9,7 +9,7 @@ import typer
 
 from airpath.base.choices import Explain
 from airpath.cli.console import narrate, output, progress_bar
-from airpath.cli.run import Json, Report
+from airpath.cli.run import AsJson, Report
 
 if TYPE_CHECKING:
     from airpath.base.choices import Cluster
@@ -119,7 +119,7 @@ def command(
         bool,
         typer.Option("--check", help="Only check the campaign and estimate its cost."),
     ] = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Run a campaign: many runs over the keys of scenarios, here or on a cluster.
 

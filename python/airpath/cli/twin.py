@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airpath.cli.console import aligned, narrate, output, progress_bar
-from airpath.cli.run import Json, Scenario, Sets
+from airpath.cli.run import AsJson, Scenario, Sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Also write an HTML page.", show_default=False),
     ] = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Simulate a scenario, run it over the kernel's TCP, and compare the two.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airpath.cli.console import aligned, output, progress_bar
-from airpath.cli.run import Json, Scenario, Sets, Workers
+from airpath.cli.run import AsJson, Scenario, Sets, Workers
 
 if TYPE_CHECKING:
     from airpath.runs.document import Variants
@@ -45,7 +45,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Compare variants of a scenario on common seeds.
 
