@@ -2,7 +2,6 @@
 
 mod common;
 
-
 use airpath_record::{Breakdown, DelayBreakdown, RunSummary};
 use airpath_scenario::{Scenario, shipped};
 use airpath_sim::{Options, Outcome, Passage, simulate_with};
