@@ -165,7 +165,7 @@ fn step_of(
 proptest! {
     #![proptest_config(match std::env::var_os("PROPTEST_CASES") {
         Some(_) => ProptestConfig::default(),
-        None => ProptestConfig::with_cases(3000),
+        None => ProptestConfig::with_cases(800),
     })]
 
     /// A rule that is added to the verbs of a stage alone fails here, and so does one that only a
