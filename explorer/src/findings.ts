@@ -20,7 +20,7 @@ export function showFindings(
 /** With how many seeds: what they leave in doubt is seen on more. */
 function counted(seeds: number, findings: Finding[]): string {
   const most = Math.max(seeds, ...findings.map((one) => one.gain?.seeds ?? 0));
-  return most > seeds ? `${seeds} seeds, and ${most} where these left doubt` : `${seeds} seeds`;
+  return most > seeds ? `${seeds} seeds, and ${most} where these were inconclusive` : `${seeds} seeds`;
 }
 
 function shown(finding: Finding, onTry: (finding: Finding) => void): HTMLElement {

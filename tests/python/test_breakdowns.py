@@ -40,7 +40,7 @@ def test_the_terminal_shows_them_below_the_answer(cli: Any) -> None:
     code, out, _ = cli("run", "wire", "--set", "run.duration_s=5", "--out", "here")
     assert code == 0
     lines = out.splitlines()
-    answered = next(i for i, line in enumerate(lines) if line.startswith("bound: "))
+    answered = next(i for i, line in enumerate(lines) if line.startswith("bottleneck: "))
     capacity = next(i for i, line in enumerate(lines) if line.startswith("capacity of download, "))
     rtt = next(i for i, line in enumerate(lines) if line.startswith("RTT of download, "))
     assert answered < capacity < rtt

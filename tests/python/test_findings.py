@@ -158,7 +158,7 @@ def test_where_no_setting_is_advised_what_it_would_take_is_named(cli: Any) -> No
     (loss,) = (one for one in json.loads(out)["findings"] if one["cause"] == "random-loss")
     assert loss["set"] is None
     assert re.search(
-        r"No setting is advised: with what was tried \(Use BBR at the sender.*\), the goodput of "
+        r"No setting is advised: with the best that was tried \(Use BBR at the sender.*\), the goodput of "
         r"bulk-1 goes from \d+ kb/s to \d+ kb/s",
         loss["advice"],
     ), loss["advice"]
@@ -236,7 +236,7 @@ def test_where_nothing_helps_the_bound_is_told() -> None:
     summary: Any = {"findings": [bound], "tried": tried, "explained": {"budget": "quick"}}
     assert describe.answer(summary) == [
         "no cause found: 1 change tried, none helped",
-        "bound: It is full.",
+        "bottleneck: It is full.",
     ]
     summary["explained"] = None
     assert describe.answer(summary) == []

@@ -163,7 +163,7 @@ impl Lab<'_, '_> {
                     let (lost, taken) = (harmed.mean(), taken(harmed));
                     if least.as_ref().is_none_or(|(least, _)| lost > *least) {
                         let what = cure.advice.trim_end_matches('.');
-                        least = Some((lost, format!("with what was tried ({what}), {taken}")));
+                        least = Some((lost, format!("with the best that was tried ({what}), {taken}")));
                     }
                     format!("Not advised: {taken}.")
                 } else {
@@ -359,8 +359,8 @@ impl Ground {
             return String::new();
         }
         format!(
-            " It also needs {}, and the settings include both: with that alone the {} of {} is {alone}, with both \
-             {both}.",
+            " It also requires {}; the settings below apply both. The {} of {} is {alone} with that alone, and {both} with \
+             both.",
             self.told,
             obtained.words(),
             obtained.subject

@@ -154,8 +154,8 @@ pub(crate) fn cures(
         }
         Cause::RadioLoss => radio_loss(observed).into_iter().chain([bbr()]).collect(),
         Cause::RrcPromotion => vec![itself(
-            "Keep the UE connected: use an RRC inactivity timer longer than its pauses, or \
-             RRC_INACTIVE."
+            "Keep the UE in RRC_CONNECTED: set the RRC inactivity timer longer than the gaps in its traffic. In \
+             NR, RRC_INACTIVE helps too."
                 .to_owned(),
         )],
         Cause::Handover => vec![

@@ -223,10 +223,10 @@ impl Trial {
         let seeds = effect.improvements.len();
         let own = self.beside.as_ref().map_or(&self.change.sets, |beside| &beside.own);
         let behind = self.beside.as_ref().map_or_else(String::new, |beside| {
-            format!("It hides behind {} and shows once that is removed. ", beside.told())
+            format!("It is masked by {} and appears only once that is removed. ", beside.told())
         });
         let doubt = match self.asked {
-            asked if asked < seeds => format!("; the first {asked} left doubt"),
+            asked if asked < seeds => format!("; the first {asked} were inconclusive"),
             _ => String::new(),
         };
         let [before, after] = effect.figures();

@@ -78,7 +78,7 @@ pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'stati
         Cause::UplinkAccess => "With scheduling requests every 10 ms",
         Cause::RadioLoss => "Without failed blocks",
         Cause::RrcPromotion => "With a UE that is always connected",
-        Cause::Handover => "With handovers that interrupt and lose nothing",
+        Cause::Handover => "With handovers that neither interrupt traffic nor lose packets",
         Cause::RadioLinkFailure => "Without radio link failure",
         Cause::CongestionMix => "With one congestion control for all flows",
         Cause::Placement => "With the server beside the UPF",

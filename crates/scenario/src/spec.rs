@@ -154,12 +154,12 @@ pub(crate) enum Kind {
     Time {
         /// The unit that the key's name ends in.
         unit: TimeUnit,
-        /// Smallest value in ns; 1 reads as "greater than 0".
+        /// Smallest value in ns.
         min_ns: u64,
         /// Largest value in ns.
         max_ns: u64,
     },
-    /// Megabits per second, greater than 0.
+    /// Megabits per second, at least one bit per second.
     Rate,
     /// A probability.
     Fraction,

@@ -178,14 +178,11 @@ impl Kind {
     pub(crate) fn range(self) -> String {
         match self {
             Self::Count { min, max, .. } => format!("from {min} to {max}"),
-            Self::Time { unit, min_ns: 1, max_ns } => {
-                format!("greater than 0, at most {}", unscaled(max_ns, unit.power()))
-            }
             Self::Time { unit, min_ns, max_ns } => {
                 let power = unit.power();
                 format!("from {} to {}", unscaled(min_ns, power), unscaled(max_ns, power))
             }
-            Self::Rate => format!("greater than 0, at most {}", unscaled(FASTEST_BPS, 6)),
+            Self::Rate => format!("from {} to {}", unscaled(1, 6), unscaled(FASTEST_BPS, 6)),
             Self::Fraction => "from 0 to 1".to_owned(),
             Self::Real { min, max, .. } => format!("from {min} to {max}"),
             _ => String::new(),

@@ -216,7 +216,7 @@ the receive window ended the growth.
 
 So the model supports two explanations, and the sleep is not one of them. Both concern when ACKs can
 be sent, and the source neither states nor rules out either; its UDP test saw only the downlink.
-Four measurements would decide:
+Four measurements would settle it:
 
 | | ACK jitter | reports alone | sleep, large windows |
 |---|---|---|---|

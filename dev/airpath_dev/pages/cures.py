@@ -66,7 +66,7 @@ def cures(pool: ThreadPoolExecutor, path: Path, more: Sets, seeds: Sequence[int]
     as_it_is = measure(()) if more else plain
     rows = [row("plain CUBIC", as_it_is, None)]
     rows += [row(name, measure(sets), as_it_is) for name, sets in variants(rate).items()]
-    head = "cure | Mb/s | change | ping, ms | change | fairness | change | pings lost"
+    head = "cure | goodput, Mb/s | change | mean ping, ms | change | Jain | change | pings lost"
     return table(head, rows)
 
 
@@ -233,7 +233,8 @@ The cures:
   RFC 8289's defaults.
 - **A shaper at the CPE** is a link behind the radio with 80 % of CUBIC's rate, CoDel, and a queue
   of 1,000 packets.
-- **A capped receive window**: the four windows together hold what the rate carries in 30 ms.
+- **A capped receive window**: the four windows together are the BDP of that rate and an RTT of
+  30 ms.
 
 ## China Unicom
 {unicom}
@@ -267,10 +268,11 @@ have no RTT and do not count in the means.
 {mobile_flood}
 
 ## Pings over fibre, WiFi and 5G
-The table compares three accesses with the same server, with four streams beside the ping or none.
+The table compares three access networks with the same server: pings alone, and beside four TCP
+streams.
 Fibre is a link of 300 Mb/s with 500 kB of buffer. The WiFi-like access is a link of 200 Mb/s with
-1,000 packets of buffer, exponential contention of 2 ms, and acknowledgements that leave in batches
-every 2 ms; no WLAN is modelled. 5G is the phone on China Unicom.
+1,000 packets of buffer, an exponential contention delay with a mean of 2 ms, and acknowledgements
+that leave in batches every 2 ms; no WLAN is modelled. 5G is the phone on China Unicom.
 
 {pings}
 """

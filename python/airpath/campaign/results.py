@@ -39,7 +39,8 @@ def open_campaign(place: str | os.PathLike[str]) -> Campaign:
     document = read_document(store)
     if document is None:
         raise InputError(
-            f"{os.fspath(place)} is not a campaign; `airpath sweep CAMPAIGN` creates one"
+            f"{os.fspath(place)} has no results of a campaign; "
+            "`airpath sweep CAMPAIGN.toml` makes a directory of them"
         )
     return Campaign(os.fspath(place), store, document)
 

@@ -124,7 +124,7 @@ def answer(summary: RunDocument) -> list[str]:
             if tried
             else "no cause found: nothing suggested a change to try"
         )
-    return lines + [f"bound: {finding['evidence']}" for finding in bounds]
+    return lines + [f"bottleneck: {finding['evidence']}" for finding in bounds]
 
 
 def breakdowns(summary: RunDocument) -> list[str]:

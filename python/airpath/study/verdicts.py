@@ -37,9 +37,9 @@ VERDICTS = (
     Verdict(
         UNDER_SPECIFIED,
         "value or shape",
-        "The figure does not agree, but a choice that the source leaves open brings it within the "
-        "tolerance, or makes the relation hold, and moves no other figure of the study out. The "
-        "note names the choice.",
+        "The figure does not agree as specified, but does (or the relation holds) with another "
+        "value of something that the source leaves open, while no other figure of the study leaves "
+        "its tolerance. The note names the choice.",
     ),
     Verdict(
         NOT_REPRODUCED,

@@ -122,7 +122,7 @@ fn handovers(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candida
     ]);
     let lost = observed.dropped_anywhere("handover");
     let evidence = format!(
-        "UEs move between {} cells; each change interrupts traffic for {}, and the changes lost {lost} packets.",
+        "UEs move between {} cells; each handover interrupts traffic for {}, and handovers lost {lost} packets.",
         radio.cells.len(),
         ms(radio.ran.handover.interruption.as_millis_f64())
     );

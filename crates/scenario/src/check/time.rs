@@ -61,7 +61,7 @@ pub(crate) fn check(
                 problems.add_with_help(
                     flow.origin_of("kind"),
                     format!(
-                        "{} takes no time, so flow {id:?} would send everything at one instant",
+                        "{} has no delay and no link, so flow {id:?} would send everything at the same instant",
                         section.name
                     ),
                     "add a stage to [[path.down]] or [[path.up]], e.g. stage = \"link\" with \
