@@ -163,7 +163,8 @@ impl Lab<'_, '_> {
                     let (lost, taken) = (harmed.mean(), taken(harmed));
                     if least.as_ref().is_none_or(|(least, _)| lost > *least) {
                         let what = cure.advice.trim_end_matches('.');
-                        least = Some((lost, format!("with the best that was tried ({what}), {taken}")));
+                        least =
+                            Some((lost, format!("with the best that was tried ({what}), {taken}")));
                     }
                     format!("Not advised: {taken}.")
                 } else {
