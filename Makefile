@@ -85,12 +85,15 @@ test-strangers: build
 test-least: build
 	$(DEV) machines least -- $(PYTEST)
 
+# Only builds with debug assertions can leave out fast paths, and so compare.
 FUZZ_CASES ?= 200000
+fuzz: export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS = true
+fuzz: export CARGO_PROFILE_RELEASE_LTO = off
 fuzz:
 	seed=$$(date +%s); echo "PROPTEST_RNG_SEED=$$seed"; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-tcp --test behaviour two_ends; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-path --test laws --test fast_paths; \
-	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$$(( $(FUZZ_CASES) / 10 )) cargo test --release -p airpath-radio --test cell -- laws clear
+	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$$(( $(FUZZ_CASES) / 10 )) cargo test --release -p airpath-radio --test cell -- laws fast_paths
 
 SCENARIOS ?= 10000
 fuzz-scenarios:

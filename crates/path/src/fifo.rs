@@ -206,10 +206,7 @@ impl Server for Fifo {
     }
 
     fn meter(&mut self, now: Instant) -> &LinkMeter {
-        let meter = &mut self.admission.meter;
-        meter.capacity_bytes = self.service.capacity_bytes(now);
-        meter.stored_bytes = self.service.stored_bytes(now);
-        meter
+        self.admission.metered(&self.service, now)
     }
 
     fn admission(&mut self) -> &mut Admission {

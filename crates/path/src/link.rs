@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use airpath_base::{Drop, DropReason, Instant, Packet};
 use airpath_queue::Load;
 
+use crate::service::Service;
 use crate::{Departure, LinkMeter, Path, QueueConfig};
 
 /// The queue of a link and the server behind it. Times never decrease.
@@ -89,6 +90,13 @@ impl Admission {
         self.meter.departed.add_bytes(bytes);
         self.meter.sojourn_sum += sojourn;
         self.meter.sojourn.record(sojourn);
+    }
+
+    /// The meter at `now`, with what `service` could have carried until then.
+    pub(crate) fn metered(&mut self, service: &Service, now: Instant) -> &LinkMeter {
+        self.meter.capacity_bytes = service.capacity_bytes(now);
+        self.meter.stored_bytes = service.stored_bytes(now);
+        &self.meter
     }
 }
 

@@ -15,7 +15,7 @@ from airpath.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from airpath._core import Monitor
-    from airpath.emulation.attach import Session
+    from airpath.emulation.session import Session
 
 Progress = Callable[[float], None]
 """Called from the calling thread with the share of the work done, 0 to 1."""
@@ -99,7 +99,7 @@ class EmulationOptions:
     attached: Callable[[Sequence[Session]], None] | None = None
     """Receives the sessions of the UEs once they have attached."""
     progress: Progress | None = None
-    """Is called while flows run without a command or programs."""
+    """Receives the share of the time done, while flows run without a command or programs."""
     command_line: list[str] | None = None
     """The command that led to this run, for its provenance."""
 

@@ -1,11 +1,11 @@
 //! The cell: closed forms of rates and delays, and its invariants.
 
-#[cfg(debug_assertions)]
-mod clear;
 mod common;
 mod delays;
 mod errors;
 mod evdo;
+#[cfg(debug_assertions)]
+mod fast_paths;
 mod laws;
 mod mobility;
 mod rates;
