@@ -1,4 +1,4 @@
-"""The programs that develop airpath: measurements, checks and pages. Not shipped."""
+"""Programs for developing airpath: measurements, checks and pages. They are not shipped."""
 
 from pathlib import Path
 

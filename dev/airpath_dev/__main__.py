@@ -1,9 +1,9 @@
-"""``airpath-dev COMMAND``: each program of this package under one name.
+"""``airpath-dev COMMAND`` runs one of the programs in this package.
 
     PYTHONPATH=dev .venv/bin/python -m airpath_dev COMMAND --help
     make COMMAND ARGS='...'
 
-Exit codes: 0, it is as it should be; 1, something is wrong; 2, bad use; 3, not checked, because
+Exit codes: 0, the check passed; 1, something is wrong; 2, bad use; 3, not checked, because
 something is missing.
 """
 
@@ -20,7 +20,7 @@ PLAIN = {
     "profiled": "profiled",
     "fuzz-coverage": "coverage",
 }
-"""Need neither airpath nor its packages, which may not be there yet."""
+"""Commands that run without airpath and its packages, which may not be installed yet."""
 
 COMMANDS = {
     "audit": "audit",

@@ -1,10 +1,10 @@
-"""Looks for known vulnerabilities of what airpath depends on; needs a network.
+"""Checks airpath's dependencies for known vulnerabilities; needs a network.
 
-cargo-deny asks RustSec's database, pip-audit PyPI's. Each is installed if it is missing, and first
-has to find a vulnerability that has been known for years (tools/known-vulnerable): a database that
-does not answer, or is empty, finds nothing in anything. Exit codes:
+cargo-deny queries RustSec's database, pip-audit PyPI's. Each is installed if it is missing. It
+must first find a vulnerability that has been known for years (tools/known-vulnerable), because
+with a database that is empty or does not answer it would find nothing at all. Exit codes:
 
-    0  both looked, and found nothing
+    0  both tools ran and found nothing
     1  a vulnerability, or a licence, ban or source that deny.toml does not allow
     3  not checked: a tool or its database is not available
 """
@@ -25,26 +25,26 @@ from airpath_dev.harness import NOT_CHECKED, WRONG, say
 KNOWN = ROOT / "tools/known-vulnerable"
 TOOLS = ROOT / "target/tools"
 SKIPPED = "could not be audited"
-"""What pip-audit says of a package that its database does not know, and ends well."""
+"""What pip-audit prints, with exit code 0, for a package that its database does not know."""
 PATIENCE_S = float(os.environ.get("AIRPATH_AUDIT_PATIENCE_S", "1800"))
-"""How long one command may take: cargo-deny is built from source."""
+"""Time limit for one command, long enough to build cargo-deny from source."""
 
 
 @dataclass(frozen=True)
 class Auditor:
-    """One of both tools."""
+    """One of the two tools, cargo-deny and pip-audit."""
 
     name: str
     install: tuple[str, ...]
     known: tuple[str, ...]
-    """Its arguments for what is known to be vulnerable, and …"""
+    """Arguments that check the known-vulnerable package."""
     number: str
-    """… what it has to say of it."""
+    """The number of the vulnerability that this check must report."""
     ours: tuple[str, ...]
-    """Its arguments for airpath."""
+    """Arguments that check airpath."""
 
     def program(self) -> str | None:
-        """Where it is: on the path, in the environment of this Python, or built before."""
+        """The tool's executable in PATH, beside this Python, or built by an earlier call."""
         places = [os.environ.get("PATH", ""), str(Path(sys.executable).parent), f"{TOOLS}/bin"]
         return shutil.which(self.name, path=os.pathsep.join(places))
 
@@ -79,13 +79,13 @@ def main() -> int:
 
 
 def ask_all(auditors: Sequence[Auditor]) -> int:
-    """Ask each; what was found counts for more than what was not looked at."""
+    """Run all tools; WRONG from one tool takes precedence over NOT_CHECKED from another."""
     codes = [audit(auditor) for auditor in auditors]
     return WRONG if WRONG in codes else max(codes)
 
 
 def audit(auditor: Auditor) -> int:
-    """Ask one tool; say what it said."""
+    """Run one tool, print what it found, and return the exit code."""
     if auditor.program() is None:
         say(f"installing {auditor.name}")
         if (failed := run(auditor.install)).returncode != 0:
@@ -109,7 +109,7 @@ def audit(auditor: Auditor) -> int:
 
 
 def run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command and keep what it says; one that cannot be run has failed."""
+    """Run a command and capture its output; a command that cannot be run counts as failed."""
     try:
         return subprocess.run(
             words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_S
@@ -121,12 +121,12 @@ def run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def last_line(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the last thing that it said."""
+    """Return the last line of output that is not empty."""
     lines = [line.strip() for line in (done.stdout + "\n" + done.stderr).splitlines()]
     return next((line for line in reversed(lines) if line), "it says nothing")
 
 
 def not_checked(auditor: Auditor, because: str) -> int:
-    """Say why nothing is known."""
+    """Print why a tool could not check airpath."""
     print(f"{auditor.name}: not checked, {because}")
     return NOT_CHECKED

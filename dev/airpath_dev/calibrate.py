@@ -1,9 +1,9 @@
-"""Chooses a study's parameters again, each by its figure and by nothing else.
+"""Fits a study's parameters again, each to its own figure only.
 
-A parameter of ``study.toml`` with a ``key`` is searched between ``low`` and ``high``. All begin in
-the middle, whatever the scenario says. In each round every parameter takes, of a few values, the
-one with which its figure obtains what was published; the rounds look closer and closer. Figures
-that chose nothing are not run at all. Prints one line for each parameter.
+A parameter of ``study.toml`` with a ``key`` is searched between ``low`` and ``high``. All start in
+the middle, whatever the scenario says. In each round every parameter takes, from a few values, the
+one whose figure is closest to the published value; each round searches a narrower range. Figures
+that chose no parameter are not run. Prints one line for each parameter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from airpath.study.definition import Figure, Parameter, Study, load_study
 from airpath_dev.harness import say
 
 ROUNDS = (9, 7, 7, 5)
-"""Values to look at in each round."""
+"""Number of values to try in each round."""
 
 
 def main(
@@ -38,7 +38,7 @@ def main(
 def calibrate(
     study: Study, parameters: list[Parameter]
 ) -> list[tuple[Parameter, float, float, Figure]]:
-    """Each parameter with its value, and what its figure obtains with all of them."""
+    """Return each parameter, its fitted value, its figure's result with all fits, its figure."""
     bench = Bench(study, (), study.repeat, None)
     leaves = {leaf.id: leaf for leaf in study.leaves}
     figures = [leaves[parameter.chosen_by] for parameter in parameters]
@@ -85,6 +85,6 @@ def calibrate(
 
 
 def round_to(value: float, parameter: Parameter) -> str:
-    """Three digits, without a fraction where the bounds have none and are large."""
+    """Return three significant digits, without a fraction if the upper bound is 1000 or more."""
     digits = float(f"{value:.3g}")
     return f"{digits:.0f}" if parameter.high >= 1000 else f"{digits:g}"

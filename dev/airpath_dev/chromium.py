@@ -1,4 +1,4 @@
-"""A headless Chromium that a program leads, by the DevTools protocol over a pair of pipes.
+"""A headless Chromium, controlled by the DevTools protocol over a pair of pipes.
 
 https://chromedevtools.github.io/devtools-protocol; a message is JSON and ends with a zero byte.
 """
@@ -20,7 +20,7 @@ from airpath.explorer.server import ASSETS
 from airpath_dev import ROOT
 
 SOURCES = ("explorer/src", "explorer/build.mjs", "explorer/package-lock.json", "crates/wasm/src")
-"""Of the explorer."""
+"""Sources of the explorer, which must not be newer than its build."""
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 ANSWER_S = 60.0
 
@@ -102,7 +102,7 @@ class Tab:
 
 
 def missing() -> str | None:
-    """Why the explorer cannot be opened; None if it is built of what is here."""
+    """Return why the explorer cannot be opened; None if its build is up to date."""
     page = ASSETS / "main.js"
     if not page.is_file():
         return "the explorer is not built: tools/setup explorer"

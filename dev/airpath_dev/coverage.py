@@ -1,10 +1,10 @@
-"""Fuzzes by coverage what reads bytes that others wrote.
+"""Fuzzes the readers of untrusted input, guided by coverage.
 
-    airpath-dev fuzz-coverage run SECONDS [TARGET...]   each target, for so much processor time
+    airpath-dev fuzz-coverage run SECONDS [TARGET...]   runs each target for SECONDS of CPU time
     airpath-dev fuzz-coverage corpus [TARGET...]        puts the fewest files that cover what was
                                                         found into fuzz/corpus
 
-Targets are built by nightly Rust and cargo-fuzz, with the versions of Cargo.lock. Findings are kept
+Targets are built by nightly Rust and cargo-fuzz, with the versions of Cargo.lock. Inputs are kept
 in target/fuzz between runs. Exit codes: 0, no target crashed; 1, one did; 2, bad use; 3, not
 checked, because something is missing.
 """
@@ -29,22 +29,22 @@ WORK = ROOT / "target/fuzz"
 TOOLS = ROOT / "target/tools"
 LARGEST = dict.fromkeys(("scenario", "capture", "second_reading"), 4096)
 LARGEST |= {"drive_log": 1024, "trace": 256}
-"""Bytes of an input at the most; of the others …"""
+"""Largest input in bytes; `LARGEST_PACKET` is for all other targets."""
 LARGEST_PACKET = 512
 MOST_FILES = 64
-"""Of a corpus that is committed."""
+"""Largest number of files in a committed corpus."""
 STATUS = re.compile(r"^#\d+\s.*?cov: (\d+) ft: (\d+) corp: (\d+)/")
 EXECUTED = re.compile(r"^stat::number_of_executed_units:\s+(\d+)")
 CRASHED = re.compile(r"Test unit written to (\S+)")
 
 
 class MissingError(Exception):
-    """What is not there, and how to get it."""
+    """A tool is missing; the text says how to get it."""
 
 
 @dataclass
 class Result:
-    """What a target's log says."""
+    """The result of a target, read from its log."""
 
     target: str
     executions: int = 0
@@ -53,12 +53,12 @@ class Result:
     corpus: int = 0
     crashes: list[str] | None = None
     slow: list[str] = field(default_factory=list)
-    """Inputs that took 10 s or longer, as some do on a busy machine: no crashes."""
+    """Inputs that took 10 s or longer. They are not crashes: a busy machine makes inputs slow."""
     seconds: float = 0.0
     said: str = ""
 
     def row(self) -> list[str]:
-        """Return the cells of the table."""
+        """Return the cells of this target's row."""
         crashes = len(self.crashes or [])
         rate = self.executions / self.seconds if self.seconds else 0.0
         figures = [f"{self.seconds:.0f}", f"{self.executions:,}", f"{rate:,.0f}"]
@@ -69,12 +69,12 @@ HEAD = ["target", "CPU s", "executions", "per CPU s", "edges covered", "corpus",
 
 
 def targets() -> list[str]:
-    """Return the names of all."""
+    """Return the names of all targets."""
     return sorted(source.stem for source in (FUZZ / "fuzz_targets").glob("*.rs"))
 
 
 def build() -> Path:
-    """Build all targets; return where they are."""
+    """Build all targets and return their folder."""
     path = os.pathsep.join([os.environ.get("PATH", ""), str(TOOLS / "bin")])
     environment = {**os.environ, "PATH": path}
     nightly = ask(["cargo", "+nightly", "--version"], environment)
@@ -87,7 +87,7 @@ def build() -> Path:
         install = ["cargo", "+nightly", "install", "--quiet", "--locked", "--root", str(TOOLS)]
         if subprocess.run([*install, "cargo-fuzz"], check=False).returncode != 0:
             raise MissingError("cargo-fuzz is missing: `cargo install cargo-fuzz`")
-    # The versions that are shipped; cargo adds libFuzzer's.
+    # Use the shipped versions of dependencies; cargo adds libFuzzer's.
     shutil.copy(ROOT / "Cargo.lock", FUZZ / "Cargo.lock")
     command = ["cargo", "+nightly", "fuzz", "build"]
     if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0:
@@ -98,7 +98,7 @@ def build() -> Path:
 
 
 def ask(command: Sequence[str], environment: dict[str, str]) -> str | None:
-    """Return what a command says; nothing if it fails or is not there."""
+    """Return a command's output; None if it fails or does not exist."""
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
@@ -109,7 +109,7 @@ def ask(command: Sequence[str], environment: dict[str, str]) -> str | None:
 
 
 def options(target: str) -> list[str]:
-    """Return libFuzzer's."""
+    """Return libFuzzer's options for a target."""
     said = [f"-max_len={LARGEST.get(target, LARGEST_PACKET)}", "-rss_limit_mb=2048", "-timeout=60"]
     if target == "scenario":
         said.append(f"-dict={dictionary()}")
@@ -117,7 +117,7 @@ def options(target: str) -> list[str]:
 
 
 def dictionary() -> Path:
-    """Write the words of the scenario reference and of the shipped scenarios, for libFuzzer."""
+    """Write libFuzzer's dictionary: words of the scenario reference and the shipped scenarios."""
     text = (ROOT / "docs/reference/scenario.md").read_text(encoding="utf-8")
     words = set(re.findall(r"`([A-Za-z0-9_.\[\]\"=-]+)`", text))
     for scenario in (ROOT / "scenarios").glob("*.toml"):
@@ -132,7 +132,7 @@ def dictionary() -> Path:
 
 
 def run(program: Path, seconds: float) -> Result:
-    """Let a target run for so much processor time, or until it crashes."""
+    """Run a target for `seconds` of processor time, or until it crashes."""
     target = program.name
     found, artifacts, log = (
         WORK / "found" / target,
@@ -162,14 +162,14 @@ def run(program: Path, seconds: float) -> Result:
 
 
 def wait(process: subprocess.Popen[bytes], seconds: float) -> float:
-    """Ask a target to end when its time is over; return the processor time it had."""
+    """Stop a target when its processor time is used up; return the processor time it took."""
     asked, used = 0.0, 0.0
-    # One that waits for something never uses up its time.
+    # A target that blocks never uses up its processor time.
     patience = time.monotonic() + 20 * seconds + 600
     while process.poll() is None and time.monotonic() < patience:
         used = processor_time(process.pid) or used
         if used >= seconds and not asked:
-            # libFuzzer ends well, and says what it did.
+            # On SIGUSR1 libFuzzer prints its statistics and exits with 0.
             process.send_signal(signal.SIGUSR1)
             asked = time.monotonic()
         if asked and time.monotonic() > asked + 120:
@@ -188,7 +188,7 @@ def processor_time(pid: int) -> float | None:
 
 
 def read_log(target: str, log: str) -> Result:
-    """Return what libFuzzer said."""
+    """Return the result from libFuzzer's log."""
     result = Result(target, crashes=[])
     for line in log.splitlines():
         if found := STATUS.match(line):
@@ -206,7 +206,7 @@ def read_log(target: str, log: str) -> Result:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return columns: names to the left, figures to the right."""
+    """Return the rows as aligned columns: names to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -217,7 +217,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def run_all(names: Sequence[str], seconds: float) -> int:
-    """Run targets one after the other; print what they did."""
+    """Run targets one after the other and print their results."""
     place, results = build(), []
     for name in names:
         print(f"{name}: {seconds:.0f} s of processor time", file=sys.stderr, flush=True)
@@ -253,7 +253,7 @@ def minimise(names: Sequence[str]) -> int:
         found = read_control(control.read_text(encoding="utf-8", errors="replace"))
         kept = {file.name: file.read_bytes() for file in most_covering(found)}
         for old in corpus.iterdir():
-            # A fault that was repaired stays.
+            # Keep the inputs of faults that were fixed.
             if not old.name.startswith("fault-"):
                 old.unlink()
         for file, data in kept.items():
@@ -263,7 +263,7 @@ def minimise(names: Sequence[str]) -> int:
 
 
 def read_control(text: str) -> dict[Path, set[str]]:
-    """Return what each file of a merge covers."""
+    """Return the coverage of each file, from libFuzzer's merge control file."""
     lines = text.splitlines()
     files = lines[2 : 2 + int(lines[0])]
     found = (line.split() for line in lines if line.startswith("FT "))
@@ -271,7 +271,7 @@ def read_control(text: str) -> dict[Path, set[str]]:
 
 
 def most_covering(files: dict[Path, set[str]]) -> list[Path]:
-    """Return as many files as a corpus may have, of which each adds the most to those before."""
+    """Return at most `MOST_FILES` files, each chosen because it adds the most coverage."""
     kept: list[Path] = []
     covered: set[str] = set()
     left = dict(sorted(files.items(), key=lambda one: (one[0].stat().st_size, one[0].name)))
@@ -285,8 +285,8 @@ def most_covering(files: dict[Path, set[str]]) -> list[Path]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Do as the words say."""
-    # Who ends this ends the target that runs: `run` sees to it.
+    """Run the subcommand in `words`."""
+    # On SIGTERM, exit by exception, so that `run` also stops the running target.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     known = targets()
     match words:

@@ -1,4 +1,4 @@
-"""Types for Python and TypeScript from the JSON schema of the documents that Rust makes.
+"""Generates Python and TypeScript types from the JSON schema of the documents that Rust makes.
 
 ``make bless`` writes them: first the schema (crates/schema), then these files.
 """
@@ -18,9 +18,9 @@ SCHEMA = ROOT / "crates/schema/documents.schema.json"
 PYTHON = ROOT / "python/airpath/documents.py"
 TYPESCRIPT = ROOT / "explorer/src/documents.ts"
 SECTIONS = ("flows", "groups", "pings", "links", "fairness", "proxies", "radio")
-"""Sections of a summary. With several seeds each number is a mean, hence a ``float`` in Python."""
+"""Sections of a summary. With several seeds, numbers are means, so they are ``float`` in Python."""
 EXPLORER = ("RunSummary", "Explanation", "VariantRow")
-"""Documents of which the explorer has the types."""
+"""Documents whose types the explorer uses."""
 PYTHON_HEAD = '''\
 """Types of the documents that Rust makes: summaries, findings, captures, emulations.
 
@@ -66,7 +66,7 @@ def files() -> dict[Path, str]:
 
 
 def reachable(types: Schema, *names: str) -> set[str]:
-    """Return these types and those that they use."""
+    """Return the named types and all types that they refer to."""
     found: set[str] = set()
     while new := {*names} - found:
         found |= new
@@ -88,13 +88,13 @@ def parts(schema: Schema) -> tuple[list[Schema], bool]:
 
 
 def choices(schema: Schema) -> list[str]:
-    """Return the strings that an enumeration allows; none if it is another type."""
+    """Return the strings that an enumeration allows; empty for other types."""
     listed = [text for one in schema.get("oneOf", [schema]) for text in one.get("enum", [])]
     return listed + [one["const"] for one in schema.get("oneOf", [schema]) if "const" in one]
 
 
 def python(types: Schema) -> str:
-    """Return the module for Python."""
+    """Return the text of the Python module."""
     sections = types["RunSummary"]["properties"]
     entries = {sections[section]["items"]["$ref"].rpartition("/")[2] for section in SECTIONS}
     means = reachable(types, *entries)
@@ -141,7 +141,7 @@ def python(types: Schema) -> str:
                 required = key in schema.get("required", [])
                 fields[key] = said if required else f"NotRequired[{said}]"
             if any(map(keyword.iskeyword, fields)):
-                # No class can have such a field.
+                # A Python keyword cannot be a field of a class.
                 rows = "".join(f'        "{key}": "{said}",\n' for key, said in fields.items())
                 yield f'\n\n{name} = TypedDict(\n    "{name}",\n    {{\n{rows}    }},\n)\n'
                 yield f'"""{text}"""\n'
@@ -158,7 +158,7 @@ def python(types: Schema) -> str:
 
 
 def wrapped(said: str) -> str:
-    """Break a long list of choices."""
+    """Wrap a long ``Literal``, one choice per line."""
     if len(said) < 70 or not said.startswith("Literal["):
         return said
     inner = said.removeprefix("Literal[").removesuffix("]").split(", ")
@@ -166,7 +166,7 @@ def wrapped(said: str) -> str:
 
 
 def python_text(description: str) -> str:
-    """Return a comment of Rust as a docstring has it."""
+    """Return a Rust comment in the syntax of a Python docstring."""
     linked = re.sub(r"\[(`[^`]+`)\](\([^)]*\))?", r"\1", " ".join(description.split()))
     return re.sub(r"`([^`]+)`", r"``\1``", linked).replace("\\", "\\\\")
 
@@ -186,7 +186,7 @@ def docstring(text: str) -> str:
 
 
 def typescript(types: Schema) -> str:
-    """Return the module for TypeScript."""
+    """Return the text of the TypeScript module."""
     plain = {"number": "number", "integer": "number", "string": "string", "boolean": "boolean"}
 
     def kind(schema: Schema) -> str:
@@ -230,7 +230,7 @@ def typescript(types: Schema) -> str:
 
 
 def comment(description: str, indent: str) -> str:
-    """Return a comment of Rust as TypeScript has it."""
+    """Return a Rust comment as a TypeScript comment."""
     if not description:
         return ""
     text = re.sub(r"\[(`[^`]+`)\](\([^)]*\))?", r"\1", " ".join(description.split()))

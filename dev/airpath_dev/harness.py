@@ -1,4 +1,4 @@
-"""What the commands share: how they speak and end, what they need, and the pages they write."""
+"""Shared by the commands: messages, exit codes, required programs, and the pages they write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from airpath_dev import ROOT
 FINE, WRONG, MISUSED, NOT_CHECKED = 0, 1, 2, 3
 """Exit codes."""
 USAGE = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
-"""What Typer raises for bad use."""
+"""The exception that Typer raises for bad use."""
 MEASURED = ROOT / "docs/measured"
 
 Seed = Annotated[int, typer.Argument(envvar="SEED", help="What is drawn depends on it.")]
@@ -29,7 +29,7 @@ Count = Annotated[int, typer.Argument(envvar="COUNT", min=1, help="How many are 
 
 
 class NotCheckedError(AirpathError):
-    """Nothing is known, because this machine lacks something."""
+    """The check did not run, because this machine lacks something."""
 
     def __init__(self, because: str, exit_code: int = NOT_CHECKED) -> None:
         super().__init__(f"not checked: {because}")
@@ -54,7 +54,7 @@ def run(main: Callable[..., Any], words: Sequence[str]) -> int:
 
 
 def say(text: str) -> None:
-    """Say a line on standard error, under the command's name."""
+    """Print a line to standard error, prefixed with the command's name."""
     print(f"{_name()}: {text}", file=sys.stderr, flush=True)
 
 
@@ -63,7 +63,7 @@ def _name() -> str:
 
 
 def need(*programs: str, root: bool = False, exit_code: int = NOT_CHECKED) -> None:
-    """End the command unless the machine has what it needs."""
+    """Raise NotCheckedError unless the machine has these programs, and root rights if needed."""
     if root and os.geteuid() != 0:
         raise NotCheckedError("it needs root", exit_code)
     if missing := [name for name in programs if shutil.which(name) is None]:
@@ -71,12 +71,12 @@ def need(*programs: str, root: bool = False, exit_code: int = NOT_CHECKED) -> No
 
 
 def install(*packages: str) -> None:
-    """Install packages of Debian if the machine lets us; the command says what is then missing."""
+    """Try to install Debian packages; `need` reports what is still missing."""
     subprocess.run([ROOT / "tools/setup", "package", *packages], check=False)
 
 
 def emulable(count: int) -> int:
-    """How many of the emulations run: none without root, and it is said."""
+    """Return how many of `count` emulations can run: 0 without root, with a message."""
     if count and os.geteuid() != 0:
         say("emulations need root: they are left out")
         return 0
@@ -86,9 +86,9 @@ def emulable(count: int) -> int:
 def table(
     head: str | Sequence[str], rows: Iterable[Sequence[object]], *, padded: bool = False
 ) -> str:
-    """A table in Markdown; padded for who reads it on a terminal.
+    """Return a table in Markdown; ``padded`` aligns the columns for a terminal.
 
-    The columns of ``head`` are separated by ``|``; those that end with a colon go to the right.
+    ``head`` separates columns by ``|``; columns whose title ends with a colon are right-aligned.
     """
     columns = [column.strip() for column in (head.split("|") if isinstance(head, str) else head)]
     rules = ["---:" if column.endswith(":") else "---" for column in columns]
@@ -102,12 +102,12 @@ def table(
 
 
 def heading(title: str, command: str, *about: str) -> str:
-    """The head of a measured page: its title, the command that made it, with what and when."""
+    """Return the head of a measured page: title, command, date and versions."""
     made = f"Made by `make {command}` on {datetime.now(UTC).date()}"
     return f"# {title}\n\n{made}: {', '.join([f'airpath {__version__}', *about])}.\n"
 
 
 def write(page: Path, lines: Iterable[str]) -> None:
-    """Write a page."""
+    """Write a page and say so."""
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     say(f"{page} is written")

@@ -1,4 +1,4 @@
-"""Runs CUBIC's slow starts inside the kernel over the study's LTE, as a page (root).
+"""Runs CUBIC's slow starts in the kernel over the study's LTE and writes a page (root).
 
 Each download runs on the real clock, with its congestion control loaded into the kernel by
 ``emulation.slow_start``, and is also simulated with the profile of the running kernel. The starts

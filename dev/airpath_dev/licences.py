@@ -1,9 +1,9 @@
-"""Checks whether all that airpath depends on may be shipped with it.
+"""Checks whether the licences of airpath's dependencies are allowed.
 
-Without a network: Rust's from `cargo metadata`, Python's from what is installed, and the explorer's
-from its lock file. deny.toml says what is allowed; `make audit` gives the same file to cargo-deny.
-It exits with 1 if a licence is not in the list, a crate is banned or there twice, or a source is
-unknown.
+The check needs no network. It reads Rust's dependencies from `cargo metadata`, Python's from the
+installed packages, and the explorer's from its lock file. deny.toml lists what is allowed; `make
+audit` gives that file to cargo-deny. The exit code is 1 if a licence is not in the list, a crate
+is banned or has two versions, or a source is unknown.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ CLASSIFIERS = {
     "License :: OSI Approved :: MIT License": "MIT",
     "License :: OSI Approved :: Python Software Foundation License": "PSF-2.0",
 }
-"""What Python packages said before they had SPDX expressions (PEP 639)."""
+"""Classifiers of Python packages from before SPDX expressions (PEP 639), and their expressions."""
 FUZZ = {"libfuzzer-sys": "(MIT OR Apache-2.0) AND NCSA"}
-"""Only the fuzz targets take it, and nobody ships them; cargo would have to download it."""
+"""Dependencies of the fuzz targets alone, which are not shipped. Their licences are listed here,
+because cargo would have to download the crates to read them."""
 BPF = "// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only"
 BPF_STRING = 'char LICENSE[] SEC("license") = "Dual MIT/GPL";'
 
@@ -65,7 +66,7 @@ def main() -> int:
 
 
 def cargo_metadata() -> dict[str, Any]:
-    """Return what cargo knows, of what is built here, and downloads nothing."""
+    """Return cargo's metadata for this platform, without a download."""
     version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True, cwd=ROOT)
     host = next(line.split()[1] for line in version.stdout.splitlines() if line.startswith("host:"))
     command = ["cargo", "metadata", "--locked", "--offline", "--all-features", "--format-version=1"]
@@ -77,25 +78,25 @@ def cargo_metadata() -> dict[str, Any]:
 
 
 def is_allowed(expression: str, allowed: Iterable[str]) -> bool:
-    """Whether a choice that the expression leaves is in the list; unknown names never are."""
+    """Whether the list satisfies an SPDX expression; unknown names never do."""
     listed = {*allowed}
 
     def holds(node: Any) -> bool:
-        # License WITH exception, or a licence alone: only the exact text counts.
+        # A licence, or a licence WITH an exception, must be in the list with the exact text.
         if not isinstance(node, _LICENSING.AND | _LICENSING.OR):
             return node.render() in listed
         parts = [holds(part) for part in node.args]
         return all(parts) if isinstance(node, _LICENSING.AND) else any(parts)
 
     try:
-        # Cargo's old way to write OR.
+        # Older crates write OR as a slash.
         return holds(_LICENSING.parse(expression.replace("/", " OR "), simple=False))
     except (ExpressionError, AttributeError):
         return False
 
 
 def crate_complaints(crates: dict[str, Any], rules: dict[str, Any]) -> Complaints:
-    """What is wrong with Rust's dependencies."""
+    """Return complaints about Rust's dependencies."""
     allowed, bans = rules["licenses"]["allow"], rules["bans"]
     versions: dict[str, list[str]] = defaultdict(list)
     for package in crates["packages"]:
@@ -119,7 +120,7 @@ def crate_complaints(crates: dict[str, Any], rules: dict[str, Any]) -> Complaint
 
 
 def ban_complaints(crates: dict[str, Any], banned: list[dict[str, Any]]) -> Complaints:
-    """Banned crates that somebody depends on who may not."""
+    """Return complaints about banned crates whose dependents are not allowed to use them."""
     names = {package["id"]: package["name"] for package in crates["packages"]}
     rules = {entry["crate"]: entry for entry in banned}
     for node in crates["resolve"]["nodes"]:
@@ -131,7 +132,7 @@ def ban_complaints(crates: dict[str, Any], banned: list[dict[str, Any]]) -> Comp
 
 
 def python_packages(name: str, extra: str = "metrics") -> Iterator[tuple[str, str]]:
-    """Return what an installed package needs, itself included, with licences."""
+    """Yield an installed package and all its dependencies, with their licences."""
     waiting, seen = [(name, extra)], set()
     while waiting:
         name, extra = waiting.pop()
@@ -154,7 +155,7 @@ def python_packages(name: str, extra: str = "metrics") -> Iterator[tuple[str, st
 
 
 def licence_of(metadata: Any) -> str:
-    """Return an SPDX expression, from whichever field has it."""
+    """Return a package's SPDX expression, from whichever metadata field has one."""
     if expression := metadata.get("License-Expression"):
         return str(expression)
     known = [CLASSIFIERS[one] for one in metadata.get_all("Classifier") or [] if one in CLASSIFIERS]
@@ -163,14 +164,14 @@ def licence_of(metadata: Any) -> str:
 
 
 def package_complaints(packages: dict[str, str], allowed: list[str]) -> Complaints:
-    """What is wrong with Python's dependencies."""
+    """Return complaints about Python's dependencies."""
     for name, licence in sorted(packages.items()):
         if not is_allowed(licence, allowed):
             yield f"Python package {name}: {licence}, which deny.toml does not allow"
 
 
 def npm_complaints(lock: dict[str, Any], allowed: list[str]) -> Complaints:
-    """What is wrong with what the explorer's pages contain; its tools are not shipped."""
+    """Return complaints about packages in the explorer's pages; its build tools are not shipped."""
     for place, package in sorted(lock["packages"].items()):
         if place == "" or package.get("dev"):
             continue
@@ -183,7 +184,7 @@ def npm_complaints(lock: dict[str, Any], allowed: list[str]) -> Complaints:
 
 
 def fuzz_complaints(manifest: dict[str, Any]) -> Complaints:
-    """What the fuzz targets take besides airpath: the list, in exactly one version."""
+    """Return complaints about dependencies of fuzz targets: not in `FUZZ`, or no exact version."""
     for name, dependency in manifest["dependencies"].items():
         if isinstance(dependency, dict) and str(dependency.get("path", "")).startswith(
             "../crates/"
@@ -196,7 +197,7 @@ def fuzz_complaints(manifest: dict[str, Any]) -> Complaints:
 
 
 def bpf_complaints(sources: Iterable[Path]) -> Complaints:
-    """Programs inside the kernel say to it what their sources say to people."""
+    """Return complaints about BPF sources without the SPDX line or the kernel's licence string."""
     for source in sources:
         text = source.read_text(encoding="utf-8")
         first = text.partition("\n")[0].replace("/* ", "// ").removesuffix(" */")

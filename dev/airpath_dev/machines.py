@@ -1,9 +1,9 @@
-"""Runs the tests of Python on other machines: one with many more programs, and one with the least.
+"""Runs the Python tests with many more programs in PATH, or with the fewest.
 
-``strangers``: behind everything else, PATH has programs that airpath never asked for, and which
-fail if they are run. With ``--packages`` the programs of unpacked packages come first: see
-``make test-strangers``. ``least``: PATH has only what README asks for, and what Debian calls
-essential. Tests must then be left out, and say so; none may fail.
+``strangers``: the end of PATH has programs that airpath does not need and that fail if they are
+run. With ``--packages`` the programs of unpacked packages come first: see ``make test-strangers``.
+``least``: PATH has only the programs that README asks for and that Debian calls essential. Tests
+that need others must be skipped with a reason; no test may fail.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ASKED_FOR = (
 
 
 class Machine(StrEnum):
-    """Whose programs are in PATH."""
+    """Which programs are in PATH."""
 
     STRANGERS = "strangers"
     LEAST = "least"

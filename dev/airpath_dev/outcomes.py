@@ -1,10 +1,10 @@
-"""Says what became of all tests: passed, not judged, skipped, left out.
+"""Counts the outcomes of all tests: passed, not judged, skipped, left out.
 
-    cargo test … | airpath-dev outcomes rust    passes everything on, and counts
+    cargo test … | airpath-dev outcomes rust    copies cargo's output, and counts
     airpath-dev outcomes total                  prints the sum
 
-Both suites add a JSON object a line to the file that AIRPATH_OUTCOMES names. Tests on the real
-clock that the machine did not let judge are neither passed nor failed (docs/adr/0029).
+Both suites append one JSON object per line to the file that AIRPATH_OUTCOMES names. A real-clock
+test that the machine kept from being judged has neither passed nor failed (docs/adr/0029).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FILE = "AIRPATH_OUTCOMES"
 RESULT = re.compile(r"test result: .*? (\d+) passed; (\d+) failed;")
 LEFT_OUT = re.compile(r'#\[ignore = "([^"]+)"\](?:\s*(?:#\[.*\]|//.*))*\s*(?:async )?fn (\w+)')
 FAILED = re.compile(r"    (\w+(?:::\w+)*)$")
-"""A name in the list under `failures:`."""
+"""The name of a failed test in cargo's list under `failures:`."""
 SEED = "PROPTEST_RNG_SEED"
 NEEDS_ROOT = "needs root"
 WORST = ("failed", "not judged", "skipped", "passed")
 
 
 def relay() -> None:
-    """Copy cargo's output, say how to repeat what failed, and write its counts down."""
+    """Copy cargo's output, say how to repeat failed tests, and append the counts to the file."""
     passed = failed = 0
     listed: list[str] = []
     names: list[str] = []
@@ -43,7 +43,7 @@ def relay() -> None:
             passed, failed = passed + int(found[1]), failed + int(found[2])
             names, listed = names + listed, []
         elif line == "failures:\n":
-            # Twice: what they printed, then their names.
+            # cargo prints `failures:` twice: before the tests' output, and before their names.
             listed = []
         elif found := FAILED.match(line):
             listed.append(found[1])
@@ -56,7 +56,7 @@ def relay() -> None:
 
 
 def left_out(root: Path) -> list[tuple[str, str]]:
-    """Names and reasons of the Rust tests that nobody ran."""
+    """Return names and reasons of the ignored Rust tests that were not run."""
     found = []
     for source in sorted(root.glob("crates/**/*.rs")):
         for reason, name in LEFT_OUT.findall(source.read_text(encoding="utf-8")):
@@ -66,7 +66,7 @@ def left_out(root: Path) -> list[tuple[str, str]]:
 
 
 def by_test(lines: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Each test's worst outcome: one may have several parts."""
+    """Return each test's worst outcome, because a test may have several parts."""
     tests: dict[str, dict[str, Any]] = {}
     for line in lines:
         if "test" in line:
@@ -77,13 +77,13 @@ def by_test(lines: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def report(lines: list[dict[str, Any]], ignored: list[tuple[str, str]]) -> list[str]:
-    """Return what to print."""
+    """Return the lines to print."""
     tests = by_test(lines)
     counts = Counter(test["outcome"] for test in tests.values() if test["suite"] == "python")
     for line in lines:
         if "passed" in line:
             counts.update(passed=line["passed"], failed=line["failed"])
-    # The Rust harness takes those for passed.
+    # The Rust harness counts these tests as passed.
     missed = [test for test in tests.values() if test["outcome"] in ("not judged", "skipped")]
     for test in missed:
         if test["suite"] == "rust":
@@ -126,7 +126,7 @@ def report(lines: list[dict[str, Any]], ignored: list[tuple[str, str]]) -> list[
 
 
 def total() -> None:
-    """Print the sum of what the file has."""
+    """Print the sum of the outcomes in the file."""
     file = Path(os.environ[FILE])
     began = file.with_name(file.name + ".began")
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

@@ -1,4 +1,4 @@
-"""Runs the second testbed of the study lte-private with the kernel's TCP, as a page (root).
+"""Runs the second testbed of the study lte-private with the kernel's TCP; writes a page (root).
 
 A UE attaches against a database of subscribers and gets an address from the pool, and its packets
 travel as GTP-U. A ping and then iperf3 run as programs, with one window, direction and congestion
@@ -234,7 +234,7 @@ def markdown(attached: dict[str, str], obtained: dict[Point, Obtained], seconds:
 
 
 def labels(point: Point) -> tuple[str, str]:
-    """Direction and window of a row."""
+    """Return the direction and window of a row."""
     return point.direction, point.window or "the kernel's default"
 
 

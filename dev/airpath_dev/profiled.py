@@ -1,14 +1,14 @@
-"""Builds with a profile of runs: the compiler knows which way is taken how often.
+"""Builds airpath with profile-guided optimisation.
 
     airpath-dev profiled develop WORD...   as `maturin develop --release WORD...`
     airpath-dev profiled build WORD...     as `maturin build --release WORD...`
 
-The extension is built twice. The first one counts (`-C profile-generate`) while it runs shipped
-scenarios, llvm-profdata merges the counts, and the second one is built with them
-(`-C profile-use`). What the scenarios do not reach is built as without. The benches do so with
-their programs.
+The extension is built twice. The first build counts (`-C profile-generate`) while it runs shipped
+scenarios, llvm-profdata merges the counts, and the second build uses them (`-C profile-use`). Code
+that the scenarios do not reach is built as without a profile. The benches build their programs
+with such profiles too.
 
-All of it lies in target/profiled. A profile stays as long as the program that counted is the same.
+All files are in target/profiled. A profile is reused until the counting program changes.
 Exit codes: 0; 1, something is missing or failed; 2, bad use.
 """
 
@@ -32,7 +32,8 @@ from airpath_dev import ROOT
 
 PLACE = ROOT / "target/profiled"
 LEFT_OUT = frozenset({"wire", "lte-20", "nr-n78"})
-"""Shipped scenarios whose like the benchmark measures: it must not measure what was trained."""
+"""Shipped scenarios that resemble the benchmark's cases: a benchmark must not measure its training
+cases."""
 FIRST_TCP = {
     "asymmetric-3g": 0, "bufferbloat": 0, "bursty-loss": 0, "codel": 0, "double-nat": None,
     "edge-proxy": 0, "evdo": 0, "file-download": 0, "gtpu-fragmentation": 0, "handover": 0,
@@ -41,24 +42,24 @@ FIRST_TCP = {
     "small-window": 0, "trace-driven": 0, "two-flows": 0, "udp": None, "umts-hspa": 0,
     "usb-module": 0, "wifi-like": 0,
 }  # fmt: skip
-"""Of each other scenario, the first flow with TCP."""
+"""The index of the first TCP flow in each other scenario."""
 VARIANTS = (
     ("profile=rfc", "congestion=cubic"),
     ("profile=linux-6.18", "congestion=cubic"),
     ("profile=linux-6.18", "congestion=bbr"),
     ("profile=linux-6.18", "congestion=bbr3"),
 )
-"""What else that flow runs with."""
+"""Settings with which that flow runs again."""
 
 Environment = dict[str, str]
 
 
 class ProfileError(Exception):
-    """What failed, for people."""
+    """A build failed; the text is for the user."""
 
 
 class MissingError(ProfileError):
-    """What is not there, and how to get it."""
+    """A tool is missing; the text says how to get it."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -81,7 +82,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def cases() -> Iterator[list[str]]:
-    """Yield what training runs: a shipped scenario, and what is set on top."""
+    """Yield the training cases: a shipped scenario and its changed settings."""
     for name, flow in FIRST_TCP.items():
         yield [name]
         for variant in VARIANTS if flow is not None else ():
@@ -93,13 +94,13 @@ def profiled(
     build: Callable[[Environment], Path],
     run: Callable[[Path, Environment], None],
 ) -> Environment:
-    """Return the environment in which cargo builds with a profile, which is made first.
+    """Make a profile, and return the environment in which cargo builds with it.
 
-    ``build`` builds the program that counts, in an environment; ``run`` has it do what is trained.
+    ``build`` builds the counting program in an environment; ``run`` runs its training cases.
     """
     merger = profdata()
     raw = place / "raw"
-    # Scripts that cargo builds and runs count, too: that is not wanted.
+    # Build scripts and procedural macros would count too; discard their counts.
     nothing = {"LLVM_PROFILE_FILE": os.devnull}
     program = build(flags(place / "counting", f"-Cprofile-generate={raw}") | nothing)
     hashed = hashlib.sha256(program.read_bytes())
@@ -111,11 +112,11 @@ def profiled(
         counts = sorted(map(str, raw.glob("*.profraw")))
         if not counts:
             raise ProfileError(f"training counted nothing: {raw} is empty")
-        # Of another profile nothing stays. This one gets its name when it is whole.
+        # Remove files of former profiles. The new one is renamed once it is complete.
         shutil.rmtree(place / "built", ignore_errors=True)
         for old in place.glob("*.profdata"):
             old.unlink()
-        # Sparse: what never ran is not in it, and not taken for cold.
+        # --sparse omits functions that never ran, so that they are not optimised as cold.
         new = place / "new"
         call([merger, "merge", "--sparse", "-o", str(new), *counts], "merging the counts failed")
         new.replace(profile)
@@ -124,7 +125,7 @@ def profiled(
 
 
 def flags(target: Path, flag: str) -> Environment:
-    """Return this environment with one more flag for rustc, and a target folder."""
+    """Return this environment with one more rustc flag and another target folder."""
     encoded = os.environ.get("CARGO_ENCODED_RUSTFLAGS")
     before = encoded.split("\x1f") if encoded else os.environ.get("RUSTFLAGS", "").split()
     return os.environ | {
@@ -134,7 +135,7 @@ def flags(target: Path, flag: str) -> Environment:
 
 
 def profdata() -> str:
-    """Return the llvm-profdata that reads what rustc's LLVM counts."""
+    """Return an llvm-profdata that can read the profiles of rustc's LLVM."""
     try:
         said = call(["rustc", "-vV"], "rustc does not run")
         root = call(["rustc", "--print", "sysroot"], "rustc does not run").strip()
@@ -156,13 +157,13 @@ def profdata() -> str:
 
 
 def version(program: str) -> str:
-    """Return what it says of itself; LLVM 14 does so only with a command."""
+    """Return llvm-profdata's version text; LLVM 14 prints it only for a subcommand."""
     command = [program, "merge", "--version"]
     return subprocess.run(command, text=True, capture_output=True, check=False).stdout
 
 
 def extension(environment: Environment, words: Sequence[str]) -> Path:
-    """Build the extension that counts, with the features that ``words`` ask for."""
+    """Build the counting extension, with the features in maturin's arguments ``words``."""
     at = words.index("--features") if "--features" in words else len(words)
     place = PLACE / "extension/wheel"
     shutil.rmtree(place, ignore_errors=True)
@@ -176,13 +177,13 @@ def extension(environment: Environment, words: Sequence[str]) -> Path:
 
 
 def run(library: Path, environment: Environment) -> None:
-    """Train an extension, in a process of its own: that writes its counts when it ends."""
+    """Train an extension in a separate process, which writes its counts when it ends."""
     command = [sys.executable, "-m", "airpath_dev", "profiled", "train", str(library)]
     call(command, "training failed", {**environment, "PYTHONPATH": str(ROOT / "dev")})
 
 
 def train(library: Path) -> int:
-    """Run all cases with an extension, and have their tables."""
+    """Run all cases with an extension, and make their tables too."""
     core: Any = load("_core", importlib.machinery.ExtensionFileLoader("_core", str(library)))
     shipped = dict(core.shipped())
     for name, *sets in cases():
@@ -202,7 +203,7 @@ def load(name: str, loader: Any) -> Any:
 
 
 def call(command: list[str], failed: str, environment: Environment | None = None) -> str:
-    """Run a program and return what it printed; its messages are for whoever waits."""
+    """Run a program and return its standard output; standard error goes to the terminal."""
     done = subprocess.run(
         command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, check=False
     )

@@ -1,11 +1,11 @@
-"""Searches what studies leave open, jointly, for most figures within tolerance.
+"""Searches the values that a study's source leaves open for most figures within tolerance.
 
-``[[search]]`` of ``study.toml`` lists what is varied. Joint choices are tried in an order that a
-seed gives, the study's own first, until all are tried or the budget, a number of runs, is spent.
-Each is kept in ``runs/search/STUDY.jsonl`` as soon as it is known, and is not run again as long as
-the scenarios, what the figures set and the version are the same. Judged are the figures with a
-value of one scenario: ``searched`` of ``study.toml``, or the one that most figures have. The table
-goes to docs/measured/study-search-STUDY.md, and for reports into ``search.json`` beside the study.
+``[[search]]`` of ``study.toml`` lists what is varied jointly. The command tries joint choices in a
+random order from a seed, the study's own first, until all are tried or the budget, a number of
+runs, is spent. Each result is stored in ``runs/search/STUDY.jsonl`` at once, and is not run again
+while the scenarios, the figures' settings and the version are the same. The figures with a value
+in one scenario are judged: ``searched`` of ``study.toml``, or the scenario with most figures. The
+table goes to docs/measured/study-search-STUDY.md, and for reports to ``search.json`` in the study.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from airpath_dev.harness import MEASURED, heading, say, table
 from airpath_dev.harness import write as write_page
 
 AT_ONCE = 40
-"""Joint choices that run before they are kept."""
+"""Number of joint choices that run before their results are stored."""
 
 SHOWN = 8
 
 Joint = tuple[int, ...]
-"""The place of each dimension's choice."""
+"""The index of the choice in each dimension."""
 
 
 class Tried(NamedTuple):
-    """A joint choice and what each figure obtained."""
+    """A joint choice and the value of each figure."""
 
     joint: Joint
     obtained: tuple[float, ...]
@@ -72,7 +72,7 @@ def main(
 
 
 def size(study: Study) -> int:
-    """How many joint choices there are."""
+    """Return the number of joint choices."""
     total = 1
     for dimension in study.search:
         total *= len(dimension.choices)
@@ -80,7 +80,7 @@ def size(study: Study) -> int:
 
 
 def judged(study: Study) -> list[Figure]:
-    """Figures with a value, of the scenario that is searched."""
+    """Return the figures with a value in the searched scenario."""
     values = [each for each in study.leaves if each.kind == "value" and not each.left_out]
     most = max((each.scenario for each in values), key=[e.scenario for e in values].count)
     scenario = study.searched or most
@@ -88,7 +88,7 @@ def judged(study: Study) -> list[Figure]:
 
 
 def search(study: Study, budget: int, seed: int, kept: Path) -> list[Tried]:
-    """Try joint choices until the budget is spent; those of earlier calls cost nothing."""
+    """Try joint choices until the budget is spent; stored results do not count against it."""
     figures = judged(study)
     known = dict(read(kept, stamp(study)))
     order = list(itertools.product(*(range(len(each.choices)) for each in study.search)))
@@ -124,7 +124,7 @@ def obtain(study: Study, figures: Sequence[Figure], joints: Sequence[Joint]) -> 
 
 
 def requests(study: Study, figure: Figure, joint: Joint) -> list[Request]:
-    """What a figure asks for: one run's metric, or that of two variants to compare."""
+    """Return the runs that a figure needs: one, or two variants to compare."""
     picked = choices(study, joint)
     sets = [entry for choice in picked for entry in choice.sets]
     metric = next((choice.metric for choice in picked if choice.metric), figure.metrics[0])
@@ -137,7 +137,7 @@ def choices(study: Study, joint: Joint) -> list[Alternative]:
 
 
 def key(study: Study, joint: Joint) -> str:
-    """What a joint choice sets, wherever its choices stand in the study's lists."""
+    """Return a joint choice's settings as text, independent of the order of the study's lists."""
     picked = choices(study, joint)
     return "; ".join(
         [*sorted(entry for each in picked for entry in each.sets)]
@@ -146,7 +146,7 @@ def key(study: Study, joint: Joint) -> str:
 
 
 def stamp(study: Study) -> str:
-    """Another one if scenarios, what the figures run or the version are others; not by a text."""
+    """Return a hash of the scenarios, the figures' settings and the version, but not of texts."""
     files = sorted(study.directory.glob("*.toml"))
     scenarios = [file.read_text(encoding="utf-8") for file in files if file.name != "study.toml"]
     figures = [(e.id, e.scenario, e.sets, e.against, e.metrics, e.scale) for e in judged(study)]
@@ -173,7 +173,7 @@ def write(kept: Path, study: Study, found: Sequence[Tried]) -> None:
 
 
 def markdown(study: Study, tried: Sequence[Tried]) -> list[str]:
-    """The page: what was varied, the best joint choices, and what they achieve."""
+    """Return the page: what was varied, the best joint choices, and their results."""
     figures = judged(study)
     own = tried[0]
     columns = [f"{short(study, each)}, {each.unit}" for each in figures]
@@ -221,7 +221,7 @@ def markdown(study: Study, tried: Sequence[Tried]) -> list[str]:
 
 
 def bounds(figure: Figure) -> str:
-    """What was published, without its unit."""
+    """Return the published value or range without its unit."""
     return figure.published_text().removesuffix(figure.unit).strip()
 
 
@@ -230,30 +230,30 @@ def any_has(figures: Sequence[Figure], tried: Sequence[Tried], index: int) -> bo
 
 
 def inside(figures: Sequence[Figure], tried: Tried) -> frozenset[int]:
-    """Places of the figures that are within their tolerance."""
+    """Return the indices of the figures that are within their tolerance."""
     pairs = enumerate(zip(figures, tried.obtained, strict=True))
     return frozenset(index for index, (figure, value) in pairs if figure.accepts(value))
 
 
 def changes(tried: Tried) -> tuple[int, Joint]:
-    """The fewer changes from the study, the better."""
+    """Return a sort key that puts fewer changes from the study first."""
     return sum(place > 0 for place in tried.joint), tried.joint
 
 
 def best(figures: Sequence[Figure], tried: Sequence[Tried]) -> list[Tried]:
-    """The study's own, then the joint choices with most figures inside."""
+    """Return the study's own choice, then those with most figures within tolerance."""
     ranked = sorted(tried, key=lambda each: (-len(inside(figures, each)), changes(each)))
     return [tried[0], *(each for each in ranked[:SHOWN] if each is not tried[0])]
 
 
 def said(study: Study, tried: Tried) -> str:
-    """What a joint choice has otherwise than the study."""
+    """Return how a joint choice differs from the study."""
     picked = zip(choices(study, tried.joint), tried.joint, study.search, strict=True)
     return "; ".join(f"{each.name}: {choice.label}" for choice, place, each in picked if place)
 
 
 def cells(figures: Sequence[Figure], tried: Tried) -> list[tuple[str, bool]]:
-    """Each figure's value, and whether it is inside."""
+    """Return each figure's value, and whether it is within tolerance."""
     return [
         (figure.text(value), figure.accepts(value))
         for figure, value in zip(figures, tried.obtained, strict=True)
@@ -266,7 +266,7 @@ def row(study: Study, figures: Sequence[Figure], tried: Tried) -> list[str]:
 
 
 def shown(study: Study, tried: Sequence[Tried]) -> Shown:
-    """For a report: the rows of the page."""
+    """Return the page's rows for a report."""
     figures = judged(study)
     return Shown(
         f"{len(tried)} of {size(study)} joint choices were tried.",

@@ -1,4 +1,4 @@
-// The application: a store, the runs of what it holds, and the panels that show it.
+// The application: a store, the runs of its scenario, and the panels that show them.
 
 import { Charts } from "./charts";
 import { byId, say } from "./dom";
@@ -18,16 +18,16 @@ import { Runs } from "./runs";
 import { fromFragment, toFragment, type Figure, type State } from "./state";
 import { Store } from "./store";
 
-/** How the page stands in what is around it. */
+/** How the page is embedded and was opened. */
 interface Options {
   /** The page's address holds its state. */
   linked?: boolean;
-  /** The state came by a link. */
+  /** The state came from a link. */
   given?: boolean;
   figure?: Figure;
 }
 
-/** Open the page with a state. */
+/** Open the page in the given state. */
 export async function open(source: Source, state: State, { linked = false, given = false, figure }: Options): Promise<void> {
   const lab = new Lab(source);
   const shipped = (await lab.ask<Shipped[]>({ op: "shipped" })).ok;
@@ -36,7 +36,7 @@ export async function open(source: Source, state: State, { linked = false, given
   const runs = new Runs(store, lab);
   const charts = new Charts(byId("charts"), (zoom) => store.zoom(zoom));
   arrange(store);
-  // Panels hear of a run in this order: curves first.
+  // Panels are notified of a run in the order of their creation: curves first.
   new ChartsPanel(store, runs, source, charts);
   new PacketsPanel(store, runs, source);
   new PathPanel(store);
@@ -56,7 +56,7 @@ export async function open(source: Source, state: State, { linked = false, given
   store.replace(state);
 }
 
-/** What is of no panel: the page's address, and what is in sight. */
+/** Set up what belongs to no panel: the page's address, and which parts are visible. */
 function arrange(store: Store): void {
   if (store.linked) addEventListener("hashchange", () => {
     const state = fromFragment(location.hash);

@@ -50,7 +50,7 @@ function present(children: Child[]): (Node | string)[] {
   return children.filter((child): child is Node | string => Boolean(child));
 }
 
-/** Say something in the page's first line. */
+/** Show a message in the page's status line. */
 export function say(text: string): void {
   byId("status").textContent = text;
 }

@@ -1,4 +1,4 @@
-// The run of the scenario as it is now, and whether something is being computed.
+// Runs the current scenario, and tracks whether a computation is in progress.
 
 import { byId, fill, h, say } from "./dom";
 import { agreed } from "./expensive";
@@ -11,14 +11,14 @@ import type { Shown, Store } from "./store";
 /** A run that would take more than these asks first. */
 export const MOST_EVENTS = 20_000_000;
 export const MOST_MS = 15_000;
-/** A run that has taken longer is given up for a newer one. */
+/** A newer run replaces a run that has taken longer than this. */
 const PATIENCE_MS = 250;
 
 export class Runs {
   #running = false;
   #wanted = false;
   #began = 0;
-  /** What is computed beside the run. */
+  /** Number of computations beside the run. */
   #jobs = 0;
   #allowed = { events: MOST_EVENTS, ms: MOST_MS };
 
@@ -39,12 +39,12 @@ export class Runs {
     return this.#running;
   }
 
-  /** Once the run that is under way is done. */
+  /** Wait until no run is in progress. */
   async idle(): Promise<void> {
     while (this.#running) await new Promise((done) => setTimeout(done, 20));
   }
 
-  /** Something that can be stopped is being computed. */
+  /** Show the stop button during a computation. */
   async during(work: Promise<void>): Promise<void> {
     this.#jobs++;
     byId("stop").hidden = false;
@@ -56,7 +56,7 @@ export class Runs {
     }
   }
 
-  /** Compute something beside the run, and say so at its place; with `kept` in the first line of what is there. */
+  /** Compute something beside the run and show its progress in `place`. With `kept`, only the first element of `place` is replaced. */
   async beside(place: HTMLElement, saying: string, work: (onProgress: (value: number) => void) => Promise<void>, kept = false): Promise<void> {
     const said = h("p", { role: "status" }, `${saying} …`);
     const former = kept ? place.firstElementChild : null;
@@ -71,9 +71,9 @@ export class Runs {
     }
   }
 
-  /** Say why a run came to nothing, and ask whether an expensive one is wanted. */
+  /** Show why a run failed, and ask whether to go on with an expensive run. */
   async failed(error: unknown): Promise<void> {
-    // What is drawn is of what ran before, if anything is.
+    // The charts still show the previous run, if there was one.
     if (!(error instanceof StoppedError && this.#wanted)) document.body.classList.add(this.store.shown ? "stale" : "nothing");
     if (error instanceof StoppedError) {
       if (!this.#wanted) say("Stopped.");
@@ -91,7 +91,7 @@ export class Runs {
     }
   }
 
-  /** Run what is wanted, and what is wanted meanwhile after that. */
+  /** Run the scenario, and run it again if it changed meanwhile. */
   #run(): void {
     this.#wanted = true;
     if (this.#running) {
@@ -112,12 +112,12 @@ export class Runs {
     })();
   }
 
-  /** One run; false if it came to nothing. */
+  /** Run once; false if the run failed or was stopped. */
   async #once(): Promise<boolean> {
     const { store } = this;
     try {
       const { tried } = store.state;
-      // Beside a recommendation stands the scenario without it, also where a link brought both.
+      // Tried advice is compared with the scenario without it, also if a link opened both.
       if (tried.length > 0 && !store.shadow) store.shadow = await this.#simulated(store.given([]));
       const shown = await this.#simulated(store.given(tried));
       document.body.classList.remove("stale", "nothing");
@@ -149,7 +149,7 @@ export class Runs {
   }
 }
 
-/** What an error says. */
+/** The message of an error. */
 export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

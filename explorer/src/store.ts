@@ -1,5 +1,5 @@
-// What the page knows: its state, what runs, and what was run. Panels change it and hear of changes;
-// no panel knows another.
+// The store holds the page's state and the last runs. Panels change it and are notified of changes;
+// they do not know each other.
 
 import type { Keys, Section } from "./keys";
 import type { Given, Parsed, Problem, Shipped, Summary } from "./protocol";
@@ -10,48 +10,48 @@ import { keyOf, toFragment, withSet, type Figure, type State } from "./state";
 const ONE_CHANGE_MS = 1500;
 const SAVED_AFTER_MS = 200;
 
-/** A run that ended well. */
+/** A completed run. */
 export interface Shown {
   parsed: Parsed;
   summary: Summary;
   tables: Tables;
   wall_ms: number;
-  /** What can be changed in it, once somebody asked. */
+  /** The keys that can be changed in the run's scenario, computed on first use. */
   sections?: Section[];
 }
 
-/** What panels hear of, in the order of their subscriptions. */
+/** Events for panels, which receive them in the order of their subscriptions. */
 interface Events {
-  /** Another state is there as a whole. */
+  /** The whole state was replaced. */
   replaced: [];
-  /** The run of a state that is there as a whole has begun. */
+  /** The run of a replaced state has started. */
   begun: [];
-  /** Something else is to be run; what is known of the former scenario no longer holds. */
+  /** The scenario changed: it must be run, and results of the former scenario are out of date. */
   changed: [];
   /** The text was edited. */
   edited: [];
-  /** The settings of a recommendation are tried, or no longer. */
+  /** The user started or stopped trying advice. */
   tried: [];
-  /** A run is there. Those who have much to draw wait until the page had its turn. */
+  /** A run is complete. Panels with much to draw first let the page respond. */
   shown: [run: Shown];
-  /** All runs that were wanted are done, and the last one is shown. */
+  /** All requested runs are done, and the last one is shown. */
   settled: [];
-  /** What is wrong with the scenario, or what else failed. */
+  /** Problems of the scenario, or the message of another failure. */
   problems: [problems: Problem[], text: string];
-  /** The stretch of time that is shown. */
+  /** The displayed time range changed. */
   zoom: [];
-  /** Whoever computes is to stop. */
+  /** All computations must stop. */
   stop: [];
-  /** The controls of a part of the scenario are to be seen. */
+  /** Scroll to the controls of a part of the scenario. */
   reveal: [id: string];
-  /** The scenario's text is to be seen. */
+  /** Show the scenario's text. */
   write: [];
 }
 
 type Listener<K extends keyof Events> = (...values: Events[K]) => unknown;
 
 export class Store {
-  /** The last run, and the one that is its shadow. */
+  /** The last run, and the earlier run that charts show behind it. */
   shown: Shown | undefined;
   shadow: Shown | undefined;
   readonly #listeners: { [K in keyof Events]?: Listener<K>[] } = {};
@@ -72,25 +72,25 @@ export class Store {
     all.push(listener);
   }
 
-  /** Those who listen hear of it at once, one after the other. */
+  /** Call the listeners of an event at once, one after the other. */
   emit<K extends keyof Events>(event: K, ...values: Events[K]): void {
     for (const listener of this.#listeners[event] ?? []) void listener(...values);
   }
 
-  /** Show a run: its curves at once, and what stands around them in tasks of their own. */
+  /** Show a run: its curves at once, and the other panels in separate tasks. */
   async show(run: Shown): Promise<void> {
     this.shown = run;
     for (const listener of this.#listeners.shown ?? []) await listener(run);
   }
 
-  // --- What is asked
+  // --- Queries
 
   get text(): string {
     const { text, shipped } = this.state;
     return text ?? this.shipped.find((one) => one.name === shipped)?.text ?? "";
   }
 
-  /** The sender whose windows are shown: the one that the state wants, or the first. */
+  /** The sender whose windows are shown: the one in the state, or the first. */
   get flow(): string | null {
     const senders = this.senders;
     return (senders.find((id) => id === this.state.flow) ?? senders[0]) ?? null;
@@ -100,12 +100,12 @@ export class Store {
     return (this.shown?.parsed.flows ?? []).filter((flow) => flow.congestion !== null).map((flow) => flow.id);
   }
 
-  /** The figure of the radio that is shown: the one that the state wants, or the first. */
+  /** The radio figure that is shown: the one in the state, or the first. */
   get radio(): string {
     return (RADIO_FIGURES.find(([name]) => name === this.state.radio) ?? RADIO_FIGURES[0]!)[0];
   }
 
-  /** What can be changed in a run's scenario. */
+  /** The keys that can be changed in a run's scenario. */
   sections(run: Shown): Section[] {
     return (run.sections ??= this.keys.sections(run.parsed));
   }
@@ -120,9 +120,9 @@ export class Store {
     return this.state.seed === null ? {} : { seed: this.state.seed };
   }
 
-  // --- What is changed
+  // --- Changes
 
-  /** Another state, with nothing of what was run before. */
+  /** Replace the whole state, and forget earlier runs. */
   replace(state: State): void {
     this.state = state;
     this.shown = this.shadow = undefined;
@@ -132,7 +132,7 @@ export class Store {
     this.emit("begun");
   }
 
-  /** Values of the state that change no run. */
+  /** Change values of the state that do not affect the run. */
   note(values: Partial<State>): void {
     Object.assign(this.state, values);
     this.save();
@@ -143,7 +143,7 @@ export class Store {
     this.emit("zoom");
   }
 
-  /** A control has set a key. */
+  /** Set a key by a control. */
   set(set: string): void {
     if (this.state.tried.length > 0) this.keep();
     this.#former(keyOf(set));
@@ -166,7 +166,7 @@ export class Store {
     this.#change();
   }
 
-  /** Try the settings of an advice, on top of the others. */
+  /** Try the settings of some advice, in addition to earlier changes. */
   try(tried: string[]): void {
     this.keep();
     this.shadow = this.shown;
@@ -176,7 +176,7 @@ export class Store {
     this.emit("tried");
   }
 
-  /** An advice that was tried becomes a change like others. */
+  /** Keep tried advice as a normal change. */
   keep(): void {
     for (const set of this.state.tried) this.state.sets = withSet(this.state.sets, set);
     this.state.tried = [];
@@ -184,14 +184,14 @@ export class Store {
     this.save();
   }
 
-  /** An advice that was tried is no longer. */
+  /** Undo tried advice. */
   back(): void {
     this.state.tried = [];
     this.emit("tried");
     this.#change();
   }
 
-  /** Put the state into the address, once it rests. */
+  /** Put the state into the address, once it stops changing. */
   save(): void {
     if (!this.linked) return;
     clearTimeout(this.#saved);
@@ -203,7 +203,7 @@ export class Store {
     this.save();
   }
 
-  /** What is shown becomes the shadow, unless the same key changed just now. */
+  /** The displayed run becomes the shadow, unless the same key changed just before. */
   #former(key: string): void {
     const now = performance.now();
     if (key !== this.#changed.key || now - this.#changed.at > ONE_CHANGE_MS) this.shadow = this.shown;

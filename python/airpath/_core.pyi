@@ -34,7 +34,7 @@ class ArrowStream(Protocol):
 
 @type_check_only
 class Problem(TypedDict):
-    """Something that is wrong with a scenario."""
+    """A problem of a scenario."""
 
     file: str | None
     line: int | None
@@ -80,7 +80,7 @@ class CoreUe(TypedDict):
 
 @type_check_only
 class CoreNetwork(TypedDict):
-    """What ``[core]`` says, and who the UEs are."""
+    """The settings of ``[core]``, and the UEs."""
 
     subscribers: str
     keys: str | None
@@ -356,7 +356,7 @@ def read_flows(
     """Read flows of a capture packet by packet, in one pass; one dict for each that is wanted.
 
     A flow is wanted by its number: True and False are the segments of its client and of its server
-    (``Segments``), None all of its packets (``Packets``); of each the first ``most``.
+    (``Segments``), None all of its packets (``Packets``); each holds the first ``most``.
     Lists are columns: bytes of 64-bit numbers, little endian, NaN for none. Raises
     ``ValueError`` for what is no capture or no such flow, and ``OSError``.
     """
@@ -408,7 +408,7 @@ class Session(Protocol):
 
 @type_check_only
 class EmulationOptions(Protocol):
-    """The fields of ``airpath.drivers.options.EmulationOptions`` that are for the extension."""
+    """The fields of ``airpath.drivers.options.EmulationOptions`` that the extension reads."""
 
     @property
     def command(self) -> Sequence[str]: ...
@@ -445,7 +445,7 @@ def emulate(
     """Run a scenario on the real clock; releases the GIL.
 
     ``capture`` is a pcapng file to create, ``files`` a directory for the output of programs,
-    ``sessions`` are those of the UEs that attached. Programs run as ``identity``, or as this
+    ``sessions`` are the sessions of attached UEs. Programs run as ``identity``, or as this
     process. Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed
     here.
     """

@@ -245,9 +245,9 @@ def python_graph() -> Graph:
 
 
 def past_the_door(package: str, module: str, text: str, offered: set[str]) -> list[str]:
-    """What a module imports or uses of a package that the package's ``__init__`` does not offer.
+    """Return names that a module uses from a package, but that its ``__init__`` does not offer.
 
-    Of a module of the package itself: private names that it imports or uses of other packages.
+    For a module of the package itself, return the private names that it uses from other packages.
     """
     parent, _, door = package.rpartition(".")
     inside = f"{module}.".startswith(f"{package}.")

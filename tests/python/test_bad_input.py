@@ -143,10 +143,10 @@ def test_a_scenario_may_come_through_a_pipe(tmp_path: Path) -> None:
 
 
 def bomb(size: int) -> bytes:
-    """A gzip of so many zeros. Its sum is not theirs: nobody gets that far."""
+    """Return a gzip file of ``size`` zeros. Its checksum is wrong, but readers stop before it."""
     packer = zlib.compressobj(9, wbits=31)
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
-    # Each of these stands on its own, so it can be repeated.
+    # After a full flush, a block does not depend on earlier ones, so it can be repeated.
     block = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
     return head + block * (size >> 20) + packer.flush()
 

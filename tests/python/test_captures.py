@@ -259,7 +259,7 @@ def test_every_real_file_is_read_or_refused() -> None:
 
 
 def test_tshark_and_tcptrace_say_the_same_of_real_captures() -> None:
-    """Or a rule of docs/measured/captures-compared.md explains why not."""
+    """The figures are equal, or a rule of docs/measured/captures-compared.md explains them."""
     root = _real()
     _needs("tshark")
     _needs("tcptrace")

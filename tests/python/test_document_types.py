@@ -23,7 +23,7 @@ PARSERS = {
 }
 """Modules that read JSON or TOML, whose tables have the type ``Json`` until they are checked.
 
-Charts are Vega-Lite's JSON.
+Charts are JSON in the form of Vega-Lite.
 """
 
 
@@ -70,7 +70,7 @@ def test_what_may_be_null_is_so_in_every_language() -> None:
 
 
 def signatures(tree: ast.Module) -> Iterator[tuple[int, ast.expr]]:
-    """Every annotation, and every alias of a type, with its line."""
+    """Yield every annotation and type alias, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             yield node.annotation.lineno, node.annotation
@@ -83,7 +83,7 @@ def signatures(tree: ast.Module) -> Iterator[tuple[int, ast.expr]]:
 
 
 def untyped(source: str) -> list[int]:
-    """Lines that have ``dict[str, Any]``, or ``Json``, in a type."""
+    """Return the lines with ``dict[str, Any]`` or ``Json`` in a type."""
     return [
         line
         for line, annotation in signatures(ast.parse(source))
@@ -112,5 +112,5 @@ def test_no_signature_has_a_dictionary_of_anything() -> None:
     ],
 )
 def test_a_dictionary_of_anything_is_found(source: str, lines: list[int]) -> None:
-    """The check can fail."""
+    """The check finds untyped dictionaries."""
     assert untyped(source) == lines

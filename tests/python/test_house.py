@@ -83,7 +83,7 @@ def test_a_circle_beyond_a_module_is_known(circle: list[str], one: bool) -> None
 
 
 def test_a_package_with_a_door_is_entered_there_alone() -> None:
-    """And its modules use no private name of another package."""
+    """Other packages import only its ``__init__``, and it uses no private names of others."""
     rows = re.findall(r"^\| `python/([\w/]+)` \|.*only its `__init__`", ARCHITECTURE, re.M)
     assert "airpath/emulation/oam" in rows
     modules = house.python_modules()
@@ -113,12 +113,12 @@ def test_a_package_with_a_door_is_entered_there_alone() -> None:
     ],
 )
 def test_a_way_past_the_door_is_found(module: str, text: str, found: list[str]) -> None:
-    """The check of the doors can fail."""
+    """The check finds imports that bypass a package's ``__init__``."""
     assert house.past_the_door("p.oam", module, text, {"paged"}) == found
 
 
 def test_no_panel_of_the_explorer_knows_another() -> None:
-    """Panels have the store in common, which knows no panel either."""
+    """Panels share only the store, which does not import panels."""
     source = house.ROOT / "explorer/src"
     panels = sorted((source / "panels").glob("*.ts"))
     assert len(panels) > 5

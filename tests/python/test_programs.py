@@ -241,7 +241,7 @@ thread.join()
 
 @skip_without("ip")
 def test_a_run_holds_no_descriptor_of_its_process(tmp_path: Path) -> None:
-    """Otherwise `ip -batch -` of a run beside it might never see the end of its input."""
+    """A kept descriptor could keep `ip -batch -` of a parallel run from seeing its input's end."""
     (tmp_path / "s.toml").write_text(DELAYS)
     words = [sys.executable, "-c", HELD, "s.toml"]
     running = start(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -1,12 +1,13 @@
-"""The table of aims: what airpath takes for each case, beside htsim and ns-3, by turns in one run.
+"""The table of aims: airpath's cost in each case, beside htsim and ns-3, measured in turns.
 
-The smallest CPU time of several rounds counts: what a shared machine adds is never negative. In
-each round every program runs once. A packet is a data segment or an acknowledgement: airpath
-acknowledges every second segment, htsim each one, so both figures are there.
+The smallest CPU time of several rounds counts, because other load on a shared machine can only add
+to it. In each round every program runs once. A packet is a data segment or an acknowledgement:
+airpath acknowledges every second segment, htsim every segment, so the table shows times per
+segment and per packet.
 
-Aims in nanoseconds were set on a machine on which htsim took `HTSIM_NS` for a segment. Beside the
-aim as it was set stands what it comes to here, in the ratio of htsim's times. A column for each
-says whether it is met.
+Aims in nanoseconds were set on a machine on which htsim took `HTSIM_NS` per segment. The table
+shows each aim as it was set, and scaled to this machine by the ratio of htsim's times. One column
+for each says whether the aim is met.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ LINUX = (
     "rack-tlp", "prr", "undo", "linux-rto", "validation", "quick-acks", "window-tuning",
     "offload", "linux-cubic",
 )  # fmt: skip
-"""As profile linux-6.18 has them."""
+"""TCP features of the profile linux-6.18."""
 LOSSY = ("rack-tlp", "prr", "undo", "linux-rto")
 BBR = (*LOSSY, "bbr")
 OURS_PACKETS = 1.5
 WIRES = ((1, 230, 30), (4, 600, 40))
-"""Flows, Mb/s, ms."""
+"""Number of flows, rate in Mb/s, RTT in ms."""
 COUNTED_S = (4, 8)
 HTSIM_NS = 126.0
-"""What htsim took for a segment, 123 to 129, where the aims were set."""
+"""htsim's time per segment (123 to 129) on the machine on which the aims were set."""
 
 
 def words(flows: int, rate_mbps: int, rtt_ms: int, seconds: int, *more: str) -> list[str]:
@@ -49,7 +50,7 @@ def words(flows: int, rate_mbps: int, rtt_ms: int, seconds: int, *more: str) -> 
 
 
 def ns3(program: Path, flows: int, rate_mbps: int, rtt_ms: int, seconds: int) -> Row:
-    """Measure ns-3 with the bottleneck alone: airpath has no access links either."""
+    """Measure ns-3 with the bottleneck alone, because airpath's case has no access links either."""
     numbers = {"flows": flows, "rate_mbps": rate_mbps, "rtt_ms": rtt_ms, "seconds": seconds}
     return measure(
         [str(program), *(f"--{key}={value}" for key, value in numbers.items()), "--access=0"]
@@ -80,7 +81,7 @@ CELL_SECONDS = ["--seconds", "10"]
 
 
 def run(builds: Builds, rounds: int, with_peers: bool, keep: bool) -> Row:
-    """Measure everything, each program once a round."""
+    """Measure every case; each program runs once per round."""
     bulk, cell = builds.program("bulk"), builds.program("radio")
     peer = htsim.find() if with_peers else None
     program = peer_program("ns3_bulk") if with_peers else None
@@ -93,7 +94,7 @@ def run(builds: Builds, rounds: int, with_peers: bool, keep: bool) -> Row:
     if peer:
         for flows, rate, rtt in WIRES:
             calls[f"htsim {flows}"] = partial(peer.run, rate, rtt, 30, flows)
-    # By turns: a machine that slows down slows all of them.
+    # Programs take turns, so that a machine that slows down affects all of them.
     measured = repeat("aims", rounds, lambda: {name: call() for name, call in calls.items()})
     least = {name: min((one[name] for one in measured), key=cpu) for name in calls}
     if program:
@@ -115,7 +116,7 @@ def cpu(row: Row) -> float:
 
 
 def command_time() -> Row:
-    """The whole command, from the shell's view."""
+    """Measure the whole `airpath run`, process start included."""
     with tempfile.TemporaryDirectory() as place:
         command = [str(ROOT / ".venv/bin/airpath"), "run", "wire"]
         began = time.monotonic()
@@ -124,7 +125,7 @@ def command_time() -> Row:
 
 
 def memory_of(command: list[str]) -> int | None:
-    """The most memory that a program had, in kB."""
+    """Return a program's peak memory in kB."""
     meter = shutil.which("time")
     if meter is None:
         return None
@@ -133,7 +134,7 @@ def memory_of(command: list[str]) -> int | None:
 
 
 def counts(bulk: Path, peer: htsim.Htsim | None) -> Row:
-    """Instructions of a delivered segment; empty without valgrind."""
+    """Return instructions per delivered segment; empty without valgrind."""
     if VALGRIND is None:
         return {}
     flows, rate, rtt = WIRES[0]
@@ -155,7 +156,7 @@ def counts(bulk: Path, peer: htsim.Htsim | None) -> Row:
 
 
 def count(command: list[str]) -> tuple[int, int]:
-    """Instructions and delivered segments of one run."""
+    """Return the instructions and delivered segments of one run."""
     instructions, said = callgrind(command)
     segments = re.search(r'"delivered_segments":(\d+)|(\d+) segments', said)
     if segments is None:
@@ -171,16 +172,16 @@ class Aim:
     figure: str
     aim: str
     met: bool
-    """As it was set."""
+    """Whether the aim is met as it was set."""
     scaled: bool
-    """As it comes to on this machine."""
+    """Whether the aim is met when scaled to this machine."""
     instructions: str = ""
     htsim: str = ""
     ns3: str = ""
 
 
 def aims(document: Row) -> list[Aim]:
-    """The rows."""
+    """Return the table's rows."""
     least, counted = document["least"], document["instructions"]
 
     def ns(name: str) -> float:
@@ -196,7 +197,7 @@ def aims(document: Row) -> list[Aim]:
         case: str, figure: str, value: float, aim: float, *, also: bool = True, besides: str = "",
         **more: Any,
     ) -> Aim:  # fmt: skip
-        """A figure in ns; `also` is asked for beside it, in words `besides`."""
+        """Return a row for a time in ns; `also` is a second condition, `besides` its wording."""
         here = aim * scale if scale else aim
         name = f"{aim:g}{besides}" + (f" ({here:,.0f} here)" if scale else "")
         return Aim(case, figure, name, also and value <= aim, also and value <= here, **more)
@@ -251,7 +252,7 @@ def aims(document: Row) -> list[Aim]:
 
 
 def peer_figure(document: Row, flows: int) -> tuple[float | None, str]:
-    """What htsim takes for a segment, and how that reads."""
+    """Return htsim's time per segment, and its text for the table."""
     source = document["htsim"]
     if source is None:
         return None, ""
@@ -269,7 +270,7 @@ def peer_figure(document: Row, flows: int) -> tuple[float | None, str]:
 
 
 def render(document: Row) -> list[str]:
-    """Markdown."""
+    """Return the table as Markdown."""
     head = ("case", "airpath", "aim", "met", "met here", "instructions / segment", "htsim", "ns-3")
     said = {True: "yes", False: "no"}
     rows = [

@@ -1,10 +1,10 @@
-"""Measures what a campaign costs beside its runs.
+"""Measures the overhead of a campaign, beyond its runs.
 
 Overhead is 1 - engine time / (workers x wall), with as many workers as cores, for runs of about
 50 ms and 5 ms of processor time; engine time is the processor time inside the simulator. Bounds:
-5 % and 20 %. Each is taken REPEATS times, engines in turns, and the median is judged: what other
-processes took of the machine is printed beside it, because it is in the figure. Then 100,000 short
-runs: the memory of the client and the time of a query.
+5 % and 20 %. Each is measured REPEATS times, engines in turns, and the median is judged. The
+processor time that other processes took is printed beside it, because it inflates the overhead.
+Then 100,000 short runs show the client's memory and the time of a query.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from airpath_dev.harness import FINE, WRONG
 
 BOUNDS = {50: 0.05, 5: 0.20}
 RUNS = {50: 2_000, 5: 8_000}
-"""How many runs a measured campaign has, by their milliseconds."""
+"""Number of runs in a measured campaign, by the length of a run in ms."""
 REPEATS = 3
 
 
 def definition(run_ms: int) -> dict[str, Any]:
-    """Runs of about that processor time: the length is found by trying."""
+    """Return a campaign whose runs take about `run_ms` of processor time, found by trial runs."""
     base = {"scenario": "random-loss", "seeds": 1}
     length = 1.0
     for _ in range(3):
@@ -92,7 +92,7 @@ def main(runs: int = 100_000, workers: int = os.cpu_count() or 1, repeats: int =
 
 
 def machine_s() -> tuple[float, float]:
-    """Processor time of all processors that was not idle, and that of this process and its own."""
+    """Return the busy time of all processors, and the CPU time of this process and its children."""
     columns = Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
     user, nice, system, _, _, interrupts, softly, stolen = (int(one) for one in columns)
     busy = (user + nice + system + interrupts + softly + stolen) / os.sysconf("SC_CLK_TCK")
@@ -104,7 +104,7 @@ def machine_s() -> tuple[float, float]:
 
 
 def many(runs: int, workers: int) -> bool:
-    """Whether many short runs take more memory or time than they may."""
+    """Whether many short runs exceed the bounds for memory or time."""
     made = {
         "scenario": "wire",
         "set": ["run.duration_s=0.1"],

@@ -23,12 +23,12 @@ CASES = {"ten flows": (10, 10), "100,000 flows, 5,000 alive": (100_000, 5_000)}
 PEERS = {"tshark": ["-q", "-n", "-z", "conv,tcp", "-r"], "tcptrace": ["-l", "-r", "-n"]}
 PEER_PACKETS = 1_000_000
 COUNTED = (20_000, 120_000)
-"""Packets of the two captures that callgrind sees."""
+"""Packets in the two captures that are read under callgrind."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What reading cost: processor time in seconds, memory in MB."""
+    """The cost of reading a capture: processor time in seconds, memory in MB."""
 
     packets: int
     cpu_s: float
@@ -36,7 +36,7 @@ class Cost:
 
     @property
     def per_second(self) -> float:
-        """Packets a second of the processor."""
+        """Packets per second of processor time."""
         return self.packets / self.cpu_s
 
 
@@ -48,7 +48,7 @@ def main(packets: int = 10_000_000) -> None:
 
 
 def render(program: Path, place: Path, packets: int) -> str:
-    """Measure everything; the table."""
+    """Measure all cases and return the table."""
     rows = []
     for name, (flows, alive) in CASES.items():
         say(f"reading {name}")
@@ -74,14 +74,14 @@ def render(program: Path, place: Path, packets: int) -> str:
 
 
 def row(name: str, program: str, measured: Cost, own: Cost) -> tuple[str, ...]:
-    """A row of the table."""
+    """Return a row of the table."""
     ratio = "" if measured is own else f"{own.per_second / measured.per_second:.1f} x"
     rate = f"{measured.per_second / 1e6:.2f} million"
     return (name, program, rate, f"{measured.memory_mb:.0f} MB", ratio)
 
 
 def made(program: Path, place: Path, packets: int, flows: int, alive: int) -> Path:
-    """A capture in a file, which is made unless it is there."""
+    """Return the file of a capture, which is written if it does not exist."""
     file = place / f"{packets}-{flows}.pcap"
     if not file.exists():
         words = [str(file), str(packets), str(flows), str(alive)]
@@ -90,7 +90,7 @@ def made(program: Path, place: Path, packets: int, flows: int, alive: int) -> Pa
 
 
 def cost(command: list[str], packets: int) -> Cost:
-    """Run a command, and what it used."""
+    """Run a command and return its cost."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,4 +1,4 @@
-"""Measures how long a page of a capture takes to be written and to zoom, and how large it is.
+"""Measures the page of a capture: the time to write it, the time of a zoom step, and its size.
 
 The capture is that of bench-capture with ten flows. Headless Chromium with software rendering
 zooms in twelve times and out again in each flow; a step is what the script takes to draw. Exit code
@@ -51,7 +51,7 @@ def main(packets: int = 10_000_000) -> int:
 
 
 def measure(capture: Path, place: Path) -> int:
-    """Print the table; the exit code."""
+    """Print the table and return the exit code."""
     began = time.process_time()
     document = diagnose(str(capture))
     read = time.process_time() - began

@@ -26,13 +26,13 @@ from airpath_dev.harness import FINE, WRONG, say
 VALGRIND = shutil.which("valgrind")
 PEERS = ROOT / "benches/peers/build"
 LOGGING = 1.6
-"""How much faster ns-3 gets at the most without logging (benches/peers/README.md)."""
+"""ns-3's largest speed-up without logging (benches/peers/README.md)."""
 
 Row = dict[str, Any]
 
 
 class BenchError(AirpathError):
-    """What a person can do something about."""
+    """A failure that the user can fix, such as a missing program."""
 
 
 def build(
@@ -64,7 +64,7 @@ def build(
 
 @dataclass(frozen=True)
 class Builds:
-    """How airpath's programs are built, and how to say so."""
+    """How airpath's programs are built, and its description in the tables."""
 
     environment: Mapping[str, str]
     said: str
@@ -74,7 +74,7 @@ class Builds:
 
 
 def builds(plain: bool) -> Builds:
-    """Builds with a profile of runs, as wheels are, unless that cannot be had here."""
+    """Return profile-guided builds, as for wheels, unless this machine cannot make them."""
     if plain:
         return Builds(
             os.environ, "airpath as `tools/setup` builds it, without a profile (`--plain`)"
@@ -93,13 +93,13 @@ def builds(plain: bool) -> Builds:
 
 
 def train(program: Path, environment: Mapping[str, str]) -> None:
-    """Runs what a profile is trained with, each case in a process of its own."""
+    """Runs the training cases of a profile, each in a separate process."""
     for case in profiled.cases():
         profiled.call([str(program), *case], "training failed", {**environment})
 
 
 def peer_program(name: str) -> Path | None:
-    """A program of ns-3, if it is there; otherwise says how to get it."""
+    """Returns a program of ns-3 if it is built; otherwise says how to build it."""
     program = PEERS / name
     if program.is_file():
         return program
@@ -111,7 +111,7 @@ def peer_program(name: str) -> Path | None:
 
 
 def measure(command: list[str]) -> Row:
-    """Runs a bench that prints one line of JSON."""
+    """Runs a bench that prints one line of JSON, and returns it."""
     try:
         done = subprocess.run(command, text=True, capture_output=True, check=False)
     except OSError as error:
@@ -125,7 +125,7 @@ def measure(command: list[str]) -> Row:
 
 
 def repeat(label: str, times: int, call: Callable[[], Any]) -> list[Any]:
-    """What so many calls return: a bar on a terminal, a line elsewhere."""
+    """Return the results of `times` calls; shows a bar on a terminal, else prints one line."""
     if times and not sys.stderr.isatty():
         say(f"{label}, {times} x")
     results = []
@@ -137,7 +137,7 @@ def repeat(label: str, times: int, call: Callable[[], Any]) -> list[Any]:
 
 
 def callgrind(command: list[str]) -> tuple[int, str]:
-    """Instructions of a command, and what it printed; nothing in its environment could differ."""
+    """Return the instructions of a command and its output; its environment is always the same."""
     with tempfile.TemporaryDirectory() as place:
         done = subprocess.run(
             [VALGRIND or "", "--tool=callgrind", f"--callgrind-out-file={place}/out", *command],
@@ -149,7 +149,7 @@ def callgrind(command: list[str]) -> tuple[int, str]:
 
 
 def collected(said: str) -> int:
-    """The instructions that callgrind says it counted."""
+    """Return the number of instructions from callgrind's output."""
     found = re.search(r"Collected\s*:\s*(\d+)", said)
     if found is None:
         raise BenchError(f"callgrind says no count: {said.strip()}")
@@ -157,8 +157,8 @@ def collected(said: str) -> int:
 
 
 class Results:
-    """What was measured. Each step is printed and written as it ends; one that fails is named in
-    the end and costs no other its figures."""
+    """Measurements, printed and written after each step. Steps that failed are named at the end,
+    and the results of the others are kept."""
 
     def __init__(self, document: Row, file: Path | None = None) -> None:
         self.document = document
@@ -166,7 +166,7 @@ class Results:
         self._file = file
 
     def say(self, parts: Iterable[str]) -> None:
-        """Print paragraphs, and write the document as far as it goes."""
+        """Print paragraphs, and write the document with the results so far."""
         for part in parts:
             print(f"{part}\n", flush=True)
         if self._file is not None:
@@ -182,12 +182,12 @@ class Results:
             self.say(render(found))
 
     def each(self, name: str, cases: Iterable[Any], call: Callable[[Any], Row]) -> list[Row]:
-        """The rows of those cases that could be measured."""
+        """Return rows for the cases that could be measured."""
         rows = (self.attempt(f"{name}, {case}", partial(call, case)) for case in cases)
         return [row for row in rows if row is not None]
 
     def attempt(self, name: str, call: Callable[[], Any]) -> Any:
-        """What the call returns; None if it failed."""
+        """Return the result of the call; None if it failed."""
         try:
             return call()
         except (BenchError, OSError, subprocess.CalledProcessError) as error:
@@ -197,7 +197,7 @@ class Results:
             return None
 
     def end(self) -> int:
-        """The exit code; says what failed."""
+        """Print which steps failed, and return the exit code."""
         if self.failed:
             say(f"failed: {'; '.join(self.failed)}")
         return WRONG if self.failed else FINE

@@ -1,8 +1,8 @@
 """Measures throughput and lateness of the emulator, beside the forwarder alone (root).
 
-One TCP download by iperf3 a run; medians of the runs, and the worst one. The bare forwarder hands
-every packet on as it came, uncut. Where the hypervisor took a processor away (stolen), packets were
-late for that reason. A Markdown table on stdout.
+Each run is one TCP download by iperf3; the table shows the median and the worst run. The bare
+forwarder passes every packet on unchanged and does not split aggregates. "Stolen" time, when the
+hypervisor took a processor away, also delays packets. A Markdown table goes to stdout.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ receive_buffer_bytes = {window}
 send_buffer_bytes = 100_000_000
 """
 WINDOW = 12_000_000
-"""1.6 of 3 Gb/s times 20 ms: fills the link, and no queue runs over."""
+"""1.6 times the BDP of 3 Gb/s and 20 ms: fills the link, and no queue overflows."""
 
 WIDE = 100_000_000
 PACKET = ("delay, packet sockets", "link of 1 Gb/s, packet sockets")
 IO = '[emulation]\nio = "packet"\n'
 FREE = ("bare forwarder", "delay, as fast as TCP goes", PACKET[0])
-"""Cases whose limit is the machine."""
+"""Cases that only the machine limits."""
 
 BURSTS = "delay, the sender at 3.2 Gb/s in bursts of 1 ms"
 PACED = "delay, the sender paced at 3.3 Gb/s (upload)"
-"""By its kernel, with SO_MAX_PACING_RATE; iperf3 has that for its own sockets alone, so the UE
-sends."""
+"""The kernel paces by SO_MAX_PACING_RATE. iperf3 sets it only on its own sending sockets, so the
+UE sends."""
 
 DELAY = '[[path.down]]\nstage = "delay"\ndelay_ms = 10\n'
 LINK = '[[path.down]]\nstage = "link"\nrate_mbps = {rate}\nqueue_packets = 20000\n'
@@ -93,7 +93,7 @@ def main(
 
 
 def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
-    """One run, in a process of its own: what iperf3 received, how late the data was."""
+    """Emulate once in a separate process; return iperf3's goodput and the lateness of the data."""
     stolen = stolen_ms()
     with tempfile.TemporaryDirectory() as place:
         scenario = Path(place) / "case.toml"
@@ -131,6 +131,6 @@ def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
 
 
 def stolen_ms() -> float:
-    """Time since the machine started that a hypervisor gave to others, of all processors."""
+    """Return the time that the hypervisor took from all processors since the machine booted."""
     ticks = int(Path("/proc/stat").read_text().split(maxsplit=9)[8])
     return 1e3 * ticks / os.sysconf("SC_CLK_TCK")

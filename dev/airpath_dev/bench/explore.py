@@ -1,9 +1,9 @@
 """Measures how long it takes from a change in the explorer to the new curve.
 
-Headless Chromium with software rendering; the seed is changed seven times in each scenario, and the
-median counts. The time ends with the second frame after the charts were given the new rows. A task
-of the page's thread is what the browser calls long: 50 ms and more; the longest is listed, or
-nothing if there was none. Exit code 1 if a kind's median is above its bound.
+In headless Chromium with software rendering, the seed is changed seven times in each scenario, and
+the median counts. The time ends with the second frame after the charts received the new rows. The
+table also lists the longest task of the page's thread, if one took 50 ms or longer (the browser's
+"long task"). Exit code 1 if a kind's median is above its bound.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Measures what findings cost: every shipped scenario, run and then explained.
+"""Measures the time of findings: every shipped scenario is run and then explained.
 
-Wall time of `airpath run NAME --explain off`, its tables written, and of what `--explain quick`
-adds. An explanation is cheap if it takes less than 2 s or ten times the run; the exit code is 1 if
-fewer than nine in ten are. The table is Markdown on stdout.
+The table has the wall time of `airpath run NAME --explain off`, with tables written, and the time
+that `--explain quick` adds. An explanation is cheap if it takes less than 2 s or less than ten
+times the run. The exit code is 1 if fewer than nine in ten are cheap. The table is Markdown on
+stdout.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Prints the SHA-256 of every table of what is shipped: a refactoring changes none.
+"""Prints the SHA-256 of every table of shipped scenarios and studies, to check a refactoring.
 
     make hashes >before;  …;  make hashes >after;  diff before after
 
-A line each, sorted: run, table, hash. A hash is over the table's schema (names, Arrow types, what
-may be null) and its values, floats by their bits; neither over metadata nor over how Parquet writes
-them. `summary` is the document of the run. Runs have the scenario's own seed and the table of
-acknowledgements; a study's are its figures, each with what it sets, without what its assumptions
-would change.
+Each sorted line has a run, a table and its hash. A hash covers the table's schema (names, Arrow
+types, what may be null) and its values, floats by their bits. It does not cover metadata or the
+Parquet encoding. `summary` is the run's document. Runs have the scenario's own seed and the table
+of acknowledgements. The runs of a study are those of its figures, with the settings of each figure,
+but without the alternatives to the study's assumptions.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def jobs_of(name: str, shipped: list[str]) -> Iterator[Job]:
 
 
 def study_jobs(study: Study) -> Iterator[Job]:
-    """Each figure's runs: what it sets, what it is compared with, the sides of its shape."""
+    """Yield each figure's runs: its own, the one it is compared with, and those of its shape."""
     varied = study.varied(1)
     for figure in study.figures:
         variants = list(dict.fromkeys(sides(figure)))
@@ -71,12 +71,12 @@ def study_jobs(study: Study) -> Iterator[Job]:
 
 
 def sides(figure: Figure) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Return the scenario and the sets of each of a figure's runs."""
+    """Return the scenario and the settings of each of a figure's runs."""
     yield figure.scenario, figure.sets
     if figure.against is not None:
         yield figure.scenario, figure.against
     for shape in parts(figure.shape):
-        # Variants belong to the scenarios of the conditions beside them.
+        # The variants of a shape run in the scenarios of its conditions.
         files = [one.get("scenario", figure.scenario) for one in shape.get("conditions", ())]
         for variant in shape.get("variants", ()):
             yield from ((file, (*figure.sets, *variant.get("set", ()))) for file in files)
@@ -87,7 +87,7 @@ def sides(figure: Figure) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def parts(value: Any, leave: str = "") -> Iterator[dict[str, Any]]:
-    """Return every table within a table, without those under the key ``leave``."""
+    """Return every nested table, except those under the key ``leave``."""
     if isinstance(value, dict):
         yield value
         value = [each for key, each in value.items() if key != leave]
@@ -96,11 +96,11 @@ def parts(value: Any, leave: str = "") -> Iterator[dict[str, Any]]:
 
 
 def hashes(job: Job) -> list[str]:
-    """Return the lines of one run."""
+    """Return the printed lines of one run."""
     loaded = scenario.load(job.scenario, [*job.sets, "run.ack_table=true"])
     result = _core.simulate(loaded, loaded.seed)
     lines = [f"{job.name} {name} {digest(result, name)}" for name in result.table_names()]
-    # Numbers in JSON are the shortest that are read back as the same bits.
+    # JSON has the shortest decimal number that is read back as the same bits.
     text = json.dumps(result.summary, sort_keys=True)
     return [*lines, f"{job.name} summary {hashlib.sha256(text.encode()).hexdigest()}"]
 
@@ -112,7 +112,7 @@ def digest(result: _core.Result, name: str) -> str:
     hashed = hashlib.sha256()
     for index, series in enumerate(frame.get_columns()):
         field = schema.child(index)
-        # As the Arrow C data interface has them: format `g` is a double, flag 2 is nullable.
+        # Codes of the Arrow C data interface: format `g` is a double, flag 2 is nullable.
         values = "" if field.dictionary is None else field.dictionary.format
         words = [field.name, field.format, values, str(field.flags), str(len(series))]
         hashed.update(json.dumps(words).encode())
@@ -123,7 +123,7 @@ def digest(result: _core.Result, name: str) -> str:
 
 
 def value_bytes(series: pl.Series) -> Iterator[bytes]:
-    """Return the values as bytes, the least significant first; null is 0 or empty."""
+    """Return the values as little-endian bytes; null is 0 or empty."""
     if series.dtype.is_numeric() or series.dtype == pl.Boolean:
         numbers = series.fill_null(False if series.dtype == pl.Boolean else 0).to_numpy()
         yield np.ascontiguousarray(numbers, numbers.dtype.newbyteorder("<")).tobytes()

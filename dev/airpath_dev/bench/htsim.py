@@ -1,8 +1,8 @@
 """htsim, the fastest peer: long NewReno flows through one drop-tail bottleneck.
 
-Its sources lie in a folder beside the checkout, or where `HTSIM` says; they are built in a copy
-under `target/`.
-Without them `benches/htsim.json` has what was measured last, with its date and commit.
+htsim's sources are in a folder beside the checkout, or in the one that `HTSIM` names. A copy of
+them is built under `target/`.
+Without the sources, the last measurement is read from `benches/htsim.json`, with date and commit.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ RECORDED = ROOT / "benches/htsim.json"
 COPY = ROOT / "target/peers/htsim"
 PRINTED = re.compile(r"([\d.]+) Mb/s, (\d+) segments, CPU ([\d.]+) s")
 PACKETS = 2
-"""Of a segment: htsim acknowledges each one."""
+"""Packets per segment: htsim acknowledges every segment."""
 
 
 @dataclass(frozen=True)
 class Htsim:
-    """The program, and one for valgrind, which does not know all instructions of this processor."""
+    """htsim's program, and a build for valgrind, which does not know all of this processor's
+    instructions."""
 
     program: Path
     counted: Path
@@ -56,14 +57,14 @@ class Htsim:
 
 
 def sources() -> Path | None:
-    """Where htsim lies, if it is there."""
+    """Return the folder of htsim's sources, if it exists."""
     named = os.environ.get("HTSIM")
     places = [Path(named)] if named else [ROOT.parent / "shared/peers/htsim"]
     return next((place for place in places if (place / "bulk.cc").is_file()), None)
 
 
 def find() -> Htsim | None:
-    """Build it where its sources are; otherwise say where they would have to be."""
+    """Build htsim if its sources exist; otherwise say where to put them."""
     folder = sources()
     if folder is None:
         say(
@@ -81,7 +82,7 @@ def find() -> Htsim | None:
 
 
 def built(folder: Path, name: str, flags: list[str]) -> Path:
-    """Build a copy with these flags, once."""
+    """Return the program built with these flags, building it if it does not exist."""
     copy = COPY / name
     program = copy / "bulk"
     if program.is_file():
@@ -104,14 +105,14 @@ def run_quietly(command: list[str]) -> None:
 
 
 def record(rows: list[Row]) -> None:
-    """Keep what was measured, for machines without htsim."""
+    """Store the measurement for machines without htsim."""
     machine = about()
     kept = {"date": machine["date"], "commit": machine["commit"], "cpu": machine["cpu"]}
     RECORDED.write_text(json.dumps({**kept, "rows": rows}, indent=2) + "\n", encoding="utf-8")
 
 
 def recorded() -> Row | None:
-    """What was measured last."""
+    """Return the last measurement."""
     if not RECORDED.exists():
         return None
     row: Row = json.loads(RECORDED.read_text(encoding="utf-8"))

@@ -1,13 +1,13 @@
-"""Counts instructions per packet, by which changes of speed are judged.
+"""Counts instructions per packet, to judge changes of speed.
 
 Times on a shared machine differ by some percent from run to run, and by half beside other work.
-Instructions do not: callgrind (valgrind) counts them on its own processor, and the same program
-has the same number each time. Each case is simulated for a short and for a longer time; the
-difference, divided by the segments that arrived in between, has no start in it. A packet is a
+Instruction counts do not: callgrind (valgrind) counts them on a virtual processor, and a program
+has the same count each time. Each case is simulated for a short and for a longer time. Their
+difference, divided by the segments delivered in between, excludes the start. A packet is a
 delivered segment, its acknowledgement included.
 
-What instructions do not say: how long each takes. What misses the caches is seen by
-bench-speed only. Counts of different compilers or processors are not comparable.
+A count does not say how long instructions take: only bench-speed shows cache misses. Counts of
+different compilers or processors are not comparable.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .common import Row, build, callgrind, cpu_model, first_line
 
 RECORDED = ROOT / "benches/instructions.json"
 CASES = {"wire": (4, 12), "lte": (4, 12), "nr": (2, 5)}
-"""Simulated seconds: slow start is over in the first."""
+"""Simulated seconds, short and long; slow start ends within the first second."""
 NAMES = {
     "wire": "wire, 230 Mb/s, 30 ms",
     "lte": "LTE 20 MHz (lte-20)",
@@ -37,7 +37,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Count:
-    """What callgrind counted in one process."""
+    """callgrind's count for one process."""
 
     instructions: int
     segments: int
@@ -45,7 +45,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Case:
-    """One case, short and long."""
+    """The counts of one case, short and long."""
 
     name: str
     short: Count
@@ -53,12 +53,12 @@ class Case:
 
     @property
     def segments(self) -> int:
-        """Segments that only the longer one delivered."""
+        """Segments that the longer run delivered beyond the short one."""
         return self.long.segments - self.short.segments
 
     @property
     def per_packet(self) -> float:
-        """Instructions a packet."""
+        """Instructions per packet."""
         return (self.long.instructions - self.short.instructions) / self.segments
 
 
@@ -99,7 +99,7 @@ def count(program: Path, name: str, seconds: int) -> Count:
 
 
 def render(cases: list[Case], known: Row) -> str:
-    """Return a Markdown table, beside what was recorded."""
+    """Return a Markdown table of the counts beside the recorded ones."""
     before = known.get("instructions_per_packet", {})
     rows = []
     for case in cases:
@@ -121,7 +121,7 @@ def render(cases: list[Case], known: Row) -> str:
 
 
 def recorded(cases: list[Case], known: Row) -> Row:
-    """Return what to keep: cases that were not counted stay."""
+    """Return the document to store; cases that were not counted keep their recorded counts."""
     counts = dict(known.get("instructions_per_packet", {}))
     counts |= {case.name: round(case.per_packet, 2) for case in cases}
     return {

@@ -1,6 +1,6 @@
 """Speed over a cell: the radio itself, beside ns-3's LTE, and with many UEs.
 
-The smallest CPU time of several runs counts: what a shared machine adds is never negative.
+The smallest CPU time of several runs counts, because other load can only add to it.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ NR_CASES = {
     "as linux-6.18": ("--profile", "linux-6.18"),
 }
 NR_600 = ("radio.channel.sinr_db=17.5", "radio.cell.prbs_down=260")
-"""For 600 Mb/s, with 8 % of the blocks retransmitted."""
+"""Settings of a cell that carries 600 Mb/s, with 8 % of the blocks retransmitted."""
 AIM_NS, BOUND = 300, 50
-"""ns per segment to aim at; simulated seconds per CPU second that there must be."""
+"""The aim in ns per segment, and the smallest number of simulated seconds per CPU second."""
 
 UES = (1, 10, 100, 1000)
 PRESETS = ("nr-n78", "lte-20")
 
 BUFFER = 500_000
-"""Bytes of RLC's buffer, here and there: two bandwidth-delay products."""
+"""Size of the RLC buffer in airpath and ns-3: two bandwidth-delay products."""
 PRBS = 100
 SISO = (
     "radio.cell.layers_down=1",
     "radio.cell.antenna_ports=1",
     f"radio.rlc.buffer_bytes={BUFFER}",
 )
-"""What ns-3's LTE has: one antenna. Both then have 75,376 bits in a subframe."""
+"""One antenna, as in ns-3's LTE. Both then carry 75,376 bits per subframe."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def run(builds: Builds, runs: int, with_peer: bool, results: Results) -> None:
 
 
 def run_lte(case: LteCase, airpath: Airpath, peer: Path, runs: int) -> Row:
-    """ns-3 between two halves of our runs; our carrier as wide as its goodput needs."""
+    """Run ns-3 between two halves of airpath's runs, with as many PRBs as ns-3's goodput needs."""
     call = partial(run_peer, peer, case)
     theirs = [call()]
     prbs = airpath.prbs_for(case, theirs[0]["goodput_mbps"])
@@ -135,7 +135,7 @@ class Airpath:
         return measure(command + [word for key in sets for word in ("--set", key)])
 
     def prbs_for(self, case: LteCase, goodput_mbps: float) -> int:
-        """The PRBs with which our goodput is nearest to theirs."""
+        """Return the number of PRBs with which airpath's goodput is nearest to ns-3's."""
         if case.active == 0:
             return PRBS
         mode = f'radio.rlc.mode="{case.rlc}"'

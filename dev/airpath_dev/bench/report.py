@@ -1,4 +1,4 @@
-"""Measures CPU time of a report of every shipped scenario, each in a process of its own."""
+"""Measures the CPU time of a report for every shipped scenario, each in a separate process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from airpath import _core
 from airpath_dev.harness import FINE, WRONG, table
 
 LIMIT = 3.0
-"""Times what Python and the libraries cost that a report imports: a second where they take 0.33."""
+"""Limit as a multiple of the CPU time to start Python and import a report's libraries: 1 s on a
+machine where that takes 0.33 s."""
 
 _LIBRARIES = [sys.executable, "-c", "import jinja2, polars, typer"]
 
@@ -39,7 +40,7 @@ def main(
 
 @dataclass(frozen=True)
 class Cost:
-    """CPU time, user and system, each the best of three by turns; bytes of the page."""
+    """CPU times (user + system), each the best of three in turns, and the page's size in bytes."""
 
     cpu_s: float
     libraries_s: float

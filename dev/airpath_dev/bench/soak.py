@@ -1,10 +1,11 @@
 """Emulates for 20 minutes and looks for leaks (root).
 
-200 Mb/s over 5G with handovers, another UE that sleeps by DRX.
+One UE receives 200 Mb/s over 5G with handovers, and another sleeps by DRX.
 
-Memory, descriptors and threads of the airpath process, once a second; then what it left on the
-host. A Markdown table on stdout; exit code 1 if memory is not flat within 2 % or something is left.
-With --flows it has to be flat after the last of them, and below 200 MB all the time.
+The command records memory, descriptors and threads of the airpath process once a second, and then
+what the run left on the host. A Markdown table goes to stdout. Exit code 1 if memory is not flat
+within 2 % or something is left. With --flows, memory must be flat after the last flow, and always
+below 200 MB.
 """
 
 from __future__ import annotations
@@ -71,15 +72,15 @@ FLOWS_PER_S = 4000
 MOST_MB = 200
 
 MARK = f"airpath-soak-{os.getpid()}"
-"""In the environment of everything that it starts."""
+"""Set in the environment of every process that the run starts."""
 
 MADE = ("soak.toml", "iperf3.json", "run", "scanned")
 
 FORWARDER = "airpath-forward\n"
-"""Name of the thread."""
+"""Name of the forwarding thread."""
 
 FLAT = 0.02
-"""Of memory, after the first tenth of the run."""
+"""Largest relative change of memory after the first tenth of the run."""
 
 
 def main(
@@ -128,7 +129,7 @@ def main(
 
 
 def soak(place: Path, seconds: float, flows: int) -> tuple[dict[str, Any], list[dict[str, int]]]:
-    """Run the emulation; what it said, and what was seen each second."""
+    """Run the emulation; return its document and the observations of each second."""
     scenario = place / "soak.toml"
     scenario.write_text(SCENARIO)
     command = [sys.executable, "-m", "airpath", "emulate", str(scenario), "--user", "root"]
@@ -158,7 +159,7 @@ def soak(place: Path, seconds: float, flows: int) -> tuple[dict[str, Any], list[
 
 
 def observe(process: int) -> dict[str, int] | None:
-    """Resident memory in bytes, descriptors, threads; None before and after it forwards."""
+    """Return resident memory in bytes, descriptors and threads; None unless it is forwarding."""
     directory = Path("/proc") / str(process)
     try:
         status = dict(
@@ -176,7 +177,7 @@ def observe(process: int) -> dict[str, int] | None:
 
 
 def handovers(run: Path) -> int:
-    """How many were completed."""
+    """Return the number of completed handovers."""
     import polars
 
     events = polars.read_parquet(run / "events.parquet")
@@ -184,13 +185,13 @@ def handovers(run: Path) -> int:
 
 
 def host() -> dict[str, set[str]]:
-    """What a run might leave: network namespaces, devices, processes."""
+    """Return what a run might leave behind: network namespaces, devices, processes."""
     networks, processes = set(), set()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            # Other emulations may come and go meanwhile.
+            # Processes of other emulations may start and end meanwhile.
             if MARK.encode() in (entry / "environ").read_bytes():
                 processes.add(f"process {entry.name}")
                 networks.add(str((entry / "ns" / "net").readlink()))

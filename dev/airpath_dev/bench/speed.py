@@ -4,8 +4,8 @@ Every figure is CPU time (user + system) of the simulation alone, one process at
 is run several times: the median counts, the range is shown. Tables are Markdown on stdout,
 progress goes to stderr.
 
-airpath's programs are built with a profile of runs, as a wheel is, and the tables say so; `--plain`
-measures what `tools/setup` builds. The command `airpath` is that in .venv.
+airpath's programs are profile-guided builds, as in a wheel, and the tables say so. `--plain`
+measures the build of `tools/setup`. The command `airpath` is the one in .venv.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ FEATURES = (
     "rack-tlp", "prr", "undo", "linux-rto", "validation", "quick-acks", "window-tuning",
     "offload", "pacing", "linux-cubic", "bbr", "bbr3",
 )  # fmt: skip
-"""What `--feature` of the Rust bench takes."""
+"""Values of the Rust bench's `--feature`."""
 WINDOWS = (700, 3_000, 12_000, 46_000)
 WINDOW_RTT_MS = 100
 WINDOW_SEGMENTS = 3_000_000
-"""Segments that each fixed window delivers, about."""
+"""Approximate number of segments that a run with a fixed window delivers."""
 
 
 class Part(StrEnum):
-    """A part of it."""
+    """A part of the benchmark."""
 
     AIMS = "aims"
     WIRE = "wire"
@@ -59,7 +59,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """How often it is measured, and beside whom."""
+    """How many runs to measure, and whether to measure ns-3 too."""
 
     runs: int
     peer_runs: int
@@ -91,7 +91,7 @@ def main(
 
 
 def heading(machine: Row, runs: int, built: str) -> list[str]:
-    """What was measured, where, and how it was built."""
+    """Return the lines that say what was measured, on which machine, and how it was built."""
     return [
         f"{machine['date']}, {machine['cpu']}, {machine['rustc']}, commit {machine['commit']}",
         f"`{machine['command']}`: airpath {runs} x",
@@ -100,7 +100,7 @@ def heading(machine: Row, runs: int, built: str) -> list[str]:
 
 
 def wire(built: Builds, wanted: Wanted, results: Results) -> None:
-    """Everything without a radio."""
+    """Measure all cases without a radio."""
     airpath = Airpath(built.program("bulk"))
     peer = find_peer() if wanted.peer else None
     runs = wanted.runs
@@ -140,7 +140,7 @@ def run_case(
     peer: Path | None,
     wanted: Wanted,
 ) -> Row:
-    """airpath before and after the peer, so that a machine that slows down slows both."""
+    """Run airpath before and after the peer, so that a machine that slows down affects both."""
     before = (wanted.runs + 1) // 2
     ours = repeat(f"{case}: airpath", before, lambda: airpath.run(case))
     theirs: list[Row] = []
@@ -155,7 +155,7 @@ def run_case(
 
 
 def run_window(window: int, airpath: Airpath, runs: int) -> Row:
-    """A fixed window over a pipe that it just fills; the same work for every window."""
+    """Run a fixed window over a path with that BDP; every window delivers as many segments."""
     per_second = window * 1000 // WINDOW_RTT_MS
     rate_mbps = per_second * 1500 * 8 // 1_000_000
     case = Case(1, rate_mbps, WINDOW_RTT_MS, -(-WINDOW_SEGMENTS // per_second))
@@ -165,7 +165,7 @@ def run_window(window: int, airpath: Airpath, runs: int) -> Row:
 
 
 def run_ack_table(case: Case, airpath: Airpath, runs: int) -> Row:
-    """The same case without and with the table of acknowledgements, by turns."""
+    """Run a case without and with the table of acknowledgements, in turns."""
     pairs = repeat("table of acknowledgements", runs, partial(airpath.pair, case, "--acks"))
     return {
         "case": str(case),
@@ -175,7 +175,7 @@ def run_ack_table(case: Case, airpath: Airpath, runs: int) -> Row:
 
 
 def run_features(case: Case, airpath: Airpath, runs: int) -> list[Row]:
-    """The same case with each feature, each time beside one without any."""
+    """Run a case with each feature, each time beside a run without features."""
     rows = []
     for name, some in [(name, (name,)) for name in FEATURES] + [("as linux-6.18", LINUX)]:
         pairs = repeat(name, runs, partial(airpath.pair, case, *features(some)))
@@ -185,7 +185,7 @@ def run_features(case: Case, airpath: Airpath, runs: int) -> list[Row]:
 
 
 def run_lossy(airpath: Airpath) -> list[Row]:
-    """10 Gb/s, 100 ms, 1 % random loss: the row with which BBR was introduced to Linux."""
+    """Run 10 Gb/s, 100 ms and 1 % random loss, the case with which BBR was introduced to Linux."""
     rows = []
     for name, seconds in (("linux-cubic", 600), ("bbr", 30), ("bbr3", 30)):
         case = Case(1, 10_000, 100, seconds)
@@ -207,12 +207,12 @@ class Airpath:
         return measure([str(self.program), *options])
 
     def pair(self, case: Case, *more: str) -> list[Row]:
-        """Without and with something, by turns."""
+        """Run a case without the further arguments, and then with them."""
         return [self.run(case), self.run(case, *more)]
 
 
 def find_peer() -> Path | None:
-    """The peer, if it is there and runs; otherwise says why not."""
+    """Return ns-3's program if it is built and runs; otherwise say why not."""
     program = peer_program("ns3_bulk")
     if program is not None:
         try:
@@ -305,7 +305,7 @@ def case_rows(case: Row) -> Iterable[tuple[str, ...]]:
             f"{cpu:.3g}",
             spread(rows, "cpu_s", "{:.3g}"),
             f"{case['seconds'] / cpu:.3g}",
-            # Each second segment is acknowledged.
+            # One acknowledgement for every second segment.
             f"{segments * 1.5 / cpu:,.0f}",
             f"{middle(rows, 'ns_per_segment'):,.0f}",
             f"{rows[0]['goodput_mbps']:.1f}",

@@ -1,7 +1,7 @@
-"""Measures speed, step by step: each runs, whatever became of those before it.
+"""Measures speed in steps; a step that fails does not stop the later ones.
 
-Exit code 1 if a step failed; the last line names those that did. A step that ends with 3 could not
-be measured on this machine, and has said why.
+Exit code 1 if a step failed; the last line names the failed steps. A step with exit code 3 could
+not be measured on this machine, and has printed why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Step:
     name: str
     command: tuple[str, ...]
     peer: bool = False
-    """It builds what is compared with, which is left out where that fails."""
+    """The step builds a program for comparison, which is left out if the build fails."""
 
 
 def _bench(name: str) -> Step:

@@ -1,8 +1,8 @@
 """Runs a campaign on every engine and compares the tables, byte by byte (root).
 
-Threads of this machine, a Dask LocalCluster, workers begun by hand, and Slurm on this one node.
-Then what runs a campaign is killed. Exit code 1: something differs or fails; 3: Slurm is not
-installed.
+The engines are threads of this machine, a Dask LocalCluster, workers started by hand, and Slurm on
+this one node. The command then kills the processes that run a campaign. Exit code 1: something
+differs or fails; 3: Slurm is not installed.
 """
 
 from __future__ import annotations

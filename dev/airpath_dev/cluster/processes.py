@@ -16,7 +16,7 @@ import pytest
 
 
 class Processes:
-    """A scheduler and workers, each begun by hand."""
+    """A Dask scheduler and workers, each started by hand."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class Processes:
         return process
 
     def end(self) -> None:
-        """Kill them all."""
+        """Kill all processes of the cluster."""
         for process in self.all:
             process.kill()
             process.wait()

@@ -1,4 +1,4 @@
-"""Compares what airpath, tshark and tcptrace say of captures.
+"""Compares the figures of airpath, tshark and tcptrace for captures.
 
 Exit codes: 0, equal or explained; 1, a difference is unexplained; 2, bad use; 3, not compared,
 because something is missing.

@@ -25,7 +25,7 @@ HEAD = "tool | figure | compared: | equal: | by a rule: | unexplained:"
 
 
 def rows(compared: Sequence[Compared]) -> list[list[str]]:
-    """One row for each tool and figure."""
+    """Return one row for each tool and figure."""
     found = []
     verdicts = [one for each in compared for one in each.verdicts]
     for reader in (TSHARK, TCPTRACE):

@@ -1,6 +1,6 @@
-"""Draws paths, captures them and fits scenarios: what was drawn is to be found again.
+"""Draws paths, captures them, fits scenarios, and compares the fits with what was drawn.
 
-Exit code 1: a figure is wrong. Emulations need root; without it they are left out, and it is said.
+Exit code 1: a figure is wrong. Emulations need root; without it they are left out with a message.
 """
 
 from __future__ import annotations

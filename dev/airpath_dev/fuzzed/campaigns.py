@@ -1,6 +1,6 @@
-"""Damages campaign files and the folders of campaigns at random and has them read.
+"""Damages campaign files and campaign folders at random and reads them.
 
-They get other bytes, other values, other names, links, pipes and tables of another make. Exit
+The damage is other bytes, values and names, links, pipes, and tables with other columns. Exit
 codes: 0, each was read or refused; 1, one was not: it is in target/fuzz/campaigns; 2, bad use.
 """
 
@@ -332,7 +332,7 @@ def main(seconds: Seconds = 600, seed: Seed = None) -> int:
 
 
 def attempts(pick: Random, place: Path) -> list[Attempt]:
-    """One folder, then ten files."""
+    """Return the attempts of one round: one folder, then ten files."""
     drawn = Drawn(place / "drawn")
 
     def folder() -> list[str]:

@@ -74,7 +74,7 @@ def _check(document: FileDocument | Together | None) -> None:
 def bounded(
     cpu_s: float | None = COMMAND_CPU_S, wait_s: float | None = COMMAND_WAIT_S
 ) -> Iterator[None]:
-    """End with SlowError what takes more processor time, or more by the clock."""
+    """Raise SlowError if the block takes more processor time or wall time than these limits."""
 
     def slow(number: int, _: FrameType | None) -> None:
         raise SlowError(f"it did not end in time ({signal.Signals(number).name})")

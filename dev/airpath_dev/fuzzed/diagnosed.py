@@ -120,7 +120,7 @@ def main(seconds: Seconds = 600, seed: Seed = None) -> int:
 
 
 def attempts(pick: Random, place: Path) -> list[Attempt]:
-    """A few files, diagnosed together."""
+    """Return one attempt: a few files, diagnosed together."""
     some = known(place)
 
     def attempt() -> list[str]:

@@ -1,4 +1,4 @@
-"""What the programs of this package share: how long they run, and the inputs that failed."""
+"""Shared by the programs of this package: the loop over attempts, and the inputs that failed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _LARGEST_KEPT = 1 << 30
 Seconds = Annotated[int, typer.Argument(envvar="SECONDS", min=1, help="Of processor time.")]
 Seed = Annotated[int | None, typer.Argument(envvar="SEED", min=0, help="[default: the time]")]
 Attempt = tuple[Path, Callable[[], Iterable[str]]]
-"""What is read, and what makes it and reads it: how that ended. What it raises is a fault."""
+"""The input's path, and a call that writes and reads it and returns the outcomes. An exception is a
+fault."""
 
 
 def fuzz(
@@ -39,7 +40,7 @@ def fuzz(
     most: int = 1 << 60,
     most_memory: int | None = None,
 ) -> int:
-    """Attempt by turns until the time is over; the exit code is 1 if one was a fault."""
+    """Make attempts until the time is over; return exit code 1 if one was a fault."""
     seed = int(time.time()) if seed is None else seed
     print(f"The seed is {seed}.")
     if most_memory is not None:
@@ -54,7 +55,7 @@ def fuzz(
                 ended.update(attempt())
             except KeyboardInterrupt:
                 raise
-            # A panic of the core or of polars is no Exception.
+            # A panic in the core or in polars is a BaseException, not an Exception.
             except BaseException as error:
                 ended["fault"] += 1
                 faults.keep(given, error)

@@ -1,6 +1,6 @@
-"""Damages tool outputs at random and has them read.
+"""Damages tool outputs at random and reads them.
 
-It begins with the files of ``seeds``, and with those of the folder that AIRPATH_OUTPUTS names. Exit
+The undamaged files are in ``seeds`` and in the folder that AIRPATH_OUTPUTS names. Exit
 codes: 0, each was read or refused; 1, one was not: it is in target/fuzz/importers; 2, bad use.
 """
 
@@ -26,7 +26,7 @@ def main(seconds: Seconds = 600, seed: Seed = None) -> int:
 
 
 def attempts(pick: Random, place: Path) -> list[Attempt]:
-    """The file, and what is done with it."""
+    """Return the attempts of one round."""
     known = list(seeds(os.environ.get("AIRPATH_OUTPUTS")).values())
     file = place / "file"
     before: list[Recognised] = []

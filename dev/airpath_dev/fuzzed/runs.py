@@ -42,7 +42,7 @@ from .mutate import damaged
 _DRAWN = 0.01
 """Share of the reports whose charts are also drawn."""
 MOST_MEMORY = 1 << 30
-"""Of the whole program at its peak."""
+"""Limit for the peak memory of the whole program."""
 
 SCENARIOS: tuple[tuple[str, dict[str, Any], int], ...] = (
     ("two-flows", {"run.duration_s": 2}, 1),
@@ -423,7 +423,7 @@ def main(
 
 
 def attempts(pick: Random, place: Path) -> list[Attempt]:
-    """A directory, read and given to each command."""
+    """Return the attempts on one run directory, which is read and given to each command."""
     known = make(place)
     damages = _DAMAGES * 3 + _SLOW
 

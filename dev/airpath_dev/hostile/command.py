@@ -1,4 +1,4 @@
-"""Runs hostile programs inside an emulation, each case in its full length, as a table (root)."""
+"""Runs hostile programs inside an emulation at full length and prints a table (root)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Run inside an emulation: many short flows to the server, nine in ten datagrams, the others TCP.
+"""Sends many short flows from inside an emulation to the server: 90 % datagrams, 10 % TCP.
 
     scan.py FLOWS PER_SECOND
 
-Every flow has its own pair of ports. Nobody listens; what comes back is refused or unreachable.
+Every flow has its own pair of ports. Nobody listens, so that flows are refused or unreachable.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import time
 from collections import deque
 
 OPEN = 500
-"""TCP sockets at a time."""
+"""Number of TCP sockets open at a time."""
 
 
 def main() -> None:
-    """Scan."""
+    """Send the flows at the given rate."""
     flows, per_second = int(sys.argv[1]), float(sys.argv[2])
     server = socket.gethostbyname("server")
     ports = range(1024, 61024)

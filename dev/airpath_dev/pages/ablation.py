@@ -1,7 +1,8 @@
-"""Writes what makes the ramp of the study 5g-drx: DRX, slow start, or congestion control.
+"""Writes the page on the cause of the ramp in the study 5g-drx: DRX, slow start or ACK jitter.
 
-It runs the study's scenario with every combination and writes the tables; the text around them is
-in this file too, so that a new run shows what no longer holds. Progress goes to stderr.
+The command runs the study's scenario with every combination and writes the tables. The text around
+them is in this file too, so that a new run shows which statements no longer hold. Progress goes to
+stderr.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def main(seeds: int = 3, out: Path = OUT) -> None:
 
 
 def controls() -> dict[str, Sets]:
-    """Congestion control by slow start; BBR has a start of its own."""
+    """Return CUBIC and Reno with each kind of slow start, and BBR, which has its own startup."""
     return {
         **{
             f"{control} | {start}": (
@@ -121,7 +122,7 @@ TABLES: dict[str, tuple[Head, dict[str, list[Sets]]]] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """Mean over the seeds of one combination."""
+    """Means over the seeds of one combination."""
 
     ramp_s: float | None
     average_mbps: float
@@ -159,13 +160,13 @@ def measure(sets: Sets, seeds: int) -> Cell:
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
-    """None if a seed never got there."""
+    """Return the mean; None if the value is missing for a seed."""
     known = list(values)
     return None if None in known else fmean(value for value in known if value is not None)
 
 
 def exits(found: Sequence[dict[str, Any] | None]) -> str:
-    """Windows at the end of slow start and why, of all seeds."""
+    """Return the windows at the end of slow start over all seeds, and the reasons for the end."""
     left = [each for each in found if each is not None]
     if not left:
         return "never"

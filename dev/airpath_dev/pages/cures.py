@@ -1,7 +1,7 @@
-"""Compares cures for a deep buffer, and pings over fibre, WiFi and 5G, as a page.
+"""Writes the page that compares cures for a deep buffer, and pings over fibre, WiFi and 5G.
 
-It runs the study nr-bbr-cubic's scenarios with each cure and writes the tables; the text around
-them is in this file too. Progress goes to stderr.
+The command runs the study nr-bbr-cubic's scenarios with each cure and writes the tables. The text
+around them is in this file too. Progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from airpath_dev.harness import say, table, write
 OUT = ROOT / "docs/guides/cures-compared.md"
 NETWORKS = {"China Unicom": "unicom", "China Mobile": "mobile"}
 FLOOD = ("flow.2.enabled=true", "path.down.0.enabled=false")
-"""The flood comes from elsewhere, so it does not share the server's 1 Gb/s."""
+"""Settings for a flood from another host, which does not share the server's 1 Gb/s."""
 
 PROXY = ("path.down.2.enabled=true", "path.up.0.enabled=true")
 
@@ -55,7 +55,7 @@ def main(seeds: int = 8, out: Path = OUT) -> None:
 
 
 def cures(pool: ThreadPoolExecutor, path: Path, more: Sets, seeds: Sequence[int]) -> str:
-    """One row for each cure."""
+    """Return a table with one row for each cure."""
     say(f"{path.stem}{' with a flood' if more else ''}")
 
     def measure(sets: Sets) -> list[Run]:
@@ -71,7 +71,7 @@ def cures(pool: ThreadPoolExecutor, path: Path, more: Sets, seeds: Sequence[int]
 
 
 def variants(rate_mbps: float) -> dict[str, Sets]:
-    """Each cure's settings; some depend on the rate of plain CUBIC."""
+    """Return each cure's settings; some depend on the rate of plain CUBIC."""
     shaped = round(0.8 * rate_mbps)
     window = round(rate_mbps * 1e6 / 8 * WINDOW_MS / 1e3 / STREAMS, -3)
     return {
@@ -91,7 +91,7 @@ def variants(rate_mbps: float) -> dict[str, Sets]:
 
 
 WINDOW_MS = 30
-"""The streams' windows together hold what the rate carries in this time."""
+"""RTT for the windows: together they are the BDP of this RTT and plain CUBIC's rate."""
 
 STREAMS = 4
 
@@ -115,7 +115,7 @@ def row(name: str, runs: Sequence[Run], base: Sequence[Run] | None) -> list[str]
 
 
 def change(runs: Sequence[Run], base: Sequence[Run], place: int) -> str:
-    """The difference over paired seeds with its 95 % interval."""
+    """Return the difference over paired seeds with its 95 % interval."""
     pairs = zip(runs, base, strict=True)
     interval: Interval = mean_interval([each[place] - other[place] for each, other in pairs])
     if interval.low is None or interval.high is None:
@@ -128,7 +128,7 @@ def signed(value: float) -> str:
 
 
 def pings(pool: ThreadPoolExecutor, seeds: Sequence[int]) -> str:
-    """Idle and loaded pings of three accesses."""
+    """Return the table of idle and loaded pings over three access networks."""
     say("pings")
     rows = []
     unicom = STUDIES / "nr-bbr-cubic/scenario-unicom.toml"

@@ -1,4 +1,4 @@
-"""Takes the guide's pictures of the explorer again: desktop, phone, packets."""
+"""Takes the guide's screenshots of the explorer: desktop, phone, packets."""
 
 from __future__ import annotations
 

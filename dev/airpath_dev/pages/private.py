@@ -1,7 +1,7 @@
 """Writes the page of the study lte-private: windows, RTTs of four accesses, a firewall.
 
-It runs the study's scenarios and writes tables and charts; the text around them is in this file
-too. The charts go into the folder img beside the page. Progress goes to stderr.
+The command runs the study's scenarios and writes tables and charts. The text around them is in
+this file too. The charts go into the folder img beside the page. Progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STUDY = STUDIES / "lte-private"
 OAI, INDOOR = STUDY / "scenario-oai.toml", STUDY / "scenario-indoor.toml"
 WINDOWS = {"64 kB": 1 << 16, "256 kB": 1 << 18, "1 MB": 1 << 20, "2 MB": 1 << 21, "4 MB": 1 << 22}
 DIRECTIONS = {"down": 0, "up": 1}
-"""And the number of the flow that goes this way."""
+"""Directions, with the index of the flow in that direction."""
 CONTROLS = {"CUBIC": "cubic", "Reno": "reno"}
 LOSSES = {"none": 0.0, "one in 1,000": 1e-3}
 ACCESSES = {
@@ -38,13 +38,13 @@ ACCESSES = {
 }
 COLOURS = ["#5b6770", "#3d8f3d", "#0068a8", "#cc4c00"]
 STEP_MS = 0.5
-"""Width of a slice of the densities."""
+"""Width of a bin in the density chart."""
 
 Sets = tuple[str, ...]
 
 
 class Cell(NamedTuple):
-    """What a window carries in one direction with one congestion control."""
+    """The result of one window, direction and congestion control."""
 
     loss: str
     direction: str
@@ -79,7 +79,7 @@ def summary(path: Path, sets: Sequence[str], seed: int) -> Any:
 
 
 def sweep(pool: ThreadPoolExecutor, seeds: Sequence[int]) -> list[Cell]:
-    """Every window, each way, with either congestion control, without and with loss."""
+    """Run every window in both directions, with each congestion control, without and with loss."""
     cells = []
     for loss, probability in LOSSES.items():
         say(f"windows, loss {loss}")
@@ -113,7 +113,7 @@ def sweep(pool: ThreadPoolExecutor, seeds: Sequence[int]) -> list[Cell]:
 
 
 def window_table(cells: Sequence[Cell]) -> str:
-    """A row for each direction and window, a column for each control and loss."""
+    """Return a table: a row for each direction and window, a column for each control and loss."""
     heads = [f"{control}, loss {loss}" for loss in LOSSES for control in CONTROLS]
     lines = []
     for direction in DIRECTIONS:
@@ -132,7 +132,7 @@ def interval(values: list[float]) -> str:
 
 
 def pings(pool: ThreadPoolExecutor, name: str, seeds: Sequence[int]) -> list[float]:
-    """The round trips in ms of all seeds."""
+    """Return the RTTs in ms of all seeds."""
     say(f"pings over {name}")
     path = STUDY / f"scenario-rtt-{name}.toml"
 
@@ -173,12 +173,12 @@ SYMPTOMS: dict[str, tuple[int, Sets]] = {
     ),
     "the same: down ": (1, ("flow.0.enabled=true", "flow.6.enabled=true")),
 }
-"""What is tried, the place of the flow among those of the run, and what it sets."""
+"""Each test's name, the index of its flow in the run, and its settings."""
 NO_FIREWALL = ("path.up.0.enabled=false", "path.down.1.enabled=false")
 
 
 def symptoms(pool: ThreadPoolExecutor) -> str:
-    """What each test says with the firewall and without it."""
+    """Return a table of each test's result with the firewall and without it."""
     say("firewall")
 
     def one(job: tuple[int, Sets]) -> str:
@@ -204,7 +204,7 @@ def picture(chart: Any, path: Path) -> None:
 
 
 def window_chart(cells: Sequence[Cell]) -> Any:
-    """A panel for each direction and loss: the rate over the window, a line for each control."""
+    """Return a chart of rate over window, with a panel for each direction and loss."""
     import altair as alt
 
     def panel(direction: str, loss: str) -> Any:
@@ -246,7 +246,7 @@ def window_chart(cells: Sequence[Cell]) -> Any:
 
 
 def rtt_chart(rtts: dict[str, list[float]]) -> Any:
-    """The density of each access: the share of its pings in slices of half a millisecond."""
+    """Return a chart of each access's RTT density: the share of its pings in bins of 0.5 ms."""
     import altair as alt
 
     rows = []

@@ -1,4 +1,4 @@
-// Search over all pages, and figures that run where a server answers.
+// Searches all pages, and replaces pictures by live figures if the site comes from a server.
 
 const top_ = document.body.dataset.top;
 const box = document.getElementById("search");
@@ -30,7 +30,7 @@ box.addEventListener("input", () => {
   );
 });
 
-// From disk, a browser loads no modules: the picture stays.
+// From disk a browser loads no modules, so the picture stays.
 if (location.protocol !== "file:") {
   for (const place of document.querySelectorAll(".live")) {
     const picture = place.previousElementSibling;

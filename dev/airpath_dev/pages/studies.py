@@ -1,7 +1,7 @@
-"""Writes the tables of docs/guides/studies.md: runs every study, as `airpath reproduce` does.
+"""Runs every study, as `airpath reproduce` does, and writes the tables of docs/guides/studies.md.
 
-Each study's section has a table between marks; what is between them is replaced. Under the first
-heading stand the counts of all studies, which are written if all were run.
+Each study's section has a table between marks, which this command replaces. The counts of all
+studies are under the first heading, and are replaced only if all studies ran.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def main(
 
 
 def mark(name: str) -> str:
-    """What the marks around a study's table say."""
+    """Return the name in the mark before a study's table."""
     return f"table of {name}"
 
 
 def replaced(text: str, marked: str, content: str) -> str:
-    """The text with other content between the marks of that name."""
+    """Return the text with the content between the marks of that name replaced."""
     pattern = rf"(<!-- {re.escape(marked)}: generated -->\n).*?(<!-- end -->)"
     found = re.search(pattern, text, re.DOTALL)
     if found is None:
@@ -56,7 +56,7 @@ def replaced(text: str, marked: str, content: str) -> str:
 
 
 def study_table(outcomes: Sequence[Outcome]) -> str:
-    """A row for each figure; of a figure with cells the rows have what each of them has."""
+    """Return a table with a row for each figure; a figure with cells lists each cell's values."""
     rows = [
         (
             outcome.figure.id.partition("/")[2],

@@ -1,9 +1,9 @@
 """Runs CUBIC and Reno over recorded radio links: pairs of Mahimahi traces, several buffers.
 
 FOLDER holds pairs NAME.down and NAME.up, plain or .gz. A download has its data on the .down trace
-and its acknowledgements on the .up trace, an upload the other way. Traces that are too short start
-again. The table goes to stdout as Markdown; --out writes it too, with traces.csv (every figure)
-and a chart for each pair.
+and its acknowledgements on the .up trace; an upload uses them the other way round. Traces that are
+too short are repeated. The table goes to stdout as Markdown. --out also writes it to a file, with
+traces.csv (every figure) and a chart for each pair.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WORKERS = 2
 TICKS_MS = [10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 
-# Both directions: trace, then delay. Only the queue of the data is limited.
+# Each direction has a trace, then a delay. Only the queue in the direction of the data is limited.
 SCENARIO = """
 [run]
 duration_s = {seconds}
@@ -68,7 +68,7 @@ Row = dict[str, Any]
 
 
 class Setting(NamedTuple):
-    """What all cases share."""
+    """Settings that all cases share."""
 
     folder: Path
     seconds: float
@@ -110,7 +110,7 @@ def limits(text: str) -> list[int | None]:
 
 @dataclass(frozen=True)
 class Pair:
-    """Both directions of one recording."""
+    """The two traces of one recording, downlink and uplink."""
 
     name: str
     down: Path
@@ -142,7 +142,7 @@ class Case:
 
 
 def find_pairs(where: Path) -> list[Pair]:
-    """Every NAME that has both a .down and an .up trace, sorted by name."""
+    """Return every NAME that has both a .down and an .up trace, sorted by name."""
     found: dict[str, dict[str, Path]] = {}
     for path in sorted(where.iterdir()):
         plain = path.name.removesuffix(".gz")
@@ -157,7 +157,7 @@ def find_pairs(where: Path) -> list[Pair]:
 
 
 def run_all(cases: list[Case], setting: Setting) -> list[Row]:
-    """Every case, in order; the simulator releases the GIL, so threads share the cores."""
+    """Run every case, in parallel because the simulator releases the GIL; keep their order."""
     from rich.console import Console
     from rich.progress import track
 
@@ -173,7 +173,7 @@ def run(case: Case, setting: Setting) -> Row:
     result = airpath.run(scenario.parse(text, name, str(setting.folder)), workers=1)
     summary: Any = result.summary
     (flow,) = summary["flows"]
-    # Links come down first; each direction has one.
+    # Each direction has one link; the downlink's is listed first.
     link = summary["links"][DIRECTIONS.index(case.direction)]
     delay = link["queue_delay_ms"] or {}
     return {
@@ -199,7 +199,7 @@ def toml_text(text: str) -> str:
 
 
 def markdown(rows: list[Row]) -> str:
-    """CUBIC and Reno side by side, a row for each trace, direction and buffer."""
+    """Return a table of CUBIC beside Reno, with a row for each trace, direction and buffer."""
     head = ["trace", "direction", "capacity Mb/s", "buffer"]
     for congestion in CONTROLS:
         head += [f"{congestion} Mb/s", "used", "queue p50 ms", "p95", "RTOs"]
@@ -245,8 +245,8 @@ def write(out: Path, rows: list[Row], text: str) -> None:
 
 
 def chart(rows: list[Row]) -> Any:
-    """Utilisation against queueing delay: a panel for each trace and direction, a line through
-    the buffers of each congestion control. Left and up is better."""
+    """Return a chart of utilisation against queueing delay, with a panel for each trace and
+    direction. A line joins the buffers of a congestion control; the top left is best."""
     import altair as alt
 
     points = [{**row, "buffer": size(row)} for row in rows if row["queue_delay_ms_p95"]]
@@ -296,7 +296,7 @@ def chart(rows: list[Row]) -> Any:
 
 
 def png(figure: Any) -> bytes:
-    """The chart as PNG, compressed harder than the renderer does."""
+    """Return the chart as PNG, compressed again at a higher level than the renderer's."""
     import vl_convert
 
     quick: bytes = vl_convert.vegalite_to_png(figure.to_json(), scale=1.4)

@@ -1,7 +1,7 @@
-"""Writes what an uplink packet waits for: idle pings, simulated and in closed form.
+"""Writes the tables of what an uplink packet waits for: idle pings, simulated and in closed form.
 
-A UE pings a server once a second and does nothing else. Varied are the SR period, proactive
-grants, the carrier with its slot pattern, and the DRX cycle. The table goes to stdout as Markdown;
+A UE pings a server once a second and does nothing else. The cases vary the SR period, proactive
+grants, the carrier with its slot pattern, and the DRX cycle. The table goes to stdout as Markdown.
 --write DOCS puts it into DOCS/concepts/uplink.md, between its markers, and the chart into
 DOCS/concepts/img/uplink.svg.
 """
@@ -24,7 +24,7 @@ from airpath_dev.harness import say, table
 WORKERS = 2
 PERIODS_MS = (1, 2, 5, 10, 20, 40, 80)
 CYCLES_MS = (40, 80, 160, 320, 640)
-# The phase of the pings in every period goes through all of it, evenly.
+# With this interval, the pings' phase within any of the periods covers the period evenly.
 INTERVAL_MS = 1000.618034
 QUANTILES = (0.05, 0.5, 0.95)
 BEGIN, END = "<!-- uplink.py: begin -->", "<!-- uplink.py: end -->"
@@ -73,7 +73,7 @@ count = {pings}
 
 Row = dict[str, Any]
 Spread = tuple[Fraction, Fraction, Fraction]
-"""RTTs between the first and the second, uniform; the third is their weight. In ms."""
+"""A uniform distribution of RTTs in ms: lower bound, upper bound, weight."""
 
 
 def main(
@@ -93,15 +93,16 @@ def main(
 
 @dataclass(frozen=True)
 class Carrier:
-    """Slots and processing times, as the preset has them."""
+    """Slots and processing times of a preset."""
 
     name: str
     preset: str
     pattern: str
-    """Letters D, S, U; F is both ways at once."""
+    """One letter per slot: D, S, U, or F for FDD, which has both directions at once."""
     slot_ms: Fraction
     grant_delay: int
-    """K_2 (TS 38.214 6.1.2.1), k_PUSCH in LTE (TS 36.213 8.0): slots, at least."""
+    """Least number of slots from grant to PUSCH: K_2 in NR (TS 38.214 6.1.2.1), k_PUSCH in LTE
+    (TS 36.213 8.0)."""
     requests_in: str
     """Slots that can carry a scheduling request."""
     base_down_ms: Fraction
@@ -113,7 +114,7 @@ class Carrier:
     data_in: str = "UF"
     """Slots that can carry PUSCH: an S slot where it has 4 symbols for it."""
     request_offset_ms: int = 4
-    """With a period of 5 ms and more, in a slot that can carry a request."""
+    """Offset of the SR occasions, which for periods of 5 ms or more is a slot with uplink."""
 
     def start(self, slot: int) -> Fraction:
         return slot * self.slot_ms
@@ -125,13 +126,13 @@ class Carrier:
         return self.pattern[slot % len(self.pattern)]
 
     def first(self, slot: int, kinds: str) -> int:
-        """The first slot at or after `slot` of one of these kinds."""
+        """Return the first slot of one of these kinds, at or after `slot`."""
         while self.kind(slot) not in kinds:
             slot += 1
         return slot
 
     def granting(self, pusch: int) -> int:
-        """The last slot with a PDCCH that leaves K_2 before the PUSCH."""
+        """Return the last slot with a PDCCH at least K_2 before the PUSCH."""
         slot = pusch - self.grant_delay
         while self.kind(slot) not in "DSF":
             slot -= 1
@@ -139,8 +140,9 @@ class Carrier:
 
 
 HALF, ONE, LTE_UE = Fraction(1, 2), Fraction(1), Fraction(3, 2)
-# In NR half a millisecond in the base station and a slot in the UE each way; in LTE 1 ms down,
-# 1.5 ms up and 3 ms to a grant in the base station, 1.5 ms down and 1 ms up in the UE.
+# Processing times. NR: 0.5 ms in the base station and one slot in the UE, in each direction.
+# LTE: 1 ms down, 1.5 ms up and 3 ms to a grant in the base station; 1.5 ms down and 1 ms up in
+# the UE.
 NR_30 = (HALF, 1, "SUF", HALF, HALF, HALF, HALF, HALF)
 NR_15 = (ONE, 1, "SUF", HALF, HALF, HALF, ONE, ONE)
 LTE = (ONE, 4, "UF", ONE, LTE_UE, Fraction(3), LTE_UE, ONE)
@@ -164,7 +166,7 @@ SLEEPER = replace(CARRIERS[1], name="NR DDDSU, DRX", preset="nr-private-drx", ce
 
 @dataclass(frozen=True)
 class Drx:
-    """A long cycle; the on-duration begins with it."""
+    """Long-cycle DRX; the on-duration is at the start of the cycle."""
 
     cycle_ms: int
     inactivity_ms: int
@@ -191,7 +193,7 @@ class Case:
                 f"inactivity_ms = {self.drx.inactivity_ms}\non_duration_ms = {self.drx.on_ms}\n"
             )
         return SCENARIO.format(
-            # The last reply comes within the run.
+            # Long enough for the last reply to arrive.
             seconds=math.ceil(pings * INTERVAL_MS / 1000) + 3,
             core_ms=self.core_ms,
             preset=self.carrier.preset,
@@ -208,12 +210,12 @@ class Case:
 def cases() -> Iterator[Case]:
     for carrier in CARRIERS:
         pattern_ms = len(carrier.pattern) * carrier.slot_ms
-        # Once in each pattern; without one every 2 ms.
+        # One proactive grant per slot pattern; every 2 ms with FDD.
         proactive_ms = pattern_ms if len(carrier.pattern) > 1 else Fraction(2)
         for period_ms in PERIODS_MS:
             yield Case(carrier, period_ms)
             yield Case(carrier, period_ms, proactive_ms)
-    # 80 ms to the server and back: more than one inactivity timer, less than the other.
+    # The RTT to the server is 80 ms, between the two inactivity timers.
     for inactivity_ms in (100, 10):
         for cycle_ms in CYCLES_MS:
             yield Case(SLEEPER, 10, drx=Drx(cycle_ms, inactivity_ms), core_ms=40)
@@ -254,11 +256,11 @@ def run(case: Case, pings: int) -> Row:
 
 
 def closed_form(case: Case) -> list[Spread]:
-    """The RTT of a ping that comes at any time, with equal probability.
+    """Return the RTT distribution of a ping whose time is uniformly distributed.
 
-    A packet that comes between two opportunities waits for the second, uniformly over the time
-    between them. What follows takes a fixed time, which depends on the opportunity's place in the
-    slot pattern and in the DRX cycle.
+    A packet that arrives between two opportunities waits for the second, so that its wait is
+    uniform over the time between them. The rest of the RTT is fixed. It depends on the place of
+    the opportunity in the slot pattern and in the DRX cycle.
     """
     carrier = case.carrier
     pattern_ms = len(carrier.pattern) * carrier.slot_ms
@@ -279,9 +281,9 @@ def closed_form(case: Case) -> list[Spread]:
 
 
 def requests(case: Case, end: Fraction) -> Iterator[tuple[Fraction, int]]:
-    """Occasions of SR until after `end`, and the PUSCH that each leads to."""
+    """Yield the SR occasions until after `end`, each with the PUSCH that it leads to."""
     carrier = case.carrier
-    # From before the start on, and to beyond the end, in whole patterns.
+    # Start a whole number of patterns before time 0, and go on beyond the end.
     before = 2 * len(carrier.pattern) * case.period_ms
     at = Fraction(carrier.request_offset_ms % case.period_ms - before)
     while at <= end + before:
@@ -289,7 +291,7 @@ def requests(case: Case, end: Fraction) -> Iterator[tuple[Fraction, int]]:
         sent = math.floor(at / carrier.slot_ms)
         if carrier.kind(sent) not in carrier.requests_in:
             continue  # TS 38.213 9.2.4, TS 36.213 10.1.5: no occasion without uplink
-        # TS 38.321 5.4.4: the base station reads it, and decides.
+        # The base station decodes the SR (TS 38.321 5.4.4) and schedules a grant.
         read = carrier.start(sent + 1) + carrier.base_grant_ms
         pusch = carrier.first(carrier.at_or_after(read) + carrier.grant_delay, carrier.data_in)
         while carrier.start(carrier.granting(pusch)) < read:
@@ -298,7 +300,7 @@ def requests(case: Case, end: Fraction) -> Iterator[tuple[Fraction, int]]:
 
 
 def proactive(case: Case, end: Fraction) -> Iterator[tuple[Fraction, int]]:
-    """The last times at which a packet is ready for each proactive grant, and its PUSCH."""
+    """Yield, for each proactive grant, the last time for a packet to use it, and its PUSCH."""
     carrier, period = case.carrier, case.proactive_ms
     assert period is not None
     at = -3 * period
@@ -309,7 +311,7 @@ def proactive(case: Case, end: Fraction) -> Iterator[tuple[Fraction, int]]:
 
 
 def reply(case: Case, pusch: int) -> Fraction:
-    """When the reply to what the PUSCH holds is above the UE's radio."""
+    """Return the time at which the UE's radio delivers the reply to the ping in this PUSCH."""
     carrier = case.carrier
     server = carrier.start(pusch + 1) + carrier.base_up_ms + case.core_ms
     ready = server + case.core_ms + carrier.base_down_ms
@@ -320,7 +322,7 @@ def reply(case: Case, pusch: int) -> Fraction:
 
 
 def awake(drx: Drx, time: Fraction, granted: Fraction) -> Fraction:
-    """The first time from `time` on at which the UE hears PDCCH (TS 38.321 5.7)."""
+    """Return the first time from `time` on at which the UE monitors PDCCH (TS 38.321 5.7)."""
     cycles = math.floor(time / drx.cycle_ms)
     on_duration = time < cycles * drx.cycle_ms + drx.on_ms
     if on_duration or time < granted + drx.inactivity_ms:
@@ -329,7 +331,7 @@ def awake(drx: Drx, time: Fraction, granted: Fraction) -> Fraction:
 
 
 def quantile(spreads: list[Spread], share: float) -> float:
-    """Where the distribution function of the mixture reaches `share`."""
+    """Return the value at which the mixture's distribution function reaches `share`."""
     total = sum(weight for _, _, weight in spreads)
     edges = sorted({edge for low, high, _ in spreads for edge in (low, high)})
     below = [
@@ -347,7 +349,7 @@ def quantile(spreads: list[Spread], share: float) -> float:
 
 
 def markdown(rows: list[Row]) -> str:
-    """Three tables, simulated and closed form side by side."""
+    """Return three tables of simulated values beside the closed form."""
     pings = [row for row in rows if not row["cycle_ms"]]
     head = ["carrier", *(f"SR {period} ms" for period in PERIODS_MS), "proactive"]
     text = []
@@ -405,8 +407,8 @@ def write_page(docs: Path, rows: list[Row], text: str) -> None:
 
 
 def chart(rows: list[Row]) -> Any:
-    """A panel for each carrier over the SR period, one for DRX over the cycle: lines are the closed
-    form's quantiles, bars and dots the simulated ones."""
+    """Return a chart with a panel over the SR period for each carrier, and one over the DRX cycle.
+    Lines are quantiles of the closed form; bars and dots are simulated."""
     import altair as alt
 
     def panel(rows: list[Row], title: str, x: str, axis: str, kinds: dict[str, str]) -> Any:

@@ -3,9 +3,9 @@
     python3 -m http.server --directory target/site
 
 A picture that is followed by ``<!-- live: FILE CHART KEY... -->`` (FILE in docs/live or the name of
-a shipped scenario) is live where the explorer is built and a server answers: beneath it is the
-chart of that scenario, with controls of those keys. Opened from disk there is the picture alone.
-Exit code 1: a link is broken.
+a shipped scenario) is live if the explorer is built and a server serves the site: below it is the
+chart of that scenario, with controls for those keys. A page opened from disk shows only the
+picture. Exit code 1: a link is broken.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Page:
     body: str = ""
     anchors: set[str] = field(default_factory=set)
     sections: list[tuple[str, str, str]] = field(default_factory=list)
-    """Anchor, heading and text, for the search."""
+    """The search index: anchor, heading and text of each section."""
 
     @property
     def place(self) -> str:
-        """Where it is in the site."""
+        """The page's path in the site."""
         if self.source == ROOT / "README.md":
             return "index.html"
         name = self.source.relative_to(ROOT).with_suffix(".html").as_posix()
@@ -108,7 +108,7 @@ def build(out: Path) -> list[str]:
 
 
 def found() -> Iterator[Page]:
-    """All pages, in the order of the navigation."""
+    """Yield all pages, in the order of the navigation."""
     for group, patterns in GROUPS.items():
         files = [file for pattern in patterns for file in sorted(ROOT.glob(pattern))]
         for file in sorted(
@@ -118,7 +118,7 @@ def found() -> Iterator[Page]:
 
 
 def rendered(page: Page) -> Page:
-    """Fill in what a page says."""
+    """Fill in a page's title, body, anchors and sections from its Markdown."""
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     tokens = parser.parse(page.source.read_text(encoding="utf-8"))
     anchor, heading = "", ""
@@ -142,7 +142,7 @@ def rendered(page: Page) -> Page:
 
 
 def slug(heading: str) -> str:
-    """Return a heading's anchor, as the repository's pages have it."""
+    """Return a heading's anchor in GitHub's form, which links in the repository use."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
 
 
@@ -153,7 +153,7 @@ def unique(name: str, known: set[str]) -> str:
 
 
 def linked(page: Page, pages: dict[Path, Page], out: Path, complaints: list[str]) -> str:
-    """Return the body with links that hold in the site; pictures are copied."""
+    """Return the body with links for the site, and copy its pictures."""
 
     def place(match: re.Match[str]) -> str:
         name, text = match[1], html.unescape(match[2])
@@ -184,12 +184,12 @@ def linked(page: Page, pages: dict[Path, Page], out: Path, complaints: list[str]
 
 
 def relative(page: Page, place: str) -> str:
-    """Return the way from a page to a place of the site."""
+    """Return the relative link from a page to a path in the site."""
     return quote(os.path.relpath(place, Path(page.place).parent).replace(os.sep, "/"))
 
 
 def live(page: Page, body: str, complaints: list[str]) -> str:
-    """Return the body with a place for each live figure; what is not there is told."""
+    """Return the body with an element for each live figure; missing scenarios are complaints."""
 
     def figure(match: re.Match[str]) -> str:
         name, chart, keys = match[1], match[2], match[3].split()
@@ -217,7 +217,7 @@ def live(page: Page, body: str, complaints: list[str]) -> str:
 
 
 def entry(page: Page, other: Page) -> str:
-    """Return a line of the navigation."""
+    """Return one entry of the navigation."""
     current = ' aria-current="page"' if other is page else ""
     to = html.escape(relative(page, other.place))
     return f'<li><a href="{to}"{current}>{html.escape(other.title)}</a></li>'

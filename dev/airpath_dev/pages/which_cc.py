@@ -1,7 +1,7 @@
 """Runs the campaign which-cc and writes its page: which congestion control for which radio.
 
-Writes docs/guides/which-cc.md, and docs/guides/which-cc.parquet with the mean and the 95 % interval
-of each cell's figures. Changes are of paired seeds.
+The command writes docs/guides/which-cc.md, and docs/guides/which-cc.parquet with the mean and the
+95 % interval of each cell's figures. Changes are computed over paired seeds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(out: Annotated[Path, typer.Argument()] = ROOT / "runs/which-cc") -> Non
 
 
 def joined(campaign: airpath.Campaign) -> pl.DataFrame:
-    """One row a run with its three figures."""
+    """Return one row per run with its three figures."""
     flows = campaign.table("flows").filter(flow="download")
     pings = campaign.table("pings").select("run", pl.col("rtt_ms_p95").alias("ping_p95_ms"))
     jain = campaign.table("runs").select("run", pl.col("jain_index_down").alias("jain_index"))
@@ -51,7 +51,7 @@ def joined(campaign: airpath.Campaign) -> pl.DataFrame:
 
 
 def summary(runs: pl.DataFrame) -> pl.DataFrame:
-    """Mean, low and high of each figure of each cell."""
+    """Return each figure's mean and interval bounds, for each cell."""
     rows = []
     for keys, some in runs.group_by(CELL, maintain_order=True):
         row: dict[str, object] = {**dict(zip(CELL, keys, strict=True)), "seeds": len(some)}
@@ -64,7 +64,7 @@ def summary(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def page(campaign: airpath.Campaign, runs: pl.DataFrame, cells: pl.DataFrame) -> str:
-    """The text around the tables is here too."""
+    """Return the page: the tables and the text around them."""
     about = campaign.document
     parts = [
         "# Which congestion control for which radio\n",
@@ -99,7 +99,7 @@ def page(campaign: airpath.Campaign, runs: pl.DataFrame, cells: pl.DataFrame) ->
 
 
 def in_short(runs: pl.DataFrame) -> list[str]:
-    """For each buffer, which has the most goodput and the shortest pings; then a table of all."""
+    """Return the lines that name the best congestion controls per buffer, then a table of all."""
     said, rows = [], []
     some = runs.filter(load="one")
     for (buffer,), cell in some.group_by(["buffer"], maintain_order=True):
@@ -117,7 +117,7 @@ def in_short(runs: pl.DataFrame) -> list[str]:
 
 
 def most(cc: object, told: list[Interval]) -> str:
-    """Which has the most goodput, unless it is CUBIC."""
+    """Return the statement about the highest goodput, if another one than CUBIC has it."""
     goodput, ping = told
     if not sure(goodput) or goodput.mean < 0:
         return "none has significantly more goodput than CUBIC"
@@ -125,7 +125,7 @@ def most(cc: object, told: list[Interval]) -> str:
 
 
 def least(cc: object, told: list[Interval]) -> str:
-    """Which has the shortest pings, unless it is CUBIC."""
+    """Return the statement about the shortest pings, if another one than CUBIC has them."""
     goodput, ping = told
     if not sure(ping) or ping.mean > 0:
         return "none has significantly shorter pings"
@@ -139,7 +139,8 @@ def sure(found: Interval) -> bool:
 
 
 def overall(cell: pl.DataFrame, cc: str, figure: str) -> Interval:
-    """Change against CUBIC in percent: the geometric mean over radios and RTTs, by seed."""
+    """Return the change against CUBIC in percent, as each seed's geometric mean over radios and
+    RTTs."""
     keys = ["radio", "rtt", "seed"]
     base = cell.filter(cc=REFERENCE).select(*keys, pl.col(figure).alias("base"))
     both = cell.filter(cc=cc).select(*keys, figure).join(base, on=keys)
@@ -155,7 +156,8 @@ def percent(found: Interval) -> str:
 
 
 def verdict(radio: str, runs: pl.DataFrame) -> str:
-    """What each congestion control changes against CUBIC, alone, at each buffer."""
+    """Return a table of each congestion control's change against CUBIC, running alone, per
+    buffer."""
     head = [
         "RTT",
         "buffer",
@@ -175,7 +177,7 @@ def verdict(radio: str, runs: pl.DataFrame) -> str:
 
 
 def change(base: pl.DataFrame, other: pl.DataFrame, figure: str) -> str:
-    """Percent, with the interval; a star where that leaves zero out."""
+    """Return the change in percent with its interval, and a star if that excludes zero."""
     told = paired(base[figure].to_list(), other[figure].to_list())
     scale = 100 / told.before
     low, high = (told.low or 0.0) * scale, (told.high or 0.0) * scale
@@ -184,7 +186,7 @@ def change(base: pl.DataFrame, other: pl.DataFrame, figure: str) -> str:
 
 
 def cost(radio: str, cells: pl.DataFrame) -> str:
-    """Goodput and ping of each congestion control, alone, at 20 ms."""
+    """Return a table of each congestion control's goodput and ping, running alone, at 20 ms."""
     some = cells.filter(radio=radio, load="one", rtt="20 ms")
     buffers = some["buffer"].unique(maintain_order=True).to_list()
     rows = []
@@ -199,7 +201,7 @@ def cost(radio: str, cells: pl.DataFrame) -> str:
 
 
 def fairness(cells: pl.DataFrame) -> str:
-    """Jain's index against CUBIC."""
+    """Return a table of Jain's index when competing with CUBIC."""
     some = cells.filter(load="against CUBIC", rtt="20 ms")
     names = some["cc"].unique(maintain_order=True).to_list()
     rows = []

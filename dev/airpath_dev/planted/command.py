@@ -1,10 +1,10 @@
-"""Plants causes at random, captures at the server and counts what is blamed (root).
+"""Plants causes at random, captures at the server, and counts which causes are blamed (root).
 
-Two of three cases have a cause, every third is healthy. What was judged is kept in ``--keep``, and
-the same command goes on there. Emulations need root; without it they are left out, and it is said.
-``--calibrate`` writes how often each cause was right into the package, from where the confidence
-of a cause comes. Exit code 1: fewer than 90 % of the causes that cost a half are named first, or
-more than 5 % of the healthy paths are blamed.
+Two of three cases have a cause; every third is healthy. Judged cases are kept in ``--keep``, and
+the command resumes from there. Emulations need root; without it they are left out with a message.
+``--calibrate`` writes into the package how often each cause was right, which becomes the
+confidence of a cause. Exit code 1: fewer than 90 % of the causes that cost a half are named first,
+or more than 5 % of the healthy paths are blamed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Draws runs, captures them at the sender, and compares the capture with what the run records.
 
-Exit codes: 0, what was retransmitted is the same number in all, and the other figures are right in
-nine of ten; 1, not; 2, bad use.
+Exit codes: 0, the number of retransmissions is equal in all runs, and the other figures are right
+in nine of ten; 1, they are not; 2, bad use.
 """
 
 from __future__ import annotations

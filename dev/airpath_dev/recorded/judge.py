@@ -22,7 +22,8 @@ _EPOCH_S = 946_684_800
 MOST_APART = 0.01
 """Of a round trip."""
 SHARE = 0.9
-"""Of the runs whose figures have to be right; what was retransmitted is the same in all."""
+"""Share of runs in which a figure must be right; the number of retransmissions must be right in
+all."""
 FIGURES = {
     "p50": "median round trip within 1 %",
     "mean": "mean within 1 %",
@@ -127,9 +128,10 @@ def judge(seed: int, number: int, place: Path) -> Judged:
 def verdict(
     figures: Mapping[str, str], faults: Sequence[Sequence[str]], counts: Mapping[str, int]
 ) -> int:
-    """Print in how many runs each figure is right; the exit code.
+    """Print in how many runs each figure is right, and return the exit code.
 
-    ``faults`` has the wrong figures of each run, ``counts`` how many have a figure if not all do.
+    ``faults`` has each run's wrong figures, ``counts`` the number of runs with a figure that not
+    all runs have.
     """
     wrong = Counter(name for one in faults for name in one)
     code = FINE if faults else WRONG

@@ -1,7 +1,7 @@
 """Emulates drawn transfers and compares the sender's capture with what the kernel records (root).
 
-Exit codes: 0, what was retransmitted is the same number in all, and the other figures are right in
-nine of ten; 1, not, or an emulation failed; 2, bad use; 3, not root.
+Exit codes: 0, the number of retransmissions is equal in all runs, and the other figures are right
+in nine of ten; 1, they are not, or an emulation failed; 2, bad use; 3, not root.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compares the host kernel's TCP with airpath's, as a table (root)."""
+"""Compares the host kernel's TCP with airpath's and writes a table (root)."""
 
 from __future__ import annotations
 

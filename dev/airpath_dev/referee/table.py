@@ -1,4 +1,4 @@
-"""The page: Markdown from stored results."""
+"""Makes the referee's page from stored results."""
 
 from __future__ import annotations
 

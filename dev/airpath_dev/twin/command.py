@@ -1,4 +1,4 @@
-"""Simulates and emulates scenarios and compares them, as a page (root)."""
+"""Simulates and emulates scenarios, compares the two, and writes a page (root)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Simulates and emulates scenarios that are drawn at random (root).
+"""Simulates and emulates randomly drawn scenarios and compares the two (root).
 
 Each is emulated twice. The difference between the two kernel runs is shown beside the difference
 between airpath and the kernel. A figure that is outside its limit, but differs no more than the
 kernel runs from each other, is undecided and counted separately.
 
-The result of a seed is kept in a file, for this build and this kernel. So many seeds can be run in
-parts: each command runs what is missing of its own, and one that names all of them has the page.
+The result of a seed is stored in a file, for this build and this kernel. A large set of seeds can
+be run in parts: each command runs its missing seeds, and a command for all seeds writes the page.
 """
 
 from __future__ import annotations

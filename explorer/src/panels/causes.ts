@@ -1,4 +1,4 @@
-// What limits the run, and what an advice changes once it is tried.
+// Shows what limits the run, and the effect of advice that the user tries.
 
 import { byId, fill, h } from "../dom";
 import { showDifferences, showFindings } from "../findings";
@@ -25,7 +25,7 @@ export class CausesPanel {
     store.on("begun", () => this.#showTried());
   }
 
-  /** A worker that is ready before somebody asks. */
+  /** Start a worker before the user asks for findings. */
   warm(): Promise<void> {
     return this.#lab.warm();
   }
@@ -39,7 +39,7 @@ export class CausesPanel {
     });
   }
 
-  /** The findings stay: they are about the run without the advice. */
+  /** Try advice, and keep the findings, because they are about the run without it. */
   #try(set: string[]): void {
     const kept = [...this.#findings.childNodes];
     this.store.try(set);

@@ -1,4 +1,4 @@
-// The curves of the run, with those of the former one and of more seeds behind them.
+// Shows the curves of the run, with those of the previous run and of more seeds behind them.
 
 import { bandsOf } from "../bands";
 import type { Band, Charts } from "../charts";
@@ -20,7 +20,7 @@ export class ChartsPanel {
   readonly #from = byId<HTMLInputElement>("zoom-from");
   readonly #to = byId<HTMLInputElement>("zoom-to");
   #bands = new Map<string, Band[]>();
-  /** The charts of a run, for the flow and the radio's figure of `of`. */
+  /** The charts of a run; `of` names the flow and the radio figure that they show. */
   readonly #made = new WeakMap<Shown, { of: string; all: Chart[] }>();
 
   constructor(readonly store: Store, readonly runs: Runs, source: Source, readonly charts: Charts) {

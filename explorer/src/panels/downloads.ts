@@ -1,4 +1,4 @@
-// What can be saved as a file: the scenario, tables, charts.
+// Saves the scenario, tables and charts as files.
 
 import type { Charts } from "../charts";
 import { byId, download, fill, h } from "../dom";

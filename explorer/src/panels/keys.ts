@@ -1,4 +1,4 @@
-// What can be changed: a control for each key, and the changes so far.
+// Shows a control for each key of the scenario, and the changes so far.
 
 import { complaints, Controls } from "../controls";
 import { byId, fill, h, rest } from "../dom";

@@ -1,4 +1,4 @@
-// Packets on their way, over a short time.
+// Shows packets in flight during a short interval.
 
 import { byId, fill, h } from "../dom";
 import { at } from "../keys";
@@ -64,7 +64,7 @@ export class PacketsPanel {
     return ueOf(parsed, Math.max(0, parsed.flows.findIndex((one) => one.id === flow))) ?? "";
   }
 
-  /** What the boxes say: from when, in seconds, and for how many milliseconds. */
+  /** The interval in the input fields: start in seconds, length in milliseconds. */
   #asked(): [number, number] {
     return [Number(this.#from.value) || 0, Math.max(LEAST_PACKETS_MS, Number(this.#lasts.value) || LASTS_MS)];
   }

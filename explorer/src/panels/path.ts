@@ -1,4 +1,4 @@
-// The path as boxes, under the scenario's title.
+// Draws the path as boxes, below the scenario's title.
 
 import { byId, fill, h, rest } from "../dom";
 import { drawPath } from "../path";

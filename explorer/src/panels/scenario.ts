@@ -1,4 +1,4 @@
-// Which scenario it is: shipped, a published study's, or a text; and the link to it.
+// Chooses the scenario (shipped, from a published study, or a text) and makes a link to it.
 
 import { byId, fill, h, say } from "../dom";
 import { studies, type Studies } from "../start";

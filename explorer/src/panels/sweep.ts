@@ -1,4 +1,4 @@
-// One key at several values.
+// Runs the scenario with several values of one key.
 
 import { byId, fill, h } from "../dom";
 import { agreed } from "../expensive";
@@ -18,7 +18,7 @@ export class SweepPanel {
   /** The keys that can be swept, as the list has them. */
   #keys: Key[] = [];
   #offered = "";
-  /** The key that a link wants swept. */
+  /** The key to sweep according to the link. */
   #wanted: string | null = null;
 
   constructor(readonly store: Store, readonly runs: Runs, source: Source) {

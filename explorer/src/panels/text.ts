@@ -1,4 +1,4 @@
-// The scenario's text in an editor, and what is wrong with the scenario.
+// Shows the scenario's text in an editor, and the scenario's problems.
 
 import { byId, fill, h } from "../dom";
 import type { Editor } from "../editor";
@@ -21,7 +21,7 @@ export class TextPanel {
     store.on("problems", (problems, text) => this.#problems(problems, text));
   }
 
-  /** What is wrong, with its place in the text. */
+  /** Problems of the scenario, with their places in the text. */
   #problems(problems: Problem[], text: string): void {
     this.#wrong = problems;
     this.#editor?.mark(problems);

@@ -49,7 +49,7 @@ class Range:
 
 @dataclass(frozen=True)
 class As:
-    """Another type to check a value against: one with less in it, if older versions wrote less."""
+    """Another type to check a value against, with fewer fields if older versions wrote fewer."""
 
     kind: Any
 
@@ -173,7 +173,7 @@ def _table(kind: Any, exact: bool) -> _Check:
     hints = get_type_hints(kind, include_extras=True)
     checks = {key: _check(hint, exact) for key, hint in hints.items()}
     nullable = {key for key, hint in hints.items() if types.NoneType in get_args(hint)}
-    # Where annotations are not evaluated, TypedDict itself does not see NotRequired.
+    # With postponed annotations, TypedDict itself does not recognise NotRequired.
     required = [
         key
         for key, hint in hints.items()

@@ -52,7 +52,7 @@ MOST_ROWS_A_BYTE = 4
 
 
 class StoredCampaign(TypedDict):
-    """What must be in ``campaign.json``."""
+    """Required content of ``campaign.json``."""
 
     name: str
     title: str
@@ -74,7 +74,7 @@ class StoredCampaign(TypedDict):
 
 
 class CampaignDocument(StoredCampaign):
-    """What ``campaign.json`` says."""
+    """Content of ``campaign.json``."""
 
     file: str
     sampling_seed: int
@@ -99,15 +99,15 @@ class TableFile(TypedDict):
 
 
 class PartDocument(TypedDict):
-    """What ``parts/NUMBER.json`` says of a partition."""
+    """Content of ``parts/NUMBER.json``, which describes a partition."""
 
     partition: int
     first: int
-    """The number of its first run."""
+    """The number of the partition's first run."""
     runs: int
     keys_sha256: str
     files: dict[str, TableFile]
-    """By table."""
+    """The partition's files by table."""
 
 
 class NamedFile(TableFile):
@@ -117,7 +117,7 @@ class NamedFile(TableFile):
 
 
 class Manifest(TypedDict):
-    """What ``manifest.json`` says of a whole campaign."""
+    """Content of ``manifest.json``, which describes a whole campaign."""
 
     complete: bool
     runs: int

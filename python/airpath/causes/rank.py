@@ -28,7 +28,7 @@ _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4
 """Connections of a test; a web page has more."""
 _Chosen = tuple[FlowReport, End | None]
-"""A flow to read again: the segments of one end of TCP's, all packets of others."""
+"""A flow to read again: the segments from one end for TCP, all packets for other protocols."""
 
 
 class BlameDocument(TypedDict):
@@ -109,7 +109,7 @@ def _unique(report: CaptureReport, protocol: str) -> list[FlowReport]:
 
 
 def _chosen(report: CaptureReport) -> list[_Chosen]:
-    """The flows with the most bytes of each protocol."""
+    """Return the flows with the most bytes for each protocol."""
     chosen: list[_Chosen] = []
     for flow in _unique(report, "tcp")[:_MOST_FLOWS]:
         end = main_sender(flow)

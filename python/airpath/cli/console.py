@@ -87,7 +87,7 @@ def output(text: str) -> None:
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """Rows as lines of columns, of which those in ``right`` are aligned to the right."""
+    """Return rows as lines of aligned columns; those in ``right`` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

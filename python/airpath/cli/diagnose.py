@@ -30,10 +30,10 @@ _HEAD = (
 
 
 class Hide(Protocol):
-    """Returns a text or a document as it is shown."""
+    """A function that returns a text or a document in the form that is shown."""
 
     def __call__(self, value: Shown, /) -> Shown:
-        """Return it."""
+        """Return the value in the form that is shown."""
 
 
 def _shown(value: Shown, /) -> Shown:

@@ -94,7 +94,7 @@ def check_picture(path: Path) -> None:
 
 
 def write_picture(figure: Figure, path: Path, title: str | None = None) -> None:
-    """Write a chart to a file; ``title`` is that of a page, by default the chart's."""
+    """Write a chart to a file; ``title`` is the title of an HTML page, by default the chart's."""
     from airpath.runs.directories import replaced_file
 
     if path.suffix == ".html":

@@ -205,7 +205,7 @@ def _say_answer(run: Run) -> None:
 
 @contextmanager
 def explaining(run: Run) -> Iterator[Callable[[int], bool]]:
-    """Yield what takes the number of simulations so far; Ctrl-C keeps the run as it is."""
+    """Yield a callback for the number of simulations so far; Ctrl-C keeps the run as it is."""
     from airpath.drivers.stopping import StoppedError
 
     try:

@@ -159,7 +159,7 @@ def command(
             out=out,
             workers=workers,
             scheduler=scheduler,
-            # An unknown one is refused there.
+            # `sweep` refuses an unknown cluster.
             cluster=cast("Cluster | None", cluster),
             resume=resume,
             retry_failed=retry_failed,

@@ -39,7 +39,7 @@ _DELAYED_ACK_MS = 50.0
 
 
 class StatementDocument(TypedDict):
-    """A sentence in JSON."""
+    """A statement in JSON."""
 
     kind: str
     flow: int | None

@@ -62,7 +62,7 @@ def _lost(flow: FlowReport) -> int:
 
 
 def _streams(flow: FlowReport) -> list[tuple[End, UdpStreamReport]]:
-    """Both directions of a UDP flow; none of another one."""
+    """Return both directions of a UDP flow; empty for other protocols."""
     udp = flow["udp"]
     return [("client", udp["from_client"]), ("server", udp["from_server"])] if udp else []
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FileDocument(TypedDict):
-    """What a file is and shows; the figures are under the name of its kind."""
+    """A file's kind and figures; the figures are under the name of the kind."""
 
     file: str
     kind: str

@@ -33,7 +33,7 @@ Times = tuple[float, float, float]
 
 
 class PairDocument(TypedDict):
-    """A flow at two points, in JSON."""
+    """A flow at two capture points, in JSON."""
 
     files: list[str]
     flow: str
@@ -156,7 +156,7 @@ def _by_client(flow: FlowReport) -> bool:
 
 
 def _opened(file: Recognised) -> list[FlowReport]:
-    """TCP flows of which a SYN was captured."""
+    """Return the TCP flows whose SYN was captured."""
     return [flow for flow in tcp_flows(file.report) if tcp_of(flow)["opening_seen"]]
 
 

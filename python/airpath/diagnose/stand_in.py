@@ -44,7 +44,7 @@ _PING_INTERVAL_MS = 1000.0
 
 Document = TypeVar("Document")
 Keys: TypeAlias = dict[str, object]
-"""Keys of a flow and their values in TOML, with dots."""
+"""Dotted TOML keys of a flow, and their values."""
 
 _SEND_BUFFER = "send_buffer_bytes"
 _FIXED = "buffer.send_factor"
@@ -305,7 +305,7 @@ def _kernel_of(scenario: _core.Scenario) -> _Kernel:
 
 
 class _Pinged(TypedDict):
-    """What a program pinged: the recorded id, the keys of a flow, and when it ended."""
+    """A program's pings: their recorded id, the keys of a flow, and when they ended."""
 
     id: str
     end_s: float

@@ -61,7 +61,7 @@ class Delays:
 
 
 class LoadedPing(TypedDict):
-    """A load and a ping: medians of the round trips during the load, and outside of all loads."""
+    """A load and a ping: median RTTs during the load, and outside all loads."""
 
     load: str
     ping: str

@@ -120,7 +120,7 @@ def _emulated(
     sessions: Sequence[attach.Session],
     who: identity.Identity,
 ) -> tuple[_core.Emulated, printed.CommandOutput | None]:
-    """Run the packets; what the command printed, if it can be read."""
+    """Run the emulation; also return the command's output, if its format is known."""
     from airpath import _core
 
     with printed.kept(options.command, options.output) as (output, written):

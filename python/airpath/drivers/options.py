@@ -1,6 +1,6 @@
-"""The options of the drivers: what the command line and the public API pass to them, as a whole.
+"""Options that the command line and the public API pass to the drivers.
 
-Options that exclude each other raise ``InputError`` when the structure is made.
+Options that exclude each other raise ``InputError`` when the structure is created.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class SimulationOptions:
     out: Path | None = None
     """The run directory, which must be new or empty."""
     parent: Path | None = None
-    """Where a run directory is made and named, without ``out``; without both, tables stay in
-    memory."""
+    """Folder in which a run directory is created and named, if ``out`` is None. If both are None,
+    tables stay in memory."""
     capture: bool = False
-    """Also writes ``capture.pcapng`` for each seed: the headers of every packet at the ends."""
+    """Whether to write ``capture.pcapng`` for each seed: every packet's headers at the ends."""
     progress: Progress | None = None
     command_line: list[str] | None = None
     """The command that led to this run, for its provenance."""
@@ -65,15 +65,15 @@ class EmulationOptions:
     """What runs inside a scenario's network, as whom, and who observes it."""
 
     command: Sequence[str] = ()
-    """Program and arguments; the run ends with it. Without one the scenario's programs decide, and
-    without any of them its flows."""
+    """Program and arguments. The run ends with the command; without a command, with the scenario's
+    programs; without programs, with its flows."""
     servers: Sequence[str] = ()
-    """Shell commands at the server's end, started before the command."""
+    """Shell commands to start at the server's end before the command."""
     place: str | None = None
     """The end at which the command runs; None: the first UE."""
     flows: bool = False
-    """Whether the kernel's sockets run the scenario's flows, until the command or the programs end;
-    without any, until the scenario's end."""
+    """Whether kernel sockets run the scenario's flows, until the command or the programs end. If
+    there are none, the flows run until the scenario's end."""
     user: str | None = None
     """The user that programs run as: a name, a number, or ``root`` for all its rights; None: the
     user who called sudo, else root without its capabilities."""
@@ -84,22 +84,22 @@ class EmulationOptions:
     out: Path | None = None
     """The run directory, which must be new or empty; None: one of its own under ``runs``."""
     capture: bool = False
-    """Also writes ``capture.pcapng``: every packet at each end and at the cell."""
+    """Whether to write ``capture.pcapng``: every packet at each end and at the cell."""
     parity: bool = False
-    """Replays the packets on the virtual clock; the summary says whether they left at the same
+    """Whether to replay the packets on the virtual clock; the summary says if they left at the same
     times."""
     bare: bool = False
-    """Passes packets on without a model, for comparison."""
+    """Whether to pass packets on without a model, for comparison."""
     output: int | None = None
     """Descriptor for the command's standard output; None: this process's."""
     error: int | None = None
     """Descriptor for the standard error of command and servers; None: this process's."""
     monitor: Monitor | None = None
-    """Receives snapshots of the run."""
+    """Monitor that receives snapshots of the run."""
     attached: Callable[[Sequence[Session]], None] | None = None
-    """Receives the sessions of the UEs once they have attached."""
+    """Called with the sessions of the UEs once they have attached."""
     progress: Progress | None = None
-    """Receives the share of the time done, while flows run without a command or programs."""
+    """Called with the completed share of the run while flows run without a command or programs."""
     command_line: list[str] | None = None
     """The command that led to this run, for its provenance."""
 

@@ -1,4 +1,4 @@
-"""Types of the section ``emulation`` of a run's document: the core's reports, and what is added."""
+"""Types of the section ``emulation`` of a run's document: the core's reports and additions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Dropped(TypedDict):
 
 
 class ProgramEntry(TypedDict):
-    """A program that ran: its report, and where its output is."""
+    """A program that ran: its report, and the files of its output."""
 
     kind: str
     name: str
@@ -53,7 +53,7 @@ class ProgramEntry(TypedDict):
     """Path in the run directory; null if the output is not kept in a file."""
     stderr: str | None
     dropped: dict[str, Dropped]
-    """By stream, where something is not kept."""
+    """Output that was not kept, by stream."""
     printed: NotRequired[PrintedPing | IperfDocument | None]
     """What ping or iperf3 printed."""
 
@@ -88,7 +88,7 @@ class UserEntry(TypedDict):
 
 
 class Emulation(TypedDict):
-    """How an emulation went."""
+    """The result of an emulation."""
 
     valid: bool
     invalid_because: str | None
@@ -123,13 +123,13 @@ class Emulation(TypedDict):
 
 
 class StoredDirection(TypedDict):
-    """What must be in a stored direction's report."""
+    """Required content of a stored direction's report."""
 
     lateness_us: Lateness | None
 
 
 class StoredEmulation(TypedDict):
-    """What must be in a stored section; that of an older version may lack the rest."""
+    """Required content of a stored section; older versions may lack the rest."""
 
     valid: bool
     invalid_because: str | None

@@ -50,10 +50,10 @@ class CommandOutput:
 def kept(
     command: Sequence[str], target: int | None
 ) -> Iterator[tuple[int | None, CommandOutput | None]]:
-    """A descriptor for a command's output, and what is kept of it if it can be read.
+    """Yield a descriptor for a command's output, and the kept output if its format is known.
 
-    The output goes on to ``target``; None is standard output. The command sees a terminal if
-    ``target`` is one, and a pipe if not.
+    The output is passed on to ``target``; None is standard output. The command's output is a
+    terminal if ``target`` is one, else a pipe.
     """
     if not command or Path(command[0]).name not in TOOLS:
         yield target, None

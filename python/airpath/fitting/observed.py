@@ -32,7 +32,7 @@ class Observed:
     file: str
     flow: FlowReport
     sender: End
-    """Whose data is looked at."""
+    """The end whose data is examined."""
     place: str
     """``sender``, ``receiver`` or ``between``: which end the capture point is next to."""
     sent: Floats
@@ -132,7 +132,7 @@ def _choose(file: str, report: CaptureReport, flow: int | None) -> FlowReport:
 
 
 def numbers(column: bytes) -> Floats:
-    """Return a column of ``read_flows`` or ``read_segments``."""
+    """Return a column of ``read_flows`` or ``read_segments`` as an array."""
     found: Floats = np.frombuffer(column, dtype="<f8")
     return found
 

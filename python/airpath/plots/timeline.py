@@ -60,7 +60,7 @@ def timeline(runs: Comparison) -> Figure:
 
 @dataclass(frozen=True)
 class _Axis:
-    """What a panel shows upwards; without a top it ends at the highest value."""
+    """The y-axis of a panel; without a top it ends at the highest value."""
 
     column: str
     unit: str
@@ -69,7 +69,7 @@ class _Axis:
 
 @dataclass(frozen=True)
 class _Lines:
-    """The lines of a panel by their labels; without a palette they have their runs' colours."""
+    """The labelled lines of a panel; without a palette, lines have the colours of their runs."""
 
     labels: Sequence[str]
     data: str = "flows"

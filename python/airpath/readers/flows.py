@@ -1,4 +1,4 @@
-"""Flows of a capture's report, by their ends."""
+"""Access to the flows of a capture's report, by their ends."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def stream(flow: FlowReport, sender: End) -> StreamReport:
 
 
 def volume(flow: FlowReport, sender: End) -> Volume:
-    """Return what one end sent."""
+    """Return the packets and bytes that one end sent."""
     return flow["from_client"] if sender == "client" else flow["from_server"]
 
 
 def total_bytes(flow: FlowReport) -> int:
-    """Return the IP bytes of both directions."""
+    """Return the total IP bytes of both directions."""
     return flow["from_client"]["bytes"] + flow["from_server"]["bytes"]
 
 
 def main_sender(flow: FlowReport) -> End:
-    """Return the end that sent more data over TCP; of equal ones, the client."""
+    """Return the end that sent more data over TCP; the client if both sent the same amount."""
     tcp = tcp_of(flow)
     more = tcp["from_server"]["data_bytes"] > tcp["from_client"]["data_bytes"]
     return "server" if more else "client"
 
 
 def limited_s(limits: LimitsReport) -> float:
-    """Return the time of all limits together."""
+    """Return the total time over all limits."""
     return (
         limits["path_s"]
         + limits["receive_window_s"]

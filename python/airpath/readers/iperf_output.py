@@ -29,12 +29,12 @@ class StoodStill(TypedDict):
 
 
 class IperfTotals(TypedDict):
-    """The totals of one test, or of all of a file: rates in Mb/s, times in seconds."""
+    """The totals of one test, or of all tests in a file: rates in Mb/s, times in seconds."""
 
     tool: str
     protocol: str
     reverse: bool | None
-    """None: tests of both directions."""
+    """None if the file has tests of both directions."""
     streams: int
     start_time_s: float | None
     goodput_mbps: float | None
@@ -58,7 +58,7 @@ class IperfTestDocument(IperfTotals):
 
 
 class IperfDocument(IperfTotals):
-    """The sums over all tests, and each of them; of a single one all of its figures besides."""
+    """The sums over all tests, and each test; a single test also has its figures at this level."""
 
     runs: int
     tests: list[IperfTestDocument]
@@ -101,7 +101,7 @@ class Interval:
 
 
 class Figures(TypedDict, total=False):
-    """The figures of an interval that not every form has; see ``Interval``."""
+    """The figures of an interval that not every output format has; see ``Interval``."""
 
     retransmissions: int
     cwnd_bytes: int

@@ -39,7 +39,7 @@ class IntervalRates(TypedDict):
 
 
 class NuttcpTotals(TypedDict):
-    """The totals of one run, or of all of a file: rates in Mb/s."""
+    """The totals of one run, or of all runs in a file: rates in Mb/s."""
 
     goodput_mbps: float | None
     bytes: int
@@ -68,7 +68,7 @@ class NuttcpRunDocument(NuttcpTotals):
 
 
 class NuttcpDocument(NuttcpTotals):
-    """The sums over all runs, and each run; of a single one all of its figures besides."""
+    """The sums over all runs, and each run; a single run also has its figures at this level."""
 
     runs: list[NuttcpRunDocument]
 

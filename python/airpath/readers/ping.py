@@ -114,7 +114,7 @@ _MOST_REMARKS = 20
 
 
 class PingRow(TypedDict):
-    """Counts, and RTTs in milliseconds; as the row of ``pings`` in a summary has them."""
+    """Counts, and RTTs in milliseconds, as in a row of ``pings`` in a summary."""
 
     sent: int
     lost: int

@@ -60,8 +60,8 @@ TOOLS = ("ping", "iperf3", "iperf 2", "nuttcp", "flent", "ss -ti")
 class Recognised:
     """A file: its name, what it is (``pcap``, ``pcapng`` or a tool's name), what it says.
 
-    ``capture`` is the report on a capture, ``output`` what a reader of text made; both are None if
-    the file was only to be recognised.
+    ``capture`` is the report on a capture, ``output`` the result of a text reader. Both are None
+    if the file was only recognised.
     """
 
     name: str
@@ -72,14 +72,14 @@ class Recognised:
 
     @property
     def report(self) -> CaptureReport:
-        """The report on a capture that was read."""
+        """The capture's report; raises ``ValueError`` if the file was not read as a capture."""
         if self.capture is None:
             raise ValueError(f"{self.name} was not read as a capture")
         return self.capture
 
     @property
     def begin_s(self) -> float:
-        """When a capture's first packet passed, in seconds since 1970."""
+        """The time of a capture's first packet, in seconds since 1970."""
         return self.report["first_time_s"] or 0.0
 
 

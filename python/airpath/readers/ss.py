@@ -76,10 +76,10 @@ _COUNTERS: tuple[Counter, ...] = ("bytes_acked", "bytes_received", "segments_out
 
 
 class Sample(TypedDict, total=False):
-    """A socket at one time: the figures that airpath evaluates. It has all others that ss printed.
+    """A socket at one time: the figures that airpath evaluates, and all others that ss printed.
 
-    ``time_s`` is in seconds since 1970, or None; ``elapsed_s`` the same, or counted from any
-    beginning where the date or the zone is missing.
+    ``time_s`` is in seconds since 1970, or None. ``elapsed_s`` is equal to it, or has an arbitrary
+    origin if the date or the time zone is missing.
     """
 
     time_s: Required[float | None]
@@ -115,7 +115,7 @@ class SmoothedRtt(TypedDict):
 
 
 class ConnectionDocument(TypedDict):
-    """A connection's last counters, what round trips and windows were, and the samples."""
+    """A connection's last counters, the course of its RTT and windows, and its samples."""
 
     local: str
     peer: str
@@ -141,7 +141,7 @@ class ConnectionDocument(TypedDict):
 
 
 class SsDocument(TypedDict):
-    """Each connection, that with the most bytes first."""
+    """All connections, the one with the most bytes first."""
 
     connections: list[ConnectionDocument]
     remarks: list[str]
@@ -225,7 +225,7 @@ class SsOutput:
     remarks: list[str] = field(default_factory=list)
 
     def document(self) -> SsDocument:
-        """Each connection, that with the most bytes first."""
+        """Return all connections, the one with the most bytes first."""
         rows = [one.document() for one in self.connections]
         rows.sort(key=lambda row: -max(row["bytes_acked"] or 0, row["bytes_received"] or 0))
         return {"connections": rows, "remarks": self.remarks}

@@ -1,4 +1,4 @@
-"""Sums of what may not have been printed."""
+"""Sums of values that a tool may not have printed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ Number = TypeVar("Number", int, float)
 
 
 def total(values: Iterable[Number | None]) -> Number | None:
-    """Return the sum of the known values; None if there is none."""
+    """Return the sum of the known values; None if all are unknown."""
     known = [value for value in values if value is not None]
     return sum(known[1:], known[0]) if known else None

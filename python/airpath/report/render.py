@@ -49,14 +49,14 @@ def page(template: str, **context: Any) -> str:
 
 
 def write_page(path: Path, template: str, /, **context: Any) -> None:
-    """Render a template to a file; an existing one is replaced only by a complete one."""
+    """Render a template to a file; only a complete page replaces an existing file."""
     rendered = page(template, **context)
     with replaced_file(path) as aside:
         aside.write_text(rendered, encoding="utf-8", errors="backslashreplace")
 
 
 def script_json(value: Any) -> Any:
-    """JSON that is safe inside a script element."""
+    """Return a value as JSON that is safe inside a script element."""
     import markupsafe
 
     encoded = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
@@ -64,7 +64,7 @@ def script_json(value: Any) -> Any:
 
 
 def charts_json(figures: Sequence[Figure]) -> Any:
-    """Specifications and their data for the page's script."""
+    """Return the charts' specifications and data as JSON for the page's script."""
     payload = {
         "data": {name: series for figure in figures for name, series in figure.data.items()},
         "charts": {

@@ -1,4 +1,4 @@
-"""Types of a run's document and provenance, and of what Python makes around the core's documents.
+"""Types of a run's document and provenance, with the parts that Python adds to the core's.
 
 What is read from a run directory is checked against these types (``base/shapes.py``).
 """
@@ -30,7 +30,7 @@ Seed: TypeAlias = Annotated[int, Range(0, 2**64 - 1)]
 
 
 class Figures(TypedDict):
-    """What flows, links and a radio came to; the core's summary of one seed has them too."""
+    """The figures of flows, links and a radio, as in the core's summary of one seed."""
 
     flows: list[FlowSummary]
     groups: NotRequired[list[GroupSummary]]
@@ -86,7 +86,7 @@ class RunDocument(Figures):
     findings: list[Finding]
     tried: list[Tried]
     breakdowns: NotRequired[list[Breakdown]]
-    """Of the first seed; missing in runs of the first versions."""
+    """Breakdowns of the first seed; runs of the first versions have none."""
     explained: Explained | None
     emulation: NotRequired[Annotated[Emulation, As(StoredEmulation)]]
     """Of an emulated run alone."""
@@ -101,7 +101,7 @@ class ScenarioRecord(TypedDict):
 
 
 class Provenance(TypedDict):
-    """What ``provenance.json`` holds."""
+    """Content of ``provenance.json``."""
 
     id: str
     driver: str | None

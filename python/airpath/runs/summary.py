@@ -1,6 +1,6 @@
 """The document that ``airpath run --json`` prints and ``summary.json`` holds.
 
-``airpath.runs.document.RunDocument`` is its type, with a sentence about each figure.
+``airpath.runs.document.RunDocument`` is its type and describes each figure.
 
 ``findings`` are causes that were taken away, the largest first, and then what bounds the run.
 ``gain`` is what the advice obtained. ``tried`` lists every change: that which took a cause away,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from airpath.runs.document import Figures, RunDocument, RunHead
 
 Entry: TypeAlias = Mapping[str, Any]
-"""An entry of a section, whose figures are looked up by name."""
+"""An entry of a section; its figures are looked up by name."""
 SECTIONS = ("flows", "groups", "pings", "links", "fairness", "proxies", "radio")
 
 

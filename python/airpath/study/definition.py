@@ -101,14 +101,14 @@ class Measured(TypedDict, total=False):
 
 
 class Variant(TypedDict):
-    """One of the variants of which one has to meet all conditions."""
+    """A variant; a relation holds if one variant meets all conditions."""
 
     label: str
     set: list[str]
 
 
 class Condition(TypedDict):
-    """Bounds of a metric; the limit itself meets it."""
+    """Bounds of a metric, which include their limits."""
 
     label: str
     metric: str
@@ -247,25 +247,26 @@ class Parameter:
     value: str
     why: str
     of: str
-    """What has it: a network, a UE."""
+    """What the parameter belongs to: a network, a UE."""
     chosen_by: str
-    """The figure, or the cell of one, that chose it."""
+    """The figure, or the cell of a figure, to which the parameter was fitted."""
     seen: tuple[str, ...] = ()
-    """Figures, or cells, that were looked at when it was chosen: no predictions to a sceptic."""
+    """Figures, or cells, that were visible during the fit; a sceptic will not accept them as
+    predictions."""
     key: str | None = None
-    """Its key, by which ``make calibrate`` chooses it again."""
+    """The scenario key that ``make calibrate`` fits again; None: it does not."""
     low: float = 0.0
-    """Where to look."""
+    """Bounds of the search."""
     high: float = 0.0
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """What ``make study-search`` varies jointly with the others."""
+    """A value that ``make study-search`` varies jointly with the other dimensions."""
 
     name: str
     choices: tuple[Alternative, ...]
-    """The study's own comes first."""
+    """The choices; the study's own comes first."""
 
 
 @dataclass(frozen=True)

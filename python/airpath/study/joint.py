@@ -1,4 +1,4 @@
-"""What the joint search of a study came to: ``search.json`` beside it, by `make study-search`."""
+"""The result of a study's joint search: ``search.json`` beside it, from `make study-search`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RowDocument(TypedDict):
 
 
 class JointDocument(TypedDict):
-    """What the file holds."""
+    """Content of ``search.json``."""
 
     said: str
     columns: tuple[str, ...]
@@ -45,7 +45,7 @@ class Joint:
     rows: tuple[Row, ...]
 
     def as_dict(self) -> JointDocument:
-        """What the file holds."""
+        """Return the content of ``search.json``."""
         return {
             "said": self.said,
             "columns": self.columns,

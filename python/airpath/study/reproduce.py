@@ -24,7 +24,7 @@ class EffectDocument(TypedDict):
 
 
 class CellDocument(TypedDict):
-    """One number of a figure: published against obtained."""
+    """One number of a figure: published and obtained values."""
 
     id: str
     published: Published
@@ -35,7 +35,7 @@ class CellDocument(TypedDict):
 
 
 class OutcomeDocument(TypedDict):
-    """One figure in JSON; of one with cells, ``obtained`` and ``ci95`` are lists."""
+    """One figure in JSON; for a figure with cells, ``obtained`` and ``ci95`` are lists."""
 
     id: str
     published: Published
@@ -59,7 +59,7 @@ class StudyDocument(TypedDict):
 
 
 class ReproduceDocument(TypedDict):
-    """What ``reproduce --json`` prints."""
+    """The output of ``reproduce --json``."""
 
     studies: list[StudyDocument]
     counts: dict[str, object]

@@ -1,4 +1,4 @@
-"""Operation and maintenance of an emulated network (OAM): all that others may use of it.
+"""Operation and maintenance of an emulated network (OAM): the interface for other packages.
 
 A live table, a status page with alarms, Prometheus, and the subscribers of the core network.
 Start reading at ``monitoring.py``.

@@ -30,7 +30,7 @@ INTERVAL_S = 0.2
 
 
 class StatusDocument(TypedDict):
-    """What the page shows."""
+    """The content of the status page."""
 
     run: dict[str, object]
     directions: list[dict[str, object]]
