@@ -52,6 +52,7 @@ SECRET = "s3cret-word"
         (b"GMBU\x00\x02", "Network Monitor", "editcap"),
         (bytes(range(256)) * 9, "binary data", "capture"),
         ("Hello, my connection is slow.\nCan you help?\n", "neither a capture", "line 1"),
+        ("This shortens the ping: CoDel gives 63 ms.\n", "neither a capture", "line 1"),
         ("", "the file is empty", "the file is empty"),
         (" \n\ufeff\n", "the file is empty", "the file is empty"),
     ],

@@ -557,8 +557,11 @@ class _Reader:
             return False
         run = self._current
         if found is None and (run is None or not run.known):
-            self.failed = self.failed or own["what"]  # type: ignore[index]
-            return own is not None
+            if own is None or own.start() > 0:
+                # A sentence about a ping.
+                return False
+            self.failed = self.failed or own["what"]
+            return True
         if run is None or run.kind != "unix":
             run = self._begin("unix")
         if found is not None:

@@ -80,7 +80,7 @@ def of_bytes(data: bytes) -> str | None:
     """What a file that is no text looks like, and what to give instead; None: it is a text."""
     for magic, what, instead in _MAGIC:
         if data.startswith(magic):
-            return f"this is {what}, which airpath does not read; {instead}"
+            return f"this is {what}, which `airpath diagnose` does not read; {instead}"
     head = data[:4096]
     odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in head)
     if head and odd > len(head) // 10:
@@ -96,7 +96,7 @@ def of_text(text: str) -> str | None:
             continue
         for pattern, what, instead in _LINES:
             if pattern.search(line):
-                return f"line {number} looks like {what}, which airpath does not read; {instead}"
+                return f"line {number} looks like {what}, which `airpath diagnose` does not read; {instead}"
         first.append((number, line))
         if len(first) == _MOST_LINES:
             break
