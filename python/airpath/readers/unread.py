@@ -96,7 +96,8 @@ def of_text(text: str) -> str | None:
             continue
         for pattern, what, instead in _LINES:
             if pattern.search(line):
-                return f"line {number} looks like {what}, which `airpath diagnose` does not read; {instead}"
+                looks = f"line {number} looks like {what}"
+                return f"{looks}, which `airpath diagnose` does not read; {instead}"
         first.append((number, line))
         if len(first) == _MOST_LINES:
             break
