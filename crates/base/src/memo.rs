@@ -96,14 +96,14 @@ impl<S, T: Copy> Memo<S, T> {
         &mut self.state
     }
 
-    /// The state without what is known of it.
+    /// Returns the state and drops what is known of it.
     pub fn into_state(self) -> S {
         self.state
     }
 }
 
 impl<S> Memo<S, Instant> {
-    /// Whether it is known that nothing about the state changes by itself until after `now`.
+    /// Whether the known time is later than `now`: until then, the state does not change by itself.
     ///
     /// ```
     /// use airpath_base::{Instant, Memo, fast_paths};

@@ -1,4 +1,4 @@
-//! The program that `make bench-capture` times: makes and reads captures of a given size.
+//! The program that `make bench-capture` times. It writes and reads captures of a given size.
 //!
 //! `captures write FILE PACKETS FLOWS ALIVE` writes a pcap file of TCP downloads, of which ALIVE
 //! are alive at once; `captures read FILE` reads it with all figures, and prints what it holds.

@@ -73,7 +73,8 @@ fn bytes(schema: &mut schemars::Schema) {
     schema.insert("contentEncoding".to_owned(), "binary".into());
 }
 
-/// Does so for each list of a document, apart from those of a fixed length.
+/// Turns the schema of each list in a document into that of a column, except lists of a fixed
+/// length.
 #[cfg(feature = "schema")]
 pub(crate) fn columns(schema: &mut schemars::Schema) {
     let properties = schema.get_mut("properties").and_then(|all| all.as_object_mut());

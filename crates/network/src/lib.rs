@@ -2,9 +2,9 @@
 //! UE's end, and their rows in the tables.
 //!
 //! [`Network`] joins them. A driver passes in what the endpoints send, and polls for what reaches
-//! them. The virtual clock goes from hop to hop with its own event queue ([`SteppedNetwork`]); the
-//! real clock polls for everything that is due at once ([`PolledNetwork`]). Neither knows what a
-//! packet meets on its way.
+//! them. The driver of the virtual clock moves packets from hop to hop with its own event queue
+//! ([`SteppedNetwork`]). The driver of the real clock polls for everything that is due at once
+//! ([`PolledNetwork`]). Neither driver knows which stages a packet passes.
 //!
 //! It may use: `base`, `queue`, `path`, `radio`, `record`, `metrics`, `scenario`. Start reading at
 //! [`Network`].

@@ -19,12 +19,11 @@ use crate::ue_hosts::UeHosts;
 /// Number of packets dropped, by path, stage and reason.
 type Drops = BTreeMap<(Hop, u32, DropReason), u64>;
 
-/// Everything between the endpoints: its flows and UEs, what is inside, and its rows in the tables.
+/// Everything between the endpoints: flows and UEs, packets inside, and rows in the tables.
 ///
-/// Packets go through it in one of two ways: hop by hop in a
-/// [`SteppedNetwork`](crate::SteppedNetwork), all that is due at once in a
-/// [`PolledNetwork`](crate::PolledNetwork). Both give the same departures, because no part depends on
-/// when it is polled.
+/// A driver moves packets hop by hop with a [`SteppedNetwork`](crate::SteppedNetwork), or polls for
+/// everything that is due at once with a [`PolledNetwork`](crate::PolledNetwork). Both give the same
+/// departures, because no part depends on when it is polled.
 pub struct Network {
     pub(crate) paths: Paths,
     /// Whether downlink and uplink packets pass a host behind the UEs' radios.
@@ -188,8 +187,9 @@ impl Network {
         }
     }
 
-    /// A packet from an endpoint enters the path that begins there, or what comes before it: the
-    /// UE's host or the radio. Returns the hop; `None`: its next event has not changed.
+    /// Takes a packet from an endpoint. The packet enters the path that begins at the endpoint, or
+    /// the UE's host or the radio if one comes before that path. Returns the hop that the packet
+    /// entered; `None`: the hop's next event has not changed.
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Option<Hop> {
         if self.observed.is_some() {
@@ -219,7 +219,8 @@ impl Network {
         self.paths[first.index()].enter(now, packet).then_some(first)
     }
 
-    /// Takes a packet that left a hop to its destination. At an endpoint it has arrived.
+    /// Moves a packet that left a hop to its destination. A packet for an endpoint has already
+    /// arrived.
     #[inline(always)]
     pub(crate) fn forward(&mut self, now: Instant, to: Destination, packet: &Packet) {
         match (to, &mut self.radio) {

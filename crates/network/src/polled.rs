@@ -1,4 +1,4 @@
-//! A network for a driver that wakes up when it can, and takes everything that is due.
+//! A network for a driver that wakes up when it can and then takes everything that is due.
 
 use std::ops::{Deref, DerefMut};
 
@@ -39,8 +39,8 @@ impl PolledNetwork {
         Self { network, used }
     }
 
-    /// A packet from an endpoint enters the path that begins there, or what comes before it: the
-    /// UE's host or the radio.
+    /// Takes a packet from an endpoint. The packet enters the path that begins at the endpoint, or
+    /// the UE's host or the radio if one comes before that path.
     #[inline]
     pub fn enter(&mut self, now: Instant, hop: Hop, packet: &Packet) {
         self.network.enter(now, hop, packet);
@@ -77,7 +77,8 @@ impl PolledNetwork {
         }
     }
 
-    /// Takes a packet that left a hop to its destination. At an endpoint it has arrived.
+    /// Moves a packet that left a hop to its destination. A packet for an endpoint has already
+    /// arrived.
     #[inline]
     pub fn forward(&mut self, now: Instant, to: Destination, packet: &Packet) {
         self.network.forward(now, to, packet);

@@ -1,4 +1,4 @@
-//! A network for a driver with an event queue, which takes packets from hop to hop.
+//! A network for a driver with an event queue, which moves packets from hop to hop.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
@@ -11,7 +11,8 @@ use airpath_scenario::Scenario;
 use crate::hop::{Destination, Hop};
 use crate::network::Network;
 
-/// A [`Network`] whose driver polls each hop when it is due, and forwards what has left it.
+/// A [`Network`] whose driver polls each hop when it is due, and forwards the packets that have
+/// left.
 ///
 /// Times never decrease. After [`enter`](Self::enter), [`forward`](Self::forward) or a poll, the
 /// driver asks when the hop is due [next](Self::next_of).
@@ -25,14 +26,16 @@ impl SteppedNetwork {
         Self(Network::new(scenario, seed, names, accounted))
     }
 
-    /// A packet from an endpoint enters the path that begins there, or what comes before it: the
-    /// UE's host or the radio. Returns the hop; `None`: its next event has not changed.
+    /// Takes a packet from an endpoint. The packet enters the path that begins at the endpoint, or
+    /// the UE's host or the radio if one comes before that path. Returns the hop that the packet
+    /// entered; `None`: the hop's next event has not changed.
     #[inline(always)]
     pub fn enter(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Option<Hop> {
         self.0.enter(now, hop, packet)
     }
 
-    /// Takes a packet that left a hop to its destination. At an endpoint it has arrived.
+    /// Moves a packet that left a hop to its destination. A packet for an endpoint has already
+    /// arrived.
     #[inline(always)]
     pub fn forward(&mut self, now: Instant, to: Destination, packet: &Packet) {
         self.0.forward(now, to, packet);
@@ -69,13 +72,13 @@ impl SteppedNetwork {
         }
     }
 
-    /// Where packets go that leave a path.
+    /// The destination of packets that leave a path.
     #[inline]
     pub fn after_path(&self, path: Hop) -> Destination {
         self.0.after_path(path)
     }
 
-    /// Where packets go that leave the radio.
+    /// The destination of packets that leave the radio.
     #[inline]
     pub fn after_radio(&self, direction: Direction) -> Destination {
         self.0.after_radio(direction)

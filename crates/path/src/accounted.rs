@@ -16,7 +16,7 @@ pub struct Accounts {
     pub all: Option<Part>,
 }
 
-/// Records what the time in the stage before it was spent on, and lets everything pass.
+/// Records what packets spent their time on in the stage before this one, and passes every packet.
 #[derive(Debug)]
 struct Accounted {
     spends: Spends,

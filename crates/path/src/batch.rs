@@ -12,7 +12,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// An interval of 0 counts as 1 ns.
+    /// Creates the stage; an interval of 0 counts as 1 ns.
     pub(crate) fn new(interval: Duration) -> Self {
         Self { interval: interval.max(Duration::from_nanos(1)) }
     }

@@ -37,7 +37,7 @@ impl Branches {
         Self { paths, armed, due: BinaryHeap::new(), left: VecDeque::new(), flows }
     }
 
-    /// Notes when a branch is due next.
+    /// Updates the time at which a branch is due next.
     pub(crate) fn arm(&mut self, branch: u32) {
         let next = self.paths[branch as usize].next_event().unwrap_or(Instant::MAX);
         if next != self.armed[branch as usize] {
@@ -53,8 +53,8 @@ impl Branches {
         }
     }
 
-    /// The branch of a packet that enters next. What leaves another branch at this instant leaves
-    /// before what enters at the same instant.
+    /// Returns the branch of the next packet to enter. First takes everything that leaves any
+    /// branch by `now`, because departures precede arrivals at the same instant.
     pub(crate) fn branch_for(&mut self, now: Instant, packet: &Packet) -> u32 {
         while let Some(departure) = self.poll_branches(now) {
             self.left.push_back(departure);

@@ -96,7 +96,8 @@ fn direction<'a>(
     let mut stages = (first..).zip(stages).peekable();
     while let Some((index, (name, stage))) = stages.next() {
         let context = StageContext { index, name, seed };
-        // A link and the delay after it are compiled together.
+        // A link and the delay after it are built as one type, which the compiler optimises
+        // together.
         let delay = match stages.peek() {
             Some(&(_, (_, StageConfig::Delay(DelayConfig { base, jitter: None }))))
                 if accounts.is_none() && matches!(stage, StageConfig::Link(_)) =>
@@ -119,7 +120,7 @@ fn direction<'a>(
     path.unwrap_or_default()
 }
 
-/// `delay`: that of the stage after a link.
+/// Puts a stage behind `upstream`. `delay`: the delay of the next stage, which a link includes.
 fn wrap<P: FastPath + 'static>(
     upstream: P,
     stage: &StageConfig,
@@ -167,7 +168,7 @@ fn filter(upstream: impl FastPath + 'static, filter: impl Filter + 'static, inde
     Stack::new(Filtered::new(upstream, filter, index))
 }
 
-/// A link and the delay after it, if there is one.
+/// Builds a link, and the delay after it if there is one.
 fn link<P: FastPath + 'static>(
     upstream: P,
     config: &LinkConfig,

@@ -1,5 +1,5 @@
-//! Fast paths of the stages: what the verbs come to where a condition holds that is cheap to check.
-//! Without them each result is the same. Only [`Stack`] takes them.
+//! Fast paths of the stages: shorter versions of the verbs, for conditions that are cheap to check.
+//! The results are the same without them. Only [`Stack`] takes them.
 //!
 //! The fast path of a link at a fixed rate is its server ([`FixedRate`](crate::fixed_rate)), which
 //! [`build`](crate::build) chooses.
@@ -17,14 +17,14 @@ use crate::stack::FastPath;
 use crate::{Path, Wire};
 
 impl FastPath for Wire {
-    /// If a packet is inside, it stays the first.
+    /// If a packet is already inside, it stays first and the next event does not change.
     #[inline]
     fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
         self.enqueue(now, packet);
         self.inside.len() == 1
     }
 
-    /// If no packet is inside, this one would leave at once.
+    /// If the wire is empty, the packet would leave at once.
     #[inline]
     fn transit(&mut self, now: Instant, packet: &Packet) -> bool {
         if self.inside.is_empty() {
@@ -34,7 +34,7 @@ impl FastPath for Wire {
         false
     }
 
-    /// The next event is known without asking for it.
+    /// The next event is the departure of the packet that is first afterwards.
     #[inline(always)]
     fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
         let first = self.inside.front().map_or(Instant::MAX, |departure| departure.at);
@@ -47,7 +47,7 @@ impl FastPath for Wire {
         self.inside.pop_front().map(|departure| departure.packet)
     }
 
-    /// Packets are in the order of their departure.
+    /// Packets are in order of departure, and those that are due come first.
     #[inline]
     fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
         let due = self.inside.iter().take_while(|departure| departure.at <= now).count();
@@ -57,7 +57,7 @@ impl FastPath for Wire {
     }
 }
 
-/// A shift passes every packet as it is, and its next event depends on that of `upstream` alone.
+/// A shift passes every packet unchanged, and the next event depends only on that of `upstream`.
 impl<P: FastPath, S: Shift> FastPath for Shifted<P, S> {
     #[inline]
     fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
@@ -84,7 +84,7 @@ impl<P: FastPath, S: Shift> FastPath for Shifted<P, S> {
 }
 
 impl<P: FastPath, S: Server> FastPath for Link<P, S> {
-    /// A packet that would leave `upstream` at once arrives without having been there.
+    /// A packet that would leave `upstream` at once goes directly to the server.
     #[inline(always)]
     fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
         if !self.upstream.transit(now, packet) {
@@ -95,7 +95,7 @@ impl<P: FastPath, S: Server> FastPath for Link<P, S> {
         self.server.enter(now, packet)
     }
 
-    /// The server has the packet without its time.
+    /// The server returns the packet without the departure time.
     #[inline(always)]
     fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
         if !self.server.has_left() {
@@ -107,7 +107,8 @@ impl<P: FastPath, S: Server> FastPath for Link<P, S> {
     }
 }
 
-// The stages below have no fast path of their own. They take those of the stages before them.
+// The stages below have no fast paths of their own. They take the fast paths of the stages before
+// them.
 
 impl<P: FastPath, F: Filter> FastPath for Filtered<P, F> {
     fn enter(&mut self, now: Instant, packet: &Packet) -> bool {

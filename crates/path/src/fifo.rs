@@ -55,7 +55,7 @@ enum Phase {
 }
 
 impl Fifo {
-    /// `config.queue.aqm` may have one queue, but not one per flow.
+    /// Creates the server. `config.queue.aqm` must not have one queue per flow.
     pub(crate) fn new(config: &LinkConfig, admission: Admission) -> Self {
         let codel = match config.queue.aqm {
             Aqm::DropTail | Aqm::FqCoDel(_) => None,

@@ -1,4 +1,4 @@
-//! Stages that delay nothing: each packet passes, changed or not, or is dropped.
+//! Stages without delay: each packet passes, changed or not, or is dropped.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use airpath_queue::Load;
 
 use crate::{Departure, LinkMeter, Path};
 
-/// What a stage does with each packet if it delays none.
+/// What a stage without delay does with each packet.
 pub(crate) trait Filter {
-    /// Changes a packet that arrives at `at` as it passes, or drops it unchanged. Packets come in
-    /// the order of their arrival.
+    /// Changes a packet that arrives at `at` and passes it, or drops it unchanged. Calls are in
+    /// order of arrival.
     fn apply(&mut self, at: Instant, packet: &mut Packet) -> Result<(), DropReason>;
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Filtered<P, F> {
 }
 
 impl<P: Path, F: Filter> Filtered<P, F> {
-    /// The `stage`-th stage of its direction.
+    /// Creates the `stage`-th stage of a direction.
     pub(crate) fn new(upstream: P, filter: F, stage: u32) -> Self {
         Self { upstream, filter, stage, drops: VecDeque::new() }
     }

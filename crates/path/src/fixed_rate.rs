@@ -1,5 +1,5 @@
-//! One server of a fixed rate with one queue that drops at its tail: the departure of a packet is
-//! known when it enters.
+//! One server with a fixed rate and one drop-tail queue: the departure of a packet is known when it
+//! enters.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use crate::link::{Admission, Server};
 use crate::service::{RateService, fixed_capacity_bytes};
 use crate::{Departure, LinkMeter};
 
-/// The fast path of a [`Fifo`](crate::fifo::Fifo) with a constant rate and without an AQM: the end
-/// of a packet's service is computed when it enters, and it is metered later, together with many
-/// others.
+/// The fast path of a [`Fifo`](crate::fifo::Fifo) with a constant rate and without an AQM. The end
+/// of a packet's service is computed when the packet enters. The meter counts many packets
+/// together, later.
 #[derive(Debug)]
 pub(crate) struct FixedRate {
     service: RateService,
@@ -85,7 +85,7 @@ impl FixedRate {
         push_tightly(&mut self.ring, Entry { departs, arrived: at, packet: *packet });
     }
 
-    /// Whether there is no room for this packet.
+    /// Whether the queue has no room for this packet.
     #[inline(never)]
     fn is_full(&mut self, packet: &Packet) -> bool {
         self.meter_departed();

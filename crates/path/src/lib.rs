@@ -1,10 +1,10 @@
 //! The path model: everything between two TCP endpoints, one direction at a time.
 //!
-//! A stage is a link, a delay, a loss, a tunnel, a NAT or similar. Each implements [`Path`],
-//! which has three verbs: a packet enters, when to poll again, what has left. A stage wraps the
-//! stages before it, so a stack of stages is a [`Path`] too. [`build_pair`] makes both directions
-//! from lists of [`StageConfig`]. Stages that hold no packet have one thing to say: when a packet
-//! leaves (`shift.rs`), or what happens to it (`filter.rs`).
+//! A stage is a link, a delay, a loss, a tunnel, a NAT or similar. Each implements [`Path`], which
+//! has three verbs: a packet enters, when to poll again, what has left. A stage wraps the stages
+//! before it, so a stack of stages is a [`Path`] too. [`build_pair`] makes both directions from
+//! lists of [`StageConfig`]. A stage that holds no packets only decides when a packet leaves
+//! (`shift.rs`), or what happens to it (`filter.rs`).
 //!
 //! The model is pure: it knows no clock, no operating system and no scenario file.
 //!

@@ -1,6 +1,6 @@
-//! A link: what leaves the stages before it waits in a queue for a server.
+//! A link: packets that leave the stages before it wait in a queue for a server.
 //!
-//! There are three kinds: [one queue](crate::fifo), the same at a [fixed rate](crate::fixed_rate),
+//! There are three kinds: [one queue](crate::fifo), [one queue at a fixed rate](crate::fixed_rate),
 //! and [one queue per flow](crate::fair_queue).
 
 use std::collections::VecDeque;
@@ -16,43 +16,44 @@ pub(crate) trait Server {
     /// Does everything that is due until `now` if nothing else arrives.
     fn serve_until(&mut self, now: Instant);
 
-    /// A packet arrives; everything that is due until `at` has been done.
+    /// Handles a packet that arrives at `at`; everything that is due until then has been done.
     fn admit(&mut self, at: Instant, packet: &Packet);
 
-    /// Like [`admit`](Self::admit). Returns false if [`next`](Self::next) has not changed.
+    /// Admits a packet as [`admit`](Self::admit) does; returns false if [`next`](Self::next) has
+    /// not changed.
     #[inline(always)]
     fn enter(&mut self, at: Instant, packet: &Packet) -> bool {
         self.admit(at, packet);
         true
     }
 
-    /// When the first packet that has left did so; if there is none, when there is something to do;
-    /// [`Instant::MAX`]: never.
+    /// When the first packet that has left and was not taken did so. Without such a packet, when
+    /// there is something to do; [`Instant::MAX`]: never.
     fn next(&self) -> Instant;
 
-    /// Whether there are packets that left and have not been taken.
+    /// Whether any packets have left and have not been taken.
     fn has_left(&self) -> bool;
 
     /// Takes the first packet that has left by `now`.
     fn take(&mut self, now: Instant) -> Option<Departure>;
 
-    /// Like [`take`](Self::take), without the time.
+    /// Takes a packet as [`take`](Self::take) does, without the departure time.
     #[inline(always)]
     fn take_packet(&mut self, now: Instant) -> Option<Packet> {
         self.take(now).map(|departure| departure.packet)
     }
 
-    /// What is inside, and has not been taken.
+    /// The packets that have entered, and were neither dropped nor taken.
     fn load(&self) -> Load;
 
     /// The meter at `now`; everything that is due until then has been done.
     fn meter(&mut self, now: Instant) -> &LinkMeter;
 
-    /// What decides who may wait.
+    /// The limits, drops and meter of the queue.
     fn admission(&mut self) -> &mut Admission;
 }
 
-/// How much may wait for a server; what was dropped, and what has been counted.
+/// The limits of a link's queue, the packets dropped, and the link's meter.
 #[derive(Debug)]
 pub(crate) struct Admission {
     packet_limit: u64,
@@ -62,7 +63,8 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// The link is called `name` in tables and is the `stage`-th stage of its direction.
+    /// Creates the admission of the link that is called `name` in tables and is the `stage`-th
+    /// stage of a direction.
     pub(crate) fn new(queue: &QueueConfig, name: &str, stage: u32) -> Self {
         Self {
             packet_limit: queue.packets.map_or(u64::MAX, u64::from),
@@ -72,18 +74,18 @@ impl Admission {
         }
     }
 
-    /// Whether this is more than may wait.
+    /// Whether `waiting` exceeds a limit.
     #[inline(always)]
     pub(crate) fn is_exceeded_by(&self, waiting: Load) -> bool {
         waiting.packets > self.packet_limit || waiting.bytes > self.byte_limit
     }
 
-    /// A packet is dropped at `at`.
+    /// Records that a packet is dropped at `at`.
     pub(crate) fn discard(&mut self, at: Instant, packet: Packet, reason: DropReason) {
         self.drops.push_back(Drop { at, packet, stage: self.meter.stage, reason });
     }
 
-    /// A packet of `bytes` as sent that arrived at `arrived` leaves at `at`.
+    /// Counts a packet that arrived at `arrived` and leaves at `at`; `bytes`: size on the link.
     #[inline]
     pub(crate) fn count(&mut self, arrived: Instant, at: Instant, bytes: u32) {
         let sojourn = at.saturating_since(arrived);
@@ -100,7 +102,7 @@ impl Admission {
     }
 }
 
-/// A server behind the stages before it.
+/// A server, and the stages before it.
 #[derive(Debug)]
 pub(crate) struct Link<P, S> {
     pub(crate) upstream: P,
@@ -123,7 +125,7 @@ impl<P: Path, S: Server> Link<P, S> {
         self.server.serve_until(now);
     }
 
-    /// [`next_event`](Path::next_event); [`Instant::MAX`] for `None`.
+    /// Returns [`next_event`](Path::next_event), or [`Instant::MAX`] for `None`.
     #[inline(always)]
     pub(crate) fn next(&self) -> Instant {
         let own = self.server.next();
@@ -149,7 +151,7 @@ impl<P: Path, S: Server> Path for Link<P, S> {
 
     #[inline(always)]
     fn poll(&mut self, now: Instant) -> Option<Departure> {
-        // Only if nothing has left is there more to do.
+        // A packet that has left is taken before any other work.
         if !self.server.has_left() {
             self.advance(now);
         }

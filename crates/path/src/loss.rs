@@ -7,8 +7,8 @@ use airpath_base::{DropReason, Instant, Packet, Stream};
 use crate::filter::Filter;
 use crate::{LossConfig, LossProcess};
 
-/// Drops some packets. The fragments of a tunnelled packet are lost independently, and the packet is
-/// lost with any of them.
+/// Drops some packets. The fragments of a tunnelled packet are lost independently; losing one loses the
+/// packet.
 #[derive(Debug)]
 pub(crate) struct Loss {
     process: Process,
@@ -42,7 +42,7 @@ enum Process {
 }
 
 impl Loss {
-    /// Drops as `config` says, and draws from `stream` if that is random.
+    /// Creates a loss process from `config`; random loss draws from `stream`.
     pub(crate) fn new(config: LossConfig, stream: Stream) -> Self {
         let LossConfig { process, min_bytes } = config;
         let process = match process {

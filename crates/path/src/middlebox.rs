@@ -28,8 +28,8 @@ const DECISION: Duration = Duration::from_nanos(1);
 /// It is a handle; the inward half holds another one.
 pub(crate) struct Outward(pub(crate) Rc<RefCell<Passage>>);
 
-/// The inward half: packets of flows without an open pinhole are dropped. They have been delayed by
-/// [`DECISION`].
+/// The inward half: drops packets of flows without an open pinhole. Packets that reach it have been
+/// delayed by [`DECISION`].
 pub(crate) struct Inward {
     /// The outward half; `None`: nothing ever leaves the inside.
     outward: Option<Rc<RefCell<Passage>>>,

@@ -8,8 +8,8 @@ use crate::{Excess, PolicerConfig};
 
 /// Passes what conforms to its rate and burst, without delay.
 ///
-/// An aggregate maximum bit rate (TS 23.501 5.7.2.6) can be enforced this way, or by a link with a
-/// bucket, which queues.
+/// A policer can enforce an aggregate maximum bit rate (TS 23.501 5.7.2.6). A link with a bucket
+/// can, too, but it queues the excess.
 #[derive(Debug)]
 pub(crate) struct Policer {
     bucket: TokenBucket,

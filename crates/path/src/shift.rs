@@ -1,16 +1,16 @@
-//! Stages that hold no packet: they ask the stages before them about an earlier time.
+//! Stages with a delay that hold no packets: they poll the stages before them for an earlier time.
 
 use airpath_base::{Drop, Instant, Packet};
 use airpath_queue::Load;
 
 use crate::{Departure, LinkMeter, Path};
 
-/// How a stage delays packets if their arrival times alone decide. Packets keep their order.
+/// How a stage delays packets if the delay depends only on arrival times. Packets keep their order.
 pub(crate) trait Shift {
-    /// When a packet leaves that arrives at `at`.
+    /// When a packet that arrives at `at` leaves.
     fn leaves(&self, at: Instant) -> Instant;
 
-    /// The last arrival time for which packets have left by `now`; `None`: nothing has left.
+    /// The latest arrival time of packets that have left by `now`; `None`: no packet can have left.
     fn arrived(&self, now: Instant) -> Option<Instant>;
 }
 

@@ -1,4 +1,4 @@
-//! A stack of stages, and the sealed extension of [`Path`] by which its driver takes fast paths.
+//! A stack of stages, and the sealed extension of [`Path`] that gives a driver the fast paths.
 
 use airpath_base::{Drop, Instant, Packet, fast_paths};
 use airpath_queue::Load;
@@ -7,12 +7,13 @@ use crate::{Departure, LinkMeter, Path, Wire};
 
 /// A stack of stages, as [`build`](crate::build) makes it.
 ///
-/// Beside those of a [`Path`] it has three calls for a driver that polls at every event. They take
-/// the fast paths of its stages (`fast_path.rs`), unless [`fast_paths`] forbids that.
+/// In addition to the methods of a [`Path`], a stack has three methods for a driver that polls at
+/// every event. They take the fast paths of the stages (`fast_path.rs`), unless [`fast_paths`]
+/// forbids it.
 pub struct Stack(Box<dyn FastPath>);
 
-/// What the verbs of a stage come to in a common case, for less work. The methods here use the
-/// verbs; `fast_path.rs` has the stages that do better, each beside the condition for that.
+/// Versions of a stage's verbs that do less work in a common case. The default methods call the
+/// verbs. `fast_path.rs` has the stages that do better, each with the condition for it.
 pub(crate) trait FastPath: Path {
     /// See [`Stack::enter`].
     #[inline]
@@ -21,8 +22,9 @@ pub(crate) trait FastPath: Path {
         true
     }
 
-    /// [`enter`](Self::enter) for a stage that polls this one at once. Returns true if the
-    /// packet would leave unchanged at `now` and nothing else is due; then it has not entered.
+    /// Enters a packet as [`enter`](Self::enter) does, for a stage that polls this one at once.
+    /// Returns true if the packet would leave unchanged at `now` and nothing else is due; the
+    /// packet has then not entered.
     #[inline]
     fn transit(&mut self, now: Instant, packet: &Packet) -> bool {
         self.enter(now, packet);
@@ -56,13 +58,13 @@ fn poll_all(path: &mut (impl Path + ?Sized), now: Instant, take: &mut dyn FnMut(
 }
 
 impl Stack {
-    /// The stages that end with this one.
+    /// Creates a stack that ends with the stage `last`.
     pub(crate) fn new(last: impl FastPath + 'static) -> Self {
         Self(Box::new(last))
     }
 
-    /// [`enqueue`](Path::enqueue). Returns false if [`next_event`](Path::next_event) has not
-    /// changed.
+    /// Enters a packet as [`enqueue`](Path::enqueue) does. Returns false if
+    /// [`next_event`](Path::next_event) has not changed.
     #[inline]
     pub fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
         if fast_paths() {
@@ -72,24 +74,23 @@ impl Stack {
         true
     }
 
-    /// [`poll`](Path::poll) without the departure time, for a driver that polls when something is
-    /// due. Writes into `next` what [`next_event`](Path::next_event) is afterwards,
+    /// Polls as [`poll`](Path::poll) does, without the departure time, for a driver that polls when
+    /// something is due. Writes the [`next_event`](Path::next_event) afterwards into `next`, or
     /// [`Instant::MAX`] for `None`.
     #[inline]
     pub fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
         if fast_paths() { self.0.poll_next(now, next) } else { poll_next(self, now, next) }
     }
 
-    /// Calls `take` for everything that [`poll`](Path::poll) would return, without returning the
-    /// packets: those that lie in the last stage need not be copied. Returns false if none has left
-    /// by `now`.
+    /// Calls `take` for each packet that [`poll`](Path::poll) would return. Packets in the last
+    /// stage need not be copied. Returns false if none has left by `now`.
     #[inline]
     pub fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
         if fast_paths() { self.0.poll_all(now, take) } else { poll_all(self, now, take) }
     }
 }
 
-/// A wire.
+/// A stack without stages: a wire.
 impl Default for Stack {
     fn default() -> Self {
         Self::new(Wire::new())

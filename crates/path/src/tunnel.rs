@@ -34,7 +34,7 @@ pub(crate) enum Wrapper {
     },
     /// Packets leave a tunnel.
     Leave,
-    /// A hop that drops larger packets.
+    /// A hop that drops packets larger than this MTU.
     Mtu(u32),
 }
 

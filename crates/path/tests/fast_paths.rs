@@ -1,4 +1,4 @@
-//! Tests that fast paths change nothing: random stacks of stages, with them and without any.
+//! Tests that fast paths change nothing: runs random stacks of stages with and without them.
 
 mod common;
 
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use common::{directions, packet, stage};
 
-/// The stages of two stacks that share middleboxes, or of one with parallel branches.
+/// The stages of two stacks that share middleboxes, or of one stack with parallel branches.
 #[derive(Clone, Debug)]
 enum Stages {
     Pair { directions: [Vec<StageConfig>; 2], accounted: bool },
@@ -44,7 +44,7 @@ struct Seen {
     meters: Vec<LinkMeter>,
 }
 
-/// After how many nanoseconds, the number of the stack, and what is done with it.
+/// Nanoseconds since the previous step, the number of the stack, and the operation.
 type Step = (u64, usize, Operation);
 
 fn stages() -> impl Strategy<Value = Stages> {
@@ -89,7 +89,7 @@ fn named<'a>(
     names.iter().map(String::as_str).zip(stages)
 }
 
-/// Does the same with the same stacks, and returns what is seen after each step.
+/// Builds the stacks, performs the steps, and returns what is seen after each step.
 fn run(stages: &Stages, steps: &[Step]) -> Vec<Seen> {
     let names: Vec<String> = (0..40).map(|index| format!("stage.{index}")).collect();
     let journeys = Journeys::default();
@@ -111,7 +111,7 @@ fn run(stages: &Stages, steps: &[Step]) -> Vec<Seen> {
         }
     };
     let mut now = Instant::ZERO;
-    // Afterwards, everything leaves.
+    // In the last steps everything leaves.
     let last = (0..stacks.len()).map(|stack| (10_000_000_000_000, stack, Operation::Poll));
     let number = stacks.len();
     (0..)
@@ -168,8 +168,7 @@ proptest! {
         None => ProptestConfig::with_cases(800),
     })]
 
-    /// A rule that is added to the verbs of a stage alone fails here, and so does one that only a
-    /// fast path has.
+    /// This test fails if only the verbs of a stage or only a fast path implement a rule.
     #[test]
     fn fast_paths_change_nothing(
         stages in stages(),

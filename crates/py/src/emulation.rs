@@ -116,7 +116,7 @@ impl PyMonitor {
     }
 }
 
-/// The fields of `airpath.drivers.options.EmulationOptions` that are for the extension.
+/// The fields of `airpath.drivers.options.EmulationOptions` that the extension uses.
 #[derive(FromPyObject)]
 pub(crate) struct PyEmulationOptions {
     command: Vec<String>,

@@ -184,7 +184,7 @@ impl Tally {
 const SLOT: Duration = Duration::from_millis(1);
 const BUSY_SLOTS: u64 = 300;
 
-/// What happens in the downlink and in the uplink, which is the same without fast paths.
+/// Runs packets in both directions, and checks that the result is the same without fast paths.
 fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
     let tallies = run_once(down, up, radio);
     #[cfg(debug_assertions)]

@@ -1,8 +1,8 @@
-//! JSON schema of every document that Rust makes: a run's summary, findings, what captures show, and
-//! what an emulation reports.
+//! JSON schemas of all documents that the Rust code writes: summaries of runs, findings, reports on captures,
+//! and reports of emulations.
 //!
-//! Not part of the product. `documents.schema.json` is what [`text`] returns, and
-//! `dev/airpath_dev/document_types.py` generates the types for Python and TypeScript from it.
+//! This crate is not part of the product. [`text`] returns the content of `documents.schema.json`,
+//! from which `dev/airpath_dev/document_types.py` generates the types for Python and TypeScript.
 //!
 //! It may use: `record`, `capture`, `findings`, `emu`. Start reading at [`documents`].
 
@@ -12,7 +12,7 @@ use airpath_findings::{Explanation, variants};
 use airpath_record::RunSummary;
 use schemars::generate::SchemaSettings;
 
-/// Each type with its schema, by name; references are those of `$defs`.
+/// The schema of each type, by name. References point into `$defs`.
 ///
 /// ```
 /// let types = airpath_schema::documents();

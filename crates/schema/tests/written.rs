@@ -1,4 +1,4 @@
-//! The schema that is checked in is that of the types. `AIRPATH_BLESS=1` rewrites it.
+//! Tests that the schema file matches the types. `AIRPATH_BLESS=1` rewrites the file.
 
 use std::fs;
 

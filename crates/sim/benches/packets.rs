@@ -1,4 +1,4 @@
-//! Work without a clock: `make instructions` counts its instructions.
+//! A workload for `make instructions`, which counts instructions instead of time.
 //!
 //! `cargo bench -p airpath-sim --bench packets -- lte 4` simulates 4 s and prints how many segments
 //! arrived. It reads no clock and no file, so that the same program does the same work each time.

@@ -1,4 +1,4 @@
-//! Shipped scenarios, which train a profile-guided build: `tools/setup profiled`.
+//! Shipped scenarios that train a profile-guided build (`tools/setup profiled`).
 //!
 //! `cargo bench -p airpath-sim --bench shipped -- bufferbloat flow.0.congestion=bbr` simulates one,
 //! with keys overridden, and prints the number of events.

@@ -44,8 +44,8 @@ pub fn simulate(
     simulate_with(scenario, seed, Options::default(), &mut |now, _| progress(now))
 }
 
-/// Like [`simulate`], and records what `options` ask for. `progress` also receives the number of
-/// events so far, from which a caller can tell what the rest of the run will cost.
+/// Simulates a scenario and records what `options` ask for. `progress` also receives the number of
+/// events so far, from which a caller can estimate how long the rest of the run will take.
 ///
 /// ```
 /// use airpath_scenario::{Source, parse};

@@ -30,10 +30,11 @@ pub struct Passage {
     pub packet: Packet,
 }
 
-/// What a run records besides its tables. Neither changes the result, but the run takes longer.
+/// What a run records in addition to its tables. These options do not change the result, but the
+/// run takes longer.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// Whether its summary says where the time of each flow went
+    /// Whether the summary shows where the time of each flow went
     /// ([`RunSummary::breakdowns`](airpath_record::RunSummary::breakdowns)).
     pub accounted: bool,
     /// Visits each packet when an endpoint sends it, when the other end receives it and, with a

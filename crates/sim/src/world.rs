@@ -44,7 +44,6 @@ pub(crate) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Builds the world.
     pub(crate) fn new(scenario: &Scenario, seed: u64, options: Options<'a>) -> Self {
         let Options { accounted, on_packet } = options;
         let mut tables = Tables::default();

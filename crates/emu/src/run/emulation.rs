@@ -99,8 +99,8 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Sets up the scenario's ends, and starts to forward. Time 0 is now; if UEs have attached, it
-    /// is when the last of them has a session.
+    /// Sets up the scenario's ends and starts forwarding. Time 0 is now or, if UEs have attached,
+    /// the time at which the last UE has a session.
     ///
     /// # Errors
     ///
@@ -161,13 +161,14 @@ impl Emulation {
         })
     }
 
-    /// Runs until the command ends; without one, until the scenario's programs do; without any of
-    /// them, until the flows are done or the scenario's time is over. Only in that last case
-    /// `progress` receives the time at intervals, and stops the run by returning false.
+    /// Runs until the command ends. Without a command, the run ends with the scenario's programs;
+    /// without programs, it ends when the flows are done or the scenario's time is over. `progress`
+    /// is called only in a run without command and programs: it receives the time at intervals, and
+    /// stops the run by returning false.
     ///
     /// # Errors
     ///
-    /// If programs cannot be started, the forwarder fails, or the run was stopped.
+    /// If programs cannot be started, the forwarder fails, or the run is stopped.
     pub fn run(mut self, progress: &mut dyn FnMut(Instant) -> bool) -> Result<Ended, EmuError> {
         let clock = self.forwarder.clock;
         let traffic = self.traffic.take();

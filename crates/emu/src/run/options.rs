@@ -16,8 +16,8 @@ pub struct Options {
     pub place: Option<String>,
     /// Shell commands that are started before it, at the server's end.
     pub servers: Vec<String>,
-    /// Whether the kernel's sockets run the scenario's flows; without a command and programs, the
-    /// run ends with them.
+    /// Whether kernel sockets run the scenario's flows. Without a command and programs, the run
+    /// ends with the flows.
     pub flows: bool,
     /// Descriptor for the command's standard output; `None`: this process's.
     pub output: Option<RawFd>,
@@ -27,7 +27,8 @@ pub struct Options {
     pub files: Option<PathBuf>,
     /// Identity under which all programs run.
     pub identity: Identity,
-    /// Sessions of UEs that have attached: one for each that has an end, or none.
+    /// Sessions of UEs that have attached: one session for each UE that has an end, or an empty
+    /// list.
     pub sessions: Vec<UeSession>,
     /// A pcapng file to create.
     pub capture: Option<PathBuf>,
@@ -35,7 +36,7 @@ pub struct Options {
     pub live: Option<Live>,
     /// Whether to keep a [`Journal`](crate::Journal).
     pub journal: bool,
-    /// Bypasses the model; see [`Settings::bare`](crate::Settings::bare).
+    /// Whether to bypass the model; see [`Settings::bare`](crate::Settings::bare).
     pub bare: bool,
 }
 

@@ -33,12 +33,12 @@ pub(super) struct Topology {
     pub(super) ipv4_first: bool,
 }
 
-/// What the forwarder connects.
+/// The ports that the forwarder connects, and its tunnel.
 pub(super) struct Ports {
-    /// The port of the server, or of the innermost NAT.
+    /// The port of the innermost NAT or, without NATs, of the server.
     pub(super) server: Port,
     pub(super) ues: Vec<UeEnd>,
-    /// The tunnel between path and cell, and the name of its interfaces.
+    /// The tunnel between path and cell, and the name of the tunnel's interfaces.
     pub(super) tunnel: Option<(Tunnel, &'static str)>,
 }
 
@@ -50,7 +50,7 @@ const IPV4_FIRST: &str = "precedence ::1/128 50\nprecedence ::/0 40\nprecedence 
                           precedence ::/96 20\nprecedence ::ffff:0:0/96 100\n";
 
 impl Topology {
-    /// Creates the namespaces, for UEs by position in the scenario and name.
+    /// Creates the namespaces. `ues` has the position in the scenario and the name of each UE.
     ///
     /// # Errors
     ///

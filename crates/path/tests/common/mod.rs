@@ -76,7 +76,7 @@ pub(crate) fn service() -> impl Strategy<Value = ServiceConfig> {
         let trace = Trace::parse(lines.as_bytes(), FilePath::new("random")).unwrap();
         ServiceConfig::Trace(Arc::new(trace))
     });
-    // At 8 Mb/s a byte takes a microsecond: arrivals and departures coincide.
+    // At 8 Mb/s a byte takes a microsecond, so that arrivals and departures coincide.
     let bps =
         prop_oneof![2 => Just(8_000_000u64), 1 => Just(1_000_000_000), 3 => 100_000u64..50_000_000];
     let rate = bps.prop_map(|bps| ServiceConfig::Rate(Rate::from_bps(bps).unwrap()));

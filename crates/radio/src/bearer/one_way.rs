@@ -158,7 +158,8 @@ impl OneWay {
         }
     }
 
-    /// Moves prepared packets that are due into the buffer; the [first](Self::next_prepared) is.
+    /// Moves prepared packets that are due into the buffer. The [first one](Self::next_prepared)
+    /// must be due.
     #[inline(never)]
     pub(crate) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
         if self.source.buffer.is_behind_sdus() {

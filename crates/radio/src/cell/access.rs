@@ -300,7 +300,7 @@ mod tests {
         let cell = CellConfig::nr(NrCarrier::n78_100_mhz());
         let carrier = Carrier::new(&cell);
         let mut ue = UeConfig::plain(&cell.access);
-        // In slot 7, which has no uplink.
+        // The occasion is in slot 7, which has no uplink.
         let occasions = Occasions::new(Duration::from_millis(40), Duration::from_micros(3_600));
         ue.proactive = Some(PeriodicGrant { occasions, bytes: 100, keep: None });
         let mut access = UplinkAccess::new(&ue, &|name| Stream::new(1, name));

@@ -195,8 +195,8 @@ impl Carrier {
         (uplink, delay.map(|delay| uplink - delay))
     }
 
-    /// When the last PUSCH slot before `slot` ended; what is meant for a slot without uplink from
-    /// then on takes place in the next one.
+    /// The end of the last PUSCH slot before `slot`. Occasions from then on in slots without
+    /// uplink move to the next PUSCH slot.
     pub(super) fn last_uplink_end(&self, slot: u64) -> Instant {
         let mut before = (1..=self.plans.len() as u64).filter_map(|back| slot.checked_sub(back));
         let last = before.find(|&slot| self.plan(slot).uplink.is_some());

@@ -47,7 +47,7 @@ impl DirectionScheduler {
         }
     }
 
-    /// The scheduler considers these UEs and no others.
+    /// Makes the scheduler consider these UEs and no others.
     pub(super) fn consider(&mut self, ues: impl Iterator<Item = u32>) {
         self.active.clear();
         self.active.extend(ues);
@@ -69,7 +69,7 @@ impl DirectionScheduler {
     }
 }
 
-/// A UE of which it is not known yet what it needs.
+/// The candidate for a UE whose need is not known yet.
 const fn unknown(ue: u32) -> Candidate {
     Candidate { ue: UeId(ue), backlog: 0, bits_per_prb: 0, retransmission: None }
 }

@@ -59,7 +59,7 @@ impl Engine {
         let readiness = ue.downlink_readiness(now, eligible);
         let was_active = ue.down.active;
         if ue.down.note(readiness) && !was_active {
-            // What it needs is not known yet.
+            // The UE's need is not known yet.
             self.ues.touch(index);
             self.downlink.activate(index);
         }
@@ -78,7 +78,7 @@ impl Engine {
         let (mut at, mut gone) = (0, 0);
         while at < active.len() {
             if !is_another {
-                // Among many busy UEs those to which nothing has happened are the majority.
+                // With many busy UEs, nothing has happened to most of them.
                 at += self.ues.count_same(&active[at..], now);
             }
             let (Some(&index), Some(before)) = (active.get(at), candidates.get_mut(at)) else {
@@ -205,7 +205,8 @@ impl Engine {
         self.settle(index, now);
         let ue = match direction {
             DOWN => self.ues.aside(index),
-            // It may contain a STATUS for the downlink, or ask for one.
+            // An uplink block may contain a STATUS for the downlink, or poll for a STATUS in the
+            // downlink.
             Direction::Uplink => self.ues.touch(index),
         };
         if let Some((_, block)) = ue.link(direction).arriving.pop_front() {

@@ -68,8 +68,8 @@ impl Engine {
         engine
     }
 
-    /// A packet reaches the base station, or the UE's radio, at `now`; returns when it will be
-    /// prepared.
+    /// Takes a packet that reaches the base station or the UE's radio at `now`; returns when it
+    /// will be prepared.
     #[inline]
     pub(super) fn prepare(
         &mut self,
@@ -123,7 +123,7 @@ impl Engine {
         self.note_done(now);
     }
 
-    /// The first slot that is not finished and has not begun.
+    /// The first slot that has not begun.
     fn first_open(&self) -> u64 {
         match self.done {
             Some(done) if done >= self.carrier.start(self.cursor) => {

@@ -7,11 +7,11 @@ use airpath_base::{Direction, Instant};
 
 /// Events of all UEs in order of time; equal times in the order in which they were added.
 ///
-/// A UE has one wake-up, the earliest that was asked for. Events from before a UE joined do not
-/// concern it any more.
+/// A UE has one wake-up: the earliest one requested. Events added before a UE joined no longer
+/// concern it.
 ///
-/// Most events happen within a few slots. These wait in turns, each a fraction of a slot, so that few have
-/// to be skipped; only later events need a heap.
+/// Most events happen within a few slots. These events wait in turns, each a fraction of a slot, so that few
+/// events have to be skipped. Only later events need a heap.
 #[derive(Debug)]
 pub(super) struct EventQueue {
     /// Turns from the current one on, by number modulo [`TURNS`]; each is in order.
@@ -26,12 +26,12 @@ pub(super) struct EventQueue {
     ues: Vec<UeEvents>,
 }
 
-/// What is known of a UE's events.
+/// The wake-up of a UE, and which events concern it.
 #[derive(Clone, Copy, Debug, Default)]
 struct UeEvents {
-    /// The wake-up in the queue.
+    /// The time of the wake-up in the queue.
     wake: Option<Instant>,
-    /// Number of the first event since it joined.
+    /// Number of the first event since the UE joined.
     first: u64,
 }
 
@@ -113,7 +113,7 @@ impl EventQueue {
         self.ues[ue as usize] = UeEvents { wake: None, first: self.added };
     }
 
-    /// Whether an event concerns its UE: it has not left and joined since.
+    /// Whether an event still concerns its UE: the UE has not left and joined since.
     #[inline]
     pub(super) fn concerns(&self, due: &Due) -> bool {
         due.number >= self.ues[due.ue as usize].first
@@ -135,7 +135,7 @@ impl EventQueue {
         self.ues[ue as usize].wake
     }
 
-    /// Takes the wake-up of a UE that is due; false: the UE has been woken earlier.
+    /// Takes the wake-up of a UE that is due; returns false if the UE has been woken earlier.
     #[inline]
     pub(super) fn take_wake(&mut self, due: &Due) -> bool {
         let wake = &mut self.ues[due.ue as usize].wake;

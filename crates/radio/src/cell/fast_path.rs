@@ -1,6 +1,6 @@
-//! Fast paths of a cell: what is remembered of its UEs from slot to slot, and from event to event.
-//! Without them each result is the same: each slot looks at all UEs, and everything that happens to
-//! one has it armed again.
+//! Fast paths of a cell: what it remembers of its UEs from slot to slot, and from event to event.
+//! The results are the same without them, but then each slot examines all UEs, and each event arms
+//! its UE again.
 
 use airpath_base::{Direction, Instant, fast_paths};
 
@@ -10,7 +10,7 @@ use crate::bearer::Bearer;
 use crate::scheduler::{Candidate, UeId};
 
 impl Engine {
-    /// Whether the scheduler of a direction may have a use for `slot`.
+    /// Whether the scheduler of a direction may use `slot`.
     #[inline]
     pub(super) fn has_candidates(&self, direction: Direction, slot: u64) -> bool {
         if fast_paths() {
@@ -26,8 +26,8 @@ impl Engine {
         })
     }
 
-    /// A slot begins. The schedulers know the UEs that may need it; without fast paths they look at
-    /// all.
+    /// Begins a slot: without fast paths, makes the schedulers consider all UEs. With fast paths,
+    /// they already know the UEs that may need the slot.
     #[inline]
     pub(super) fn consider_all(&mut self) {
         if !fast_paths() {
@@ -37,7 +37,8 @@ impl Engine {
         }
     }
 
-    /// What an active UE needs in a slot of `class`, if anything; last time it was `before`.
+    /// What an active UE needs in a slot of `class`, if anything; `before`: what it needed last
+    /// time.
     #[inline(never)]
     pub(super) fn candidate(
         &mut self,
@@ -55,8 +56,8 @@ impl Engine {
         }
     }
 
-    /// Another report applies, or the slot is of another class, and until `until` everything else
-    /// is unchanged: what a PRB carries.
+    /// Returns the bits per PRB when another report applies or the slot is of another class.
+    /// Everything else is unchanged until `until`.
     fn renew(&mut self, index: u32, class: usize, now: Instant, until: Instant) -> u32 {
         let (carrier, slot) = (&self.carrier.downlink, self.carrier.slot());
         let down = &mut self.ues.aside(index).down;
@@ -66,7 +67,7 @@ impl Engine {
         carrier.bits_per_prb(class, mcs)
     }
 
-    /// Remembers that a UE whose candidate was found at `now` needs the same for some time.
+    /// Remembers how long a UE whose candidate was found at `now` needs the same.
     #[inline]
     pub(super) fn remember_candidate(&mut self, index: u32, now: Instant) {
         let ue = &self.ues[index];
@@ -86,8 +87,8 @@ impl Engine {
         debug_assert!(self.wakes_in_time(index, now), "UE {index} at {now:?}");
     }
 
-    /// The first packet of a UE in this direction will be prepared at `prepared`. Before it there was work
-    /// at `next_work`; returns when there is now.
+    /// Expects the first packet of a UE in this direction, which will be prepared at `prepared`. Without the
+    /// packet, the next work was at `next_work`; returns when it is now.
     #[inline(never)]
     pub(super) fn expect_first(
         &mut self,
@@ -118,8 +119,8 @@ impl Engine {
         }
     }
 
-    /// Whether a UE wakes early enough for everything but packets that are being prepared, provided
-    /// that since it was armed nothing happened except what the scheduler checks.
+    /// Whether a UE wakes early enough for everything except packets that are being prepared,
+    /// provided that nothing but what the scheduler checks has happened since the UE was armed.
     #[inline]
     fn is_armed(&self, index: u32) -> bool {
         let ue = &self.ues[index];
@@ -128,7 +129,7 @@ impl Engine {
         !waits && ue.access.is_always_on() && ue.bearer.known().is_some_and(|timer| wakes <= timer)
     }
 
-    /// Whether a UE wakes when it next has something to do, or before.
+    /// Whether a UE wakes by the time it next has something to do.
     fn wakes_in_time(&mut self, index: u32, now: Instant) -> bool {
         let wakes = self.events.next_wake(index);
         let next = self.ues.aside(index).next_wake(now, &self.carrier);
@@ -137,8 +138,8 @@ impl Engine {
 }
 
 impl Ue {
-    /// Whether the packet that was last added to those being prepared may change when the UE wakes:
-    /// not one behind others.
+    /// Whether the packet that was last added to those being prepared may change when the UE wakes.
+    /// A packet behind others does not.
     #[inline]
     pub(super) fn heeds_prepared(&self, direction: Direction) -> bool {
         let one_way = match direction {
@@ -162,14 +163,14 @@ impl Ue {
         Some(prepared.unwrap_or(Instant::MAX))
     }
 
-    /// Whether there is anything that the downlink's scheduler could send, or soon could.
+    /// Whether the downlink scheduler could send anything now or soon.
     fn has_downlink(&self, now: Instant) -> bool {
         let again = self.down.harq.has_failed();
         let soon = self.bearer.down.prepared().packets > 0;
         self.presence.is_here && (again || soon || self.bearer.is_ready(Direction::Downlink, now))
     }
 
-    /// Whether there is anything that the uplink's scheduler could grant.
+    /// Whether the uplink scheduler could grant anything.
     fn may_be_granted(&self, standing_grants: bool) -> bool {
         let again = self.up.harq.has_failed();
         let wanted = !standing_grants && self.access.estimate.may_want();

@@ -23,8 +23,8 @@ pub(super) struct Link {
     channel: Channel,
     /// A copy of the channel for measurements, which may be ahead of the original in time.
     measured: Channel,
-    /// The MCS of new blocks; known is until when it stays: until a new report applies, or feedback
-    /// arrives.
+    /// The MCS of new blocks. The memo holds the time at which a new report applies; feedback makes
+    /// it unknown.
     choice: Memo<McsChoice, Instant>,
     pub(super) harq: Harq<MacPdu>,
     pub(super) synchronous: bool,
@@ -121,7 +121,7 @@ impl Link {
         self.choice.mcs
     }
 
-    /// Until when this MCS is known to stay.
+    /// The time until which this MCS is known to stay.
     #[inline]
     pub(super) fn mcs_stays_until(&self) -> Option<Instant> {
         self.choice.known()

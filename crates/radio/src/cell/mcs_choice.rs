@@ -7,7 +7,7 @@ use super::config::UeLinkConfig;
 use crate::adaptation::{CqiReport, CqiReporter, LinkAdaptation};
 use crate::channel::{Channel, Quality};
 
-/// The MCS of a link's new blocks, and what it follows from.
+/// The MCS of a link's new blocks, and what determines it.
 #[derive(Debug)]
 pub(super) struct McsChoice {
     reporter: CqiReporter,
@@ -40,7 +40,7 @@ impl McsChoice {
         }
     }
 
-    /// Chooses by the newest report at `now`; returns when another one applies.
+    /// Chooses the MCS by the newest report at `now`; returns when the next report applies.
     pub(super) fn apply_report(&mut self, now: Instant, carrier: &CarrierLink) -> Instant {
         let report = self.reporter.report(now, &carrier.tables).unwrap_or(self.initial);
         let mcs = self.adaptation.mcs(&carrier.tables, report).min(carrier.highest_mcs());
@@ -48,7 +48,7 @@ impl McsChoice {
         self.reporter.next_report(now)
     }
 
-    /// Chooses the first MCS that can hold a block of `bytes`.
+    /// Chooses the lowest MCS whose blocks can hold `bytes`, or else the highest MCS.
     pub(super) fn choose_for(&mut self, bytes: u32, carrier: &CarrierLink) -> u8 {
         let holds = |mcs: &u8| carrier.most_bytes(*mcs) >= bytes;
         let mcs = (self.lowest..carrier.highest_mcs()).find(holds);

@@ -4,9 +4,9 @@
 //! the UE's procedures (`mac`, `rrc`). Work is only done in slots in which something can happen; an
 //! idle UE has no slots and no events.
 //!
-//! `engine` has the events and slots, the other modules what happens in them. What is remembered is
-//! at the edge: when there is work next ([`Cell`]), until when a UE needs the same (`ues`,
-//! `fast_path`), when its bearer's next timer expires (`ue`), and until when its MCS stays (`link`).
+//! `engine` has the events and slots; the other modules have what happens in them. Memos hold four times:
+//! when a cell next has work ([`Cell`]), until when a UE needs the same (`ues`, `fast_path`), when the next
+//! timer of a bearer expires (`ue`), and until when the MCS of a link stays (`link`).
 //!
 //! Simplifications within a slot: PDCCH, PDSCH and PUSCH take a whole slot and are received at its
 //! end; the part of a slot that TDD gives to one direction decides how much fits, not when it ends.
@@ -104,7 +104,7 @@ pub use stalled::{Stalled, WaitsFor};
 /// ```
 #[derive(Debug)]
 pub struct Cell {
-    /// Known is when it next has work, [`Instant::MAX`] if it has none.
+    /// The memo holds the time of the engine's next work; [`Instant::MAX`]: it has none.
     engine: Memo<Engine, Instant>,
 }
 

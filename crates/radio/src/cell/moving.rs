@@ -128,7 +128,7 @@ impl Cell {
         self.engine.out.departures.front().map(|departure| departure.at).filter(|&at| at <= now)
     }
 
-    /// A UE at `now`, to be asked for what it evaluates when asked.
+    /// A UE at `now`, for state that is evaluated only when it is read.
     pub(super) fn ue(&mut self, now: Instant, ue: UeIndex) -> &mut Ue {
         self.advance(now);
         self.engine.aside().ues.aside(ue.0)

@@ -36,7 +36,6 @@ impl Presence {
         Self { is_here: false, visits: self.visits + 1, awake_before, ..*self }
     }
 
-    /// The UE arrives.
     pub(super) fn arrive(&mut self, now: Instant, access: &mut UplinkAccess) {
         (self.is_here, self.since) = (true, now);
         self.not_counted = access.drx.as_mut().map_or(Duration::ZERO, |drx| drx.awake(now));

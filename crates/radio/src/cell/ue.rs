@@ -18,7 +18,8 @@ use airpath_queue::Load;
 pub(super) struct Ue {
     pub(super) index: u32,
     pub(super) presence: Presence,
-    /// Known is when its next timer expires, [`Instant::MAX`] if none runs.
+    /// The memo holds the time at which the bearer's next timer expires; [`Instant::MAX`]: none
+    /// runs.
     pub(super) bearer: Memo<Bearer, Instant>,
     pub(super) down: Link,
     pub(super) up: Link,
@@ -88,9 +89,9 @@ impl Ue {
         timers
     }
 
-    /// When a packet enters the downlink's buffer that the scheduler would not find there. New
-    /// packets behind waiting ones enter when the buffer is next accessed, unless RRC measures how
-    /// much waits.
+    /// When the next packet enters the downlink buffer, if the UE has to wake for it. New packets
+    /// behind waiting ones enter when the buffer is next accessed, unless RRC measures how much
+    /// waits.
     #[inline]
     pub(super) fn next_downlink(&self) -> Option<Instant> {
         let idle = !self.down.active && self.bearer.down.queued().packets == 0;
@@ -170,8 +171,8 @@ impl Ue {
         self.bearer.is_ready(Direction::Uplink, now)
     }
 
-    /// Moves arrivals that are due into the buffers. Such a packet may have to be discarded after
-    /// some time.
+    /// Moves arrivals that are due into the buffers. A packet that enters may start a timer after
+    /// which it is discarded, so the bearer's next timer becomes unknown.
     #[inline]
     pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
         if self.bearer.down.next_prepared().is_some_and(&is_due) {

@@ -6,18 +6,18 @@ use airpath_base::{Instant, fast_paths};
 
 use super::ue::Ue;
 
-/// All UEs, and for each the time up to which its downlink needs the same of the scheduler.
+/// All UEs, and the time until which the downlink of each UE needs the same from the scheduler.
 ///
-/// It is a [`Memo`](airpath_base::Memo) of many states. UEs are read through `Index`. Whoever
-/// changes one goes through [`touch`](Self::touch), which forgets what is known of it, or states by
-/// [`aside`](Self::aside) that the scheduler of the downlink finds nothing else than before.
+/// The list is a [`Memo`](airpath_base::Memo) of many states. UEs are read through `Index`. Code
+/// that changes a UE calls [`touch`](Self::touch), which forgets what is known of the UE, or
+/// [`aside`](Self::aside) if the change makes no difference to the downlink scheduler.
 #[derive(Debug, Default)]
 pub(super) struct Ues {
     ues: Vec<Ue>,
-    /// For each UE, until when its need is the same. It is stored separately from the UEs, because
-    /// each slot reads all of them.
+    /// The time until which the need of each UE is the same. The times are stored separately from
+    /// the UEs, because each slot reads all of them.
     same_until: Vec<Instant>,
-    /// Until when it is the same except for the MCS.
+    /// The time until which the need of each UE is the same except for the MCS.
     unchanged_until: Vec<Instant>,
 }
 
@@ -44,15 +44,15 @@ impl Ues {
         self.ues.iter()
     }
 
-    /// Access to a UE for a change. Nothing is known of it afterwards.
+    /// Returns a UE for a change, and forgets what is known of it.
     #[inline]
     pub(super) fn touch(&mut self, ue: u32) -> &mut Ue {
         self.expect(ue, Instant::ZERO);
         self.aside(ue)
     }
 
-    /// Access to a UE for a change after which the scheduler of the downlink finds what it found
-    /// before: of the uplink, of what the UE receives, or of packets that are being prepared.
+    /// Returns a UE for a change that makes no difference to the downlink scheduler: to the uplink,
+    /// to what the UE receives, or to packets that are being prepared.
     #[inline]
     pub(super) fn aside(&mut self, ue: u32) -> &mut Ue {
         &mut self.ues[ue as usize]
@@ -67,8 +67,8 @@ impl Ues {
         }
     }
 
-    /// Until something happens to a UE, and no longer than `unchanged`, its downlink needs the same,
-    /// and the same MCS until `mcs`.
+    /// Remembers that the downlink of a UE needs the same until `unchanged`, and the same MCS until `mcs`,
+    /// unless something happens to the UE before.
     pub(super) fn remember(&mut self, ue: u32, unchanged: Instant, mcs: Instant) {
         self.unchanged_until[ue as usize] = unchanged;
         self.same_until[ue as usize] = unchanged.min(mcs);
@@ -81,7 +81,7 @@ impl Ues {
         (fast_paths() && now < until).then_some(until)
     }
 
-    /// How many of these UEs, in sequence, need at `now` what they needed before.
+    /// How many UEs at the beginning of `ues` need at `now` what they needed before.
     #[inline]
     pub(super) fn count_same(&self, ues: &[u32], now: Instant) -> usize {
         let is_same = |&ue: &u32| {

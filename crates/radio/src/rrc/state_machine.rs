@@ -53,7 +53,7 @@ impl Rrc {
         }
     }
 
-    /// Whether the state depends on how much waits, so that [`request`](Self::request) has to be
+    /// Whether the state depends on how much data waits: then [`request`](Self::request) has to be
     /// called whenever a buffer grows.
     pub(crate) fn measures_volume(&self) -> bool {
         match self {

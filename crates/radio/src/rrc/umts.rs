@@ -162,8 +162,8 @@ impl Umts {
         }
     }
 
-    /// Whether the buffers' growth matters: a threshold leads to CELL_DCH (TS 25.331 14.4.2.1, event
-    /// 4A).
+    /// Whether the amount of waiting data matters: above a threshold, the UE moves to CELL_DCH
+    /// (TS 25.331 14.4.2.1, event 4A).
     pub fn measures_volume(&self) -> bool {
         !matches!(self.transitions.state(), RrcState::CellDch)
     }

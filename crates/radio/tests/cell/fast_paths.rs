@@ -1,4 +1,4 @@
-//! Cells with and without fast paths: all that can be seen of them is the same.
+//! Tests that cells with and without fast paths show the same behaviour.
 
 use airpath_base::{Direction, Drop, Duration, FlowId, Instant};
 use airpath_queue::Load;
@@ -43,22 +43,22 @@ impl Counted {
     }
 }
 
-/// What must be the same.
+/// What must be the same with and without fast paths.
 #[derive(PartialEq, Debug, Default)]
 struct Outcome {
     departures: Vec<CellDeparture>,
-    /// In order of time, and of packet.
+    /// In order of time, then of packet.
     drops: Vec<Drop>,
     log: Vec<RadioEvent>,
     counted: Vec<Counted>,
 }
 
-/// The UE of a packet; traffic names one of three.
+/// The UE of a packet. Traffic names one of three UEs; `number` selects the three.
 fn ue_of(number: u64, ue: u32) -> u32 {
     3 * number as u32 + ue
 }
 
-/// Runs a network, polled at each of its events; its meters are read at each arrival and at the end.
+/// Runs a network and polls it at each event. The meters are read at each arrival and at the end.
 fn run(config: &RanConfig, traffic: &[Arrival], logged: bool) -> Outcome {
     let mut ran = Ran::new(config, 7);
     if logged {
@@ -71,7 +71,8 @@ fn run(config: &RanConfig, traffic: &[Arrival], logged: bool) -> Outcome {
         while let Some(at) = ran.next_event().filter(|&at| at <= end) {
             outcome.departures.extend(core::iter::from_fn(|| ran.poll(at)));
             outcome.drops.extend(core::iter::from_fn(|| ran.poll_drop()));
-            // Changes of DRX are logged when somebody looks, and meters say how long a UE is awake.
+            // DRX changes do not count: they are logged when they are evaluated. The meters have
+            // the time awake.
             let events = core::iter::from_fn(|| ran.poll_event());
             outcome.log.extend(events.filter(|it| !matches!(it.kind, RadioEventKind::Drx(_))));
         }
@@ -89,7 +90,7 @@ fn run(config: &RanConfig, traffic: &[Arrival], logged: bool) -> Outcome {
     }
     let end = now + ms(1_500);
     poll(&mut ran, end, &mut outcome);
-    // A packet that finds no room is dropped when somebody next looks at the buffer.
+    // A packet that finds no room is dropped when the buffer is next accessed.
     while let Some(at) = ran.next_event().filter(|&at| at <= end + ms(5_000)) {
         while ran.poll(at).is_some() {}
         outcome.drops.extend(core::iter::from_fn(|| ran.poll_drop()));
@@ -102,7 +103,7 @@ fn run(config: &RanConfig, traffic: &[Arrival], logged: bool) -> Outcome {
 fn the_clear_way_is_the_same(config: &RanConfig, traffic: &[Arrival], logged: bool) {
     let fast = run(config, traffic, logged);
     let clear = airpath_base::reference(|| run(config, traffic, logged));
-    // The first difference says more than all of both.
+    // The first difference is easier to read than two whole outcomes.
     for (at, (one, other)) in fast.log.iter().zip(&clear.log).enumerate() {
         assert_eq!(one, other, "after {:#?}", &fast.log[at.saturating_sub(10)..at]);
     }
@@ -115,7 +116,7 @@ fn the_clear_way_is_the_same(config: &RanConfig, traffic: &[Arrival], logged: bo
     assert_eq!(fast, clear);
 }
 
-/// As generated, errors have fixed rates; half of the time they follow from the channel.
+/// With `curves`, errors follow from the channel; without, they keep the generated fixed rates.
 fn with_curves(mut config: RanConfig, curves: bool) -> RanConfig {
     for mobile in config.ues.iter_mut().filter(|_| curves) {
         for (ue, cell) in mobile.in_cell.iter_mut().zip(&config.cells) {

@@ -266,7 +266,7 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
     )
 }
 
-/// One cell with a number of UEs in this range.
+/// A network of one cell, with a number of UEs in this range.
 pub(crate) fn world(ues: core::ops::Range<usize>) -> impl Strategy<Value = RanConfig> {
     cell().prop_flat_map(move |cell| {
         let ues = prop::collection::vec(ue(cell.access.clone()), ues.clone());

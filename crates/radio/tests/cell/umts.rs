@@ -225,8 +225,8 @@ fn promotions_cost_what_was_measured() {
 
 #[test]
 fn a_packet_behind_others_counts_for_the_traffic_volume_when_it_enters() {
-    // TS 25.331 14.4.2.1, event 4A. 300 bytes wait for the S-CCPCH at 120 ms when the next 300 enter:
-    // RNC 10 ms, HS-SCCH 1.3 ms.
+    // TS 25.331 14.4.2.1, event 4A. The first 300 bytes still wait for the S-CCPCH at 120 ms when the next
+    // 300 bytes enter the buffer, 11.3 ms after their arrival (RNC 10 ms, HS-SCCH 1.3 ms).
     let mut cell = in_state(RrcState::CellFach);
     cell.keep_log();
     cell.enqueue(at(100_000), DOWN, UeIndex(0), &packet(0, 300));

@@ -167,7 +167,7 @@ pub struct RecoveryConfig {
 /// (RFC 6582).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossDetection {
-    /// Three separate ranges, or more bytes than two segments have, were SACKed above the segment
+    /// Three separate ranges, or more than two segments' bytes, were SACKed above the segment
     /// (RFC 6675 4, IsLost()).
     #[default]
     Sack,
@@ -283,7 +283,7 @@ pub struct DelayedAckConfig {
 }
 
 impl Default for DelayedAckConfig {
-    /// For every second full-sized segment, within 200 ms.
+    /// An acknowledgement for every second full-sized segment, within 200 ms.
     fn default() -> Self {
         Self {
             segments: 2,

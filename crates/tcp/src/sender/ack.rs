@@ -134,7 +134,7 @@ impl Sender {
         })
     }
 
-    /// Takes the peer's window from a segment.
+    /// Updates the peer's window from a segment.
     #[inline]
     pub(crate) fn take_window(&mut self, segment: &Segment, peer_window: u64) {
         self.peer.take(segment, self.stream.una(), peer_window);

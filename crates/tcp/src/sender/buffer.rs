@@ -42,14 +42,14 @@ struct Memory {
     wakes_at: u64,
 }
 
-/// Places in the stream. The SYN is byte 0, data begins at 1, and a FIN takes the byte after the last.
+/// Offsets in the stream. The SYN is byte 0, data begins at byte 1, and a FIN takes the byte after the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offsets {
     /// First byte not acknowledged (SND.UNA).
     pub(super) una: u64,
     /// Next byte to send for the first time (SND.NXT).
     pub(super) nxt: u64,
-    /// End of what the application has offered; some may still wait for the buffer.
+    /// End of the data that the application has offered; some of it may still wait for the buffer.
     pub(super) offered: u64,
 }
 

@@ -97,7 +97,7 @@ impl Bursts {
         self.due.take_if(|at| *at <= now);
     }
 
-    /// Whether segments leave in bursts, by segmentation offload.
+    /// Whether segmentation offload sends segments in bursts.
     #[inline(always)]
     pub(super) const fn is_offloaded(&self) -> bool {
         self.offload.is_some()

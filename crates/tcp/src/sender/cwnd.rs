@@ -1,4 +1,5 @@
-//! The congestion window: the algorithm that controls it, and what changes it for every algorithm.
+//! The congestion window: the algorithm that controls it, and the changes that all algorithms have
+//! in common.
 
 use airpath_base::Duration;
 
@@ -39,12 +40,12 @@ impl CongestionWindow {
         self.window
     }
 
-    /// Whole segments of cwnd.
+    /// cwnd in whole segments.
     pub(super) fn segments(&self) -> u32 {
         self.window.segments()
     }
 
-    /// The algorithm, to ask it.
+    /// The algorithm, for reading its state.
     pub(super) fn control(&self) -> &dyn CongestionControl {
         &*self.control
     }
@@ -54,7 +55,7 @@ impl CongestionWindow {
         self.is_model_based
     }
 
-    /// Notifies the algorithm.
+    /// Notifies the algorithm of an event; the algorithm may change the window.
     pub(super) fn notify(&mut self, of: impl FnOnce(&mut dyn CongestionControl, &mut Window)) {
         of(&mut *self.control, &mut self.window);
         self.check();
@@ -74,17 +75,18 @@ impl CongestionWindow {
         debug_assert!(self.window.cwnd >= 1.0 && self.window.ssthresh >= 1.0, "{self:?}");
     }
 
-    /// Whether cwnd grows fast: before the first slow start has ended, or below ssthresh again.
+    /// Whether the sender is in slow start: the first one has not ended, or cwnd is below ssthresh
+    /// again.
     pub(super) fn is_in_slow_start(&self) -> bool {
         !self.left_slow_start || !self.is_model_based && self.window.in_slow_start()
     }
 
-    /// Slow start ended. Returns whether it was the first one.
+    /// Records that slow start ended. Returns whether it was the first slow start.
     pub(super) const fn leave_slow_start(&mut self) -> bool {
         !std::mem::replace(&mut self.left_slow_start, true)
     }
 
-    /// Whether cwnd is larger than ever, which is then noted.
+    /// Records cwnd if it is larger than ever before. Returns whether it is.
     #[inline(always)]
     pub(super) fn sets_record(&mut self) -> bool {
         let sets = self.window.cwnd > self.largest;
@@ -121,7 +123,7 @@ impl CongestionWindow {
         self.notify(|control, window| control.on_undo(window));
     }
 
-    /// RFC 2861 3.2: reduces cwnd halfway to what was `used`.
+    /// RFC 2861 3.2: reduces cwnd halfway to the segments that were `used`.
     pub(super) fn decay(&mut self, used: u32) {
         let used = f64::from(used).max(self.initial);
         if used < self.window.cwnd {
@@ -130,7 +132,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Nothing was sent for `idle`, which is longer than the RTO.
+    /// Applies `rule` after nothing was sent for `idle`, which is longer than the RTO.
     pub(super) fn restart(&mut self, rule: IdleRestart, idle: Duration, rto: Duration) {
         let least = self.window.cwnd.min(self.initial);
         match rule {

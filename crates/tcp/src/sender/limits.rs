@@ -157,7 +157,7 @@ impl Limits {
         self.current
     }
 
-    /// How long each limit has counted, until `now`.
+    /// How long each limit has applied, until `now`.
     pub(crate) fn times(&self, now: Instant) -> LimitTimes {
         let mut times = self.times;
         if let Some(since) = self.since {
@@ -173,7 +173,7 @@ impl Limits {
         self.since = since;
     }
 
-    /// The sender is limited by this. After the end of the stream no time is counted.
+    /// Sets the current limit. No time is counted after the end of the stream.
     fn change(&mut self, now: Instant, limit: SendLimit) {
         if limit != self.current {
             self.count(now, self.since.map(|_| now));

@@ -1,5 +1,5 @@
-//! What a sender does about losses and marks: it finds them, reduces cwnd, recovers, and takes back
-//! what was spurious.
+//! How a sender handles losses and ECN marks: it detects them, reduces cwnd, recovers, and undoes
+//! spurious reductions.
 
 use airpath_base::{Duration, Flags, Instant, Segment};
 

@@ -1,4 +1,4 @@
-//! The peer's receive window, and the probing of a closed one.
+//! The peer's receive window, and the probing of a closed window.
 
 use airpath_base::Segment;
 
@@ -7,9 +7,9 @@ use airpath_base::Segment;
 pub(super) struct PeerWindow {
     /// SND.WND
     wnd: u64,
-    /// The largest one so far: Max(SND.WND).
+    /// The largest window so far: Max(SND.WND).
     max: u64,
-    /// Sequence number of the segment that last updated it (SND.WL1).
+    /// Sequence number of the segment that last updated the window (SND.WL1).
     wl1: u64,
     probing: Probing,
 }
@@ -36,9 +36,9 @@ impl PeerWindow {
         self.max = self.max.max(wnd);
     }
 
-    /// Takes the window of a segment (RFC 9293 3.10.7.4, SND.WL1 and SND.WL2), but not from an older
-    /// one. With the same numbers the larger window is the later one, because a receiver does not
-    /// shrink it (3.8.6).
+    /// Updates the window from a segment (RFC 9293 3.10.7.4, SND.WL1 and SND.WL2), but not from an older
+    /// segment. Of two segments with the same numbers, the later one has the larger window, because a
+    /// receiver does not shrink the window (3.8.6).
     #[inline]
     pub(super) fn take(&mut self, segment: &Segment, una: u64, wnd: u64) {
         let same = segment.seq == self.wl1;
@@ -73,7 +73,7 @@ impl PeerWindow {
         matches!(self.probing, Probing::Persisting | Probing::ProbeDue)
     }
 
-    /// Whether a probe, or what follows the last one, is sent next.
+    /// Whether a probe, or the retransmission after the last probe, is sent next.
     pub(super) const fn is_probe_due(&self) -> bool {
         matches!(self.probing, Probing::ProbeDue | Probing::RepeatDue)
     }
@@ -88,7 +88,7 @@ impl PeerWindow {
         self.probing = Probing::ProbeDue;
     }
 
-    /// What was due is sent. Returns whether it is a probe.
+    /// Records that the segment that was due is sent. Returns whether it is a probe.
     pub(super) fn take_probe(&mut self) -> bool {
         debug_assert!(self.is_probe_due(), "{self:?}");
         let probes = self.probing == Probing::ProbeDue;
@@ -96,8 +96,8 @@ impl PeerWindow {
         probes
     }
 
-    /// The window has grown, or the peer took a probe; `repeats`: what a closed window refused is
-    /// retransmitted.
+    /// Stops probing: the window has grown, or the peer accepted a probe. `repeats`: the segment
+    /// that the closed window refused is retransmitted.
     pub(super) const fn stop_probing(&mut self, repeats: bool) {
         self.probing = if repeats { Probing::RepeatDue } else { Probing::No };
     }

@@ -66,7 +66,7 @@ impl Sender {
     }
 
     /// RFC 8985 7.3, TLP_send_probe(): new data if there is any, otherwise the last segment again.
-    /// A retransmission that is outstanding already is left to the retransmission timer.
+    /// If that segment has already been retransmitted, it is left to the retransmission timer.
     #[cold]
     pub(super) fn send_probe(&mut self, now: Instant) -> Option<Piece> {
         let piece = match self.new_piece(now, u32::MAX, 0) {
@@ -98,11 +98,11 @@ impl Sender {
         }
     }
 
-    /// The end of the probe was acknowledged, with what lies `beyond` or not; `repaired`: it was a
-    /// retransmission, and only one of the two is known to have arrived.
+    /// The end of the probe was acknowledged; `beyond`: so was later data. `repaired`: the probe
+    /// was a retransmission, and only one copy is known to have arrived.
     #[cold]
     fn end_probe(&mut self, now: Instant, beyond: bool, pure_duplicate: bool, repaired: bool) {
-        // A duplicate of its end: both arrived.
+        // A duplicate acknowledgement of the probe's end means that both copies arrived.
         if !repaired || beyond || pure_duplicate {
             self.tail_probe = TailProbe::None;
         }

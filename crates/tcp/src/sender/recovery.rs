@@ -1,5 +1,5 @@
-//! The state of recovery: its phase, how cwnd is reduced, how long reordering is waited for, and what
-//! undoes a spurious reduction.
+//! The state of recovery: the phase, how cwnd is reduced, the reordering window, and what undoes a spurious
+//! reduction.
 
 use airpath_base::{Duration, Instant};
 
@@ -21,8 +21,7 @@ pub(super) enum Phase {
     Loss(u64),
 }
 
-/// Recovery of one sender. What is kept for an undo, and F-RTO's question, belong to the last
-/// reduction.
+/// Recovery of one sender. `undo` and `frto` belong to the last reduction.
 #[derive(Debug)]
 pub(super) struct Recovery {
     config: RecoveryConfig,
@@ -59,7 +58,7 @@ struct Rack {
 /// What is needed to undo a reduction.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
-    /// cwnd and ssthresh before it.
+    /// cwnd and ssthresh before the reduction.
     window: Window,
     /// First byte not acknowledged when the reduction began.
     from: u64,
@@ -85,7 +84,7 @@ enum Frto {
 const PERSIST: u32 = 16;
 
 impl Phase {
-    /// Where it ends: when this offset is acknowledged.
+    /// The offset whose acknowledgement ends the phase.
     pub(super) const fn end(self) -> Option<u64> {
         match self {
             Self::Open => None,
@@ -154,13 +153,13 @@ impl Recovery {
         }
     }
 
-    /// cwnd is reduced, from `window`.
+    /// Begins a reduction of cwnd, from `window`.
     pub(super) fn begin_reduction(&mut self, window: Window, una: u64) {
         self.prr = Prr { prior: window.segments(), delivered: 0, sent: 0 };
         self.begin_undo(window, una);
     }
 
-    /// A reduction from `window` may turn out to be spurious.
+    /// Begins a reduction from `window` that may turn out to be spurious.
     pub(super) fn begin_undo(&mut self, window: Window, una: u64) {
         let RecoveryConfig { undo_by_timestamps, undo_by_dsack, frto, .. } = self.config;
         self.undo = (undo_by_timestamps || undo_by_dsack || frto).then_some(Undo {
@@ -172,37 +171,38 @@ impl Recovery {
         });
     }
 
-    /// The reduction that has begun cannot be undone.
+    /// Confirms the current reduction: it cannot be undone.
     pub(super) const fn confirm(&mut self) {
         self.undo = None;
     }
 
-    /// cwnd is being reduced without a retransmission, until `nxt` is acknowledged.
+    /// Reduces cwnd without a retransmission, until `nxt` is acknowledged.
     pub(super) const fn reduce_until(&mut self, nxt: u64) {
         self.phase = Phase::Reduced(nxt);
     }
 
-    /// Fast recovery begins, until `nxt` is acknowledged.
+    /// Begins fast recovery, which lasts until `nxt` is acknowledged.
     pub(super) const fn recover_until(&mut self, nxt: u64) {
         self.phase = Phase::Recovery(nxt);
         self.fast_retransmit = true;
     }
 
-    /// The retransmission timer expired while everything from `una` on was outstanding. Returns
-    /// whether it has for the same segment before.
+    /// Records that the retransmission timer expired for the segment at `una`. Returns whether the
+    /// previous time-out was for the same segment.
     pub(super) fn note_timeout(&mut self, una: u64) -> bool {
         self.timed_out.replace(una) == Some(una)
     }
 
-    /// Everything is retransmitted, until `nxt` is acknowledged. F-RTO asks whether the time-out was
-    /// spurious, unless it occurred in a recovery and is not `repeated`.
+    /// Begins recovery after a time-out, which lasts until `nxt` is acknowledged. F-RTO decides whether the
+    /// time-out was spurious, unless it occurred in another phase and is not `repeated`.
     pub(super) fn lose_until(&mut self, nxt: u64, repeated: bool) {
         let asks = self.config.frto && (self.is_open() || repeated);
         self.frto = if asks { Frto::Waiting } else { Frto::Off };
         self.phase = Phase::Loss(nxt);
     }
 
-    /// Ends the phase and returns it. RFC 8985 6.2 step 4: the reordering window is reset after 16.
+    /// Ends the phase and returns it. RFC 8985 6.2 step 4: the reordering window is reset after 16
+    /// recoveries.
     pub(super) const fn end(&mut self) -> Phase {
         self.frto = Frto::Off;
         self.rack.persist = self.rack.persist.saturating_sub(1);
@@ -212,7 +212,7 @@ impl Recovery {
         std::mem::replace(&mut self.phase, Phase::Open)
     }
 
-    /// Ends a reduction that was spurious. Returns the window before it, and the phase.
+    /// Ends a spurious reduction. Returns the window before the reduction, and the phase.
     pub(super) fn undo(&mut self) -> Option<(Window, Phase)> {
         let undo = self.undo.take()?;
         if !self.is_open() {
@@ -222,7 +222,7 @@ impl Recovery {
         Some((undo.window, std::mem::replace(&mut self.phase, Phase::Open)))
     }
 
-    /// The reduction that has begun is complete.
+    /// Completes the current reduction.
     pub(super) const fn complete_reduction(&mut self) {
         self.phase = Phase::Open;
     }
@@ -241,12 +241,12 @@ impl Recovery {
         std::mem::replace(&mut self.fast_retransmit, false)
     }
 
-    /// A segment is sent, for the first time or not.
+    /// Counts a segment that is sent or retransmitted.
     pub(super) const fn on_sent(&mut self) {
         self.prr.sent += 1;
     }
 
-    /// The segment at `seq` is retransmitted.
+    /// Counts the retransmission of the segment at `seq`.
     pub(super) fn on_retransmission(&mut self, now: Instant, seq: u64) {
         self.on_sent();
         if let Some(undo) = &mut self.undo
@@ -257,7 +257,7 @@ impl Recovery {
         }
     }
 
-    /// The peer reported a duplicate from `start` on (RFC 2883).
+    /// Counts a duplicate that the peer reported, from `start` on (RFC 2883).
     pub(super) fn on_dsack(&mut self, start: u64, una: u64, nxt: u64) {
         // RFC 8985 6.2 step 4: once per round trip.
         if una >= self.rack.round {
@@ -272,13 +272,13 @@ impl Recovery {
         }
     }
 
-    /// RACK's reordering window: a part of the smallest RTT.
+    /// RACK's reordering window: a multiple of a quarter of the smallest RTT.
     pub(super) fn reordering_window(&self, min_rtt: Duration) -> Duration {
         min_rtt * self.rack.multiplier / 4
     }
 
-    /// Whether the last reduction was spurious, and what shows it; `echo`: the timestamp that an
-    /// acknowledgement of new data echoes.
+    /// What shows that the last reduction was spurious; `None`: nothing does. `echo`: the timestamp
+    /// that an acknowledgement of new data echoes.
     pub(super) fn undone_by(&self, echo: Option<u32>) -> Option<UndoReason> {
         let undo = self.undo?;
         // RFC 3522 3.2 (5): what is acknowledged was sent before the first retransmission.
@@ -292,9 +292,9 @@ impl Recovery {
         (self.config.undo_by_dsack && all).then_some(UndoReason::Dsack)
     }
 
-    /// F-RTO (RFC 5682 3.1, with SACK): new data is sent after the first retransmission; if
-    /// something then arrives that was sent only once, the time-out was spurious. Returns whether
-    /// it was, and can be undone.
+    /// F-RTO (RFC 5682 3.1, with SACK): new data is sent after the first retransmission; if data
+    /// that was sent only once then arrives, the time-out was spurious. Returns whether the
+    /// time-out was spurious and can be undone.
     pub(super) fn undone_by_frto(&mut self, acked: &Acked, una: u64, nxt: u64) -> bool {
         let (Phase::Loss(point), true) = (self.phase, self.frto != Frto::Off) else { return false };
         self.frto = if acked.original {
@@ -313,15 +313,15 @@ impl Recovery {
         self.frto == Frto::NewFirst
     }
 
-    /// There is no new data to send: F-RTO cannot decide (RFC 5682 2.1 (2)); but data already sent
-    /// may.
+    /// There is no new data to send: F-RTO cannot decide (RFC 5682 2.1 (2)), unless new data was
+    /// already sent.
     pub(super) fn cannot_send_new(&mut self, nxt: u64) {
         let sent_new = self.loss_point().is_none_or(|point| nxt > point);
         self.frto = if sent_new { Frto::Waiting } else { Frto::Off };
     }
 
-    /// cwnd after an acknowledgement of `delivered` segments in recovery (RFC 9937 5); `safe`: it
-    /// advances SND.UNA and shows no loss (SafeACK).
+    /// cwnd after an acknowledgement of `delivered` segments in recovery (RFC 9937 5); `safe`: the
+    /// acknowledgement advances SND.UNA and shows no loss (SafeACK).
     pub(super) fn proportional(
         &mut self,
         delivered: u32,
@@ -336,7 +336,7 @@ impl Recovery {
                 .div_ceil(u64::from(self.prr.prior.max(1)))
                 .saturating_sub(sent)
         } else {
-            // Packet conservation, and one more while nothing else is lost.
+            // Packet conservation, plus one segment if the acknowledgement is safe.
             let limit = received.saturating_sub(sent).max(u64::from(delivered)) + u64::from(safe);
             limit.min(u64::from(ssthresh - pipe))
         };

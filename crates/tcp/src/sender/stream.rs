@@ -1,10 +1,10 @@
-//! The stream that a sender sends: how much of it was offered, written, sent and acknowledged.
+//! A sender's stream: how much of it was offered, written, sent and acknowledged.
 
 use super::buffer::{Offsets, SendBuffer, Write, Writing};
 use crate::event::SendLimit;
 
-/// A stream, and the buffer between the application and TCP. SND.UNA ≤ SND.NXT ≤ the end of what is
-/// written, plus one for a FIN.
+/// A stream, and the buffer between the application and TCP. SND.UNA ≤ SND.NXT ≤ the end of the
+/// data written, plus one for a FIN.
 #[derive(Debug)]
 pub(crate) struct Stream {
     at: Offsets,
@@ -81,7 +81,7 @@ impl Stream {
         self.at.offered = self.at.offered.saturating_add(bytes);
     }
 
-    /// The application stops: what the buffer has not taken is withdrawn, and a FIN follows the rest.
+    /// The application stops: data that the buffer has not taken is withdrawn, and a FIN follows the rest.
     pub(crate) fn close(&mut self) {
         if !self.closed {
             self.at.offered = self.written();
@@ -125,7 +125,7 @@ impl Stream {
         &self.buffer
     }
 
-    /// The send buffer, to change it.
+    /// The send buffer, for changes.
     #[inline]
     pub(super) const fn buffer_mut(&mut self) -> &mut SendBuffer {
         &mut self.buffer
@@ -136,7 +136,7 @@ impl Stream {
         self.buffer.fill(self.at, writing)
     }
 
-    /// How many of the unsent bytes belong to the piece in which the first of them was written.
+    /// How many of the unsent bytes the application wrote in the same piece as the first one.
     #[inline]
     pub(super) fn first_piece(&mut self, unsent: u64) -> u64 {
         self.buffer.first_piece(self.at.nxt, unsent)

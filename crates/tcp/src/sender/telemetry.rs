@@ -1,4 +1,4 @@
-//! What a sender reports: its totals, events and RTT samples. Nothing that it sends depends on them.
+//! What a sender reports: totals, events and RTT samples. The sender's behaviour does not depend on them.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ pub struct SenderCounters {
     pub ecn_reductions: u64,
 }
 
-/// Totals, events that were not read yet, and the last RTT sample.
+/// Totals, events that have not been read yet, and the last RTT sample.
 #[derive(Debug, Default)]
 pub(crate) struct Telemetry {
     counters: SenderCounters,
@@ -32,14 +32,14 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// A segment is sent, for the first time or not.
+    /// Counts a segment that is sent or retransmitted.
     #[inline]
     pub(super) fn count_segment(&mut self, is_retransmission: bool) {
         self.counters.segments += 1;
         self.counters.retransmitted += u64::from(is_retransmission);
     }
 
-    /// Something happened at `at`: records it, and counts it if there is a total for it.
+    /// Records an event at `at`, and counts it if there is a total for it.
     pub(crate) fn record(&mut self, at: Instant, kind: EventKind) {
         let counters = &mut self.counters;
         match kind {
@@ -52,7 +52,7 @@ impl Telemetry {
         self.events.push_back(Event { at, kind });
     }
 
-    /// An acknowledgement gave this RTT sample.
+    /// Records the RTT sample of an acknowledgement.
     pub(super) fn note_rtt(&mut self, rtt: Duration) {
         self.rtt = Some(rtt);
     }

@@ -1,4 +1,4 @@
-//! The timers of a sender, except for the pacer's.
+//! The timers of a sender, except for the pacing timer.
 
 use airpath_base::{Duration, Instant};
 
@@ -63,7 +63,7 @@ impl Timers {
         self.due[timer as usize]
     }
 
-    /// The earliest of the timers and of `other`.
+    /// When the earliest timer expires, or `other` if that is earlier.
     #[inline(always)]
     pub(super) fn earliest(&self, other: Option<Instant>) -> Option<Instant> {
         let [first, probe, reordering] = self.due;
@@ -84,8 +84,8 @@ impl Timers {
         self.due[timer as usize] = None;
     }
 
-    /// Starts the probe timer: it counts from the last transmission or progress, and is never later
-    /// than the retransmission timer.
+    /// Starts the probe timer. It counts from the last transmission or progress, and expires no
+    /// later than the retransmission timer.
     pub(super) fn start_probe(&mut self, now: Instant, wait: Duration) {
         let at = self.after(self.last_sent_at.max(self.progress_at), wait).max(now);
         let limit = self.due(Timer::Retransmission);

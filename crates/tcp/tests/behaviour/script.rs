@@ -113,8 +113,8 @@ impl Script {
         script
     }
 
-    /// An open connection at 200 ms whose application writes without end: acknowledgements of the
-    /// initial window, ten segments, can arrive.
+    /// An open connection at 200 ms whose application writes without end. Acknowledgements of
+    /// the initial window of ten segments can arrive.
     #[track_caller]
     pub(crate) fn flight(config: &EndpointConfig) -> Self {
         let mut script = Self::bulk(config);
@@ -123,7 +123,7 @@ impl Script {
         script
     }
 
-    /// An open connection at 100 ms whose application has written this many segments, which were sent.
+    /// An open connection at 100 ms whose application has written this many segments. All were sent.
     #[track_caller]
     pub(crate) fn file(config: &EndpointConfig, segments: u64) -> Self {
         let mut script = Self::open(config);
@@ -177,7 +177,7 @@ impl Script {
         self.send_marked(segment, Ecn::NotEct);
     }
 
-    /// These full segments of the peer arrive.
+    /// The peer's full segments with these numbers arrive.
     pub(crate) fn send_data(&mut self, segments: impl IntoIterator<Item = u64>) {
         segments.into_iter().for_each(|segment| self.send(data(segment)));
     }

@@ -139,16 +139,16 @@ pub(in crate::sys) unsafe fn copy(flags: c_int, pidfd: *mut c_int) -> pid_t {
     unsafe { libc::syscall(libc::SYS_clone, flags, none, pidfd, none, none) as pid_t }
 }
 
-/// Closes every descriptor that is not in `kept`, which is in ascending order. Whoever waits for the end of a
-/// pipe would otherwise wait for a copy of this process, too, which never reaches `exec`.
+/// Closes every descriptor that is not in `kept`, which is in ascending order. A copy of the process that
+/// never reaches `exec` would otherwise hold pipes open, and their readers would not see the end.
 ///
 /// # Safety
 ///
-/// The caller must be a child created by [`copy`] that uses no other descriptor any more.
+/// The caller must be a child created by [`copy`] that no longer uses any other descriptor.
 pub(in crate::sys) unsafe fn close_except(kept: &[RawFd]) {
     let mut first = 0;
     for &end in kept.iter().chain(&[c_int::MAX]) {
-        // SAFETY: nothing uses these descriptors, as required.
+        // SAFETY: the caller no longer uses these descriptors.
         unsafe {
             if first < end && libc::syscall(libc::SYS_close_range, first, end - 1, 0) != 0 {
                 // Before Linux 5.9.

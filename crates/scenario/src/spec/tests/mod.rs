@@ -1,4 +1,4 @@
-//! Tests of the tables against the code that reads them.
+//! Tests that the tables agree with the code that reads them.
 
 mod choices;
 mod key_names;

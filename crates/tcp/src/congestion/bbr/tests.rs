@@ -1,5 +1,5 @@
-//! What the tests of both versions share, a closed loop of an algorithm, a pacing sender and one
-//! bottleneck with a buffer; and the test of rounding.
+//! What the tests of both BBR versions share: a closed loop of an algorithm, a pacing sender and
+//! one bottleneck with a buffer. The test of rounding is here, too.
 
 use std::collections::VecDeque;
 

@@ -200,29 +200,29 @@ impl Scoreboard {
         1
     }
 
-    /// Without SACK: a duplicate acknowledgement arrived (RFC 5681 3.2). Returns whether it is the one
-    /// that shows a loss.
+    /// Without SACK: counts a duplicate acknowledgement (RFC 5681 3.2). Returns whether this one shows a
+    /// loss.
     pub(crate) fn count_duplicate(&mut self) -> bool {
         let limit = self.flight().saturating_sub(1);
         self.duplicates = (self.duplicates + 1).min(limit);
         self.duplicates == DUP_THRESH
     }
 
-    /// Without SACK: duplicate acknowledgements no longer count.
+    /// Without SACK: resets the count of duplicate acknowledgements.
     pub(crate) fn forget_duplicates(&mut self) {
         self.duplicates = 0;
     }
 
-    /// Without SACK: this many segments, but not all of those of a recovery, are acknowledged
-    /// (RFC 6582 3.2 (5)); all of them except the retransmission were duplicates before. Returns how
-    /// many segments this shows to be lost.
+    /// Without SACK: handles a partial acknowledgement of `acked` segments (RFC 6582 3.2 (5)). All of them
+    /// except the retransmission were counted as duplicates before. Returns how many segments are newly shown
+    /// to be lost.
     pub(crate) fn acknowledge_partially(&mut self, acked: u32) -> u32 {
         self.duplicates = self.duplicates.saturating_sub(acked - 1);
         self.resend_from = 0;
         self.mark_first_lost()
     }
 
-    /// Marks the first outstanding segment lost (RFC 6582 3.2). Returns 0 if it already was.
+    /// Marks the first outstanding segment lost (RFC 6582 3.2). Returns 0 if it was already marked.
     pub(crate) fn mark_first_lost(&mut self) -> u32 {
         let Some(segment) = self.segments.front_mut() else {
             return 0;
