@@ -104,7 +104,7 @@ fn an_acknowledgement_with_another_window_or_with_data_is_no_duplicate() {
 
 #[test]
 fn without_sack_a_partial_acknowledgement_sends_the_next_hole_again_at_once() {
-    // RFC 6582 3.2 (5): deflates by what was acknowledged, less one segment.
+    // RFC 6582 3.2 (3): deflates by what was acknowledged, less one segment.
     let mut end = Script::flight(&EndpointConfig { sack: false, ..config() });
     // Segments 0 and 4 are lost.
     (0..8).for_each(|_| end.send(ack(0)));

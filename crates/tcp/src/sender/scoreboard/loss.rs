@@ -213,7 +213,7 @@ impl Scoreboard {
         self.duplicates = 0;
     }
 
-    /// Without SACK: handles a partial acknowledgement of `acked` segments (RFC 6582 3.2 (5)). All of them
+    /// Without SACK: handles a partial acknowledgement of `acked` segments (RFC 6582 3.2 (3)). All of them
     /// except the retransmission were counted as duplicates before. Returns how many segments are newly shown
     /// to be lost.
     pub(crate) fn acknowledge_partially(&mut self, acked: u32) -> u32 {
