@@ -10,6 +10,10 @@ not, and a wrong figure then says nothing about airpath. Such a test has three o
   late (:func:`on_time`, or in what the command printed, which the check that failed tells), or a
   check went wrong while the machine had other work (:class:`OtherWork`).
 
+Beside other tests, in a worker of pytest-xdist, only a pass counts. Whatever goes wrong there is
+deferred: its name goes to the file that ``AIRPATH_DEFERRED`` names, and pytest is run again for
+these tests alone.
+
 What is not judged is listed with its reasons at the end, and is never called passed. What was wrong
 once is listed as well; after :data:`SECOND_TRIES` of these the next wrong test fails at once.
 docs/adr/0029-real-clock-tests.md says why these measures, and where the thresholds come from.
@@ -46,10 +50,14 @@ LATE = re.compile(r"this run does not count: (.*; the bound is [^\n]*)")
 
 MARK = "real_clock"
 NOT_JUDGED = "not judged"
+DEFERRED = "deferred"
 WRONG_ONCE = "wrong once, and not again"
 
 OUTCOMES = "AIRPATH_OUTCOMES"
 """Names a file to which each suite adds its outcomes, a JSON object a line."""
+
+ALONE = "AIRPATH_DEFERRED"
+"""Names a file for the tests that are to be run again alone, a name a line."""
 
 
 class TooLate(Exception):  # noqa: N818 - a test that cannot judge is no error
@@ -151,10 +159,13 @@ class RealClock:
         config.addinivalue_line("markers", f"{MARK}: judges only where the machine is on time")
         self._raised: list[BaseException] = []
         self._second_tries = 0
-        self._outcomes: list[dict[str, Any]] = []
+        self._outcomes: dict[str, dict[str, Any]] = {}
         # A worker of pytest-xdist sends its reports to the process that writes them down.
         is_worker = hasattr(config, "workerinput")
         self._file = None if is_worker else os.environ.get(OUTCOMES) or None
+        alone = os.environ.get(ALONE) or None
+        self._defers = is_worker and alone is not None
+        self._alone = None if is_worker else alone
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
@@ -168,10 +179,13 @@ class RealClock:
             reports = self._attempt(item, nextitem, attempts)
             if not any(report.failed for report in reports):
                 break
+            if self._defers:
+                _call(DEFERRED, item, reports, _first_line(self._raised))
+                break
             if len(attempts.too_late) > RETRIES:
                 # What was wrong on time is no matter of the machine.
                 if attempts.wrong_once is None:
-                    _call_not_judged(item, reports, attempts.too_late[-1])
+                    _call(NOT_JUDGED, item, reports, attempts.too_late[-1])
                 break
             if len(attempts.too_late) == late_before:
                 if attempts.wrong_once is not None or self._second_tries == SECOND_TRIES:
@@ -213,19 +227,22 @@ class RealClock:
     def pytest_report_teststatus(
         self, report: pytest.TestReport | pytest.CollectReport
     ) -> tuple[str, str, str] | None:
-        """Name the third outcome."""
-        return (NOT_JUDGED, "J", NOT_JUDGED.upper()) if hasattr(report, "not_judged") else None
+        """Name what is neither passed nor failed."""
+        for name, letter in ((NOT_JUDGED, "J"), (DEFERRED, "d")):
+            if getattr(report, "real_clock_outcome", None) == name:
+                return name, letter, name.upper()
+        return None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect a test's outcome from the reports of its three parts."""
-        is_new = not self._outcomes or self._outcomes[-1]["test"] != report.nodeid
-        if is_new:
-            outcome = getattr(report, "real_clock", None)
-            self._outcomes.append({"suite": "python", "test": report.nodeid, "outcome": "passed",
-                                   "real_clock": outcome})  # fmt: skip
-        last = self._outcomes[-1]
-        if hasattr(report, "not_judged"):
-            last.update(outcome=NOT_JUDGED, reason=report.not_judged)
+        # The reports of two workers alternate.
+        last = self._outcomes.setdefault(
+            report.nodeid,
+            {"suite": "python", "test": report.nodeid, "outcome": "passed",
+             "real_clock": getattr(report, "real_clock", None)},
+        )  # fmt: skip
+        if hasattr(report, "real_clock_outcome"):
+            last.update(outcome=report.real_clock_outcome, reason=report.real_clock_reason)
         elif report.skipped:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
             # A miss that is known (xfail) is no pass either.
@@ -235,20 +252,27 @@ class RealClock:
             last.update(outcome="failed")
 
     def pytest_sessionfinish(self) -> None:
-        """Write the outcomes down."""
+        """Write the outcomes down, and the names of what is deferred."""
+        outcomes = self._outcomes.values()
+        deferred = [one for one in outcomes if one["outcome"] == DEFERRED]
+        decided = [one for one in outcomes if one["outcome"] != DEFERRED]
         if self._file is not None:
             with Path(self._file).open("a", encoding="utf-8") as file:
-                file.writelines(f"{json.dumps(outcome)}\n" for outcome in self._outcomes)
+                file.writelines(f"{json.dumps(outcome)}\n" for outcome in decided)
+        if self._alone is not None:
+            names = [f"{outcome['test']}\n" for outcome in deferred]
+            Path(self._alone).write_text("".join(names), encoding="utf-8")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """List what was wrong once, and what was not judged."""
-        clock = [one for one in self._outcomes if one["real_clock"] and one["outcome"] == "passed"]
+        outcomes = self._outcomes.values()
+        clock = [one for one in outcomes if one["real_clock"] and one["outcome"] == "passed"]
         unsteady = [one for one in clock if one["real_clock"]["wrong_once"] is not None]
         if unsteady:
             terminalreporter.section(WRONG_ONCE)
         for one in unsteady:
             terminalreporter.write_line(f"{one['test']}: {one['real_clock']['wrong_once']}")
-        missed = [one for one in self._outcomes if one["outcome"] == NOT_JUDGED]
+        missed = [one for one in outcomes if one["outcome"] == NOT_JUDGED]
         if not missed:
             return
         count = len(missed) + len(clock)
@@ -268,14 +292,15 @@ def _said_late(error: BaseException) -> str | None:
     return f"the emulation was late: {said[1]}" if said else None
 
 
-def _call_not_judged(item: pytest.Item, reports: Sequence[pytest.TestReport], why: str) -> None:
-    """Make the failed reports of a test say that it could not judge."""
+def _call(outcome: str, item: pytest.Item, reports: Sequence[pytest.TestReport], why: str) -> None:
+    """Make the failed reports of a test say that it was not judged, or is deferred."""
     file, line, _ = item.location
     for report in reports:
         if report.failed:
             report.outcome = "skipped"
-            report.longrepr = (file, line or 0, f"{NOT_JUDGED}: {why}")
-            report.not_judged = why  # type: ignore[attr-defined]
+            report.longrepr = (file, line or 0, f"{outcome}: {why}")
+            report.real_clock_outcome = outcome  # type: ignore[attr-defined]
+            report.real_clock_reason = why  # type: ignore[attr-defined]
 
 
 def _first_line(raised: Sequence[BaseException]) -> str:

@@ -39,7 +39,7 @@ def test_the_good_one_is_good(airpath_command: Command, tmp_path: Path) -> None:
         (TRACE, "1\n2\n3\n4\n5\n6\nseven\n8\n", ["t.trace", "line 7", "a whole number of ms"]),
         (TRACE, "1\n2\n9\n4\n", ["t.trace", "line 4", "before the previous"]),
         (GOOD.replace("queue_packets", "queue_packts"), None, ["s.toml:7", "queue_packets"]),
-        (GOOD.replace("= 5\n", "= -5\n"), None, ["s.toml:6", "-5", "greater than 0"]),
+        (GOOD.replace("= 5\n", "= -5\n"), None, ["s.toml:6", "-5", "must be from 0.000001"]),
         (GOOD + 'window_bytes = "64 k"\n', None, ["s.toml:11", "window_bytes", '"64 k"', "bytes"]),
         (GOOD + '[[flow]]\nid = "a"\nkind = "bulk"\n', None, ['two flows have the id "a"']),
         ("", None, ["needs at least one"]),

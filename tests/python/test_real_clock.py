@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -179,6 +180,33 @@ def test_a_known_miss_is_listed_with_its_reason(inside: Inside) -> None:
     inside.run([], f"{text}def test_it(): assert False\n", counted=False)
     (outcome,) = inside.outcomes
     assert (outcome["outcome"], outcome["reason"]) == ("skipped", "not told yet")
+
+
+def test_beside_others_only_a_pass_counts(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is wrong in a worker is run again alone, and judged there."""
+    outcomes, deferred = pytester.path / "outcomes", pytester.path / "deferred"
+    monkeypatch.setenv(real_clock.OUTCOMES, str(outcomes))
+    monkeypatch.setenv(real_clock.ALONE, str(deferred))
+    monkeypatch.setenv("PYTHONPATH", str(Path(real_clock.__file__).parent))
+    pytester.makeconftest(CONFTEST)
+    words = "['right', \"wrong 'twice'\"]"
+    pytester.makepyfile(
+        "import pytest\n@pytest.mark.real_clock\n"
+        f"@pytest.mark.parametrize('which', {words})\n"
+        "def test_it(which): assert which == 'right'\n"
+        "def test_off_the_clock(): assert False\n"
+    )
+    beside = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--numprocesses", "2")
+    assert "1 failed, 1 passed, 1 deferred" in beside.stdout.lines[-1]
+    found = [json.loads(line)["outcome"] for line in outcomes.read_text().splitlines()]
+    assert sorted(found) == ["failed", "passed"]
+    (name,) = deferred.read_text().splitlines()
+    assert name.endswith("::test_it[wrong 'twice']")
+    monkeypatch.setattr(OtherWork, "since", lambda before: IDLE)
+    alone = pytester.runpytest_inprocess("-p", "no:cacheprovider", f"@{deferred}")
+    assert "1 failed" in alone.stdout.lines[-1]
 
 
 def test_a_documents_own_lateness_is_too_late() -> None:

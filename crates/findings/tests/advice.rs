@@ -8,7 +8,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods)]
 
 mod cases;
-mod parallel;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,6 +18,7 @@ use airpath_findings::batch::{self, Job};
 use airpath_findings::compare::{Effect, effects, losses};
 use airpath_findings::{Budget, Finding, Gain, Measure, Metric, Question, explain, with_costs};
 use airpath_scenario::{Parsed, parse};
+use airpath_testing::in_parallel;
 use cases::Case;
 use serde::{Deserialize, Serialize};
 
@@ -247,7 +247,7 @@ fn follow_all(cases: &[Case], log: Option<&str>) -> Vec<Followed> {
         }
         Some(followed)
     };
-    let fresh = parallel::each(cases.len(), of);
+    let fresh = in_parallel(cases.len(), of);
     let mut known: BTreeMap<String, Vec<Followed>> = known.into_iter().collect();
     let mut all = Vec::new();
     for (case, fresh) in cases.iter().zip(fresh) {

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use airpath_testing::in_parallel;
+
 const MSS: f64 = 1448.0;
 /// Payload, TCP, IP.
 const PACKET_BITS: f64 = 1500.0 * 8.0;
@@ -43,11 +45,11 @@ enum Return {
 #[test]
 fn where_slow_start_ends() {
     let mut document = String::from(INTRODUCTION);
-    for mbps in [10.0, 100.0, 500.0] {
-        for rtt_ms in [20.0, 50.0, 100.0] {
-            section(&mut document, mbps, rtt_ms);
-        }
-    }
+    let paths: Vec<_> = [10.0, 100.0, 500.0]
+        .into_iter()
+        .flat_map(|mbps| [20.0, 50.0, 100.0].map(|rtt_ms| (mbps, rtt_ms)))
+        .collect();
+    document.extend(in_parallel(paths.len(), |index| section(paths[index])));
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/concepts/slow-start-table.md");
     if std::env::var_os("AIRPATH_BLESS").is_some() {
@@ -78,7 +80,8 @@ segments on), with the smallest and the largest cwnd in parentheses, and how oft
 several. \"4.19, both changes\" has neither the exit by a falling minimum nor the late reset.
 ";
 
-fn section(document: &mut String, mbps: f64, rtt_ms: f64) {
+fn section((mbps, rtt_ms): (f64, f64)) -> String {
+    let mut document = String::new();
     let bdp = mbps * 1e3 * rtt_ms / PACKET_BITS;
     let none = Exits::of(NONE, mbps, rtt_ms, bdp, Return::Clean);
     let _ = write!(
@@ -113,6 +116,7 @@ fn section(document: &mut String, mbps: f64, rtt_ms: f64) {
         }
         document.push('\n');
     }
+    document
 }
 
 /// Slow-start exits of one version on one path, ordered by cwnd.

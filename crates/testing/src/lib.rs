@@ -6,6 +6,7 @@
 //! - [`real_clock`]: the test failed while the machine was busy with other work;
 //! - [`has`], [`skip`]: a program or device that the test needs is missing;
 //! - [`replay`] runs the inputs that the fuzzers found;
+//! - [`in_parallel`] runs independent cases on all cores;
 //! - [`allocations`] counts how often a thread allocates memory.
 //!
 //! Rust's harness knows passed, failed and ignored. A test that is not one of these writes a line of
@@ -17,6 +18,7 @@
 mod allocations;
 mod corpus;
 mod machine;
+mod parallel;
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -28,6 +30,7 @@ use serde_json::{Value, json};
 pub use allocations::{CountingAllocator, allocations};
 pub use corpus::replay;
 pub use machine::{OtherWork, Usage};
+pub use parallel::in_parallel;
 
 /// How often a test that was late is repeated.
 pub const RETRIES: usize = 3;

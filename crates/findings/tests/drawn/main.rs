@@ -8,10 +8,9 @@ mod draw;
 mod judge;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use airpath_scenario::json_schema;
+use airpath_testing::in_parallel;
 
 use draw::{Drawer, refused, without};
 use judge::{Also, check};
@@ -25,39 +24,23 @@ fn drawn_scenarios_end_with_possible_figures() {
     let (seed, count) =
         (number("PROPTEST_RNG_SEED").unwrap_or(1), number("SCENARIOS").unwrap_or(COUNT));
     let schema = json_schema();
-    let (next, drawn) = (AtomicU64::new(0), AtomicU64::new(0));
-    let faults = Mutex::new(Vec::new());
-    let worker = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= count {
-                return;
-            }
-            let Some(text) = Drawer::new(&schema, seed, number).draw() else { continue };
-            drawn.fetch_add(1, Ordering::Relaxed);
-            let also = match number % 50 {
-                0 => Also::Findings,
-                1..10 => Also::Packets,
-                10..20 => Also::Breakdown,
-                _ => Also::Nothing,
-            };
-            if let Some(fault) = fault(&text, also) {
-                let (least, fault) = shrunk(text, also, fault);
-                faults
-                    .lock()
-                    .unwrap()
-                    .push(format!("{fault} ({also:?}), scenario {number}:\n{least}"));
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(worker);
-        }
+    let outcomes = in_parallel(count as usize, |number| {
+        let number = number as u64;
+        let text = Drawer::new(&schema, seed, number).draw()?;
+        let also = match number % 50 {
+            0 => Also::Findings,
+            1..10 => Also::Packets,
+            10..20 => Also::Breakdown,
+            _ => Also::Nothing,
+        };
+        Some(fault(&text, also).map(|fault| {
+            let (least, fault) = shrunk(text, also, fault);
+            format!("{fault} ({also:?}), scenario {number}:\n{least}")
+        }))
     });
-    let faults = faults.into_inner().unwrap();
+    let drawn = outcomes.iter().flatten().count() as u64;
+    let faults: Vec<_> = outcomes.into_iter().flatten().flatten().collect();
     assert!(faults.is_empty(), "PROPTEST_RNG_SEED={seed}\n{}", faults.join("\n"));
-    let drawn = drawn.into_inner();
     assert!(drawn * 10 >= count * 8, "of {count} files only {drawn} could be repaired");
 }
 

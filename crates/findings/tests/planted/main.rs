@@ -11,14 +11,13 @@ mod bases;
 mod decoys;
 mod draft;
 mod outcome;
-#[path = "../parallel/mod.rs"]
-mod parallel;
 mod plants;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use airpath_findings::{Budget, Explanation, Question, explain};
 use airpath_scenario::{Parsed, Source};
+use airpath_testing::in_parallel;
 
 use bases::{ALL, Known, WIRE, base};
 use decoys::DECOYS;
@@ -356,7 +355,7 @@ fn judged(
         eprintln!("{what} {} of {count}: {:?}: {:?}", index + 1, case.causes, named(&answer));
         Some((case, answer))
     };
-    for (case, answer) in parallel::each(count as usize, of).into_iter().flatten() {
+    for (case, answer) in in_parallel(count as usize, of).into_iter().flatten() {
         tally.judge(&case, &answer, what == "healthy");
     }
 }

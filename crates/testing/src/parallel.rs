@@ -1,11 +1,10 @@
-//! Runs independent cases on all cores and returns results in the order in which they were
-//! requested.
+//! Independent cases on all cores.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Calls `work` with 0, 1, … up to `count`.
-pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+/// Calls `work` with 0, 1, … up to `count` on all cores, and returns what it returned, in this order.
+pub fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(count);
