@@ -38,7 +38,9 @@ demo: build
 test: export AIRPATH_OUTCOMES = $(CURDIR)/target/outcomes
 test: build system compiled
 	@: >$(AIRPATH_OUTCOMES); : >$(AIRPATH_OUTCOMES).began
-	@$(MAKE) --no-print-directory rust-test rust-root-test python-test; status=$$?; \
+	@echo "The tests of Rust and of Python run side by side; each prints its output when it ends."
+	@$(MAKE) --no-print-directory -j2 -Otarget rust-test python-test && \
+	$(MAKE) --no-print-directory rust-root-test real-clock-test; status=$$?; \
 	$(BARE) outcomes total; exit $$status
 
 # What the tests of Rust need.
@@ -70,10 +72,12 @@ rust-root-test:
 	$(BARE) outcomes rust; \
 	else echo 'Left out, because they need root: $(NEEDS_ROOT)'; fi
 
-# What is on the real clock runs beside one other of its kind; what goes wrong there is judged alone.
-DEFERRED := $(CURDIR)/target/deferred
 python-test:
 	$(VENV)/python -m pytest --quiet --numprocesses auto --dist loadfile -m 'not real_clock'
+
+# Two at a time; what goes wrong beside another one is judged alone.
+DEFERRED := $(CURDIR)/target/deferred
+real-clock-test:
 	AIRPATH_DEFERRED=$(DEFERRED) $(VENV)/python -m pytest --quiet --numprocesses 2 -m real_clock
 	[ ! -s $(DEFERRED) ] || $(VENV)/python -m pytest --quiet @$(DEFERRED)
 

@@ -257,8 +257,10 @@ class RealClock:
         deferred = [one for one in outcomes if one["outcome"] == DEFERRED]
         decided = [one for one in outcomes if one["outcome"] != DEFERRED]
         if self._file is not None:
-            with Path(self._file).open("a", encoding="utf-8") as file:
-                file.writelines(f"{json.dumps(outcome)}\n" for outcome in decided)
+            # At once, so that the lines do not mix with those of another suite.
+            lines = "".join(f"{json.dumps(outcome)}\n" for outcome in decided)
+            with Path(self._file).open("ab", buffering=0) as file:
+                file.write(lines.encode())
         if self._alone is not None:
             names = [f"{outcome['test']}\n" for outcome in deferred]
             Path(self._alone).write_text("".join(names), encoding="utf-8")

@@ -93,6 +93,13 @@ impl Problems {
         self.push(origin, message, help, Some(allowed));
     }
 
+    /// Counts a problem without keeping it, if no more problems are kept.
+    pub(crate) fn only_counts(&mut self) -> bool {
+        let full = self.found.len() >= KEPT;
+        self.more += usize::from(full);
+        full
+    }
+
     /// True if nothing has been found so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty()
@@ -114,14 +121,15 @@ impl Problems {
         help: Option<String>,
         allowed: Option<String>,
     ) {
+        if self.only_counts() {
+            return;
+        }
         // A message may quote the input.
         let shown = |text: String| shortened(redacted(&text));
         let (message, help) = (shown(message), help.map(shown));
         let problem = Problem { origin: origin.clone(), message, help, allowed };
-        if self.found.len() >= KEPT {
-            self.more += 1;
         // Several tables may inherit the same problem from one: report it once.
-        } else if !self.found.contains(&problem) {
+        if !self.found.contains(&problem) {
             self.found.push(problem);
         }
     }
