@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::observation::lateness::Lateness;
 use crate::offload::segments::MOST_SEGMENTS;
-use crate::{LARGEST_PACKET, TunnelReport};
+use crate::{GatewayReport, LARGEST_PACKET, TunnelReport};
 
 /// The report of a whole run.
 #[derive(Clone, Debug, Serialize)]
@@ -37,6 +37,8 @@ pub struct Report {
     pub missed_rtts: u64,
     /// Links, in order of direction and stage.
     pub links: Vec<LinkReport>,
+    /// What passed a gateway beside the model, if there was one.
+    pub gateway: Option<GatewayReport>,
     /// Acknowledgement gaps of the scenario's TCP flows, if they ran.
     pub ack_gaps: Vec<AckGaps>,
 }
