@@ -97,6 +97,13 @@ def pair(one: Host, name: str, other: Host, other_name: str) -> None:
         host.run("sh", "-c", f"echo 0 > /proc/sys/net/ipv6/conf/{interface}/accept_dad")
         host.ip("link", "set", interface, "up")
 
+    def connected(host: Host, interface: str) -> bool:
+        shown = json.loads(host.ip("-j", "address", "show", "dev", interface))[0]
+        return shown["operstate"] == "UP" and len(shown["addr_info"]) == 1
+
+    # With a link-local address, after which nothing changes by itself.
+    assert until(lambda: connected(one, name) and connected(other, other_name))
+
 
 @contextmanager
 def three() -> Iterator[tuple[Host, Host, Host]]:

@@ -15,8 +15,8 @@ def command(
         bool,
         typer.Option(
             "--undo",
-            help="Instead, restore what an `airpath emulate --gateway` that was killed left "
-            "changed in this network namespace. Root only; harmless if there is nothing.",
+            help="Instead, restore interfaces that a killed `airpath emulate --gateway` left "
+            "changed. Root only; harmless if there is nothing.",
         ),
     ] = False,
 ) -> None:

@@ -98,7 +98,7 @@ def undo(machine: Machine | None = None) -> list[str]:
         except OSError as error:
             failed.append(f"{left.interface}: {reason(error)}; `airpath doctor --undo` needs root")
         except AirpathError as error:
-            failed.append(str(error))
+            failed.append(f"{left.interface}: {error}")
         else:
             said += [sentence] if sentence else []
     if failed:

@@ -13,7 +13,8 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ _FEATURE_NAMES = 4
 """linux/sockios.h, linux/ethtool.h: ETHTOOL_GSSET_INFO, GSTRINGS, GFEATURES, SFEATURES,
 ETH_SS_FEATURES."""
 _NAME_BYTES = 32
+_CLONE_NEWNET = 0x40000000
+"""linux/sched.h."""
 
 
 class Offloads:
@@ -44,7 +47,7 @@ class Offloads:
         self.interface = interface
 
     def requested(self) -> dict[str, bool]:
-        """Return which offloads are switched on, of those that can be changed."""
+        """Return which of the offloads that can be changed are switched on."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             names = self._names(asked)
             blocks = (len(names) + 31) // 32
@@ -219,21 +222,17 @@ class Left:
             return None
         if descriptor is None:
             return None
+        gone = False
         try:
             change = _read(os.read(descriptor, 1 << 16))
-            if change is not None and self.is_here():
-                change.undo()
-            elif change is not None and self.network in _networks():
-                raise AirpathError(
-                    f"{self.interface} is in another network namespace: run `airpath doctor "
-                    "--undo` there"
-                )
+            if change is not None and change.offloads:
+                gone = not _within(self.network, change.undo)
             self.file.unlink()
         finally:
             os.close(descriptor)
         if change is None or not change.offloads:
             return None
-        if not self.is_here():
+        if gone:
             return f"{self.interface}: gone with its network namespace"
         return f"{self.interface}: {', '.join(change.offloads)} on again"
 
@@ -270,13 +269,35 @@ def network() -> int:
     return Path("/proc/self/ns/net").stat().st_ino
 
 
-def _networks() -> set[int]:
-    """Return the network namespaces that exist: of processes, and those with a name."""
-    found = set()
+def _within(inode: int, work: Callable[[], None]) -> bool:
+    """Work in a network namespace; False if it does not exist any more."""
+    if inode == network():
+        work()
+        return True
     for place in [*Path("/proc").glob("[0-9]*/ns/net"), *Path("/run/netns").glob("*")]:
         with suppress(OSError):
-            found.add(place.stat().st_ino)
-    return found
+            descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                if os.fstat(descriptor).st_ino == inode:
+                    # A thread has its own namespace, and the thread ends here.
+                    with ThreadPoolExecutor(1) as pool:
+                        pool.submit(_enter_and, descriptor, work).result()
+                    return True
+            finally:
+                os.close(descriptor)
+    return False
+
+
+def _enter_and(namespace: int, work: Callable[[], None]) -> None:
+    """Move the calling thread into a network namespace, and work there."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(namespace, _CLONE_NEWNET):
+        number = ctypes.get_errno()
+        raise AirpathError(f"setns: {os.strerror(number)}")
+    try:
+        work()
+    except OSError as error:
+        raise AirpathError(reason(error)) from None
 
 
 def _index(interface: str) -> int | None:
