@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from airpath import _core
     from airpath.documents import Environment, ObserverReport, ProgramReport
     from airpath.emulation.document import Emulation, GatewayEntry, ProgramEntry, Tunnel
+    from airpath.emulation.host_changes import Change
     from airpath.runs.document import Provenance, RunDocument
 
 PROGRAMS = "programs"
@@ -68,9 +69,7 @@ def emulate(scenario: _core.Scenario, options: EmulationOptions) -> Run:
         return _emulate(scenario, options, changes)
 
 
-def _emulate(
-    scenario: _core.Scenario, options: EmulationOptions, changes: Sequence[gateway.GatewayChange]
-) -> Run:
+def _emulate(scenario: _core.Scenario, options: EmulationOptions, changes: Sequence[Change]) -> Run:
     programs = [] if options.gateway else scenario.program_lines
     who = identity.announced(options.user, programs, options.variables)
     seed = scenario.seed if options.seed is None else options.seed
@@ -240,8 +239,8 @@ def sentences(run: Run) -> list[str]:
         said.append(
             f"{count} share the row `others`: at most 1000 at a time get a row of their own"
         )
-    if emulation.get("gateway"):
-        said += gateway.sentences(emulation["gateway"])
+    if (between := emulation.get("gateway")) is not None:
+        said += gateway.sentences(between)
     said += emulation["limits"]
     said += _sender_records(emulation["observer"])
     said += describe.partial(run.summary)
@@ -333,7 +332,7 @@ def _program(program: ProgramReport) -> ProgramEntry:
 def _gateway(
     emulated: _core.Emulated,
     options: EmulationOptions,
-    changes: Sequence[gateway.GatewayChange],
+    changes: Sequence[Change],
 ) -> GatewayEntry | None:
     report = emulated.report["gateway"]
     if options.gateway is None or report is None:

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from airpath.base.text import printable
 from airpath.emulation import host_changes
+from airpath.emulation.host_changes import Change
 from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError, InputError
 
@@ -81,11 +82,11 @@ def interfaces(machine: Machine) -> dict[str, Interface]:
     """Return the interfaces of this network namespace, by name."""
     found = {}
     for one in _ip(machine, "address", "show"):
-        flags = one.get("flags", ())
+        flags = one["flags"]
         addresses = tuple(
             f"{entry['local']}/{entry['prefixlen']}"
-            for entry in one.get("addr_info", ())
-            if entry.get("scope") != "link" and "local" in entry
+            for entry in one["addr_info"]
+            if entry["scope"] != "link" and "local" in entry
         )
         found[one["ifname"]] = Interface(
             one["ifname"],
@@ -105,11 +106,37 @@ def default_routes(machine: Machine) -> set[str]:
         *_ip(machine, "-4", "route", "show", "default"),
         *_ip(machine, "-6", "route", "show", "default"),
     ]
-    hops = [hop for route in routes for hop in route.get("nexthops", ())]
+    hops: list[_Hop] = [hop for route in routes for hop in route.get("nexthops", ())]
     return {one["dev"] for one in [*routes, *hops] if "dev" in one}
 
 
-def _ip(machine: Machine, *words: str) -> list[dict[str, Any]]:
+class _Address(TypedDict):
+    """An address, as ``ip -json`` describes it."""
+
+    local: NotRequired[str]
+    prefixlen: int
+    scope: str
+
+
+class _Hop(TypedDict):
+    """One of a route's next hops."""
+
+    dev: NotRequired[str]
+
+
+class _Shown(_Hop):
+    """An interface or a route, as ``ip -json`` describes it."""
+
+    ifname: str
+    flags: list[str]
+    mtu: int
+    link_type: str
+    master: NotRequired[str]
+    addr_info: list[_Address]
+    nexthops: NotRequired[list[_Hop]]
+
+
+def _ip(machine: Machine, *words: str) -> list[_Shown]:
     program = machine.which("ip")
     if program is None:
         raise AirpathError("`ip` is missing: apt-get install iproute2")
@@ -117,7 +144,8 @@ def _ip(machine: Machine, *words: str) -> list[dict[str, Any]]:
     if done.returncode:
         raise AirpathError(f"ip {' '.join(words)}: {done.stderr.strip()}")
     # Without a result older versions print nothing, and empty objects for what does not match.
-    return [one for one in json.loads(done.stdout or "[]") if one]
+    shown: list[_Shown] = json.loads(done.stdout or "[]")
+    return [one for one in shown if one]
 
 
 def check(gateway: Gateway, machine: Machine) -> list[Interface]:
@@ -167,7 +195,7 @@ def check(gateway: Gateway, machine: Machine) -> list[Interface]:
 
 
 @contextmanager
-def prepared(gateway: Gateway, machine: Machine | None = None) -> Iterator[list[GatewayChange]]:
+def prepared(gateway: Gateway, machine: Machine | None = None) -> Iterator[list[Change]]:
     """Check the interfaces, say what changes, and change it as long as the context lasts."""
     machine = machine or Machine()
     chosen = check(gateway, machine)
@@ -185,11 +213,8 @@ def prepared(gateway: Gateway, machine: Machine | None = None) -> Iterator[list[
         yield changes
 
 
-GatewayChange = host_changes.Change
-
-
 def _announced(
-    gateway: Gateway, chosen: Sequence[Interface], changes: Sequence[GatewayChange]
+    gateway: Gateway, chosen: Sequence[Interface], changes: Sequence[Change]
 ) -> Iterator[str]:
     until = "Ctrl-C" if gateway.duration_s is None else f"{gateway.duration_s:g} s are over"
     yield (
@@ -213,9 +238,7 @@ def _announced(
             yield f"gateway: {one.name} has no carrier: nothing is connected to it yet"
 
 
-def entry(
-    gateway: Gateway, changes: Sequence[GatewayChange], report: GatewayReport
-) -> GatewayEntry:
+def entry(gateway: Gateway, changes: Sequence[Change], report: GatewayReport) -> GatewayEntry:
     """Return what the summary says of a gateway."""
     return {
         "inside": gateway.inside,

@@ -52,6 +52,8 @@ pub struct FramePort {
     interface: String,
     socket: Arc<File>,
     cut: Cut,
+    /// Frames since the last call of [`Port::take_joined`].
+    joined: u64,
     /// Whether the interface went down since the last question.
     down: bool,
 }
@@ -139,6 +141,15 @@ impl Port {
         }
     }
 
+    /// Frames of an interface of the host since the last call that the kernel had joined in a way
+    /// that it cannot describe, so that they were lost.
+    pub(crate) fn take_joined(&mut self) -> u64 {
+        match self {
+            Self::Tun(_) | Self::Packet(_) => 0,
+            Self::Frames(port) => std::mem::take(&mut port.joined),
+        }
+    }
+
     /// Whether the interface went down since the last call: it may be gone. For a TUN device, reads
     /// report this.
     pub(crate) fn went_down(&mut self) -> bool {
@@ -201,7 +212,13 @@ impl FramePort {
         let failed = |source| EmuError::Interface { name: interface.to_owned(), source };
         let socket = sys::frame_socket(interface).map_err(failed)?;
         let socket = Arc::new(File::from(socket));
-        Ok(Self { interface: interface.to_owned(), socket, cut: Cut::default(), down: false })
+        Ok(Self {
+            interface: interface.to_owned(),
+            socket,
+            cut: Cut::default(),
+            joined: 0,
+            down: false,
+        })
     }
 
     /// The MTU of the interface.
@@ -238,7 +255,7 @@ impl FramePort {
             Some(libc::EAGAIN | libc::EINTR) => Ok(None),
             // Segments that the kernel joined in a way that no `virtio_net_hdr` can express.
             Some(libc::EINVAL) => {
-                self.cut.packets += 1;
+                self.joined += 1;
                 Ok(Some(ReadFrame::of(&[])))
             }
             // It may come back.

@@ -80,6 +80,8 @@ pub struct BesideReport {
     pub tagged: u64,
     /// Frames between two stations of one side, which did not pass.
     pub local: u64,
+    /// Frames that were lost because the kernel had joined packets in a way that it cannot describe.
+    pub joined: u64,
 }
 
 /// A station that was seen on the UEs' side.
@@ -176,6 +178,11 @@ impl Bridge {
         }
         beside.bytes += read.bytes.len() as u64;
         Ok(Destination::Beside)
+    }
+
+    /// Notes frames that were lost before they could be read.
+    pub(super) fn note_joined(&mut self, direction: Direction, frames: u64) {
+        self.beside[direction].joined += frames;
     }
 
     fn learn(&mut self, station: Mac, device: usize) {

@@ -67,6 +67,9 @@ impl Forwarder {
             counts.overrun += device.port.take_dropped();
             let (packets, largest) = device.port.take_cut();
             counts.refuse(packets, largest);
+            if let Some(bridge) = &mut self.bridge {
+                bridge.note_joined(direction_from(number), device.port.take_joined());
+            }
             if device.gone.is_none() && device.port.is_gone() {
                 device.gone = device.down.or(Some(now));
             }

@@ -124,6 +124,15 @@ impl Report {
                  received there"
             )
         }));
+        for (direction, beside) in self.gateway.iter().flat_map(|gateway| &gateway.beside) {
+            if beside.joined > 0 {
+                said.push(format!(
+                    "{direction}: {} frames are missing: the kernel had joined tunnelled packets on \
+                     arrival and could not say how (`ethtool -K` with `gro off` on the interface)",
+                    beside.joined
+                ));
+            }
+        }
         if self.missed_rtts > 0 {
             let missed_rtts = self.missed_rtts;
             said.push(format!(

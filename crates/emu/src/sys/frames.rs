@@ -100,9 +100,8 @@ pub(crate) fn receive_frame(socket: &impl AsRawFd, into: &mut [u8]) -> io::Resul
         while let Some(said) = header.as_ref() {
             let is_auxdata =
                 said.cmsg_level == libc::SOL_PACKET && said.cmsg_type == libc::PACKET_AUXDATA;
-            let has = said.cmsg_len as usize;
-            if is_auxdata && has >= libc::CMSG_LEN(size_of::<libc::tpacket_auxdata>() as _) as usize
-            {
+            let whole_auxdata = libc::CMSG_LEN(size_of::<libc::tpacket_auxdata>() as _) as _;
+            if is_auxdata && said.cmsg_len >= whole_auxdata {
                 let auxdata = libc::CMSG_DATA(header).cast::<libc::tpacket_auxdata>();
                 tagged = auxdata.read_unaligned().tp_status & libc::TP_STATUS_VLAN_VALID != 0;
             }
