@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ class Running:
 
     def end(self, number: int = signal.SIGINT) -> dict[str, Any]:
         """End it; its document."""
-        self._process.send_signal(number)
+        self.send(number)
         code = self.wait()
         assert code in (0, 3), self.said()
         document: dict[str, Any] = json.loads(self._out)
@@ -103,9 +103,13 @@ class Running:
         code: int | None = self._process.poll()
         return code
 
+    def send(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
     def kill(self) -> None:
-        """Kill it as nothing else would end it."""
-        self._process.kill()
+        """Kill it, and wait until it is gone."""
+        self.send(signal.SIGKILL)
         self.wait()
 
 
@@ -473,28 +477,43 @@ def prepared(host: Host) -> dict[str, object]:
     return state(host)
 
 
-@skip_without("ip", "nft")
-def test_a_killed_gateway_is_undone(tmp_path: Path) -> None:
-    """20 kills at random moments, four at a time."""
+def ended_at_random(
+    directory: Path, turns: Sequence[Sequence[int]], undo: Callable[[], object]
+) -> None:
+    """End gateways at random moments: in each turn as many at once as there are signals."""
     drawn = random.Random(SEED)
     with ExitStack() as stack:
-        hosts = [stack.enter_context(three())[1] for _ in range(4)]
+        hosts = [stack.enter_context(three())[1] for _ in turns[0]]
         before = [prepared(host) for host in hosts]
-        for kill in range(5):
+        for turn, signals in enumerate(turns):
             running = [
-                Running(host, tmp_path, "nr-n78", "--out", f"{kill}-{number}")
+                Running(host, directory, "nr-n78", "--out", f"{turn}-{number}")
                 for number, host in enumerate(hosts)
             ]
-            moments = [drawn.uniform(0.0, 2.0) for _ in hosts]
+            moments = [drawn.uniform(0.0, 1.5) for _ in hosts]
             passed = 0.0
-            for moment, one in sorted(zip(moments, running, strict=True), key=lambda it: it[0]):
+            for moment, number in sorted(zip(moments, range(len(hosts)), strict=True)):
                 time.sleep(moment - passed)
                 passed = moment
-                one.kill()
-            doctor.undo()
-            doctor.undo()
-            assert [state(host) for host in hosts] == before, (SEED, kill, moments)
+                running[number].send(signals[number])
+            for one in running:
+                one.wait()
+            undo()
+            assert [state(host) for host in hosts] == before, (SEED, turn, moments)
             assert not any(records(host) for host in hosts)
+
+
+@skip_without("ip", "nft")
+def test_a_killed_gateway_is_undone(tmp_path: Path) -> None:
+    """20 kills, four at a time; undoing it twice is the same as undoing it once."""
+    ended_at_random(tmp_path, 5 * [4 * [signal.SIGKILL]], lambda: (doctor.undo(), doctor.undo()))
+
+
+@skip_without("ip", "nft")
+def test_a_gateway_that_is_asked_to_end_restores_the_host(tmp_path: Path) -> None:
+    """Whatever it is doing at that moment."""
+    ending = [signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGTERM]
+    ended_at_random(tmp_path, [ending], lambda: None)
 
 
 @skip_without("ip", "nft")

@@ -44,7 +44,7 @@ pub use device::port::{FramePort, PacketPort, Port};
 pub use device::slab::SLOT_BYTES as LARGEST_PACKET;
 pub use device::tun::{Device, Tun};
 pub use error::EmuError;
-pub use forwarder::{BesideReport, Forwarder, GatewayReport, Settings, Station, UeEnd};
+pub use forwarder::{Forwarder, Settings, UeEnd};
 pub use host::cpu_latency::CpuLatency;
 pub use host::nat::NatReport;
 pub use host::session::UeSession;
@@ -59,6 +59,8 @@ pub use run::gateway::{Gateway, GatewayOptions};
 pub use run::options::{Identity, Options};
 pub use run::output::Written;
 pub use run::programs::ProgramReport;
-pub use run::report::{AckGaps, DirectionReport, LinkReport, Report};
+pub use run::report::{
+    AckGaps, BesideReport, DirectionReport, GatewayReport, LinkReport, Report, Station,
+};
 pub use sys::{enter_user_namespace, real_time_priority};
 pub use traffic::{FailedFlow, FlowSockets, SocketState};

@@ -364,6 +364,7 @@ _CHECKS: tuple[Check, ...] = (
     _program("tcpdump", "tcpdump", "packet captures inside an emulation", "--capture still works"),
     _program("tshark", "tshark", "reading captures, and tests", "captures are not cross-checked"),
     _program("ss", "iproute2", "examples of the guides", "look at sockets by other means"),
+    _program("ethtool", "ethtool", "examples of the guides", "interfaces keep their settings"),
     _program("jq", "jq", "examples of the guides", "read their JSON by other means"),
     _program("bpftool", "bpftool", "tests of BPF programs", "tests of BPF programs do not run"),
 )

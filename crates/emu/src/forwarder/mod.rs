@@ -23,7 +23,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 pub(crate) use self::bridge::{Attached, Bridge};
-pub use self::bridge::{BesideReport, GatewayReport, Station};
 use self::counts::DirectionCounts;
 use crate::clock::{Wheel, timespec};
 use crate::device::slab::Slab;
