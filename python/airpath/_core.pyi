@@ -444,8 +444,8 @@ def emulate(
 ) -> Emulated:
     """Run a scenario on the real clock; releases the GIL.
 
-    ``capture`` is a pcapng file to create, ``files`` a directory for the output of programs,
-    ``sessions`` are the sessions of attached UEs. Programs run as ``identity``, or as this
-    process. Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed
-    here.
+    With ``options.gateway`` there are no namespaces and no programs. ``capture`` is a pcapng file
+    to create, ``files`` a directory for the output of programs, ``sessions`` are the sessions of
+    attached UEs. Programs run as ``identity``, or as this process. Raises ``ValueError`` for what
+    cannot be emulated, ``OSError`` for what is not allowed here.
     """

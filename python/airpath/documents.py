@@ -47,6 +47,30 @@ class AckReport(TypedDict):
     """Mean amount of data acknowledged by one acknowledgement, in bytes."""
 
 
+class BesideReport(TypedDict):
+    """What passed a gateway beside the model, and what did not pass, in one direction."""
+
+    control: int
+    """Frames of ARP, neighbour discovery, DHCP or a protocol other than IP, which passed at once.
+    """
+    group: int
+    """Other multicast and broadcast frames, which passed at once."""
+    bytes: int
+    """Bytes of both, Ethernet headers included."""
+    refused: int
+    """Frames of both that the kernel refused to send."""
+    for_host: int
+    """Unicast frames for this host, which did not pass."""
+    tagged: int
+    """Frames with a VLAN tag, which did not pass."""
+    local: int
+    """Frames between two stations of one side, which did not pass."""
+    joined: int
+    """Frames that were lost because the kernel had joined packets in a way that it cannot
+    describe.
+    """
+
+
 class Breakdown(TypedDict):
     """Where the time of a flow went, in a run that accounts for it."""
 
@@ -563,6 +587,15 @@ class Gain(TypedDict):
     """Number of paired seeds."""
 
 
+class GatewayReport(TypedDict):
+    """What a gateway did besides the model."""
+
+    beside: dict[str, BesideReport]
+    """By direction: ``down``, ``up``."""
+    stations: list[Station]
+    """The stations on the UEs' side, at most 4096."""
+
+
 class GoodputBreakdown(TypedDict):
     """What the path could have carried while a flow was measured, and how it was used."""
 
@@ -1076,6 +1109,8 @@ class Report(TypedDict):
     """
     links: list[LinkReport]
     """Links, in order of direction and stage."""
+    gateway: GatewayReport | None
+    """What passed a gateway beside the model, if there was one."""
     ack_gaps: list[AckGaps]
     """Acknowledgement gaps of the scenario's TCP flows, if they ran."""
 
@@ -1361,6 +1396,15 @@ class Stalls(TypedDict):
     """Duration of the longest stall."""
     longest_at_s: float | None
     """Start of the longest stall, after the capture's first packet."""
+
+
+class Station(TypedDict):
+    """A station that was seen on the UEs' side."""
+
+    mac: str
+    """Its MAC address."""
+    ue: str
+    """The UE behind which it is, unless one of its addresses is assigned to another."""
 
 
 class StreamReport(TypedDict):

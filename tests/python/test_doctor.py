@@ -29,7 +29,7 @@ class Fake(Machine):
 
     programs: tuple[str, ...] = (
         *("ip", "unshare", "nft", "ping", "iperf3", "curl", "tcpdump", "tshark"),
-        *("ss", "jq", "bpftool"),
+        *("ss", "ethtool", "jq", "bpftool"),
     )
     unshare: tuple[int, str] = (0, "")
     wakes: str = PUNCTUAL

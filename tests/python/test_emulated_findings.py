@@ -146,7 +146,7 @@ def test_a_window_that_held_a_recorded_flow_back_bounds_its_stand_in() -> None:
     assert first["gain"]["after"] is not None
     assert first["gain"]["after"] > 3 * first["gain"]["before"]
     assert first["set"] is None
-    assert "COMMAND opened this connection, not the scenario" in (first["advice"] or "")
+    assert "the scenario did not open this connection" in (first["advice"] or "")
 
 
 def test_a_window_that_held_nothing_back_is_left_alone() -> None:

@@ -34,6 +34,58 @@ pub enum EmuError {
     /// A packet socket could not be opened.
     #[error("a packet socket: {0} (root, or CAP_NET_RAW)")]
     PacketSocket(io::Error),
+    /// An interface of the host could not be opened.
+    #[error("a packet socket on `{name}`: {source} (root, or CAP_NET_RAW and CAP_NET_ADMIN)")]
+    Interface {
+        /// The interface's name.
+        name: String,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// An interface whose MTU does not fit the path.
+    #[error(
+        "`{name}` has an MTU of {mtu} bytes; the packets of this scenario have {path} bytes, and \
+         emulation supports up to {most}: `ip link set {name} mtu {path}`, or set \
+         flow.0.mss_bytes"
+    )]
+    InterfaceMtu {
+        /// The interface's name.
+        name: String,
+        /// The interface's MTU in bytes.
+        mtu: u32,
+        /// The MTU of the path in bytes.
+        path: u32,
+        /// The largest packet in bytes.
+        most: usize,
+    },
+    /// Both interfaces of a gateway reach the same network.
+    #[error(
+        "both interfaces reach the same network: a frame that left through one arrived at the \
+         other, and frames would circulate; connect the devices and the server to networks that \
+         only the gateway joins"
+    )]
+    Loop,
+    /// An unknown UE for a device.
+    #[error("`{name}` is not a UE of this scenario; its UEs are {known}")]
+    UnknownUe {
+        /// The name as given.
+        name: String,
+        /// The UEs of the scenario.
+        known: String,
+    },
+    /// A device of a gateway that cannot be recognised, or that is assigned twice.
+    #[error("`{name}={device}`: {said}")]
+    Attached {
+        /// The UE as given.
+        name: String,
+        /// The device as given.
+        device: String,
+        /// What is wrong.
+        said: &'static str,
+    },
+    /// A part of the scenario that a gateway does not have.
+    #[error("{0}")]
+    NoGateway(&'static str),
     /// Reading packets failed: the device is gone.
     #[error("reading from `{device}`: {source}")]
     Read {
@@ -270,6 +322,10 @@ impl EmuError {
                 | Self::Flows { .. }
                 | Self::UeName { .. }
                 | Self::UnknownEnd { .. }
+                | Self::InterfaceMtu { .. }
+                | Self::UnknownUe { .. }
+                | Self::Attached { .. }
+                | Self::NoGateway(_)
                 | Self::Word(_)
                 | Self::Endless
         )

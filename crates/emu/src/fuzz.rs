@@ -6,6 +6,7 @@ use airpath_base::Ecn;
 use crate::observation::observer;
 use crate::offload::segments::{GsoBatch, Segments};
 use crate::wire::flows::Key;
+use crate::wire::frame::{Content, ETHERNET, Frame};
 use crate::wire::header;
 use crate::wire::packet::{
     Checksum, Layout, OFFLOAD_BYTES, Offload, complete, fold, reopen_checksum, sum,
@@ -19,11 +20,16 @@ pub fn packet(data: &[u8]) {
     assert_eq!(Offload::read(offload.bytes()).bytes(), offload.bytes());
 
     header::ecn(packet);
+    if let Some(Frame { content: Content::Packet(length), .. }) = Frame::of(packet) {
+        let inside = &packet[ETHERNET..][..length];
+        assert!(Layout::of(inside).is_some(), "what goes through the model is an IP packet");
+    }
     let layout = Layout::of(packet);
     if let Some(layout) = layout {
         assert!(packet.len() >= layout.ip_bytes);
         Key::of(packet, &layout, 1, true).name("ue");
         let _ = header::destination(packet, &layout);
+        Key::of_device(packet, &layout, 1, false).name_of_device("ue", packet, &layout, false);
         if let Some(bytes) = layout.tcp_header_bytes(packet) {
             assert!((layout.ip_bytes + 20..=packet.len()).contains(&bytes));
         }

@@ -40,7 +40,7 @@ mod traffic;
 mod wire;
 
 pub use clock::Clock;
-pub use device::port::{PacketPort, Port};
+pub use device::port::{FramePort, PacketPort, Port};
 pub use device::slab::SLOT_BYTES as LARGEST_PACKET;
 pub use device::tun::{Device, Tun};
 pub use error::EmuError;
@@ -55,9 +55,12 @@ pub use observation::live::{DirectionSnapshot, FlowSnapshot, Live, Snapshot};
 pub use observation::observer::ObserverReport;
 pub use run::emulation::{Emulation, Ended};
 pub use run::environment::Environment;
+pub use run::gateway::{Gateway, GatewayOptions};
 pub use run::options::{Identity, Options};
 pub use run::output::Written;
 pub use run::programs::ProgramReport;
-pub use run::report::{AckGaps, DirectionReport, LinkReport, Report};
+pub use run::report::{
+    AckGaps, BesideReport, DirectionReport, GatewayReport, LinkReport, Report, Station,
+};
 pub use sys::{enter_user_namespace, real_time_priority};
 pub use traffic::{FailedFlow, FlowSockets, SocketState};

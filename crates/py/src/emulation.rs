@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use airpath_base::{Duration, Instant, Rate};
 use airpath_emu::{
-    EmuError, Emulation, Environment, FailedFlow, FlowSockets, Identity, Live, Options, Parity,
-    ProgramReport, Report, UeSession,
+    EmuError, Emulation, Environment, FailedFlow, FlowSockets, Gateway, GatewayOptions, Identity,
+    Live, Options, Parity, ProgramReport, Report, UeSession,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -126,6 +126,7 @@ pub(crate) struct PyEmulationOptions {
     flows: bool,
     parity: bool,
     bare: bool,
+    gateway: Option<PyGateway>,
     output: Option<i32>,
     error: Option<i32>,
     monitor: Option<Py<PyMonitor>>,
@@ -151,6 +152,23 @@ pub(crate) struct PyIdentity {
     user: Option<(u32, u32, Vec<u32>)>,
     limited: bool,
     environment: Option<BTreeMap<OsString, OsString>>,
+}
+
+/// Two interfaces of the host, as `airpath.emulation.gateway.Gateway` has them.
+#[derive(FromPyObject)]
+pub(crate) struct PyGateway {
+    inside: String,
+    server: String,
+    devices: Vec<(String, String)>,
+    duration_s: Option<f64>,
+}
+
+impl From<PyGateway> for GatewayOptions {
+    fn from(gateway: PyGateway) -> Self {
+        let PyGateway { inside, server, devices, duration_s } = gateway;
+        let duration = duration_s.map(|seconds| Duration::from_nanos((seconds * 1e9) as u64));
+        Self { inside, server, devices, duration }
+    }
 }
 
 /// The QFI if no subscription sets another, and in LTE.
@@ -184,7 +202,8 @@ impl From<PyIdentity> for Identity {
 }
 
 /// Runs a scenario on the real clock, without the GIL: a command inside its network, its flows, or
-/// both. `capture` is a pcapng file to create, `files` a directory for the output of programs.
+/// both; or between two interfaces of the host. `capture` is a pcapng file to create, `files` a
+/// directory for the output of programs.
 #[pyfunction]
 #[pyo3(signature = (scenario, options, *, capture=None, files=None, sessions=Vec::new(), identity=None))]
 pub(crate) fn emulate(
@@ -197,7 +216,7 @@ pub(crate) fn emulate(
     identity: Option<PyIdentity>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
-    let PyEmulationOptions { seed, monitor, progress, .. } = options;
+    let PyEmulationOptions { seed, monitor, progress, gateway, .. } = options;
     let seed = seed.unwrap_or(scenario.run.seed);
     let options = Options {
         command: options.command,
@@ -214,9 +233,12 @@ pub(crate) fn emulate(
         journal: options.parity,
         bare: options.bare,
     };
+    let gateway = gateway.map(GatewayOptions::from);
+    let length = gateway.as_ref().and_then(|gateway| gateway.duration);
+    let length = length.unwrap_or(scenario.run.duration);
     let mut raised = None;
     let mut report = |now: Instant| {
-        let share = (now.as_secs_f64() / scenario.run.duration.as_secs_f64()).min(1.0);
+        let share = (now.as_secs_f64() / length.as_secs_f64()).min(1.0);
         let tell = |py: Python<'_>| -> PyResult<()> {
             py.check_signals()?;
             progress.as_ref().map_or(Ok(()), |tell| tell.call1(py, (share,)).map(drop))
@@ -224,7 +246,10 @@ pub(crate) fn emulate(
         raised = Python::attach(tell).err();
         raised.is_none()
     };
-    let run = || Emulation::new(scenario, seed, options)?.run(&mut report);
+    let run = || match gateway {
+        Some(gateway) => Gateway::new(scenario, seed, options, gateway)?.run(&mut report),
+        None => Emulation::new(scenario, seed, options)?.run(&mut report),
+    };
     let ended = py.detach(run);
     if let Some(error) = raised {
         return Err(error);

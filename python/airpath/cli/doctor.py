@@ -11,11 +11,27 @@ from airpath.cli.console import output
 
 def command(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    undo: Annotated[
+        bool,
+        typer.Option(
+            "--undo",
+            help="Instead, restore interfaces that a killed `airpath emulate --gateway` left "
+            "changed. Root only; harmless if there is nothing.",
+        ),
+    ] = False,
 ) -> None:
     """Check what this machine can do, what is missing and how to get it."""
     from airpath.emulation import doctor
     from airpath.runs import summary
 
+    if undo:
+        restored = doctor.undo()
+        if json:
+            output(summary.to_json({"restored": restored}))
+        else:
+            for sentence in restored or ["there is nothing to undo"]:
+                output(sentence)
+        return
     findings = doctor.examine()
     if json:
         output(summary.to_json(doctor.as_json(findings)))

@@ -116,6 +116,42 @@ Page = Annotated[
         show_default=False,
     ),
 ]
+GatewayOf = Annotated[
+    str | None,
+    typer.Option(
+        "--gateway",
+        metavar="UE_IF:SERVER_IF",
+        help="Run no programs: stand as a bridge between two interfaces of this host, with real "
+        "devices at UE_IF and the server or the Internet at SERVER_IF. Ends at Ctrl-C. Root only.",
+        show_default=False,
+    ),
+]
+Devices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gateway-ue",
+        metavar="NAME=DEVICE",
+        help="With --gateway, the UE behind which a device is, by the device's MAC or IP address. "
+        "All other devices are behind the first UE. Repeatable.",
+        show_default=False,
+    ),
+]
+DurationOf = Annotated[
+    float | None,
+    typer.Option(
+        "--duration",
+        metavar="S",
+        help="With --gateway, end after this many seconds.",
+        show_default=False,
+    ),
+]
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        help="With --gateway, also use an interface that carries this host's default route.",
+    ),
+]
 AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON document. COMMAND's output then goes to stderr."),
@@ -144,6 +180,10 @@ def command(
     live: Live = None,
     metrics: Metrics = None,
     page: Page = None,
+    gateway: GatewayOf = None,
+    gateway_ue: Devices = None,
+    duration: DurationOf = None,
+    yes: Yes = False,
     json: AsJson = False,
     explain: Explaining = "quick",
 ) -> None:
@@ -156,11 +196,21 @@ def command(
     code is 3 for a run whose packets were too late to count, and 1 for a run that is incomplete.
 
     Without root, everything runs inside a user namespace.
+
+    With --gateway there are no namespaces and no programs: real devices on the two interfaces are
+    the traffic.
     """
     from airpath.emulation import rootless
+    from airpath.emulation.gateway import Gateway
+    from airpath.errors import InputError
 
-    # Before anything starts a thread.
-    if rootless.enter():
+    between = None
+    if gateway is not None:
+        between = Gateway.parse(gateway, gateway_ue or (), duration, default_route=yes)
+    elif gateway_ue or duration is not None or yes:
+        raise InputError("--gateway-ue, --duration and --yes are for --gateway")
+    # Before anything starts a thread. No interface of the host is inside a user namespace.
+    elif rootless.enter():
         narrate(f"without root: {rootless.LIMITS}")
     from airpath import scenario as scenarios
     from airpath.drivers import emulate
@@ -170,7 +220,7 @@ def command(
 
     loaded = scenarios.load(scenario, sets)
     options = EmulationOptions(
-        command=words or ([] if flows or loaded.programs else emulate.shell()),
+        command=words or ([] if flows or loaded.programs or between else emulate.shell()),
         servers=server or (),
         place=at,
         flows=flows,
@@ -179,10 +229,13 @@ def command(
         seed=seed,
         out=out,
         capture=capture,
+        gateway=between,
         command_line=provenance.command_line(),
     )
     # A table tells more; a command has the terminal to itself.
-    busy = options.command or loaded.programs or oam.is_shown(options.command, live)
+    programs = loaded.programs and between is None
+    endless = between is not None and duration is None
+    busy = options.command or programs or endless or oam.is_shown(options.command, live)
     # The page stays while the run is explained.
     with oam.paged(loaded, page, narrate) as status:
         with (
@@ -205,7 +258,7 @@ def command(
 
             with explaining(run) as told:
                 emulated.add(run, loaded, explain, own_flows=flows, progress=told)
-    _say(run, json=json, flows=flows)
+    _say(run, json=json, flows=flows or between is not None)
     # Not through Typer, for which some codes mean something.
     raise SystemExit(emulate.exit_code(run))
 

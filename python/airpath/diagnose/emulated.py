@@ -91,7 +91,7 @@ def _without_keys(finding: Finding) -> None:
     """Keys of flows are those of the flows that stand in, not of the user's scenario."""
     if any(one.startswith("flow.") for one in finding["set"] or []):
         finding["set"] = None
-        because = "COMMAND opened this connection, not the scenario"
+        because = "the scenario did not open this connection"
         finding["advice"] = f"{finding['advice']} No key of the scenario does that: {because}."
 
 

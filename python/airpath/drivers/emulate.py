@@ -1,5 +1,7 @@
 """Run a program inside a scenario's network: the kernel's TCP over the model, on the real clock.
 
+With a gateway there are real devices instead, at two interfaces of the host.
+
 Packets are counted inside the model, so the run directory has the tables of a simulation: links,
 radio, drops. The command is the traffic; on request the kernel's sockets also run the scenario's
 flows. The TCP keys of those flows set up the kernel: congestion control, buffers, options.
@@ -20,7 +22,7 @@ from airpath import scenario as scenarios
 from airpath.drivers.options import EmulationOptions
 from airpath.drivers.simulate import kept_failed, write_tables
 from airpath.drivers.stopping import StoppedError, deferred
-from airpath.emulation import attach, identity, printed, rootless
+from airpath.emulation import attach, gateway, identity, printed, rootless
 from airpath.errors import AirpathError, InputError, reason
 from airpath.runs import describe, summary
 from airpath.runs import provenance as prov
@@ -30,7 +32,8 @@ from airpath.runs.results import Run, RunDirectory
 if TYPE_CHECKING:
     from airpath import _core
     from airpath.documents import Environment, ObserverReport, ProgramReport
-    from airpath.emulation.document import Emulation, ProgramEntry, Tunnel
+    from airpath.emulation.document import Emulation, GatewayEntry, ProgramEntry, Tunnel
+    from airpath.emulation.host_changes import Change
     from airpath.runs.document import Provenance, RunDocument
 
 PROGRAMS = "programs"
@@ -43,6 +46,10 @@ INVALID = 3
 """Exit code of a run that was too late to count."""
 
 FLOWS_DID_NOT_RUN = "The scenario's flows did not run; the programs are the traffic."
+DEVICES_ARE_THE_TRAFFIC = (
+    "The scenario's flows and programs did not run; the devices are the traffic."
+)
+THE_DEVICES_OWN = "TCP and addresses are the devices' own; NATs of the path only filter."
 THE_KERNELS_OWN = (
     "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says."
 )
@@ -54,9 +61,17 @@ OUR_SLOW_START = (
 
 def emulate(scenario: _core.Scenario, options: EmulationOptions) -> Run:
     """Run a scenario on the real clock until its command, its programs or its flows end."""
-    if not (options.command or options.flows or scenario.programs):
+    if not (options.command or options.flows or scenario.programs or options.gateway):
         raise InputError("there is no command to run, and the scenario has no [[program]]")
-    who = identity.announced(options.user, scenario.program_lines, options.variables)
+    if options.gateway is None:
+        return _emulate(scenario, options, ())
+    with gateway.prepared(options.gateway) as changes:
+        return _emulate(scenario, options, changes)
+
+
+def _emulate(scenario: _core.Scenario, options: EmulationOptions, changes: Sequence[Change]) -> Run:
+    programs = [] if options.gateway else scenario.program_lines
+    who = identity.announced(options.user, programs, options.variables)
     seed = scenario.seed if options.seed is None else options.seed
     sessions = attach.attach(scenario.core) if scenario.core else []
     if options.attached is not None:
@@ -85,6 +100,7 @@ def emulate(scenario: _core.Scenario, options: EmulationOptions) -> Run:
                 wall_s = time.monotonic() - began
                 document = summary.of_result(emulated.result, scenario, identifier, wall_s)
                 document["emulation"] = _section(emulated, options, sessions, who)
+                document["emulation"]["gateway"] = _gateway(emulated, options, changes)
                 partial = [*emulated.partial, *missing]
                 document["run"]["partial"] = partial
                 _read_printed(written, document, pending.path)
@@ -223,6 +239,8 @@ def sentences(run: Run) -> list[str]:
         said.append(
             f"{count} share the row `others`: at most 1000 at a time get a row of their own"
         )
+    if (between := emulation.get("gateway")) is not None:
+        said += gateway.sentences(between)
     said += emulation["limits"]
     said += _sender_records(emulation["observer"])
     said += describe.partial(run.summary)
@@ -311,6 +329,17 @@ def _program(program: ProgramReport) -> ProgramEntry:
     return cast("ProgramEntry", {**said, **files, "dropped": dropped})
 
 
+def _gateway(
+    emulated: _core.Emulated,
+    options: EmulationOptions,
+    changes: Sequence[Change],
+) -> GatewayEntry | None:
+    report = emulated.report["gateway"]
+    if options.gateway is None or report is None:
+        return None
+    return gateway.entry(options.gateway, changes, report)
+
+
 def _section(
     emulated: _core.Emulated,
     options: EmulationOptions,
@@ -319,7 +348,9 @@ def _section(
 ) -> Emulation:
     report = emulated.report
     not_emulated = [OUR_SLOW_START if emulated.environment["slow_starts"] else THE_KERNELS_OWN]
-    if not options.flows:
+    if options.gateway is not None:
+        not_emulated = [DEVICES_ARE_THE_TRAFFIC, THE_DEVICES_OWN]
+    elif not options.flows:
         not_emulated.insert(0, FLOWS_DID_NOT_RUN)
     return {
         "valid": emulated.invalid is None,
@@ -351,4 +382,5 @@ def _section(
         "slow_starts": emulated.environment["slow_starts"],
         "not_emulated": not_emulated,
         "sessions": [session.document() for session in sessions],
+        "gateway": None,
     }

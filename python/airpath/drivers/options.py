@@ -15,6 +15,7 @@ from airpath.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from airpath._core import Monitor
+    from airpath.emulation.gateway import Gateway
     from airpath.emulation.session import Session
 
 Progress = Callable[[float], None]
@@ -22,6 +23,10 @@ Progress = Callable[[float], None]
 
 MOST_SEEDS = 100_000
 """The summary has a value of each."""
+
+
+MOST_SECONDS = 1_000_000
+"""The longest duration of a gateway that can be given, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +95,8 @@ class EmulationOptions:
     times."""
     bare: bool = False
     """Whether to pass packets on without a model, for comparison."""
+    gateway: Gateway | None = None
+    """Two interfaces of the host with real devices instead of namespaces with programs."""
     output: int | None = None
     """Descriptor for the command's standard output; None: this process's."""
     error: int | None = None
@@ -108,9 +115,23 @@ class EmulationOptions:
             raise InputTypeError("command must be a list of words, not text")
         if not self.command and (self.place is not None or (self.flows and self.servers)):
             raise InputError("--server and --at need a COMMAND")
+        if self.gateway is not None:
+            self._check_gateway(self.gateway)
         if self.command and self.progress is not None:
             raise InputError("progress is for flows that run without a command")
         if self.bare and (self.capture or self.parity):
             raise InputError("capture and parity need the model, which bare leaves out")
         if self.seed is not None:
             seeds_from(self.seed)
+
+    def _check_gateway(self, gateway: Gateway) -> None:
+        inside = (self.command, self.servers, self.place, self.flows, self.user, self.variables)
+        if any(inside):
+            raise InputError(
+                "--gateway has no namespaces in which programs could run: leave out COMMAND, "
+                "--server, --at, --flows, --user and --env; the devices are the traffic"
+            )
+        if self.bare:
+            raise InputError("--gateway passes the model")
+        if gateway.duration_s is not None and not 0 < gateway.duration_s <= MOST_SECONDS:
+            raise InputError(f"--duration must be more than 0 and at most {MOST_SECONDS} seconds")

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from airpath.emulation import rootless
+from airpath.emulation import host_changes, rootless
 from airpath.emulation.machine import Machine
+from airpath.errors import AirpathError, reason
 
 CONGESTION = ("reno", "cubic", "bbr")
 OLDEST_KERNEL = (5, 4)
@@ -86,6 +87,39 @@ def as_json(findings: list[Finding]) -> dict[str, object]:
         "emulate": all(found.found for found in findings if found.name in _EMULATION),
         "findings": [asdict(found) for found in findings],
     }
+
+
+def undo(machine: Machine | None = None) -> list[str]:
+    """Restore what killed gateways left changed; a sentence on each interface."""
+    said, failed = [], []
+    for left in host_changes.left(machine or Machine()):
+        try:
+            sentence = left.undo()
+        except OSError as error:
+            failed.append(f"{left.interface}: {reason(error)}; `airpath doctor --undo` needs root")
+        except AirpathError as error:
+            failed.append(f"{left.interface}: {error}")
+        else:
+            said += [sentence] if sentence else []
+    if failed:
+        raise AirpathError("\n".join([*failed, *said]))
+    return said
+
+
+def _left_behind(machine: Machine) -> tuple[Finding, ...]:
+    """What a gateway that was killed left changed; no finding if there is nothing."""
+    left = host_changes.left(machine)
+    if not left:
+        return ()
+    names = ", ".join(one.interface for one in left)
+    return (
+        Finding(
+            *("interfaces", "a host as it was", False),
+            f"a gateway that was killed left its record of {names}",
+            "airpath doctor --undo",
+            "offloads that the gateway switched off may still be off",
+        ),
+    )
 
 
 _EMULATION = ("system", "extension", "namespaces", "ip")
@@ -310,6 +344,7 @@ _CHECKS: tuple[Check, ...] = (
     _clock,
     _processors,
     _idle,
+    _left_behind,
     _congestion,
     _bpf,
     _program("nft", "nftables", "emulation with a NAT", "scenarios with a NAT cannot be emulated"),
@@ -329,6 +364,7 @@ _CHECKS: tuple[Check, ...] = (
     _program("tcpdump", "tcpdump", "packet captures inside an emulation", "--capture still works"),
     _program("tshark", "tshark", "reading captures, and tests", "captures are not cross-checked"),
     _program("ss", "iproute2", "examples of the guides", "look at sockets by other means"),
+    _program("ethtool", "ethtool", "examples of the guides", "interfaces keep their settings"),
     _program("jq", "jq", "examples of the guides", "read their JSON by other means"),
     _program("bpftool", "bpftool", "tests of BPF programs", "tests of BPF programs do not run"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from airpath.documents import Lateness, Parity, Quantiles, TunnelSetup
+from airpath.documents import GatewayReport, Lateness, Parity, Quantiles, TunnelSetup
 
 if TYPE_CHECKING:
     from airpath.documents import (
@@ -79,6 +79,24 @@ class SessionEntry(TypedDict):
     established_ms: float
 
 
+class DeviceEntry(TypedDict):
+    """A device that was assigned to a UE, by its MAC or IP address."""
+
+    ue: str
+    device: str
+
+
+class GatewayEntry(GatewayReport):
+    """A gateway between two interfaces of the host."""
+
+    inside: str
+    """The interface on the UEs' side."""
+    server: str
+    devices: list[DeviceEntry]
+    changed: dict[str, list[str]]
+    """Offloads that were off during the run, by interface."""
+
+
 class UserEntry(TypedDict):
     """The user as whom programs ran."""
 
@@ -120,6 +138,7 @@ class Emulation(TypedDict):
     slow_starts: list[str]
     not_emulated: list[str]
     sessions: list[SessionEntry]
+    gateway: GatewayEntry | None
 
 
 class StoredDirection(TypedDict):

@@ -6,7 +6,8 @@ use crate::wire::packet::Checksum;
 pub const SLOT_BYTES: usize = 2048;
 
 /// Distance between slots: one cache line more than a slot, because at a power of two all headers
-/// would fall into the same few sets of the cache and evict each other.
+/// would fall into the same few sets of the cache and evict each other. The packet's link header is
+/// kept there.
 const STRIDE: usize = SLOT_BYTES + 64;
 
 /// Slots per block: half a megabyte, so that growing does not delay packets.
@@ -26,6 +27,8 @@ pub(crate) struct Slab {
 struct Held {
     /// Length of the packet; 0 if the slot is empty.
     length: u16,
+    /// Length of the link header; 0 if it has none.
+    link: u8,
     checksum: Option<Checksum>,
 }
 
@@ -58,7 +61,7 @@ impl Slab {
     pub(crate) fn keep(&mut self, length: usize, checksum: Option<Checksum>) -> u32 {
         let slot = self.free.pop().expect("`vacant` came first");
         let length = length.clamp(1, SLOT_BYTES) as u16;
-        self.held[slot as usize] = Held { length, checksum };
+        self.held[slot as usize] = Held { length, link: 0, checksum };
         slot
     }
 
@@ -74,6 +77,23 @@ impl Slab {
     pub(crate) fn bytes(&self, slot: u32) -> &[u8] {
         let (block, at) = place(slot);
         &self.blocks[block][at..at + usize::from(self.held[slot as usize].length)]
+    }
+
+    /// Keeps the link header with which the packet in a slot arrived.
+    #[inline]
+    pub(crate) fn keep_link(&mut self, slot: u32, header: &[u8]) {
+        let (block, at) = place(slot);
+        let from = at + SLOT_BYTES;
+        self.blocks[block][from..from + header.len()].copy_from_slice(header);
+        self.held[slot as usize].link = header.len() as u8;
+    }
+
+    /// The link header with which the packet in a slot arrived; empty if it had none.
+    #[inline]
+    pub(crate) fn link(&self, slot: u32) -> &[u8] {
+        let ((block, at), from) = (place(slot), SLOT_BYTES);
+        let length = usize::from(self.held[slot as usize].link);
+        &self.blocks[block][at + from..at + from + length]
     }
 
     /// The part of the checksum that remains to be computed.
@@ -137,6 +157,22 @@ mod tests {
             slab.release(slot);
         }
         assert_eq!(slab.occupied(), 0);
+    }
+
+    #[test]
+    fn a_link_header_stays_with_its_packet() {
+        let mut slab = Slab::new(1);
+        let slots = [put(&mut slab, &[1; SLOT_BYTES]), put(&mut slab, &[2; SLOT_BYTES])];
+        assert!(slab.link(slots[0]).is_empty());
+        slab.keep_link(slots[0], &[9; 14]);
+        assert_eq!(
+            (slab.link(slots[0]), slab.bytes(slots[0])),
+            (&[9; 14][..], &[1; SLOT_BYTES][..])
+        );
+        assert_eq!((slab.link(slots[1]), slab.bytes(slots[1])), (&[][..], &[2; SLOT_BYTES][..]));
+        slab.release(slots[0]);
+        let again = put(&mut slab, &[3; 20]);
+        assert_eq!((again, slab.link(again)), (slots[0], &[][..]));
     }
 
     #[test]

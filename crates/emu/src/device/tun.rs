@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::wire::frame::ETHERNET;
 use crate::wire::packet::{OFFLOAD_BYTES, Offload};
 use crate::{EmuError, sys};
 
@@ -25,8 +26,8 @@ pub struct Device {
     pub name: String,
 }
 
-/// Room for the result of one read: the largest IP packet.
-pub(crate) const READ_BYTES: usize = OFFLOAD_BYTES + 65_535;
+/// Room for the result of one read: the largest IP packet, in a frame.
+pub(crate) const READ_BYTES: usize = OFFLOAD_BYTES + ETHERNET + 65_535;
 
 /// An attached TUN device. Each read and each write is one IP packet, or with offload several TCP
 /// segments combined into one.

@@ -23,14 +23,16 @@ impl Forwarder {
             let Left { at, direction, end, flow, slot } = self.left[index];
             let counts = &mut self.counts[direction];
             counts.note_slot(self.slot, at, now);
-            let End { tun, coalescer, .. } = &mut self.ends[end];
+            let End { device, coalescer, .. } = &mut self.ends[end];
+            let port = &self.devices[*device].port;
             let (clock, slab, written) = (&self.clock, &mut self.slab, &mut counts.written);
-            coalescer.push(flow, slot, at, &mut Writing { tun, clock, slab, written });
+            coalescer.push(flow, slot, at, &mut Writing { port, clock, slab, written });
         }
-        for (end, End { tun, coalescer, .. }) in self.ends.iter_mut().enumerate() {
+        for (end, End { device, coalescer, .. }) in self.ends.iter_mut().enumerate() {
             let written = &mut self.counts[direction_from(end).reverse()].written;
+            let port = &self.devices[*device].port;
             let (clock, slab) = (&self.clock, &mut self.slab);
-            coalescer.flush(&mut Writing { tun, clock, slab, written });
+            coalescer.flush(&mut Writing { port, clock, slab, written });
         }
         if let Some(tunnel) = &mut self.tunnel {
             tunnel.flush(&self.clock, &mut self.slab);

@@ -24,19 +24,20 @@ impl Forwarder {
     #[inline]
     pub(super) fn admit(&mut self, end: usize, buffer: &mut [u8]) {
         for _ in 0..BATCH {
-            let (offload, packet) = match self.ends[end].tun.read(buffer) {
+            let (offload, packet) = match self.devices[end].port.read(buffer) {
                 Ok(Some(read)) => read,
                 Ok(None) => return,
                 // The device no longer exists.
                 Err(_) => {
-                    self.ends[end].gone = Some(self.clock.now());
+                    self.devices[end].gone = Some(self.clock.now());
                     return;
                 }
             };
             if self.settings.bare {
                 let said = offload.bytes();
-                let other = &self.ends[usize::from(end == 0)].tun;
-                let refused = other.write(&[IoSlice::new(&said), IoSlice::new(packet)]).is_err();
+                let other = &self.devices[usize::from(end == 0)].port;
+                let parts = [IoSlice::new(&said), IoSlice::new(packet)];
+                let refused = other.write(&[], &parts).is_err();
                 self.counts[direction_from(end)].written.refused += u64::from(refused);
                 continue;
             }
@@ -45,18 +46,26 @@ impl Forwarder {
             if self.network.next_event().is_some_and(|due| due <= now) {
                 self.deliver(now);
             }
-            self.take(now, end, offload, packet);
+            match self.flow(end, packet) {
+                Some(flow) => self.take(now, end, flow, offload, packet, &[]),
+                None => self.counts[direction_from(end)].ignored += 1,
+            }
         }
     }
 
-    /// Passes a packet from the kernel to the model, or the segments that it represents.
+    /// Passes a packet from the kernel to the model, or the segments that it represents. `link` is
+    /// its link header, if it has one.
     #[inline]
-    fn take(&mut self, now: Instant, end: usize, offload: Offload, packet: &[u8]) {
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        end: usize,
+        flow: FlowId,
+        offload: Offload,
+        packet: &[u8],
+        link: &[u8],
+    ) {
         let direction = direction_from(end);
-        let Some(flow) = self.flow(end, packet) else {
-            self.counts[direction].ignored += 1;
-            return;
-        };
         let ecn = header::ecn(packet);
         let segments = Segments::of(packet, offload);
         let (count, largest) =
@@ -76,6 +85,9 @@ impl Forwarder {
                 }
             };
             let slot = self.slab.keep(length, offload.checksum);
+            if !link.is_empty() {
+                self.slab.keep_link(slot, link);
+            }
             let size = length as u32;
             let payload = Payload::Opaque(u64::from(slot));
             if let Some(journal) = &mut self.journal {
@@ -111,20 +123,23 @@ impl Forwarder {
             (false, _) => *self.routes.get(&destination)?,
         };
         let key = Key::of(packet, &layout, ue_end, up);
+        Some(self.number(key, |ue| key.name(ue)))
+    }
+
+    /// The number of a flow, whose name is made from that of its UE if it gets a row.
+    #[inline]
+    pub(super) fn number(&mut self, key: Key, id_of: impl Fn(&str) -> String) -> FlowId {
         let Numbered { flow, new, shared } = self.flows.number(key);
         if new {
-            let id = (!shared && self.meters.has_room()).then(|| self.id_of(&key));
+            let has_room = !shared && self.meters.has_room();
+            let id = has_room.then(|| id_of(&self.ends[key.end].name));
             self.add_flow(flow, key, id, false);
         } else if !shared && !self.meters.has_row(flow.0) && self.meters.has_room() {
-            let id = self.id_of(&key);
+            let id = id_of(&self.ends[key.end].name);
             let name = self.tables.names.add(&id);
             self.meters.open(flow.0, name, id, key, false);
         }
-        Some(flow)
-    }
-
-    fn id_of(&self, key: &Key) -> String {
-        key.name(&self.ends[key.end].name)
+        flow
     }
 
     /// Adds the next flow; without a name it is one of the others. The scenario's flows are pinned.

@@ -1,5 +1,6 @@
 //! One thread that forwards between the devices of a server and of UEs.
 
+mod bridge;
 mod counts;
 mod egress;
 mod ingress;
@@ -21,6 +22,7 @@ use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+pub(crate) use self::bridge::{Attached, Bridge};
 use self::counts::DirectionCounts;
 use crate::clock::{Wheel, timespec};
 use crate::device::slab::Slab;
@@ -34,7 +36,10 @@ use crate::observation::live::Live;
 use crate::offload::coalescer::Coalescer;
 use crate::traffic::{Scheduled, ScheduledMeters};
 use crate::wire::flows::{Flows, MOST_FLOWS};
-use crate::{Clock, EmuError, Port};
+use crate::{Clock, EmuError, FramePort, Port};
+
+/// Name of the end opposite the UEs.
+const SERVER: &str = "server";
 
 /// Configuration of a forwarder.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +85,12 @@ pub struct UeEnd {
 /// next, except through the reaction of the endpoints.
 pub struct Forwarder {
     clock: Clock,
+    /// The server's device, then that of each UE, or one for all UEs.
+    devices: Vec<Device>,
     /// The server's end, then those of the UEs.
     ends: Vec<End>,
+    /// What distinguishes real devices, if the UEs share an interface of the host.
+    bridge: Option<Bridge>,
     /// Ends of the UEs by address.
     routes: BTreeMap<IpAddr, usize>,
     network: PolledNetwork,
@@ -127,16 +136,30 @@ struct Left {
     slot: u32,
 }
 
+/// Where packets are read and written.
+struct Device {
+    /// The end's name, or the interface's.
+    name: String,
+    port: Port,
+    /// When it was found to be gone.
+    gone: Option<Instant>,
+    /// When it last went down.
+    down: Option<Instant>,
+}
+
 /// One end.
 struct End {
-    tun: Port,
+    /// Index of its device.
+    device: usize,
     coalescer: Coalescer,
     name: String,
     ue: usize,
-    /// When its device was found to be gone.
-    gone: Option<Instant>,
-    /// When its device last went down.
-    down: Option<Instant>,
+}
+
+impl Device {
+    fn new(name: &str, port: Port) -> Self {
+        Self { name: name.to_owned(), port, gone: None, down: None }
+    }
 }
 
 impl Settings {
@@ -176,23 +199,70 @@ impl Forwarder {
         seed: u64,
         settings: &Settings,
     ) -> Result<Self, EmuError> {
-        refuse_proxy(scenario)?;
-        let end = |tun, name: &str, ue| {
-            let coalescer = Coalescer::new(settings.coalesce_bytes);
-            End { tun, coalescer, name: name.to_owned(), ue, gone: None, down: None }
-        };
-        let mut ends = vec![end(server.into(), "server", 0)];
+        let mut devices = vec![Device::new(SERVER, server.into())];
+        let mut names = Vec::new();
         let mut routes = BTreeMap::new();
         for UeEnd { name, tun, ue, addresses } in ues {
-            routes.extend(addresses.into_iter().map(|address| (address, ends.len())));
-            ends.push(end(tun, &name, ue));
+            routes.extend(addresses.into_iter().map(|address| (address, devices.len())));
+            devices.push(Device::new(&name, tun));
+            names.push((name, ue));
         }
+        let ends = Self::ends(names, |ue| ue + 1, settings);
+        Self::between(devices, ends, routes, None, (scenario, seed, settings))
+    }
+
+    /// A forwarder between two interfaces of the host: the server's, and that of all UEs. `ues` has
+    /// the name of each UE and its position in the scenario.
+    ///
+    /// # Errors
+    ///
+    /// If there is a TCP proxy in the path.
+    pub(crate) fn gateway(
+        [server, inside]: [(&str, FramePort); 2],
+        ues: Vec<(String, usize)>,
+        bridge: Bridge,
+        model: (&Scenario, u64, &Settings),
+    ) -> Result<Self, EmuError> {
+        let device = |(name, port)| Device::new(name, Port::Frames(port));
+        let devices = vec![device(server), device(inside)];
+        let ends = Self::ends(ues, |_| 1, model.2);
+        Self::between(devices, ends, BTreeMap::new(), Some(bridge), model)
+    }
+
+    /// The ends of the server and of UEs, by name and position in the scenario; `device` has the
+    /// device of each UE.
+    fn ends(
+        ues: Vec<(String, usize)>,
+        device: impl Fn(usize) -> usize,
+        settings: &Settings,
+    ) -> Vec<End> {
+        let end = |device, name, ue| End {
+            device,
+            coalescer: Coalescer::new(settings.coalesce_bytes),
+            name,
+            ue,
+        };
+        let ues =
+            ues.into_iter().enumerate().map(|(index, (name, ue))| end(device(index), name, ue));
+        std::iter::once(end(0, SERVER.to_owned(), 0)).chain(ues).collect()
+    }
+
+    fn between(
+        devices: Vec<Device>,
+        ends: Vec<End>,
+        routes: BTreeMap<IpAddr, usize>,
+        bridge: Option<Bridge>,
+        (scenario, seed, settings): (&Scenario, u64, &Settings),
+    ) -> Result<Self, EmuError> {
+        refuse_proxy(scenario)?;
         let mut tables = Tables::default();
         let mut network = PolledNetwork::new(scenario, seed, &mut tables.names);
         network.reserve_flows(MOST_FLOWS as usize);
         Ok(Self {
             clock: Clock::new(),
+            devices,
             ends,
+            bridge,
             routes,
             network,
             tunnel: None,
@@ -298,10 +368,10 @@ impl Forwarder {
     ///
     /// # Errors
     ///
-    /// If waiting fails. If the device of an end disappears, that end is silent, and the others
-    /// continue.
+    /// If waiting fails, or if both interfaces of a gateway reach the same network. If the device of
+    /// an end disappears, that end is silent, and the others continue.
     pub fn run(&mut self, stop: &impl AsFd, duration: Duration) -> Result<(), EmuError> {
-        let files: Vec<_> = self.ends.iter().map(|end| end.tun.file()).collect();
+        let files: Vec<_> = self.devices.iter().map(|device| device.port.file()).collect();
         let mut wanted: Vec<_> =
             files.iter().map(|file| PollFd::new(file, PollFlags::IN)).collect();
         wanted.push(PollFd::new(stop, PollFlags::IN));
@@ -324,6 +394,7 @@ impl Forwarder {
                 self.receive(&mut batch);
             }
             self.sample_if_due(now);
+            self.probe_if_due(now);
             if now >= end {
                 return Ok(());
             }
@@ -342,14 +413,17 @@ impl Forwarder {
                 Clock::sleep(cpu_yield.take());
             }
             awake_since = self.clock.now();
-            if wanted[self.ends.len() + 1..].iter().any(|socket| !socket.revents().is_empty()) {
+            if wanted[self.devices.len() + 1..].iter().any(|socket| !socket.revents().is_empty()) {
                 self.receive(&mut batch);
             }
             for (place, wanted) in wanted.iter_mut().enumerate() {
                 if wanted.revents().is_empty() {
                     continue;
                 }
-                match place.cmp(&self.ends.len()) {
+                match place.cmp(&self.devices.len()) {
+                    Ordering::Less if self.bridge.is_some() => {
+                        self.admit_frames(place, &mut buffer)?;
+                    }
                     Ordering::Less => self.admit(place, &mut buffer),
                     Ordering::Equal => {
                         // Packets in the tunnel are in no buffer of the model.
@@ -358,11 +432,11 @@ impl Forwarder {
                     }
                     Ordering::Greater => {}
                 }
-                let Some(end) = self.ends.get_mut(place) else { continue };
-                if wanted.revents().contains(PollFlags::ERR) && end.tun.went_down() {
-                    end.down = Some(after);
+                let Some(device) = self.devices.get_mut(place) else { continue };
+                if wanted.revents().contains(PollFlags::ERR) && device.port.went_down() {
+                    device.down = Some(after);
                 }
-                if end.gone.is_some() {
+                if device.gone.is_some() {
                     wanted.set_fd(&never);
                 }
             }

@@ -62,13 +62,16 @@ impl Forwarder {
     pub fn report(&mut self) -> Report {
         let now = self.clock.now();
         self.drain_drops();
-        for (number, end) in self.ends.iter_mut().enumerate() {
+        for (number, device) in self.devices.iter_mut().enumerate() {
             let counts = &mut self.counts[direction_from(number)];
-            counts.overrun += end.tun.take_dropped();
-            let (packets, largest) = end.tun.take_cut();
+            counts.overrun += device.port.take_dropped();
+            let (packets, largest) = device.port.take_cut();
             counts.refuse(packets, largest);
-            if end.gone.is_none() && end.tun.is_gone() {
-                end.gone = end.down.or(Some(now));
+            if let Some(bridge) = &mut self.bridge {
+                bridge.note_joined(direction_from(number), device.port.take_joined());
+            }
+            if device.gone.is_none() && device.port.is_gone() {
+                device.gone = device.down.or(Some(now));
             }
         }
         let mut links = Vec::new();
@@ -98,10 +101,14 @@ impl Forwarder {
             more_flows: self.flows.is_full(),
             missed_rtts: self.meters.missed_rtts(),
             gone: {
-                let gone = self.ends.iter().filter_map(|end| Some((&end.name, end.gone?)));
+                let gone = self.devices.iter().filter_map(|one| Some((&one.name, one.gone?)));
                 gone.map(|(name, at)| (name.clone(), at.as_secs_f64())).collect()
             },
             links,
+            gateway: self
+                .bridge
+                .as_ref()
+                .map(|bridge| bridge.report(|end| self.ends[end].name.clone())),
             ack_gaps: {
                 let gaps = self.scheduled.ack_gaps().into_iter();
                 gaps.map(|(id, gap_ms)| AckGaps { id, gap_ms }).collect()

@@ -39,7 +39,7 @@ struct Departing {
 
 /// Where packets are written, and what is recorded meanwhile.
 pub(crate) struct Writing<'a> {
-    pub(crate) tun: &'a Port,
+    pub(crate) port: &'a Port,
     pub(crate) clock: &'a Clock,
     pub(crate) slab: &'a mut Slab,
     pub(crate) written: &'a mut Written,
@@ -73,6 +73,7 @@ impl Coalescer {
             let held = &mut self.held[place];
             let (first, packet) = (to.slab.bytes(held.packets[0].slot), to.slab.bytes(slot));
             if held.packets.len() < BATCH_SEGMENTS
+                && to.slab.link(held.packets[0].slot) == to.slab.link(slot)
                 && held.batch.add(first, packet, offload, self.limit)
             {
                 held.packets.push(departing);
@@ -129,7 +130,8 @@ impl Writing<'_> {
             parts[index + 1] = IoSlice::new(&bytes[from..]);
         }
         let now = self.clock.now();
-        let result = self.tun.write(&parts[..=packets.len()]);
+        let link = self.slab.link(packets[0].slot);
+        let result = self.port.write(link, &parts[..=packets.len()]);
         let written = &mut *self.written;
         written.writes += 1;
         written.packets += packets.len() as u64;

@@ -34,7 +34,7 @@ const AHEAD: Duration = Duration::from_millis(20);
 const MOST_WAITED: f64 = 0.02;
 
 /// Interval at which progress is reported.
-const PROGRESS: Duration = Duration::from_millis(100);
+pub(super) const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
@@ -374,7 +374,7 @@ fn observe(
 }
 
 /// UEs: position in the scenario, and name. Without a radio there is one.
-fn ues(scenario: &Scenario) -> Vec<(usize, String)> {
+pub(super) fn ues(scenario: &Scenario) -> Vec<(usize, String)> {
     match &scenario.radio {
         None => vec![(0, "ue".to_owned())],
         Some(radio) => radio.ues.iter().cloned().enumerate().collect(),

@@ -86,12 +86,26 @@ impl Environment {
         topology: &Topology,
         ends: Vec<EndEnvironment>,
         settings: &Settings,
-        (Machine { real_time, awake }, io): (Machine, &'static str),
+        machine: (Machine, &'static str),
         observer: ObserverReport,
         slow_starts: &SlowStarts,
     ) -> Result<Self, EmuError> {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         Ok(Self {
+            slow_starts: slow_starts.names().ours.values().cloned().collect(),
+            ends,
+            nats: nat_reports(&topology.nats)?,
+            ..Self::of_machine(settings, machine, observer)
+        })
+    }
+
+    /// The environment of a run without namespaces.
+    pub(super) fn of_machine(
+        settings: &Settings,
+        (Machine { real_time, awake }, io): (Machine, &'static str),
+        observer: ObserverReport,
+    ) -> Self {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        Self {
             kernel: read("/proc/sys/kernel/osrelease"),
             io,
             user_namespace: in_user_namespace(),
@@ -102,11 +116,11 @@ impl Environment {
             spin_us: settings.spin.as_nanos() as f64 / 1e3,
             tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
             observer,
-            slow_starts: slow_starts.names().ours.values().cloned().collect(),
-            ends,
+            slow_starts: Vec::new(),
+            ends: Vec::new(),
             tunnel: None,
-            nats: nat_reports(&topology.nats)?,
-        })
+            nats: Vec::new(),
+        }
     }
 }
 

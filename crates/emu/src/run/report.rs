@@ -37,6 +37,8 @@ pub struct Report {
     pub missed_rtts: u64,
     /// Links, in order of direction and stage.
     pub links: Vec<LinkReport>,
+    /// What passed a gateway beside the model, if there was one.
+    pub gateway: Option<GatewayReport>,
     /// Acknowledgement gaps of the scenario's TCP flows, if they ran.
     pub ack_gaps: Vec<AckGaps>,
 }
@@ -102,6 +104,48 @@ pub struct LinkReport {
     pub capacity_bytes: f64,
 }
 
+/// What passed a gateway beside the model, and what did not pass, in one direction.
+#[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BesideReport {
+    /// Frames of ARP, neighbour discovery, DHCP or a protocol other than IP, which passed at once.
+    pub control: u64,
+    /// Other multicast and broadcast frames, which passed at once.
+    pub group: u64,
+    /// Bytes of both, Ethernet headers included.
+    pub bytes: u64,
+    /// Frames of both that the kernel refused to send.
+    pub refused: u64,
+    /// Unicast frames for this host, which did not pass.
+    pub for_host: u64,
+    /// Frames with a VLAN tag, which did not pass.
+    pub tagged: u64,
+    /// Frames between two stations of one side, which did not pass.
+    pub local: u64,
+    /// Frames that were lost because the kernel had joined packets in a way that it cannot describe.
+    pub joined: u64,
+}
+
+/// A station that was seen on the UEs' side.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Station {
+    /// Its MAC address.
+    pub mac: String,
+    /// The UE behind which it is, unless one of its addresses is assigned to another.
+    pub ue: String,
+}
+
+/// What a gateway did besides the model.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GatewayReport {
+    /// By direction: `down`, `up`.
+    pub beside: BTreeMap<&'static str, BesideReport>,
+    /// The stations on the UEs' side, at most 4096.
+    pub stations: Vec<Station>,
+}
+
 impl Report {
     /// What is missing from the run, a sentence each.
     pub(crate) fn partial(&self) -> Vec<String> {
@@ -122,6 +166,15 @@ impl Report {
                  received there"
             )
         }));
+        for (direction, beside) in self.gateway.iter().flat_map(|gateway| &gateway.beside) {
+            if beside.joined > 0 {
+                said.push(format!(
+                    "{direction}: {} frames are missing: the kernel had joined tunnelled packets on \
+                     arrival and could not say how (`ethtool -K` with `gro off` on the interface)",
+                    beside.joined
+                ));
+            }
+        }
         if self.missed_rtts > 0 {
             let missed_rtts = self.missed_rtts;
             said.push(format!(

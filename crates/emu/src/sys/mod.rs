@@ -1,6 +1,7 @@
 //! System calls for which there is no safe wrapper.
 #![allow(unsafe_code)]
 
+mod frames;
 mod messages;
 mod process;
 mod ring;
@@ -11,6 +12,7 @@ mod terminal;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+pub(crate) use frames::{Received, frame_socket, mtu, receive_frame};
 pub(crate) use messages::{MOST_MESSAGES, prepare_tunnel_socket, receive_many, send_many};
 pub(crate) use process::{
     Child, Container, Credentials, Failed, Program, ProgramEvent, ProgramEventKind, RUNNING,

@@ -52,6 +52,11 @@ impl Signals {
     /// This process was stopped and continues.
     pub(crate) const CONTINUED: c_int = libc::SIGCONT;
 
+    /// Whether a signal ends a program that does not handle it.
+    pub(crate) const fn ends(signal: c_int) -> bool {
+        !matches!(signal, Self::RESIZED | Self::CONTINUED)
+    }
+
     /// Starts to catch signals.
     ///
     /// # Errors

@@ -1,7 +1,11 @@
 //! Identifies the flow of a packet: the model distinguishes flows by number.
 
+use std::fmt::Display;
+use std::net::IpAddr;
+
 use airpath_base::FlowId;
 
+use crate::wire::frame;
 use crate::wire::packet::{ICMP_V4, ICMP_V6, Layout, TCP, UDP};
 
 /// Most flows that are distinguished. New ones beyond that share one number per end.
@@ -36,6 +40,8 @@ pub(crate) struct Key {
     pub(crate) protocol: u8,
     ue_port: u16,
     server_port: u16,
+    /// What distinguishes pairs of addresses, in 15 bits; 0 where each end has one address.
+    peers: u16,
 }
 
 impl Key {
@@ -44,23 +50,40 @@ impl Key {
     pub(crate) fn of(packet: &[u8], layout: &Layout, end: usize, up: bool) -> Self {
         let (source, destination) = layout.ports(packet);
         let (ue_port, server_port) = if up { (source, destination) } else { (destination, source) };
-        Self { end, v6: layout.v6, protocol: layout.protocol, ue_port, server_port }
+        Self { end, v6: layout.v6, protocol: layout.protocol, ue_port, server_port, peers: 0 }
+    }
+
+    /// The flow of a packet of real devices, each of which has its own address.
+    #[inline]
+    pub(crate) fn of_device(packet: &[u8], layout: &Layout, end: usize, up: bool) -> Self {
+        let width = if layout.v6 { 16 } else { 4 };
+        let from = if layout.v6 { 8 } else { 12 };
+        let hash = |at: usize| {
+            packet[at..at + width].chunks_exact(4).fold(0u64, |hash, word| {
+                mix(hash ^ u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]])))
+            })
+        };
+        let (source, destination) = (hash(from), hash(from + width));
+        let (ue, server) = if up { (source, destination) } else { (destination, source) };
+        let peers = (mix(ue.rotate_left(1) ^ server) & 0x7fff) as u16;
+        Self { peers, ..Self::of(packet, layout, end, up) }
     }
 
     /// The flow of a TCP connection.
     pub(crate) const fn tcp(end: usize, v6: bool, ue_port: u16, server_port: u16) -> Self {
-        Self { end, v6, protocol: TCP, ue_port, server_port }
+        Self { end, v6, protocol: TCP, ue_port, server_port, peers: 0 }
     }
 
     /// The flow of sockets bound to these ports, over IPv4.
     pub(crate) const fn planned(end: usize, protocol: u8, ue_port: u16, server_port: u16) -> Self {
-        Self { end, v6: false, protocol, ue_port, server_port }
+        Self { end, v6: false, protocol, ue_port, server_port, peers: 0 }
     }
 
     /// The packed key; never 0, because the UEs' ends begin with 1.
     #[inline]
     const fn packed(&self) -> u64 {
-        (self.end as u64) << 41
+        (self.peers as u64) << 49
+            | (self.end as u64) << 41
             | (self.v6 as u64) << 40
             | (self.protocol as u64) << 32
             | (self.ue_port as u64) << 16
@@ -69,14 +92,46 @@ impl Key {
 
     /// The flow's name in tables: `tcp phone:40312 server:5201`.
     pub(crate) fn name(&self, ue: &str) -> String {
-        let version = if self.v6 { "6" } else { "" };
-        let (inner, outer) = (self.ue_port, self.server_port);
         match self.protocol {
-            TCP => format!("tcp{version} {ue}:{inner} server:{outer}"),
-            UDP => format!("udp{version} {ue}:{inner} server:{outer}"),
-            ICMP_V4 | ICMP_V6 => format!("icmp{version} {ue} {inner}"),
-            other => format!("ip{version}-{other} {ue}"),
+            TCP | UDP => self.between(ue, "server"),
+            ICMP_V4 | ICMP_V6 => format!("icmp{} {ue} {}", self.version(), self.ue_port),
+            other => format!("ip{}-{other} {ue}", self.version()),
         }
+    }
+
+    /// The flow's name in tables, from one of its packets: `tcp phone/192.168.1.20:40312
+    /// 192.0.2.7:443`.
+    pub(crate) fn name_of_device(
+        &self,
+        ue: &str,
+        packet: &[u8],
+        layout: &Layout,
+        up: bool,
+    ) -> String {
+        let (source, destination) = frame::addresses(packet, layout);
+        let (device, server) = if up { (source, destination) } else { (destination, source) };
+        let text = |address| match address {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
+        };
+        let (device, server) = (format!("{ue}/{}", text(device)), text(server));
+        match self.protocol {
+            TCP | UDP => self.between(device, server),
+            ICMP_V4 | ICMP_V6 => {
+                format!("icmp{} {device} {server} {}", self.version(), self.ue_port)
+            }
+            other => format!("ip{}-{other} {device} {server}", self.version()),
+        }
+    }
+
+    fn between(&self, ue: impl Display, server: impl Display) -> String {
+        let (protocol, version) =
+            (if self.protocol == TCP { "tcp" } else { "udp" }, self.version());
+        format!("{protocol}{version} {ue}:{} {server}:{}", self.ue_port, self.server_port)
+    }
+
+    const fn version(&self) -> &'static str {
+        if self.v6 { "6" } else { "" }
     }
 }
 
@@ -154,17 +209,21 @@ impl Flows {
     /// Where a key is, or would be.
     #[inline]
     fn place(&self, packed: u64) -> usize {
-        // The finaliser of MurmurHash3: every bit of the key affects every bit of the result.
-        let mut mixed = packed;
-        for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
-            mixed = (mixed ^ mixed >> 33).wrapping_mul(factor);
-        }
-        let mut place = (mixed ^ mixed >> 33) as usize % PLACES;
+        let mut place = mix(packed) as usize % PLACES;
         while self.keys[place] != 0 && self.keys[place] != packed {
             place = (place + 1) % PLACES;
         }
         place
     }
+}
+
+/// The finaliser of MurmurHash3: every bit of the input affects every bit of the result.
+#[inline]
+fn mix(mut mixed: u64) -> u64 {
+    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
+        mixed = (mixed ^ mixed >> 33).wrapping_mul(factor);
+    }
+    mixed ^ mixed >> 33
 }
 
 impl Default for Flows {
@@ -232,6 +291,27 @@ mod tests {
         let (request, reply) = (echo(false, UE, SERVER), echo(true, SERVER, UE));
         assert_eq!(key(&request, 1, true), key(&reply, 1, false));
         assert_eq!(key(&request, 1, true).name("ue"), "icmp ue 77");
+    }
+
+    #[test]
+    fn devices_behind_one_ue_have_flows_of_their_own() {
+        let udp = |from: [u8; 4], to: [u8; 4], ports: (u16, u16)| {
+            let mut packet = Vec::new();
+            let builder = PacketBuilder::ipv4(from, to, 64).udp(ports.0, ports.1);
+            builder.write(&mut packet, &[0; 10]).unwrap();
+            packet
+        };
+        let key = |packet: &[u8], up| Key::of_device(packet, &Layout::of(packet).unwrap(), 1, up);
+        let up = udp(UE, SERVER, (4000, 53));
+        let down = udp(SERVER, UE, (53, 4000));
+        assert_eq!(key(&up, true), key(&down, false));
+        // 15 bits distinguish 200 devices: 20,000 pairs and 32,768 values give 0.6 collisions.
+        let devices = (1..=200).map(|last| key(&udp([10, 77, 1, last], SERVER, (4000, 53)), true));
+        let distinct: std::collections::BTreeSet<Key> = devices.collect();
+        assert!(distinct.len() >= 195, "{}", distinct.len());
+        let layout = Layout::of(&down).unwrap();
+        let name = key(&down, false).name_of_device("phone", &down, &layout, false);
+        assert_eq!(name, "udp phone/10.77.1.1:4000 10.77.0.1:53");
     }
 
     #[test]

@@ -83,6 +83,23 @@ pub struct ObserverReport {
     pub crowded_records: u64,
 }
 
+impl ObserverReport {
+    /// The report before the first record.
+    pub(crate) const fn new(by: &'static str, because: Option<String>) -> Self {
+        Self {
+            by,
+            because,
+            poll_ms: None,
+            records: 0,
+            lost_records: 0,
+            sockets: 0,
+            unmatched_sockets: 0,
+            forgotten_sockets: 0,
+            crowded_records: 0,
+        }
+    }
+}
+
 /// Where observations are shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
@@ -272,19 +289,8 @@ fn is_over(stopped: &PipeReader, interval: Duration) -> Result<bool, EmuError> {
 
 impl Observed {
     fn new(by: &'static str, because: Option<String>, keep: Keep, shown: Option<Shown>) -> Self {
-        let report = ObserverReport {
-            by,
-            because,
-            poll_ms: None,
-            records: 0,
-            lost_records: 0,
-            sockets: 0,
-            unmatched_sockets: 0,
-            forgotten_sockets: 0,
-            crowded_records: 0,
-        };
         Self {
-            report,
+            report: ObserverReport::new(by, because),
             keep,
             tracks: BTreeMap::new(),
             shown,
