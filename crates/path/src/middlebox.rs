@@ -49,6 +49,8 @@ pub(crate) struct Passage {
     timer: MiddleboxTimer,
     /// Packets that passed and have not been polled yet.
     passed: VecDeque<Departure>,
+    /// The next event before the inward half asked: a driver that knows it need not ask again.
+    announced: Option<Instant>,
     /// When the pinhole of each flow was open, newest last.
     open: Vec<VecDeque<Open>>,
 }
@@ -64,7 +66,8 @@ impl Outward {
     /// A packet that leaves `upstream` opens a pinhole for its flow.
     pub(crate) fn new(upstream: Stack, timer: MiddleboxTimer) -> Self {
         let (upstream, passed, open) = (Some(upstream), VecDeque::new(), Vec::new());
-        Self(Rc::new(RefCell::new(Passage { upstream, timer, passed, open })))
+        let announced = None;
+        Self(Rc::new(RefCell::new(Passage { upstream, timer, passed, announced, open })))
     }
 
     /// Another handle, for the inward half.
@@ -98,6 +101,7 @@ impl Inward {
     /// Decides on a packet that arrives at `at`.
     fn admits(&mut self, flow: FlowId, at: Instant) -> bool {
         let Some(outward) = &self.outward else { return false };
+        outward.borrow_mut().announce();
         pull(outward, at);
         let mut outward = outward.borrow_mut();
         let timer = outward.timer;
@@ -130,6 +134,17 @@ fn pull(passage: &Rc<RefCell<Passage>>, until: Instant) {
 }
 
 impl Passage {
+    /// Remembers the next event.
+    fn announce(&mut self) {
+        self.announced = self.announced.or_else(|| self.next_event());
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let first = self.passed.front().map(|first| first.at);
+        let event = first.or_else(|| self.upstream.as_ref()?.next_event());
+        event.into_iter().chain(self.announced).min()
+    }
+
     /// Whether a packet of `flow` passed at `at`, or at most the timeout before it.
     fn is_open(&mut self, flow: FlowId, at: Instant) -> bool {
         let Some(open) = self.open.get_mut(flow.0 as usize) else { return false };
@@ -169,14 +184,13 @@ impl Path for Outward {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        let passage = self.0.borrow();
-        let first = passage.passed.front().map(|first| first.at);
-        first.or_else(|| passage.upstream.as_ref()?.next_event())
+        self.0.borrow().next_event()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         pull(&self.0, now);
-        let passed = &mut self.0.borrow_mut().passed;
+        let Passage { passed, announced, .. } = &mut *self.0.borrow_mut();
+        announced.take_if(|at| *at <= now);
         if passed.front()?.at > now {
             return None;
         }

@@ -37,6 +37,9 @@ struct Shared {
     /// `None` while they are polled.
     upstreams: Option<Upstreams>,
     rings: [Option<Ring>; 2],
+    /// The next event of each direction, before the other one took what arrives: a driver that asked
+    /// need not ask again.
+    announced: [Option<Instant>; 2],
 }
 
 /// One direction of a host; the other one has another handle.
@@ -49,7 +52,7 @@ impl SharedHost {
     /// The uplink of a host, which the downlink may [join](Self::joined).
     pub(crate) fn new(cpu: Cpu, upstream: Stack, ring: Ring) -> Self {
         let upstreams = Some([Some(Self::decided(upstream)), None]);
-        let host = Shared { cpu, upstreams, rings: [Some(ring), None] };
+        let host = Shared { cpu, upstreams, rings: [Some(ring), None], announced: [None; 2] };
         Self { host: Rc::new(RefCell::new(host)), own: UP }
     }
 
@@ -76,6 +79,7 @@ impl SharedHost {
     /// Takes what arrives in both directions until `until`.
     fn pull(&self, until: Instant) {
         let Some(mut upstreams) = self.host.borrow_mut().upstreams.take() else { return };
+        self.host.borrow_mut().announce(1 - self.own, &upstreams);
         while let Some(at) = next(&upstreams).filter(|&at| at <= until) {
             for (direction, upstream) in upstreams.iter_mut().enumerate() {
                 let Some(upstream) = upstream else { continue };
@@ -113,6 +117,14 @@ fn next(upstreams: &Upstreams) -> Option<Instant> {
 }
 
 impl Shared {
+    fn announce(&mut self, direction: usize, upstreams: &Upstreams) {
+        let Some(upstream) = &upstreams[direction] else { return };
+        if self.announced[direction].is_none() {
+            let departure = self.rings[direction].as_ref().and_then(Ring::next_departure);
+            self.announced[direction] = departure.or_else(|| upstream.next_event());
+        }
+    }
+
     fn admit(&mut self, direction: usize, at: Instant, packet: Packet) {
         if let Some(ring) = &mut self.rings[direction] {
             ring.admit(&mut self.cpu, at, packet);
@@ -127,13 +139,15 @@ impl Path for SharedHost {
 
     fn next_event(&self) -> Option<Instant> {
         // Nothing overtakes: packets still upstream change nothing before that time.
-        self.with_ring(|ring| ring.next_departure())
-            .flatten()
-            .or_else(|| self.with_upstream(|upstream| upstream.next_event()).flatten())
+        let departure = self.with_ring(|ring| ring.next_departure()).flatten();
+        let arrival = || self.with_upstream(|upstream| upstream.next_event()).flatten();
+        let announced = self.host.borrow().announced[self.own];
+        departure.or_else(arrival).into_iter().chain(announced).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         self.pull(now);
+        self.host.borrow_mut().announced[self.own].take_if(|at| *at <= now);
         self.with_ring(|ring| ring.poll(now)).flatten()
     }
 
