@@ -143,6 +143,7 @@ fn processor(
         .chain(removal)
         .map(|path| set(format!("{path}.processing_ms"), 0))
         .collect();
+    let stages = others.iter().map(|(_, stage, _)| *stage);
     let together = if others.is_empty() { "" } else { " of both directions together" };
     all.push(Candidate {
         cause: Cause::HostProcessor,
@@ -152,22 +153,22 @@ fn processor(
             stage.name,
             ms(1e3 * each_s),
             count(1.0 / each_s),
-            sent(observed, stage),
+            sent(observed, &[stage].into_iter().chain(stages).collect::<Vec<_>>()),
             ring_dropped(observed, stage),
         ),
         removals: vec![removal],
     });
 }
 
-/// What reached a stage, in packets per second, as a sentence.
-fn sent(observed: &Observed<'_>, stage: &NamedStage) -> String {
-    let packets = observed.packets_per_s(direction_of(&stage.name));
-    packets.map_or_else(String::new, |packets| {
-        format!(
-            " Flows sent {} packets per second in that direction, not counting acknowledgements.",
-            count(packets)
-        )
-    })
+/// What reached these stages, in packets per second, as a sentence.
+fn sent(observed: &Observed<'_>, stages: &[&NamedStage]) -> String {
+    let packets =
+        stages.iter().filter_map(|stage| observed.packets_per_s(direction_of(&stage.name)));
+    let packets: f64 = packets.sum();
+    if packets <= 0.0 {
+        return String::new();
+    }
+    format!(" Flows sent it {} packets per second, not counting acknowledgements.", count(packets))
 }
 
 /// What the ring of a stage dropped, as a sentence.
@@ -271,7 +272,7 @@ fn transfers(
             ms(1e3 * each_s),
             count(most),
             count(most / each_s),
-            sent(observed, stage),
+            sent(observed, &[stage]),
             ring_dropped(observed, stage),
         ),
         removals: vec![vec![set(format!("{path}.transfer_ms"), 0)]],
