@@ -13,7 +13,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,18 +57,19 @@ def main(
     directories: Annotated[list[Path], typer.Argument(help="Where the scenarios are.")],
     keep: Annotated[Path, typer.Option(help="Where results are kept.")] = ROOT
     / "target/findings-emulated",
+    at_once: Annotated[int, typer.Option(min=1, help="Emulations at the same time.")] = 1,
 ) -> int:
     """Emulate every scenario in DIRECTORIES and judge its findings."""
     need(root=True)
-    files = sorted(file for one in directories for file in one.glob("*-[0-9]*.toml"))
+    files = [file for one in directories for file in sorted(one.glob("*-[0-9]*.toml"))]
     if not files:
         raise InputError(f"no scenario in {', '.join(map(str, directories))}")
     keep.mkdir(parents=True, exist_ok=True)
     found = []
-    with progress_bar("emulated") as shown:
-        for number, file in enumerate(files):
-            found.append(judged(file, keep))
-            shown((number + 1) / len(files))
+    with ThreadPoolExecutor(at_once) as pool, progress_bar("emulated") as shown:
+        for one in pool.map(partial(judged, keep=keep), files):
+            found.append(one)
+            shown(len(found) / len(files))
     return tell(found)
 
 
@@ -98,9 +101,9 @@ def judged(file: Path, keep: Path) -> Emulated:
         because = (summary["explained"] or {}).get("because")
     shutil.rmtree(run, ignore_errors=True)
     result = Emulated(file.stem, cause, named, because, attempt)
-    partial = kept.with_suffix(".partial")
-    partial.write_text(to_json(asdict(result)))
-    partial.rename(kept)
+    written = kept.with_suffix(".partial")
+    written.write_text(to_json(asdict(result)))
+    written.rename(kept)
     return result
 
 
