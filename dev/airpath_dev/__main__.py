@@ -32,6 +32,7 @@ COMMANDS = {
     "cures": "pages.cures",
     "docs": "pages.website",
     "findings-captures": "planted.command",
+    "findings-emulated": "planted.emulated",
     "fit": "fitted.command",
     "fuzz-campaigns": "fuzzed.campaigns",
     "fuzz-diagnosed": "fuzzed.diagnosed",

@@ -107,7 +107,7 @@ impl Lab<'_, '_> {
                 && queues.contains(&best.candidate.cause)
                 && best.candidate.subject == candidate.subject;
             // A longer ring achieved as much as a faster processor would.
-            let relieved = candidate.cause == Cause::HostProcessor
+            let relieved = matches!(candidate.cause, Cause::HostProcessor | Cause::ModemCeiling)
                 && causes.iter().any(|cause| {
                     let known = &cause.candidate;
                     known.cause == Cause::ReceiveRing && known.subject == candidate.subject

@@ -63,6 +63,12 @@ causes! {
     ReceiveRing = "receive-ring", Fault;
     /// A forwarding host has no processor time for more packets.
     HostProcessor = "host-processor", Fault;
+    /// A network card delays its interrupts, so that packets wait.
+    InterruptModeration = "interrupt-moderation", Fault;
+    /// A modem's driver holds packets back to fill a block.
+    AggregationTimer = "aggregation-timer", Fault;
+    /// A modem's bus or processor has no time for more transfers.
+    ModemCeiling = "modem-ceiling", Fault;
     /// A TCP proxy on the way.
     Proxy = "proxy", Fault;
     /// Datagrams that do not give way.
@@ -125,6 +131,8 @@ impl Cause {
                 | Self::RadioLinkFailure
                 | Self::ApplicationLimited
                 | Self::AckBatching
+                | Self::InterruptModeration
+                | Self::AggregationTimer
         )
     }
 }

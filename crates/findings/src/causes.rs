@@ -1,6 +1,7 @@
 //! Which causes a run suggests, the most significant first. Nothing is judged here: the weight of a
 //! symptom is measured by removing its cause.
 
+mod forwarding;
 mod hosts;
 mod path;
 mod radio;
@@ -10,13 +11,15 @@ use crate::candidate::Candidate;
 use crate::observed::Observed;
 
 pub(crate) use crate::text::{bytes, count, listed, mbps, ms, percent, seconds};
-pub(crate) use path::{managed, ring_size};
+pub(crate) use forwarding::ring_size;
+pub(crate) use path::managed;
 pub(crate) use radio::everywhere;
 
 /// Everything that one run suggests. Faults come before behaviour.
 pub(crate) fn candidates(observed: &Observed<'_>) -> Vec<Candidate> {
     let mut all = Vec::new();
     path::add(observed, &mut all);
+    forwarding::add(observed, &mut all);
     hosts::add(observed, &mut all);
     traffic::add(observed, &mut all);
     radio::add(observed, &mut all);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use airpath_path::{HostConfig, StageConfig, TunnelEnd};
+use airpath_path::{HostConfig, ModemConfig, StageConfig, TunnelEnd};
 use airpath_radio::Generation;
 use airpath_scenario::{FlowConfig, Scenario, TcpConfig, Traffic};
 use airpath_tcp::{CongestionConfig, EndpointConfig};
@@ -93,7 +93,24 @@ pub(crate) fn cures(
         Cause::ReceiveRing => {
             longer_rings(observed, subject, removal).into_iter().chain([bbr()]).collect()
         }
-        Cause::HostProcessor => faster_processors(observed, subject),
+        Cause::HostProcessor => faster_processors(observed, subject, removal),
+        Cause::InterruptModeration => vec![
+            itself(
+                "Switch interrupt moderation off where these packets are received (ethtool -C DEVICE adaptive-rx off \
+                 rx-usecs 0). The host then takes more interrupts."
+                    .to_owned(),
+            ),
+        ],
+        Cause::AggregationTimer => vec![itself(
+            "Let the modem's driver send at once: cdc_ncm and cdc_mbim with echo 5 > \
+             /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs, rmnet with ethtool -C DEVICE tx-aggr-max-frames 1. Blocks \
+             then carry fewer packets."
+                .to_owned(),
+        )],
+        Cause::ModemCeiling => {
+            let larger = larger_blocks(observed, subject).into_iter();
+            larger.chain([faster_bus(observed, subject)]).flatten().collect()
+        }
         Cause::Proxy => vec![itself("Bypass the proxy.".to_owned())],
         Cause::CrossTraffic => vec![itself(format!(
             "Move {subject} off this path, or shape it (tc qdisc … tbf, or a QoS class of its own)."
@@ -436,7 +453,9 @@ const FEW_PACKETS: f64 = 15_000.0;
 /// Longer rings, the shortest first; `removal` has the longest.
 fn longer_rings(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec<Cure> {
     let longest = removal.first().and_then(|one| one.split_once('=')?.1.parse::<u64>().ok());
-    let has = host(observed, stage).and_then(|host| host.ring_packets).map(u64::from);
+    let ring = host(observed, stage).map(|host| host.ring_packets);
+    let ring = ring.or_else(|| modem(observed, stage).map(|modem| modem.ring_packets));
+    let has = ring.flatten().map(u64::from);
     let (Some(longest), Some(has)) = (longest, has) else { return Vec::new() };
     let mut sizes: Vec<u64> = [2, 4].map(|factor| ring_size(factor * has)).into();
     sizes.push(longest);
@@ -451,25 +470,75 @@ fn longer_rings(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec
     sizes.into_iter().map(to).collect()
 }
 
-/// Half of the time per packet, and less.
-fn faster_processors(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
+/// Half of the time per packet, and less, in each stage of the processor.
+fn faster_processors(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec<Cure> {
     let Some(each) = host(observed, stage).map(|host| host.processing.as_millis_f64()) else {
         return Vec::new();
     };
+    let keys = removal.iter().filter_map(|one| Some(one.split_once('=')?.0));
     let faster = |factor: f64| {
         // In whole nanoseconds, like the key.
         let each = ((each / factor * 1e6).round() / 1e6).max(1e-6);
         Cure {
             advice: format!(
-                "Reduce the processor time at {stage} to {} per packet, which allows {} packets per second: forward in \
-                 the kernel, with XDP or DPDK, spread flows over more processors (RSS), or send larger packets (GRO).",
+                "Reduce the processor time at {stage} to {} per packet, which allows {} packets per second: spread flows \
+                 over more processors (RPS: echo f > /sys/class/net/DEVICE/queues/rx-0/rps_cpus; or more workers of the \
+                 UPF), forward in the kernel, with XDP or DPDK, or send larger packets (a larger MTU, GRO).",
                 ms(each),
                 count(1e3 / each)
             ),
-            alternatives: vec![vec![set(format!("{}.processing_ms", path_of(stage)), each)]],
+            alternatives: vec![keys.clone().map(|key| set(key, each)).collect()],
         }
     };
     [2.0, 4.0, 16.0].map(faster).into()
+}
+
+/// Larger blocks, the smallest first.
+fn larger_blocks(observed: &Observed<'_>, stage: &str) -> Vec<Option<Cure>> {
+    let larger = |factor: u32| {
+        let modem = modem(observed, stage)?;
+        // cdc_ncm has NTBs of up to 64 KiB, rmnet aggregates of up to 32 KiB and 64 packets.
+        let bytes = (factor * 16_384).max(modem.block_bytes);
+        let packets = (factor * 16).max(40).max(modem.block_packets);
+        let path = path_of(stage);
+        Some(Cure {
+            advice: format!(
+                "Let each transfer at {stage} carry up to {} bytes: cdc_ncm and cdc_mbim with echo {bytes} > \
+                 /sys/class/net/DEVICE/cdc_ncm/tx_max (rx_max for the other direction), rmnet with ethtool -C DEVICE \
+                 tx-aggr-max-bytes {} tx-aggr-max-frames {}, qmi_wwan with ip link set DEVICE mtu {bytes} \
+                 (which sets rx_urb_size).",
+                count(f64::from(bytes)),
+                bytes.min(32_768),
+                packets.min(64),
+            ),
+            alternatives: vec![vec![
+                set(format!("{path}.block_bytes"), bytes),
+                set(format!("{path}.block_packets"), packets),
+            ]],
+        })
+    };
+    [1, 2, 4].map(larger).into()
+}
+
+/// A quarter of the time per transfer.
+fn faster_bus(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
+    let each = modem(observed, stage)?.transfer.as_millis_f64();
+    // In whole nanoseconds, like the key.
+    let each = ((each / 4.0 * 1e6).round() / 1e6).max(1e-6);
+    Some(Cure {
+        advice: format!(
+            "Connect the modem of {stage} by a faster bus (USB 3, PCIe), so that a transfer takes {}.",
+            ms(each)
+        ),
+        alternatives: vec![vec![set(format!("{}.transfer_ms", path_of(stage)), each)]],
+    })
+}
+
+fn modem<'a>(observed: &Observed<'a>, stage: &str) -> Option<&'a ModemConfig> {
+    observed.stages().into_iter().find_map(|(_, one)| match &one.stage {
+        StageConfig::Modem(modem) if one.name == stage => Some(modem),
+        _ => None,
+    })
 }
 
 fn host<'a>(observed: &Observed<'a>, stage: &str) -> Option<&'a HostConfig> {

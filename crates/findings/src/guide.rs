@@ -156,8 +156,34 @@ fn entry(cause: Cause) -> Entry {
              the ring is the cause.",
             "The host forwards the same number of packets per second whether they are small or large, and its \
              ring is full most of the time.",
-            "Spend less time on each packet (forward in the kernel, XDP or DPDK), spread flows over more processors \
-             (RSS), or send fewer and larger packets (GRO).",
+            "Spread flows over more processors: RSS, RPS (`echo f > /sys/class/net/DEVICE/queues/rx-0/rps_cpus`), or more \
+             workers of the UPF. Spend less time on each packet (forward in the kernel, XDP or DPDK), or send fewer and \
+             larger packets (a larger MTU, GRO).",
+        ),
+        Cause::InterruptModeration => of(
+            "The network card of a forwarding host delays its interrupts, so that one interrupt serves several packets. \
+             Virtual network cards often do.",
+            "Interrupts follow the packet at once, in all hosts (`path.DIRECTION.N.coalescing_ms=0`).",
+            "The idle RTT is longer than the path by the same time for every packet, and packets leave in batches.",
+            "`ethtool -C DEVICE adaptive-rx off rx-usecs 0`. The host then takes more interrupts.",
+        ),
+        Cause::AggregationTimer => of(
+            "The driver of a modem holds packets back to fill a block: an NTB of CDC NCM or MBIM, or a QMAP aggregate.",
+            "A block leaves as soon as the bus is free (`path.DIRECTION.N.timer_ms=0`).",
+            "The idle RTT is longer by the timer, and shorter under load, when blocks are full before it expires.",
+            "cdc_ncm and cdc_mbim: `echo 5 > /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs`; rmnet: `ethtool -C DEVICE \
+             tx-aggr-max-frames 1`. Blocks then carry fewer packets.",
+        ),
+        Cause::ModemCeiling => of(
+            "The bus of a modem, or the one processor that serves it, has no time for more transfers. A transfer takes \
+             as long with one packet as with many.",
+            "A transfer takes no time (`path.DIRECTION.N.transfer_ms=0`). Where a longer ring does as much, the ring is \
+             the cause.",
+            "The rate is packets per block times transfers per second, far below that of bus and radio, and one \
+             processor is busy with interrupts of the bus.",
+            "Let each transfer carry more. cdc_ncm and cdc_mbim: `echo 16384 > /sys/class/net/DEVICE/cdc_ncm/tx_max` and \
+             `rx_max`; rmnet: `ethtool -C DEVICE tx-aggr-max-bytes 16384 tx-aggr-max-frames 40`; qmi_wwan: `ip link set \
+             DEVICE mtu 16384`, which sets rx_urb_size. Or use a faster bus (USB 3, PCIe).",
         ),
         Cause::Proxy => of(
             "A TCP proxy on the path terminates the connection and opens another one.",

@@ -95,6 +95,13 @@ impl<'a> Observed<'a> {
         self.links(direction).min_by(|one, other| one.capacity_mbps.total_cmp(&other.capacity_mbps))
     }
 
+    /// Segments and datagrams per second that flows of a direction sent, unless there were none.
+    pub(crate) fn packets_per_s(&self, direction: &str) -> Option<f64> {
+        let flows = self.run.flows.iter().filter(|flow| flow.direction == direction);
+        let sent: u64 = flows.map(|flow| flow.segments_sent).sum();
+        (sent > 0).then(|| sent as f64 / self.run.duration_s.max(1e-3))
+    }
+
     /// The shortest RTT of any flow or ping, ms.
     pub(crate) fn base_rtt_ms(&self) -> Option<f64> {
         let flows = self.run.flows.iter().filter_map(|flow| flow.rtt_ms.as_ref());

@@ -124,11 +124,11 @@ impl Trial {
             && other.explained(&[own])
     }
 
-    /// A processor that a longer ring relieves as much as more speed would is idle between bursts: the ring is the
-    /// cause.
+    /// A processor or a bus that a longer ring relieves as much as more speed would is idle between bursts: the ring
+    /// is the cause.
     pub(crate) fn relieves(&self, other: &Self) -> bool {
-        let causes = (self.candidate.cause, other.candidate.cause);
-        causes == (Cause::ReceiveRing, Cause::HostProcessor)
+        self.candidate.cause == Cause::ReceiveRing
+            && matches!(other.candidate.cause, Cause::HostProcessor | Cause::ModemCeiling)
             && self.candidate.subject == other.candidate.subject
             && self.score > LEAST
             && other.score - self.score < 2.0 * MORE

@@ -45,7 +45,9 @@ impl Spends {
             StageConfig::Delay(DelayConfig { base, jitter: Some(_) }) => Self::Random(*base),
             StageConfig::Batch { .. } => Self::On(Part::Batching),
             StageConfig::Link(_) => Self::Queue,
-            StageConfig::Host(_) | StageConfig::Middlebox(_) => Self::On(Part::Host),
+            StageConfig::Host(_) | StageConfig::Modem(_) | StageConfig::Middlebox(_) => {
+                Self::On(Part::Host)
+            }
             StageConfig::Loss(_)
             | StageConfig::Policer(_)
             | StageConfig::Gtpu(_)

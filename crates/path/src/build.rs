@@ -8,17 +8,19 @@ use crate::fair_queue::FairQueue;
 use crate::fifo::Fifo;
 use crate::filter::{Filter, Filtered};
 use crate::fixed_rate::FixedRate;
-use crate::host::Host;
+use crate::host::{Cpu, Host, Ring};
 use crate::link::{Admission, Link, Server};
 use crate::loss::Loss;
 use crate::middlebox::{Inward, Outward};
+use crate::modem::Modem;
 use crate::policer::Policer;
+use crate::shared::SharedHost;
 use crate::shift::{Shift, Shifted};
 use crate::stack::FastPath;
 use crate::tunnel::Wrapper;
 use crate::{
-    Accounts, Aqm, DelayConfig, LinkConfig, MiddleboxConfig, MiddleboxSide, ServiceConfig, Stack,
-    StageConfig, Wire,
+    Accounts, Aqm, DelayConfig, HostConfig, LinkConfig, MiddleboxConfig, MiddleboxSide,
+    ServiceConfig, Stack, StageConfig, Wire,
 };
 
 /// Builds both directions, down and up: named stages in the order that packets meet them. The name
@@ -27,6 +29,8 @@ use crate::{
 /// The two directions of middleboxes are paired from the inside out: the last outward one of `up`
 /// belongs to the first inward one of `down`. An outward direction without a partner lets
 /// everything pass, an inward one without a partner nothing.
+///
+/// Hosts that name a CPU are paired by its name, in the order of `up`.
 ///
 /// One clock must drive both: neither may be polled at a time before packets that still enter the
 /// other.
@@ -46,9 +50,10 @@ pub fn build_pair_accounted<'a>(
     seed: u64,
     [down_accounts, up_accounts]: [Option<&Accounts>; 2],
 ) -> [Stack; 2] {
-    let mut middleboxes = Middleboxes { known: Vec::new() };
-    let up = direction((None, 0), up, seed, &mut middleboxes, up_accounts);
-    let down = direction((None, 0), down, seed, &mut middleboxes, down_accounts);
+    let mut partners = Partners::default();
+    let up = direction((None, 0), up, seed, &mut partners, up_accounts);
+    partners.join = true;
+    let down = direction((None, 0), down, seed, &mut partners, down_accounts);
     [down, up]
 }
 
@@ -65,12 +70,18 @@ pub fn append<'a>(
     seed: u64,
     accounts: Option<&Accounts>,
 ) -> Stack {
-    direction(before, stages, seed, &mut Middleboxes { known: Vec::new() }, accounts)
+    direction(before, stages, seed, &mut Partners::default(), accounts)
 }
 
-/// Outward directions built so far, the outermost last.
-struct Middleboxes {
-    known: Vec<Outward>,
+/// Stages of the uplink that stages of the downlink share state with.
+#[derive(Default)]
+struct Partners {
+    /// Outward directions built so far, the outermost last.
+    middleboxes: Vec<Outward>,
+    /// Hosts by the name of their CPU.
+    hosts: Vec<(String, SharedHost)>,
+    /// Whether the downlink is being built, whose stages join these.
+    join: bool,
 }
 
 /// The name of a stage, and the seed it draws from.
@@ -90,7 +101,7 @@ fn direction<'a>(
     (mut path, first): (Option<Stack>, u32),
     stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
-    middleboxes: &mut Middleboxes,
+    partners: &mut Partners,
     accounts: Option<&Accounts>,
 ) -> Stack {
     let mut stages = (first..).zip(stages).peekable();
@@ -109,8 +120,8 @@ fn direction<'a>(
         };
         let wrapped = match path {
             // The first stage is compiled together with the wire it wraps.
-            None => wrap(Wire::new(), stage, delay, &context, middleboxes),
-            Some(upstream) => wrap(upstream, stage, delay, &context, middleboxes),
+            None => wrap(Wire::new(), stage, delay, &context, partners),
+            Some(upstream) => wrap(upstream, stage, delay, &context, partners),
         };
         path = Some(match accounts {
             None => wrapped,
@@ -126,7 +137,7 @@ fn wrap<P: FastPath + 'static>(
     stage: &StageConfig,
     delay: Option<Duration>,
     context: &StageContext<'_>,
-    middleboxes: &mut Middleboxes,
+    partners: &mut Partners,
 ) -> Stack {
     let index = context.index;
     match stage {
@@ -142,22 +153,43 @@ fn wrap<P: FastPath + 'static>(
         StageConfig::Policer(config) => filter(upstream, Policer::new(config), index),
         StageConfig::Gtpu(end) => filter(upstream, Wrapper::of(end), index),
         StageConfig::Mtu { bytes } => filter(upstream, Wrapper::Mtu(*bytes), index),
-        StageConfig::Host(config) => {
-            let stream = match &config.cpu {
-                Some(cpu) => Stream::new(context.seed, &format!("cpu.{cpu}")),
-                None => context.stream(),
-            };
-            Stack::new(Host::new(upstream, config, stream, index))
-        }
+        StageConfig::Host(config) => host(upstream, config, context, partners),
+        StageConfig::Modem(config) => Stack::new(Modem::new(upstream, config, index)),
         StageConfig::Middlebox(MiddleboxConfig { side: MiddleboxSide::Outward(timer), .. }) => {
             let outward = Outward::new(Stack::new(upstream), *timer);
-            middleboxes.known.push(outward.handle());
+            partners.middleboxes.push(outward.handle());
             Stack::new(outward)
         }
         StageConfig::Middlebox(MiddleboxConfig { side: MiddleboxSide::Inward, kind }) => {
-            Stack::new(Inward::after(upstream, middleboxes.known.pop(), *kind, index))
+            Stack::new(Inward::after(upstream, partners.middleboxes.pop(), *kind, index))
         }
     }
+}
+
+/// Builds a host. A downlink host joins the uplink host whose CPU has the same name.
+fn host<P: FastPath + 'static>(
+    upstream: P,
+    config: &HostConfig,
+    context: &StageContext<'_>,
+    partners: &mut Partners,
+) -> Stack {
+    let Some(name) = &config.cpu else {
+        return Stack::new(Host::new(upstream, config, context.stream(), context.index));
+    };
+    let (upstream, ring) = (Stack::new(upstream), Ring::new(config, context.index));
+    let known = partners.hosts.iter().position(|(known, _)| known == name);
+    if partners.join
+        && let Some(known) = known
+    {
+        let (_, up) = partners.hosts.remove(known);
+        return Stack::new(up.joined(upstream, ring));
+    }
+    let stream = Stream::new(context.seed, &format!("cpu.{name}"));
+    let host = SharedHost::new(Cpu::new(config.stalls, stream), upstream, ring);
+    if !partners.join {
+        partners.hosts.push((name.clone(), host.handle()));
+    }
+    Stack::new(host)
 }
 
 fn shift(upstream: impl FastPath + 'static, shift: impl Shift + 'static) -> Stack {

@@ -32,6 +32,8 @@ pub enum StageConfig {
     },
     /// A host whose CPU is taken away at times.
     Host(HostConfig),
+    /// A USB modem's driver, which moves packets in blocks.
+    Modem(ModemConfig),
     /// One direction of a NAT or a firewall.
     Middlebox(MiddleboxConfig),
 }
@@ -255,9 +257,24 @@ pub struct HostConfig {
     /// Most packets that may wait; `None` means no limit. The packet being processed no longer
     /// waits.
     pub ring_packets: Option<u32>,
-    /// Name of the random stream of the stalls. Stages with the same name and the same stalls share
-    /// a CPU; `None`: the stage's own stream.
+    /// Name of the CPU, and of the random stream of its stalls. The two directions of a host with the
+    /// same name share the CPU, which has the stalls of the uplink; `None`: a CPU of its own.
     pub cpu: Option<String>,
+}
+
+/// A USB modem's driver: packets cross the bus in blocks (USB NCM 1.0 3.2, MBIM 1.0, QMAP).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModemConfig {
+    /// Most bytes of IP packets in a block; a larger packet has a block to itself.
+    pub block_bytes: u32,
+    /// Most packets in a block; at least 1.
+    pub block_packets: u32,
+    /// How long a packet waits for others to fill its block.
+    pub timer: Duration,
+    /// How long the transfer of a block takes, whatever its size. The bus carries one at a time.
+    pub transfer: Duration,
+    /// Most packets that may wait; `None` means no limit. Packets being transferred no longer wait.
+    pub ring_packets: Option<u32>,
 }
 
 /// When a CPU is taken away.

@@ -12,6 +12,8 @@ use crate::filter::{Filter, Filtered};
 use crate::host::Host;
 use crate::link::{Link, Server};
 use crate::middlebox::Outward;
+use crate::modem::Modem;
+use crate::shared::SharedHost;
 use crate::shift::{Shift, Shifted};
 use crate::stack::FastPath;
 use crate::{Path, Wire};
@@ -131,9 +133,20 @@ impl<P: FastPath> FastPath for Host<P> {
     }
 }
 
+impl<P: FastPath> FastPath for Modem<P> {
+    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
+        self.upstream.enter(now, packet);
+        true
+    }
+}
+
+impl FastPath for SharedHost {}
+
 impl FastPath for Outward {
     fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
-        self.0.borrow_mut().upstream.enter(now, packet);
+        self.advance_upstream(now, |upstream| {
+            upstream.enter(now, packet);
+        });
         true
     }
 }

@@ -1,4 +1,6 @@
 //! A host that forwards packets in software, on a CPU that a hypervisor takes away at times.
+//!
+//! The two directions of a host may share its CPU ([`shared`](crate::shared)).
 
 use std::collections::VecDeque;
 
@@ -8,6 +10,22 @@ use airpath_queue::Load;
 use crate::delay::draw;
 use crate::{Departure, HostConfig, LinkMeter, Path, Stalls};
 
+/// A host with a CPU of its own for this direction.
+#[derive(Debug)]
+pub(crate) struct Host<P> {
+    pub(crate) upstream: P,
+    cpu: Cpu,
+    ring: Ring,
+}
+
+/// Processes packets one after another, while it is not away.
+#[derive(Debug)]
+pub(crate) struct Cpu {
+    away: Away,
+    /// When it becomes idle.
+    busy_until: Instant,
+}
+
 /// Packets wait in a receive ring for an interrupt, then for the CPU, which takes them one after
 /// another until the ring is empty. While the CPU is away nothing happens; what arrived meanwhile
 /// leaves in a burst.
@@ -15,14 +33,10 @@ use crate::{Departure, HostConfig, LinkMeter, Path, Stalls};
 /// A packet whose processing was interrupted continues where it stopped. The fate of a packet is
 /// decided when it arrives: later arrivals do not change it.
 #[derive(Debug)]
-pub(crate) struct Host<P> {
-    pub(crate) upstream: P,
+pub(crate) struct Ring {
     processing: Duration,
     coalescing: Duration,
     ring_packets: u64,
-    away: Away,
-    /// When the CPU becomes idle.
-    busy_until: Instant,
     inside: VecDeque<Entry>,
     /// Entries before this index had been taken by the CPU when the last packet arrived.
     taken: usize,
@@ -38,17 +52,20 @@ struct Entry {
     departure: Departure,
 }
 
-impl<P: Path> Host<P> {
-    /// The `stage`-th stage of its direction, after `upstream`; random stalls are drawn from
-    /// `stream`.
-    pub(crate) fn new(upstream: P, config: &HostConfig, stream: Stream, stage: u32) -> Self {
+impl Cpu {
+    /// Random stalls are drawn from `stream`.
+    pub(crate) fn new(stalls: Stalls, stream: Stream) -> Self {
+        Self { away: Away::new(stalls, stream), busy_until: Instant::ZERO }
+    }
+}
+
+impl Ring {
+    /// The ring of the `stage`-th stage of its direction.
+    pub(crate) fn new(config: &HostConfig, stage: u32) -> Self {
         Self {
-            upstream,
             processing: config.processing,
             coalescing: config.coalescing,
             ring_packets: config.ring_packets.map_or(u64::MAX, u64::from),
-            away: Away::new(config.stalls, stream),
-            busy_until: Instant::ZERO,
             inside: VecDeque::new(),
             taken: 0,
             load: Load::default(),
@@ -57,13 +74,8 @@ impl<P: Path> Host<P> {
         }
     }
 
-    fn pull(&mut self, until: Instant) {
-        while let Some(Departure { at, packet }) = self.upstream.poll(until) {
-            self.admit(at, packet);
-        }
-    }
-
-    fn admit(&mut self, at: Instant, packet: Packet) {
+    /// A packet arrives, and `cpu` will process it, unless the ring is full.
+    pub(crate) fn admit(&mut self, cpu: &mut Cpu, at: Instant, packet: Packet) {
         while self.inside.get(self.taken).is_some_and(|entry| entry.taken <= at) {
             self.taken += 1;
         }
@@ -73,12 +85,53 @@ impl<P: Path> Host<P> {
             return;
         }
         // At equal times the CPU becomes idle before the packet arrives.
-        let ready = if self.busy_until <= at { at + self.coalescing } else { self.busy_until };
-        let taken = self.away.back_at(ready);
-        let done = self.away.work(taken, self.processing);
-        self.busy_until = done;
+        let ready = if cpu.busy_until <= at { at + self.coalescing } else { cpu.busy_until };
+        let taken = cpu.away.back_at(ready);
+        let done = cpu.away.work(taken, self.processing);
+        cpu.busy_until = done;
         self.load.add(&packet);
         self.inside.push_back(Entry { taken, departure: Departure { at: done, packet } });
+    }
+
+    /// When the next packet leaves; `None`: the ring is empty.
+    pub(crate) fn next_departure(&self) -> Option<Instant> {
+        self.inside.front().map(|entry| entry.departure.at)
+    }
+
+    /// The next packet that has left by `now`.
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Departure> {
+        if self.next_departure()? > now {
+            return None;
+        }
+        let entry = self.inside.pop_front()?;
+        self.taken = self.taken.saturating_sub(1);
+        self.load.remove(&entry.departure.packet);
+        Some(entry.departure)
+    }
+
+    /// The next packet that found the ring full.
+    pub(crate) fn poll_drop(&mut self) -> Option<Drop> {
+        self.drops.pop_front()
+    }
+
+    /// What is inside.
+    pub(crate) fn load(&self) -> Load {
+        self.load
+    }
+}
+
+impl<P: Path> Host<P> {
+    /// The `stage`-th stage of its direction, after `upstream`; random stalls are drawn from
+    /// `stream`.
+    pub(crate) fn new(upstream: P, config: &HostConfig, stream: Stream, stage: u32) -> Self {
+        let (cpu, ring) = (Cpu::new(config.stalls, stream), Ring::new(config, stage));
+        Self { upstream, cpu, ring }
+    }
+
+    fn pull(&mut self, until: Instant) {
+        while let Some(Departure { at, packet }) = self.upstream.poll(until) {
+            self.ring.admit(&mut self.cpu, at, packet);
+        }
     }
 }
 
@@ -88,28 +141,21 @@ impl<P: Path> Path for Host<P> {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        let own = self.inside.front().map(|entry| entry.departure.at);
         // Nothing overtakes: packets still upstream change nothing before that time.
-        own.or_else(|| self.upstream.next_event())
+        self.ring.next_departure().or_else(|| self.upstream.next_event())
     }
 
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         self.pull(now);
-        if self.inside.front()?.departure.at > now {
-            return None;
-        }
-        let entry = self.inside.pop_front()?;
-        self.taken = self.taken.saturating_sub(1);
-        self.load.remove(&entry.departure.packet);
-        Some(entry.departure)
+        self.ring.poll(now)
     }
 
     fn poll_drop(&mut self) -> Option<Drop> {
-        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
+        self.upstream.poll_drop().or_else(|| self.ring.poll_drop())
     }
 
     fn load(&self) -> Load {
-        self.upstream.load() + self.load
+        self.upstream.load() + self.ring.load()
     }
 
     fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {

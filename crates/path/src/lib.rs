@@ -28,8 +28,10 @@ mod link;
 mod loss;
 mod meter;
 mod middlebox;
+mod modem;
 mod policer;
 mod service;
+mod shared;
 mod shift;
 mod stack;
 mod stage;
@@ -43,8 +45,8 @@ pub use build::{append, build, build_pair, build_pair_accounted};
 pub use config::{
     Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Jitter,
     LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
-    MiddleboxTimer, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls,
-    TooBig, TunnelEnd,
+    MiddleboxTimer, ModemConfig, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig,
+    Stalls, TooBig, TunnelEnd,
 };
 pub use meter::LinkMeter;
 pub use stack::Stack;

@@ -5,6 +5,10 @@
 //! outward half lets through everything that passed until that time, whoever polls it later; so
 //! nothing depends on when either direction is polled.
 //!
+//! The stages before the outward half may in turn ask the inward half what it admits, if a host
+//! shares its CPU between the directions (`shared.rs`). They ask about an earlier time, until which
+//! everything has passed; while they are polled they are not polled again.
+//!
 //! The inward half takes [`DECISION`] per packet: at the very instant of the arrival, a packet may
 //! still leave that opens a pinhole.
 
@@ -21,7 +25,7 @@ use crate::shift::Shifted;
 use crate::{Departure, LinkMeter, MiddleboxKind, MiddleboxTimer, Path, Stack};
 
 /// How long the inward half takes: the shortest possible time.
-const DECISION: Duration = Duration::from_nanos(1);
+pub(crate) const DECISION: Duration = Duration::from_nanos(1);
 
 /// The outward half: everything passes.
 ///
@@ -40,10 +44,13 @@ pub(crate) struct Inward {
 
 /// What lies before the outward half, and what has passed it, with times.
 pub(crate) struct Passage {
-    pub(crate) upstream: Stack,
+    /// `None` while it is polled.
+    upstream: Option<Stack>,
     timer: MiddleboxTimer,
     /// Packets that passed and have not been polled yet.
     passed: VecDeque<Departure>,
+    /// The next event before the inward half asked: a driver that knows it need not ask again.
+    announced: Option<Instant>,
     /// When the pinhole of each flow was open, newest last.
     open: Vec<VecDeque<Open>>,
 }
@@ -58,13 +65,23 @@ struct Open {
 impl Outward {
     /// A packet that leaves `upstream` opens a pinhole for its flow.
     pub(crate) fn new(upstream: Stack, timer: MiddleboxTimer) -> Self {
-        let (passed, open) = (VecDeque::new(), Vec::new());
-        Self(Rc::new(RefCell::new(Passage { upstream, timer, passed, open })))
+        let (upstream, passed, open) = (Some(upstream), VecDeque::new(), Vec::new());
+        let announced = None;
+        Self(Rc::new(RefCell::new(Passage { upstream, timer, passed, announced, open })))
     }
 
     /// Another handle, for the inward half.
     pub(crate) fn handle(&self) -> Self {
         Self(Rc::clone(&self.0))
+    }
+
+    /// Does something at `now` that may poll the stages before this one, after everything that passes
+    /// until then.
+    pub(crate) fn advance_upstream(&self, now: Instant, what: impl FnOnce(&mut Stack)) {
+        pull(&self.0, now);
+        let Some(mut upstream) = self.0.borrow_mut().upstream.take() else { return };
+        what(&mut upstream);
+        self.0.borrow_mut().upstream = Some(upstream);
     }
 }
 
@@ -84,6 +101,8 @@ impl Inward {
     /// Decides on a packet that arrives at `at`.
     fn admits(&mut self, flow: FlowId, at: Instant) -> bool {
         let Some(outward) = &self.outward else { return false };
+        outward.borrow_mut().announce();
+        pull(outward, at);
         let mut outward = outward.borrow_mut();
         let timer = outward.timer;
         let index = flow.0 as usize;
@@ -100,34 +119,39 @@ impl Inward {
     }
 }
 
+/// Lets through what passes until `until`, step by step: a stage before it may ask for what passed
+/// before a step.
+fn pull(passage: &Rc<RefCell<Passage>>, until: Instant) {
+    let Some(mut upstream) = passage.borrow_mut().upstream.take() else { return };
+    while let Some(at) = upstream.next_event().filter(|&at| at <= until) {
+        while let Some(departure) = upstream.poll(at) {
+            let mut passage = passage.borrow_mut();
+            passage.note(departure.packet.flow, departure.at);
+            passage.passed.push_back(departure);
+        }
+    }
+    passage.borrow_mut().upstream = Some(upstream);
+}
+
 impl Passage {
+    /// Remembers the next event.
+    fn announce(&mut self) {
+        self.announced = self.announced.or_else(|| self.next_event());
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let first = self.passed.front().map(|first| first.at);
+        let event = first.or_else(|| self.upstream.as_ref()?.next_event());
+        event.into_iter().chain(self.announced).min()
+    }
+
     /// Whether a packet of `flow` passed at `at`, or at most the timeout before it.
     fn is_open(&mut self, flow: FlowId, at: Instant) -> bool {
-        self.pull(at);
         let Some(open) = self.open.get_mut(flow.0 as usize) else { return false };
         while open.front().is_some_and(|open| open.until < at) {
             open.pop_front();
         }
         open.front().is_some_and(|open| open.from <= at)
-    }
-
-    fn pull(&mut self, until: Instant) {
-        while let Some(departure) = self.upstream.poll(until) {
-            self.note(departure.packet.flow, departure.at);
-            self.passed.push_back(departure);
-        }
-    }
-
-    fn poll(&mut self, now: Instant) -> Option<Departure> {
-        if self.passed.is_empty() {
-            let departure = self.upstream.poll(now)?;
-            self.note(departure.packet.flow, departure.at);
-            return Some(departure);
-        }
-        if self.passed.front()?.at > now {
-            return None;
-        }
-        self.passed.pop_front()
     }
 
     /// Adds or extends an entry: there is one for each period without a pause longer than the
@@ -156,31 +180,36 @@ impl MiddleboxKind {
 
 impl Path for Outward {
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
-        self.0.borrow_mut().upstream.enqueue(now, packet);
+        self.advance_upstream(now, |upstream| upstream.enqueue(now, packet));
     }
 
     fn next_event(&self) -> Option<Instant> {
-        let passage = self.0.borrow();
-        passage.passed.front().map(|first| first.at).or_else(|| passage.upstream.next_event())
+        self.0.borrow().next_event()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Departure> {
-        self.0.borrow_mut().poll(now)
+        pull(&self.0, now);
+        let Passage { passed, announced, .. } = &mut *self.0.borrow_mut();
+        announced.take_if(|at| *at <= now);
+        if passed.front()?.at > now {
+            return None;
+        }
+        passed.pop_front()
     }
 
     fn poll_drop(&mut self) -> Option<Drop> {
-        self.0.borrow_mut().upstream.poll_drop()
+        self.0.borrow_mut().upstream.as_mut()?.poll_drop()
     }
 
     fn load(&self) -> Load {
         let passage = self.0.borrow();
-        let mut load = passage.upstream.load();
+        let mut load = passage.upstream.as_ref().map_or_else(Load::default, |path| path.load());
         passage.passed.iter().for_each(|departure| load.add(&departure.packet));
         load
     }
 
     fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
-        self.0.borrow_mut().upstream.observe(now, visit);
+        self.advance_upstream(now, |upstream| upstream.observe(now, visit));
     }
 }
 

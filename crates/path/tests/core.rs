@@ -4,12 +4,12 @@ mod common;
 
 use std::iter::from_fn;
 
-use airpath_base::{DropReason, Duration, Ecn, Instant, Rate};
+use airpath_base::{DropReason, Duration, Ecn, Instant, Rate, Stream};
 use airpath_path::{
     Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Isolation,
     LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
-    MiddleboxTimer, OuterIp, Path, PolicerConfig, QueueConfig, ServiceConfig, Stack, StageConfig,
-    Stalls, TooBig, TunnelEnd, build, build_pair,
+    MiddleboxTimer, ModemConfig, OuterIp, Path, PolicerConfig, QueueConfig, ServiceConfig, Stack,
+    StageConfig, Stalls, TooBig, TunnelEnd, build, build_pair,
 };
 
 use common::{opaque, packet};
@@ -209,7 +209,7 @@ fn stages_of_one_cpu_stall_together() {
         };
         StageConfig::Host(HostConfig { stalls, cpu: cpu.map(str::to_owned), ..HOST })
     };
-    let departures = |name: &str, cpu| {
+    let departures = |name: &str, cpu: Option<&str>| {
         let host = host(cpu);
         let mut path = build([(name, &host)], 1);
         (0..1000).for_each(|ms| path.enqueue(us(ms * 1000), &packet(0, 100, Ecn::NotEct, ms)));
@@ -217,6 +217,179 @@ fn stages_of_one_cpu_stall_together() {
     };
     assert_eq!(departures("down", Some("vm")), departures("up", Some("vm")));
     assert_ne!(departures("down", None), departures("up", None));
+}
+
+/// A saturated host forwards 1 / `processing` packets per second.
+#[test]
+fn the_packets_per_second_of_a_processor_do_not_depend_on_their_size() {
+    let processing = Duration::from_micros(125);
+    let host = StageConfig::Host(HostConfig { processing, ..HOST });
+    for size in [40, 576, 1500, 9000] {
+        let mut path = one_way(std::slice::from_ref(&host));
+        (0..20_000).for_each(|id| path.enqueue(us(10 * id), &packet(0, size, Ecn::NotEct, id)));
+        let left = from_fn(|| path.poll(us(1_000_000))).count();
+        assert_eq!(left, 8_000, "1 / 125 us, {size} bytes");
+    }
+}
+
+/// Sends packets through both directions of a host for a second, at these intervals in us. Returns
+/// how many have left each, polled in this order.
+fn both_ways(host: &HostConfig, every: [u64; 2], polled: [usize; 2]) -> [usize; 2] {
+    let stage = StageConfig::Host(host.clone());
+    let mut paths = build_pair([("down", &stage)], [("up", &stage)], 1);
+    for at in 0..1_000_000 {
+        for (path, every) in paths.iter_mut().zip(every) {
+            if at % every == 0 {
+                path.enqueue(us(at), &packet(0, 100, Ecn::NotEct, at));
+            }
+        }
+    }
+    let mut left = [0; 2];
+    for direction in polled {
+        left[direction] = from_fn(|| paths[direction].poll(us(1_000_000))).count();
+    }
+    left
+}
+
+#[test]
+fn directions_that_share_a_processor_share_its_packets_per_second() {
+    let processing = Duration::from_micros(100);
+    let own = HostConfig { processing, ..HOST };
+    let shared = HostConfig { cpu: Some("upf".to_owned()), ..own.clone() };
+    // Each alone could have all of it: 10,000 packets per second.
+    assert_eq!(both_ways(&own, [100, 100], [0, 1]), [10_000, 10_000]);
+    // Three quarters of what arrives is downlink.
+    let halves = both_ways(&shared, [50, 150], [0, 1]);
+    assert!(halves[0].abs_diff(7_500) <= 2 && halves[1].abs_diff(2_500) <= 2, "{halves:?}");
+    assert_eq!(halves, both_ways(&shared, [50, 150], [1, 0]));
+    // If it is not busy, each gets what it needs.
+    assert_eq!(both_ways(&shared, [500, 250], [0, 1]), [2_000, 4_000]);
+}
+
+#[test]
+fn an_uplink_packet_waits_for_a_downlink_packet_on_the_same_processor() {
+    let processing = Duration::from_micros(100);
+    let host = HostConfig { processing, cpu: Some("vpn".to_owned()), ..HOST };
+    let stage = StageConfig::Host(host);
+    let mut paths = build_pair([("down", &stage)], [("up", &stage)], 1);
+    let send = |path: &mut Stack, at| path.enqueue(us(at), &packet(0, 100, Ecn::NotEct, at));
+    send(&mut paths[0], 0);
+    send(&mut paths[1], 40);
+    send(&mut paths[0], 40);
+    let left = |path: &mut Stack| {
+        from_fn(|| path.poll(us(1_000))).map(|left| left.at.as_nanos()).collect::<Vec<_>>()
+    };
+    // A nanosecond decides which packet arrived first; at the same instant the uplink did.
+    assert_eq!(left(&mut paths[1]), [200_001]);
+    assert_eq!(left(&mut paths[0]), [100_001, 300_001]);
+}
+
+/// Interrupt moderation delays a lone packet by its time. Of Poisson arrivals at rate r, the first
+/// of a batch waits for C, and r C others for C / 2 on average.
+#[test]
+fn moderation_delays_a_packet_by_as_much_as_the_closed_form_says() {
+    let coalescing = Duration::from_micros(500);
+    let host = StageConfig::Host(HostConfig { coalescing, ..HOST });
+    for per_ms in [0.01, 0.5, 4.0, 40.0] {
+        let mut stream = Stream::new(7, "arrivals");
+        let mut path = one_way(std::slice::from_ref(&host));
+        let (mut at, mut sum) = (0.0, 0.0);
+        let packets = 100_000;
+        for id in 0..packets {
+            at -= (1.0 - stream.unit()).ln() / per_ms * 1e6;
+            sum -= at.floor();
+            let now = Instant::from_nanos(at as u64);
+            path.enqueue(now, &packet(0, 100, Ecn::NotEct, id));
+        }
+        sum +=
+            from_fn(|| path.poll(Instant::MAX)).map(|left| left.at.as_nanos() as f64).sum::<f64>();
+        let mean_ms = sum / f64::from(packets as u32) / 1e6;
+        let in_batch = 0.5 * per_ms;
+        let expected = 0.5 * (1.0 + in_batch / 2.0) / (1.0 + in_batch);
+        assert!((mean_ms / expected - 1.0).abs() < 0.01, "{per_ms}: {mean_ms} not {expected}");
+    }
+}
+
+const MODEM: ModemConfig = ModemConfig {
+    block_bytes: 16_384,
+    block_packets: 40,
+    timer: Duration::from_micros(1_200),
+    transfer: Duration::from_micros(100),
+    ring_packets: None,
+};
+
+#[test]
+fn a_lone_packet_waits_for_the_timer_of_its_block() {
+    let arrivals = [(0, 100), (5_000, 1_500)];
+    let (left, _) = script(&[StageConfig::Modem(MODEM)], &arrivals);
+    assert_eq!(left, [(0, 1_300), (1, 6_300)]);
+    let at_once = StageConfig::Modem(ModemConfig { timer: Duration::ZERO, ..MODEM });
+    let (left, _) = script(&[at_once], &arrivals);
+    assert_eq!(left, [(0, 100), (1, 5_100)]);
+}
+
+#[test]
+fn a_block_leaves_when_it_is_full_of_packets_or_of_bytes() {
+    let by_packets = StageConfig::Modem(ModemConfig { block_packets: 2, ..MODEM });
+    let (left, _) = script(&[by_packets], &[(0, 100), (300, 100), (310, 100)]);
+    // The third waits for its own timer.
+    assert_eq!(left, [(0, 400), (1, 400), (2, 1_610)]);
+    let by_bytes = StageConfig::Modem(ModemConfig { block_bytes: 3_000, ..MODEM });
+    let (left, _) = script(&[by_bytes], &[(0, 1_500), (300, 1_499), (700, 1_000), (800, 2_000)]);
+    // The third does not fit, so the first two leave; the fourth fills the second block exactly.
+    assert_eq!(left, [(0, 800), (1, 800), (2, 900), (3, 900)]);
+    let small = StageConfig::Modem(ModemConfig { block_bytes: 1_000, ..MODEM });
+    let (left, _) = script(&[small], &[(0, 1_500), (10, 1_500)]);
+    assert_eq!(left, [(0, 100), (1, 200)]);
+}
+
+#[test]
+fn a_block_grows_while_the_bus_is_busy() {
+    let modem = ModemConfig { timer: Duration::ZERO, ..MODEM };
+    let arrivals = [(0, 100), (10, 100), (99, 100), (100, 100), (150, 100)];
+    let (left, _) = script(&[StageConfig::Modem(modem)], &arrivals);
+    // A packet that arrives as the bus becomes free misses the block.
+    assert_eq!(left, [(0, 100), (1, 200), (2, 200), (3, 300), (4, 300)]);
+}
+
+/// Of a stream with gap g, a block has n = ceil(T / g) packets, which wait for T, T - g, ….
+#[test]
+fn the_timer_delays_a_stream_by_as_much_as_the_closed_form_says() {
+    for gap in [70, 150, 500, 1_000, 1_700] {
+        let modem = ModemConfig { transfer: Duration::ZERO, ..MODEM };
+        let in_block = 1_200_u64.div_ceil(gap);
+        let packets = 1_000 * in_block;
+        let arrivals: Vec<_> = (0..packets).map(|id| (id * gap, 100)).collect();
+        let (left, _) = script(&[StageConfig::Modem(modem)], &arrivals);
+        let waited: u64 = left.iter().map(|&(id, at)| at - id * gap).sum();
+        let of_block = (0..in_block).map(|at| 1_200 - at * gap).sum::<u64>();
+        assert_eq!(waited, 1_000 * of_block, "every {gap} us");
+    }
+}
+
+/// The ceiling is packets per block times transfers per second.
+#[test]
+fn a_saturated_bus_carries_full_blocks_back_to_back() {
+    for (size, block) in [(1_500, 10), (100, 40), (9_000, 1)] {
+        let transfer = Duration::from_micros(500);
+        let mut path = one_way(&[StageConfig::Modem(ModemConfig { transfer, ..MODEM })]);
+        (0..100_000).for_each(|id| path.enqueue(us(id), &packet(0, size, Ecn::NotEct, id)));
+        // The first block leaves when it is full.
+        let _ = path.poll(us(100_000));
+        let until = |path: &mut Stack, ms: u64| from_fn(|| path.poll(us(1_000 * ms))).count();
+        until(&mut path, 100);
+        assert_eq!(until(&mut path, 200), 200 * block, "{size} bytes");
+    }
+}
+
+#[test]
+fn a_modem_drops_what_its_ring_does_not_hold() {
+    let transfer = Duration::from_micros(1_000);
+    let modem = ModemConfig { block_packets: 1, ring_packets: Some(2), transfer, ..MODEM };
+    let arrivals = [(0, 100), (10, 100), (20, 100), (30, 100), (1_000, 100)];
+    let (left, dropped) = script(&[StageConfig::Modem(modem)], &arrivals);
+    assert_eq!(left, [(0, 1_000), (1, 2_000), (2, 3_000), (4, 4_000)]);
+    assert_eq!(dropped, [(3, DropReason::RingFull)]);
 }
 
 /// A NAT between two delays: the UE is 10 ms away, the server 20 ms.

@@ -179,6 +179,7 @@ fn stage_config(direction: Direction, stage: &Stage) -> Option<StageConfig> {
         StageKind::Gtpu => StageConfig::Gtpu(core_network::tunnel_end(&get)),
         StageKind::Mtu => StageConfig::Mtu { bytes: get.narrow("mtu_bytes") },
         StageKind::Host => core_network::host(&get),
+        StageKind::Modem => core_network::modem(&get),
         StageKind::Server => core_network::server(&get),
         StageKind::Nat => core_network::middlebox(MiddleboxKind::Nat, direction, &get),
         StageKind::Firewall => core_network::middlebox(MiddleboxKind::Firewall, direction, &get),

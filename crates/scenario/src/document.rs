@@ -76,6 +76,7 @@ impl Document {
             check::tunnels::check(stages, direction, problems);
             check::stalls::check(stages, problems);
         }
+        check::stalls::check_cpus(&down.on, &up.on, problems);
         check::queues::check_buffers(radio.as_ref(), &flows.on, problems);
         if problems.is_empty() {
             let (down, up) = (&down.on, &up.on);

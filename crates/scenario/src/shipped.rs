@@ -33,6 +33,8 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "one-way-firewall",
     "double-nat",
     "hypervisor",
+    "upf-cpu",
+    "modem-blocks",
     "wifi-like",
     "lte-private",
     "nr-n78",

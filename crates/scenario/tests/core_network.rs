@@ -3,7 +3,7 @@
 use airpath_base::{Duration, Instant, Rate};
 use airpath_path::{
     Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, LinkConfig, MiddleboxConfig,
-    MiddleboxKind, MiddleboxSide, MiddleboxTimer, OuterIp, PolicerConfig, QueueConfig,
+    MiddleboxKind, MiddleboxSide, MiddleboxTimer, ModemConfig, OuterIp, PolicerConfig, QueueConfig,
     ServiceConfig, StageConfig, Stalls, TooBig, TunnelEnd,
 };
 use airpath_scenario::{NamedStage, Scenario, Source, Traffic, parse};
@@ -83,6 +83,30 @@ fn middleboxes_have_their_timer_in_the_direction_that_opens_them() {
     let down: Vec<_> = stages(scenario.down).collect();
     let inward = |kind| middlebox(kind, MiddleboxSide::Inward);
     assert_eq!(down, [inward(MiddleboxKind::Firewall), inward(MiddleboxKind::Nat)]);
+}
+
+#[test]
+fn a_modem_is_that_of_cdc_ncm_unless_said_otherwise() {
+    let cdc_ncm = ModemConfig {
+        block_bytes: 16_384,
+        block_packets: 40,
+        timer: Duration::from_micros(3 * 400),
+        transfer: Duration::ZERO,
+        ring_packets: None,
+    };
+    let rmnet = ModemConfig {
+        block_bytes: 8192,
+        block_packets: 32,
+        timer: Duration::from_micros(800),
+        transfer: Duration::from_micros(125),
+        ring_packets: Some(60),
+    };
+    let stages = down(&[
+        "stage = \"modem\"",
+        "stage = \"modem\"\nblock_bytes = 8192\nblock_packets = 32\ntimer_ms = 0.8\n\
+         transfer_ms = 0.125\nring_packets = 60",
+    ]);
+    assert_eq!(stages, [cdc_ncm, rmnet].map(StageConfig::Modem));
 }
 
 #[test]

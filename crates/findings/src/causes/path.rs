@@ -1,8 +1,7 @@
 //! What lies on the path between UE and server.
 
 use airpath_path::{
-    Aqm, Distribution, Excess, HostConfig, LinkConfig, MiddleboxKind, MiddleboxSide, StageConfig,
-    Stalls, TooBig, TunnelEnd,
+    Aqm, Excess, LinkConfig, MiddleboxKind, MiddleboxSide, StageConfig, TooBig, TunnelEnd,
 };
 use airpath_scenario::NamedStage;
 
@@ -12,7 +11,7 @@ use crate::cause::Cause;
 use crate::observed::{Observed, direction_name, direction_of, is_shaper, path_of};
 
 /// Bytes of the largest packet that airpath sends unless configured otherwise.
-const PACKET: f64 = 1500.0;
+pub(super) const PACKET: f64 = 1500.0;
 
 pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     middleboxes(observed, all);
@@ -93,7 +92,6 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
             _ => {}
         }
     }
-    hosts(observed, all);
     servers(observed, all);
     proxy(observed, all);
 }
@@ -284,127 +282,6 @@ fn middleboxes(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
             }
         }
     }
-}
-
-/// Hosts that forward in software: the length of their rings, the processor time per packet, and
-/// stalls.
-fn hosts(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
-    let hosts: Vec<(String, &NamedStage, &HostConfig)> = (observed.stages().into_iter())
-        .filter_map(|(path, stage)| match &stage.stage {
-            StageConfig::Host(host) => Some((path, stage, host)),
-            _ => None,
-        })
-        .collect();
-    stalls(observed, &hosts, all);
-    for (path, stage, host) in hosts {
-        ring(observed, &path, stage, host, all);
-        processor(observed, &path, stage, host, all);
-    }
-}
-
-/// Stalls of this length, in ms, count as none. `"never"` as a value of `stalls` is refused
-/// together with the other keys of stalls.
-const NO_STALL: &str = "0.001";
-
-/// Stalling hosts are on one machine: all are tried together.
-fn stalls(
-    observed: &Observed<'_>,
-    hosts: &[(String, &NamedStage, &HostConfig)],
-    all: &mut Vec<Candidate>,
-) {
-    let stalling = || hosts.iter().filter(|(_, _, host)| host.stalls != Stalls::None);
-    let Some((_, first, _)) = stalling().next() else { return };
-    let lost: u64 = stalling().map(|(_, one, _)| observed.dropped(&one.name, "ring_full")).sum();
-    all.push(Candidate {
-        cause: Cause::StallingHost,
-        subject: first.name.clone(),
-        evidence: format!(
-            "The host of {} stalls now and then; its ring dropped {} packets.",
-            first.name,
-            count(lost as f64)
-        ),
-        removals: vec![
-            stalling().map(|(path, _, _)| set(format!("{path}.stall_ms"), NO_STALL)).collect(),
-        ],
-    });
-}
-
-/// A ring that overflowed is enlarged at least by this factor.
-const LONGER_RING: u64 = 16;
-
-fn ring(
-    observed: &Observed<'_>,
-    path: &str,
-    stage: &NamedStage,
-    host: &HostConfig,
-    all: &mut Vec<Candidate>,
-) {
-    let full = observed.dropped(&stage.name, "ring_full");
-    let Some(ring) = host.ring_packets.filter(|_| full > 0) else { return };
-    // What the path holds, plus what arrives during a stall.
-    let direction = if direction_of(&stage.name) == "up" { "up" } else { "down" };
-    let rate_mbps = observed.bottleneck(direction).map_or(0.0, |link| link.capacity_mbps);
-    let lasts_ms = observed.base_rtt_ms().unwrap_or(100.0) + longest_stall_ms(host);
-    let held = 2.0 * rate_mbps * 1e3 / 8.0 * lasts_ms / PACKET;
-    let longer = (u64::from(ring) * LONGER_RING).max(held as u64);
-    all.push(Candidate {
-        cause: Cause::ReceiveRing,
-        subject: stage.name.clone(),
-        evidence: format!(
-            "The receive ring of {} holds {} packets; it was full and dropped {}.",
-            stage.name,
-            count(f64::from(ring)),
-            observed.lost_by(&[&stage.name], &["ring_full"])
-        ),
-        removals: vec![vec![set(format!("{path}.ring_packets"), ring_size(longer))]],
-    });
-}
-
-/// Sizes of rings are powers of two.
-pub(crate) fn ring_size(packets: u64) -> u64 {
-    packets.clamp(64, 1 << 31).next_power_of_two()
-}
-
-/// Few stalls are longer than this, in ms.
-fn longest_stall_ms(host: &HostConfig) -> f64 {
-    match host.stalls {
-        Stalls::None => 0.0,
-        Stalls::Periodic { duration, .. } => duration.as_millis_f64(),
-        Stalls::Random { duration, .. } => match duration {
-            Distribution::Exponential { mean } => 3.0 * mean.as_millis_f64(),
-            Distribution::Uniform { max } => max.as_millis_f64(),
-            Distribution::HalfNormal { sd } => 3.0 * sd.as_millis_f64(),
-        },
-    }
-}
-
-/// The limit of a processor is in packets per second, whatever their size.
-fn processor(
-    observed: &Observed<'_>,
-    path: &str,
-    stage: &NamedStage,
-    host: &HostConfig,
-    all: &mut Vec<Candidate>,
-) {
-    let each_s = host.processing.as_secs_f64();
-    if each_s <= 0.0 {
-        return;
-    }
-    let lost = match observed.dropped(&stage.name, "ring_full") {
-        0 => String::new(),
-        _ => format!(" Its ring dropped {}.", observed.lost_by(&[&stage.name], &["ring_full"])),
-    };
-    all.push(Candidate {
-        cause: Cause::HostProcessor,
-        subject: stage.name.clone(),
-        evidence: format!(
-            "The processor of {} takes {} per packet, so it forwards at most {} packets per second.{lost}",
-            stage.name,
-            ms(1e3 * each_s),
-            count(1.0 / each_s)
-        ),
-        removals: vec![vec![set(format!("{path}.processing_ms"), 0)]],
-    });
 }
 
 /// The path between the UPF and the server.

@@ -1,8 +1,30 @@
 //! Symptoms that limit nothing: the sign of a cause is present, and removing it changes nothing.
 
-use crate::bases::{ALL, CELLULAR, RADIO, WIRE, codel};
-use crate::draft::{number, quoted, stage};
+use crate::bases::{ALL, CELLULAR, Known, RADIO, WIRE, codel};
+use crate::draft::{Draft, Random, number, quoted, stage};
 use crate::plants::{Plant, datagrams, insert, middlebox, of_flows, two_cells};
+
+/// Puts equipment on both directions of a path that has room for ten times the data, or waits for a
+/// hundredth of the RTT: healthy hosts and modems.
+pub(crate) fn equipped(random: &mut Random, draft: &mut Draft, known: &Known) {
+    let each = number(1.2 / known.rate_mbps);
+    let wait = number(random.log(0.01, 0.1).min(known.rtt_ms * 0.01));
+    let mut host = stage("host").with("processing_ms", &each).with("coalescing_ms", &wait);
+    if random.chance(0.5) {
+        host.set("cpu", "\"host\"");
+    }
+    let modem = stage("modem")
+        .with("timer_ms", number((0.01 * known.rtt_ms).min(0.4)))
+        .with("transfer_ms", &each)
+        .with("ring_packets", 1000);
+    let equipment = match random.below(3) {
+        0 => vec![host],
+        1 => vec![modem],
+        _ => vec![host, modem],
+    };
+    draft.back.extend(equipment.iter().rev().cloned());
+    draft.there.splice(0..0, equipment);
+}
 
 pub(crate) const DECOYS: &[Plant] = &[
     Plant {
@@ -179,6 +201,61 @@ pub(crate) const DECOYS: &[Plant] = &[
         edit: |random, _, _, known| {
             let each = 1.2 / known.rate_mbps;
             insert(random, true, stage("host").with("processing_ms", number(each)))
+        },
+    },
+    // One processor for both directions, with room for ten times the data.
+    Plant {
+        cause: "host-processor",
+        into: ALL,
+        flows: 2,
+        up: None,
+        brings: None,
+        edit: |_, _, _, known| {
+            let each = number(1.2 / known.rate_mbps);
+            Box::new(move |draft| {
+                let host = stage("host").with("processing_ms", &each).with("cpu", "\"upf\"");
+                draft.there.insert(0, host.clone());
+                draft.back.push(host);
+            })
+        },
+    },
+    // As network cards do by default.
+    Plant {
+        cause: "interrupt-moderation",
+        into: ALL,
+        flows: 2,
+        up: None,
+        brings: None,
+        edit: |random, _, _, known| {
+            let coalescing = random.log(0.01, 0.1).min(known.rtt_ms * 0.01);
+            let there = random.chance(0.5);
+            insert(random, there, stage("host").with("coalescing_ms", number(coalescing)))
+        },
+    },
+    Plant {
+        cause: "aggregation-timer",
+        into: ALL,
+        flows: 2,
+        up: None,
+        brings: None,
+        edit: |random, _, _, known| {
+            let timer = random.log(0.1, 1.2).min(known.rtt_ms * 0.01);
+            let there = random.chance(0.5);
+            insert(random, there, stage("modem").with("timer_ms", number(timer)))
+        },
+    },
+    // Blocks of ten packets, at ten times the link's rate.
+    Plant {
+        cause: "modem-ceiling",
+        into: ALL,
+        flows: 2,
+        up: None,
+        brings: None,
+        edit: |random, _, _, known| {
+            let modem = stage("modem")
+                .with("timer_ms", number((0.01 * known.rtt_ms).min(0.4)))
+                .with("transfer_ms", number(12.0 / known.rate_mbps));
+            insert(random, true, modem)
         },
     },
     Plant {

@@ -194,6 +194,9 @@ fn two(random: &mut Random) -> Option<Case> {
 fn healthy(random: &mut Random, index: usize) -> Case {
     let access = ALL[index % ALL.len()];
     let (mut well, known) = base(random, access, 3, None);
+    if random.chance(0.5) {
+        decoys::equipped(random, &mut well, &known);
+    }
     if random.chance(0.3) {
         limited_by_its_application(random, &mut well, &known);
     }
@@ -243,11 +246,13 @@ struct Tally {
 
 impl Tally {
     fn judge(&mut self, case: &Case, answer: &Explanation, healthy: bool) {
-        if !healthy && case.decoy.is_none() {
-            keep(
-                &format!("planted-{:03}-{}", self.runs.len(), case.causes.join("-")),
-                &case.ill.text(),
-            );
+        let number = self.runs.len();
+        match case.causes[..] {
+            [] => keep("FINDINGS_KEEP_HEALTHY", &format!("healthy-{number:03}"), &case.ill),
+            _ => {
+                let name = format!("planted-{number:03}-{}", case.causes.join("-"));
+                keep("FINDINGS_KEEP", &name, &case.ill);
+            }
         }
         self.runs.push(answer.runs);
         let said = named(answer);
@@ -308,12 +313,14 @@ impl Tally {
     }
 }
 
-/// Keeps a scenario for `--test advice`, if this was requested.
-fn keep(name: &str, text: &str) {
-    let Ok(directory) = std::env::var("FINDINGS_KEEP") else { return };
+/// Keeps a scenario in the directory that a variable of the environment names, if it does: for
+/// `--test advice`, or to be emulated.
+fn keep(variable: &str, name: &str, draft: &Draft) {
+    let Ok(directory) = std::env::var(variable) else { return };
     let directory = std::path::Path::new(&directory);
     std::fs::create_dir_all(directory).expect("a directory can be made there");
-    std::fs::write(directory.join(name).with_extension("toml"), text).expect("it can be written");
+    std::fs::write(directory.join(name).with_extension("toml"), draft.text())
+        .expect("it can be written");
 }
 
 fn tell(case: &Case, answer: &Explanation) {
@@ -362,11 +369,12 @@ fn judged(
 
 /// This many scenarios with one cause, of which a quarter are decoys.
 fn singles(count: u64, seed: u64, tally: &mut Tally) {
-    let causes: BTreeSet<&str> = plants().map(|plant| plant.cause).collect();
+    let causes: BTreeSet<&str> = plants().map(|plant| plant.cause).filter(is_wanted).collect();
     let causes: Vec<&str> = causes.into_iter().collect();
+    let decoys: Vec<&Plant> = DECOYS.iter().filter(|plant| is_wanted(&plant.cause)).collect();
     judged("planted", count, seed, tally, |index, random| {
         if index % 4 == 3 {
-            let plant = &DECOYS[(seed as usize * 7 + index / 4) % DECOYS.len()];
+            let plant = decoys[(seed as usize * 7 + index / 4) % decoys.len()];
             let case = decoy(random, plant);
             if case.is_none() {
                 println!("no decoy of {} was found", plant.cause);
@@ -383,6 +391,13 @@ fn singles(count: u64, seed: u64, tally: &mut Tally) {
         }
         case
     });
+}
+
+/// Whether a cause is among those that `FINDINGS_CAUSES` names, separated by commas; by default
+/// all are.
+fn is_wanted(cause: &&str) -> bool {
+    let wanted = std::env::var("FINDINGS_CAUSES").ok();
+    wanted.is_none_or(|wanted| wanted.split(',').any(|one| one == *cause))
 }
 
 fn question<'a>(source: Source<'a>, parsed: &'a Parsed, threads: usize) -> Question<'a> {
@@ -463,7 +478,7 @@ fn many() {
          {} healthy ones.",
         tally.pairs[0], tally.pairs[1], tally.healthy[0], tally.healthy[1]
     );
-    let causes: BTreeSet<&str> = plants().map(|plant| plant.cause).collect();
+    let causes: BTreeSet<&str> = plants().map(|plant| plant.cause).filter(is_wanted).collect();
     let missing: Vec<_> =
         causes.iter().filter(|&cause| !tally.planted.contains_key(cause)).collect();
     assert!(count < 80 || planted >= 60, "{planted} were planted");

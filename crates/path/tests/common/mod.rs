@@ -9,8 +9,8 @@ use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Rate, Tunnel
 use airpath_path::{
     Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Jitter,
     LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
-    MiddleboxTimer, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls,
-    TooBig, Trace, TunnelEnd,
+    MiddleboxTimer, ModemConfig, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig,
+    Stalls, TooBig, Trace, TunnelEnd,
 };
 use airpath_queue::Isolation;
 use proptest::prelude::*;
@@ -109,7 +109,7 @@ pub(crate) fn stage() -> impl Strategy<Value = StageConfig> {
         .prop_map(|(process, min_bytes)| StageConfig::Loss(LossConfig { process, min_bytes }));
     let batch =
         (1u64..30_000).prop_map(|us| StageConfig::Batch { interval: Duration::from_micros(us) });
-    prop_oneof![2 => delay(), 3 => link, 1 => loss, 1 => batch, 1 => policer(), 2 => host(), 1 => gtpu()]
+    prop_oneof![2 => delay(), 3 => link, 1 => loss, 1 => batch, 1 => policer(), 2 => host(), 1 => modem(), 1 => gtpu()]
 }
 
 fn policer() -> impl Strategy<Value = StageConfig> {
@@ -150,6 +150,17 @@ fn host() -> impl Strategy<Value = StageConfig> {
         |(stalls, processing, coalescing, ring_packets, shared)| {
             let cpu = shared.then(|| "cpu".to_owned());
             StageConfig::Host(HostConfig { stalls, processing, coalescing, ring_packets, cpu })
+        },
+    )
+}
+
+fn modem() -> impl Strategy<Value = StageConfig> {
+    let micros = |most: u64| (0..most).prop_map(Duration::from_micros);
+    let limits = (1u32..6_000, 1u32..8, proptest::option::of(1u32..20));
+    (limits, micros(3_000), micros(2_000)).prop_map(
+        |((block_bytes, block_packets, ring_packets), timer, transfer)| {
+            let config = ModemConfig { block_bytes, block_packets, timer, transfer, ring_packets };
+            StageConfig::Modem(config)
         },
     )
 }

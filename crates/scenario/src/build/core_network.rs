@@ -3,7 +3,8 @@
 use airpath_base::{Direction, Duration, Instant};
 use airpath_path::{
     DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, MiddleboxConfig, MiddleboxKind,
-    MiddleboxSide, MiddleboxTimer, OuterIp, PolicerConfig, StageConfig, Stalls, TooBig, TunnelEnd,
+    MiddleboxSide, MiddleboxTimer, ModemConfig, OuterIp, PolicerConfig, StageConfig, Stalls,
+    TooBig, TunnelEnd,
 };
 
 use crate::get::{Get, narrow};
@@ -30,6 +31,16 @@ pub(super) fn host(get: &Get<'_>) -> StageConfig {
         coalescing: get.time("coalescing_ms"),
         ring_packets: get.0.count("ring_packets").map(narrow),
         cpu: get.0.text("cpu").map(str::to_owned),
+    })
+}
+
+pub(super) fn modem(get: &Get<'_>) -> StageConfig {
+    StageConfig::Modem(ModemConfig {
+        block_bytes: get.narrow("block_bytes"),
+        block_packets: get.narrow("block_packets"),
+        timer: get.time("timer_ms"),
+        transfer: get.time("transfer_ms"),
+        ring_packets: get.0.count("ring_packets").map(narrow),
     })
 }
 

@@ -18,8 +18,11 @@ const MOST_PACKETS_PER_S: f64 = 1e8;
 /// acknowledgements of 52 bytes may exceed that many packets, too.
 const FASTEST_OF_ACKS: u64 = 2_000_000_000;
 
-/// The shortest processing time of a host that still limits a flow.
+/// The shortest time per packet of a host or a modem that still limits a flow.
 const SHORTEST_PROCESSING: Duration = Duration::from_nanos(100);
+
+/// The smallest packet that may fill a modem's block, in bytes: headers of IPv4 and TCP.
+const SMALLEST_PACKET: u64 = 40;
 
 /// The largest burst of a shaper that still limits a flow, in bytes: a larger one lets everything
 /// pass at once for longer than any run that anybody waits for.
@@ -136,6 +139,7 @@ fn delay(stage: &Stage) -> f64 {
     time("delay_ms")
         + time("jitter_ms")
         + time("coalescing_ms")
+        + time("transfer_ms")
         + site.map_or(0.0, Duration::as_secs_f64)
 }
 
@@ -149,6 +153,12 @@ fn has_rate(stage: &Stage, fastest: u64) -> bool {
         Some(StageKind::Trace) => true,
         Some(StageKind::Shaper) => slow() && fields.count("burst_bytes") <= Some(LARGEST_BURST),
         Some(StageKind::Host) => fields.time("processing_ms") >= Some(SHORTEST_PROCESSING),
+        Some(StageKind::Modem) => {
+            let packets = [fields.count("block_packets"), fields.count("block_bytes")];
+            let [packets, bytes] = packets.map(|most| most.unwrap_or(u64::MAX));
+            let most = packets.min(bytes / SMALLEST_PACKET).max(1);
+            fields.time("transfer_ms") >= Some(SHORTEST_PROCESSING * most)
+        }
         _ => false,
     }
 }

@@ -104,14 +104,15 @@ pub(super) const HOST: &[Key] = &[
         "processing_ms",
         Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1000 * MS },
         Default::Value("0"),
-        "CPU time that each packet takes. Packets are processed one after another.",
+        "CPU time that each packet takes, whatever its size. Packets are processed one after \
+         another, so the CPU forwards at most 1000 / `processing_ms` packets per second.",
     ),
     Key::new(
         "coalescing_ms",
         MS_FROM_0,
         Default::Value("0"),
-        "Interrupt coalescing: time from the first packet that arrives at an idle CPU until the \
-         CPU starts.",
+        "Interrupt moderation (rx-usecs of ethtool -C): time from the first packet that arrives \
+         at an idle CPU until the CPU starts.",
     ),
     Key::new(
         "ring_packets",
@@ -161,10 +162,46 @@ pub(super) const HOST: &[Key] = &[
         "cpu",
         Kind::Name,
         Default::Absent("a CPU of its own"),
-        "Name of the CPU. Stages with the same name, in either direction, stall at the same \
-         random times if their stall keys agree.",
-    )
-    .needs(AT_RANDOM),
+        "Name of the CPU. A stage of [[path.down]] and a stage of [[path.up]] with the same name \
+         share it: it processes the packets of both in order of arrival, and its stalls hold up \
+         both.",
+    ),
+];
+
+pub(super) const MODEM: &[Key] = &[
+    Key::new(
+        "block_bytes",
+        count(Unit::Bytes, 1, 1 << 24),
+        Default::Value("16384"),
+        "Most bytes of IP packets in a block (tx_max of cdc_ncm, tx-aggr-max-bytes of ethtool \
+         -C); headers of the block do not count. A larger packet has a block to itself.",
+    ),
+    Key::new(
+        "block_packets",
+        count(Unit::Packets, 1, u32::MAX as u64),
+        Default::Value("40"),
+        "Most packets in a block (tx_max_datagrams of cdc_ncm, tx-aggr-max-frames of ethtool -C).",
+    ),
+    Key::new(
+        "timer_ms",
+        MS_FROM_0,
+        Default::Value("1.2"),
+        "How long a packet waits for others to fill its block. cdc_ncm waits up to three times \
+         tx_timer_usecs, which is 400. 0: a block leaves as soon as the bus is free.",
+    ),
+    Key::new(
+        "transfer_ms",
+        Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1000 * MS },
+        Default::Value("0"),
+        "How long the bus and the modem's CPU take to transfer a block, whatever its size. They \
+         transfer one at a time, so at most 1000 / `transfer_ms` blocks per second.",
+    ),
+    Key::new(
+        "ring_packets",
+        count(Unit::Packets, 1, u32::MAX as u64),
+        Default::Absent("no limit"),
+        "Number of packets that may wait. Those that are being transferred do not count.",
+    ),
 ];
 
 pub(super) const SERVER: &[Key] = &[Key::new(

@@ -223,6 +223,7 @@ pub(crate) static STAGE: Table = Table {
         Group { variants: &["mtu"], rule: Rule::Each, keys: core_network::MTU },
         Group { variants: &["nat", "firewall"], rule: Rule::Each, keys: core_network::MIDDLEBOX },
         Group { variants: &["host"], rule: Rule::Each, keys: core_network::HOST },
+        Group { variants: &["modem"], rule: Rule::Each, keys: core_network::MODEM },
         Group { variants: &["server"], rule: Rule::Each, keys: core_network::SERVER },
         Group {
             variants: &["proxy"],
@@ -271,6 +272,10 @@ choices! {
         Host = "host":
             "A host that forwards in software. It has a receive ring, interrupts, and a CPU that \
              a hypervisor takes away at times.",
+        Modem = "modem":
+            "The driver of a USB modem. Packets cross the bus in blocks: NTBs (CDC NCM, MBIM) or \
+             QMAP aggregates. A block leaves when it is full or its timer has expired, and the \
+             bus is free.",
         Server = "server":
             "The delay between the UPF and the server, chosen by the location of the server.",
         Proxy = "proxy":

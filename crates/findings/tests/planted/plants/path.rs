@@ -1,14 +1,44 @@
 //! Causes on the path.
 
 use super::{
-    DOWN, Plant, file, insert, managed_queue, middlebox, only, ping, plain_queue, scaled, stream,
+    DOWN, Edit, Plant, file, insert, managed_queue, middlebox, only, ping, plain_queue, scaled,
+    stream,
 };
 use crate::bases::{ALL, Known, WIRE, codel};
-use crate::draft::{Table, number, quoted, stage};
+use crate::draft::{Draft, Random, Table, number, quoted, stage};
 
 /// Transmission time of a 1,500-byte packet at the bottleneck, in ms.
 fn packet_ms(known: &Known) -> f64 {
     12.0 / known.rate_mbps
+}
+
+/// Makes the path that of a campus, with pings or a small file; returns its one-way delay in ms.
+fn near(random: &mut Random, draft: &mut Draft) -> f64 {
+    let one_way = random.log(0.3, 5.0);
+    for one in draft.there.iter_mut().chain(&mut draft.back) {
+        if one.get("stage") == Some("\"delay\"") {
+            one.set("delay_ms", number(one_way));
+        }
+    }
+    match random.below(3) {
+        0 => only(draft, ping("down", 150.0)),
+        1 => only(draft, ping("up", 150.0)),
+        _ => only(draft, file(random.log(20e3, 200e3))),
+    }
+    one_way
+}
+
+/// Inserts a stage at the UE's end of both directions.
+fn both(stage: impl Fn() -> Table + 'static) -> Edit {
+    Box::new(move |draft| {
+        let (down, up) = if draft.up {
+            (&mut draft.back, &mut draft.there)
+        } else {
+            (&mut draft.there, &mut draft.back)
+        };
+        down.push(stage());
+        up.insert(0, stage());
+    })
 }
 
 pub(crate) const PATH: &[Plant] = &[
@@ -284,6 +314,98 @@ pub(crate) const PATH: &[Plant] = &[
                 true,
                 stage("host").with("processing_ms", number(each)).with("ring_packets", ring),
             )
+        },
+    },
+    // Both directions of an upload or a download on one processor, which is slower than the link.
+    Plant {
+        cause: "host-processor",
+        into: ALL,
+        flows: 2,
+        up: None,
+        brings: None,
+        edit: |_, severity, _, known| {
+            let each = packet_ms(known) / (1.2 - 0.9 * severity);
+            let ring = (known.bdp_bytes() / 1500.0).max(30.0).round();
+            Box::new(move |draft| {
+                let host = stage("host")
+                    .with("processing_ms", number(each))
+                    .with("ring_packets", ring)
+                    .with("cpu", "\"upf\"");
+                draft.there.insert(0, host.clone());
+                draft.back.push(host);
+            })
+        },
+    },
+    // On a short path, a network card that waits before it raises an interrupt.
+    Plant {
+        cause: "interrupt-moderation",
+        into: WIRE,
+        flows: 1,
+        up: None,
+        brings: None,
+        edit: |random, severity, well, _| {
+            let one_way = near(random, well);
+            let coalescing = one_way * scaled(severity, 0.1, 5.0);
+            both(move || stage("host").with("coalescing_ms", number(coalescing)))
+        },
+    },
+    // In the direction of acknowledgements, or of data, of a transfer.
+    Plant {
+        cause: "interrupt-moderation",
+        into: ALL,
+        flows: 3,
+        up: None,
+        brings: None,
+        edit: |random, severity, _, known| {
+            let coalescing = (known.rtt_ms * scaled(severity, 0.2, 3.0)).max(1.0);
+            let there = random.chance(0.5);
+            insert(random, there, stage("host").with("coalescing_ms", number(coalescing)))
+        },
+    },
+    // A modem on a short path: pings and small files wait for its timer.
+    Plant {
+        cause: "aggregation-timer",
+        into: WIRE,
+        flows: 1,
+        up: None,
+        brings: None,
+        edit: |random, severity, well, _| {
+            let one_way = near(random, well);
+            let timer = one_way * scaled(severity, 0.1, 5.0);
+            both(move || stage("modem").with("timer_ms", number(timer)))
+        },
+    },
+    // A long timer in the direction of acknowledgements, which do not fill blocks.
+    Plant {
+        cause: "aggregation-timer",
+        into: ALL,
+        flows: 3,
+        up: None,
+        brings: None,
+        edit: |random, severity, _, known| {
+            let timer = (known.rtt_ms * scaled(severity, 0.2, 3.0)).max(1.0);
+            let modem = stage("modem").with("timer_ms", number(timer)).with("block_packets", 1000);
+            insert(random, false, modem)
+        },
+    },
+    // Transfers that carry too few packets for the link. The ring has the length that a queue should
+    // have there.
+    Plant {
+        cause: "modem-ceiling",
+        into: ALL,
+        flows: 3,
+        up: None,
+        brings: None,
+        edit: |random, severity, _, known| {
+            let packets = 1.0 + random.below(4) as f64;
+            let transfer = packets * packet_ms(known) / (1.0 - 0.8 * severity);
+            let ring = (known.bdp_bytes() / 1500.0).max(30.0).round();
+            let modem = stage("modem")
+                .with("timer_ms", number((0.05 * known.rtt_ms).min(1.2)))
+                .with("block_bytes", 1500.0 * packets)
+                .with("transfer_ms", number(transfer))
+                .with("ring_packets", ring);
+            insert(random, true, modem)
         },
     },
     Plant {

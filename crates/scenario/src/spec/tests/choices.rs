@@ -69,6 +69,7 @@ const SETTINGS: &[Setting] = &[
         &["KEY={stage=\"firewall\"}", "path.up.0={stage=\"firewall\"}"],
     ),
     with("path", "stage", "host", &["KEY={stage=\"host\", processing_ms=1}"]),
+    with("path", "stage", "modem", &["KEY={stage=\"modem\"}"]),
     with("path", "stage", "server", &["KEY={stage=\"server\", place=\"edge\"}"]),
     with("path", "stage", "proxy", PROXIES),
     with("path", "aqm", "", &["KEY={stage=\"link\", rate_mbps=1}"]),
