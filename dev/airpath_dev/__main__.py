@@ -24,6 +24,7 @@ PLAIN = {
 
 COMMANDS = {
     "audit": "audit",
+    "blocks": "blocks",
     "calibrate": "calibrate",
     "captures-compared": "compared.command",
     "captures-kernel": "recorded.kernel",

@@ -12,7 +12,7 @@ import typer
 
 from airpath.base.choices import Explain
 from airpath.cli.console import narrate, output, progress_bar
-from airpath.cli.run import Out, Scenario, Sets, explaining
+from airpath.cli.run import Out, Record, Scenario, Sets, explaining, recording
 
 if TYPE_CHECKING:
     from airpath import _core
@@ -154,6 +154,7 @@ def command(
     repeat: Repeat = 1,
     out: Out = None,
     capture: Capture = False,
+    record: Record = False,
     live: Live = None,
     metrics: Metrics = None,
     page: Page = None,
@@ -185,7 +186,7 @@ def command(
     from airpath.errors import InputError
     from airpath.runs import provenance
 
-    loaded = scenarios.load(scenario, sets)
+    loaded = scenarios.load(scenario, recording(sets, record=record))
     if repeat > 1 and not (words or flows or loaded.programs):
         raise InputError(
             "--repeat needs something that ends by itself: a COMMAND, --flows, or [[program]]"

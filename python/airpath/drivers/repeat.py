@@ -282,7 +282,8 @@ def sentences(run: Run) -> list[str]:
     if "invalid" not in run.summary["run"]:
         return emulate.sentences(run)
     late = len(run.summary["run"].get("invalid", []))
-    said = [f"{plural(late, 'run')} did not count; they are kept as invalid-N"] if late else []
+    kept = "is kept as invalid-1" if late == 1 else f"are kept as invalid-1 to invalid-{late}"
+    said = [f"{plural(late, 'run')} did not count and {kept}"] if late else []
     return said + [f"partial, because {because}" for because in run.partial]
 
 
