@@ -42,6 +42,7 @@ COMMANDS = {
     "hystart": "hystart",
     "licences": "licences",
     "machines": "machines",
+    "mahimahi": "mahimahi",
     "private": "pages.private",
     "referee": "referee.command",
     "studies-emulated": "private",

@@ -355,7 +355,7 @@ def test_a_block_that_is_always_late_is_missing(host: Host) -> None:
     assert answer["seeds"] == [1, 3]
     assert len(answer["blocks"]["invalid"]) == 4
     host.late = lambda _: True
-    with pytest.raises(repeat.InvalidError, match="none of 6 runs counts"):
+    with pytest.raises(repeat.InvalidError, match="none of 6 blocks counts"):
         compared(3)
 
 

@@ -48,7 +48,7 @@ def toml_text(table: Json, path: tuple[str, ...] = ()) -> str:
     """
     lines, tables = [], []
     for key, value in table.items():
-        place = (*path, key if _BARE.fullmatch(key) else json.dumps(key))
+        place = (*path, key if _BARE.fullmatch(key) else _string(key))
         if isinstance(value, dict):
             tables.append(f"\n[{'.'.join(place)}]\n{toml_text(value, place)}")
         elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
@@ -60,13 +60,17 @@ def toml_text(table: Json, path: tuple[str, ...] = ()) -> str:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, str):
+        return _string(value)
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
-        return (
-            "{"
-            + ", ".join(f"{json.dumps(key)} = {_value(one)}" for key, one in value.items())
-            + "}"
-        )
-    # JSON's strings, numbers and booleans are TOML's.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        pairs = (f"{_string(key)} = {_value(one)}" for key, one in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    # Numbers and booleans are JSON's.
+    return json.dumps(value)
+
+
+def _string(text: str) -> str:
+    """JSON's strings are TOML's, but for DEL, which has to be escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -100,7 +100,7 @@ def whatif_emulated(
         raise type(stopped)(f"{stopped}\n  {done}, in {work.out}: {continues}") from None
     if not work.complete:
         because = work.invalid[-1]["because"]
-        raise repeat.InvalidError(repeat.none_counts(len(work.invalid), because, work.out))
+        raise repeat.InvalidError(repeat.none_counts(len(work.invalid), because, work.out, "block"))
     done = sorted(work.complete)
     measured = [[work.complete[block][index] for block in done] for index in range(len(loaded))]
     answer: Variants = {

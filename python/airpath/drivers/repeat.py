@@ -247,9 +247,9 @@ def verdict(run: Run) -> str:
     return f"99 % at most {most:.0f} us late{failed}"
 
 
-def none_counts(count: int, because: str, out: Path) -> str:
+def none_counts(count: int, because: str, out: Path, noun: str = "run") -> str:
     """Say that there is no result."""
-    whole = "the run does not count" if count == 1 else f"none of {count} runs counts"
+    whole = f"the {noun} does not count" if count == 1 else f"none of {count} {noun}s counts"
     return f"{whole}: {because}\n  what was written is kept: {out}"
 
 
