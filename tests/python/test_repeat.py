@@ -314,7 +314,7 @@ def test_the_answer_is_that_of_simulations_with_the_same_seeds(host: Host) -> No
     simulated = airpath.whatif("random-loss", tries, set={"run.duration_s": 2}, seeds=4)
     assert answer["rows"] == simulated["rows"]
     for key in ("scenario", "version", "seeds", "variants"):
-        assert answer[key] == simulated[key]  # type: ignore[literal-required]
+        assert answer[key] == simulated[key]
     about = answer["blocks"]
     assert (about["wanted"], about["invalid"]) == (4, [])
     assert "paired by block" in about["interval"]

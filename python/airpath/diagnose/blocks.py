@@ -101,17 +101,19 @@ def whatif_emulated(
     if not work.complete:
         because = work.invalid[-1]["because"]
         raise repeat.InvalidError(repeat.none_counts(len(work.invalid), because, work.out, "block"))
-    done = sorted(work.complete)
-    measured = [[work.complete[block][index] for block in done] for index in range(len(loaded))]
+    blocks_done = sorted(work.complete)
+    measured = [
+        [work.complete[block][index] for block in blocks_done] for index in range(len(loaded))
+    ]
     answer: Variants = {
         "scenario": loaded[0].name,
         "version": _core.__version__,
-        "seeds": [first + block for block in done],
+        "seeds": [first + block for block in blocks_done],
         "variants": [[redacted(text) for text in variant] for variant in tried],
         "rows": _core.variant_rows(measured),
         "blocks": {
             "command": list(options.command),
-            "orders": [work.order(block) for block in done],
+            "orders": [work.order(block) for block in blocks_done],
             "wanted": blocks,
             "invalid": work.invalid,
             "interval": INTERVAL,
@@ -278,9 +280,9 @@ class _Own:
         """Its own figures, without those of a ping."""
         found: list[Measured] = []
         if self.kind == "file":
-            completed = flow and flow["completed_s"]
+            completed = flow["completed_s"] if flow else None
             if completed is not None:
-                found.append((self.name, "completed_s", completed, True))
+                found.append((self.name, "completed_s", float(completed), True))
             else:
                 active_s = max(0.0, run_s - self._start_s)
                 delivered = (flow["bytes_delivered"] if flow else 0) / (self._bytes or 1)

@@ -206,7 +206,7 @@ class Recorded:
         slowest = self.slowest(direction)
         if slowest is None:
             return 0.0
-        return float((slowest["queue_packets"] == 0).mean() or 0.0)
+        return 1 - np.count_nonzero(slowest["queue_packets"].to_numpy()) / max(1, len(slowest))
 
     def slowest(self, direction: str) -> pl.DataFrame | None:
         """Return the rows of the link with the least capacity; None without a link."""

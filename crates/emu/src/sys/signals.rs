@@ -52,7 +52,8 @@ impl Signals {
     /// This process was stopped and continues.
     pub(crate) const CONTINUED: c_int = libc::SIGCONT;
     /// They ask a program to end.
-    pub(crate) const ENDING: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+    pub(crate) const ENDING: [c_int; 4] =
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
     /// Starts to catch signals.
     ///
