@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
 import random
 import re
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from airpath.export import traces
 from airpath.export.recorded import SERVER_MS, Passed
 from airpath.runs.results import Run
 from airpath.scenario import shipped_scenarios
+from conftest import start, until
 
 CELL = """
 [run]
@@ -299,6 +302,41 @@ def test_wrong_arguments_of_a_script_change_nothing(tmp_path: Path, arguments: l
     )
     assert done.returncode == 2
     assert "usage: " in done.stderr
+
+
+def _with_tc(place: Path, script: str, tc: str) -> tuple[Path, Path, dict[str, str]]:
+    """Put a program in the place of tc, which writes its arguments to a log."""
+    log, tools = place / "log", place / "bin"
+    tools.mkdir()
+    (tools / "tc").write_text(f'#!/bin/sh\necho "$@" >> {log}\n{tc}\n')
+    (tools / "tc").chmod(0o755)
+    (place / "netem.sh").write_text(script)
+    return log, place / "netem.sh", {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_script_removes_what_it_added(saturated: Run, tmp_path: Path, sent: int) -> None:
+    script = export.netem(saturated)
+    log, file, environment = _with_tc(tmp_path, script, "")
+    running = start(["sh", str(file), "down", "veth7"], env=environment)
+    expected = _parsed(script, "down")
+    assert until(lambda: log.exists() and len(log.read_text().splitlines()) >= 5)
+    running.send_signal(sent)
+    assert running.wait(timeout=60) == 128 + sent
+    root, leaf, *changes, removed = log.read_text().splitlines()
+    assert root.startswith("qdisc add dev veth7 root handle 1: netem limit 10000 delay ")
+    assert leaf.startswith("qdisc add dev veth7 parent 1:1 handle 10: tbf rate ")
+    for line, (_, rate) in zip(changes, expected, strict=False):
+        assert f"qdisc change dev veth7 parent 1:1 handle 10: tbf rate {rate}kbit burst " in line
+    assert removed == "qdisc del dev veth7 root"
+
+
+def test_a_qdisc_of_somebody_else_stays(saturated: Run, tmp_path: Path) -> None:
+    log, file, environment = _with_tc(tmp_path, export.netem(saturated), "exit 2")
+    done = subprocess.run(["sh", str(file), "up", "veth7"], env=environment, check=False)
+    assert done.returncode == 2
+    (line,) = log.read_text().splitlines()
+    assert line.startswith("qdisc add dev veth7 root ")
 
 
 # --- The command --------------------------------------------------------------------------------
