@@ -29,12 +29,12 @@ CASES: dict[str, tuple[dict[str, float], list[list[str]]]] = {
         {"run.duration_s": 3},
         [['flow.0.congestion="bbr"'], ["path.up.0.delay_ms=20"]],
     ),
-    "two-flows": (
+    "codel": (
         {"run.duration_s": 3},
-        [['flow.1.congestion="bbr"'], ["path.down.0.queue_packets=20"]],
+        [["path.down.0.codel_target_ms=40"], ["path.up.0.delay_ms=50"]],
     ),
 }
-"""Scenarios with their settings and variants: a queue, random loss, and flows that share a link."""
+"""Scenarios with their settings and variants: a deep queue, random loss, and a managed queue."""
 
 LEAST_SHARE = 0.85
 """With some 30 differences a share of 95 % is below this in 1 of 100 judgments, if they were

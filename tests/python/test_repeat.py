@@ -342,7 +342,7 @@ def test_a_late_block_is_repeated_as_a_whole(host: Host) -> None:
     assert answer["seeds"] == [1, 2, 3]
     (late,) = answer["blocks"]["invalid"]
     assert late == {"block": 1, "because": LATE, "directory": "invalid-1"}
-    assert said == [f"block 2 does not count and is repeated: {LATE}"]
+    assert said == [f"block 2 does not count: {LATE}"]
     host.late = lambda _: False
     assert answer["rows"] == compared(3)["rows"]
     # It is also found in the directory.

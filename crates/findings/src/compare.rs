@@ -243,7 +243,8 @@ fn half(values: &[f64], quantiles: &[f64], z: f64) -> f64 {
         let square = z * z;
         let first = z * (square + 1.0) / 4.0;
         let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
-        z + (first + second / many) / many
+        let third = z * (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+        z + (first + (second + third / many) / many) / many
     });
     quantile * (variance / values.len() as f64).sqrt()
 }

@@ -160,7 +160,7 @@ class _Blocks:
         def attempt(block: int) -> bool:
             because = self._attempt(block)
             if because is not None:
-                say(f"block {block + 1} does not count and is repeated: {because}")
+                say(f"block {block + 1} does not count: {because}")
             return because is None
 
         repeat.until_valid(missing, attempt, extra=self.blocks)
