@@ -24,6 +24,7 @@ PLAIN = {
 
 COMMANDS = {
     "audit": "audit",
+    "blocks": "blocks",
     "calibrate": "calibrate",
     "captures-compared": "compared.command",
     "captures-kernel": "recorded.kernel",
@@ -42,6 +43,7 @@ COMMANDS = {
     "hystart": "hystart",
     "licences": "licences",
     "machines": "machines",
+    "mahimahi": "mahimahi",
     "private": "pages.private",
     "referee": "referee.command",
     "studies-emulated": "private",

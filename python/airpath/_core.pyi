@@ -234,6 +234,13 @@ def compare(
 ) -> list[VariantRow]:
     """Run a scenario and its variants on common seeds; one entry a figure."""
 
+def variant_rows(measured: list[list[list[tuple[str, str, float, bool]]]]) -> list[VariantRow]:
+    """Compare figures that were measured elsewhere, as ``compare`` does.
+
+    ``measured`` has, by variant and pair, the flow, name and value of each figure, and whether it
+    is a result; a transfer that did not complete is compared by an estimate.
+    """
+
 def table_columns() -> dict[str, list[tuple[str, str, bool]]]:
     """Every table that a run can have, each with its columns: name, type, whether it may be null.
 
@@ -298,6 +305,10 @@ class Emulated:
     @property
     def invalid(self) -> str | None:
         """Why the run does not count; None: it does."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C or a signal to this process asked the programs to end."""
 
     @property
     def report(self) -> Report:

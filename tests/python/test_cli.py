@@ -46,6 +46,7 @@ COMMANDS = [
     "emulate",
     "twin",
     "reproduce",
+    "export",
     "report",
     "diagnose",
     "fit",

@@ -20,6 +20,7 @@ PARSERS = {
     *("readers/documents.py", "readers/flent.py", "readers/iperf_json.py", "readers/ping_forms.py"),
     *("campaign/checked.py", "campaign/definition.py", "study/definition.py"),
     *("emulation/oam/inventory.py", "twin/comparable.py", "plots/figure.py"),
+    *("export/recorded.py", "export/netem.py", "export/replayed.py"),
 }
 """Modules that read JSON or TOML, whose tables have the type ``Json`` until they are checked.
 

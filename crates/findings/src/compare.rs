@@ -83,7 +83,7 @@ impl Effect {
     fn noise(&self) -> f64 {
         /// One-sided 90 % quantiles for 1, 2, … degrees of freedom.
         const T: [f64; 9] = [3.078, 1.886, 1.638, 1.533, 1.476, 1.440, 1.415, 1.397, 1.383];
-        half(&self.improvements, &T, 1.282)
+        half(&self.improvements, &T, 1.2816)
     }
 
     /// Whether it is worse by more than `least`, or certainly by half of that and by `least` within
@@ -230,13 +230,22 @@ pub(crate) fn half_width(values: &[f64]) -> f64 {
 }
 
 /// The quantile for the degrees of freedom times the standard error of the mean; 0 for one value.
-fn half(values: &[f64], quantiles: &[f64], of_many: f64) -> f64 {
+/// Beyond the table it follows from the normal quantile `z` (Cornish and Fisher's expansion,
+/// Abramowitz and Stegun 26.7.5).
+fn half(values: &[f64], quantiles: &[f64], z: f64) -> f64 {
     let Some(degrees) = values.len().checked_sub(1).filter(|&degrees| degrees > 0) else {
         return 0.0;
     };
     let mean = mean(values);
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / degrees as f64;
-    let quantile = quantiles.get(degrees - 1).copied().unwrap_or(of_many);
+    let quantile = quantiles.get(degrees - 1).copied().unwrap_or_else(|| {
+        let many = degrees as f64;
+        let square = z * z;
+        let first = z * (square + 1.0) / 4.0;
+        let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
+        let third = z * (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+        z + (first + (second + third / many) / many) / many
+    });
     quantile * (variance / values.len() as f64).sqrt()
 }
 
@@ -254,6 +263,13 @@ mod tests {
         // Mean 0.2, sd 0.1, three values: 4.303 x 0.1 / sqrt(3).
         assert!((half_width(&[0.1, 0.2, 0.3]) - 0.248_44).abs() < 1e-4);
         assert_eq!(half_width(&[0.3]), 0.0);
+        // Beyond the table: 2.201 for 11 degrees of freedom, 2.093 for 19, 1.984 for 99.
+        for (count, quantile) in [(12, 2.201), (20, 2.093), (100, 1.984)] {
+            let values: Vec<f64> = (0..count).map(|one| f64::from(one % 2)).collect();
+            let variance = f64::from(count) / 4.0 / f64::from(count - 1);
+            let expected = quantile * (variance / f64::from(count)).sqrt();
+            assert!((half_width(&values) / expected - 1.0).abs() < 5e-4, "{count}");
+        }
     }
 
     #[test]

@@ -79,6 +79,22 @@ impl Metric {
         }
     }
 
+    /// A metric by its [`name`](Self::name); of several the one that has no further meaning.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [
+            Self::Goodput,
+            Self::Completion,
+            Self::PingRtt,
+            Self::MedianPingRtt,
+            Self::MeanPingRtt,
+            Self::Answered,
+            Self::Delay,
+            Self::Fairness,
+            Self::SentAgain,
+        ];
+        all.into_iter().find(|metric| metric.name() == name)
+    }
+
     /// The metric's name, as it stands in a sentence.
     pub const fn words(self) -> &'static str {
         match self {
@@ -184,7 +200,7 @@ pub struct Measure {
 }
 
 /// A transfer that did not complete within its run.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Incomplete {
     /// Number of runs in which it did not complete.
     pub runs: usize,

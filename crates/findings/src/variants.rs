@@ -108,8 +108,10 @@ pub fn compare(
     Ok(rows(&measured))
 }
 
-/// All figures that any variant has, in order. `measured` is by variant and seed.
-fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
+/// Compares figures that were measured elsewhere, as [`compare`] does: all that any variant has, in
+/// order. `measured` is by variant and then by pair (a seed, or a block of runs); every variant has
+/// the same number of pairs.
+pub fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
     let mut known: Vec<(&str, Metric)> = Vec::new();
     for one in measured.iter().flatten().flatten() {
         if !known.contains(&(&one.subject, one.metric)) {

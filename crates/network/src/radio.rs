@@ -446,6 +446,7 @@ fn log_row(ue: Name, flows: &[Name], event: &RadioEvent) -> RadioLogRow {
         received: None,
         mcs: None,
         prbs: None,
+        sinr_db: None,
         state: None,
     };
     match event.kind {
@@ -478,6 +479,7 @@ fn log_row(ue: Name, flows: &[Name], event: &RadioEvent) -> RadioLogRow {
             row.received = Some(block.decoded);
             row.mcs = Some(u32::from(block.mcs));
             row.prbs = Some(block.prbs);
+            row.sinr_db = Some(block.sinr_db).filter(|sinr_db| sinr_db.is_finite());
         }
         RadioEventKind::Lost { direction, bytes } => {
             row.direction = Some(direction.name());

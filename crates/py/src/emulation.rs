@@ -30,6 +30,7 @@ pub(crate) struct PyEmulated {
     sockets: Vec<FlowSockets>,
     parity: Option<Parity>,
     programs: Vec<ProgramReport>,
+    interrupted: bool,
     result: Py<PyResultTables>,
 }
 
@@ -79,6 +80,12 @@ impl PyEmulated {
     #[getter]
     fn parity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         object(py, &self.parity)
+    }
+
+    /// Whether Ctrl-C or a signal to this process asked the programs to end.
+    #[getter]
+    fn interrupted(&self) -> bool {
+        self.interrupted
     }
 
     #[getter]
@@ -280,6 +287,7 @@ pub(crate) fn emulate(
         sockets: ended.sockets,
         parity: replayed,
         programs: ended.programs,
+        interrupted: ended.interrupted,
         result: Py::new(
             py,
             PyResultTables { figures: ended.summary, tables, capture_lacks: None },

@@ -1,7 +1,7 @@
 //! Finds what holds a run back, by experiment.
 
 use airpath_findings::variants::{self, Comparison, NotCompared};
-use airpath_findings::{Budget, Question};
+use airpath_findings::{Budget, Incomplete, Measure, Metric, Question};
 use airpath_record::RunSummary;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
@@ -78,4 +78,28 @@ pub(crate) fn compare<'py>(
         NotCompared::Stopped => PyKeyboardInterrupt::new_err("stopped"),
     })?;
     object(py, &rows)
+}
+
+/// The rows of [`compare`] for figures that were measured elsewhere. `measured` has, by variant and
+/// pair, each figure's flow, name and value, and whether it is a result: a transfer that did not
+/// complete is compared by an estimate.
+#[pyfunction]
+pub(crate) fn variant_rows(
+    py: Python<'_>,
+    measured: Vec<Vec<Vec<(String, String, f64, bool)>>>,
+) -> PyResult<Bound<'_, PyAny>> {
+    let measure = |(subject, name, value, complete): (String, String, f64, bool)| {
+        let metric = Metric::named(&name)
+            .ok_or_else(|| PyValueError::new_err(format!("no figure is called {name}")))?;
+        let incomplete = (!complete).then_some(Incomplete::default());
+        Ok(Measure { subject, metric, value, incomplete })
+    };
+    let measured = measured
+        .into_iter()
+        .map(|pairs| {
+            let run = |run: Vec<_>| run.into_iter().map(measure).collect::<PyResult<Vec<_>>>();
+            pairs.into_iter().map(run).collect::<PyResult<Vec<_>>>()
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    object(py, &variants::rows(&measured))
 }

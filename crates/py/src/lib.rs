@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use campaign::{PyBatch, check_variants, simulate_batch};
 use capture::{read_capture, read_flows, read_segments, view_flows};
 use emulation::{PyEmulated, PyMonitor, emulate, enter_user_namespace};
-use findings::{compare, explain};
+use findings::{compare, explain, variant_rows};
 use scenario::{
     PyScenario, ScenarioError, parse, profiles, radio_presets, redacted, reference, schema,
     secret_hash, shipped,
@@ -36,7 +36,7 @@ mod core {
         PyBatch, PyEmulated, PyMonitor, PyResultTables, PyRunFigures, PyScenario, ScenarioError,
         check_variants, compare, emulate, enter_user_namespace, explain, parse, profiles,
         radio_presets, read_capture, read_flows, read_segments, redacted, reference, schema,
-        secret_hash, shipped, simulate, simulate_batch, table_columns, view_flows,
+        secret_hash, shipped, simulate, simulate_batch, table_columns, variant_rows, view_flows,
     };
 
     use pyo3::prelude::*;

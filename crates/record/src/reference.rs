@@ -30,11 +30,12 @@ figure is measured.
 ";
 
 /// Units by the end of a column's name, quantiles aside.
-const SUFFIXES: [(&str, &str); 14] = [
+const SUFFIXES: [(&str, &str); 15] = [
     ("_ns", "ns"),
     ("_ms", "ms"),
     ("_s", "s"),
     ("_mbps", "Mb/s"),
+    ("_db", "dB"),
     ("_segments", "segments"),
     ("_bytes", "bytes"),
     ("bytes_delivered", "bytes"),

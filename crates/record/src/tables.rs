@@ -247,6 +247,9 @@ table! {
         mcs: Option<u32>,
         /// Resource blocks of a block. Null: for other events.
         prbs: Option<u32>,
+        /// SINR of the channel in the slot of a block. Null: for other events, and without a
+        /// channel.
+        sinr_db: Option<f64>,
         /// New state (drx, rrc), or reason (grant). Null: for other events.
         state: Option<&'static str>,
     }

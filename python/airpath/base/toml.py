@@ -1,7 +1,9 @@
-"""Read TOML, with errors that name the file and the place."""
+"""Read TOML, with errors that name the file and the place; and write it."""
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -27,3 +29,48 @@ def read_toml(path: Path) -> Json:
         raise InputError(f"cannot read {path}: {reason(error)}") from None
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def toml_text(table: Json, path: tuple[str, ...] = ()) -> str:
+    """Write a parsed document: equal when it is parsed again.
+
+    >>> print(toml_text({"a": 1, "b": [{"c": "x"}], "d": {"e": [0.5, True]}}), end="")
+    a = 1
+    <BLANKLINE>
+    [[b]]
+    c = "x"
+    <BLANKLINE>
+    [d]
+    e = [0.5, true]
+    """
+    lines, tables = [], []
+    for key, value in table.items():
+        place = (*path, key if _BARE.fullmatch(key) else _string(key))
+        if isinstance(value, dict):
+            tables.append(f"\n[{'.'.join(place)}]\n{toml_text(value, place)}")
+        elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+            header = f"\n[[{'.'.join(place)}]]\n"
+            tables += [f"{header}{toml_text(one, place)}" for one in value]
+        else:
+            lines.append(f"{place[-1]} = {_value(value)}\n")
+    return "".join(lines + tables)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        pairs = (f"{_string(key)} = {_value(one)}" for key, one in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    # Numbers and booleans are JSON's.
+    return json.dumps(value)
+
+
+def _string(text: str) -> str:
+    """JSON's strings are TOML's, but for DEL, which has to be escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

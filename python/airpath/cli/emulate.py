@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +12,11 @@ import typer
 
 from airpath.base.choices import Explain
 from airpath.cli.console import narrate, output, progress_bar
-from airpath.cli.run import Out, Scenario, Sets, explaining
+from airpath.cli.run import Out, Record, Scenario, Sets, explaining, recording
 
 if TYPE_CHECKING:
+    from airpath import _core
+    from airpath.drivers.options import EmulationOptions
     from airpath.runs.results import Run
 
 Words = Annotated[
@@ -78,6 +81,15 @@ Seed = Annotated[
         min=0,
         help="The seed of the model. [default: the scenario's]",
         show_default=False,
+    ),
+]
+Repeat = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Number of runs, with seeds counted up from --seed. A run that does not count is "
+        "repeated, at most N times in all. With --out of an interrupted one, it continues.",
     ),
 ]
 Capture = Annotated[
@@ -175,8 +187,10 @@ def command(
     user: User = None,
     env: Variables = None,
     seed: Seed = None,
+    repeat: Repeat = 1,
     out: Out = None,
     capture: Capture = False,
+    record: Record = False,
     live: Live = None,
     metrics: Metrics = None,
     page: Page = None,
@@ -194,6 +208,8 @@ def command(
     COMMAND, and with --flows its flows too; COMMAND is then optional. The exit code is that of
     COMMAND or, without a COMMAND, that of the first program that failed. If that is 0, the exit
     code is 3 for a run whose packets were too late to count, and 1 for a run that is incomplete.
+    With --repeat every figure is the mean over the runs, with a 95 % confidence interval, the
+    findings are about the first one, and the exit code is that of the first run that failed.
 
     Without root, everything runs inside a user namespace.
 
@@ -214,11 +230,18 @@ def command(
         narrate(f"without root: {rootless.LIMITS}")
     from airpath import scenario as scenarios
     from airpath.drivers import emulate
+    from airpath.drivers import repeat as repetition
     from airpath.drivers.options import EmulationOptions
     from airpath.emulation import oam
     from airpath.runs import provenance
 
-    loaded = scenarios.load(scenario, sets)
+    loaded = scenarios.load(scenario, recording(sets, record=record))
+    if repeat > 1 and between is not None:
+        raise InputError("--repeat and --gateway cannot be combined: devices repeat nothing")
+    if repeat > 1 and not (words or flows or loaded.programs):
+        raise InputError(
+            "--repeat needs something that ends by itself: a COMMAND, --flows, or [[program]]"
+        )
     options = EmulationOptions(
         command=words or ([] if flows or loaded.programs or between else emulate.shell()),
         servers=server or (),
@@ -232,50 +255,67 @@ def command(
         gateway=between,
         command_line=provenance.command_line(),
     )
-    # A table tells more; a command has the terminal to itself.
     programs = loaded.programs and between is None
     endless = between is not None and duration is None
-    busy = options.command or programs or endless or oam.is_shown(options.command, live)
     # The page stays while the run is explained.
     with oam.paged(loaded, page, narrate) as status:
-        with (
-            oam.monitored(
-                loaded, options.command, live=live, port=metrics, status=status, quiet=json
-            ) as monitored,
-            nullcontext() if busy else progress_bar("emulating") as progress,
-        ):
-            observed = replace(
-                options,
-                output=monitored.streams.output,
-                error=monitored.streams.error,
-                monitor=monitored.monitor,
-                attached=None if status is None else status.attached,
-                progress=progress,
-            )
-            run = emulate.emulate(loaded, observed)
-        if explain != "off":
-            from airpath.diagnose import emulated
 
-            with explaining(run) as told:
-                emulated.add(run, loaded, explain, own_flows=flows, progress=told)
+        @contextmanager
+        def observed(one: EmulationOptions, label: str) -> Iterator[EmulationOptions]:
+            # A table tells more; a command has the terminal to itself.
+            busy = one.command or programs or endless or oam.is_shown(one.command, live)
+            with (
+                oam.monitored(
+                    loaded, one.command, live=live, port=metrics, status=status, quiet=json
+                ) as monitored,
+                nullcontext() if busy else progress_bar(label) as progress,
+            ):
+                yield replace(
+                    one,
+                    output=monitored.streams.output,
+                    error=monitored.streams.error,
+                    monitor=monitored.monitor,
+                    attached=None if status is None else status.attached,
+                    progress=progress,
+                )
+
+        if repeat > 1:
+            run = repetition.repeat(loaded, options, repeat, observed, narrate)
+        else:
+            with observed(options, "emulating") as complete:
+                run = emulate.emulate(loaded, complete)
+        if explain != "off":
+            _explain(run, loaded, explain, own_flows=flows)
     _say(run, json=json, flows=flows or between is not None)
     # Not through Typer, for which some codes mean something.
-    raise SystemExit(emulate.exit_code(run))
+    raise SystemExit(repetition.exit_code(run))
+
+
+def _explain(run: Run, scenario: _core.Scenario, budget: Explain, *, own_flows: bool) -> None:
+    """Explain a run; of a repeated one the first, as the answer about all."""
+    from airpath.diagnose import emulated, explain
+    from airpath.drivers.repeat import runs_of
+
+    first = runs_of(run)[0]
+    with explaining(run) as told:
+        emulated.add(first, scenario, budget, own_flows=own_flows, progress=told)
+    if first.directory != run.directory:
+        explain.copy(first, run)
 
 
 def _say(run: Run, *, json: bool, flows: bool) -> None:
     """Print the results; without ``flows``, standard output is COMMAND's."""
-    from airpath.drivers import emulate
+    from airpath.drivers import repeat
     from airpath.runs import describe, summary
 
     if json:
         output(summary.to_json(run.summary))
     else:
         tell = output if flows else narrate
-        lines = describe.sentences(run.summary) if flows else []
+        lines = describe.sentences(run.summary) if flows or len(run.seeds) > 1 else []
         for line in lines + describe.answer(run.summary) + describe.breakdowns(run.summary):
             tell(line)
-        for sentence in emulate.sentences(run):
+        for sentence in repeat.sentences(run):
             narrate(sentence)
     narrate(f"run directory: {run.directory}")
     sys.stdout.flush()

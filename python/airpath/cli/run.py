@@ -98,6 +98,14 @@ Capture = Annotated[
         "server and at the UEs.",
     ),
 ]
+Record = Annotated[
+    bool,
+    typer.Option(
+        "--record",
+        help="Also record what the radio gave, packet by packet and block by block, for `airpath "
+        "export` (run.radio_log).",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Explaining = Annotated[
     Explain,
@@ -117,6 +125,7 @@ def command(
     out: Out = None,
     report: Report = None,
     capture: Capture = False,
+    record: Record = False,
     json: AsJson = False,
     explain: Explaining = "quick",
 ) -> None:
@@ -144,7 +153,7 @@ def command(
             "--out is for one scenario; each of several gets its own directory in runs"
         )
     # What is wrong with the last one is said before the first one runs.
-    loaded = [scenarios.load(one, sets) for one in scenario]
+    loaded = [scenarios.load(one, recording(sets, record=record)) for one in scenario]
     options = SimulationOptions(
         seed=seed,
         repeat=repeat,
@@ -182,6 +191,11 @@ def command(
         narrate(f"report: {report}")
     if any(run.partial for run in runs):
         raise typer.Exit(1)
+
+
+def recording(sets: list[str] | None, *, record: bool) -> list[str]:
+    """Return the settings of a run, with those of ``--record``."""
+    return [*(sets or []), *(["run.radio_log=true"] if record else [])]
 
 
 def _say_flows(run: Run, name: str | None) -> None:

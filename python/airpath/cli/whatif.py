@@ -4,17 +4,57 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airpath.cli.console import aligned, output, progress_bar
+from airpath.cli.console import aligned, narrate, output, progress_bar
+from airpath.cli.emulate import At, Servers, User, Variables
 from airpath.cli.run import AsJson, Scenario, Sets, Workers
 
 if TYPE_CHECKING:
     from airpath.runs.document import Variants
 
 _AS_IT_IS = "as it is"
+
+
+EmulatedWords = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="COMMAND...",
+        help="With --emulate, a program and its arguments, after --. [default: the scenario's "
+        "programs, or its flows]",
+        show_default=False,
+    ),
+]
+Emulate = Annotated[
+    int | None,
+    typer.Option(
+        "--emulate",
+        metavar="N",
+        min=1,
+        help="Emulate instead of simulating, in N randomised blocks: each has every variant once. "
+        "A block that the host made late is repeated, at most N times in all.",
+        show_default=False,
+    ),
+]
+EmulatedFlows = Annotated[
+    bool,
+    typer.Option(
+        "--flows",
+        help="With a COMMAND or [[program]], also run the scenario's flows. Without, they always "
+        "run.",
+    ),
+]
+EmulatedOut = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="The directory of the emulated runs. Complete blocks in it are kept, missing ones "
+        "are added. [default: runs/whatif-NAME-DATE-ID]",
+        show_default=False,
+    ),
+]
 
 
 def command(
@@ -28,6 +68,7 @@ def command(
             show_default=False,
         ),
     ],
+    words: EmulatedWords = None,
     sets: Sets = None,
     seed: Annotated[
         int | None,
@@ -35,8 +76,20 @@ def command(
             metavar="N", min=0, help="First seed. [default: the scenario's]", show_default=False
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Number of seeds.")] = 5,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Number of simulated seeds. [default: 5]", show_default=False
+        ),
+    ] = None,
     workers: Workers = None,
+    emulated: Emulate = None,
+    server: Servers = None,
+    at: At = None,
+    flows: EmulatedFlows = False,
+    user: User = None,
+    env: Variables = None,
+    out: EmulatedOut = None,
     chart: Annotated[
         Path | None,
         typer.Option(
@@ -52,24 +105,50 @@ def command(
     Prints one table: each figure without changes and with each variant, its change, and the 95 %
     confidence interval of the change over paired seeds. A star marks the best variant, if it is
     better than every other by more than noise.
+
+    With --emulate the runs are emulations, of the scenario's flows or of a COMMAND (after --), and
+    a pair is a block. The exit code is 3 if not all N blocks count because the host was late.
     """
     from airpath.cli.plot import check_picture, write_picture
-    from airpath.diagnose.whatif import whatif
+    from airpath.diagnose.whatif import SEEDS, whatif
+    from airpath.errors import InputError
     from airpath.runs import summary
 
     if chart is not None:
         check_picture(chart)
     variants = [_settings(text) for text in tries]
-    total = seeds * (len(variants) + 1)
-    with progress_bar("comparing") as bar:
+    if emulated is None:
+        given = {
+            "COMMAND": words, "--server": server, "--at": at, "--flows": flows, "--user": user,
+            "--env": env, "--out": out,
+        }  # fmt: skip
+        if wrong := [name for name, value in given.items() if value]:
+            raise InputError(f"{wrong[0]} needs --emulate N: simulations have no programs")
+        number = SEEDS if seeds is None else seeds
+        total = number * (len(variants) + 1)
+        with progress_bar("comparing") as bar:
 
-        def told(ended: int) -> bool:
-            bar(ended / total)
-            return True
+            def told(ended: int) -> bool:
+                bar(ended / total)
+                return True
 
-        answer = whatif(
-            scenario, variants, set=sets, seed=seed, seeds=seeds, workers=workers, progress=told
-        )
+            answer = whatif(
+                scenario,
+                variants,
+                set=sets,
+                seed=seed,
+                seeds=number,
+                workers=workers,
+                progress=told,
+            )
+    else:
+        if seeds is not None or workers is not None:
+            name = "--seeds" if seeds is not None else "--workers"
+            raise InputError(f"{name} is for simulations: --emulate has the number of blocks")
+        answer = _emulated(
+            scenario, variants, sets, emulated, flows=flows, command=words or (),
+            servers=server or (), place=at, user=user, variables=env or (), seed=seed, out=out,
+        )  # fmt: skip
     labels = [_AS_IT_IS, *(" ".join(one) for one in answer["variants"][1:])]
     if json:
         output(summary.to_json(answer))
@@ -79,6 +158,40 @@ def command(
         from airpath.plots.variants import variants as draw
 
         write_picture(draw(answer, labels), chart, title=f"{scenario}: what if")
+    blocks = answer.get("blocks")
+    if blocks is not None:
+        narrate(f"directory: {blocks['directory']}")
+        if len(answer["seeds"]) < blocks["wanted"]:
+            raise typer.Exit(3)
+
+
+def _emulated(
+    scenario: str,
+    variants: list[list[str]],
+    sets: list[str] | None,
+    blocks: int,
+    *,
+    flows: bool,
+    **given: Any,
+) -> Variants:
+    from airpath.emulation import rootless
+
+    # Before anything starts a thread.
+    if rootless.enter():
+        narrate(f"without root: {rootless.LIMITS}")
+    from airpath import scenario as scenarios
+    from airpath.diagnose.blocks import whatif_emulated
+    from airpath.drivers.options import EmulationOptions
+    from airpath.runs import provenance
+
+    has_programs = given["command"] or scenarios.load(scenario, sets).programs
+    options = EmulationOptions(
+        flows=flows or not has_programs, command_line=provenance.command_line(), **given
+    )
+    with progress_bar("comparing") as bar:
+        return whatif_emulated(
+            scenario, variants, set=sets, blocks=blocks, options=options, progress=bar, say=narrate
+        )
 
 
 def _settings(text: str) -> list[str]:
@@ -97,7 +210,6 @@ def _settings(text: str) -> list[str]:
 
 
 def _table(answer: Variants, labels: list[str]) -> list[str]:
-    from airpath.base.text import plural
     from airpath.runs.describe import figure_name, figure_text
 
     rows = [["", *(f"({index})" if index else _AS_IT_IS for index in range(len(labels)))]]
@@ -120,6 +232,29 @@ def _table(answer: Variants, labels: list[str]) -> list[str]:
         "",
         *aligned(rows),
         "",
-        f"Means over {plural(len(answer['seeds']), 'seed')}; in brackets the change and its 95 % "
-        "confidence interval. *: better than every other by more than noise.",
+        *_footer(answer),
     ]
+
+
+def _footer(answer: Variants) -> list[str]:
+    from airpath.base.text import plural
+
+    blocks, count = answer.get("blocks"), len(answer["seeds"])
+    better = "*: better than every other by more than noise."
+    if blocks is None:
+        return [
+            f"Means over {plural(count, 'seed')}; in brackets the change and its 95 % confidence "
+            f"interval. {better}"
+        ]
+    lines = [
+        f"Means over {plural(count, 'emulated block')}; in brackets the change and its 95 % "
+        f"confidence interval ({blocks['interval']}). {better}"
+    ]
+    if late := blocks["invalid"]:
+        lines.append(
+            f"{plural(len(late), 'block')} did not count because of the host, and "
+            f"{'was' if len(late) == 1 else 'were'} run again."
+        )
+    if count < blocks["wanted"]:
+        lines.append(f"{blocks['wanted'] - count} of {blocks['wanted']} blocks never counted.")
+    return lines

@@ -96,10 +96,25 @@ def keep(run: Run, answer: Explanation, budget: Budget, because: str | None) -> 
         "events": answer["events"],
         "because": because,
     }
+    _store(run)
+
+
+def _store(run: Run) -> None:
     if run.directory is not None:
         from airpath.runs.results import RunDirectory
 
         RunDirectory(run.directory).write_summary(run.summary)
+
+
+def copy(of: Run, to: Run) -> None:
+    """Put the answer about one run into the summary of another."""
+    explained = of.summary["explained"]
+    if explained is None:
+        return
+    to.summary["findings"], to.summary["tried"] = of.summary["findings"], of.summary["tried"]
+    to.summary["breakdowns"] = of.summary.get("breakdowns", [])
+    to.summary["explained"] = explained
+    _store(to)
 
 
 def explain_loaded(

@@ -356,6 +356,7 @@ def _section(
         "valid": emulated.invalid is None,
         "invalid_because": emulated.invalid,
         "exit_code": emulated.code,
+        "interrupted": emulated.interrupted,
         "command": list(options.command),
         "servers": list(options.servers),
         "user": who.document(),

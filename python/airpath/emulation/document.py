@@ -111,6 +111,8 @@ class Emulation(TypedDict):
     valid: bool
     invalid_because: str | None
     exit_code: int
+    interrupted: bool
+    """Whether Ctrl-C or a signal asked the programs to end."""
     command: list[str]
     servers: list[str]
     user: UserEntry

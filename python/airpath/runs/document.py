@@ -42,6 +42,29 @@ class Figures(TypedDict):
     radio: list[RadioSummary]
 
 
+class InvalidBlock(TypedDict):
+    """A block of emulations that did not count, and was repeated."""
+
+    block: int
+    because: str
+    directory: str
+    """Its name in the directory of the comparison."""
+
+
+class Blocks(TypedDict):
+    """How variants were emulated: in blocks, each of which has every variant once."""
+
+    command: list[str]
+    orders: list[list[int]]
+    """Indices of the variants, in the order in which they ran, by block."""
+    wanted: int
+    """Number of blocks that were asked for."""
+    invalid: list[InvalidBlock]
+    interval: str
+    """How the intervals were obtained."""
+    directory: str
+
+
 class Variants(TypedDict):
     """Variants of a scenario on common seeds."""
 
@@ -51,6 +74,17 @@ class Variants(TypedDict):
     variants: list[list[str]]
     """What each sets; the first is the scenario as it is."""
     rows: list[VariantRow]
+    blocks: NotRequired[Blocks]
+    """Of an emulated comparison alone: each seed is that of a block."""
+
+
+class InvalidRun(TypedDict):
+    """An emulated run that did not count."""
+
+    seed: Seed
+    because: str
+    directory: str
+    """Its name in the run directory."""
 
 
 class RunHead(TypedDict):
@@ -66,6 +100,8 @@ class RunHead(TypedDict):
     partial: list[str]
     repeat: NotRequired[int]
     seeds: NotRequired[list[Seed]]
+    invalid: NotRequired[list[InvalidRun]]
+    """Of a repeated emulation: runs that did not count. Each was repeated, up to a bound."""
 
 
 class Explained(TypedDict):

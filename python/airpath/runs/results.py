@@ -276,6 +276,14 @@ class RunDirectory:
         except OSError as error:
             raise cannot_write(self.path, error) from None
 
+    def replace(self, summary_: RunDocument, provenance: Provenance, toml: str) -> None:
+        """Write everything but the tables, each file atomically, over what is there."""
+        with replaced_file(self.path / "scenario.toml") as aside:
+            aside.write_text(toml, encoding="utf-8")
+        with replaced_file(self.path / "provenance.json") as aside:
+            summary.write_json(aside, provenance)
+        self.write_summary(summary_)
+
     def tables(self, seeds: list[int]) -> DirectoryTables:
         """Return the tables of these seeds. Raises ``InputError`` for a seed that is not there."""
         return DirectoryTables({seed: self._place(seed, len(seeds)) for seed in seeds})

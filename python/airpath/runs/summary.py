@@ -22,13 +22,16 @@ nothing is.
 With several seeds every figure is the mean over the seeds that have it, ``run`` also has
 ``repeat`` and ``seeds``, and each flow, ping and link has two more objects of the same shape as
 its figures: ``ci95`` with ``[low, high]`` (null below two values) and ``values`` with one entry
-a seed (null where a seed has none). ``slow_start_exit.reason`` is then the commonest one.
+a seed (null where a seed has none). ``slow_start_exit.reason`` is then the commonest one. In
+emulations the connections of programs match by their ends without the client's port, and have the
+id of the first run. ``run.invalid`` lists emulated runs that did not count and were repeated.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
 
 Entry: TypeAlias = Mapping[str, Any]
 """An entry of a section; its figures are looked up by name."""
+CLIENT_PORTS = 32_768
+"""Linux takes a client's port from here on (``net.ipv4.ip_local_port_range``, ip(7))."""
+_PORT = re.compile(r":(\d{1,5})(?=\s|$)")
 SECTIONS = ("flows", "groups", "pings", "links", "fairness", "proxies", "radio")
 
 
@@ -101,10 +107,7 @@ def combine(documents: list[RunDocument], identifier: str, wall_s: float) -> Run
         for because in document["run"]["partial"]
     ]
     combined: Json = {
-        section: [
-            _combine_entry(same)
-            for same in zip(*(entries(one, section) for one in documents), strict=True)
-        ]
+        section: [_combine_entry(same) for same in _aligned(documents, section)]
         for section in SECTIONS
     }
     combined |= {"findings": [], "tried": [], "breakdowns": [], "explained": None}
@@ -150,6 +153,28 @@ def to_json(document: object) -> str:
 def write_json(path: Path, document: object) -> None:
     """Write strict JSON to a file."""
     path.write_text(to_json(document), encoding="utf-8")
+
+
+def _aligned(documents: Sequence[RunDocument], section: str) -> list[list[Entry]]:
+    """What the documents say of the same thing, by ``id``; of one that lacks it, nothing."""
+    found: dict[tuple[str, int], list[Entry]] = {}
+    for index, document in enumerate(documents):
+        count: Counter[str] = Counter()
+        for entry in entries(document, section):
+            name = without_client_port(str(entry["id"]))
+            same = found.setdefault((name, count[name]), [{} for _ in documents])
+            same[index] = entry
+            count[name] += 1
+    return list(found.values())
+
+
+def without_client_port(flow: str) -> str:
+    """Name a connection of a program alike in every run: the kernel gives clients any free port.
+
+    >>> without_client_port("tcp4 ue:49152 server:5201")
+    'tcp4 ue:* server:5201'
+    """
+    return _PORT.sub(lambda found: ":*" if int(found[1]) >= CLIENT_PORTS else found[0], flow)
 
 
 def _combine_entry(entries: Sequence[Entry]) -> Entry:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from airpath import scenario as scenarios
-from airpath.base.files import read_regular
-from airpath.base.json import parsed
 from airpath.drivers import emulate, simulate
 from airpath.drivers.emulate import CAPTURE
 from airpath.drivers.options import MOST_SEEDS, EmulationOptions, SimulationOptions
 from airpath.errors import InputError
 from airpath.runs import provenance as prov
+from airpath.runs.claim import claim, rename, set_aside
 from airpath.runs.construction import remove_leftovers
-from airpath.runs.directories import cannot_write, replaced_file
 from airpath.runs.results import Run
-from airpath.runs.summary import to_json
 from airpath.twin.comparable import Comparable
 
 if TYPE_CHECKING:
@@ -30,7 +26,6 @@ ATTEMPTS = 3
 """An emulated run that was too late is done again, up to this often."""
 
 PLAN = "twin.json"
-_MOST_PLAN_BYTES = 1 << 16
 
 Judge = Callable[[Run], str | None]
 """Says why an emulated run does not count; None: it does."""
@@ -151,8 +146,10 @@ def _pair(
         if judge is not None:
             why = why or judge(done)
             (place / "attempt" / CAPTURE).unlink(missing_ok=True)
-        _keep(place, emulated if why is None else _unused(place))
-        if why is not None:
+        if why is None:
+            rename(place / "attempt", emulated)
+        else:
+            set_aside(place / "attempt", place)
             say(f"seed {seed}: a run does not count: {why}")
             reasons.append(why)
     tick(1.0)
@@ -168,20 +165,6 @@ def _emulated(directory: Path) -> Run:
     return run
 
 
-def _keep(place: Path, final: Path) -> None:
-    try:
-        (place / "attempt").rename(final)
-    except OSError as error:
-        raise cannot_write(final, error) from None
-
-
-def _unused(place: Path) -> Path:
-    number = 1
-    while (place / f"invalid-{number}").exists():
-        number += 1
-    return place / f"invalid-{number}"
-
-
 def _claim(out: Path, comparable: Comparable) -> None:
     """Make the directory of a twin, or make sure that it is this one's."""
     plan = {
@@ -191,19 +174,4 @@ def _claim(out: Path, comparable: Comparable) -> None:
         "kernel": comparable.kernel,
         "profile": comparable.profile,
     }
-    file = out / PLAN
-    try:
-        if os.path.lexists(file):
-            found = parsed(read_regular(file, _MOST_PLAN_BYTES))
-            if not isinstance(found, dict) or found.get("id") != plan["id"]:
-                raise InputError(f"{out} holds another twin; choose another --out or remove it")
-            return
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise InputError(f"{out} exists and is not a twin; choose another --out or remove it")
-        out.mkdir(parents=True, exist_ok=True)
-        with replaced_file(file) as aside:
-            aside.write_text(to_json(plan), encoding="utf-8")
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file} is damaged: {error}") from None
-    except OSError as error:
-        raise cannot_write(out, error) from None
+    claim(out, PLAN, plan, "twin")

@@ -45,6 +45,8 @@ pub struct Ended {
     pub code: i32,
     /// Reports of the programs that ran inside.
     pub programs: Vec<ProgramReport>,
+    /// Whether Ctrl-C or a signal to this process asked the programs to end.
+    pub interrupted: bool,
     /// Summary of links, radio and flows.
     pub summary: RunSummary,
     /// The result tables.
@@ -78,6 +80,14 @@ impl Ended {
             .or_else(|| self.report.too_slow_a_host(bounds.host_bound))
             .or_else(|| starved(&self.sockets, self.report.elapsed_s))
     }
+}
+
+/// What the programs of a run came to; all zero if there were none.
+#[derive(Default)]
+struct Programs {
+    code: i32,
+    reports: Vec<ProgramReport>,
+    interrupted: bool,
 }
 
 /// Namespaces that are set up, and the forwarder between them.
@@ -176,14 +186,14 @@ impl Emulation {
         let has_programs = !(self.options.command.is_empty() && self.programs.is_empty());
         let ran = match &running {
             Some(running) if !has_programs => {
-                self.wait_for(running, progress).map(|()| (0, Vec::new()))
+                self.wait_for(running, progress).map(|()| Programs::default())
             }
             _ => self.run_programs(),
         };
         self.conclude(ran, running.as_mut())
     }
 
-    fn run_programs(&self) -> Result<(i32, Vec<ProgramReport>), EmuError> {
+    fn run_programs(&self) -> Result<Programs, EmuError> {
         let (topology, options) = (&self.topology, &self.options);
         let command_at = topology.command_at(options.place.as_deref())?;
         let owner = options.identity.user.as_ref().map(|(user, group, _)| (*user, *group));
@@ -209,21 +219,25 @@ impl Emulation {
         let mut reading = outputs.start()?;
         // When this is dropped, the terminal has received everything written, and is restored.
         let relayed = terminal.map(Terminal::relay).transpose()?;
-        self.wait(&child, &mut signals, relayed.as_ref())?;
+        let signalled = self.wait(&child, &mut signals, relayed.as_ref())?;
+        let interrupted = signalled || relayed.as_ref().is_some_and(Relay::interrupted);
         let (code, told) = child.wait().map_err(|Failed { step, program, error }| match step {
             RUNNING => start(&format!("running {}", session.command_of(program)), error),
             step => start(step, error),
         })?;
-        Ok(session.end(code, &told, origin_ns, reading.finish()))
+        let (code, reports) = session.end(code, &told, origin_ns, reading.finish());
+        Ok(Programs { code, reports, interrupted })
     }
 
-    /// Waits until the first process has ended. Signals are forwarded.
+    /// Waits until the first process has ended. Signals are forwarded. Returns whether one of them
+    /// asked the programs to end.
     fn wait(
         &self,
         child: &Child,
         signals: &mut Signals,
         terminal: Option<&Relay>,
-    ) -> Result<(), EmuError> {
+    ) -> Result<bool, EmuError> {
+        let mut ends = false;
         loop {
             let [ended, forwarder, signal] = {
                 let mut wanted = [
@@ -239,7 +253,7 @@ impl Emulation {
                 wanted.map(|wanted| !wanted.revents().is_empty())
             };
             if ended {
-                return Ok(());
+                return Ok(ends);
             }
             if forwarder {
                 return Err(EmuError::Forwarder);
@@ -249,7 +263,10 @@ impl Emulation {
                     (Signals::RESIZED | Signals::CONTINUED, None) => {}
                     (Signals::RESIZED, Some(terminal)) => terminal.resize(),
                     (Signals::CONTINUED, Some(terminal)) => terminal.resume(),
-                    _ => child.signal(signal),
+                    _ => {
+                        ends |= Signals::ENDING.contains(&signal);
+                        child.signal(signal);
+                    }
                 }
             }
         }
@@ -283,7 +300,7 @@ impl Emulation {
     /// Collects the results from the forwarder, the observer, the flows and the machine.
     fn conclude(
         mut self,
-        ran: Result<(i32, Vec<ProgramReport>), EmuError>,
+        ran: Result<Programs, EmuError>,
         mut running: Option<&mut Running>,
     ) -> Result<Ended, EmuError> {
         if let Some(running) = &mut running {
@@ -296,7 +313,8 @@ impl Emulation {
         let failed = running.as_mut().map_or_else(|| Ok(Vec::new()), |running| running.finish());
         let sockets = running.map_or_else(Vec::new, |running| running.sockets());
         // The forwarder's own failure explains the others.
-        let (forwarded, (code, programs), failed) = (forwarded?, ran?, failed?);
+        let (forwarded, ran, failed) = (forwarded?, ran?, failed?);
+        let Programs { code, reports: programs, interrupted } = ran;
         let Forwarded { mut summary, mut tables, mut metered, report, partial, journal, machine } =
             forwarded;
         let ends = &self.topology.ends;
@@ -332,6 +350,7 @@ impl Emulation {
         Ok(Ended {
             code,
             programs,
+            interrupted,
             summary,
             tables,
             report,

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, ioctl_fionbio, read, write};
 use rustix::process::getpgrp;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
-use rustix::termios::{tcgetpgrp, tcgetwinsize, tcsetwinsize};
+use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetwinsize};
 
 use crate::EmuError;
 use crate::clock::timespec;
@@ -32,6 +32,9 @@ const LAST_CHUNKS: usize = 64;
 
 /// Interval at which a background process checks whether it has come to the foreground.
 const BACKGROUND: Duration = Duration::from_millis(200);
+
+/// Ctrl-C (ETX), the default VINTR.
+const INTERRUPT: u8 = 3;
 
 /// Only one emulation per process reads from the keyboard.
 static READS: AtomicBool = AtomicBool::new(false);
@@ -54,6 +57,9 @@ pub(crate) struct Relay {
     ours: Arc<OwnedFd>,
     screen: Arc<OwnedFd>,
     keyboard: Option<Arc<Keyboard>>,
+    /// Whether the interrupt character (Ctrl-C) was typed while the programs' terminal turned it
+    /// into SIGINT.
+    interrupt: Arc<AtomicBool>,
     /// Dropping it tells the reader that no writer is left.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
@@ -126,8 +132,10 @@ impl Terminal {
         let (ours, screen, keyboard) = (Arc::new(ours), Arc::new(screen), keyboard.map(Arc::new));
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let ends = (Arc::clone(&ours), Arc::clone(&screen), keyboard.clone());
-        let mut relay = Relay { ours, screen, keyboard, stop: Some(stop), thread: None };
-        let work = move || exchange(&ends.0, &ends.1, ends.2.as_deref(), &stopped);
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let typed = Arc::clone(&interrupt);
+        let mut relay = Relay { ours, screen, keyboard, interrupt, stop: Some(stop), thread: None };
+        let work = move || exchange(&ends.0, &ends.1, ends.2.as_deref(), &stopped, &typed);
         let thread = thread::Builder::new().name("airpath-terminal".to_owned()).spawn(work);
         relay.thread = Some(thread.map_err(failed)?);
         relay.resume();
@@ -136,6 +144,11 @@ impl Terminal {
 }
 
 impl Relay {
+    /// Whether somebody typed Ctrl-C, and the programs got SIGINT for it.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::SeqCst)
+    }
+
     /// The size of airpath's terminal changed.
     pub(crate) fn resize(&self) {
         copy_size(self.screen.as_fd(), self.ours.as_fd());
@@ -206,6 +219,7 @@ fn exchange(
     screen: &OwnedFd,
     mut keyboard: Option<&Keyboard>,
     stopped: &PipeReader,
+    interrupt: &AtomicBool,
 ) {
     let (mut typed, mut was_ours) = (Vec::new(), true);
     loop {
@@ -234,7 +248,9 @@ fn exchange(
         if !typed.is_empty()
             && let Ok(taken) = write(ours, &typed)
         {
-            typed.drain(..taken);
+            if typed.drain(..taken).any(|byte| byte == INTERRUPT) && makes_signals(ours) {
+                interrupt.store(true, Ordering::SeqCst);
+            }
         }
         // One chunk at a time, so that typed input gets through a flood of output.
         for _ in 0..if is_over { LAST_CHUNKS } else { 1 } {
@@ -249,6 +265,11 @@ fn exchange(
             return;
         }
     }
+}
+
+/// Whether the programs' terminal turns the interrupt character into SIGINT (ISIG, termios(3)).
+fn makes_signals(ours: &OwnedFd) -> bool {
+    tcgetattr(ours).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ISIG))
 }
 
 /// Returns whether there may be more.
@@ -327,7 +348,7 @@ mod tests {
         let (stopped, stop) = io::pipe().unwrap();
         write(&programs, b"the last words").unwrap();
         drop(stop);
-        exchange(&ours, &terminal, None, &stopped);
+        exchange(&ours, &terminal, None, &stopped, &AtomicBool::new(false));
         let mut bytes = [0; 64];
         let count = read(&screen, &mut bytes).unwrap();
         assert_eq!(&bytes[..count], b"the last words");

@@ -51,6 +51,9 @@ impl Signals {
     pub(crate) const RESIZED: c_int = libc::SIGWINCH;
     /// This process was stopped and continues.
     pub(crate) const CONTINUED: c_int = libc::SIGCONT;
+    /// They ask a program to end.
+    pub(crate) const ENDING: [c_int; 4] =
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
     /// Whether a signal ends a program that does not handle it.
     pub(crate) const fn ends(signal: c_int) -> bool {

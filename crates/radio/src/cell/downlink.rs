@@ -342,6 +342,7 @@ pub(super) fn log_block(
             prbs,
             bytes: size,
             used,
+            sinr_db: link.sinr_db,
         })
     });
 }

@@ -113,6 +113,8 @@ pub struct BlockEvent {
     pub bytes: u32,
     /// Bytes of it that are used.
     pub used: u32,
+    /// SINR of the channel in dB; minus infinity without a channel.
+    pub sinr_db: f64,
 }
 
 impl RadioEventKind {

@@ -23,6 +23,8 @@ pub(super) struct Link {
     channel: Channel,
     /// A copy of the channel for measurements, which may be ahead of the original in time.
     measured: Channel,
+    /// SINR of the channel when the last block was sent, in dB.
+    pub(super) sinr_db: f64,
     /// The MCS of new blocks. The memo holds the time at which a new report applies; feedback makes
     /// it unknown.
     choice: Memo<McsChoice, Instant>,
@@ -95,6 +97,7 @@ impl Link {
             choice: Memo::new(McsChoice::new(config, &channel, carrier.link(direction))),
             measured: channel.clone(),
             channel,
+            sinr_db: f64::NEG_INFINITY,
             harq,
             synchronous: matches!(config.harq.timing, HarqTiming::Synchronous { .. }),
             arriving: VecDeque::new(),
@@ -190,6 +193,7 @@ impl Link {
         carrier: &CarrierLink,
     ) -> bool {
         let sinr_db = carrier.tables.sinr_db(self.channel.quality(now));
+        self.sinr_db = sinr_db;
         let attempt = Attempt { now, feedback, sinr_db };
         let MacPdu { size, used, prbs, mcs, .. } = *self.harq.payload(process);
         self.counters.prbs += u64::from(prbs);
