@@ -32,6 +32,7 @@ COMMANDS = {
     "cures": "pages.cures",
     "docs": "pages.website",
     "findings-captures": "planted.command",
+    "findings-packets": "planted.packets",
     "fit": "fitted.command",
     "fuzz-campaigns": "fuzzed.campaigns",
     "fuzz-diagnosed": "fuzzed.diagnosed",

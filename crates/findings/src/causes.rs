@@ -4,6 +4,7 @@
 mod hosts;
 mod path;
 mod radio;
+mod sizes;
 mod traffic;
 
 use crate::candidate::Candidate;
@@ -17,6 +18,7 @@ pub(crate) use radio::everywhere;
 pub(crate) fn candidates(observed: &Observed<'_>) -> Vec<Candidate> {
     let mut all = Vec::new();
     path::add(observed, &mut all);
+    sizes::add(observed, &mut all);
     hosts::add(observed, &mut all);
     traffic::add(observed, &mut all);
     radio::add(observed, &mut all);

@@ -12,13 +12,14 @@ use crate::host::Host;
 use crate::link::{Admission, Link, Server};
 use crate::loss::Loss;
 use crate::middlebox::{Inward, Outward};
+use crate::offload::{Joined, WrongChecksums};
 use crate::policer::Policer;
 use crate::shift::{Shift, Shifted};
 use crate::stack::FastPath;
 use crate::tunnel::Wrapper;
 use crate::{
-    Accounts, Aqm, DelayConfig, LinkConfig, MiddleboxConfig, MiddleboxSide, ServiceConfig, Stack,
-    StageConfig, Wire,
+    Accounts, Aqm, DelayConfig, LinkConfig, MiddleboxConfig, MiddleboxSide, OffloadConfig,
+    OffloadFault, ServiceConfig, Stack, StageConfig, Wire,
 };
 
 /// Builds both directions, down and up: named stages in the order that packets meet them. The name
@@ -140,8 +141,14 @@ fn wrap<P: FastPath + 'static>(
             filter(upstream, Loss::new(config.clone(), context.stream()), index)
         }
         StageConfig::Policer(config) => filter(upstream, Policer::new(config), index),
-        StageConfig::Gtpu(end) => filter(upstream, Wrapper::of(end), index),
+        StageConfig::Tunnel(end) => filter(upstream, Wrapper::End(*end), index),
         StageConfig::Mtu { bytes } => filter(upstream, Wrapper::Mtu(*bytes), index),
+        StageConfig::Offload(OffloadConfig { fault, min_bytes }) => match *fault {
+            OffloadFault::Checksum => filter(upstream, WrongChecksums(*min_bytes), index),
+            OffloadFault::Joined { window, mtu } => {
+                Stack::new(Joined::new(upstream, window, mtu, *min_bytes, index))
+            }
+        },
         StageConfig::Host(config) => {
             let stream = match &config.cpu {
                 Some(cpu) => Stream::new(context.seed, &format!("cpu.{cpu}")),

@@ -12,6 +12,7 @@ use crate::filter::{Filter, Filtered};
 use crate::host::Host;
 use crate::link::{Link, Server};
 use crate::middlebox::Outward;
+use crate::offload::Joined;
 use crate::shift::{Shift, Shifted};
 use crate::stack::FastPath;
 use crate::{Path, Wire};
@@ -125,6 +126,13 @@ impl<P: FastPath> FastPath for RandomDelay<P> {
 }
 
 impl<P: FastPath> FastPath for Host<P> {
+    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
+        self.upstream.enter(now, packet);
+        true
+    }
+}
+
+impl<P: FastPath> FastPath for Joined<P> {
     fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
         self.upstream.enter(now, packet);
         true

@@ -28,6 +28,7 @@ mod link;
 mod loss;
 mod meter;
 mod middlebox;
+mod offload;
 mod policer;
 mod service;
 mod shift;
@@ -41,10 +42,10 @@ pub use airpath_queue::Isolation;
 pub use branches::{BranchOfFlow, Branches};
 pub use build::{append, build, build_pair, build_pair_accounted};
 pub use config::{
-    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Jitter,
-    LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
-    MiddleboxTimer, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls,
-    TooBig, TunnelEnd,
+    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, HostConfig, Jitter, LinkConfig,
+    LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer,
+    OffloadConfig, OffloadFault, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig,
+    Stalls, TooBig, TunnelConfig, TunnelEnd, TunnelProtocol,
 };
 pub use meter::LinkMeter;
 pub use stack::Stack;

@@ -363,11 +363,13 @@ fn judged(
 
 /// This many scenarios with one cause, of which a quarter are decoys.
 fn singles(count: u64, seed: u64, tally: &mut Tally) {
+    let wanted = |cause: &str| only().is_none_or(|only| only.split(',').any(|one| one == cause));
     let causes: BTreeSet<&str> = plants().map(|plant| plant.cause).collect();
-    let causes: Vec<&str> = causes.into_iter().collect();
+    let causes: Vec<&str> = causes.into_iter().filter(|cause| wanted(cause)).collect();
+    let decoys: Vec<&'static Plant> = DECOYS.iter().filter(|plant| wanted(plant.cause)).collect();
     judged("planted", count, seed, tally, |index, random| {
         if index % 4 == 3 {
-            let plant = &DECOYS[(seed as usize * 7 + index / 4) % DECOYS.len()];
+            let plant = decoys[(seed as usize * 7 + index / 4) % decoys.len()];
             let case = decoy(random, plant);
             if case.is_none() {
                 println!("no decoy of {} was found", plant.cause);
@@ -441,6 +443,11 @@ fn it_can_be_stopped() {
 /// A number from the environment (`FINDINGS_COUNT` or `FINDINGS_SEED`), or else the default.
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().expect("a whole number"))
+}
+
+/// The causes to plant, separated by commas (`FINDINGS_ONLY`); all of them without it.
+fn only() -> Option<String> {
+    std::env::var("FINDINGS_ONLY").ok()
 }
 
 /// Run by `make findings`.
