@@ -128,6 +128,7 @@ pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
         Cause::AckBatching => "Do not batch, or pace at the sender.",
         Cause::Drx => "Let the UE sleep less.",
         Cause::UplinkAccess => "Let the UE request uplink more often.",
+        Cause::PdcpGap => "Use RLC AM, or shorten t-Reordering.",
         Cause::RrcPromotion => "Keep the UE connected.",
         Cause::Handover => "Interrupt the flow for a shorter time.",
         Cause::RadioLinkFailure => "Improve the coverage at the edge of the cell.",
