@@ -287,6 +287,8 @@ pub enum DropReason {
     Handover,
     /// Larger than a hop's MTU, and must not be fragmented.
     TooBig,
+    /// Its checksum was wrong, so that the receiver discarded it.
+    Checksum,
     /// Exceeded the tokens in a policer's bucket.
     Policed,
     /// There is no live NAT binding for it.
@@ -308,6 +310,7 @@ impl DropReason {
             Self::RadioLink => "radio_link",
             Self::Handover => "handover",
             Self::TooBig => "too_big",
+            Self::Checksum => "checksum",
             Self::Policed => "policed",
             Self::NoBinding => "no_binding",
             Self::Blocked => "blocked",

@@ -85,6 +85,25 @@ fn the_kernels_packets_leave_again_at_the_same_logical_times() {
     }
 }
 
+/// The kernel's GSO packets are cut into segments at one instant, which a card would join again.
+#[test]
+#[ignore = "needs root"]
+fn what_the_kernel_sends_as_one_is_joined_again() {
+    const TEST: &str = "what_the_kernel_sends_as_one_is_joined_again";
+    if !has(TEST, &["/dev/net/tun", "ip", "iperf3"]) {
+        return;
+    }
+    let scenario = scenario("gro-forwarding");
+    let Some(journal) =
+        real_clock(TEST, || run(&scenario, "exec iperf3 -s", "iperf3 -c server -t 1 -R || true"))
+    else {
+        return;
+    };
+    let (left, dropped) = journal.outcome();
+    assert!(left.len() > 10 && dropped.len() > 10, "{} left, {dropped:?}", left.len());
+    assert_eq!((left, dropped), journal.replay(&scenario, 7).outcome());
+}
+
 #[test]
 #[ignore = "needs root"]
 fn what_comes_out_of_a_tunnel_is_an_arrival_of_its_own() {

@@ -49,6 +49,10 @@ causes! {
     Mtu = "mtu", Fault;
     /// Packets are cut in two, and one lost fragment loses both.
     Fragmentation = "fragmentation", Fault;
+    /// The headers of a VPN, and MTUs that leave no room for them.
+    Vpn = "vpn", Fault;
+    /// A card or a TUN device whose offload breaks packets.
+    Offload = "offload", Fault;
     /// Losses that no queue makes.
     RandomLoss = "random-loss", Fault;
     /// A token bucket without a queue drops the excess.
@@ -93,6 +97,8 @@ causes! {
     UplinkAccess = "uplink-access", Fault;
     /// Blocks that the radio has to send again, or gives up.
     RadioLoss = "radio-loss", Fault;
+    /// What arrived waits for a PDCP PDU that never arrives.
+    PdcpGap = "pdcp-gap", Fault;
     /// A connection has to be set up before anything is sent.
     RrcPromotion = "rrc-promotion", Fault;
     /// What a change of cell interrupts or loses.
@@ -121,12 +127,15 @@ causes! {
 
 impl Cause {
     /// Whether it does harm through something more general, and is itself what can be remedied:
-    /// fragments through losses, a link that is given up through failing blocks, a slow application
-    /// through a closing window, batches through a queue that does not hold them.
+    /// fragments through losses, a link that is given up and a gap that is waited for through
+    /// failing blocks, a slow application through a closing window, batches through a queue that
+    /// does not hold them.
     pub(crate) const fn special(self) -> bool {
         matches!(
             self,
             Self::Fragmentation
+                | Self::Vpn
+                | Self::PdcpGap
                 | Self::DoubleNat
                 | Self::RadioLinkFailure
                 | Self::ApplicationLimited

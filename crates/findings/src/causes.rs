@@ -5,6 +5,7 @@ mod forwarding;
 mod hosts;
 mod path;
 mod radio;
+mod sizes;
 mod traffic;
 
 use crate::candidate::Candidate;
@@ -20,6 +21,7 @@ pub(crate) fn candidates(observed: &Observed<'_>) -> Vec<Candidate> {
     let mut all = Vec::new();
     path::add(observed, &mut all);
     forwarding::add(observed, &mut all);
+    sizes::add(observed, &mut all);
     hosts::add(observed, &mut all);
     traffic::add(observed, &mut all);
     radio::add(observed, &mut all);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use airpath_path::{HostConfig, ModemConfig, StageConfig, TunnelEnd};
+use airpath_path::{
+    HostConfig, ModemConfig, OffloadFault, StageConfig, TunnelConfig, TunnelEnd, TunnelProtocol,
+};
 use airpath_radio::Generation;
 use airpath_scenario::{FlowConfig, Scenario, TcpConfig, Traffic};
 use airpath_tcp::{CongestionConfig, EndpointConfig};
@@ -69,6 +71,14 @@ pub(crate) fn cures(
             .into_iter()
             .chain([itself(format!("Raise the MTU of {subject}."))])
             .collect(),
+        Cause::Vpn => vpn(observed, subject)
+            .into_iter()
+            .chain([itself(match largest_packet(observed.scenario, direction_of(subject)) {
+                Some(_) => format!("Raise the MTU of the path outside the VPN of {subject}."),
+                None => "Bypass the VPN for this traffic, or send larger packets.".to_owned(),
+            })])
+            .collect(),
+        Cause::Offload => vec![itself(offload(observed, subject))],
         Cause::RandomLoss => vec![bbr()],
         Cause::Policer => deeper_buckets(observed, subject)
             .into_iter()
@@ -170,6 +180,14 @@ pub(crate) fn cures(
             }
         }
         Cause::RadioLoss => radio_loss(observed).into_iter().chain([bbr()]).collect(),
+        Cause::PdcpGap => vec![
+            itself(
+                "Shorten t-Reordering at the base station (PDCP-Config in NR, UM-RLC in LTE) to what HARQ \
+                 needs for its retransmissions."
+                    .to_owned(),
+            ),
+            acknowledged(observed),
+        ],
         Cause::RrcPromotion => vec![itself(
             "Keep the UE in RRC_CONNECTED: set the RRC inactivity timer longer than the gaps in its traffic. In \
              NR, RRC_INACTIVE helps too."
@@ -300,13 +318,17 @@ fn drx(observed: &Observed<'_>, removal: &[String]) -> Vec<Cure> {
     ]
 }
 
+fn acknowledged(observed: &Observed<'_>) -> Cure {
+    at_the_cell(
+        observed,
+        "Use RLC AM for this bearer: it retransmits what HARQ gives up.",
+        &[("rlc.mode", "\"am\""), ("rlc_up.mode", "\"am\"")],
+    )
+}
+
 fn radio_loss(observed: &Observed<'_>) -> Vec<Cure> {
     vec![
-        at_the_cell(
-            observed,
-            "Use RLC AM for this bearer: it retransmits what HARQ gives up.",
-            &[("rlc.mode", "\"am\""), ("rlc_up.mode", "\"am\"")],
-        ),
+        acknowledged(observed),
         at_the_cell(
             observed,
             "Let HARQ send a block up to five times (maxHARQ-Tx).",
@@ -393,6 +415,48 @@ fn clamped(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
     })
 }
 
+/// An MTU of the VPN's device with which nothing is fragmented or dropped.
+fn vpn(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
+    let direction = direction_of(stage);
+    let packet = largest_packet(observed.scenario, direction)?;
+    let Cure { mut alternatives, .. } = clamped(observed, stage)?;
+    for (path, one) in observed.stages() {
+        if let StageConfig::Tunnel(TunnelEnd::Enter(tunnel)) = &one.stage
+            && let TunnelProtocol::WireGuard { device_mtu: Some(mtu) } = tunnel.protocol
+            && direction_of(&one.name) == direction
+            && mtu > packet
+        {
+            alternatives
+                .iter_mut()
+                .for_each(|sets| sets.push(set(format!("{path}.mtu_bytes"), packet)));
+        }
+    }
+    Some(Cure {
+        advice: format!(
+            "Set the MTU of the VPN's device to {packet} bytes at both ends (ip link set mtu {packet} dev wg0), and \
+             clamp the MSS to it where hosts behind the VPN send (nft … tcp option maxseg size set rt mtu)."
+        ),
+        alternatives,
+    })
+}
+
+fn offload(observed: &Observed<'_>, stage: &str) -> String {
+    let joins = observed.stages().into_iter().any(|(_, one)| match &one.stage {
+        StageConfig::Offload(offload) if one.name == stage => {
+            matches!(offload.fault, OffloadFault::Joined { .. })
+        }
+        _ => false,
+    });
+    match joins {
+        true => format!(
+            "Switch GRO and LRO off on the card from which {stage} receives (ethtool -K eth0 gro off lro off)."
+        ),
+        false => format!(
+            "Have the kernel compute the checksums of {stage} (ethtool -K uesimtun0 tx-checksum-ip-generic off)."
+        ),
+    }
+}
+
 /// Bytes of the timestamps option in each segment, padded (RFC 7323 A).
 const TIMESTAMPS: u32 = 12;
 
@@ -400,23 +464,26 @@ const TIMESTAMPS: u32 = 12;
 /// headers of its tunnels; `None` if every packet does.
 fn largest_packet(scenario: &Scenario, direction: &str) -> Option<u32> {
     let stages = if direction == "down" { &scenario.down } else { &scenario.up };
-    let mut around = 0;
+    let mut around: Option<&TunnelConfig> = None;
     let mut largest: Option<u32> = None;
     for one in stages {
-        let mtu = match &one.stage {
-            StageConfig::Gtpu(TunnelEnd::Enter(tunnel)) => {
-                around = tunnel.header_bytes();
+        let outer = match &one.stage {
+            StageConfig::Tunnel(TunnelEnd::Enter(tunnel)) => {
+                around = Some(tunnel);
+                if let TunnelProtocol::WireGuard { device_mtu } = tunnel.protocol {
+                    largest = largest.into_iter().chain(device_mtu).min();
+                }
                 tunnel.mtu
             }
-            StageConfig::Gtpu(TunnelEnd::Leave) => {
-                around = 0;
+            StageConfig::Tunnel(TunnelEnd::Leave) => {
+                around = None;
                 None
             }
             StageConfig::Mtu { bytes } => Some(*bytes),
             _ => None,
         };
-        let fits = mtu.map(|mtu| mtu.saturating_sub(around));
-        largest = largest.into_iter().chain(fits).min();
+        let inner = |outer| around.map_or(outer, |tunnel| tunnel.largest_packet(outer));
+        largest = largest.into_iter().chain(outer.map(inner)).min();
     }
     largest
 }

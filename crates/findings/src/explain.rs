@@ -375,7 +375,7 @@ impl Lab<'_, '_> {
             inherent(one).cmp(&inherent(other)).then_with(by_score).then_with(by_cause)
         });
         // Of two causes worth the same, one is a consequence of the other. A link that is given up
-        // takes all blocks of its time with it, and fragments multiply losses: what is left of the
+        // takes all blocks of its time with it, fragments multiply losses, and a gap delays what follows it: what is left of the
         // other without them is its own effect, and it comes first if that is larger.
         for at in 1..trials.len() {
             let this = &trials[at];
@@ -383,8 +383,9 @@ impl Lab<'_, '_> {
                 let causes = (this.candidate.cause, one.candidate.cause);
                 let adds = matches!(
                     causes,
-                    (Cause::RadioLinkFailure, Cause::RadioLoss)
-                        | (Cause::Fragmentation, Cause::RandomLoss)
+                    (Cause::RadioLinkFailure | Cause::PdcpGap, Cause::RadioLoss)
+                        | (Cause::PdcpGap, Cause::Handover)
+                        | (Cause::Fragmentation | Cause::Vpn, Cause::RandomLoss)
                 );
                 let special = match causes {
                     // A ring overflows because its host stalls.

@@ -109,6 +109,28 @@ fn entry(cause: Cause) -> Entry {
             "The effect of losses doubles, and so does the packet rate.",
             "Clamp the MSS, or raise the MTU of the transport network.",
         ),
+        Cause::Vpn => of(
+            "A VPN adds headers to each packet, and an MTU leaves no room for them: its device or a hop outside drops \
+             packets, or fragments them. WireGuard adds 60 bytes over IPv4 and 80 over IPv6, and pads packets to a \
+             multiple of 16 bytes.",
+            "The MTUs become 9,000 bytes (`path.DIRECTION.N.mtu_bytes`, `outer_mtu_bytes`), or the `mtu` stage in the \
+             VPN is switched off. Where everything fits, both ends of the VPN are switched off.",
+            "Pings pass and a connection is set up, but a transfer makes no progress, or loses far more through the \
+             VPN than beside it.",
+            "Give the device of the VPN an MTU of the path's MTU less 80 (ip link set mtu 1420 dev wg0), and clamp the \
+             MSS to it on routers (nft add rule inet filter forward oifname \"wg0\" tcp flags syn tcp option maxseg \
+             size set rt mtu). The uplink of a cell with an MTU of 1,400 bytes needs 1,320.",
+        ),
+        Cause::Offload => of(
+            "A network card or a TUN device breaks packets that it should have finished: checksums of inner packets are \
+             wrong, or GRO and LRO join segments that nobody segments again.",
+            "The stage is switched off.",
+            "The handshake passes and data do not, or only segments that arrive alone pass. nstat counts \
+             TcpInCsumErrors; tcpdump -vv shows \"cksum … incorrect\", or segments larger than the MTU at a hop that \
+             only forwards.",
+            "Have the kernel compute checksums (ethtool -K uesimtun0 tx-checksum-ip-generic off), or do not join segments \
+             where packets are forwarded (ethtool -K eth0 gro off lro off).",
+        ),
         Cause::RandomLoss => of(
             "Packets are lost without being dropped by a queue.",
             "The stage that loses them is switched off.",
@@ -261,6 +283,14 @@ fn entry(cause: Cause) -> Entry {
             "At the same MCS, no more than a tenth of the blocks fail the first time, and none the second time.",
             "The BLER is far above its target of 0.1, and packets arrive late, in bursts.",
             "Improve the coverage, lower the BLER target, or use RLC AM; BBR helps against the remaining losses.",
+        ),
+        Cause::PdcpGap => of(
+            "A PDCP PDU never arrives: unacknowledged RLC gave it up, or a handover without forwarding lost it. The receiver \
+             holds everything behind the gap until t-Reordering expires, then delivers it at once (TS 38.323 5.2.2). In \
+             LTE, RLC does so (TS 36.322 5.1.2.2).",
+            "t-Reordering becomes 20 ms in NR and 35 ms in LTE (`radio.rlc.t_reordering_ms`), which leaves HARQ its time.",
+            "Transfers stall for the length of t-Reordering and continue with a burst; RTTs have one plateau there.",
+            "Use RLC AM for the bearer, or shorten t-Reordering (t-Reordering in PDCP-Config, TS 38.331).",
         ),
         Cause::RrcPromotion => of(
             "The UE is idle and has to connect before it can send or receive.",

@@ -159,6 +159,89 @@ fn an_mss_is_advised_that_passes_with_all_headers() {
 }
 
 #[test]
+fn offload_is_cured_by_a_line_of_ethtool() {
+    for (fault, evidence, cure) in [
+        (
+            "checksum",
+            "which the receiver discarded (TcpInCsumErrors of nstat)",
+            "ethtool -K uesimtun0 tx-checksum-ip-generic off",
+        ),
+        ("joined", "within 0.05 ms into packets", "ethtool -K eth0 gro off lro off"),
+    ] {
+        for direction in ["down", "up"] {
+            let stage = format!("stage = \"offload\"\nfault = \"{fault}\"");
+            let found = quick(&behind(direction, &stage, &transfer(direction)));
+            assert_eq!(causes(&found), ["offload"], "{:?}", found.findings);
+            let first = &found.findings[0];
+            assert!(first.evidence.contains(evidence), "{}", first.evidence);
+            assert!(first.advice.as_deref().is_some_and(|advice| advice.contains(cure)));
+            assert_eq!(only_set(first), format!("path.{direction}.0.enabled=false"));
+        }
+    }
+}
+
+/// A VPN around a 20 Mb/s link.
+fn vpn(keys: &str, hop: &str, mss: u32) -> String {
+    let enter = format!("stage = \"vpn\"\nend = \"enter\"\n{keys}{hop}");
+    let flow = format!("{}mss_bytes = {mss}\n", transfer("down"));
+    let leave = "[[path.down]]\nstage = \"vpn\"\nend = \"leave\"\n[[path.down]]\nstage = \"delay\"\n";
+    behind("down", &enter, &flow).replacen("[[path.down]]\nstage = \"delay\"\n", leave, 1)
+}
+
+#[test]
+fn an_mtu_is_advised_that_has_room_for_the_headers_of_a_vpn() {
+    let hop = "\n[[path.down]]\nstage = \"mtu\"\nmtu_bytes = 1500";
+    for (keys, hop, mss, mtu, path) in [
+        ("outer_ip = \"ipv6\"\nmtu_bytes = 1420", "", 1368, 1420, ""),
+        ("outer_ip = \"ipv6\"\nmtu_bytes = 1500", hop, 1408 - 52, 1408, "0.mtu_bytes=1408"),
+        ("mtu_bytes = 1500\nouter_mtu_bytes = 1492\ntoo_big = \"drop\"", "", 1364, 1416, ""),
+    ] {
+        // 1,420 is the largest padded size over IPv6 only where the device says so.
+        let found = quick(&vpn(keys, hop, 1448));
+        assert_eq!(causes(&found), ["vpn"], "{:?}", found.findings);
+        let first = &found.findings[0];
+        let advice = first.advice.as_deref().expect("advice");
+        assert!(advice.contains(&format!("ip link set mtu {mtu} dev wg0")), "{advice}");
+        assert!(advice.contains("maxseg size set rt mtu"), "{advice}");
+        let sets = first.set.as_deref().expect("settings");
+        assert_eq!(sets[0], format!("flow.0.mss_bytes={mss}"));
+        assert!(sets.iter().any(|set| set.contains(path)), "{sets:?}");
+    }
+}
+
+#[test]
+fn a_vpn_through_which_everything_fits_is_not_blamed() {
+    let keys = "outer_ip = \"ipv6\"\nmtu_bytes = 1420\nouter_mtu_bytes = 1500";
+    let found = quick(&vpn(keys, "", 1368));
+    assert!(causes(&found).is_empty(), "{:?}", found.findings);
+}
+
+#[test]
+fn the_headers_of_a_vpn_are_a_cause_where_packets_are_small() {
+    let small = "[[flow]]\nid = \"bulk\"\nkind = \"udp\"\nrate_mbps = 17\npacket_bytes = 100\n";
+    let text = vpn("", "", 1448);
+    let text = &text[..text.find("[[flow]]").expect("a flow")];
+    let found = quick(&format!("{text}{small}"));
+    assert_eq!(causes(&found)[0], "vpn", "{:?}", found.findings);
+    let first = &found.findings[0];
+    // 100 is padded to 112, and 60 are added.
+    assert!(first.evidence.contains("adds 72 bytes to a packet of 100"), "{}", first.evidence);
+    assert!(first.evidence.contains("Without the VPN"), "{}", first.evidence);
+}
+
+#[test]
+fn a_gap_that_is_waited_for_comes_before_the_losses_that_make_it() {
+    let text = airpath_scenario::shipped().iter().find(|(name, _)| *name == "pdcp-gap");
+    let found = quick(text.expect("a shipped scenario").1);
+    assert_eq!(causes(&found)[0], "pdcp-gap", "{:?}", found.findings);
+    let first = &found.findings[0];
+    assert!(first.evidence.contains("RLC is unacknowledged"), "{}", first.evidence);
+    assert!(first.evidence.contains("waits for t-Reordering, 500 ms"), "{}", first.evidence);
+    let advice = first.advice.as_deref().expect("advice");
+    assert!(advice.contains("t-Reordering") || advice.contains("RLC AM"), "{advice}");
+}
+
+#[test]
 fn a_transfer_that_does_not_complete_has_no_completion_time() {
     let file =
         "[[flow]]\nid = \"file\"\nkind = \"file\"\nsize_bytes = 3000000\nprofile = \"linux-6.1\"\n";

@@ -3,7 +3,7 @@
 use airpath_base::{DropReason, Duration, Instant, JourneyId, Journeys, Packet, Part, Site};
 
 use crate::filter::{Filter, Filtered};
-use crate::{DelayConfig, Stack, StageConfig};
+use crate::{DelayConfig, OffloadConfig, OffloadFault, Stack, StageConfig};
 
 /// Where the stages of a path record the time of their packets.
 #[derive(Clone, Debug)]
@@ -48,9 +48,13 @@ impl Spends {
             StageConfig::Host(_) | StageConfig::Modem(_) | StageConfig::Middlebox(_) => {
                 Self::On(Part::Host)
             }
+            StageConfig::Offload(OffloadConfig { fault: OffloadFault::Joined { .. }, .. }) => {
+                Self::On(Part::Batching)
+            }
             StageConfig::Loss(_)
             | StageConfig::Policer(_)
-            | StageConfig::Gtpu(_)
+            | StageConfig::Tunnel(_)
+            | StageConfig::Offload(_)
             | StageConfig::Mtu { .. } => return None,
         })
     }

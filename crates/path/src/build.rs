@@ -13,6 +13,7 @@ use crate::link::{Admission, Link, Server};
 use crate::loss::Loss;
 use crate::middlebox::{Inward, Outward};
 use crate::modem::Modem;
+use crate::offload::{Joined, WrongChecksums};
 use crate::policer::Policer;
 use crate::shared::SharedHost;
 use crate::shift::{Shift, Shifted};
@@ -20,7 +21,7 @@ use crate::stack::FastPath;
 use crate::tunnel::Wrapper;
 use crate::{
     Accounts, Aqm, DelayConfig, HostConfig, LinkConfig, MiddleboxConfig, MiddleboxSide,
-    ServiceConfig, Stack, StageConfig, Wire,
+    OffloadConfig, OffloadFault, ServiceConfig, Stack, StageConfig, Wire,
 };
 
 /// Builds both directions, down and up: named stages in the order that packets meet them. The name
@@ -151,10 +152,16 @@ fn wrap<P: FastPath + 'static>(
             filter(upstream, Loss::new(config.clone(), context.stream()), index)
         }
         StageConfig::Policer(config) => filter(upstream, Policer::new(config), index),
-        StageConfig::Gtpu(end) => filter(upstream, Wrapper::of(end), index),
+        StageConfig::Tunnel(end) => filter(upstream, Wrapper::End(*end), index),
         StageConfig::Mtu { bytes } => filter(upstream, Wrapper::Mtu(*bytes), index),
         StageConfig::Host(config) => host(upstream, config, context, partners),
         StageConfig::Modem(config) => Stack::new(Modem::new(upstream, config, index)),
+        StageConfig::Offload(OffloadConfig { fault, min_bytes }) => match *fault {
+            OffloadFault::Checksum => filter(upstream, WrongChecksums(*min_bytes), index),
+            OffloadFault::Joined { window, mtu } => {
+                Stack::new(Joined::new(upstream, window, mtu, *min_bytes, index))
+            }
+        },
         StageConfig::Middlebox(MiddleboxConfig { side: MiddleboxSide::Outward(timer), .. }) => {
             let outward = Outward::new(Stack::new(upstream), *timer);
             partners.middleboxes.push(outward.handle());

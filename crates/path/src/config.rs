@@ -23,13 +23,15 @@ pub enum StageConfig {
     Loss(LossConfig),
     /// Drops or marks what exceeds a rate and a burst.
     Policer(PolicerConfig),
-    /// One end of a GTP-U tunnel.
-    Gtpu(TunnelEnd),
+    /// One end of a tunnel.
+    Tunnel(TunnelEnd),
     /// A hop that drops what is larger than its MTU.
     Mtu {
         /// Largest packet in bytes, outer headers of a tunnel included.
         bytes: u32,
     },
+    /// A device whose offload breaks packets.
+    Offload(OffloadConfig),
     /// A host whose CPU is taken away at times.
     Host(HostConfig),
     /// A USB modem's driver, which moves packets in blocks.
@@ -205,26 +207,41 @@ pub enum Excess {
     Mark,
 }
 
-/// One end of a GTP-U tunnel (TS 29.281).
+/// One end of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TunnelEnd {
     /// Packets enter the tunnel.
-    Enter(GtpuConfig),
+    Enter(TunnelConfig),
     /// Packets leave the tunnel.
     Leave,
 }
 
-/// How a GTP-U tunnel encapsulates packets.
+/// How a tunnel encapsulates packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GtpuConfig {
+pub struct TunnelConfig {
     /// The outer IP header.
     pub outer_ip: OuterIp,
-    /// The extension header of NR's N3 (TS 38.415); LTE's S1-U has none.
-    pub pdu_session_container: bool,
+    /// What follows the outer IP header.
+    pub protocol: TunnelProtocol,
     /// Largest outer packet in bytes; `None` is no limit.
     pub mtu: Option<u32>,
-    /// What happens to a packet that does not fit.
+    /// What happens to a packet whose outer packet does not fit.
     pub too_big: TooBig,
+}
+
+/// What follows the outer IP header of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelProtocol {
+    /// UDP and GTP-U (TS 29.281).
+    Gtpu {
+        /// The extension header of NR's N3 (TS 38.415); LTE's S1-U has none.
+        pdu_session_container: bool,
+    },
+    /// UDP and WireGuard, which pads packets and appends an authentication tag.
+    WireGuard {
+        /// MTU of the VPN's device: larger packets are dropped. `None` is no limit.
+        device_mtu: Option<u32>,
+    },
 }
 
 /// IP version of a tunnel's outer header.
@@ -243,6 +260,30 @@ pub enum TooBig {
     Fragment,
     /// The packet is dropped silently.
     Drop,
+}
+
+/// A device whose offload breaks packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OffloadConfig {
+    /// What it does wrong.
+    pub fault: OffloadFault,
+    /// Smaller packets pass unharmed, and are not joined: those without data.
+    pub min_bytes: u32,
+}
+
+/// What offload does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OffloadFault {
+    /// The checksum that the device writes into a packet is wrong.
+    Checksum,
+    /// Segments that arrive together are joined, and dropped if the result is larger than the MTU of
+    /// the next hop.
+    Joined {
+        /// Time from the first packet that finds the device idle until it passes on what arrived.
+        window: Duration,
+        /// MTU of the next hop in bytes.
+        mtu: u32,
+    },
 }
 
 /// A host that forwards packets while its CPU is not taken away.

@@ -13,6 +13,7 @@ use crate::host::Host;
 use crate::link::{Link, Server};
 use crate::middlebox::Outward;
 use crate::modem::Modem;
+use crate::offload::Joined;
 use crate::shared::SharedHost;
 use crate::shift::{Shift, Shifted};
 use crate::stack::FastPath;
@@ -134,6 +135,13 @@ impl<P: FastPath> FastPath for Host<P> {
 }
 
 impl<P: FastPath> FastPath for Modem<P> {
+    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
+        self.upstream.enter(now, packet);
+        true
+    }
+}
+
+impl<P: FastPath> FastPath for Joined<P> {
     fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
         self.upstream.enter(now, packet);
         true

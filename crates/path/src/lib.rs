@@ -29,6 +29,7 @@ mod loss;
 mod meter;
 mod middlebox;
 mod modem;
+mod offload;
 mod policer;
 mod service;
 mod shared;
@@ -43,10 +44,10 @@ pub use airpath_queue::Isolation;
 pub use branches::{BranchOfFlow, Branches};
 pub use build::{append, build, build_pair, build_pair_accounted};
 pub use config::{
-    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Jitter,
-    LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
-    MiddleboxTimer, ModemConfig, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig,
-    Stalls, TooBig, TunnelEnd,
+    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, HostConfig, Jitter, LinkConfig,
+    LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer,
+    ModemConfig, OffloadConfig, OffloadFault, OuterIp, PolicerConfig, QueueConfig, ServiceConfig,
+    StageConfig, Stalls, TooBig, TunnelConfig, TunnelEnd, TunnelProtocol,
 };
 pub use meter::LinkMeter;
 pub use stack::Stack;

@@ -6,17 +6,18 @@ use std::iter::from_fn;
 
 use airpath_base::{DropReason, Duration, Ecn, Instant, Rate, Stream};
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Isolation,
-    LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
-    MiddleboxTimer, ModemConfig, OuterIp, Path, PolicerConfig, QueueConfig, ServiceConfig, Stack,
-    StageConfig, Stalls, TooBig, TunnelEnd, build, build_pair,
+    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, HostConfig, Isolation, LinkConfig,
+    LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer,
+    ModemConfig, OffloadConfig, OffloadFault, OuterIp, Path, PolicerConfig, QueueConfig,
+    ServiceConfig, Stack, StageConfig, Stalls, TooBig, TunnelConfig, TunnelEnd, TunnelProtocol,
+    build, build_pair,
 };
 
 use common::{opaque, packet};
 
-const ENTER: GtpuConfig = GtpuConfig {
+const ENTER: TunnelConfig = TunnelConfig {
     outer_ip: OuterIp::V4,
-    pdu_session_container: true,
+    protocol: TunnelProtocol::Gtpu { pdu_session_container: true },
     mtu: Some(1500),
     too_big: TooBig::Fragment,
 };
@@ -66,7 +67,7 @@ fn link(service: ServiceConfig, queue_bytes: Option<u64>) -> StageConfig {
 #[test]
 fn a_link_inside_a_tunnel_sends_the_outer_headers_and_one_outside_does_not() {
     let link = || link(ServiceConfig::Rate(mbps(8)), None);
-    let [enter, leave] = [TunnelEnd::Enter(ENTER), TunnelEnd::Leave].map(StageConfig::Gtpu);
+    let [enter, leave] = [TunnelEnd::Enter(ENTER), TunnelEnd::Leave].map(StageConfig::Tunnel);
     // 8 Mb/s: a byte takes 1 us. 44 bytes around a packet (TS 29.281 5.1), 64 around fragments.
     let (left, _) = script(&[enter.clone(), link(), leave.clone()], &[(0, 1000), (5000, 1500)]);
     assert_eq!(left, [(0, 1044), (1, 5000 + 1500 + 64)]);
@@ -76,12 +77,80 @@ fn a_link_inside_a_tunnel_sends_the_outer_headers_and_one_outside_does_not() {
 
 #[test]
 fn a_tunnel_that_may_not_fragment_is_a_black_hole_for_what_does_not_fit() {
-    let config = GtpuConfig { too_big: TooBig::Drop, ..ENTER };
-    let enter = StageConfig::Gtpu(TunnelEnd::Enter(config));
+    let config = TunnelConfig { too_big: TooBig::Drop, ..ENTER };
+    let enter = StageConfig::Tunnel(TunnelEnd::Enter(config));
     let (left, dropped) = script(&[enter], &[(0, 1456), (1, 1457)]);
     assert_eq!((left.len(), dropped), (1, vec![(1, DropReason::TooBig)]));
     let (left, dropped) = script(&[StageConfig::Mtu { bytes: 1400 }], &[(0, 1400), (1, 1401)]);
     assert_eq!((left.len(), dropped), (1, vec![(1, DropReason::TooBig)]));
+}
+
+#[test]
+fn a_vpn_drops_what_its_device_does_not_take_and_links_inside_send_its_headers() {
+    let link = link(ServiceConfig::Rate(mbps(8)), None);
+    let protocol = TunnelProtocol::WireGuard { device_mtu: Some(1420) };
+    let ends = [TunnelEnd::Enter(TunnelConfig { protocol, ..ENTER }), TunnelEnd::Leave];
+    let [enter, leave] = ends.map(StageConfig::Tunnel);
+    // 8 Mb/s: a byte takes 1 us. A packet of 52 bytes is padded to 64, and 60 are added.
+    let arrivals = [(0, 52), (5000, 1420), (9000, 1421)];
+    let (left, dropped) = script(&[enter, link, leave], &arrivals);
+    assert_eq!(left, [(0, 64 + 60), (1, 5000 + 1420 + 60)]);
+    assert_eq!(dropped, [(2, DropReason::TooBig)]);
+}
+
+#[test]
+fn with_wrong_checksums_the_handshake_passes_and_data_do_not() {
+    let offload = OffloadConfig { fault: OffloadFault::Checksum, min_bytes: 100 };
+    let arrivals = [(0, 60), (10, 52), (20, 100), (30, 1500), (40, 52)];
+    let (left, dropped) = script(&[StageConfig::Offload(offload)], &arrivals);
+    assert_eq!(left, [(0, 0), (1, 10), (4, 40)]);
+    assert_eq!(dropped, [2, 3].map(|id| (id, DropReason::Checksum)));
+}
+
+/// A card whose interrupt takes 50 us, before a hop with an MTU of 1,500 bytes.
+fn joining() -> StageConfig {
+    let fault = OffloadFault::Joined { window: Duration::from_micros(50), mtu: 1500 };
+    StageConfig::Offload(OffloadConfig { fault, min_bytes: 100 })
+}
+
+#[test]
+fn segments_that_arrive_together_are_lost_and_a_lone_one_passes() {
+    let arrivals = [(0, 1500), (49, 1500), (50, 1500), (101, 52), (102, 1500), (103, 52)];
+    let (left, dropped) = script(&[joining()], &arrivals);
+    // The window of the first ends at 50 us; acknowledgements are not joined.
+    assert_eq!(left, [(2, 100), (3, 151), (4, 151), (5, 151)]);
+    assert_eq!(dropped, [0, 1].map(|id| (id, DropReason::TooBig)));
+}
+
+#[test]
+fn what_fits_into_the_mtu_when_joined_passes() {
+    // 1,500 = 770 + 770 - 40: the headers are there once (RFC 791, RFC 9293).
+    let (left, dropped) = script(&[joining()], &[(0, 770), (1, 770)]);
+    assert_eq!((left.len(), dropped.len()), (2, 0));
+    let (left, dropped) = script(&[joining()], &[(0, 771), (1, 771)]);
+    assert_eq!((left.len(), dropped.len()), (0, 2));
+    // A larger segment begins another packet, and one after a shorter one too.
+    let (left, dropped) = script(&[joining()], &[(0, 700), (1, 1500), (2, 200), (3, 200)]);
+    assert_eq!(left, [(0, 50), (3, 50)]);
+    assert_eq!(dropped, [1, 2].map(|id| (id, DropReason::TooBig)));
+}
+
+#[test]
+fn a_joined_packet_has_at_most_65535_bytes() {
+    // 44 segments of 1,460 bytes and 40 of headers are 64,280 bytes; the 45th begins another.
+    let arrivals: Vec<(u64, u32)> = (0..45).map(|_| (0, 1500)).collect();
+    let (left, dropped) = script(&[joining()], &arrivals);
+    assert_eq!((left, dropped.len()), (vec![(44, 50)], 44));
+}
+
+#[test]
+fn segments_of_two_flows_are_not_joined() {
+    let mut path = one_way(&[joining()]);
+    for (id, flow) in [(0, 0), (1, 1), (2, 2), (3, 1)] {
+        path.enqueue(us(id), &packet(flow, 1500, Ecn::NotEct, id));
+    }
+    let left: Vec<u64> = from_fn(|| path.poll(us(1000))).map(|left| opaque(&left.packet)).collect();
+    assert_eq!(left, [0, 2]);
 }
 
 #[test]
@@ -91,7 +160,7 @@ fn a_packet_is_lost_with_any_of_its_fragments() {
         min_bytes: 0,
     });
     let stages =
-        [StageConfig::Gtpu(TunnelEnd::Enter(ENTER)), loss, StageConfig::Gtpu(TunnelEnd::Leave)];
+        [StageConfig::Tunnel(TunnelEnd::Enter(ENTER)), loss, StageConfig::Tunnel(TunnelEnd::Leave)];
     // Fragments 0 0, 1, 2 2, 3 3: the third and the sixth are lost.
     let (left, dropped) = script(&stages, &[(0, 1500), (1, 100), (2, 1500), (3, 1500)]);
     assert_eq!(left.iter().map(|left| left.0).collect::<Vec<_>>(), [0, 2]);

@@ -29,6 +29,8 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "proxy",
     "edge-proxy",
     "gtpu-fragmentation",
+    "vpn-mtu",
+    "gro-forwarding",
     "policer",
     "one-way-firewall",
     "double-nat",
@@ -45,5 +47,6 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "umts-hspa",
     "evdo",
     "handover",
+    "pdcp-gap",
     "nsa",
 ];

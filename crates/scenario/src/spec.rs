@@ -35,7 +35,8 @@ mod tcp;
 mod tests;
 
 pub(crate) use core_network::{
-    OuterHeader, PolicerExcess, ServerSite, StallDistribution, StallTimes, TooBigPacket, TunnelSide,
+    OffloadFaultKind, OuterHeader, PolicerExcess, ServerSite, StallDistribution, StallTimes,
+    TooBigPacket, TunnelSide,
 };
 pub(crate) use flow::{FLOW, FlowDirection, FlowKind, Opener, PROFILE};
 pub(crate) use program::{PROGRAM, WaitFor};

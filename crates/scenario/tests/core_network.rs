@@ -2,9 +2,10 @@
 
 use airpath_base::{Duration, Instant, Rate};
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, LinkConfig, MiddleboxConfig,
-    MiddleboxKind, MiddleboxSide, MiddleboxTimer, ModemConfig, OuterIp, PolicerConfig, QueueConfig,
-    ServiceConfig, StageConfig, Stalls, TooBig, TunnelEnd,
+    Aqm, DelayConfig, Distribution, Excess, HostConfig, LinkConfig, MiddleboxConfig, MiddleboxKind,
+    MiddleboxSide, MiddleboxTimer, ModemConfig, OffloadConfig, OffloadFault, OuterIp,
+    PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig, TunnelConfig,
+    TunnelEnd, TunnelProtocol,
 };
 use airpath_scenario::{NamedStage, Scenario, Source, Traffic, parse};
 
@@ -25,10 +26,10 @@ fn down(stages: &[&str]) -> Vec<StageConfig> {
 #[test]
 fn a_tunnel_is_that_of_nr_over_ipv4_unless_said_otherwise() {
     let leave = "stage = \"gtpu\"\nend = \"leave\"";
-    let enter = |config| StageConfig::Gtpu(TunnelEnd::Enter(config));
-    let nr = GtpuConfig {
+    let enter = |config| StageConfig::Tunnel(TunnelEnd::Enter(config));
+    let nr = TunnelConfig {
         outer_ip: OuterIp::V4,
-        pdu_session_container: true,
+        protocol: TunnelProtocol::Gtpu { pdu_session_container: true },
         mtu: None,
         too_big: TooBig::Fragment,
     };
@@ -36,14 +37,41 @@ fn a_tunnel_is_that_of_nr_over_ipv4_unless_said_otherwise() {
                pdu_session_container = false\ntoo_big = \"drop\"";
     let stages = down(&["stage = \"gtpu\"\nend = \"enter\"", leave, lte, leave]);
     assert_eq!(stages[0], enter(nr));
-    assert_eq!(stages[1], StageConfig::Gtpu(TunnelEnd::Leave));
-    let lte = GtpuConfig {
+    assert_eq!(stages[1], StageConfig::Tunnel(TunnelEnd::Leave));
+    let lte = TunnelConfig {
         outer_ip: OuterIp::V6,
-        pdu_session_container: false,
+        protocol: TunnelProtocol::Gtpu { pdu_session_container: false },
         mtu: Some(1500),
         too_big: TooBig::Drop,
     };
     assert_eq!(stages[2], enter(lte));
+}
+
+#[test]
+fn a_vpn_has_the_mtu_of_its_device_and_that_of_the_path_outside() {
+    let enter = "stage = \"vpn\"\nend = \"enter\"\nouter_ip = \"ipv6\"\nmtu_bytes = 1420\n\
+                 outer_mtu_bytes = 1492\ntoo_big = \"drop\"";
+    let stages = down(&[enter, "stage = \"vpn\"\nend = \"leave\""]);
+    let config = TunnelConfig {
+        outer_ip: OuterIp::V6,
+        protocol: TunnelProtocol::WireGuard { device_mtu: Some(1420) },
+        mtu: Some(1492),
+        too_big: TooBig::Drop,
+    };
+    let ends = [TunnelEnd::Enter(config), TunnelEnd::Leave];
+    assert_eq!(stages, ends.map(StageConfig::Tunnel));
+}
+
+#[test]
+fn offload_joins_what_arrives_within_50_us_unless_said_otherwise() {
+    let stages = down(&[
+        "stage = \"offload\"\nfault = \"checksum\"\nmin_packet_bytes = 0",
+        "stage = \"offload\"\nfault = \"joined\"",
+    ]);
+    let joined = OffloadFault::Joined { window: Duration::from_micros(50), mtu: 1500 };
+    let faults = [(OffloadFault::Checksum, 0), (joined, 100)];
+    let offload = |(fault, min_bytes)| StageConfig::Offload(OffloadConfig { fault, min_bytes });
+    assert_eq!(stages, faults.map(offload));
 }
 
 #[test]

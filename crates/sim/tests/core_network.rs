@@ -29,6 +29,45 @@ fn a_tunnel_that_drops_what_is_too_big_lets_the_handshake_through_and_nothing_el
 }
 
 #[test]
+fn a_vpn_whose_mtu_leaves_no_room_lets_the_handshake_and_pings_through() {
+    let summary = named("vpn-mtu", &[]);
+    assert_eq!(summary.flows[0].bytes_delivered, 0);
+    assert_eq!(summary.pings[0].lost, 0);
+    // 1,368 of 1,420 bytes are payload, and the VPN adds 80.
+    let cured = named("vpn-mtu", &["path.down.0.mtu_bytes=1420", "flow.0.mss_bytes=1368"]);
+    let (goodput, bound) = (cured.flows[0].goodput_mbps.unwrap(), 50.0 * 1368.0 / 1500.0);
+    assert!(goodput <= bound && goodput > 0.95 * bound, "{goodput}");
+}
+
+#[test]
+fn where_joined_segments_are_lost_only_lone_ones_pass() {
+    let summary = named("gro-forwarding", &[]);
+    let crawls = summary.flows[0].goodput_mbps.unwrap();
+    assert!(crawls > 0.0 && crawls < 1.0, "{crawls}");
+    assert_eq!(summary.pings[0].lost, 0);
+    let drops = summary.drops.iter().filter(|drop| drop.reason == "too_big");
+    assert!(drops.map(|drop| drop.packets).sum::<u64>() >= 2);
+    let cured = named("gro-forwarding", &["path.down.0.enabled=false"]).flows[0].goodput_mbps;
+    assert!(cured.unwrap() > 80.0, "{cured:?}");
+}
+
+#[test]
+fn a_gap_in_um_is_a_stall_of_t_reordering_and_then_a_burst() {
+    let rtt = |sets: &[&str]| {
+        let summary = named("pdcp-gap", sets);
+        summary.pings[0].rtt_ms.as_ref().map(|rtt| rtt.max).expect("pings are answered")
+    };
+    let [stalls, short, acknowledged] = [
+        rtt(&[]),
+        rtt(&["radio.rlc.t_reordering_ms=20"]),
+        rtt(&["radio.rlc.mode=am"]),
+    ];
+    // A ping behind a gap waits for up to 500 ms.
+    assert!(stalls > 450.0, "{stalls}");
+    assert!(short < 200.0 && acknowledged < 300.0, "{short} {acknowledged}");
+}
+
+#[test]
 fn a_policed_flow_gets_no_more_than_its_rate_and_a_shaped_one_all_of_it() {
     let bound = 20.0 * 1448.0 / 1500.0;
     let policed = named("policer", &[]).flows[0].goodput_mbps.unwrap();

@@ -1,7 +1,7 @@
 //! What is between the forwarder and the server, and between the path and the cell: NATs, gateway
 //! and base station, as the scenario defines them.
 
-use airpath_path::{StageConfig, TunnelEnd};
+use airpath_path::{StageConfig, TunnelConfig, TunnelEnd, TunnelProtocol};
 use airpath_radio::cell::Access;
 use airpath_scenario::{GtpuLink, Scenario};
 
@@ -126,10 +126,14 @@ fn interface(scenario: &Scenario) -> &'static str {
     }
 }
 
-/// MTU of the path's tunnel.
+/// MTU of the path's GTP-U tunnel.
 fn path_mtu(scenario: &Scenario) -> Option<u32> {
     scenario.down.iter().find_map(|named| match &named.stage {
-        StageConfig::Gtpu(TunnelEnd::Enter(config)) => config.mtu,
+        StageConfig::Tunnel(TunnelEnd::Enter(TunnelConfig {
+            protocol: TunnelProtocol::Gtpu { .. },
+            mtu,
+            ..
+        })) => *mtu,
         _ => None,
     })
 }

@@ -1,7 +1,8 @@
 //! What lies on the path between UE and server.
 
 use airpath_path::{
-    Aqm, Excess, LinkConfig, MiddleboxKind, MiddleboxSide, StageConfig, TooBig, TunnelEnd,
+    Aqm, Distribution, Excess, HostConfig, LinkConfig, MiddleboxKind, MiddleboxSide, StageConfig,
+    Stalls, TooBig, TunnelEnd,
 };
 use airpath_scenario::NamedStage;
 
@@ -42,14 +43,6 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                     );
                 }
             }
-            StageConfig::Mtu { bytes } if lost("too_big") > 0 => try_without(
-                Cause::Mtu,
-                format!(
-                    "{} dropped {}, each larger than {bytes} bytes.",
-                    stage.name,
-                    observed.lost_by(&[&stage.name], &["too_big"])
-                ),
-            ),
             StageConfig::Batch { interval } => try_without(
                 Cause::AckBatching,
                 format!(
@@ -59,26 +52,6 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                 ),
             ),
             StageConfig::Link(link) => self::link(observed, &path, stage, link, all),
-            StageConfig::Gtpu(TunnelEnd::Enter(tunnel)) => {
-                if let Some(mtu) = tunnel.mtu {
-                    let cause = match tunnel.too_big {
-                        TooBig::Drop if lost("too_big") == 0 => continue,
-                        TooBig::Drop => Cause::Mtu,
-                        TooBig::Fragment => Cause::Fragmentation,
-                    };
-                    let evidence = format!(
-                        "Outer packets of {} may be at most {} bytes long.",
-                        stage.name,
-                        count(f64::from(mtu))
-                    );
-                    all.push(Candidate {
-                        cause,
-                        subject: stage.name.clone(),
-                        evidence,
-                        removals: vec![vec![set(format!("{path}.mtu_bytes"), 9000)]],
-                    });
-                }
-            }
             StageConfig::Delay(delay)
                 if delay.jitter.as_ref().is_some_and(|jitter| !jitter.keep_order) =>
             {

@@ -3,8 +3,12 @@
 use super::{bytes, count, ms, percent, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
+use airpath_base::Duration;
+use airpath_radio::bearer::{Forwarding, OneWayConfig};
 use airpath_radio::buffer::{BufferConfig, Discipline};
 use airpath_radio::cell::Access;
+use airpath_radio::pdcp::Release;
+use airpath_radio::rlc::{LteMode, RlcConfig};
 use airpath_record::LinkSummary;
 use airpath_scenario::RadioConfig;
 
@@ -37,6 +41,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     }
     rate_caps(observed, all);
     blocks(observed, all);
+    gaps(observed, radio, all);
     let mut push = |cause, subject: &str, evidence: String, sets: &[(&str, String)]| {
         let removals = everywhere(observed, sets);
         all.push(Candidate { cause, subject: subject.to_owned(), evidence, removals });
@@ -229,6 +234,64 @@ fn blocks(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     all.push(Candidate { cause, subject, evidence, removals });
 }
 
+/// t-Reordering with which HARQ still has time for its retransmissions: values of TS 38.331 (of
+/// PDCP) and of TS 36.331 (of RLC).
+const SHORT_REORDERING_MS: [u64; 2] = [20, 35];
+
+/// Gaps that are waited for although nothing can fill them: in UM HARQ gave a block up, or a
+/// handover lost packets (TS 38.323 5.2.2, TS 36.322 5.1.2.2).
+fn gaps(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) {
+    let handed = match radio.ran.handover.forwarding {
+        Forwarding::Nothing => observed.dropped_anywhere("handover"),
+        Forwarding::Buffer => 0,
+    };
+    let (mut said, mut sets) = (Vec::new(), Vec::new());
+    for side in &observed.run.radio {
+        let up = side.id.ends_with(".up");
+        let Some(rlc) = bearer_of(radio, &side.id).map(|bearer| bearer.rlc) else { continue };
+        let lost = if rlc.is_acknowledged() { 0 } else { side.lost_blocks };
+        let waits = match rlc {
+            RlcConfig::Nr { release: Release::InOrder { t_reordering }, .. } => {
+                t_reordering.map(|time| (time, SHORT_REORDERING_MS[0]))
+            }
+            RlcConfig::Lte(LteMode::Um { t_reordering, .. }) => {
+                Some((t_reordering, SHORT_REORDERING_MS[1]))
+            }
+            _ => None,
+        };
+        let Some((time, short)) = waits else { continue };
+        if time <= Duration::from_millis(short) {
+            continue;
+        }
+        let why = match (lost, handed) {
+            (0, 0) => continue,
+            (0, handed) => format!("handovers lost {handed} packets"),
+            (lost, _) => format!("HARQ gave up {lost} blocks, and RLC is unacknowledged"),
+        };
+        said.push(format!(
+            "In {} {why}. What arrives behind such a gap waits for t-Reordering, {}, and is then delivered at \
+             once.",
+            side.id,
+            ms(time.as_millis_f64())
+        ));
+        let part = if up { "rlc_up" } else { "rlc" };
+        let key = format!("{part}.t_reordering_ms");
+        if !sets.iter().any(|(one, _)| *one == key) {
+            sets.push((key, short.to_string()));
+        }
+    }
+    if said.is_empty() {
+        return;
+    }
+    let sets: Vec<_> = sets.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+    all.push(Candidate {
+        cause: Cause::PdcpGap,
+        subject: "radio.rlc".to_owned(),
+        evidence: said.join(" "),
+        removals: everywhere(observed, &sets),
+    });
+}
+
 /// Buffers of the base station and of the UEs.
 fn buffers(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let late = observed.late_rtt_ms().unwrap_or(f64::MAX);
@@ -300,17 +363,22 @@ fn room(observed: &Observed<'_>, buffer: &str) -> f64 {
 
 /// The configuration of a radio buffer.
 fn limits<'a>(observed: &Observed<'a>, buffer: &str) -> Option<&'a BufferConfig> {
+    let radio = observed.scenario.radio.as_ref()?;
+    Some(&bearer_of(radio, buffer.strip_prefix("radio.")?)?.buffer)
+}
+
+/// The bearer of a UE and direction: `phone.down`.
+fn bearer_of<'a>(radio: &'a RadioConfig, side: &str) -> Option<&'a OneWayConfig> {
     let of_ue = |(index, name): (usize, &String)| {
-        let up = match buffer.strip_prefix("radio.")?.strip_prefix(name.as_str())? {
+        let up = match side.strip_prefix(name.as_str())? {
             ".up" => true,
             ".down" => false,
             _ => return None,
         };
-        let ue = observed.scenario.radio.as_ref()?.ran.ues.get(index)?.in_cell.first()?;
-        Some(if up { &ue.uplink.bearer.buffer } else { &ue.downlink.bearer.buffer })
+        let ue = radio.ran.ues.get(index)?.in_cell.first()?;
+        Some(if up { &ue.uplink.bearer } else { &ue.downlink.bearer })
     };
-    let radio = observed.scenario.radio.iter().flat_map(|radio| radio.ues.iter().enumerate());
-    radio.filter_map(of_ue).next()
+    radio.ues.iter().enumerate().find_map(of_ue)
 }
 
 /// A setting of `[radio]` for every UE: in each UE's own table if UEs have tables, otherwise in

@@ -20,6 +20,8 @@ pub(crate) const RADIO: &[Access] = &[ThirdGeneration, Lte, Nr];
 /// Technologies with scheduling requests, DRX and handovers.
 pub(crate) const CELLULAR: &[Access] = &[Lte, Nr];
 
+pub(crate) const NR: &[Access] = &[Nr];
+
 /// What a run of the base has shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {

@@ -2,7 +2,7 @@
 
 use crate::bases::{ALL, CELLULAR, Known, RADIO, WIRE, codel};
 use crate::draft::{Draft, Random, number, quoted, stage};
-use crate::plants::{Plant, datagrams, insert, middlebox, of_flows, two_cells};
+use crate::plants::{Plant, datagrams, insert, into_vpn, middlebox, of_flows, two_cells};
 
 /// Puts equipment on both directions of a path that has room for ten times the data, or waits for a
 /// hundredth of the RTT: healthy hosts and modems.
@@ -148,6 +148,50 @@ pub(crate) const DECOYS: &[Plant] = &[
             well.there.insert(0, stage("gtpu").with("end", "\"enter\"").with("mtu_bytes", 9000));
             well.there.insert(1, stage("gtpu").with("end", "\"leave\""));
             Box::new(|draft| draft.there[0].set("mtu_bytes", 1500))
+        },
+    },
+    // A VPN whose MTU has room for its headers.
+    Plant {
+        cause: "vpn",
+        into: ALL,
+        flows: 2,
+        up: None,
+        brings: None,
+        edit: |_, _, well, _| {
+            well.transfers().for_each(|flow| flow.set("mss_bytes", 1368));
+            into_vpn(well, stage("vpn").with("outer_ip", "\"ipv6\""));
+            Box::new(|draft| {
+                draft.there[0].set("mtu_bytes", 1420);
+                draft.there[0].set("outer_mtu_bytes", 1500);
+            })
+        },
+    },
+    // A card that joins segments, and the next hop segments them again.
+    Plant {
+        cause: "offload",
+        into: ALL,
+        flows: 2,
+        up: None,
+        brings: None,
+        edit: |random, _, _, _| {
+            let joined = stage("offload").with("fault", "\"joined\"").with("mtu_bytes", 65_535);
+            insert(random, true, joined)
+        },
+    },
+    // HARQ fills every gap.
+    Plant {
+        cause: "pdcp-gap",
+        into: CELLULAR,
+        flows: 2,
+        up: None,
+        brings: None,
+        edit: |random, _, well, _| {
+            let (buffer, adaptation) =
+                if well.up { ("rlc_up", "link_adaptation_up") } else { ("rlc", "link_adaptation") };
+            well.radio(adaptation).set("fixed_bler", "0.1");
+            well.radio(adaptation).set("fixed_bler_retransmission", "0");
+            well.radio(buffer).set("mode", quoted(random.one_of(&["um", "am"])));
+            Box::new(move |draft| draft.radio(buffer).set("t_reordering_ms", 1500))
         },
     },
     Plant {

@@ -2,15 +2,18 @@
 //! (0 to 1) does more harm.
 
 mod hosts;
+mod packets;
 mod path;
 mod radio;
+
+pub(crate) use packets::into_vpn;
 
 use crate::bases::{Access, Known};
 use crate::draft::{Draft, Random, Table, number, quoted, stage};
 
 /// All of them.
 pub(crate) fn plants() -> impl Iterator<Item = &'static Plant> {
-    path::PATH.iter().chain(hosts::ENDS).chain(radio::CELLS)
+    path::PATH.iter().chain(packets::PACKETS).chain(hosts::ENDS).chain(radio::CELLS)
 }
 
 /// Puts the cause into a scenario.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Rate, Tunnel};
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Jitter,
-    LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
-    MiddleboxTimer, ModemConfig, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig,
-    Stalls, TooBig, Trace, TunnelEnd,
+    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, HostConfig, Jitter, LinkConfig,
+    LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer,
+    ModemConfig, OffloadConfig, OffloadFault, OuterIp, PolicerConfig, QueueConfig, ServiceConfig,
+    StageConfig, Stalls, TooBig, Trace, TunnelConfig, TunnelEnd, TunnelProtocol,
 };
 use airpath_queue::Isolation;
 use proptest::prelude::*;
@@ -109,7 +109,7 @@ pub(crate) fn stage() -> impl Strategy<Value = StageConfig> {
         .prop_map(|(process, min_bytes)| StageConfig::Loss(LossConfig { process, min_bytes }));
     let batch =
         (1u64..30_000).prop_map(|us| StageConfig::Batch { interval: Duration::from_micros(us) });
-    prop_oneof![2 => delay(), 3 => link, 1 => loss, 1 => batch, 1 => policer(), 2 => host(), 1 => modem(), 1 => gtpu()]
+    prop_oneof![2 => delay(), 3 => link, 1 => loss, 1 => batch, 1 => policer(), 2 => host(), 1 => modem(), 1 => tunnel(), 1 => offload()]
 }
 
 fn policer() -> impl Strategy<Value = StageConfig> {
@@ -120,17 +120,32 @@ fn policer() -> impl Strategy<Value = StageConfig> {
     })
 }
 
-fn gtpu() -> impl Strategy<Value = StageConfig> {
+fn tunnel() -> impl Strategy<Value = StageConfig> {
     let outer_ip = prop_oneof![Just(OuterIp::V4), Just(OuterIp::V6)];
     let too_big = prop_oneof![Just(TooBig::Drop), Just(TooBig::Fragment)];
-    let enter = (outer_ip, any::<bool>(), proptest::option::of(576u32..1600), too_big).prop_map(
-        |(outer_ip, pdu_session_container, mtu, too_big)| {
-            let config = GtpuConfig { outer_ip, pdu_session_container, mtu, too_big };
-            StageConfig::Gtpu(TunnelEnd::Enter(config))
+    let gtpu = any::<bool>()
+        .prop_map(|pdu_session_container| TunnelProtocol::Gtpu { pdu_session_container });
+    let wireguard = proptest::option::of(500u32..1600)
+        .prop_map(|device_mtu| TunnelProtocol::WireGuard { device_mtu });
+    let protocol = prop_oneof![gtpu, wireguard];
+    let enter = (outer_ip, protocol, proptest::option::of(576u32..1600), too_big).prop_map(
+        |(outer_ip, protocol, mtu, too_big)| {
+            let config = TunnelConfig { outer_ip, protocol, mtu, too_big };
+            StageConfig::Tunnel(TunnelEnd::Enter(config))
         },
     );
     let mtu = (500u32..1600).prop_map(|bytes| StageConfig::Mtu { bytes });
-    prop_oneof![3 => enter, 2 => Just(StageConfig::Gtpu(TunnelEnd::Leave)), 1 => mtu]
+    prop_oneof![3 => enter, 2 => Just(StageConfig::Tunnel(TunnelEnd::Leave)), 1 => mtu]
+}
+
+fn offload() -> impl Strategy<Value = StageConfig> {
+    let joined = (0u64..3_000, 500u32..9_000).prop_map(|(window, mtu)| OffloadFault::Joined {
+        window: Duration::from_micros(window),
+        mtu,
+    });
+    let fault = prop_oneof![1 => Just(OffloadFault::Checksum), 3 => joined];
+    (fault, 0u32..1600)
+        .prop_map(|(fault, min_bytes)| StageConfig::Offload(OffloadConfig { fault, min_bytes }))
 }
 
 fn host() -> impl Strategy<Value = StageConfig> {

@@ -498,7 +498,10 @@ impl OneWay {
             Forwarding::Buffer => self.source.lose_unconfirmed(now, &mut self.sdus),
             Forwarding::Nothing => self.source.abandon(now, &mut self.sdus),
         }
-        self.pdcp.flush(now, &mut self.sdus, deliver);
+        // In AM the COUNTs of lost packets never arrive, and NR's receiver waits for them.
+        if !(acknowledged && self.pdcp.gives_up()) {
+            self.pdcp.flush(now, &mut self.sdus, deliver);
+        }
     }
 
     /// Changes to other RLC entities, those of another cell; PDCP, its buffer and pending

@@ -48,6 +48,11 @@ impl PdcpReceiver {
         self.order = order;
     }
 
+    /// Whether it waits for a gap until t-Reordering expires.
+    pub(crate) const fn gives_up(&self) -> bool {
+        matches!(self.order, PdcpOrder::Restored(Some(_)))
+    }
+
     /// A PDCP data PDU arrived.
     #[inline]
     pub(crate) fn receive(

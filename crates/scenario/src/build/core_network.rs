@@ -2,14 +2,15 @@
 
 use airpath_base::{Direction, Duration, Instant};
 use airpath_path::{
-    DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, MiddleboxConfig, MiddleboxKind,
-    MiddleboxSide, MiddleboxTimer, ModemConfig, OuterIp, PolicerConfig, StageConfig, Stalls,
-    TooBig, TunnelEnd,
+    DelayConfig, Distribution, Excess, HostConfig, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
+    MiddleboxTimer, ModemConfig, OffloadConfig, OffloadFault, OuterIp, PolicerConfig, StageConfig,
+    Stalls, TooBig, TunnelConfig, TunnelEnd, TunnelProtocol,
 };
 
 use crate::get::{Get, narrow};
 use crate::spec::{
-    OuterHeader, PolicerExcess, ServerSite, StallDistribution, StallTimes, TooBigPacket, TunnelSide,
+    OffloadFaultKind, OuterHeader, PolicerExcess, ServerSite, StageKind, StallDistribution,
+    StallTimes, TooBigPacket, TunnelSide,
 };
 use crate::stage::is_outward;
 
@@ -57,23 +58,45 @@ pub(super) fn middlebox(kind: MiddleboxKind, direction: Direction, get: &Get<'_>
     StageConfig::Middlebox(MiddleboxConfig { kind, side })
 }
 
-pub(super) fn tunnel_end(get: &Get<'_>) -> TunnelEnd {
+pub(super) fn tunnel_end(kind: StageKind, get: &Get<'_>) -> StageConfig {
     match get.chosen() {
-        TunnelSide::Leave => return TunnelEnd::Leave,
+        TunnelSide::Leave => return StageConfig::Tunnel(TunnelEnd::Leave),
         TunnelSide::Enter => {}
     }
-    TunnelEnd::Enter(GtpuConfig {
+    let mtu = |name| get.0.count(name).map(narrow);
+    let (protocol, mtu) = match kind {
+        StageKind::Vpn => {
+            (TunnelProtocol::WireGuard { device_mtu: mtu("mtu_bytes") }, mtu("outer_mtu_bytes"))
+        }
+        _ => {
+            let pdu_session_container = get.flag("pdu_session_container");
+            (TunnelProtocol::Gtpu { pdu_session_container }, mtu("mtu_bytes"))
+        }
+    };
+    StageConfig::Tunnel(TunnelEnd::Enter(TunnelConfig {
         outer_ip: match get.chosen() {
             OuterHeader::Ipv6 => OuterIp::V6,
             OuterHeader::Ipv4 => OuterIp::V4,
         },
-        pdu_session_container: get.flag("pdu_session_container"),
-        mtu: get.0.count("mtu_bytes").map(narrow),
+        protocol,
+        mtu,
         too_big: match get.0.chosen() {
             Some(TooBigPacket::Drop) => TooBig::Drop,
             // Without an MTU no packet is too big.
             Some(TooBigPacket::Fragment) | None => TooBig::Fragment,
         },
+    }))
+}
+
+pub(super) fn offload(get: &Get<'_>) -> StageConfig {
+    StageConfig::Offload(OffloadConfig {
+        fault: match get.chosen() {
+            OffloadFaultKind::Checksum => OffloadFault::Checksum,
+            OffloadFaultKind::Joined => {
+                OffloadFault::Joined { window: get.time("join_ms"), mtu: get.narrow("mtu_bytes") }
+            }
+        },
+        min_bytes: get.narrow("min_packet_bytes"),
     })
 }
 

@@ -1,7 +1,8 @@
-//! Checks that each GTP-U tunnel has two ends.
+//! Checks that each tunnel has two ends.
 
 use airpath_base::Direction;
 
+use crate::get::Get;
 use crate::problem::Problems;
 use crate::proxy;
 use crate::spec::{Chosen, TunnelSide};
@@ -27,13 +28,22 @@ fn check_hop(stages: &[Stage], bounds: [&str; 2], direction: Direction, problems
             (Some(TunnelSide::Enter), Some(_)) => {
                 problems.add(origin, "the packets are already in a tunnel; only one is modelled");
             }
+            (Some(TunnelSide::Leave), Some(entered)) if kind(entered) != kind(stage) => {
+                let (is, not) = (kind(entered), kind(stage));
+                problems.add(
+                    origin,
+                    format!("the packets are in a tunnel of stage = \"{is}\", not \"{not}\", here"),
+                );
+                open = None;
+            }
             (Some(TunnelSide::Leave), Some(_)) => open = None,
             (Some(TunnelSide::Leave), None) => {
+                let kind = kind(stage);
                 problems.add_with_help(
                     origin,
                     "the packets are not in a tunnel here",
                     format!(
-                        "put stage = \"gtpu\" with end = \"enter\" before it in \
+                        "put stage = \"{kind}\" with end = \"enter\" before it in \
                          [[path.{direction}]]{begin}"
                     ),
                 );
@@ -46,8 +56,14 @@ fn check_hop(stages: &[Stage], bounds: [&str; 2], direction: Direction, problems
             stage.fields.origin_of(TunnelSide::KEY),
             "the packets never leave this tunnel",
             format!(
-                "put stage = \"gtpu\" with end = \"leave\" after it in [[path.{direction}]]{end}"
+                "put stage = \"{}\" with end = \"leave\" after it in [[path.{direction}]]{end}",
+                kind(stage)
             ),
         );
     }
+}
+
+/// The kind of a stage, as the file has it.
+fn kind(stage: &Stage) -> &'static str {
+    Get(&stage.fields).variant()
 }

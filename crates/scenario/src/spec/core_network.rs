@@ -33,13 +33,30 @@ pub(super) const POLICER: &[Key] = &[Key::new(
 
 const ENTER: Need = Need::Is("end", "enter");
 
-pub(super) const GTPU: &[Key] = &[
+/// Keys of `gtpu` and `vpn`.
+pub(super) const TUNNEL: &[Key] = &[Key::new(
+    TunnelSide::KEY,
+    Kind::Choice(TunnelSide::CHOICES),
+    Default::Required,
+    "Which end of the tunnel this is.",
+)];
+
+/// The MTU of a path outside a tunnel, or of the path inside one.
+const fn outer_mtu(name: &'static str, doc: &'static str) -> Key {
+    Key::new(name, count(Unit::Bytes, 576, 65535), Default::Absent("no limit"), doc).needs(ENTER)
+}
+
+const fn too_big(mtu: &'static str, doc: &'static str) -> Key {
     Key::new(
-        TunnelSide::KEY,
-        Kind::Choice(TunnelSide::CHOICES),
-        Default::Required,
-        "Which end of the tunnel this is.",
-    ),
+        TooBigPacket::KEY,
+        Kind::Choice(TooBigPacket::CHOICES),
+        Default::Value("\"fragment\""),
+        doc,
+    )
+    .needs(Need::Given(mtu))
+}
+
+pub(super) const GTPU: &[Key] = &[
     Key::new(
         OuterHeader::KEY,
         Kind::Choice(OuterHeader::CHOICES),
@@ -55,20 +72,66 @@ pub(super) const GTPU: &[Key] = &[
          LTE's S1-U has none.",
     )
     .needs(ENTER),
-    Key::new(
+    outer_mtu("mtu_bytes", "Largest outer packet."),
+    too_big(
         "mtu_bytes",
-        count(Unit::Bytes, 576, 65535),
-        Default::Absent("no limit"),
-        "Largest outer packet.",
+        "What happens to a packet that is larger than `mtu_bytes` with its outer headers.",
+    ),
+];
+
+pub(super) const VPN: &[Key] = &[
+    Key::new(
+        OuterHeader::KEY,
+        Kind::Choice(OuterHeader::CHOICES),
+        Default::Value("\"ipv4\""),
+        "Version of the outer IP header; 8 bytes of UDP, 16 of the message's header and 16 of its \
+         authentication tag are added: 60 bytes over IPv4, 80 over IPv6.",
     )
     .needs(ENTER),
+    outer_mtu(
+        "mtu_bytes",
+        "MTU of the VPN's device (`ip link set mtu 1420 dev wg0`): larger packets are dropped, \
+         because ICMP is not modelled. It also bounds the padding of packets to a multiple of 16 \
+         bytes. WireGuard's default is 1420.",
+    ),
+    outer_mtu("outer_mtu_bytes", "Largest outer packet."),
+    too_big(
+        "outer_mtu_bytes",
+        "What happens to a packet that is larger than `outer_mtu_bytes` with its outer headers.",
+    ),
+];
+
+const JOINED: Need = Need::Is("fault", "joined");
+
+pub(super) const OFFLOAD: &[Key] = &[
     Key::new(
-        TooBigPacket::KEY,
-        Kind::Choice(TooBigPacket::CHOICES),
-        Default::Value("\"fragment\""),
-        "What happens to a packet that is larger than `mtu_bytes` with its outer headers.",
+        OffloadFaultKind::KEY,
+        Kind::Choice(OffloadFaultKind::CHOICES),
+        Default::Required,
+        "What the device does wrong.",
+    ),
+    Key::new(
+        "min_packet_bytes",
+        count(Unit::Bytes, 0, 1 << 20),
+        Default::Value("100"),
+        "Packets smaller than this pass unharmed: handshakes and acknowledgements.",
+    ),
+    Key::new(
+        "join_ms",
+        Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1000 * MS },
+        Default::Value("0.05"),
+        "Time from the first packet that finds the device idle until it passes on all that \
+         arrived (the interrupt of a network card, `gro_flush_timeout`). 0: only packets that \
+         arrive at one instant are joined.",
     )
-    .needs(Need::Given("mtu_bytes")),
+    .needs(JOINED),
+    Key::new(
+        "mtu_bytes",
+        count(Unit::Bytes, 68, 65535),
+        Default::Value("1500"),
+        "MTU of the next hop: joined segments that are larger are dropped.",
+    )
+    .needs(JOINED),
 ];
 
 pub(super) const MTU: &[Key] = &[Key::new(
@@ -217,6 +280,18 @@ choices! {
         Drop = "drop": "The packet is dropped.",
         Mark = "mark": "The packet is marked (RFC 3168), or dropped if its endpoints do not use \
                         ECN.",
+    }
+
+    /// Values of `fault`.
+    OffloadFaultKind("fault") {
+        Checksum = "checksum":
+            "The checksum that the device writes into a packet is wrong, and the receiver discards \
+             the packet: a card that cannot compute the checksum of an inner packet, or a TUN \
+             device whose reader does not.",
+        Joined = "joined":
+            "Segments that arrive together are joined (GRO, LRO) and not segmented again: all of \
+             them are lost if the result is larger than the MTU of the next hop. Consecutive \
+             packets of a flow are joined if they have one size; a shorter one may be the last.",
     }
 
     /// Values of `end`.

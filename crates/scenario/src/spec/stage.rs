@@ -219,8 +219,11 @@ pub(crate) static STAGE: Table = Table {
         Group { variants: &["shaper"], rule: Rule::Each, keys: core_network::BUCKET },
         Group { variants: &["policer"], rule: Rule::Each, keys: core_network::BUCKET },
         Group { variants: &["policer"], rule: Rule::Each, keys: core_network::POLICER },
+        Group { variants: &["gtpu", "vpn"], rule: Rule::Each, keys: core_network::TUNNEL },
         Group { variants: &["gtpu"], rule: Rule::Each, keys: core_network::GTPU },
+        Group { variants: &["vpn"], rule: Rule::Each, keys: core_network::VPN },
         Group { variants: &["mtu"], rule: Rule::Each, keys: core_network::MTU },
+        Group { variants: &["offload"], rule: Rule::Each, keys: core_network::OFFLOAD },
         Group { variants: &["nat", "firewall"], rule: Rule::Each, keys: core_network::MIDDLEBOX },
         Group { variants: &["host"], rule: Rule::Each, keys: core_network::HOST },
         Group { variants: &["modem"], rule: Rule::Each, keys: core_network::MODEM },
@@ -259,6 +262,12 @@ choices! {
         Gtpu = "gtpu":
             "One end of a GTP-U tunnel (TS 29.281): between `end = \"enter\"` and `end = \
              \"leave\"` packets have outer headers.",
+        Vpn = "vpn":
+            "One end of a WireGuard VPN: between `end = \"enter\"` and `end = \"leave\"` packets have \
+             outer headers, an authentication tag and padding.",
+        Offload = "offload":
+            "A network card or TUN device whose offload breaks packets with data. The handshake of \
+             a connection passes.",
         Mtu = "mtu":
             "A hop that drops packets larger than its MTU, outer headers included. ICMP (RFC \
              1191) is not modelled, so the sender does not learn of it.",

@@ -1,7 +1,7 @@
 //! Causes in the radio.
 
 use super::{DOWN, Plant, file, only, ping, same_mcs, scaled, two_cells};
-use crate::bases::{CELLULAR, RADIO};
+use crate::bases::{CELLULAR, NR, RADIO};
 use crate::draft::{Table, number};
 
 pub(crate) const CELLS: &[Plant] = &[
@@ -116,6 +116,48 @@ pub(crate) const CELLS: &[Plant] = &[
                 draft.radio(name).set("fixed_bler", &share);
                 draft.radio(name).set("fixed_bler_retransmission", &share);
             })
+        },
+    },
+    // Blocks are lost so rarely that it hardly matters, but each loss stops everything for a while.
+    Plant {
+        cause: "pdcp-gap",
+        into: CELLULAR,
+        flows: 2,
+        up: None,
+        brings: Some(|draft| {
+            let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
+            draft.radio(name).set("fixed_bler", "0");
+        }),
+        edit: |random, severity, well, _| {
+            if random.chance(0.3) {
+                let direction = if well.up { "up" } else { "down" };
+                only(well, ping(direction, 20.0));
+            }
+            same_mcs(well, &number(random.log(0.0003, 0.003)));
+            let (buffer, harq) = if well.up { ("rlc_up", "harq_up") } else { ("rlc", "harq") };
+            well.radio(harq).set("max_transmissions", 1);
+            well.radio(buffer).set("mode", "\"um\"");
+            well.radio(buffer).set("t_reordering_ms", 10);
+            let wait = scaled(severity, 60.0, 3000.0).round();
+            Box::new(move |draft| draft.radio(buffer).set("t_reordering_ms", wait))
+        },
+    },
+    // What a handover lost was not forwarded, and the UE waits for it.
+    Plant {
+        cause: "pdcp-gap",
+        into: NR,
+        flows: 2,
+        up: DOWN,
+        brings: Some(|draft| draft.radio("mobility").set("forwarding", "\"all\"")),
+        edit: |random, severity, well, _| {
+            two_cells(random, well);
+            let mobility = well.radio("mobility");
+            mobility.set("interruption_ms", 5);
+            mobility.set("link_failure", false);
+            mobility.set("forwarding", "\"none\"");
+            well.radio("rlc").set("t_reordering_ms", 10);
+            let wait = scaled(severity, 60.0, 3000.0).round();
+            Box::new(move |draft| draft.radio("rlc").set("t_reordering_ms", wait))
         },
     },
     Plant {

@@ -105,13 +105,46 @@ fn without_forwarding_everything_is_lost() {
     it.packets(&[98]);
     it.at(1).arrives(&sent[1]);
     it.at(3).reestablish(Forwarding::Nothing);
-    // 1 had arrived.
-    assert_eq!(it.delivered, [(3, 1)]);
+    // 1 had arrived; t-Reordering has run since 1 ms (TS 38.323 5.2.2.2).
+    assert_eq!(it.delivered, []);
     let mut dropped: Vec<_> = it.drops().into_iter().map(|(_, id, _)| id).collect();
     dropped.sort_unstable();
     assert_eq!(dropped, [0, 2, 3]);
-    assert_eq!((it.one_way.load().packets, it.one_way.next_timer()), (0, None));
+    assert_eq!(it.one_way.load().packets, 1);
     let next = blocks(&mut it, 1);
     it.at(5).arrives(&next[0]);
-    assert_eq!(it.delivered[1..], [(5, 4)]);
+    // First what is below RX_REORD, which was 2; then the timer starts again for 4.
+    it.at(101);
+    assert_eq!(it.delivered, [(101, 1)]);
+    it.at(201);
+    assert_eq!(it.delivered[1..], [(201, 4)]);
+    assert_eq!((it.one_way.load().packets, it.one_way.next_timer()), (0, None));
+}
+
+#[test]
+fn what_follows_a_handover_that_lost_packets_waits_for_t_reordering() {
+    // TS 38.323 5.1.2: an AM DRB keeps its state variables; its lost COUNTs never arrive.
+    let mut it = Script::new(nr_am(NrAmSn::Bits12, ARQ));
+    blocks(&mut it, 3);
+    it.at(3).reestablish(Forwarding::Nothing);
+    let next = blocks(&mut it, 3);
+    for (ms, block) in (10..).zip(&next) {
+        it.at(ms).arrives(block);
+    }
+    it.at(109);
+    assert_eq!(it.delivered, []);
+    it.at(110);
+    assert_eq!(it.delivered, [(110, 3), (110, 4), (110, 5)]);
+}
+
+#[test]
+fn in_um_nothing_waits_after_a_handover() {
+    // TS 38.323 5.1.2: a UM DRB delivers what it has stored, and starts again.
+    let mut it = Script::new(nr_um(NrUmSn::Bits12));
+    let sent = blocks(&mut it, 3);
+    it.at(1).arrives(&sent[1]);
+    it.at(3).reestablish(Forwarding::Nothing);
+    let next = blocks(&mut it, 1);
+    it.at(5).arrives(&next[0]);
+    assert_eq!(it.delivered, [(3, 1), (5, 3)]);
 }

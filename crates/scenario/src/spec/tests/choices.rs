@@ -60,6 +60,14 @@ const SETTINGS: &[Setting] = &[
         "gtpu",
         &["KEY={stage=\"gtpu\", end=\"enter\"}", "path.down.1={stage=\"gtpu\", end=\"leave\"}"],
     ),
+    with(
+        "path",
+        "stage",
+        "vpn",
+        &["KEY={stage=\"vpn\", end=\"enter\"}", "path.down.1={stage=\"vpn\", end=\"leave\"}"],
+    ),
+    with("path", "stage", "offload", &["KEY={stage=\"offload\", fault=\"checksum\"}"]),
+    with("path", "fault", "", &["KEY={stage=\"offload\"}"]),
     with("path", "stage", "mtu", &["KEY={stage=\"mtu\", mtu_bytes=1500}"]),
     with("path", "stage", "nat", &["KEY={stage=\"nat\"}", "path.up.0={stage=\"nat\"}"]),
     with(

@@ -1,0 +1,110 @@
+//! Causes that break packets, by their size or by how they arrive.
+
+use super::{Plant, insert, only, scaled};
+use crate::bases::{ALL, Known, WIRE};
+use crate::draft::{Draft, Table, number, quoted, stage};
+
+/// A device whose offload has this fault.
+fn offload(fault: &str) -> Table {
+    stage("offload").with("fault", quoted(fault))
+}
+
+/// Puts the path of the data into a VPN.
+pub(crate) fn into_vpn(draft: &mut Draft, enter: Table) {
+    draft.there.insert(0, enter.with("end", "\"enter\""));
+    draft.there.push(stage("vpn").with("end", "\"leave\""));
+}
+
+pub(crate) const PACKETS: &[Plant] = &[
+    Plant {
+        cause: "offload",
+        into: ALL,
+        flows: 3,
+        up: None,
+        brings: None,
+        edit: |random, _, _, _| insert(random, true, offload("checksum")),
+    },
+    // Behind the sender, or behind a radio's slots: there segments arrive together.
+    Plant {
+        cause: "offload",
+        into: ALL,
+        flows: 3,
+        up: None,
+        brings: None,
+        edit: |_, severity, _, _| {
+            let window = number(scaled(severity, 0.01, 1.0));
+            Box::new(move |draft| {
+                draft.there.insert(0, offload("joined").with("join_ms", &window));
+            })
+        },
+    },
+    // ICMP is filtered, and nobody told the hosts of the MTU.
+    Plant {
+        cause: "vpn",
+        into: ALL,
+        flows: 3,
+        up: None,
+        brings: None,
+        edit: |random, _, well, _| {
+            let outer = quoted(random.one_of(&["ipv4", "ipv6"]));
+            let bytes = random.one_of(&[1280, 1380, 1420, 1440]);
+            into_vpn(well, stage("vpn").with("outer_ip", outer).with("mtu_bytes", 9000));
+            Box::new(move |draft| draft.there[0].set("mtu_bytes", bytes))
+        },
+    },
+    // A hop on the way has room for the packets, but not for the VPN's headers.
+    Plant {
+        cause: "vpn",
+        into: ALL,
+        flows: 3,
+        up: None,
+        brings: None,
+        edit: |random, _, well, _| {
+            into_vpn(well, stage("vpn"));
+            let bytes = random.between(1500.0, 1559.0).round();
+            Box::new(move |draft| {
+                draft.there.insert(1, stage("mtu").with("mtu_bytes", bytes));
+            })
+        },
+    },
+    // The path loses so little that it hardly matters, but twice as many fragments.
+    Plant {
+        cause: "vpn",
+        into: ALL,
+        flows: 1,
+        up: None,
+        brings: Some(|draft| draft.there.retain(|one| one.get("stage") != Some("\"loss\""))),
+        edit: |random, severity, well, known| {
+            let control = random.one_of(&["\"cubic\"", "\"reno\""]);
+            well.transfers().for_each(|flow| flow.set("congestion", control));
+            let window = (known.bdp_bytes() / 1448.0).max(6.0);
+            let share = scaled(severity, 0.3, 2.0) / (window * window);
+            let bytes = random.between(576.0, 800.0).round();
+            into_vpn(well, stage("vpn").with("outer_mtu_bytes", 9000));
+            well.there.insert(1, stage("loss").with("probability", number(share.min(0.03))));
+            Box::new(move |draft| draft.there[0].set("outer_mtu_bytes", bytes))
+        },
+    },
+    // Small datagrams that fill the link only with the VPN's headers.
+    Plant {
+        cause: "vpn",
+        into: WIRE,
+        flows: 1,
+        up: None,
+        brings: None,
+        edit: |random, severity, well, known| {
+            let small = small_datagrams(known, severity, random.between(80.0, 160.0));
+            let direction = if well.up { "up" } else { "down" };
+            only(well, small.with("direction", quoted(direction)));
+            Box::new(|draft| into_vpn(draft, stage("vpn")))
+        },
+    },
+];
+
+/// A stream whose packets have this many bytes, and which takes up to nine tenths of the link.
+fn small_datagrams(known: &Known, severity: f64, bytes: f64) -> Table {
+    let rate = known.rate_mbps * (0.6 + 0.3 * severity);
+    Table::of(&[("kind", "\"udp\"")])
+        .with("rate_mbps", number(rate))
+        .with("packet_bytes", bytes.round())
+}
