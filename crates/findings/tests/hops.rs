@@ -184,7 +184,8 @@ fn offload_is_cured_by_a_line_of_ethtool() {
 fn vpn(keys: &str, hop: &str, mss: u32) -> String {
     let enter = format!("stage = \"vpn\"\nend = \"enter\"\n{keys}{hop}");
     let flow = format!("{}mss_bytes = {mss}\n", transfer("down"));
-    let leave = "[[path.down]]\nstage = \"vpn\"\nend = \"leave\"\n[[path.down]]\nstage = \"delay\"\n";
+    let leave =
+        "[[path.down]]\nstage = \"vpn\"\nend = \"leave\"\n[[path.down]]\nstage = \"delay\"\n";
     behind("down", &enter, &flow).replacen("[[path.down]]\nstage = \"delay\"\n", leave, 1)
 }
 

@@ -57,11 +57,8 @@ fn a_gap_in_um_is_a_stall_of_t_reordering_and_then_a_burst() {
         let summary = named("pdcp-gap", sets);
         summary.pings[0].rtt_ms.as_ref().map(|rtt| rtt.max).expect("pings are answered")
     };
-    let [stalls, short, acknowledged] = [
-        rtt(&[]),
-        rtt(&["radio.rlc.t_reordering_ms=20"]),
-        rtt(&["radio.rlc.mode=am"]),
-    ];
+    let [stalls, short, acknowledged] =
+        [rtt(&[]), rtt(&["radio.rlc.t_reordering_ms=20"]), rtt(&["radio.rlc.mode=am"])];
     // A ping behind a gap waits for up to 500 ms.
     assert!(stalls > 450.0, "{stalls}");
     assert!(short < 200.0 && acknowledged < 300.0, "{short} {acknowledged}");

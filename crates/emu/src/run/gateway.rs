@@ -134,6 +134,8 @@ impl Gateway {
             failed: Vec::new(),
             partial,
             sockets: Vec::new(),
+            // A signal is how a gateway ends.
+            interrupted: false,
         })
     }
 

@@ -1,9 +1,6 @@
 //! What lies on the path between UE and server.
 
-use airpath_path::{
-    Aqm, Distribution, Excess, HostConfig, LinkConfig, MiddleboxKind, MiddleboxSide, StageConfig,
-    Stalls, TooBig, TunnelEnd,
-};
+use airpath_path::{Aqm, Excess, LinkConfig, MiddleboxKind, MiddleboxSide, StageConfig};
 use airpath_scenario::NamedStage;
 
 use super::{bytes, count, mbps, ms, percent, set};
