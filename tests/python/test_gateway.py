@@ -627,7 +627,10 @@ Prepare = Callable[[Host], object]
         ((f"{INSIDE}:{OUTSIDE}", "--duration", "0"), None, "--duration must be more than 0"),
         ((f"{INSIDE}:{OUTSIDE}", "--duration", "nan"), None, "--duration must be more than 0"),
         (
-            (f"{INSIDE}:{OUTSIDE}", "--set", "emulation.gtpu=true"),
+            (
+                *(f"{INSIDE}:{OUTSIDE}", "--set", "radio.preset=nr-n78"),
+                *("--set", "emulation.gtpu=true"),
+            ),
             None,
             "emulation.gtpu needs namespaces",
         ),
