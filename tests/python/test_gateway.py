@@ -197,7 +197,7 @@ def served(server: Host) -> None:
 
 
 def compared(hosts: Hosts, directory: Path, *scenario: str, seconds: int = 4) -> list[float]:
-    """Goodput of a download inside an emulation, and through a gateway, after its first two seconds."""
+    """Goodput of a download inside an emulation and through a gateway, without slow start."""
     device, host, server = hosts
     length = ("-t", str(seconds), "-O", "2")
     words = ("emulate", *UNEXPLAINED, *scenario, "--json", "--out", "inside")
