@@ -197,9 +197,9 @@ def served(server: Host) -> None:
 
 
 def compared(hosts: Hosts, directory: Path, *scenario: str, seconds: int = 4) -> list[float]:
-    """Goodput of a download inside an emulation, and through a gateway, after its first second."""
+    """Goodput of a download inside an emulation and through a gateway, without slow start."""
     device, host, server = hosts
-    length = ("-t", str(seconds), "-O", "1")
+    length = ("-t", str(seconds), "-O", "2")
     words = ("emulate", *UNEXPLAINED, *scenario, "--json", "--out", "inside")
     client = ("iperf3", "-4", "-c", "server", *DOWNLOAD[2:], *length)
     done = host.airpath(
@@ -627,7 +627,10 @@ Prepare = Callable[[Host], object]
         ((f"{INSIDE}:{OUTSIDE}", "--duration", "0"), None, "--duration must be more than 0"),
         ((f"{INSIDE}:{OUTSIDE}", "--duration", "nan"), None, "--duration must be more than 0"),
         (
-            (f"{INSIDE}:{OUTSIDE}", "--set", "emulation.gtpu=true"),
+            (
+                *(f"{INSIDE}:{OUTSIDE}", "--set", "radio.preset=nr-n78"),
+                *("--set", "emulation.gtpu=true"),
+            ),
             None,
             "emulation.gtpu needs namespaces",
         ),
