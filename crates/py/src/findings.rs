@@ -80,15 +80,18 @@ pub(crate) fn compare<'py>(
     object(py, &rows)
 }
 
+/// Flow, name and value of a figure, and whether it is a result.
+type Figure = (String, String, f64, bool);
+
 /// The rows of [`compare`] for figures that were measured elsewhere. `measured` has, by variant and
 /// pair, each figure's flow, name and value, and whether it is a result: a transfer that did not
 /// complete is compared by an estimate.
 #[pyfunction]
 pub(crate) fn variant_rows(
     py: Python<'_>,
-    measured: Vec<Vec<Vec<(String, String, f64, bool)>>>,
+    measured: Vec<Vec<Vec<Figure>>>,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let measure = |(subject, name, value, complete): (String, String, f64, bool)| {
+    let measure = |(subject, name, value, complete): Figure| {
         let metric = Metric::named(&name)
             .ok_or_else(|| PyValueError::new_err(format!("no figure is called {name}")))?;
         let incomplete = (!complete).then_some(Incomplete::default());

@@ -247,10 +247,10 @@ fn exchange(
         }
         if !typed.is_empty()
             && let Ok(taken) = write(ours, &typed)
+            && typed.drain(..taken).any(|byte| byte == INTERRUPT)
+            && makes_signals(ours)
         {
-            if typed.drain(..taken).any(|byte| byte == INTERRUPT) && makes_signals(ours) {
-                interrupt.store(true, Ordering::SeqCst);
-            }
+            interrupt.store(true, Ordering::SeqCst);
         }
         // One chunk at a time, so that typed input gets through a flood of output.
         for _ in 0..if is_over { LAST_CHUNKS } else { 1 } {
