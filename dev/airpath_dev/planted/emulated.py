@@ -1,9 +1,10 @@
 """Emulates scenarios with planted causes, and counts which causes their findings name first (root).
 
 `make findings` draws the scenarios and keeps them: those with a cause as planted-NUMBER-CAUSE.toml
-(`FINDINGS_KEEP`), those without one as healthy-NUMBER.toml (`FINDINGS_KEEP_HEALTHY`). Emulations that
-were too late to count are repeated. What is judged is kept, and the command resumes from there. Exit
-code 1: fewer than 90 % of the causes are named first, or more than 2 % of the healthy ones are blamed.
+(`FINDINGS_KEEP`), those without one as healthy-NUMBER.toml (`FINDINGS_KEEP_HEALTHY`). Emulations
+that were too late to count are repeated. What is judged is kept, and the command resumes from
+there. Exit code 1: fewer than 90 % of the causes are named first, or more than 2 % of the healthy
+ones are blamed; 3: some are not judged, because the machine was too late each time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from airpath.cli.console import progress_bar
 from airpath.errors import InputError
 from airpath.runs.summary import to_json
 from airpath_dev import ROOT
-from airpath_dev.harness import FINE, WRONG, need, say
+from airpath_dev.harness import FINE, NOT_CHECKED, WRONG, need, say
 
 _WANTED = 0.9
 _HEALTHY = 0.98
@@ -37,13 +38,17 @@ _HARMLESS = "application-limited"
 
 @dataclass(frozen=True)
 class Emulated:
-    """``named``: the causes in the order in which they were ranked; ``because``: why none was."""
+    """``named``: the causes in the order in which they were ranked; ``because``: why none was.
+
+    It is not ``judged`` if every emulation was too late to count.
+    """
 
     name: str
     cause: str | None
     named: tuple[str, ...]
     because: str | None
     attempts: int
+    judged: bool = True
 
     @property
     def right(self) -> bool:
@@ -67,13 +72,13 @@ def main(
     keep.mkdir(parents=True, exist_ok=True)
     found = []
     with ThreadPoolExecutor(at_once) as pool, progress_bar("emulated") as shown:
-        for one in pool.map(partial(judged, keep=keep), files):
+        for one in pool.map(partial(judge, keep=keep), files):
             found.append(one)
             shown(len(found) / len(files))
     return tell(found)
 
 
-def judged(file: Path, keep: Path) -> Emulated:
+def judge(file: Path, keep: Path) -> Emulated:
     """The findings of a scenario, emulated unless that was done."""
     kept = keep / f"{file.stem}.json"
     if kept.exists():
@@ -83,17 +88,22 @@ def judged(file: Path, keep: Path) -> Emulated:
     cause = rest.partition("-")[2] if kind == "planted" else None
     run = keep / f"{file.stem}.run"
     because = None
-    for attempt in range(1, _ATTEMPTS + 1):
+    attempt, late = 0, True
+    while late and attempt < _ATTEMPTS:
+        attempt += 1
         shutil.rmtree(run, ignore_errors=True)
         done = subprocess.run(
             [sys.executable, "-m", "airpath", "emulate", str(file), "--flows", "--out", str(run)],
             capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
-        if done.returncode != _INVALID:
-            break
+        late = done.returncode == _INVALID
     named: tuple[str, ...] = ()
+    if late:
+        shutil.rmtree(run, ignore_errors=True)
+        why = " ".join(line for line in done.stderr.splitlines() if "does not count" in line)
+        return Emulated(file.stem, cause, named, why, attempt, judged=False)
     if done.returncode:
-        because = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it failed"
+        because = done.stderr.strip() or f"exit code {done.returncode}"
     else:
         summary = json.loads((run / "summary.json").read_text())
         causes = [finding["cause"] for finding in summary["findings"]]
@@ -109,23 +119,28 @@ def judged(file: Path, keep: Path) -> Emulated:
 
 def tell(found: Sequence[Emulated]) -> int:
     """Print what was right and what was not; 1 if that is not enough."""
-    planted = [one for one in found if one.cause]
-    healthy = [one for one in found if not one.cause]
+    planted = [one for one in found if one.cause and one.judged]
+    healthy = [one for one in found if not one.cause and one.judged]
+    late = [one for one in found if not one.judged]
     for cause in sorted({one.cause for one in planted if one.cause}):
         same = [one for one in planted if one.cause == cause]
         print(f"{cause:22} {sum(one.right for one in same):3} of {len(same):3}")
     if healthy:
-        print(f"{'healthy, none named':22} {sum(one.right for one in healthy):3} of {len(healthy):3}")
+        print(
+            f"{'healthy, none named':22} {sum(one.right for one in healthy):3} of {len(healthy):3}"
+        )
     for one in found:
-        if not one.right:
+        if one.judged and not one.right:
             said = ", ".join(one.named) or one.because or "nothing"
             print(f"  {one.name}: {said}")
     for one in healthy:
         if one.right and one.because:
             print(f"  {one.name}: nothing could be tried: {one.because}")
     say(f"{sum(one.attempts - 1 for one in found)} emulations were too late, and repeated")
+    for one in late:
+        print(f"  {one.name} is not judged: {one.because}")
     enough = _part(planted) >= _WANTED and _part(healthy) >= _HEALTHY
-    return FINE if enough else WRONG
+    return WRONG if not enough else NOT_CHECKED if late else FINE
 
 
 def _part(cases: Sequence[Emulated]) -> float:

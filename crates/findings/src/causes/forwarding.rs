@@ -187,6 +187,9 @@ fn moderation(
     all: &mut Vec<Candidate>,
 ) {
     let moderated = || hosts.iter().filter(|(_, _, host)| host.coalescing > Duration::ZERO);
+    if !matters(observed, moderated().map(|(_, _, host)| host.coalescing)) {
+        return;
+    }
     let Some((_, stage, host)) = moderated().rev().max_by_key(|(_, _, host)| host.coalescing)
     else {
         return;
@@ -214,6 +217,14 @@ fn moderation(
     });
 }
 
+/// Delays that together are shorter than this fraction of the RTT are not worth a run.
+const LEAST_DELAY: f64 = 0.02;
+
+fn matters(observed: &Observed<'_>, delays: impl Iterator<Item = Duration>) -> bool {
+    let sum_ms: f64 = delays.map(|delay| delay.as_millis_f64()).sum();
+    sum_ms > LEAST_DELAY * observed.base_rtt_ms().unwrap_or(0.0)
+}
+
 /// The aggregation timers of all modems are tried together, and named after the longest.
 fn timers(
     observed: &Observed<'_>,
@@ -221,6 +232,9 @@ fn timers(
     all: &mut Vec<Candidate>,
 ) {
     let waiting = || modems.iter().filter(|(_, _, modem)| modem.timer > Duration::ZERO);
+    if !matters(observed, waiting().map(|(_, _, modem)| modem.timer)) {
+        return;
+    }
     let Some((_, stage, modem)) = waiting().rev().max_by_key(|(_, _, modem)| modem.timer) else {
         return;
     };
