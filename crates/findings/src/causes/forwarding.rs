@@ -135,7 +135,9 @@ fn processor(
 ) {
     let times = others.iter().map(|(_, _, other)| other.processing);
     let each_s = times.fold(host.processing, Duration::max).as_secs_f64();
-    if each_s <= 0.0 {
+    let stages: Vec<_> =
+        [stage].into_iter().chain(others.iter().map(|(_, stage, _)| *stage)).collect();
+    if !limits(observed, &stages, each_s, each_s) {
         return;
     }
     let removal = others.iter().map(|(path, _, _)| path.as_str());
@@ -143,7 +145,6 @@ fn processor(
         .chain(removal)
         .map(|path| set(format!("{path}.processing_ms"), 0))
         .collect();
-    let stages = others.iter().map(|(_, stage, _)| *stage);
     let together = if others.is_empty() { "" } else { " of both directions together" };
     all.push(Candidate {
         cause: Cause::HostProcessor,
@@ -153,18 +154,36 @@ fn processor(
             stage.name,
             ms(1e3 * each_s),
             count(1.0 / each_s),
-            sent(observed, &[stage].into_iter().chain(stages).collect::<Vec<_>>()),
+            sent(observed, &stages),
             ring_dropped(observed, stage),
         ),
         removals: vec![removal],
     });
 }
 
-/// What reached these stages, in packets per second, as a sentence.
+/// A processor or bus that is busy for less than this fraction of the time limits nobody: TCP uses
+/// three quarters of a limit (Reno without a queue, RFC 5681 3.1), and flows pause.
+const LEAST_BUSY: f64 = 0.25;
+
+/// A single packet that takes less than this fraction of the RTT delays nobody.
+const LEAST_TIME: f64 = 0.1;
+
+/// Whether these stages can limit what reached them: by their load, where `each_s` is a packet's
+/// part of the time, or by the time that a lone packet takes.
+fn limits(observed: &Observed<'_>, stages: &[&NamedStage], each_s: f64, lone_s: f64) -> bool {
+    each_s > 0.0
+        && (packets_per_s(observed, stages) * each_s >= LEAST_BUSY
+            || 1e3 * lone_s >= LEAST_TIME * observed.base_rtt_ms().unwrap_or(0.0))
+}
+
+/// What reached these stages, in packets per second, without acknowledgements.
+fn packets_per_s(observed: &Observed<'_>, stages: &[&NamedStage]) -> f64 {
+    stages.iter().filter_map(|stage| observed.packets_per_s(direction_of(&stage.name))).sum()
+}
+
+/// What reached these stages, as a sentence.
 fn sent(observed: &Observed<'_>, stages: &[&NamedStage]) -> String {
-    let packets =
-        stages.iter().filter_map(|stage| observed.packets_per_s(direction_of(&stage.name)));
-    let packets: f64 = packets.sum();
+    let packets = packets_per_s(observed, stages);
     if packets <= 0.0 {
         return String::new();
     }
@@ -271,11 +290,10 @@ fn transfers(
     modem: &ModemConfig,
     all: &mut Vec<Candidate>,
 ) {
-    let each_s = modem.transfer.as_secs_f64();
-    if each_s <= 0.0 {
+    let (each_s, most) = (modem.transfer.as_secs_f64(), block_packets(modem));
+    if !limits(observed, &[stage], each_s / most, each_s) {
         return;
     }
-    let most = block_packets(modem);
     all.push(Candidate {
         cause: Cause::ModemCeiling,
         subject: stage.name.clone(),
