@@ -67,13 +67,14 @@ pub(crate) fn cures(
         Cause::DoubleNat => vec![itself(format!(
             "Remove {subject}: one NAT is enough; bridge or route instead."
         ))],
-        Cause::Mtu | Cause::Fragmentation => clamped(observed, subject)
+        Cause::Mtu | Cause::Fragmentation => largest_packet(observed, subject, TunnelConfig::largest_packet)
+            .and_then(|packet| clamped(observed, subject, packet))
             .into_iter()
             .chain([itself(format!("Raise the MTU of {subject}."))])
             .collect(),
         Cause::Vpn => vpn(observed, subject)
             .into_iter()
-            .chain([itself(match largest_packet(observed.scenario, direction_of(subject)) {
+            .chain([itself(match largest_packet(observed, subject, TunnelConfig::largest_packet) {
                 Some(_) => format!("Raise the MTU of the path outside the VPN of {subject}."),
                 None => "Bypass the VPN for this traffic, or send larger packets.".to_owned(),
             })])
@@ -365,9 +366,8 @@ fn of_tcp(observed: &Observed<'_>, key: &str, value: &str) -> Vec<String> {
 
 /// Segments and datagrams small enough for a stage that drops or fragments larger ones. Flows in
 /// the other direction, and those that pass already, stay as they are.
-fn clamped(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
+fn clamped(observed: &Observed<'_>, stage: &str, packet: u32) -> Option<Cure> {
     let direction = direction_of(stage);
-    let packet = largest_packet(observed.scenario, direction)?;
     let mut sets: Vec<String> = Vec::new();
     let mut options: BTreeSet<u32> = BTreeSet::new();
     let mut datagrams = false;
@@ -415,26 +415,26 @@ fn clamped(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
     })
 }
 
-/// An MTU of the VPN's device with which nothing is fragmented or dropped.
+/// An MTU of the VPN's device with which nothing is fragmented or dropped: it also bounds the padding,
+/// so that all of the room may be used.
 fn vpn(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
-    let direction = direction_of(stage);
-    let packet = largest_packet(observed.scenario, direction)?;
-    let Cure { mut alternatives, .. } = clamped(observed, stage)?;
+    let room = |tunnel: &TunnelConfig, outer: u32| outer.saturating_sub(tunnel.overhead(0));
+    let mtu = largest_packet(observed, stage, room)?;
+    let Cure { mut alternatives, .. } = clamped(observed, stage, mtu)?;
     for (path, one) in observed.stages() {
         if let StageConfig::Tunnel(TunnelEnd::Enter(tunnel)) = &one.stage
-            && let TunnelProtocol::WireGuard { device_mtu: Some(mtu) } = tunnel.protocol
-            && direction_of(&one.name) == direction
-            && mtu > packet
+            && let TunnelProtocol::WireGuard { device_mtu } = tunnel.protocol
+            && direction_of(&one.name) == direction_of(stage)
+            && device_mtu != Some(mtu)
         {
-            alternatives
-                .iter_mut()
-                .for_each(|sets| sets.push(set(format!("{path}.mtu_bytes"), packet)));
+            let own = set(format!("{path}.mtu_bytes"), mtu);
+            alternatives.iter_mut().for_each(|sets| sets.push(own.clone()));
         }
     }
     Some(Cure {
         advice: format!(
-            "Set the MTU of the VPN's device to {packet} bytes at both ends (ip link set mtu {packet} dev wg0), and \
-             clamp the MSS to it where hosts behind the VPN send (nft … tcp option maxseg size set rt mtu)."
+            "Set the MTU of the VPN's device to {mtu} bytes at both ends (ip link set mtu {mtu} dev wg0), and clamp \
+             the MSS to it where hosts behind the VPN send (nft … tcp option maxseg size set rt mtu)."
         ),
         alternatives,
     })
@@ -460,10 +460,15 @@ fn offload(observed: &Observed<'_>, stage: &str) -> String {
 /// Bytes of the timestamps option in each segment, padded (RFC 7323 A).
 const TIMESTAMPS: u32 = 12;
 
-/// The largest IP packet of a direction that passes every MTU on its way unfragmented, with the
-/// headers of its tunnels; `None` if every packet does.
-fn largest_packet(scenario: &Scenario, direction: &str) -> Option<u32> {
-    let stages = if direction == "down" { &scenario.down } else { &scenario.up };
+/// The largest IP packet of a stage's direction that passes every MTU on its way unfragmented, with
+/// the headers of its tunnels; `None` if every packet does. `inner` is what fits into an outer packet.
+fn largest_packet(
+    observed: &Observed<'_>,
+    stage: &str,
+    inner: impl Fn(&TunnelConfig, u32) -> u32,
+) -> Option<u32> {
+    let Scenario { down, up, .. } = observed.scenario;
+    let stages = if direction_of(stage) == "down" { down } else { up };
     let mut around: Option<&TunnelConfig> = None;
     let mut largest: Option<u32> = None;
     for one in stages {
@@ -482,8 +487,8 @@ fn largest_packet(scenario: &Scenario, direction: &str) -> Option<u32> {
             StageConfig::Mtu { bytes } => Some(*bytes),
             _ => None,
         };
-        let inner = |outer| around.map_or(outer, |tunnel| tunnel.largest_packet(outer));
-        largest = largest.into_iter().chain(outer.map(inner)).min();
+        let fits = |outer| around.map_or(outer, |tunnel| inner(tunnel, outer));
+        largest = largest.into_iter().chain(outer.map(fits)).min();
     }
     largest
 }

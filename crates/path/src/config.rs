@@ -207,7 +207,7 @@ pub enum Excess {
     Mark,
 }
 
-/// One end of a tunnel.
+/// Whether packets enter a tunnel here, or leave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TunnelEnd {
     /// Packets enter the tunnel.

@@ -105,17 +105,12 @@ def _working_offload(pick: Pick, _: float, __: Draft, ___: Known) -> Edit:
 
 
 def _right_mtu(pick: Pick, _: float, __: Draft, ___: Known) -> Edit:
-    keys = pick.choice(
-        [
-            {"outer_ip": "ipv6", "mtu_bytes": 1420, "outer_mtu_bytes": 1500},
-            {"outer_ip": "ipv4", "mtu_bytes": 1440, "outer_mtu_bytes": 1500},
-        ]
-    )
+    outer_ip, mtu = pick.choice([("ipv6", 1420), ("ipv4", 1440)])
 
     def edit(draft: Draft) -> None:
         for flow in draft.transfers:
-            flow["mss_bytes"] = int(keys["mtu_bytes"]) - 52
-        _into_vpn(draft, **keys)
+            flow["mss_bytes"] = mtu - 52
+        _into_vpn(draft, outer_ip=outer_ip, mtu_bytes=mtu, outer_mtu_bytes=1500)
 
     return edit
 
