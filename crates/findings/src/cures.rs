@@ -139,10 +139,15 @@ pub(crate) fn cures(
             bbr(),
         ],
         Cause::Bufferbloat => vec![
-            itself(format!(
-                "Manage the queue of {subject} with CoDel (tc qdisc replace dev … root codel, or \
-                 the base station's AQM)."
-            )),
+            itself(match subject.starts_with("radio.") {
+                true => format!(
+                    "Manage the queue of {subject} with CoDel: an AQM of the base station or the UE."
+                ),
+                false => format!(
+                    "Manage the queue of {subject} with CoDel (tc qdisc replace dev … root codel, at \
+                     the interface that sends into it)."
+                ),
+            }),
             of_each(candidate, |stage| queue_for_each(observed, stage)),
             of_each(candidate, |stage| shorter_queue(observed, stage, 1.0)),
             of_each(candidate, |stage| shorter_queue(observed, stage, 2.0)),
@@ -200,8 +205,9 @@ pub(crate) fn cures(
                 alternatives: vec![vec![set("radio.mobility.forwarding", "\"all\"")]],
             },
             itself(
-                "Hand over without interruption (DAPS, TS 38.300 9.2.3.2), and forward what the old \
-                 base station has buffered."
+                "Hand over earlier and without interruption (DAPS, TS 38.300 9.2.3.2), and forward \
+                 what the old base station has buffered. The settings are an ideal: event A3 triggers \
+                 at once, without hysteresis."
                     .to_owned(),
             ),
         ],

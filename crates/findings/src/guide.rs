@@ -296,7 +296,7 @@ fn entry(cause: Cause) -> Entry {
             "The UE is idle and has to connect before it can send or receive.",
             "The UE is always connected (`radio.rrc.enabled=false`).",
             "The first packet after a silence takes 100 ms (LTE) to 2 s (UMTS).",
-            "Lengthen the inactivity timer, or use RRC_INACTIVE.",
+            "Lengthen the RRC inactivity timer; in NR, use RRC_INACTIVE.",
         ),
         Cause::Handover => of(
             "A change of cell interrupts a flow or loses its packets.",

@@ -234,7 +234,11 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
     for config in &scenario.flows {
         let of = |metric, value| Measure::of(&config.id, metric, value);
         if let Some(ping) = summary.pings.iter().find(|ping| ping.id == config.id) {
-            let answered = 1.0 - ping.lost as f64 / ping.sent.max(1) as f64;
+            // The last request may be neither answered nor lost when the run ends.
+            let answered = match ping.rtt_ms {
+                Some(_) => 1.0 - ping.lost as f64 / ping.sent.max(1) as f64,
+                None => 0.0,
+            };
             all.push(of(Metric::Answered, answered));
             if let Some(rtt) = &ping.rtt_ms {
                 all.push(of(Metric::PingRtt, rtt.p95));

@@ -86,20 +86,20 @@ def group_sentence(group: GroupSummary) -> str:
 
 
 def fairness_sentence(shared: FairnessSummary) -> str:
-    """``fairness down: Jain's index 0.87 of 2 flows (1: equal shares, 0.5: one flow has all)``."""
-    words = f"Jain's index {digits(shared['jain_index'])} of {plural(shared['flows'], 'flow')}"
+    """``fairness down: Jain's index 0.87 over 2 flows (1: equal shares, …)``."""
+    words = f"Jain's index {digits(shared['jain_index'])} over {plural(shared['flows'], 'flow')}"
     least = digits(1 / shared["flows"])
     return f"fairness {shared['id']}: {words} (1: equal shares, {least}: one flow gets everything)"
 
 
 def ping_sentence(ping: PingSummary) -> str:
-    """``ping: 100 sent, 2 lost, RTT 61 ms median, 48 ms to 95 ms``."""
+    """``ping: 100 sent, 2 lost, RTT min 48 ms, median 61 ms, p99 95 ms``."""
     text = f"{ping['id']}: {count(ping['sent'])} sent, {count(ping['lost'])} lost"
     rtt = ping.get("rtt_ms")
     if not rtt or rtt.get("p50") is None:
         return f"{text}, no reply"
-    spread = f"{milliseconds(rtt['min'])} to {milliseconds(rtt['p99'])} (p99)"
-    return f"{text}, RTT {milliseconds(rtt['p50'])} median, {spread}"
+    quantiles = {"min": rtt["min"], "median": rtt["p50"], "p99": rtt["p99"]}
+    return f"{text}, RTT {', '.join(f'{name} {milliseconds(ms)}' for name, ms in quantiles.items())}"
 
 
 def answer(summary: RunDocument) -> list[str]:
@@ -142,7 +142,7 @@ def breakdowns(summary: RunDocument) -> list[str]:
                 )
     left = len(summary.get("breakdowns", [])) - _MOST_BREAKDOWNS
     return lines + (
-        [f"--json shows where the time of {plural(left, 'more flow')} went"] if left > 0 else []
+        [f"--json has the breakdown of {plural(left, 'more flow')}"] if left > 0 else []
     )
 
 
@@ -152,7 +152,7 @@ def breakdown_parts(flow: Breakdown) -> list[tuple[str, str, list[tuple[str, flo
     if (goodput := flow["goodput_mbps"]) and goodput["capacity"] > 0:
         parts = [("goodput", goodput["goodput"] / goodput["capacity"], rate(goodput["goodput"]))]
         parts += [
-            (part["part"].replace("_", " "), part["share"], rate(part["mbps"]))
+            (_CAPACITY.get(part["part"], part["part"]), part["share"], rate(part["mbps"]))
             for part in goodput["parts"]
         ]
         at = f" at {goodput['place']}" if goodput["place"] else ""
@@ -284,14 +284,26 @@ INCOMPLETE = "did not complete"
 _BAR = 30
 _MOST_BREAKDOWNS = 3
 _PARTS = {
-    "sr": "wait for SR",
-    "grant": "wait for grant",
-    "bsr": "wait after BSR",
+    "sr": "wait for SR opportunity",
+    "grant": "SR to grant",
+    "bsr": "BSR to grant",
     "slot": "wait for slot",
     "drx": "asleep (DRX)",
     "rrc": "RRC",
     "harq": "HARQ",
     "rlc": "RLC",
+}
+_CAPACITY = {
+    "sharing": "other flows",
+    "radio": "radio overhead",
+    "handshake": "unused: handshake",
+    "slow_start": "unused: slow start",
+    "congestion_avoidance": "unused: congestion avoidance",
+    "recovery": "unused: recovery",
+    "time_out": "unused: time-out",
+    "receive_window": "unused: receive window full",
+    "send_buffer": "unused: send buffer full",
+    "application": "unused: nothing to send",
 }
 _NAMES = {
     "goodput_mbps": "goodput",
