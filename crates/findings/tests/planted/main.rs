@@ -457,11 +457,6 @@ fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().expect("a whole number"))
 }
 
-/// The causes to plant, separated by commas (`FINDINGS_ONLY`); all of them without it.
-fn only() -> Option<String> {
-    std::env::var("FINDINGS_ONLY").ok()
-}
-
 /// Run by `make findings`.
 #[test]
 #[ignore = "takes minutes"]
