@@ -21,7 +21,7 @@ fn every_shipped_scenario_runs_and_repeats_itself() {
         assert_eq!(first.1, second.1, "{name}");
         // Nothing but the handshake passes a black hole.
         let nothing = first.0.contains("\"bytes_delivered\":0");
-        assert_eq!(nothing, name == BLACK_HOLE, "{name}: a flow that carried nothing");
+        assert_eq!(nothing, *name == BLACK_HOLE, "{name}: a flow that carried nothing");
     }
 }
 
