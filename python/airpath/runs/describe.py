@@ -98,8 +98,8 @@ def ping_sentence(ping: PingSummary) -> str:
     rtt = ping.get("rtt_ms")
     if not rtt or rtt.get("p50") is None:
         return f"{text}, no reply"
-    quantiles = {"min": rtt["min"], "median": rtt["p50"], "p99": rtt["p99"]}
-    return f"{text}, RTT {', '.join(f'{name} {milliseconds(ms)}' for name, ms in quantiles.items())}"
+    least, median, most = (milliseconds(rtt[each]) for each in ("min", "p50", "p99"))
+    return f"{text}, RTT min {least}, median {median}, p99 {most}"
 
 
 def answer(summary: RunDocument) -> list[str]:
