@@ -38,9 +38,11 @@ FIRST_TCP = {
     "asymmetric-3g": 0, "bufferbloat": 0, "bursty-loss": 0, "codel": 0, "double-nat": None,
     "edge-proxy": 0, "evdo": 0, "file-download": 0, "gro-forwarding": 0, "gtpu-fragmentation": 0,
     "handover": 0, "hypervisor": 0, "jitter-reorder": 0, "lte-2012": 0, "lte-private": 0,
+    "modem-blocks": 0,
     "nr-drx": 1, "nsa": 0, "one-way-firewall": None, "pdcp-gap": 0, "ping-under-load": 1,
     "policer": 0, "proxy": 0, "random-loss": 0, "small-window": 0, "trace-driven": 0,
-    "two-flows": 0, "udp": None, "umts-hspa": 0, "usb-module": 0, "vpn-mtu": 0, "wifi-like": 0,
+    "two-flows": 0, "udp": None, "umts-hspa": 0,
+    "upf-cpu": 0, "usb-module": 0, "vpn-mtu": 0, "wifi-like": 0,
 }  # fmt: skip
 """The index of the first TCP flow in each other scenario."""
 VARIANTS = (

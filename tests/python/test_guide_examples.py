@@ -1,7 +1,8 @@
 """The examples of the guides to emulation run as they are written, one after another. Needs root.
 
 What an example runs inside may not be installed here, or take a minute. ``true`` runs in its place,
-so everything up to there is tried: names, options, and what the lines before have made.
+so everything up to there is tried: names, options, and what the lines before have made. Two runs
+stand for any number of them.
 """
 
 from __future__ import annotations
@@ -38,9 +39,15 @@ def _joined(block: str) -> list[str]:
 def _shortened(words: list[str]) -> list[str]:
     """The example without what has to be installed."""
     command, *rest = words[1:]
+    options = rest[: rest.index("--")] if "--" in rest else rest
+    for option in ("--repeat", "--emulate"):
+        if option in options:
+            options[options.index(option) + 1] = "2"
+    if "--emulate" in options:
+        # With the scenario's flows: of ``true`` there would be nothing to compare.
+        return [command, *options, *SHORT]
     if command != "emulate":
         return words[1:]
-    options = rest[: rest.index("--")] if "--" in rest else rest
     while "--server" in options:
         at = options.index("--server")
         del options[at : at + 2]

@@ -174,7 +174,8 @@ def test_a_scenario_file_leaves_no_key(planted: Planted) -> None:
     for number, some in enumerate(lines):
         name = planted.file(f"s{number}.toml", scenario(*some))
         wanted = ("--set", f"radio.ue.0.opc={key()}")
-        planted.run("run", name, "--out", f"run{number}", *(QUIET if number else ("--capture",)))
+        more = QUIET if number else ("--capture", "--record")
+        planted.run("run", name, "--out", f"run{number}", *more)
         planted.run("scenario", "show", name)
         planted.run("scenario", "show", name, "--resolved", *wanted)
         trial = f'run.duration_s=0.2 radio.ue.0.key="{key()}" radio.ue.0.opc={key(upper=True)}'
@@ -187,6 +188,7 @@ def test_a_scenario_file_leaves_no_key(planted: Planted) -> None:
         )
         planted.run("whatif", name, *wanted, *words)
     planted.run("report", "run0", "run1", "-o", "both.html")
+    planted.run("export", "run0", "--radio", "traces")
     planted.run("query", "select * from flows", "run0")
     planted.run("diagnose", "run0/capture.pcapng", "--json")
     planted.run("fit", "run0/capture.pcapng", "-o", "fit.toml")

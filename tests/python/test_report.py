@@ -256,7 +256,7 @@ def test_how_fairly_flows_share_stands_first(tmp_path: Path) -> None:
     page = written(tmp_path / "report.html", run)
     first = page.partition("<h2>")[0]
     index = digits(run.summary["fairness"][0]["jain_index"])
-    assert f"Jain&#39;s index {index} of 2 flows" in first
+    assert f"Jain&#39;s index {index} over 2 flows" in first
 
 
 def test_many_entries_are_rows() -> None:

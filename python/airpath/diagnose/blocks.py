@@ -309,7 +309,8 @@ def _delays(name: str, flow: Entry | None) -> list[Measured]:
 
 
 def _of_ping(name: str, ping: Entry) -> list[Measured]:
-    answered = 1 - ping["lost"] / max(ping["sent"], 1)
+    # The last request may be neither answered nor lost when the run ends.
+    answered = 1 - ping["lost"] / max(ping["sent"], 1) if ping.get("rtt_ms") else 0.0
     rtt = ping["rtt_ms"] or {}
     there = [(f"rtt_ms.{key}", rtt.get(key)) for key in ("p95", "p50", "mean")]
     return [

@@ -172,14 +172,15 @@ def _recorded(change: Change, machine: Machine) -> Iterator[None]:
                 "doctor --undo` first"
             )
         document = {**change.document(), "process": os.getpid()}
-        os.write(descriptor, json.dumps(document).encode() + b"\n")
-        os.fsync(descriptor)
         try:
+            os.write(descriptor, json.dumps(document).encode() + b"\n")
+            os.fsync(descriptor)
             change.make()
             yield
         finally:
+            # Whatever ends the run. If it cannot be restored, the record stays.
             change.undo()
-        file.unlink()
+            file.unlink()
     finally:
         os.close(descriptor)
 
