@@ -61,8 +61,9 @@ lint: build
 
 # TEST=name: only those of that name.
 rust-test:
+	@# cargo is not given make's jobserver, which is closed to it.
 	@echo 'The property tests draw from PROPTEST_RNG_SEED=$(PROPTEST_RNG_SEED).'
-	cargo test --quiet $(CRATES) $(BPF) $(TEST) | $(BARE) outcomes rust
+	MAKEFLAGS= cargo test --quiet $(CRATES) $(BPF) $(TEST) | $(BARE) outcomes rust
 
 # Those that are marked `#[ignore = "needs root"]`, by name; one at a time, some are on the real clock.
 NEEDS_ROOT = $(shell grep -rhA3 'ignore = "needs root"' crates --include='*.rs' | sed -n 's/.*fn \(\w*\)().*/\1/p')
