@@ -100,7 +100,8 @@ fn what_the_kernel_sends_as_one_is_joined_again() {
         return;
     };
     let (left, dropped) = journal.outcome();
-    assert!(left.len() > 10 && dropped.len() > 10, "{} left, {dropped:?}", left.len());
+    // The initial window is one joined packet; after it the retransmission timer backs off.
+    assert!(left.len() > 10 && dropped.len() > 1, "{} left, {dropped:?}", left.len());
     assert_eq!((left, dropped), journal.replay(&scenario, 7).outcome());
 }
 
