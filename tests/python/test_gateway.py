@@ -182,6 +182,9 @@ def test_it_ends_as_asked_and_keeps_its_results(hosts: Hosts, wire: Path, tmp_pa
     assert 0.5 <= json.loads(done.stdout)["run"]["duration_s"] < 5.0
 
 
+CLOSE = 0.1
+"""Single transfers of some seconds differ by several per cent; a mean of many is another matter."""
+
 DOWNLOAD = ("-c", "192.168.50.1", "-C", "cubic", "-R", "-J")
 
 
@@ -223,14 +226,14 @@ def compared(hosts: Hosts, directory: Path, *scenario: str, seconds: int = 4) ->
 @needs("ip", "ping", "iperf3", "ss")
 def test_a_download_is_as_fast_as_inside_an_emulation(hosts: Hosts, tmp_path: Path) -> None:
     inside, through = compared(hosts, tmp_path, "nr-n78")
-    assert through == pytest.approx(inside, rel=0.03)
+    assert through == pytest.approx(inside, rel=CLOSE)
 
 
 @needs("ip", "ping", "iperf3", "ss")
 def test_a_slow_cell_is_as_fast_as_inside_an_emulation(hosts: Hosts, tmp_path: Path) -> None:
     """A build without optimisation is in time for this one."""
     inside, through = compared(hosts, tmp_path, "nr-n78", "--set", "radio.channel.sinr_db=3")
-    assert through == pytest.approx(inside, rel=0.03)
+    assert through == pytest.approx(inside, rel=CLOSE)
 
 
 @needs("ip", "ping", "iperf3", "ss")
