@@ -34,7 +34,6 @@ COMMANDS = {
     "docs": "pages.website",
     "findings-captures": "planted.command",
     "findings-emulated": "planted.emulated",
-    "findings-packets": "planted.packets",
     "fit": "fitted.command",
     "fuzz-campaigns": "fuzzed.campaigns",
     "fuzz-diagnosed": "fuzzed.diagnosed",

@@ -588,7 +588,7 @@ class Gain(TypedDict):
 
 
 class GatewayReport(TypedDict):
-    """What a gateway did besides the model."""
+    """Frames that a gateway passed beside the model, and the stations that it saw."""
 
     beside: dict[str, BesideReport]
     """By direction: ``down``, ``up``."""
@@ -1402,9 +1402,9 @@ class Station(TypedDict):
     """A station that was seen on the UEs' side."""
 
     mac: str
-    """Its MAC address."""
+    """MAC address of the station."""
     ue: str
-    """The UE behind which it is, unless one of its addresses is assigned to another."""
+    """UE that the station is behind, unless one of its IP addresses is assigned to another UE."""
 
 
 class StreamReport(TypedDict):

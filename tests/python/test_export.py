@@ -91,7 +91,7 @@ def saturated(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def light(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The same cell with pings and a short file."""
+    """A recorded cell with pings and a short file, mostly idle."""
     return _run(tmp_path_factory.mktemp("light"), LIGHT, "light")
 
 

@@ -287,7 +287,7 @@ pub enum DropReason {
     Handover,
     /// Larger than a hop's MTU, and must not be fragmented.
     TooBig,
-    /// Its checksum was wrong, so that the receiver discarded it.
+    /// Wrong checksum: the receiver discarded it.
     Checksum,
     /// Exceeded the tokens in a policer's bucket.
     Policed,

@@ -8,7 +8,7 @@ from typing import Any
 
 from .bases import ALL, base, simulated
 from .draft import Draft, Pick
-from .plants import PLANTS, Plant, ping
+from .plants import PLANTS, ping
 
 GROUPS = (
     ("drx", "uplink-access", "ack-batching"),
@@ -58,13 +58,8 @@ def draw(seed: int, number: int) -> Case:
     pick = Pick(f"airpath planted {seed} {number}")
     if number % 3 == 2:
         return _healthy(pick, seed, number)
-    plant = PLANTS[(number - number // 3 + seed) % len(PLANTS)]
-    return planted(pick, plant, f"{seed}-{number}")
-
-
-def planted(pick: Pick, plant: Plant, name: str) -> Case:
-    """A case with this cause, which costs something."""
     for _ in range(_TRIES):
+        plant = PLANTS[(number - number // 3 + seed) % len(PLANTS)]
         access = pick.choice(plant.into)
         severity = pick.uniform(0.2, 1)
         draft, known = base(pick, access, plant.flows, plant.up)
@@ -75,11 +70,12 @@ def planted(pick: Pick, plant: Plant, name: str) -> Case:
         if gain >= LEAST_GAIN:
             break
     else:
-        raise RuntimeError(f"no {plant.cause} of case {name} costs anything")
+        raise RuntimeError(f"no {plant.cause} of case {number} of seed {seed} costs anything")
     kind = f" ({plant.name})" if plant.name else ""
     way = "up" if ill.up else "down"
     words = f"{plant.cause}{kind} at {severity:.2f}, {access} {way}, {_flows(ill)}"
     traceless = _traceless(plant.cause, ill)
+    name = f"{seed}-{number}"
     text = ill.text()
     return Case(name, plant.cause, text, words, gain, ill.up, figure, without, traceless)
 

@@ -277,7 +277,7 @@ class _Own:
         self._start_s, self._bytes = float(flow.get("start_s", 0)), flow.get("size_bytes")
 
     def measured(self, flow: Entry | None, run_s: float) -> list[Measured]:
-        """Its own figures, without those of a ping."""
+        """Figures of a flow; those of a ping are elsewhere."""
         found: list[Measured] = []
         if self.kind == "file":
             completed = flow["completed_s"] if flow else None

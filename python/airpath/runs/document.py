@@ -48,7 +48,7 @@ class InvalidBlock(TypedDict):
     block: int
     because: str
     directory: str
-    """Its name in the directory of the comparison."""
+    """Directory of the block, inside that of the comparison."""
 
 
 class Blocks(TypedDict):
@@ -84,7 +84,7 @@ class InvalidRun(TypedDict):
     seed: Seed
     because: str
     directory: str
-    """Its name in the run directory."""
+    """Directory of the run that did not count, inside the run directory."""
 
 
 class RunHead(TypedDict):

@@ -130,13 +130,13 @@ pub struct BesideReport {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Station {
-    /// Its MAC address.
+    /// MAC address of the station.
     pub mac: String,
-    /// The UE behind which it is, unless one of its addresses is assigned to another.
+    /// UE that the station is behind, unless one of its IP addresses is assigned to another UE.
     pub ue: String,
 }
 
-/// What a gateway did besides the model.
+/// Frames that a gateway passed beside the model, and the stations that it saw.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GatewayReport {
