@@ -19,6 +19,7 @@ from airpath import export
 from airpath.base.toml import parse_toml, toml_text
 from airpath.errors import InputError
 from airpath.export import traces
+from airpath.export.netem import LEFT_OUT
 from airpath.export.recorded import SERVER_MS, Passed
 from airpath.runs.results import Run
 from airpath.scenario import shipped_scenarios
@@ -290,6 +291,20 @@ def test_a_script_says_what_it_leaves_out(tmp_path: Path) -> None:
     lossy = export.netem(airpath.run("bursty-loss", {"run.duration_s": 1}, out=tmp_path / "lossy"))
     assert "loss gemodel 0.202% 20% 100% 0%" in lossy
     assert "tbf rate 20000kbit" in lossy
+
+
+def test_jitter_is_around_the_mean_delay(tmp_path: Path) -> None:
+    """A stage adds from 0 to 8 ms; netem adds from -4 to 4 ms."""
+    sets = {"run.duration_s": 1, "path.down.1.jitter_ms": 8}
+    run = airpath.run("bufferbloat", sets, out=tmp_path / "run")
+    delay_ms = parse_toml(run.scenario_toml)["path"]["down"][1]["delay_ms"]
+    assert f"delay {delay_ms + 4:.3f}ms 4.000ms" in export.netem(run)
+
+
+def test_every_kind_of_stage_is_expressed_or_left_out_by_name(core: Any) -> None:
+    (kinds,) = re.findall(r"\| `stage` \| ([^|]*) \|", core.reference())[:1]
+    expressed = {"link", "trace", "shaper", "delay", "server", "loss", "gilbert-elliott"}
+    assert set(re.findall(r'"([\w-]+)"', kinds)) - expressed == set(LEFT_OUT)
 
 
 @pytest.mark.parametrize("arguments", [[], ["down"], ["sideways", "lo"]])

@@ -29,13 +29,16 @@ _UNLIMITED_BYTES = 1 << 30
 _NO_RATE = 0.02
 """A rate that differs by less from the one before is the same."""
 
-_LEFT_OUT = {
+LEFT_OUT = {
     "batch": "packets leave only at multiples of an interval",
     "gtpu": "outer headers of a GTP-U tunnel",
+    "vpn": "outer headers and padding of a VPN",
     "mtu": "packets larger than an MTU are dropped",
+    "offload": "a faulty offload, which drops packets with data",
     "nat": "a NAT and its timers",
     "firewall": "a firewall and its timers",
     "host": "a host that forwards in software and stalls",
+    "modem": "a modem driver, which moves packets in blocks",
     "policer": "a policer, which drops instead of queueing",
     "proxy": "a TCP proxy",
 }
@@ -125,7 +128,10 @@ def _direction(recorded: Recorded, direction: str) -> str:
     delay_ms = recorded.path_delay_ms(direction)
     if recorded.has_radio and _has_log(recorded):
         delay_ms += recorded.base_delay_ms(direction)
-    words = [f"netem limit {LIMIT_PACKETS} delay {delay_ms:.3f}ms", *_jitter(stages)]
+    jitter_ms = _jitter_ms(stages)
+    words = [f"netem limit {LIMIT_PACKETS} delay {delay_ms + jitter_ms / 2:.3f}ms"]
+    if jitter_ms:
+        words.append(f"{jitter_ms / 2:.3f}ms")
     words += _losses(stages)
     rates = _rates(recorded, direction)
     # What leaves in a timer's tick of 4 ms, and at least a segmentation offload's packet.
@@ -190,13 +196,15 @@ def _by_step(rows: pl.DataFrame) -> Values:
     return np.asarray(np.diff(at_steps) / STEP_MS)
 
 
-def _jitter(stages: list[dict[str, Any]]) -> list[str]:
-    """Jitter around the mean, as netem has it; that of the path is added to the delay."""
+def _jitter_ms(stages: list[dict[str, Any]]) -> float:
+    """Return the largest jitter, if it is uniform and of one stage; 0 if netem cannot express it.
+
+    A stage adds from 0 to this to its delay, netem from minus to plus half of it to a mean delay.
+    """
     jitter = [stage for stage in stages if stage.get("jitter_ms")]
     if len(jitter) != 1 or jitter[0].get("jitter_distribution", "uniform") != "uniform":
-        return []
-    half = float(jitter[0]["jitter_ms"]) / 2
-    return [f"{half:.3f}ms"]
+        return 0.0
+    return float(jitter[0]["jitter_ms"])
 
 
 def _losses(stages: list[dict[str, Any]]) -> list[str]:
@@ -247,8 +255,8 @@ def _not_expressed(recorded: Recorded, direction: str) -> list[str]:
     for place, stage in enumerate(stages):
         kind = stage["stage"]
         where = f"{direction}.{place}.{kind}"
-        if kind in _LEFT_OUT:
-            lines.append(f"{where}: {_LEFT_OUT[kind]}")
+        if kind in LEFT_OUT:
+            lines.append(f"{where}: {LEFT_OUT[kind]}")
         if stage.get("aqm", "drop-tail") != "drop-tail":
             lines.append(f"{where}: its queue management, {stage['aqm']}")
         if kind == "shaper":
@@ -257,7 +265,7 @@ def _not_expressed(recorded: Recorded, direction: str) -> list[str]:
             lines.append(f"{where}: when exactly each packet may leave; the rate is that of 100 ms")
         if kind == "loss" and not _is_random(stage):
             lines.append(f"{where}: losses that are not random")
-        if stage.get("jitter_ms") and not _jitter(stages):
+        if stage.get("jitter_ms") and not _jitter_ms(stages):
             lines.append(f"{where}: its jitter")
         elif stage.get("jitter_ms") and stage.get("keep_order", True):
             lines.append(f"{where}: packets keep their order; netem's may overtake")
