@@ -195,6 +195,14 @@ def test_a_radio_trace_replays_the_cell_exactly(saturated: Run, tmp_path: Path) 
     assert replayed.summary["flows"] == saturated.summary["flows"]
 
 
+def test_a_trace_lasts_as_long_as_its_run(saturated: Run, tmp_path: Path) -> None:
+    """An emulation ends with its COMMAND or with its gateway, not with the scenario."""
+    run = Run.open(saturated.directory or "")
+    run.summary["run"]["duration_s"] = 3.25
+    export.mahimahi(run, tmp_path / "mm")
+    assert stamps(tmp_path / "mm/ue-0.down")[-1] == 3250
+
+
 def test_a_trace_of_links_has_their_capacity(tmp_path: Path) -> None:
     run = _run(tmp_path, LINK, "link")
     written = export.mahimahi(run, tmp_path / "mm")

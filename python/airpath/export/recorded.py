@@ -15,12 +15,11 @@ import numpy.typing as npt
 
 from airpath.base.toml import parse_toml
 from airpath.errors import InputError
+from airpath.runs.results import Run
 from airpath.runs.tables import NS_PER_S
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from airpath.runs.results import Run
 
 DIRECTIONS = ("down", "up")
 SERVER_MS = {"upf": 0.05, "campus": 0.2, "edge": 1.0, "region": 6.0, "ocean": 40.0}
@@ -59,7 +58,7 @@ class Recorded:
         self.scenario: dict[str, Any] = parse_toml(run.scenario_toml)
         self.has_radio = "radio" in self.scenario
         self.ue = self._find(ue)
-        self.duration_s = float(self.scenario["run"]["duration_s"])
+        self.duration_s = self._duration_s()
 
     @staticmethod
     def first_ue(run: Run) -> str | None:
@@ -76,6 +75,16 @@ class Recorded:
         if ue not in names:
             raise InputError(f"the run has no UE {ue!r}; it has {', '.join(names)}")
         return ue
+
+    def _duration_s(self) -> float:
+        """Return how long the run lasted; a COMMAND or a gateway has its own end."""
+        head = self.run.summary["run"]
+        if len(self.run.seeds) == 1:
+            return head["duration_s"]
+        if self.run.directory is not None and "invalid" in head:
+            one = Run.open(self.run.directory / f"seed-{self.seed}")
+            return one.summary["run"]["duration_s"]
+        return float(self.scenario["run"]["duration_s"])
 
     @property
     def ues(self) -> list[str]:
