@@ -90,7 +90,7 @@ def as_json(findings: list[Finding]) -> dict[str, object]:
 
 
 def undo(machine: Machine | None = None) -> list[str]:
-    """Restore what killed gateways left changed; a sentence on each interface."""
+    """Restore what killed gateways left changed; return a sentence on each interface."""
     said, failed = [], []
     for left in host_changes.left(machine or Machine()):
         try:
@@ -98,7 +98,7 @@ def undo(machine: Machine | None = None) -> list[str]:
         except OSError as error:
             failed.append(f"{left.interface}: {reason(error)}; `airpath doctor --undo` needs root")
         except AirpathError as error:
-            failed.append(f"{left.interface}: {error}")
+            failed.append(str(error))
         else:
             said += [sentence] if sentence else []
     if failed:
@@ -107,14 +107,14 @@ def undo(machine: Machine | None = None) -> list[str]:
 
 
 def _left_behind(machine: Machine) -> tuple[Finding, ...]:
-    """What a gateway that was killed left changed; no finding if there is nothing."""
+    """Report what a killed gateway left changed; there is no finding if nothing is left."""
     left = host_changes.left(machine)
     if not left:
         return ()
     names = ", ".join(one.interface for one in left)
     return (
         Finding(
-            *("interfaces", "a host as it was", False),
+            *("interfaces", "interfaces as they were", False),
             f"a gateway that was killed left its record of {names}",
             "airpath doctor --undo",
             "offloads that the gateway switched off may still be off",

@@ -1,8 +1,8 @@
-"""What an emulation changes of the host's interfaces, and how it is restored.
+"""Changes that an emulation makes to the host's interfaces, and how they are undone.
 
-Each change is in a file below ``/run`` before it is made. The file is locked as long as the run
-lasts, so a file without a lock was left by a run that was killed: ``airpath doctor --undo``
-restores what it names.
+Each change is written to a file below ``/run`` before it is made. The file is locked as long as the
+run lasts. A file without a lock was left by a run that was killed: ``airpath doctor --undo``
+restores the interface that it names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError, reason
 
 CHANGED_OFFLOADS = ("rx-lro", "rx-gro-list", "rx-udp-gro-forwarding")
-"""Offloads that join packets so that they cannot be separated again as they were
+"""Offloads that join packets in a way that cannot be undone
 (Documentation/networking/segmentation-offloads). Ordinary GRO is not one of them."""
 
 DIRECTORY = "/run"
@@ -104,25 +104,27 @@ class Change:
     offloads: tuple[str, ...]
 
     def make(self) -> None:
-        """Switch them off."""
-        if not self.offloads:
-            return
-        try:
-            Offloads(self.interface).request(dict.fromkeys(self.offloads, False))
-        except OSError as error:
-            names = " ".join(f"{name} off" for name in self.offloads)
-            raise AirpathError(
-                f"{self.interface}: {reason(error)}; switch it off yourself: ethtool -K "
-                f"{self.interface} {names}"
-            ) from None
+        """Switch the offloads off."""
+        if self.offloads:
+            self._switch("off")
 
     def undo(self) -> None:
-        """Switch them on again; an interface that is gone took its settings with it."""
+        """Switch the offloads on again; an interface that is gone took its settings with it."""
         if self.offloads and _index(self.interface) == self.index:
-            Offloads(self.interface).request(dict.fromkeys(self.offloads, True))
+            self._switch("on")
+
+    def _switch(self, state: str) -> None:
+        try:
+            Offloads(self.interface).request(dict.fromkeys(self.offloads, state == "on"))
+        except OSError as error:
+            names = " ".join(f"{name} {state}" for name in self.offloads)
+            raise AirpathError(
+                f"{self.interface}: offloads cannot be switched {state}: {reason(error)}; switch "
+                f"them {state} yourself: ethtool -K {self.interface} {names}"
+            ) from None
 
     def document(self) -> dict[str, object]:
-        """Return what the summary and the file say."""
+        """Return the content of the file that records this change."""
         return {
             "interface": self.interface,
             "index": self.index,
@@ -131,11 +133,11 @@ class Change:
 
 
 def needed(interface: str) -> Change:
-    """Return what has to change at an interface; nothing is changed."""
+    """Return the change that an interface needs, without making it."""
     try:
         on = Offloads(interface).requested()
     except OSError:
-        # A driver without settings.
+        # The driver has no settings.
         on = {}
     offloads = tuple(name for name in CHANGED_OFFLOADS if on.get(name))
     return Change(interface, _index(interface) or 0, offloads)
@@ -143,7 +145,7 @@ def needed(interface: str) -> Change:
 
 @contextmanager
 def made(changes: Sequence[Change], machine: Machine) -> Iterator[None]:
-    """Make changes as long as the context lasts; each is in a file before it is made."""
+    """Make changes as long as the context lasts; each is written to a file before it is made."""
     with ExitStack() as stack:
         for change in changes:
             stack.enter_context(_recorded(change, machine))
@@ -152,7 +154,7 @@ def made(changes: Sequence[Change], machine: Machine) -> Iterator[None]:
 
 @contextmanager
 def _recorded(change: Change, machine: Machine) -> Iterator[None]:
-    """Make one change; while its interface belongs to the run, no other run may have it."""
+    """Make one change as long as the context lasts; no other run may use its interface."""
     name = f"{PREFIX}{network()}-{change.interface}.json"
     file = machine.at(DIRECTORY) / name
     try:
@@ -178,7 +180,7 @@ def _recorded(change: Change, machine: Machine) -> Iterator[None]:
             change.make()
             yield
         finally:
-            # Whatever ends the run. If it cannot be restored, the record stays.
+            # Whatever ends the run. If the change cannot be undone, the record stays.
             change.undo()
             file.unlink()
     finally:
@@ -195,7 +197,7 @@ def _locked(file: Path, *, create: bool = True) -> int | None:
         except BlockingIOError:
             os.close(descriptor)
             return None
-        # The run that had it before may have removed it meanwhile.
+        # The run that held the lock may have removed the file in the meantime.
         with suppress(FileNotFoundError):
             if file.stat().st_ino == os.fstat(descriptor).st_ino:
                 return descriptor
@@ -204,19 +206,19 @@ def _locked(file: Path, *, create: bool = True) -> int | None:
 
 @dataclass(frozen=True)
 class Left:
-    """What a run that was killed left behind."""
+    """The record of a change that a killed run left behind."""
 
     file: Path
     interface: str
     network: int
-    """The network namespace of the interface: its inode."""
+    """Inode of the interface's network namespace."""
 
     def is_here(self) -> bool:
         """Whether the interface is in this process's network namespace."""
         return self.network == network()
 
     def undo(self) -> str | None:
-        """Restore it; a sentence on what was done, None if there was nothing to do."""
+        """Restore the interface; return a sentence, or None if there was nothing to do."""
         try:
             descriptor = _locked(self.file, create=False)
         except FileNotFoundError:
@@ -227,7 +229,7 @@ class Left:
         try:
             change = _read(os.read(descriptor, 1 << 16))
             if change is not None and change.offloads:
-                gone = not _within(self.network, change.undo)
+                gone = not _undone_within(self.network, change)
             self.file.unlink()
         finally:
             os.close(descriptor)
@@ -239,7 +241,7 @@ class Left:
 
 
 def left(machine: Machine) -> list[Left]:
-    """Return what runs that were killed left behind, in any network namespace."""
+    """Return the records that killed runs left behind, of any network namespace."""
     found = []
     for file in sorted(machine.at(DIRECTORY).glob(f"{PREFIX}*.json")):
         inode, _, interface = file.name.removeprefix(PREFIX).removesuffix(".json").partition("-")
@@ -256,7 +258,7 @@ def left(machine: Machine) -> list[Left]:
 
 
 def _read(text: bytes) -> Change | None:
-    """Return the change in a file; None if the run was killed before it changed anything."""
+    """Return the change in a file, or None if the run was killed before it changed anything."""
     try:
         document: Any = json.loads(text)
         offloads = tuple(name for name in CHANGED_OFFLOADS if name in document["offloads_on"])
@@ -270,10 +272,10 @@ def network() -> int:
     return Path("/proc/self/ns/net").stat().st_ino
 
 
-def _within(inode: int, work: Callable[[], None]) -> bool:
-    """Work in a network namespace; False if it does not exist any more."""
+def _undone_within(inode: int, change: Change) -> bool:
+    """Undo a change in a network namespace; return False if the namespace no longer exists."""
     if inode == network():
-        work()
+        change.undo()
         return True
     for place in [*Path("/proc").glob("[0-9]*/ns/net"), *Path("/run/netns").glob("*")]:
         with suppress(OSError):
@@ -282,23 +284,22 @@ def _within(inode: int, work: Callable[[], None]) -> bool:
                 if os.fstat(descriptor).st_ino == inode:
                     # A thread has its own namespace, and the thread ends here.
                     with ThreadPoolExecutor(1) as pool:
-                        pool.submit(_enter_and, descriptor, work).result()
+                        pool.submit(_enter_and_undo, descriptor, change).result()
                     return True
             finally:
                 os.close(descriptor)
     return False
 
 
-def _enter_and(namespace: int, work: Callable[[], None]) -> None:
-    """Move the calling thread into a network namespace, and work there."""
+def _enter_and_undo(namespace: int, change: Change) -> None:
+    """Move the calling thread into a network namespace, and undo a change there."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.setns(namespace, _CLONE_NEWNET):
-        number = ctypes.get_errno()
-        raise AirpathError(f"setns: {os.strerror(number)}")
-    try:
-        work()
-    except OSError as error:
-        raise AirpathError(reason(error)) from None
+        because = os.strerror(ctypes.get_errno())
+        raise AirpathError(
+            f"{change.interface}: its network namespace cannot be entered: {because}"
+        )
+    change.undo()
 
 
 def _index(interface: str) -> int | None:
