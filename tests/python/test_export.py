@@ -391,7 +391,7 @@ def test_the_command_records_and_exports(cli: Any) -> None:
         (["--mahimahi", "x"], "did not record its radio; run it with --record"),
         (["--radio", "x"], "did not record its radio; run it with --record"),
         (["--cellreplay", "x"], "--cellreplay needs --light RUN"),
-        (["--light", "run", "--netem", "x"], "--light is for --cellreplay"),
+        (["--light", "run", "--netem", "x"], "--light needs --cellreplay DIR"),
         (["--netem", "no/such/place"], "there is no directory no/such"),
     ],
 )

@@ -669,7 +669,7 @@ def test_the_default_route_can_be_used_nevertheless(
 def test_options_of_a_gateway_need_one(cli: Any, wire: Path) -> None:
     for options in (("--yes",), ("--duration", "3"), ("--gateway-ue", "ue=10.0.0.1")):
         code, _, said = cli("emulate", str(wire), *options)
-        assert (code, "are for --gateway" in said) == (2, True), said
+        assert (code, "need --gateway" in said) == (2, True), said
 
 
 def test_root_is_needed(tmp_path: Path) -> None:

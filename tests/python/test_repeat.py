@@ -522,4 +522,4 @@ def test_a_command_that_fails_ends_the_comparison(airpath_command: Command, wire
 def test_it_needs_something_that_ends(airpath_command: Command, wire: Path) -> None:
     done = airpath_command("emulate", str(wire), "--repeat", "2")
     assert done.returncode == 2
-    assert "--repeat needs something that ends by itself" in done.stderr
+    assert "--repeat needs runs that end by themselves" in done.stderr

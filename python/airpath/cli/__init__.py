@@ -26,7 +26,7 @@ _COMMANDS = {
     "reproduce": ("reproduce.command", "Rerun published studies and judge each figure."),
     "diagnose": ("diagnose.command", "Explain captures and the outputs of network tools."),
     "fit": ("fit.command", "Turn a capture into a scenario, and say what would help it."),
-    "export": ("export.command", "Write what a run's cell gave, for other emulators."),
+    "export": ("export.command", "Export a run's cell or links to other emulators."),
     "report": ("report.command", "Write a self-contained HTML report."),
     "doctor": ("doctor.command", "Check what this machine can do and what is missing."),
 }

@@ -15,8 +15,8 @@ def command(
         bool,
         typer.Option(
             "--undo",
-            help="Instead, restore interfaces that a killed `airpath emulate --gateway` left "
-            "changed. Root only; harmless if there is nothing.",
+            help="Restore interfaces that a killed `airpath emulate --gateway` left changed, "
+            "instead of checking. Needs root; does nothing if nothing was left.",
         ),
     ] = False,
 ) -> None:

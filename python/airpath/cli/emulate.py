@@ -88,8 +88,9 @@ Repeat = Annotated[
     typer.Option(
         metavar="N",
         min=1,
-        help="Number of runs, with seeds counted up from --seed. A run that does not count is "
-        "repeated, at most N times in all. With --out of an interrupted one, it continues.",
+        help="Number of runs, with seeds counted up from --seed. A run that was too late to count "
+        "is repeated, with at most N repetitions in all. With --out, an interrupted series "
+        "continues.",
     ),
 ]
 Capture = Annotated[
@@ -133,8 +134,9 @@ GatewayOf = Annotated[
     typer.Option(
         "--gateway",
         metavar="UE_IF:SERVER_IF",
-        help="Run no programs: stand as a bridge between two interfaces of this host, with real "
-        "devices at UE_IF and the server or the Internet at SERVER_IF. Ends at Ctrl-C. Root only.",
+        help="Bridge two interfaces of this host through the model instead of running programs: "
+        "real devices are at UE_IF, and the server or the Internet at SERVER_IF. Runs until "
+        "Ctrl-C. Needs root.",
         show_default=False,
     ),
 ]
@@ -143,7 +145,7 @@ Devices = Annotated[
     typer.Option(
         "--gateway-ue",
         metavar="NAME=DEVICE",
-        help="With --gateway, the UE behind which a device is, by the device's MAC or IP address. "
+        help="With --gateway, put a device behind UE NAME, by the device's MAC or IP address. "
         "All other devices are behind the first UE. Repeatable.",
         show_default=False,
     ),
@@ -208,13 +210,13 @@ def command(
     COMMAND, and with --flows its flows too; COMMAND is then optional. The exit code is that of
     COMMAND or, without a COMMAND, that of the first program that failed. If that is 0, the exit
     code is 3 for a run whose packets were too late to count, and 1 for a run that is incomplete.
-    With --repeat every figure is the mean over the runs, with a 95 % confidence interval, the
-    findings are about the first one, and the exit code is that of the first run that failed.
+    With --repeat, every figure is the mean over the runs, with a 95 % confidence interval. The
+    findings are about the first run, and the exit code is that of the first run that failed.
 
     Without root, everything runs inside a user namespace.
 
-    With --gateway there are no namespaces and no programs: real devices on the two interfaces are
-    the traffic.
+    With --gateway, there are no namespaces and no programs: the traffic is that of real devices at
+    two interfaces of this host.
     """
     from airpath.emulation import rootless
     from airpath.emulation.gateway import Gateway
@@ -224,7 +226,7 @@ def command(
     if gateway is not None:
         between = Gateway.parse(gateway, gateway_ue or (), duration, default_route=yes)
     elif gateway_ue or duration is not None or yes:
-        raise InputError("--gateway-ue, --duration and --yes are for --gateway")
+        raise InputError("--gateway-ue, --duration and --yes need --gateway UE_IF:SERVER_IF")
     # Before anything starts a thread. No interface of the host is inside a user namespace.
     elif rootless.enter():
         narrate(f"without root: {rootless.LIMITS}")
@@ -237,10 +239,10 @@ def command(
 
     loaded = scenarios.load(scenario, recording(sets, record=record))
     if repeat > 1 and between is not None:
-        raise InputError("--repeat and --gateway cannot be combined: devices repeat nothing")
+        raise InputError("--repeat cannot be used with --gateway: airpath cannot restart devices")
     if repeat > 1 and not (words or flows or loaded.programs):
         raise InputError(
-            "--repeat needs something that ends by itself: a COMMAND, --flows, or [[program]]"
+            "--repeat needs runs that end by themselves: add a COMMAND, --flows, or [[program]]"
         )
     options = EmulationOptions(
         command=words or ([] if flows or loaded.programs or between else emulate.shell()),
@@ -292,7 +294,7 @@ def command(
 
 
 def _explain(run: Run, scenario: _core.Scenario, budget: Explain, *, own_flows: bool) -> None:
-    """Explain a run; of a repeated one the first, as the answer about all."""
+    """Explain a run; if it was repeated, explain the first run on behalf of all."""
     from airpath.diagnose import emulated, explain
     from airpath.drivers.repeat import runs_of
 

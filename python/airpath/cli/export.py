@@ -32,7 +32,7 @@ def command(
         Path | None,
         _directory(
             "radio",
-            "Write the SINR of every UE as CSV, and the scenario with these as its channels.",
+            "Write the SINR of every UE as CSV, and a scenario that reads it as its channels.",
         ),
     ] = None,
     cellreplay: Annotated[
@@ -45,8 +45,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="RUN",
-            help="For --cellreplay, a recorded run with short trains of packets or pings instead "
-            "of a saturated radio.",
+            help="For --cellreplay, a recorded run of pings or short packet trains, which does "
+            "not saturate the radio.",
             show_default=False,
         ),
     ] = None,
@@ -54,8 +54,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write a shell script of tc commands (netem and tbf), which says what it leaves "
-            "out; - is standard output.",
+            help="Write a shell script of tc commands (netem and tbf), which lists what they "
+            "cannot express; - is standard output.",
             show_default=False,
         ),
     ] = None,
@@ -63,33 +63,37 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The UE. [default: the only one; with --radio all]",
+            help="The UE to export. [default: the only one; with --radio, all]",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, help="The seed. [default: the run's first]", show_default=False
+            metavar="N",
+            min=0,
+            help="The seed to export. [default: the run's first]",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Write what a run's cell or links gave, for other emulators.
+    """Export a run's cell or links to other emulators.
 
-    Of a radio, the run must have recorded it (run --record, emulate --record). A trace has what the
-    UE got under that traffic: record it with a flow that always has something to send.
+    If the run has a radio, traces need its recording (run --record, emulate --record). A trace
+    contains what the UE received or sent in that run, so record a flow that always has data to
+    send.
     """
     from airpath import export
     from airpath.errors import InputError
     from airpath.runs.results import Run
 
     if mahimahi is radio is cellreplay is netem is None:
-        raise InputError("nothing to write: give --mahimahi, --radio, --cellreplay or --netem")
+        raise InputError("nothing to write: add --mahimahi, --radio, --cellreplay or --netem")
     if (cellreplay is None) != (light is None):
         raise InputError(
-            "--cellreplay needs --light RUN, a run with short packet trains"
+            "--cellreplay needs --light RUN, a recorded run of pings or short packet trains"
             if light is None
-            else "--light is for --cellreplay"
+            else "--light needs --cellreplay DIR"
         )
     opened = Run.open(run)
     if mahimahi is not None:

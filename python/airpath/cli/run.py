@@ -102,8 +102,8 @@ Record = Annotated[
     bool,
     typer.Option(
         "--record",
-        help="Also record what the radio gave, packet by packet and block by block, for `airpath "
-        "export` (run.radio_log).",
+        help="Also record each packet and transport block of the radio, for `airpath export` "
+        "(run.radio_log).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -194,7 +194,7 @@ def command(
 
 
 def recording(sets: list[str] | None, *, record: bool) -> list[str]:
-    """Return the settings of a run, with those of ``--record``."""
+    """Return the settings of a run, including what ``--record`` sets."""
     return [*(sets or []), *(["run.radio_log=true"] if record else [])]
 
 

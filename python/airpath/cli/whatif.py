@@ -33,8 +33,9 @@ Emulate = Annotated[
         "--emulate",
         metavar="N",
         min=1,
-        help="Emulate instead of simulating, in N randomised blocks: each has every variant once. "
-        "A block that the host made late is repeated, at most N times in all.",
+        help="Emulate the variants instead of simulating them, in N randomised blocks, each of "
+        "which runs every variant once. A block in which the host was late is repeated, with at "
+        "most N repetitions in all.",
         show_default=False,
     ),
 ]
@@ -42,16 +43,16 @@ EmulatedFlows = Annotated[
     bool,
     typer.Option(
         "--flows",
-        help="With a COMMAND or [[program]], also run the scenario's flows. Without, they always "
-        "run.",
+        help="With --emulate, run the scenario's flows alongside COMMAND or [[program]]. Without "
+        "programs, the flows always run.",
     ),
 ]
 EmulatedOut = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="The directory of the emulated runs. Complete blocks in it are kept, missing ones "
-        "are added. [default: runs/whatif-NAME-DATE-ID]",
+        help="With --emulate, the directory of the runs. Complete blocks in it are kept, and "
+        "missing ones are added. [default: runs/whatif-NAME-DATE-ID]",
         show_default=False,
     ),
 ]
@@ -106,8 +107,9 @@ def command(
     confidence interval of the change over paired seeds. A star marks the best variant, if it is
     better than every other by more than noise.
 
-    With --emulate the runs are emulations, of the scenario's flows or of a COMMAND (after --), and
-    a pair is a block. The exit code is 3 if not all N blocks count because the host was late.
+    With --emulate, the runs are emulations of the scenario's flows or of a COMMAND (after --), and
+    changes are taken within each block instead of each seed. The exit code is 3 if fewer than N
+    blocks count because the host was late.
     """
     from airpath.cli.plot import check_picture, write_picture
     from airpath.diagnose.whatif import SEEDS, whatif
@@ -123,7 +125,7 @@ def command(
             "--env": env, "--out": out,
         }  # fmt: skip
         if wrong := [name for name, value in given.items() if value]:
-            raise InputError(f"{wrong[0]} needs --emulate N: simulations have no programs")
+            raise InputError(f"{wrong[0]} needs --emulate N: simulations do not use it")
         number = SEEDS if seeds is None else seeds
         total = number * (len(variants) + 1)
         with progress_bar("comparing") as bar:
@@ -142,9 +144,10 @@ def command(
                 progress=told,
             )
     else:
-        if seeds is not None or workers is not None:
-            name = "--seeds" if seeds is not None else "--workers"
-            raise InputError(f"{name} is for simulations: --emulate has the number of blocks")
+        if seeds is not None:
+            raise InputError("--seeds is for simulations: each of the N blocks has its own seed")
+        if workers is not None:
+            raise InputError("--workers is for simulations: emulations run one after another")
         answer = _emulated(
             scenario, variants, sets, emulated, flows=flows, command=words or (),
             servers=server or (), place=at, user=user, variables=env or (), seed=seed, out=out,
@@ -252,8 +255,7 @@ def _footer(answer: Variants) -> list[str]:
     ]
     if late := blocks["invalid"]:
         lines.append(
-            f"{plural(len(late), 'block')} did not count because of the host, and "
-            f"{'was' if len(late) == 1 else 'were'} run again."
+            f"{plural(len(late), 'attempt')} at a block did not count because the host was late."
         )
     if count < blocks["wanted"]:
         lines.append(f"{blocks['wanted'] - count} of {blocks['wanted']} blocks never counted.")

@@ -26,7 +26,7 @@ MOST_SEEDS = 100_000
 
 
 MOST_SECONDS = 1_000_000
-"""The longest duration of a gateway that can be given, in seconds."""
+"""Longest duration of a gateway, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ class EmulationOptions:
     bare: bool = False
     """Whether to pass packets on without a model, for comparison."""
     gateway: Gateway | None = None
-    """Two interfaces of the host with real devices instead of namespaces with programs."""
+    """Two interfaces of the host with real devices, instead of namespaces with programs."""
     output: int | None = None
     """Descriptor for the command's standard output; None: this process's."""
     error: int | None = None
@@ -113,10 +113,10 @@ class EmulationOptions:
     def __post_init__(self) -> None:
         if isinstance(self.command, str):
             raise InputTypeError("command must be a list of words, not text")
-        if not self.command and (self.place is not None or (self.flows and self.servers)):
-            raise InputError("--server and --at need a COMMAND")
         if self.gateway is not None:
             self._check_gateway(self.gateway)
+        if not self.command and (self.place is not None or (self.flows and self.servers)):
+            raise InputError("--server and --at need a COMMAND")
         if self.command and self.progress is not None:
             raise InputError("progress is for flows that run without a command")
         if self.bare and (self.capture or self.parity):
@@ -128,10 +128,10 @@ class EmulationOptions:
         inside = (self.command, self.servers, self.place, self.flows, self.user, self.variables)
         if any(inside):
             raise InputError(
-                "--gateway has no namespaces in which programs could run: leave out COMMAND, "
-                "--server, --at, --flows, --user and --env; the devices are the traffic"
+                "--gateway has no namespaces in which programs could run: remove COMMAND, "
+                "--server, --at, --flows, --user and --env; real devices are the traffic"
             )
         if self.bare:
-            raise InputError("--gateway passes the model")
+            raise InputError("a gateway needs the model, which bare leaves out")
         if gateway.duration_s is not None and not 0 < gateway.duration_s <= MOST_SECONDS:
             raise InputError(f"--duration must be more than 0 and at most {MOST_SECONDS} seconds")
