@@ -237,8 +237,8 @@ def compare(
 def variant_rows(measured: list[list[list[tuple[str, str, float, bool]]]]) -> list[VariantRow]:
     """Compare figures that were measured elsewhere, as ``compare`` does.
 
-    ``measured`` has, by variant and pair, the flow, name and value of each figure, and whether it
-    is a result; a transfer that did not complete is compared by an estimate.
+    ``measured`` has, by variant and pair, the flow, name and value of each figure, and whether the
+    value is a result. A transfer that did not complete has an estimate instead.
     """
 
 def table_columns() -> dict[str, list[tuple[str, str, bool]]]:

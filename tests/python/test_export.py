@@ -126,7 +126,7 @@ def test_a_constant_link_is_a_regular_trace() -> None:
     # 12 Mb/s are 1,500 bytes a millisecond.
     made = traces.spread(np.arange(100.0, 1001, 100), np.full(10, 12.0), 1000.0)
     assert made == list(range(1, 1001))
-    with pytest.raises(InputError, match="nothing to record"):
+    with pytest.raises(InputError, match="no trace to write"):
         traces.spread(np.array([1000.0]), np.array([0.001]), 1000.0)
 
 
@@ -261,7 +261,7 @@ def test_a_cell_that_was_idle_is_said_to_be(light: Run, tmp_path: Path) -> None:
         export.mahimahi(light, tmp_path / "few")
     busy = {"flow.0.interval_ms": 10, "flow.0.packet_bytes": 1400}
     run = _run(tmp_path, LIGHT, "pings", **busy)
-    (line,) = [one for one in export.mahimahi(run, tmp_path / "mm").said if "down: in" in one]
+    (line,) = [one for one in export.mahimahi(run, tmp_path / "mm").said if "down: nothing" in one]
     assert "nothing waited for the radio" in line
 
 

@@ -438,7 +438,7 @@ def test_frames_with_a_vlan_tag_are_reported(hosts: Hosts, wire: Path, tmp_path:
         document = running.end()
     assert document["emulation"]["gateway"]["beside"]["up"]["tagged"] == 3
     assert sentences(document["emulation"]["gateway"]) == [
-        "up: 3 frames with a VLAN tag did not pass: name the interface of the VLAN, such as "
+        "up: 3 frames with a VLAN tag did not pass; name the interface of the VLAN, such as "
         f"{INSIDE}.10, instead of {INSIDE}"
     ]
 

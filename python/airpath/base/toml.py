@@ -1,4 +1,4 @@
-"""Read TOML, with errors that name the file and the place; and write it."""
+"""Read TOML, with errors that name the file and the place, and write it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml_text(table: Json, path: tuple[str, ...] = ()) -> str:
-    """Write a parsed document: equal when it is parsed again.
+    """Return the TOML text of a parsed document; parsing the text returns an equal document.
 
     >>> print(toml_text({"a": 1, "b": [{"c": "x"}], "d": {"e": [0.5, True]}}), end="")
     a = 1
@@ -67,10 +67,10 @@ def _value(value: object) -> str:
     if isinstance(value, dict):
         pairs = (f"{_string(key)} = {_value(one)}" for key, one in value.items())
         return f"{{{', '.join(pairs)}}}"
-    # Numbers and booleans are JSON's.
+    # TOML writes numbers and booleans as JSON does.
     return json.dumps(value)
 
 
 def _string(text: str) -> str:
-    """JSON's strings are TOML's, but for DEL, which has to be escaped."""
+    """Return a TOML string: a JSON string in which DEL is also escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

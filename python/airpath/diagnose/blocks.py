@@ -1,9 +1,8 @@
-"""Variants of a scenario, emulated in randomised blocks.
+"""Comparison of a scenario's variants by emulations in randomised blocks.
 
-Each block has every variant once, with the same seed and in random order, so that whatever changes
-slowly on the machine meets all variants alike. A block in which a run does not count, because the
-host was late, is kept as ``invalid-N`` and repeated as a whole. Differences are taken within
-blocks.
+Each block runs every variant once, with the same seed and in random order. Slow changes on the
+machine therefore affect all variants alike. If a run does not count, because the host was late, its
+block is kept as ``invalid-N`` and repeated as a whole. Differences are taken within blocks.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ if TYPE_CHECKING:
     from airpath.runs.document import InvalidBlock, RunDocument, Variants
 
 PLAN = "whatif.json"
-"""In the directory of a comparison: what is compared there."""
+"""File in the directory of a comparison that says what is compared."""
 ANSWER = "comparison.json"
 INTERVAL = "Student's t of the relative changes, paired by block"
 MOST_BLOCKS = 1000
 
 _UNFINISHED = ".unfinished"
 _LEAST_BYTES = 0.01
-"""A program's connection with a smaller share of the bytes is not compared."""
+"""Share of all bytes that a program's connection must exceed to be compared."""
 
 Measured = tuple[str, str, float, bool]
-"""Flow, figure, value, and whether it is a result; else it is an estimate for comparisons."""
+"""Flow, figure, value, and whether the value is a result and not an estimate."""
 
 
 def whatif_emulated(
@@ -63,9 +62,9 @@ def whatif_emulated(
 ) -> Variants:
     """Emulate a scenario unchanged and with each variant's settings, in ``blocks`` blocks.
 
-    The answer is that of ``whatif``, with a block in the place of each seed, and ``blocks`` with
-    what is special about it. ``options`` says what runs inside, the first seed and the directory;
-    without it the scenario's flows run. At most ``blocks`` blocks are repetitions of late ones.
+    The answer has the form that ``whatif`` returns, with one block for each seed. ``blocks`` in the
+    answer describes the blocks. ``options`` sets the programs, the first seed and the directory; by
+    default the scenario's flows run. At most ``blocks`` attempts are repetitions of late ones.
 
     Raises ``InputError`` for wrong input, ``InvalidError`` if no block counts, ``AirpathError`` if
     a command fails, and ``StoppedError`` for Ctrl-C if any block is complete.
@@ -87,7 +86,7 @@ def whatif_emulated(
         work.run(say)
     except (KeyboardInterrupt, SystemExit, AirpathError) as stopped:
         with deferred():
-            # What a program that failed has left stays, to be looked at.
+            # The runs of a block in which a program failed are kept, so that they can be examined.
             work.remove_unfinished(only_empty=isinstance(stopped, AirpathError))
             if not work.complete and not work.invalid:
                 repeat.remove_empty(work.out, PLAN)
@@ -146,11 +145,11 @@ class _Blocks:
         self.out = options.out or repeat.default_directory(stem, str(plan["id"]))
         claim(self.out, PLAN, plan, "comparison")
         self.complete: dict[int, list[list[Measured]]] = {}
-        """The figures of every variant, by block."""
+        """Figures by block and variant."""
         self.invalid: list[InvalidBlock] = []
 
     def run(self, say: Callable[[str], None]) -> None:
-        """Run the blocks that are missing."""
+        """Run the missing blocks."""
         self.remove_unfinished()
         self._find()
         if self.complete:
@@ -172,13 +171,13 @@ class _Blocks:
         return order
 
     def remove_unfinished(self, *, only_empty: bool = False) -> None:
-        """Remove a block that was interrupted: its variants would not have met the same machine."""
+        """Remove an interrupted block: the machine may change before its other variants run."""
         for place in self.out.glob(f"block-*{_UNFINISHED}"):
             if not only_empty or not any(place.iterdir()):
                 shutil.rmtree(place, ignore_errors=True)
 
     def _attempt(self, block: int) -> str | None:
-        """Run a block; return why it does not count."""
+        """Run a block; return why it does not count, or None if it counts."""
         place = self.out / f"block-{block + 1}{_UNFINISHED}"
         place.mkdir()
         runs: dict[int, Run] = {}
@@ -211,7 +210,7 @@ class _Blocks:
 
         told(0.0)
         has_programs = self.options.command or self.loaded[0].programs
-        # The table has standard output; what a known tool printed is in its run's directory.
+        # Standard output is for the table. Run directories contain what known tools print.
         with Path(os.devnull).open("wb") as nowhere:
             yield replace(
                 self.options,
@@ -222,7 +221,7 @@ class _Blocks:
             )
 
     def _find(self) -> None:
-        """Take the blocks that are there."""
+        """Read the blocks that are already in the directory."""
         for place in invalid(self.out):
             for file in sorted(place.glob("variant-*")):
                 run = Run.open(file)
@@ -245,10 +244,10 @@ def _invalid(block: int, run: Run, place: Path) -> InvalidBlock:
 
 
 def figures(document: RunDocument, flows: Sequence[Mapping[str, Any]]) -> list[Measured]:
-    """Return what is compared of a run.
+    """Return the figures by which a run is compared.
 
-    Those of the scenario's ``flows`` are those of simulations (``crates/findings``, ``measures``);
-    those of other connections and pings follow.
+    The scenario's ``flows`` have the figures by which simulations are compared
+    (``crates/findings``, ``measures``). The figures of other connections and pings follow.
     """
     own = [_Own(name, flow) for flow in flows for name in _names(flow)]
     by_id = {str(flow["id"]): flow for flow in entries(document, "flows")}
@@ -277,7 +276,7 @@ class _Own:
         self._start_s, self._bytes = float(flow.get("start_s", 0)), flow.get("size_bytes")
 
     def measured(self, flow: Entry | None, run_s: float) -> list[Measured]:
-        """Figures of a flow; those of a ping are elsewhere."""
+        """Return the figures of this flow, except those of a ping."""
         found: list[Measured] = []
         if self.kind == "file":
             completed = flow["completed_s"] if flow else None
@@ -294,7 +293,7 @@ class _Own:
 
 
 def goodput(flow: Entry | None) -> float:
-    """Of a flow that never connected it is 0."""
+    """Return the goodput of a flow; 0 if it never connected."""
     return float((flow and flow["goodput_mbps"]) or 0.0)
 
 
@@ -320,7 +319,7 @@ def _of_ping(name: str, ping: Entry) -> list[Measured]:
 
 
 def _together(own: Sequence[_Own], by_id: Mapping[str, Entry]) -> list[Measured]:
-    """Sums of the bulk flows of each direction, and how evenly they share it."""
+    """Return the total goodput of each direction's bulk flows, and their Jain index."""
     bulk = {
         direction: [one.name for one in own if (one.kind, one.direction) == ("bulk", direction)]
         for direction in ("down", "up")
@@ -340,7 +339,7 @@ def _together(own: Sequence[_Own], by_id: Mapping[str, Entry]) -> list[Measured]
 
 
 def _of_programs(flows: Sequence[Entry]) -> list[Measured]:
-    """Return figures of the connections that programs opened, and that carried something."""
+    """Return the figures of the programs' connections that are large enough to compare."""
     least = _LEAST_BYTES * sum(flow["bytes_delivered"] for flow in flows)
     count: Counter[str] = Counter()
     found: list[Measured] = []

@@ -106,13 +106,14 @@ def _store(run: Run) -> None:
         RunDirectory(run.directory).write_summary(run.summary)
 
 
-def copy(of: Run, to: Run) -> None:
-    """Put the answer about one run into the summary of another."""
-    explained = of.summary["explained"]
+def copy(explained_run: Run, to: Run) -> None:
+    """Copy the explanation of one run into the summary of another."""
+    said = explained_run.summary
+    explained = said["explained"]
     if explained is None:
         return
-    to.summary["findings"], to.summary["tried"] = of.summary["findings"], of.summary["tried"]
-    to.summary["breakdowns"] = of.summary.get("breakdowns", [])
+    to.summary["findings"], to.summary["tried"] = said["findings"], said["tried"]
+    to.summary["breakdowns"] = said.get("breakdowns", [])
     to.summary["explained"] = explained
     _store(to)
 

@@ -1,6 +1,6 @@
 """Run a program inside a scenario's network: the kernel's TCP over the model, on the real clock.
 
-With a gateway there are real devices instead, at two interfaces of the host.
+With a gateway, the model is instead between real devices at two interfaces of the host.
 
 Packets are counted inside the model, so the run directory has the tables of a simulation: links,
 radio, drops. The command is the traffic; on request the kernel's sockets also run the scenario's
@@ -49,7 +49,9 @@ FLOWS_DID_NOT_RUN = "The scenario's flows did not run; the programs are the traf
 DEVICES_ARE_THE_TRAFFIC = (
     "The scenario's flows and programs did not run; the devices are the traffic."
 )
-THE_DEVICES_OWN = "TCP and addresses are the devices' own; NATs of the path only filter."
+THE_DEVICES_OWN = (
+    "TCP and addresses are the devices' own; NATs of the path filter without changing addresses."
+)
 THE_KERNELS_OWN = (
     "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says."
 )

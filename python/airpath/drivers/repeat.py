@@ -1,9 +1,10 @@
 """Emulate a scenario several times, with successive seeds, into one run directory.
 
-The directory has the form of a simulation with several seeds: each ``seed-N`` is a run directory of
-its own, and the documents above are about all of them. They are replaced after every run, so that
-the directory is whole whenever this process ends, and the same command with ``--out`` continues. A
-run that does not count, because the host was late, is kept as ``invalid-N`` and repeated.
+The directory has the form of a simulation with several seeds. Each ``seed-N`` is a run directory of
+its own, and the documents at the top are about all runs. These documents are replaced after every
+run, so that the directory is complete whenever this process ends. The same command with ``--out``
+continues the series. A run that does not count, because the host was late, is kept as ``invalid-N``
+and its seed is repeated.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ if TYPE_CHECKING:
     from airpath.runs.document import InvalidRun
 
 PLAN = "repeat.json"
-"""In the directory: what is repeated there."""
+"""File in the directory that says what is repeated."""
 
 Observed = Callable[[EmulationOptions, str], AbstractContextManager[EmulationOptions]]
-"""Adds the observers of one run to its options, as long as the context lasts. The text is a label
-for progress."""
+"""Adds observers to the options of one run, as long as the context lasts. The text is the label of
+its progress bar."""
 
 Say = Callable[[str], None]
 Work = TypeVar("Work")
@@ -87,7 +88,7 @@ def repeat(
         until_valid([seed for seed in seeds if seed not in series.runs], attempt, extra=count)
     except (KeyboardInterrupt, SystemExit, AirpathError) as stopped:
         with deferred():
-            # A run that was complete when the signal arrived counts.
+            # A run that was complete when the signal arrived is included.
             series.find()
             series.write()
             if is_new and not (series.runs or series.invalid):
@@ -104,7 +105,7 @@ def repeat(
 
 
 class _Series:
-    """The runs of a directory: those that count by seed, and the others."""
+    """Runs of a directory: those that count, by seed, and those that do not."""
 
     def __init__(
         self, scenario: _core.Scenario, options: EmulationOptions, out: Path, seeds: list[int]
@@ -114,14 +115,14 @@ class _Series:
         self.invalid: list[InvalidRun] = []
 
     def find(self) -> None:
-        """Take the runs that are there."""
+        """Read the runs that are already in the directory."""
         self.invalid = [_invalid(Run.open(place), place) for place in invalid(self.out)]
         for place in sorted(self.out.glob("seed-*")):
             if place.name.removeprefix("seed-").isdecimal() and place.is_dir():
                 self.take(Run.open(place))
 
     def take(self, run: Run) -> bool:
-        """Take a run; return whether it counts."""
+        """Add a run to the series; return whether it counts."""
         place = run.directory
         if place is None or "emulation" not in run.summary:
             raise InputError(f"{place} is not an emulated run")
@@ -133,7 +134,7 @@ class _Series:
         return True
 
     def partial(self) -> list[str]:
-        """Why the whole is incomplete."""
+        """Return why the series is incomplete."""
         done = sorted(self.runs)
         own = [
             f"seed {seed}: {because}" if len(done) > 1 else because
@@ -177,9 +178,9 @@ def _invalid(run: Run, place: Path) -> InvalidRun:
 
 
 def until_valid(work: Iterable[Work], attempt: Callable[[Work], bool], *, extra: int) -> list[Work]:
-    """Attempt each piece of work; repeat after the others what does not count.
+    """Attempt each piece of work, and repeat attempts that do not count after the others.
 
-    At most ``extra`` attempts are repetitions. Returns the work that never counted.
+    At most ``extra`` attempts are repetitions. Returns the work of which no attempt counted.
     """
     waiting, never = deque(work), []
     while waiting:
@@ -195,9 +196,9 @@ def until_valid(work: Iterable[Work], attempt: Callable[[Work], bool], *, extra:
 
 
 def uninterrupted(scenario: _core.Scenario, options: EmulationOptions) -> Run:
-    """Emulate; raise ``KeyboardInterrupt`` if the command's end was Ctrl-C or a signal.
+    """Emulate; raise ``KeyboardInterrupt`` if Ctrl-C or a signal ended the command.
 
-    What such a run left is removed: it is shorter than the others.
+    The directory of such a run is removed, because the run is shorter than the others.
     """
     run = emulate.emulate(scenario, options)
     if run.summary["emulation"]["interrupted"]:
@@ -208,7 +209,7 @@ def uninterrupted(scenario: _core.Scenario, options: EmulationOptions) -> Run:
 
 
 def plan_of(scenario: _core.Scenario, options: EmulationOptions, seed: int) -> dict[str, object]:
-    """Describe what is emulated; ``id`` is equal for runs that belong together."""
+    """Describe what is emulated; runs of one series have the same ``id``."""
     what = {
         "scenario_sha256": scenario.sha256,
         "core_sha256": prov.core_hash(),
@@ -229,7 +230,7 @@ def default_directory(stem: str, identifier: str) -> Path:
 
 
 def remove_empty(out: Path, plan: str) -> None:
-    """Remove a directory that was made for runs, if there is nothing else in it than its plan."""
+    """Remove a directory that was made for runs, if it contains only its plan."""
     if [entry.name for entry in out.iterdir()] == [plan]:
         (out / plan).unlink()
         with suppress(OSError):
@@ -244,17 +245,17 @@ def verdict(run: Run) -> str:
     late = [way["lateness_us"] for way in emulation["directions"].values()]
     most = max((one["p99"] for one in late if one), default=0.0)
     failed = f", exit code {code}" if (code := emulation["exit_code"]) else ""
-    return f"99 % at most {most:.0f} us late{failed}"
+    return f"99 % of the packets were at most {most:.0f} us late{failed}"
 
 
 def none_counts(count: int, because: str, out: Path, noun: str = "run") -> str:
     """Say that there is no result."""
     whole = f"the {noun} does not count" if count == 1 else f"none of {count} {noun}s counts"
-    return f"{whole}: {because}\n  what was written is kept: {out}"
+    return f"{whole}: {because}\n  the results are kept in {out}"
 
 
 def runs_of(run: Run) -> list[Run]:
-    """Return the runs of a repeated emulation; of a single one that one."""
+    """Return the runs of a repeated emulation, or the run itself if it is a single one."""
     directory = run.directory
     if directory is None or "invalid" not in run.summary["run"]:
         return [run]
@@ -262,9 +263,10 @@ def runs_of(run: Run) -> list[Run]:
 
 
 def exit_code(run: Run) -> int:
-    """Return the exit code: that of the first run in which it is not 0.
+    """Return the exit code: that of the first run whose exit code is not 0.
 
-    Otherwise it is 3 if a seed has no run that counts, and 1 if the result is partial.
+    If there is no such run, the code is 3 if no run of a seed counts, and 1 if the result is
+    partial.
     """
     if "invalid" not in run.summary["run"]:
         return emulate.exit_code(run)

@@ -92,6 +92,7 @@ class GatewayEntry(GatewayReport):
     inside: str
     """The interface on the UEs' side."""
     server: str
+    """The interface on the servers' side."""
     devices: list[DeviceEntry]
     changed: dict[str, list[str]]
     """Offloads that were off during the run, by interface."""

@@ -1,4 +1,4 @@
-"""A gateway's two interfaces of the host: what they are, and whether they can be used."""
+"""Gateways between two interfaces of the host: checks, changes of the host, and reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Gateway:
     """UEs by name, each with the MAC or IP address of a device. All other devices are behind the
     first UE."""
     duration_s: float | None = None
-    """How long it runs; None: until SIGINT, SIGTERM or SIGHUP."""
+    """How long the gateway runs; None: until SIGINT, SIGTERM or SIGHUP."""
     default_route: bool = False
     """Whether an interface may carry the host's default route."""
 
@@ -75,7 +75,7 @@ class Interface:
     kind: str
     master: str | None
     addresses: tuple[str, ...]
-    """The host's own addresses there, except link-local ones."""
+    """Addresses of the host at this interface, except link-local ones."""
 
 
 def interfaces(machine: Machine) -> dict[str, Interface]:
@@ -143,17 +143,20 @@ def _ip(machine: Machine, *words: str) -> list[_Shown]:
     done = machine.run([program, "-json", *words])
     if done.returncode:
         raise AirpathError(f"ip {' '.join(words)}: {done.stderr.strip()}")
-    # Without a result older versions print nothing, and empty objects for what does not match.
+    # Older versions print nothing if there is no result, and empty objects if one does not match.
     shown: list[_Shown] = json.loads(done.stdout or "[]")
     return [one for one in shown if one]
 
 
 def check(gateway: Gateway, machine: Machine) -> list[Interface]:
-    """Return both interfaces, the UEs' first; ``InputError`` says why one cannot be used."""
+    """Return both interfaces, that of the UEs first.
+
+    Raises ``InputError`` if an interface cannot be used.
+    """
     if gateway.inside == gateway.server:
         raise InputError(
-            f"--gateway {gateway.inside}:{gateway.server}: these are the same interface; the "
-            "devices are at one and the servers at the other"
+            f"--gateway {gateway.inside}:{gateway.server}: these are the same interface; name one "
+            "for the devices and another for the servers"
         )
     if not machine.may_make_namespaces():
         raise AirpathError("--gateway needs root: run it with sudo")
@@ -172,8 +175,8 @@ def check(gateway: Gateway, machine: Machine) -> list[Interface]:
             raise InputError(f"--gateway: `{one.name}` is not an Ethernet interface ({one.kind})")
         if one.master is not None:
             raise InputError(
-                f"--gateway: `{one.name}` is a port of `{one.master}`, which would forward as "
-                f"well: `ip link set {one.name} nomaster`"
+                f"--gateway: `{one.name}` is a port of `{one.master}`, which also forwards; remove "
+                f"it from there: `ip link set {one.name} nomaster`"
             )
         if not one.up:
             raise InputError(f"--gateway: `{one.name}` is down: `ip link set {one.name} up`")
@@ -181,26 +184,25 @@ def check(gateway: Gateway, machine: Machine) -> list[Interface]:
     if inside.mtu != server.mtu:
         raise InputError(
             f"--gateway: `{inside.name}` has an MTU of {inside.mtu} bytes and `{server.name}` one "
-            f"of {server.mtu}; a bridge needs the same at both: `ip link set {server.name} mtu "
-            f"{inside.mtu}`"
+            f"of {server.mtu}; both need the same MTU: `ip link set {server.name} mtu {inside.mtu}`"
         )
     routed = default_routes(machine) & {inside.name, server.name}
     if routed and not gateway.default_route:
         raise InputError(
-            f"--gateway: `{min(routed)}` carries the default route of this host. Its own traffic "
-            "continues and bypasses the model, but all frames of that network are read; --yes "
-            "uses the interface nevertheless"
+            f"--gateway: `{min(routed)}` carries the default route of this host. The host's own "
+            "traffic would continue and bypass the model, but airpath would read all frames of "
+            "that network; add --yes to use the interface"
         )
     return chosen
 
 
 @contextmanager
 def prepared(gateway: Gateway, machine: Machine | None = None) -> Iterator[list[Change]]:
-    """Check the interfaces, say what changes, and change it as long as the context lasts."""
+    """Check the interfaces, announce changes, and make them as long as the context lasts."""
     machine = machine or Machine()
     chosen = check(gateway, machine)
     said = [
-        f"gateway: a run that was killed is undone: {sentence}"
+        f"gateway: changes of a killed run are undone: {sentence}"
         for left in host_changes.left(machine)
         if left.interface in (gateway.inside, gateway.server) and left.is_here()
         if (sentence := left.undo()) is not None
@@ -225,21 +227,21 @@ def _announced(
         for offload in change.offloads:
             yield f"gateway: {change.interface}: {offload} is off during the run (now on)"
     yield (
-        "gateway: both interfaces receive the frames for all stations during the run; addresses, "
-        "routes, sysctls and firewall rules of this host stay as they are"
+        "gateway: both interfaces are in promiscuous mode during the run; addresses, routes, "
+        "sysctls and firewall rules of this host stay as they are"
     )
     for one in chosen:
         if one.addresses:
             yield (
-                f"gateway: {one.name} has addresses of this host ({', '.join(one.addresses)}): "
-                "traffic with this host itself bypasses the model"
+                f"gateway: {one.name} has addresses of this host ({', '.join(one.addresses)}); "
+                "traffic to and from them bypasses the model"
             )
         if not one.carrier:
-            yield f"gateway: {one.name} has no carrier: nothing is connected to it yet"
+            yield f"gateway: {one.name} has no carrier; connect a device or a network to it"
 
 
 def entry(gateway: Gateway, changes: Sequence[Change], report: GatewayReport) -> GatewayEntry:
-    """Return what the summary says of a gateway."""
+    """Return the summary's entry about a gateway."""
     return {
         "inside": gateway.inside,
         "server": gateway.server,
@@ -250,13 +252,13 @@ def entry(gateway: Gateway, changes: Sequence[Change], report: GatewayReport) ->
 
 
 def sentences(gateway: GatewayEntry) -> list[str]:
-    """Report what bypassed the model or did not pass."""
+    """Report frames that did not pass although they should have."""
     said = []
     for direction, beside in gateway["beside"].items():
         at = gateway["server"] if direction == "down" else gateway["inside"]
         if beside["tagged"]:
             said.append(
-                f"{direction}: {beside['tagged']} frames with a VLAN tag did not pass: name the "
+                f"{direction}: {beside['tagged']} frames with a VLAN tag did not pass; name the "
                 f"interface of the VLAN, such as {at}.10, instead of {at}"
             )
         if beside["refused"]:

@@ -1,4 +1,4 @@
-"""What a run's cell or links gave, as recorded traces and as a script of tc commands."""
+"""Export of a run's cell or links, as traces and as a script of tc commands."""
 
 from airpath.export.directory import Written, cellreplay, mahimahi, radio
 from airpath.export.netem import netem

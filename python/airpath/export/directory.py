@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 SCENARIO = "scenario.toml"
 IDLE = 0.05
-"""A larger share of intervals without a queue: what is recorded is not what the cell could do."""
+"""Share of intervals without a queue from which a trace understates what the cell can carry."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What was written."""
+    """Files of an export."""
 
     directory: Path
     files: list[str]
     said: list[str]
-    """What a user of the files has to know."""
+    """Commands that use the files, and warnings."""
 
 
 def mahimahi(run: Run, out: Path, ue: str | None = None, seed: int | None = None) -> Written:
@@ -41,7 +41,7 @@ def mahimahi(run: Run, out: Path, ue: str | None = None, seed: int | None = None
             files[direction] = (f"{recorded.ue}.{direction}", text)
             said += _idle(recorded, direction)
     if not files:
-        raise InputError("nothing on this path limits the rate: there is nothing to record")
+        raise InputError("nothing on this path limits the rate, so there is no trace to write")
     names = {direction: name for direction, (name, _) in files.items()}
     texts = {
         **dict(files.values()),
@@ -84,9 +84,11 @@ def radio(run: Run, out: Path, ue: str | None = None, seed: int | None = None) -
                 files[name, direction] = f"{name}.{direction}.csv"
                 texts[files[name, direction]] = traces.sinr_text(times_s, sinr_db)
             else:
-                said.append(f"{name}: no block was sent {direction}; its channel stays as it was")
+                said.append(
+                    f"{name}: no block was sent {direction}; the scenario's channel is kept there"
+                )
     if not files:
-        raise InputError("no block was sent: there is no SINR to record")
+        raise InputError("no block was sent, so there is no SINR to write")
     texts[SCENARIO] = replayed.with_channels(first, files)
     return Written(_write(out, texts), list(texts), [f"airpath run {out / SCENARIO}", *said])
 
@@ -107,13 +109,13 @@ def _opportunities(recorded: Recorded, direction: str, size: int) -> str | None:
 
 
 def _idle(recorded: Recorded, direction: str) -> list[str]:
-    """Warn of a recording that does not show what the cell could have carried."""
+    """Return a warning if a trace understates what the cell could have carried."""
     idle = recorded.idle_share(direction)
     if not recorded.has_radio or idle <= IDLE:
         return []
     return [
-        f"{direction}: in {percent(idle)} of the time nothing waited for the radio; the trace has "
-        "what was sent then, not what could have been"
+        f"{direction}: nothing waited for the radio in {percent(idle)} of the time; the trace then "
+        "shows what was sent, not what the cell could have carried"
     ]
 
 

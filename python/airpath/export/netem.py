@@ -1,7 +1,7 @@
-"""A path as a shell script of ``tc`` commands: netem for delay and loss, tbf for the rate.
+"""A shell script of ``tc`` commands for a path: netem for delay and loss, tbf for the rate.
 
-netem(8) knows neither a radio nor what reacts to traffic; the script begins with what it leaves
-out.
+netem(8) can express neither a radio nor anything that reacts to traffic. The script begins with a
+list of what it leaves out.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from airpath.runs.results import Run
 
 STEP_MS = 100
-"""A rate holds at least this long: each change is a process that runs tc."""
+"""Shortest time that a rate holds: each change starts a tc process."""
 LEAST_KBPS = 8
-"""tbf has no rate of 0; at this one a packet takes 1.5 s."""
+"""Smallest rate, at which a packet takes 1.5 s: tbf has no rate of 0."""
 LIMIT_PACKETS = 10_000
-"""Packets that netem may delay; its default of 1000 is too few for fast paths."""
+"""Packets that netem may delay at a time; its default of 1000 is too few for fast paths."""
 _PACKET_BYTES = 1514
 _UNLIMITED_BYTES = 1 << 30
 _NO_RATE = 0.02
-"""A rate that differs by less from the one before is the same."""
+"""Relative difference up to which a rate counts as unchanged."""
 
 LEFT_OUT = {
     "batch": "packets leave only at multiples of an interval",
@@ -95,7 +95,7 @@ case $direction in
     *) usage ;;
 esac
 
-# It fails if somebody else's qdisc is there.
+# This fails if the interface already has a qdisc.
 "set_up_$direction"
 start=$(date +%s%3N)
 while :; do
@@ -134,7 +134,7 @@ def _direction(recorded: Recorded, direction: str) -> str:
         words.append(f"{jitter_ms / 2:.3f}ms")
     words += _losses(stages)
     rates = _rates(recorded, direction)
-    # What leaves in a timer's tick of 4 ms, and at least a segmentation offload's packet.
+    # The bytes of one timer tick of 4 ms, and at least one GSO packet.
     burst = max(65_536, round(max((rate for _, rate in rates), default=0) * 125 * 0.004))
     lines = [f"set_up_{direction}() {{"]
     add = 'tc qdisc add dev "$interface"'

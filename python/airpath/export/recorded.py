@@ -1,4 +1,4 @@
-"""What a run recorded of one UE's radio, or of a path without one.
+"""The recording of one UE's radio, or of a path without a radio.
 
 The table ``radio_log`` says when each packet entered and left the radio, and at which SINR each
 block was sent. Without a radio the table ``links`` says what each link could carry.
@@ -25,7 +25,7 @@ DIRECTIONS = ("down", "up")
 SERVER_MS = {"upf": 0.05, "campus": 0.2, "edge": 1.0, "region": 6.0, "ocean": 40.0}
 """One-way delay of each ``place`` of the stage ``server``."""
 PATH = "path"
-"""The name of what is recorded without a radio."""
+"""Name that stands for the UE in a run without a radio."""
 
 _NS_PER_MS = NS_PER_S // 1000
 Values = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ class Passed:
 
     @property
     def transit_ms(self) -> Values:
-        """Time of each packet in the radio."""
+        """Time that each packet spent in the radio, in milliseconds."""
         return self.left_ms - self.entered_ms
 
 
@@ -107,7 +107,7 @@ class Recorded:
         ue = next(ue for ue, name in self.named_ues() if name == self.ue)
         rlc = ue.get("rlc" if direction == "down" else "rlc_up", {})
         limits = {key: rlc.get(f"buffer_{key}") for key in ("packets", "bytes")}
-        # Else it is "unlimited".
+        # Without a limit, the value is "unlimited".
         return {f"queue_{key}": size for key, size in limits.items() if isinstance(size, int)}
 
     def stages(self, direction: str) -> list[dict[str, Any]]:
@@ -162,10 +162,10 @@ class Recorded:
         )
 
     def base_delay_ms(self, direction: str) -> float:
-        """Return the shortest time of a packet in the radio that has no queue; 0 without a radio.
+        """Return the shortest time that a packet spends in the radio; 0 without a radio.
 
-        The first uplink packets wait for a grant, and those after them in a queue. So in the uplink
-        it is the time from the beginning of the block that completed the first packet.
+        The first uplink packets wait for a grant, and later ones in a queue. In the uplink the time
+        therefore counts from the beginning of the block that completed the first packet.
         """
         if not self.has_radio:
             return 0.0
@@ -176,14 +176,14 @@ class Recorded:
         return min(shortest, float(passed.left_ms[0]) - self._completed_ms(int(passed.bytes[0])))
 
     def _completed_ms(self, size: int) -> float:
-        """When the uplink block began with which ``size`` bytes had been sent."""
+        """Return when the uplink block began with which ``size`` bytes had been sent."""
         import polars as pl
 
         blocks = self._log.filter(
             (pl.col("event") == "block") & (pl.col("direction") == "up") & pl.col("received")
         )
         enough = blocks.filter(pl.col("used_bytes").cum_sum() >= size)
-        # Without one the packet was not sent in blocks of this log.
+        # Without such a block, the log does not have the blocks in which the packet was sent.
         return float(enough["time_ns"][0]) / _NS_PER_MS if len(enough) else 0.0
 
     def sinr(self, direction: str) -> tuple[Values, Values]:
@@ -211,7 +211,7 @@ class Recorded:
         return {name: table.filter(pl.col("link").cast(pl.String) == name) for name in names}
 
     def idle_share(self, direction: str) -> float:
-        """Share of the intervals at whose end nothing waited at the slowest link."""
+        """Return the share of intervals at whose end nothing waited at the slowest link."""
         slowest = self.slowest(direction)
         if slowest is None:
             return 0.0
@@ -226,7 +226,7 @@ class Recorded:
 
     def slowest_stage(self, direction: str) -> int:
         """Return the place of the slowest link among the stages of the path."""
-        # It is called `down.0.link`.
+        # The name of a link is like `down.0.link`.
         return int(self._slowest(self.links(direction)).split(".")[1])
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""A run's scenario with a recording in the place of its radio, slowest links or channels."""
+"""Scenarios in which a recording replaces the radio, the slowest links or the channels of a run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _QUEUE = ("queue_packets", "queue_bytes", "aqm", "codel_target_ms", "codel_inter
 def with_traces(recorded: Recorded, files: Mapping[str, str]) -> str:
     """Return the scenario with traces (files by direction) instead of the radio.
 
-    Without a radio they take the place of the slowest link. The shortest time of a packet in the
-    radio becomes a delay before the trace. Flows of other UEs and all programs are left out.
+    Without a radio, the traces replace the slowest link. The shortest time that a packet spends in
+    the radio becomes a delay before the trace. Flows of other UEs and all programs are left out.
     """
     document = _copy(recorded)
     for unwanted in ("radio", "core", "program"):
@@ -44,7 +44,7 @@ def with_traces(recorded: Recorded, files: Mapping[str, str]) -> str:
         buffer = recorded.radio_buffer(direction)
         delay = {"stage": "delay", "delay_ms": round(recorded.base_delay_ms(direction), 6)}
         own = [delay, {**trace, **buffer}]
-        # An uplink packet meets the radio first, a downlink packet last.
+        # An uplink packet passes the radio first, a downlink packet last.
         path[direction] = [*stages, *own] if direction == "down" else [*own, *stages]
     return toml_text(document)
 

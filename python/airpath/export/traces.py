@@ -1,14 +1,14 @@
 """The formats of recorded traces: Mahimahi's, CellReplay's and airpath's own.
 
 A Mahimahi trace has a line for each opportunity to deliver a packet: whole milliseconds since the
-start, in order; the last is the period (mm-link(1)). mm-link counts 1,504 bytes for each, which is
-an IP packet of 1,500 bytes and the header of a TUN device.
+start, in order. The last line is the period (mm-link(1)). mm-link counts 1,504 bytes for each
+opportunity: an IP packet of 1,500 bytes and the header of a TUN device.
 
 CellReplay (Sentosa et al., NSDI 2025) has two traces for each direction. ``heavy-pdo`` is like
 Mahimahi's, with opportunities of 1,400 bytes, recorded while a sender saturates the link.
-``delay-light-pdo`` has a line for each of several short trains of packets: the time in ms, the
-one-way delay of the first packet, and the times at which the packets arrived after the first, which
-therefore begin with 0. It has at least three lines.
+``delay-light-pdo`` has a line for each of at least three short packet trains: the time in ms, the
+one-way delay of the first packet, and the arrival time of each packet after the first packet's,
+which is 0 for the first packet.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def opportunities(
 ) -> list[int]:
     """Return the opportunities of ``size`` bytes in which these packets could have left.
 
-    Whenever another ``size`` bytes have left, there was an opportunity. The last is moved to the
-    end of the recording, so that the trace repeats with its period.
+    Each ``size`` bytes that left are an opportunity. The last one is moved to the end of the
+    recording, so that the trace repeats with the period of the recording.
     """
     total = np.cumsum(sizes)
     count = int(total[-1] // size) if total.size else 0
     if not count:
-        raise InputError(f"less than {size} bytes left: there is nothing to record")
+        raise InputError(f"less than {size} bytes left the radio, so there is no trace to write")
     which = np.searchsorted(total, size * np.arange(1, count + 1))
     return _ending(np.rint(left_ms[which]).astype(np.int64), duration_ms)
 
@@ -57,7 +57,7 @@ def spread(
     carried = np.concatenate([[0.0], np.cumsum(capacity_mbps * 125 * (end_ms - start_ms))])
     count = int(carried[-1] // size)
     if not count:
-        raise InputError("the link could not carry a single packet: there is nothing to record")
+        raise InputError("the link could not carry a single packet, so there is no trace to write")
     times = np.interp(size * np.arange(1, count + 1), carried, np.concatenate([[0.0], end_ms]))
     return _ending(np.rint(times).astype(np.int64), duration_ms)
 
@@ -77,8 +77,9 @@ def mahimahi_text(stamps: Sequence[int]) -> str:
 def trains(passed: Passed, path_delay_ms: float) -> list[list[int]]:
     """Return the lines of CellReplay's train trace: time, one-way delay, arrivals after the first.
 
-    A train begins with a packet that enters when the radio is empty, and has the packets that enter
-    at most ``TRAIN_GAP_MS`` after the one before. ``path_delay_ms`` is of the rest of the path.
+    A train begins with a packet that enters an empty radio. It includes each packet that enters at
+    most ``TRAIN_GAP_MS`` after the previous one. ``path_delay_ms`` is the delay of the rest of the
+    path.
     """
     order = np.argsort(passed.entered_ms, kind="stable")
     found: list[list[int]] = []
@@ -93,7 +94,7 @@ def trains(passed: Passed, path_delay_ms: float) -> list[list[int]]:
                 delay = round(path_delay_ms + left - entered)
                 found.append([round(entered), delay, 0])
         elif inside:
-            # It may have overtaken the first one.
+            # The packet may have overtaken the first one.
             found[-1].append(max(round(left - first_ms), found[-1][-1]))
         last_ms, free_ms = entered, max(free_ms, left)
     return found
@@ -112,11 +113,11 @@ def train_text(lines: Sequence[Sequence[int]]) -> str:
 def sinr_text(times_s: Values, sinr_db: Values) -> str:
     """Return airpath's own radio trace: CSV with ``time_s`` and ``sinr_db``.
 
-    A row holds until the next; rows that change nothing are left out, but for the last, which says
-    how long the recording is.
+    A row holds until the next one. Rows that change nothing are left out, except the last row,
+    which says how long the recording is.
     """
     if not times_s.size:
-        raise InputError("no block was sent: there is no SINR to record")
+        raise InputError("no block was sent, so there is no SINR to write")
     written = io.StringIO()
     rows = csv.writer(written, lineterminator="\n")
     rows.writerow(["time_s", "sinr_db"])
@@ -124,7 +125,7 @@ def sinr_text(times_s: Values, sinr_db: Values) -> str:
     for index, (time, sinr) in enumerate(zip(times_s.tolist(), sinr_db.tolist(), strict=True)):
         shown = f"{sinr:.4f}"
         if shown != before or index == times_s.size - 1:
-            # Times of a trace count from its first row.
+            # A trace begins at 0.
             rows.writerow([f"{0.0 if index == 0 else time:.7f}", shown])
         before = shown
     return written.getvalue()

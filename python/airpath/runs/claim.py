@@ -1,6 +1,7 @@
-"""Directories of several runs that the same command continues.
+"""Directories of several runs, which the same command continues after an interruption.
 
-A file in the directory says what it holds. Runs in it that do not count stay, as ``invalid-N``.
+A file in the directory says what the directory holds. Runs that do not count are kept as
+``invalid-N``.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _INVALID = "invalid"
 
 
 def claim(out: Path, file: str, plan: Mapping[str, object], what: str) -> bool:
-    """Make a directory for ``what``, or make sure that it is that one's; return whether it is new.
+    """Make a directory for ``what``, or check that it has this plan; return whether it is new.
 
-    ``plan`` goes into its file and has an ``id``: a directory with another one is refused. What
-    killed runs left under construction in the directory is removed.
+    ``plan`` is written to ``file`` and has an ``id``; a directory with another ``id`` is refused.
+    Directories that killed runs left under construction are removed.
     """
     marker = out / file
     try:
@@ -64,7 +65,7 @@ def set_aside(directory: Path, parent: Path) -> Path:
 
 
 def invalid(parent: Path) -> list[Path]:
-    """What was set aside in ``parent``, in order."""
+    """Return the directories that were set aside in ``parent``, in order."""
     found = [
         path for path in parent.glob(f"{_INVALID}-*") if path.name[len(_INVALID) + 1 :].isdecimal()
     ]

@@ -43,22 +43,22 @@ class Figures(TypedDict):
 
 
 class InvalidBlock(TypedDict):
-    """A block of emulations that did not count, and was repeated."""
+    """An attempt at a block of emulations that did not count."""
 
     block: int
     because: str
     directory: str
-    """Directory of the block, inside that of the comparison."""
+    """Name of its directory in that of the comparison."""
 
 
 class Blocks(TypedDict):
-    """How variants were emulated: in blocks, each of which has every variant once."""
+    """Blocks of an emulated comparison, each of which runs every variant once."""
 
     command: list[str]
     orders: list[list[int]]
-    """Indices of the variants, in the order in which they ran, by block."""
+    """Indices of the variants in the order in which they ran, by block."""
     wanted: int
-    """Number of blocks that were asked for."""
+    """Number of blocks that were requested."""
     invalid: list[InvalidBlock]
     interval: str
     """How the intervals were obtained."""
@@ -75,7 +75,7 @@ class Variants(TypedDict):
     """What each sets; the first is the scenario as it is."""
     rows: list[VariantRow]
     blocks: NotRequired[Blocks]
-    """Of an emulated comparison alone: each seed is that of a block."""
+    """Blocks of an emulated comparison, one for each seed; absent if variants were simulated."""
 
 
 class InvalidRun(TypedDict):
@@ -84,7 +84,7 @@ class InvalidRun(TypedDict):
     seed: Seed
     because: str
     directory: str
-    """Directory of the run that did not count, inside the run directory."""
+    """Name of its directory in the run directory."""
 
 
 class RunHead(TypedDict):
@@ -101,7 +101,7 @@ class RunHead(TypedDict):
     repeat: NotRequired[int]
     seeds: NotRequired[list[Seed]]
     invalid: NotRequired[list[InvalidRun]]
-    """Of a repeated emulation: runs that did not count. Each was repeated, up to a bound."""
+    """Runs of a repeated emulation that did not count; their seeds were repeated, up to a limit."""
 
 
 class Explained(TypedDict):

@@ -277,7 +277,7 @@ class RunDirectory:
             raise cannot_write(self.path, error) from None
 
     def replace(self, summary_: RunDocument, provenance: Provenance, toml: str) -> None:
-        """Write everything but the tables, each file atomically, over what is there."""
+        """Replace all documents but not the tables; each file is replaced atomically."""
         with replaced_file(self.path / "scenario.toml") as aside:
             aside.write_text(toml, encoding="utf-8")
         with replaced_file(self.path / "provenance.json") as aside:

@@ -23,8 +23,8 @@ With several seeds every figure is the mean over the seeds that have it, ``run``
 ``repeat`` and ``seeds``, and each flow, ping and link has two more objects of the same shape as
 its figures: ``ci95`` with ``[low, high]`` (null below two values) and ``values`` with one entry
 a seed (null where a seed has none). ``slow_start_exit.reason`` is then the commonest one. In
-emulations the connections of programs match by their ends without the client's port, and have the
-id of the first run. ``run.invalid`` lists emulated runs that did not count and were repeated.
+emulations, connections of programs are matched without the client's port, and have the id of the
+first run. ``run.invalid`` lists emulated runs that did not count.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 Entry: TypeAlias = Mapping[str, Any]
 """An entry of a section; its figures are looked up by name."""
 CLIENT_PORTS = 32_768
-"""Linux takes a client's port from here on (``net.ipv4.ip_local_port_range``, ip(7))."""
+"""Lowest port that Linux gives to a client (``net.ipv4.ip_local_port_range``, ip(7))."""
 _PORT = re.compile(r":(\d{1,5})(?=\s|$)")
 SECTIONS = ("flows", "groups", "pings", "links", "fairness", "proxies", "radio")
 
@@ -156,7 +156,7 @@ def write_json(path: Path, document: object) -> None:
 
 
 def _aligned(documents: Sequence[RunDocument], section: str) -> list[list[Entry]]:
-    """What the documents say of the same thing, by ``id``; of one that lacks it, nothing."""
+    """Group the entries of several documents by ``id``; a missing entry is empty."""
     found: dict[tuple[str, int], list[Entry]] = {}
     for index, document in enumerate(documents):
         count: Counter[str] = Counter()
@@ -169,7 +169,7 @@ def _aligned(documents: Sequence[RunDocument], section: str) -> list[list[Entry]
 
 
 def without_client_port(flow: str) -> str:
-    """Name a connection of a program alike in every run: the kernel gives clients any free port.
+    """Return a connection's name without the client's port, which differs from run to run.
 
     >>> without_client_port("tcp4 ue:49152 server:5201")
     'tcp4 ue:* server:5201'
