@@ -1,8 +1,8 @@
 """Judge whether the intervals of `airpath whatif --emulate` hold in a second set of runs.
 
-Each scenario is compared twice, with other seeds. The difference of two means with intervals of
-half widths h and k is 0 within sqrt(h^2 + k^2) in 95 % of cases, if the intervals are right. A mean
-lies within the other set's interval less often: with 10 blocks in about 87 %.
+Each scenario is compared twice, with different seeds. If the intervals are right, two means with
+intervals of half widths h and k differ by at most sqrt(h^2 + k^2) in 95 % of cases. A mean lies
+within the interval of the other set less often: with 10 blocks in about 87 % of cases.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ CASES: dict[str, tuple[dict[str, float], list[list[str]]]] = {
 """Scenarios with their settings and variants: a deep queue, random loss, and a managed queue."""
 
 LEAST_SHARE = 0.85
-"""With some 30 differences a share of 95 % is below this in 1 of 100 judgments, if they were
-independent; figures of one flow are not."""
+"""Share of differences that have to hold. If 30 independent differences hold with a probability of
+95 % each, fewer hold in 1 of 100 judgments. Figures of one flow are not independent."""
 
 
 def main(
@@ -46,9 +46,9 @@ def main(
     seed: Annotated[int, typer.Option(help="First seed; the second set's are 1000 later.")] = 1,
     bound_ms: Annotated[
         float | None,
-        typer.Option(help="Lateness that counts, and of the host; on a busy machine more."),
+        typer.Option(help="Bound of packets and of the host; raise it on a busy machine."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where the runs are kept and found again.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder of the runs; complete ones are reused.")] = Path(
         "runs/blocks"
     ),
 ) -> int:
@@ -84,7 +84,7 @@ def main(
 
 
 Difference = tuple[float, float]
-"""Change and half width of its interval, in percent."""
+"""A change and the half width of its interval, in percent."""
 
 
 def _differences(one: Variants, other: Variants) -> list[tuple[str, Difference, Difference]]:

@@ -1,10 +1,11 @@
 """Compare Mahimahi's mm-link on a recorded trace with the cell that was recorded.
 
-Mahimahi is GPL and only runs beside airpath: `--bin` is a folder with mm-link and mm-delay, both
-owned by root with the set-user-ID bit, else they are taken from PATH. Each case is a cell with one
-UE. It is saturated in a simulation with `--record`, and exported. Then the kernel's TCP runs over
-the cell (`airpath emulate`) and over mm-link with the trace, and pings measure the delay. It
-is Reno: where CUBIC leaves slow start depends on delays that no trace has (HyStart).
+Mahimahi is GPL and only runs beside airpath. `--bin` is a folder with mm-link and mm-delay, both
+owned by root and with the set-user-ID bit; by default they are taken from PATH. Each case is a cell
+with one UE. A simulation with `--record` saturates the cell, and the recording is exported. Then
+the kernel's TCP runs over the cell (`airpath emulate`) and over mm-link with the trace, and pings
+measure the delay. TCP uses Reno, because CUBIC leaves slow start on delays that no trace has
+(HyStart).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,13 +34,13 @@ from airpath_dev.harness import FINE, WRONG, NotCheckedError, say
 
 GOODPUT = 0.03
 DELAY_P95 = 0.10
-"""Limits of the relative differences."""
+"""Limits of the relative differences of the goodput and of the 95th percentile of the RTT."""
 
 NOBODY = 65534
 SERVER = "$MAHIMAHI_BASE"
 """The outermost address of Mahimahi's shells."""
 NETWORKS = ("100.64.0", "10.0.0")
-"""Where Mahimahi takes its addresses, depending on how it was built."""
+"""Networks of Mahimahi's addresses, depending on how it was built."""
 WARM_UP_S = 1.0
 
 CELL = """\
@@ -126,14 +129,14 @@ def main(
 def _tool(name: str, folder: Path | None) -> Path:
     found = shutil.which(name) if folder is None else str(folder / name)
     if found is None or not Path(found).exists():
-        raise NotCheckedError(f"{name} is missing: install Mahimahi, or give --bin")
+        raise NotCheckedError(f"{name} is missing: install Mahimahi, or add --bin FOLDER")
     return Path(found).absolute()
 
 
 def _recorded(
     case: dict[str, Any], folder: Path, seconds: int, tools: dict[str, Path]
 ) -> tuple[list[str], Any]:
-    """Record a saturated cell; return the words of a Mahimahi shell, and the cell to emulate."""
+    """Record a saturated cell; return the command of a Mahimahi shell, and the cell to emulate."""
     folder.mkdir()
     folder.chmod(0o755)
     flows = "".join(
@@ -193,7 +196,7 @@ def _over_link(shell: list[str], direction: str, seconds: int) -> dict[str, floa
     with _folder() as folder:
         delay, link = shell[:2], shell[2:]
         inner = [*link, "sh", "-c", _script(SERVER, direction, seconds, folder)]
-        # Mahimahi refuses root and needs forwarding, also where mm-link runs within mm-delay.
+        # Mahimahi refuses root. It needs forwarding, also in the shell of mm-delay.
         forward = "echo 1 > /proc/sys/net/ipv4/ip_forward"
         wait = f"echo $$ > {folder}/inside; while [ ! -e {folder}/go ]; do sleep 0.05; done"
         outer = (
@@ -202,12 +205,12 @@ def _over_link(shell: list[str], direction: str, seconds: int) -> dict[str, floa
             f'sh -c \'{wait}; exec "$@"\' sh "$@" & shell=$!; '
             f"while [ ! -s {folder}/inside ]; do kill -0 $shell || exit 1; sleep 0.05; done; "
             f"nsenter --net --target $(cat {folder}/inside) sh -c '{forward}'; "
-            # In case that iptables does not translate the addresses of the inner shell.
+            # Needed if iptables does not translate the addresses of the inner shell.
             + "".join(f"ip route add {net}.0/24 via {net}.2 2>/dev/null; " for net in NETWORKS)
             + f"touch {folder}/go; wait $shell; kill $server"
         )
         done = subprocess.run(
-            # airpath's forwarder has a real-time priority.
+            # Mahimahi gets a high priority because airpath's forwarder has a real-time priority.
             ["nice", "-n", "-15", "unshare", "--net", "sh", "-c", outer, "sh", *inner],
             capture_output=True, text=True, check=False, timeout=30 + seconds, cwd=folder,
         )  # fmt: skip
@@ -216,15 +219,13 @@ def _over_link(shell: list[str], direction: str, seconds: int) -> dict[str, floa
         return _measured(folder)
 
 
-def _folder() -> Any:
-    class Open(tempfile.TemporaryDirectory[str]):
-        def __enter__(self) -> Path:  # type: ignore[override]
-            path = Path(super().__enter__())
-            # Programs run as other users.
-            path.chmod(0o777)
-            return path
-
-    return Open(prefix="airpath-mahimahi-")
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Return a temporary folder to which other users can write."""
+    with tempfile.TemporaryDirectory(prefix="airpath-mahimahi-") as made:
+        path = Path(made)
+        path.chmod(0o777)
+        yield path
 
 
 def _median(found: list[dict[str, float]]) -> dict[str, float]:

@@ -1,5 +1,5 @@
 """Three hosts for tests of a gateway, each in a network namespace: a device, the gateway's host and
-a server. Nothing of them has a name, so nothing of them outlives the test."""
+a server. The namespaces have no names, so they do not outlive the test."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Host:
         return ["nsenter", f"--net=/proc/{self.process}/ns/net", "--", *words]
 
     def run(self, *words: str, check: bool = True, timeout: float = 120) -> str:
-        """Run a program; its standard output."""
+        """Run a program; return its standard output."""
         done = subprocess.run(
             self.words(*words), capture_output=True, text=True, timeout=timeout, check=False
         )
@@ -57,7 +57,7 @@ class Host:
         return self.run("ip", *words)
 
     def python(self, text: str, *arguments: str) -> str:
-        """Run a program in Python."""
+        """Run a Python program; return its standard output."""
         return self.run(sys.executable, "-c", text, *arguments)
 
     def airpath(self, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -74,7 +74,7 @@ class Host:
         )
 
     def start_airpath(self, *arguments: str, cwd: Path, **options: Any) -> subprocess.Popen[Any]:
-        """Start ``airpath ARGUMENTS`` here; its process is that of ``nsenter``, which execs."""
+        """Start ``airpath ARGUMENTS`` here; ``nsenter`` execs it, so the process is airpath's."""
         words = (sys.executable, "-m", "airpath", *arguments)
         return self.start(*words, cwd=cwd, env=command_environment(), **options)
 
@@ -84,7 +84,7 @@ class Host:
         return [entry["local"] for entry in shown[0]["addr_info"]]
 
     def mac(self, interface: str) -> str:
-        """Return the station of an interface."""
+        """Return the MAC address of an interface."""
         return str(json.loads(self.ip("-j", "link", "show", "dev", interface))[0]["address"])
 
 
@@ -101,7 +101,7 @@ def pair(one: Host, name: str, other: Host, other_name: str) -> None:
         shown = json.loads(host.ip("-j", "address", "show", "dev", interface))[0]
         return shown["operstate"] == "UP" and len(shown["addr_info"]) == 1
 
-    # With a link-local address, after which nothing changes by itself.
+    # Each interface then has its link-local address, and nothing changes by itself any more.
     assert until(lambda: connected(one, name) and connected(other, other_name))
 
 
@@ -122,7 +122,7 @@ def state(host: Host, interfaces: Sequence[str] = (INSIDE, OUTSIDE)) -> dict[str
     }
     for address in shown["-d address"]:  # type: ignore[attr-defined]
         for entry in address["addr_info"]:
-            # Of addresses that somebody assigned for a time.
+            # Lifetimes count down while the test runs.
             entry.pop("valid_life_time", None)
             entry.pop("preferred_life_time", None)
     shown["nft"] = host.run("nft", "list", "ruleset")

@@ -10,9 +10,9 @@ not, and a wrong figure then says nothing about airpath. Such a test has three o
   late (:func:`on_time`, or in what the command printed, which the check that failed tells), or a
   check went wrong while the machine had other work (:class:`OtherWork`).
 
-Beside other tests, in a worker of pytest-xdist, only a pass counts. Whatever goes wrong there is
-deferred: its name goes to the file that ``AIRPATH_DEFERRED`` names, and pytest is run again for
-these tests alone.
+Beside other tests, in a worker of pytest-xdist, only a pass counts. A test that goes wrong there is
+deferred: its name is written to the file that ``AIRPATH_DEFERRED`` names, and pytest runs the
+deferred tests again, alone.
 
 What is not judged is listed with its reasons at the end, and is never called passed. What was wrong
 once is listed as well; after :data:`SECOND_TRIES` of these the next wrong test fails at once.
@@ -57,7 +57,7 @@ OUTCOMES = "AIRPATH_OUTCOMES"
 """Names a file to which each suite adds its outcomes, a JSON object a line."""
 
 ALONE = "AIRPATH_DEFERRED"
-"""Names a file for the tests that are to be run again alone, a name a line."""
+"""Variable that names a file for the deferred tests, one name per line."""
 
 
 class TooLate(Exception):  # noqa: N818 - a test that cannot judge is no error
@@ -227,7 +227,7 @@ class RealClock:
     def pytest_report_teststatus(
         self, report: pytest.TestReport | pytest.CollectReport
     ) -> tuple[str, str, str] | None:
-        """Name what is neither passed nor failed."""
+        """Name an outcome that is neither a pass nor a failure."""
         for name, letter in ((NOT_JUDGED, "J"), (DEFERRED, "d")):
             if getattr(report, "real_clock_outcome", None) == name:
                 return name, letter, name.upper()
@@ -252,12 +252,12 @@ class RealClock:
             last.update(outcome="failed")
 
     def pytest_sessionfinish(self) -> None:
-        """Write the outcomes down, and the names of what is deferred."""
+        """Write the outcomes, and the names of deferred tests."""
         outcomes = self._outcomes.values()
         deferred = [one for one in outcomes if one["outcome"] == DEFERRED]
         decided = [one for one in outcomes if one["outcome"] != DEFERRED]
         if self._file is not None:
-            # At once, so that the lines do not mix with those of another suite.
+            # One write, so that the lines do not mix with those of another suite.
             lines = "".join(f"{json.dumps(outcome)}\n" for outcome in decided)
             with Path(self._file).open("ab", buffering=0) as file:
                 file.write(lines.encode())

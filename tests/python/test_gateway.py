@@ -51,14 +51,14 @@ def hosts() -> Iterator[Hosts]:
 
 @pytest.fixture
 def wire(tmp_path: Path) -> Path:
-    """15 ms down, 10 ms up."""
+    """A scenario of delays: 15 ms down, 10 ms up."""
     file = tmp_path / "wire.toml"
     file.write_text(DELAYS)
     return file
 
 
 class Running:
-    """A gateway that runs."""
+    """A running gateway."""
 
     def __init__(self, host: Host, directory: Path, *arguments: str) -> None:
         self._said: list[str] = []
@@ -84,7 +84,7 @@ class Running:
         return "".join(self._said)
 
     def end(self, number: int = signal.SIGINT) -> dict[str, Any]:
-        """End it; its document."""
+        """End the gateway; return its document."""
         self.send(number)
         code = self.wait()
         assert code in (0, 3), self.said()
@@ -92,23 +92,23 @@ class Running:
         return document
 
     def wait(self) -> int:
-        """Wait until it ends; its exit code."""
+        """Wait until the gateway ends; return its exit code."""
         code = self._process.wait(timeout=60)
         for reader in self._readers:
             reader.join()
         return code
 
     def poll(self) -> int | None:
-        """Return its exit code; None while it runs."""
+        """Return the exit code; None while the gateway runs."""
         code: int | None = self._process.poll()
         return code
 
     def send(self, number: int) -> None:
-        """Send it a signal."""
+        """Send a signal to the gateway."""
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """Kill it, and wait until it is gone."""
+        """Kill the gateway, and wait until it is gone."""
         self.send(signal.SIGKILL)
         self.wait()
 
@@ -138,7 +138,7 @@ def gateway(hosts: Hosts, directory: Path, *arguments: str) -> Iterator[Running]
 
 
 def round_trips(host: Host, *words: str) -> list[float]:
-    """Round-trip times of pings, in milliseconds."""
+    """Return the round-trip times of pings, in milliseconds."""
     said = host.run("ping", "-i", "0.02", *words)
     return [float(match) for match in re.findall(r"time=([\d.]+)", said)]
 
@@ -189,7 +189,7 @@ DOWNLOAD = ("-c", "192.168.50.1", "-C", "cubic", "-R", "-J")
 
 
 def goodput_mbps(said: str) -> float:
-    """What iperf3 received, from its document."""
+    """Return the goodput that iperf3's receiver reports."""
     return float(iperf(said)["end"]["sum_received"]["bits_per_second"]) / 1e6
 
 
@@ -200,7 +200,7 @@ def served(server: Host) -> None:
 
 
 def compared(hosts: Hosts, directory: Path, *scenario: str, seconds: int = 4) -> list[float]:
-    """Goodput of a download inside an emulation and through a gateway, without slow start."""
+    """Return a download's goodput in an emulation and through a gateway, without slow start."""
     device, host, server = hosts
     length = ("-t", str(seconds), "-O", "2")
     words = ("emulate", *UNEXPLAINED, *scenario, "--json", "--out", "inside")
@@ -211,7 +211,7 @@ def compared(hosts: Hosts, directory: Path, *scenario: str, seconds: int = 4) ->
     assert done.returncode in (0, 3), done.stderr
     on_time(json.loads(done.stdout))
     rates = [goodput_mbps(done.stderr)]
-    # The same TCP on both hosts.
+    # Real hosts get the TCP settings of the emulated ends.
     provenance = json.loads((directory / "inside" / "provenance.json").read_text())
     for end, real in zip(provenance["emulation"]["ends"], (server, device), strict=True):
         for name, value in end["sysctls"].items():
@@ -309,7 +309,7 @@ else:
         assert read(data)[1] == xid and read(data)[3] == expected
     print(socket.inet_ntoa(read(data)[2]))
 """
-"""DHCP as far as it concerns a bridge: discover, offer, request, acknowledge, by broadcast."""
+"""The part of DHCP that concerns a bridge: discover, offer, request, acknowledge, by broadcast."""
 
 ADVERTISE = """
 import socket, struct
@@ -325,7 +325,7 @@ sock.sendto(head + prefix, ("ff02::1", 0, 0, socket.if_nametoindex("eth0")))
 
 @needs("ip", "ping")
 def test_dhcp_and_router_advertisements_pass(hosts: Hosts, tmp_path: Path) -> None:
-    """Beside a path that takes a minute in each direction: they pass it at once."""
+    """They pass at once beside a path that takes a minute in each direction."""
     device, _, server = hosts
     scenario = tmp_path / "slow.toml"
     scenario.write_text(stages(60_000, 60_000) + '[[flow]]\nkind = "ping"\n')
@@ -471,7 +471,7 @@ def records(host: Host) -> list[Path]:
 
 
 def prepared(host: Host) -> dict[str, object]:
-    """Give a host something to lose; its state."""
+    """Give a host settings that a gateway could lose; return its state."""
     host.ip("address", "add", "10.9.8.7/24", "dev", OUTSIDE)
     host.ip("route", "add", "10.9.9.0/24", "via", "10.9.8.1")
     host.run("nft", "add table inet ours; add chain inet ours one")
@@ -483,7 +483,7 @@ def prepared(host: Host) -> dict[str, object]:
 def ended_at_random(
     directory: Path, turns: Sequence[Sequence[int]], undo: Callable[[], object]
 ) -> None:
-    """End gateways at random moments: in each turn as many at once as there are signals."""
+    """End gateways at random moments; each turn ends one gateway per signal."""
     drawn = random.Random(SEED)
     with ExitStack() as stack:
         hosts = [stack.enter_context(three())[1] for _ in turns[0]]
@@ -508,7 +508,7 @@ def ended_at_random(
 
 @skip_without("ip", "nft")
 def test_a_killed_gateway_is_undone(tmp_path: Path) -> None:
-    """20 kills, four at a time; undoing it twice is the same as undoing it once."""
+    """20 gateways are killed, four at a time; undoing twice is the same as undoing once."""
     ended_at_random(tmp_path, 5 * [4 * [signal.SIGKILL]], lambda: (doctor.undo(), doctor.undo()))
 
 
@@ -685,7 +685,7 @@ def test_root_is_needed(tmp_path: Path) -> None:
     [b"", b"{", b"[]", b"null", b'{"interface": "lo"}', b'{"interface":"lo","index":"x"}', b"\xff"],
 )
 def test_a_record_that_was_not_finished_is_removed(tmp_path: Path, content: bytes) -> None:
-    """The file is complete before anything is changed, so nothing was."""
+    """The file is complete before anything changes, so there is nothing to undo."""
     (tmp_path / "run").mkdir()
     machine = Machine(tmp_path)
     file = tmp_path / "run" / f"{host_changes.PREFIX}{host_changes.network()}-lo.json"
@@ -710,7 +710,7 @@ def test_a_network_namespace_may_be_gone(tmp_path: Path) -> None:
 
 
 def test_an_interface_that_was_replaced_is_left_alone() -> None:
-    """Another one has the name now; its index differs."""
+    """An interface with the same name but another index is another interface."""
     change = host_changes.Change("lo", 12345, ("rx-lro",))
     change.undo()
     assert host_changes.needed("lo").index == 1

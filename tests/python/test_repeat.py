@@ -1,7 +1,7 @@
 """``airpath emulate --repeat`` and ``airpath whatif --emulate``.
 
-Most tests put a simulation in the place of the emulation: the same tables and figures, at once,
-and punctual or late as the test wants. Those on the real clock need root.
+Most tests replace the emulation by a simulation, which has the same tables and figures, takes no
+time, and is punctual or late as the test needs. Tests on the real clock need root.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LATE = "1 % of the packets were late; the bound is 0.5 ms"
 
 
 class Host:
-    """Emulates by simulation; says which runs were late, interrupted or failed."""
+    """A host that simulates instead of emulating, and decides which runs are late or fail."""
 
     def __init__(self) -> None:
         self.ran: list[tuple[int, str]] = []

@@ -2,9 +2,9 @@
 
 `make findings` draws the scenarios and keeps them: those with a cause as planted-NUMBER-CAUSE.toml
 (`FINDINGS_KEEP`), those without one as healthy-NUMBER.toml (`FINDINGS_KEEP_HEALTHY`). Emulations
-that were too late to count are repeated. What is judged is kept, and the command resumes from
-there. Exit code 1: fewer than 90 % of the causes are named first, or more than 2 % of the healthy
-ones are blamed; 3: some are not judged, because the machine was too late each time.
+that were too late to count are repeated. Judgments are kept, and the command resumes from there.
+Exit code 1: fewer than 90 % of the causes are named first, or more than 2 % of the healthy
+scenarios are blamed. Exit code 3: some scenarios are not judged, because every emulation was late.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _HEALTHY = 0.98
 _ATTEMPTS = 4
 _INVALID = 3
 _HARMLESS = "application-limited"
-"""What a healthy run may be: some need less than the path carries."""
+"""Cause that may be named for a healthy run: some flows need less than the path carries."""
 
 
 @dataclass(frozen=True)
 class Emulated:
-    """``named``: the causes in the order in which they were ranked; ``because``: why none was.
+    """A judged scenario. ``named`` has the ranked causes; ``because`` says why there is none.
 
-    It is not ``judged`` if every emulation was too late to count.
+    The scenario is not ``judged`` if every emulation was too late to count.
     """
 
     name: str
@@ -52,15 +52,15 @@ class Emulated:
 
     @property
     def right(self) -> bool:
-        """Whether the cause is named first, or none if there is none."""
+        """Whether the cause is named first, or a healthy scenario is not blamed."""
         if self.cause:
             return self.named[:1] == (self.cause,)
         return set(self.named) <= {_HARMLESS}
 
 
 def main(
-    directories: Annotated[list[Path], typer.Argument(help="Where the scenarios are.")],
-    keep: Annotated[Path, typer.Option(help="Where results are kept.")] = ROOT
+    directories: Annotated[list[Path], typer.Argument(help="Folders of scenarios.")],
+    keep: Annotated[Path, typer.Option(help="Folder of the results.")] = ROOT
     / "target/findings-emulated",
     at_once: Annotated[int, typer.Option(min=1, help="Emulations at the same time.")] = 1,
 ) -> int:
@@ -79,7 +79,7 @@ def main(
 
 
 def judge(file: Path, keep: Path) -> Emulated:
-    """The findings of a scenario, emulated unless that was done."""
+    """Return the judgment of a scenario; emulate the scenario unless its judgment is kept."""
     kept = keep / f"{file.stem}.json"
     if kept.exists():
         raw: dict[str, Any] = json.loads(kept.read_text())
@@ -118,7 +118,7 @@ def judge(file: Path, keep: Path) -> Emulated:
 
 
 def tell(found: Sequence[Emulated]) -> int:
-    """Print what was right and what was not; 1 if that is not enough."""
+    """Print which findings were right, and return the exit code."""
     planted = [one for one in found if one.cause and one.judged]
     healthy = [one for one in found if not one.cause and one.judged]
     late = [one for one in found if not one.judged]
