@@ -195,7 +195,7 @@ fn healthy(random: &mut Random, index: usize) -> Case {
     let access = ALL[index % ALL.len()];
     let (mut well, known) = base(random, access, 3, None);
     if random.chance(0.5) {
-        decoys::equipped(random, &mut well, &known);
+        decoys::equip(random, &mut well, &known);
     }
     if random.chance(0.3) {
         limited_by_its_application(random, &mut well, &known);
