@@ -7,8 +7,8 @@ use crate::plants::{
     of_flows, two_cells,
 };
 
-/// Adds healthy hosts or modems to both directions of a path: they could forward ten times the data,
-/// and let packets wait for at most a hundredth of the RTT.
+/// Adds healthy hosts or modems to both directions of a path: they could forward ten times the
+/// data, and let packets wait for at most a hundredth of the RTT.
 pub(crate) fn equip(random: &mut Random, draft: &mut Draft, known: &Known) {
     let each = number(1.2 / known.rate_mbps);
     let wait = number(random.log(0.01, 0.1).min(known.rtt_ms * 0.01));

@@ -12,8 +12,8 @@ fn packet_ms(known: &Known) -> f64 {
     12.0 / known.rate_mbps
 }
 
-/// Makes the path that of a campus, with pings or a small file, and plants a stage next to the UE at
-/// which packets wait for up to the time in `key`.
+/// Makes the path that of a campus, with pings or a small file, and plants a stage next to the UE
+/// at which packets wait for up to the time in `key`.
 fn waits_near(
     random: &mut Random,
     severity: f64,
@@ -193,7 +193,8 @@ pub(crate) const PATH: &[Plant] = &[
             insert(random, true, stage("mtu").with("mtu_bytes", bytes))
         },
     },
-    // A tunnel that loses so few packets that it hardly matters, but each packet has three fragments.
+    // A tunnel that loses so few packets that it hardly matters, but each packet has three
+    // fragments.
     Plant {
         cause: "fragmentation",
         into: ALL,
