@@ -114,9 +114,8 @@ pub(crate) fn cures(
             ),
         ],
         Cause::AggregationTimer => vec![itself(
-            "Let the modem's driver send at once: cdc_ncm and cdc_mbim with echo 5 > \
-             /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs, rmnet with ethtool -C DEVICE tx-aggr-max-frames 1. Blocks \
-             then carry fewer packets."
+            "Let the modem's driver send at once: echo 5 > /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs for cdc_ncm \
+             and cdc_mbim, or ethtool -C DEVICE tx-aggr-max-frames 1 for rmnet. Blocks then carry fewer packets."
                 .to_owned(),
         )],
         Cause::ModemCeiling => {
@@ -420,7 +419,7 @@ fn longer_rings(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec
     sizes.into_iter().map(to).collect()
 }
 
-/// Half of the time per packet, and less, in each stage of the processor.
+/// Faster processors, the slowest first; `removal` has the key of each stage that shares the processor.
 fn faster_processors(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec<Cure> {
     let Some(each) = host(observed, stage).map(|host| host.processing.as_millis_f64()) else {
         return Vec::new();
@@ -453,10 +452,10 @@ fn larger_blocks(observed: &Observed<'_>, stage: &str) -> Vec<Option<Cure>> {
         let path = path_of(stage);
         Some(Cure {
             advice: format!(
-                "Let each transfer at {stage} carry up to {} bytes: cdc_ncm and cdc_mbim with echo {bytes} > \
-                 /sys/class/net/DEVICE/cdc_ncm/tx_max (rx_max for the other direction), rmnet with ethtool -C DEVICE \
-                 tx-aggr-max-bytes {} tx-aggr-max-frames {}, qmi_wwan with ip link set DEVICE mtu {bytes} \
-                 (which sets rx_urb_size).",
+                "Let each transfer at {stage} carry up to {} bytes: echo {bytes} > \
+                 /sys/class/net/DEVICE/cdc_ncm/tx_max (rx_max for the other direction) for cdc_ncm and cdc_mbim, \
+                 ethtool -C DEVICE tx-aggr-max-bytes {} tx-aggr-max-frames {} for rmnet, or ip link set DEVICE mtu \
+                 {bytes} for qmi_wwan (which sets rx_urb_size).",
                 count(f64::from(bytes)),
                 bytes.min(32_768),
                 packets.min(64),
@@ -470,7 +469,7 @@ fn larger_blocks(observed: &Observed<'_>, stage: &str) -> Vec<Option<Cure>> {
     [1, 2, 4].map(larger).into()
 }
 
-/// A quarter of the time per transfer.
+/// A faster bus: a quarter of the time per transfer.
 fn faster_bus(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
     let each = modem(observed, stage)?.transfer.as_millis_f64();
     // In whole nanoseconds, like the key.

@@ -10,8 +10,8 @@ use super::Cure;
 use crate::causes::set;
 use crate::observed::{Observed, direction_name, direction_of, path_of};
 
-/// Segments and datagrams small enough for a stage that drops or fragments larger ones. Flows in
-/// the other direction, and those that pass already, stay as they are.
+/// Limits IP packets to `packet` bytes for a stage that drops or fragments larger ones. Flows in the
+/// other direction, and those whose packets pass already, stay as they are.
 pub(super) fn clamped(observed: &Observed<'_>, stage: &str, packet: u32) -> Option<Cure> {
     let direction = direction_of(stage);
     let mut sets: Vec<String> = Vec::new();
@@ -61,8 +61,8 @@ pub(super) fn clamped(observed: &Observed<'_>, stage: &str, packet: u32) -> Opti
     })
 }
 
-/// An MTU of the VPN's device with which nothing is fragmented or dropped: it also bounds the padding,
-/// so that all of the room may be used.
+/// Sets an MTU of the VPN's device with which no packet is fragmented or dropped. The MTU also bounds
+/// the padding, so packets may use all of the room.
 pub(super) fn vpn(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
     let room = |tunnel: &TunnelConfig, outer: u32| outer.saturating_sub(tunnel.overhead(0));
     let mtu = largest_packet(observed, stage, room)?;
@@ -107,7 +107,8 @@ pub(super) fn offload(observed: &Observed<'_>, stage: &str) -> String {
 const TIMESTAMPS: u32 = 12;
 
 /// The largest IP packet of a stage's direction that passes every MTU on its way unfragmented, with
-/// the headers of its tunnels; `None` if every packet does. `inner` is what fits into an outer packet.
+/// the headers of its tunnels; `None` if every packet does. `inner` returns the largest packet that
+/// fits into an outer packet of a size.
 pub(super) fn largest_packet(
     observed: &Observed<'_>,
     stage: &str,
