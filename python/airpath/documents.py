@@ -48,7 +48,9 @@ class AckReport(TypedDict):
 
 
 class BesideReport(TypedDict):
-    """What passed a gateway beside the model, and what did not pass, in one direction."""
+    """Frames that bypassed the model of a gateway, and frames that did not pass it, in one
+    direction.
+    """
 
     control: int
     """Frames of ARP, neighbour discovery, DHCP or a protocol other than IP, which passed at once.
@@ -588,7 +590,7 @@ class Gain(TypedDict):
 
 
 class GatewayReport(TypedDict):
-    """Frames that a gateway passed beside the model, and the stations that it saw."""
+    """Frames that bypassed the model of a gateway, and the stations that it saw."""
 
     beside: dict[str, BesideReport]
     """By direction: ``down``, ``up``."""
@@ -1110,7 +1112,7 @@ class Report(TypedDict):
     links: list[LinkReport]
     """Links, in order of direction and stage."""
     gateway: GatewayReport | None
-    """What passed a gateway beside the model, if there was one."""
+    """Frames that bypassed the model, if the run had a gateway."""
     ack_gaps: list[AckGaps]
     """Acknowledgement gaps of the scenario's TCP flows, if they ran."""
 

@@ -593,7 +593,7 @@ Prepare = Callable[[Host], object]
         (
             (f"{INSIDE}:{OUTSIDE}",),
             lambda host: [host.ip("link", "set", one, "mtu", "9000") for one in (INSIDE, OUTSIDE)],
-            "emulation supports up to 2048",
+            "emulation supports MTUs of up to 2048",
         ),
         (
             (f"{INSIDE}:{OUTSIDE}",),

@@ -35,7 +35,9 @@ pub enum EmuError {
     #[error("a packet socket: {0} (root, or CAP_NET_RAW)")]
     PacketSocket(io::Error),
     /// An interface of the host could not be opened.
-    #[error("a packet socket on `{name}`: {source} (root, or CAP_NET_RAW and CAP_NET_ADMIN)")]
+    #[error(
+        "opening a packet socket on `{name}`: {source} (it needs root, or CAP_NET_RAW and CAP_NET_ADMIN)"
+    )]
     Interface {
         /// The interface's name.
         name: String,
@@ -45,7 +47,7 @@ pub enum EmuError {
     /// An interface whose MTU does not fit the path.
     #[error(
         "`{name}` has an MTU of {mtu} bytes; the packets of this scenario have {path} bytes, and \
-         emulation supports up to {most}: `ip link set {name} mtu {path}`, or set \
+         emulation supports MTUs of up to {most}: run `ip link set {name} mtu {path}`, or set \
          flow.0.mss_bytes"
     )]
     InterfaceMtu {
@@ -65,7 +67,7 @@ pub enum EmuError {
          only the gateway joins"
     )]
     Loop,
-    /// An unknown UE for a device.
+    /// A device was assigned to a UE that the scenario does not have.
     #[error("`{name}` is not a UE of this scenario; its UEs are {known}")]
     UnknownUe {
         /// The name as given.
@@ -83,7 +85,7 @@ pub enum EmuError {
         /// What is wrong.
         said: &'static str,
     },
-    /// A part of the scenario that a gateway does not have.
+    /// A part of the scenario that a gateway does not support.
     #[error("{0}")]
     NoGateway(&'static str),
     /// Reading packets failed: the device is gone.

@@ -106,7 +106,7 @@ impl Lab<'_, '_> {
             let opposite = queues.contains(&candidate.cause)
                 && queues.contains(&best.candidate.cause)
                 && best.candidate.subject == candidate.subject;
-            // A longer ring achieved as much as a faster processor would.
+            // A longer ring achieved as much as a faster processor or bus would.
             let relieved = matches!(candidate.cause, Cause::HostProcessor | Cause::ModemCeiling)
                 && causes.iter().any(|cause| {
                     let known = &cause.candidate;

@@ -97,7 +97,7 @@ causes! {
     UplinkAccess = "uplink-access", Fault;
     /// Blocks that the radio has to send again, or gives up.
     RadioLoss = "radio-loss", Fault;
-    /// What arrived waits for a PDCP PDU that never arrives.
+    /// Packets that arrived wait for a PDCP PDU that never arrives.
     PdcpGap = "pdcp-gap", Fault;
     /// A connection has to be set up before anything is sent.
     RrcPromotion = "rrc-promotion", Fault;
@@ -126,10 +126,9 @@ causes! {
 }
 
 impl Cause {
-    /// Whether it does harm through something more general, and is itself what can be remedied:
-    /// fragments through losses, a link that is given up and a gap that is waited for through
-    /// failing blocks, a slow application through a closing window, batches through a queue that
-    /// does not hold them.
+    /// Whether a cause does harm through a more general one, and is itself what can be remedied:
+    /// fragments through losses, radio link failures and PDCP gaps through failing blocks, a slow
+    /// application through a closing window, batches through a queue that does not hold them.
     pub(crate) const fn special(self) -> bool {
         matches!(
             self,

@@ -1,19 +1,20 @@
 //! What a user can do against a cause. Each cure is tried before it is advised.
 
+mod sizes;
+
 use std::collections::BTreeSet;
 
-use airpath_path::{
-    HostConfig, ModemConfig, OffloadFault, StageConfig, TunnelConfig, TunnelEnd, TunnelProtocol,
-};
+use airpath_path::{HostConfig, ModemConfig, StageConfig, TunnelConfig};
 use airpath_radio::Generation;
-use airpath_scenario::{FlowConfig, Scenario, TcpConfig, Traffic};
-use airpath_tcp::{CongestionConfig, EndpointConfig};
+use airpath_scenario::{FlowConfig, TcpConfig};
+use airpath_tcp::CongestionConfig;
 
 use crate::candidate::Candidate;
 use crate::cause::Cause;
 use crate::causes::{count, everywhere, listed, managed, mbps, ms, ring_size, set};
 use crate::observed::{Observed, direction_name, direction_of, path_of};
 use crate::words::{Buffers, about_reports};
+use sizes::{clamped, largest_packet, offload, vpn};
 
 /// A cure to try against a cause.
 pub(crate) struct Cure {
@@ -113,9 +114,8 @@ pub(crate) fn cures(
             ),
         ],
         Cause::AggregationTimer => vec![itself(
-            "Let the modem's driver send at once: cdc_ncm and cdc_mbim with echo 5 > \
-             /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs, rmnet with ethtool -C DEVICE tx-aggr-max-frames 1. Blocks \
-             then carry fewer packets."
+            "Let the modem's driver send at once: echo 5 > /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs for cdc_ncm \
+             and cdc_mbim, or ethtool -C DEVICE tx-aggr-max-frames 1 for rmnet. Blocks then carry fewer packets."
                 .to_owned(),
         )],
         Cause::ModemCeiling => {
@@ -370,135 +370,6 @@ fn of_tcp(observed: &Observed<'_>, key: &str, value: &str) -> Vec<String> {
     sets
 }
 
-/// Segments and datagrams small enough for a stage that drops or fragments larger ones. Flows in
-/// the other direction, and those that pass already, stay as they are.
-fn clamped(observed: &Observed<'_>, stage: &str, packet: u32) -> Option<Cure> {
-    let direction = direction_of(stage);
-    let mut sets: Vec<String> = Vec::new();
-    let mut options: BTreeSet<u32> = BTreeSet::new();
-    let mut datagrams = false;
-    let mut segments_of = |path: String, end: &EndpointConfig| {
-        let mss = packet.saturating_sub(end.header);
-        if (1..end.mss).contains(&mss) {
-            sets.push(set(format!("{path}.mss_bytes"), mss));
-            // The option does not account for other options (RFC 6691).
-            options.insert(mss + if end.timestamps { TIMESTAMPS } else { 0 });
-        }
-    };
-    for (flow, tcp) in observed.tcp_flows() {
-        if direction_name(flow.direction) == direction {
-            segments_of(format!("flow.{}", flow.index), &tcp.sender);
-        }
-    }
-    if let Some(proxy) = &observed.scenario.proxy {
-        let ends = if direction == "down" { &proxy.down } else { &proxy.up };
-        segments_of(path_of(&ends.name), &ends.endpoint);
-    }
-    for flow in &observed.scenario.flows {
-        // A reply to a ping is as large as its request.
-        let passes = match flow.traffic {
-            Traffic::Udp { packet_bytes, .. } if direction_name(flow.direction) == direction => {
-                packet_bytes <= packet
-            }
-            Traffic::Ping { packet_bytes, .. } => packet_bytes <= packet,
-            _ => true,
-        };
-        if !passes {
-            sets.push(set(format!("flow.{}.packet_bytes", flow.index), packet));
-            datagrams = true;
-        }
-    }
-    sets.dedup();
-    let segments = options.first().map(|option| {
-        format!("clamp the MSS to {option} bytes (nft … tcp option maxseg size set {option})")
-    });
-    let datagrams =
-        datagrams.then(|| format!("limit datagrams to {packet} bytes including IP headers"));
-    let what: Vec<String> = segments.into_iter().chain(datagrams).collect();
-    (!what.is_empty()).then(|| Cure {
-        advice: format!("Send smaller packets: {}.", what.join(", and ")),
-        alternatives: vec![sets],
-    })
-}
-
-/// An MTU of the VPN's device with which nothing is fragmented or dropped: it also bounds the padding,
-/// so that all of the room may be used.
-fn vpn(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
-    let room = |tunnel: &TunnelConfig, outer: u32| outer.saturating_sub(tunnel.overhead(0));
-    let mtu = largest_packet(observed, stage, room)?;
-    let Cure { mut alternatives, .. } = clamped(observed, stage, mtu)?;
-    for (path, one) in observed.stages() {
-        if let StageConfig::Tunnel(TunnelEnd::Enter(tunnel)) = &one.stage
-            && let TunnelProtocol::WireGuard { device_mtu } = tunnel.protocol
-            && direction_of(&one.name) == direction_of(stage)
-            && device_mtu != Some(mtu)
-        {
-            let own = set(format!("{path}.mtu_bytes"), mtu);
-            alternatives.iter_mut().for_each(|sets| sets.push(own.clone()));
-        }
-    }
-    Some(Cure {
-        advice: format!(
-            "Set the MTU of the VPN's device to {mtu} bytes at both ends (ip link set mtu {mtu} dev wg0), and clamp \
-             the MSS to it where hosts behind the VPN send (nft … tcp option maxseg size set rt mtu)."
-        ),
-        alternatives,
-    })
-}
-
-fn offload(observed: &Observed<'_>, stage: &str) -> String {
-    let joins = observed.stages().into_iter().any(|(_, one)| match &one.stage {
-        StageConfig::Offload(offload) if one.name == stage => {
-            matches!(offload.fault, OffloadFault::Joined { .. })
-        }
-        _ => false,
-    });
-    match joins {
-        true => format!(
-            "Switch GRO and LRO off on the card from which {stage} receives (ethtool -K eth0 gro off lro off)."
-        ),
-        false => format!(
-            "Have the kernel compute the checksums of {stage} (ethtool -K uesimtun0 tx-checksum-ip-generic off)."
-        ),
-    }
-}
-
-/// Bytes of the timestamps option in each segment, padded (RFC 7323 A).
-const TIMESTAMPS: u32 = 12;
-
-/// The largest IP packet of a stage's direction that passes every MTU on its way unfragmented, with
-/// the headers of its tunnels; `None` if every packet does. `inner` is what fits into an outer packet.
-fn largest_packet(
-    observed: &Observed<'_>,
-    stage: &str,
-    inner: impl Fn(&TunnelConfig, u32) -> u32,
-) -> Option<u32> {
-    let Scenario { down, up, .. } = observed.scenario;
-    let stages = if direction_of(stage) == "down" { down } else { up };
-    let mut around: Option<&TunnelConfig> = None;
-    let mut largest: Option<u32> = None;
-    for one in stages {
-        let outer = match &one.stage {
-            StageConfig::Tunnel(TunnelEnd::Enter(tunnel)) => {
-                around = Some(tunnel);
-                if let TunnelProtocol::WireGuard { device_mtu } = tunnel.protocol {
-                    largest = largest.into_iter().chain(device_mtu).min();
-                }
-                tunnel.mtu
-            }
-            StageConfig::Tunnel(TunnelEnd::Leave) => {
-                around = None;
-                None
-            }
-            StageConfig::Mtu { bytes } => Some(*bytes),
-            _ => None,
-        };
-        let fits = |outer| around.map_or(outer, |tunnel| inner(tunnel, outer));
-        largest = largest.into_iter().chain(outer.map(fits)).min();
-    }
-    largest
-}
-
 /// What a policer's rate passes in one round trip, and in several; never less than a few packets.
 fn deeper_buckets(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
     let stages = observed.scenario.down.iter().chain(&observed.scenario.up);
@@ -548,7 +419,7 @@ fn longer_rings(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec
     sizes.into_iter().map(to).collect()
 }
 
-/// Half of the time per packet, and less, in each stage of the processor.
+/// Faster processors, the slowest first; `removal` has the key of each stage that shares the processor.
 fn faster_processors(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec<Cure> {
     let Some(each) = host(observed, stage).map(|host| host.processing.as_millis_f64()) else {
         return Vec::new();
@@ -581,10 +452,10 @@ fn larger_blocks(observed: &Observed<'_>, stage: &str) -> Vec<Option<Cure>> {
         let path = path_of(stage);
         Some(Cure {
             advice: format!(
-                "Let each transfer at {stage} carry up to {} bytes: cdc_ncm and cdc_mbim with echo {bytes} > \
-                 /sys/class/net/DEVICE/cdc_ncm/tx_max (rx_max for the other direction), rmnet with ethtool -C DEVICE \
-                 tx-aggr-max-bytes {} tx-aggr-max-frames {}, qmi_wwan with ip link set DEVICE mtu {bytes} \
-                 (which sets rx_urb_size).",
+                "Let each transfer at {stage} carry up to {} bytes: echo {bytes} > \
+                 /sys/class/net/DEVICE/cdc_ncm/tx_max (rx_max for the other direction) for cdc_ncm and cdc_mbim, \
+                 ethtool -C DEVICE tx-aggr-max-bytes {} tx-aggr-max-frames {} for rmnet, or ip link set DEVICE mtu \
+                 {bytes} for qmi_wwan (which sets rx_urb_size).",
                 count(f64::from(bytes)),
                 bytes.min(32_768),
                 packets.min(64),
@@ -598,7 +469,7 @@ fn larger_blocks(observed: &Observed<'_>, stage: &str) -> Vec<Option<Cure>> {
     [1, 2, 4].map(larger).into()
 }
 
-/// A quarter of the time per transfer.
+/// A faster bus: a quarter of the time per transfer.
 fn faster_bus(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
     let each = modem(observed, stage)?.transfer.as_millis_f64();
     // In whole nanoseconds, like the key.

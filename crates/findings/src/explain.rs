@@ -375,8 +375,9 @@ impl Lab<'_, '_> {
             inherent(one).cmp(&inherent(other)).then_with(by_score).then_with(by_cause)
         });
         // Of two causes worth the same, one is a consequence of the other. A link that is given up
-        // takes all blocks of its time with it, fragments multiply losses, and a gap delays what follows it: what is left of the
-        // other without them is its own effect, and it comes first if that is larger.
+        // takes all blocks of its time with it, fragments multiply losses, and a gap delays the
+        // packets behind it: what is left of the other without them is its own effect, and it comes
+        // first if that is larger.
         for at in 1..trials.len() {
             let this = &trials[at];
             let general = |one: &Trial| {

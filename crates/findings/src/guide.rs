@@ -110,20 +110,20 @@ fn entry(cause: Cause) -> Entry {
             "Clamp the MSS, or raise the MTU of the transport network.",
         ),
         Cause::Vpn => of(
-            "A VPN adds headers to each packet, and an MTU leaves no room for them: its device or a hop outside drops \
-             packets, or fragments them. WireGuard adds 60 bytes over IPv4 and 80 over IPv6, and pads packets to a \
+            "A VPN adds headers to each packet, and an MTU leaves no room for them: the VPN's device or a hop outside \
+             the VPN drops or fragments packets. WireGuard adds 60 bytes over IPv4 and 80 over IPv6, and pads packets to a \
              multiple of 16 bytes.",
             "The MTUs become 9,000 bytes (`path.DIRECTION.N.mtu_bytes`, `outer_mtu_bytes`), or the `mtu` stage in the \
              VPN is switched off. Where everything fits, both ends of the VPN are switched off.",
-            "Pings pass and a connection is set up, but a transfer makes no progress, or loses far more through the \
-             VPN than beside it.",
-            "Give the device of the VPN an MTU of the path's MTU less 80 (ip link set mtu 1420 dev wg0), and clamp the \
-             MSS to it on routers (nft add rule inet filter forward oifname \"wg0\" tcp flags syn tcp option maxseg \
-             size set rt mtu). The uplink of a cell with an MTU of 1,400 bytes needs 1,320.",
+            "Pings pass and a connection is set up, but a transfer makes no progress, or loses far more packets \
+             through the VPN than without it.",
+            "Set the MTU of the VPN's device to the path's MTU minus 80 bytes (ip link set mtu 1420 dev wg0), and clamp \
+             the MSS to it on routers (nft add rule inet filter forward oifname \"wg0\" tcp flags syn tcp option maxseg \
+             size set rt mtu). With an MTU of 1,400 bytes in the uplink of a cell, the device needs 1,320.",
         ),
         Cause::Offload => of(
-            "A network card or a TUN device breaks packets that it should have finished: checksums of inner packets are \
-             wrong, or GRO and LRO join segments that nobody segments again.",
+            "The offload of a network card or a TUN device breaks packets: checksums of inner packets are wrong, or GRO \
+             and LRO join segments that no later device segments again.",
             "The stage is switched off.",
             "The handshake passes and data do not, or only segments that arrive alone pass. nstat counts \
              TcpInCsumErrors; tcpdump -vv shows \"cksum … incorrect\", or segments larger than the MTU at a hop that \
@@ -185,14 +185,16 @@ fn entry(cause: Cause) -> Entry {
         Cause::InterruptModeration => of(
             "The network card of a forwarding host delays its interrupts, so that one interrupt serves several packets. \
              Virtual network cards often do.",
-            "Interrupts follow the packet at once, in all hosts (`path.DIRECTION.N.coalescing_ms=0`).",
-            "The idle RTT is longer than the path by the same time for every packet, and packets leave in batches.",
+            "In all hosts, a packet raises an interrupt at once (`path.DIRECTION.N.coalescing_ms=0`).",
+            "The idle RTT is longer than that of the path, by the same time for every packet, and packets leave in \
+             batches.",
             "`ethtool -C DEVICE adaptive-rx off rx-usecs 0`. The host then takes more interrupts.",
         ),
         Cause::AggregationTimer => of(
             "The driver of a modem holds packets back to fill a block: an NTB of CDC NCM or MBIM, or a QMAP aggregate.",
             "A block leaves as soon as the bus is free (`path.DIRECTION.N.timer_ms=0`).",
-            "The idle RTT is longer by the timer, and shorter under load, when blocks are full before it expires.",
+            "The idle RTT is longer by the timer. Under load it is shorter, because blocks are full before the timer \
+             expires.",
             "cdc_ncm and cdc_mbim: `echo 5 > /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs`; rmnet: `ethtool -C DEVICE \
              tx-aggr-max-frames 1`. Blocks then carry fewer packets.",
         ),
@@ -201,8 +203,8 @@ fn entry(cause: Cause) -> Entry {
              as long with one packet as with many.",
             "A transfer takes no time (`path.DIRECTION.N.transfer_ms=0`). Where a longer ring does as much, the ring is \
              the cause.",
-            "The rate is packets per block times transfers per second, far below that of bus and radio, and one \
-             processor is busy with interrupts of the bus.",
+            "The throughput is the number of packets per block times transfers per second, far below the rates of the \
+             bus and the radio, and one processor is busy with interrupts of the bus.",
             "Let each transfer carry more. cdc_ncm and cdc_mbim: `echo 16384 > /sys/class/net/DEVICE/cdc_ncm/tx_max` and \
              `rx_max`; rmnet: `ethtool -C DEVICE tx-aggr-max-bytes 16384 tx-aggr-max-frames 40`; qmi_wwan: `ip link set \
              DEVICE mtu 16384`, which sets rx_urb_size. Or use a faster bus (USB 3, PCIe).",
@@ -289,7 +291,8 @@ fn entry(cause: Cause) -> Entry {
              holds everything behind the gap until t-Reordering expires, then delivers it at once (TS 38.323 5.2.2). In \
              LTE, RLC does so (TS 36.322 5.1.2.2).",
             "t-Reordering becomes 20 ms in NR and 35 ms in LTE (`radio.rlc.t_reordering_ms`), which leaves HARQ its time.",
-            "Transfers stall for the length of t-Reordering and continue with a burst; RTTs have one plateau there.",
+            "Transfers stall for the length of t-Reordering and continue with a burst; RTTs show a \
+             plateau at that length.",
             "Use RLC AM for the bearer, or shorten t-Reordering (t-Reordering in PDCP-Config, TS 38.331).",
         ),
         Cause::RrcPromotion => of(

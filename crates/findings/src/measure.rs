@@ -79,7 +79,7 @@ impl Metric {
         }
     }
 
-    /// A metric by its [`name`](Self::name); of several the one that has no further meaning.
+    /// The metric with this [`name`](Self::name); the most general one if several share it.
     pub fn named(name: &str) -> Option<Self> {
         let all = [
             Self::Goodput,

@@ -95,7 +95,7 @@ impl<'a> Observed<'a> {
         self.links(direction).min_by(|one, other| one.capacity_mbps.total_cmp(&other.capacity_mbps))
     }
 
-    /// Segments and datagrams per second that flows of a direction sent, unless there were none.
+    /// Segments and datagrams per second that flows of a direction sent; `None` if they sent none.
     pub(crate) fn packets_per_s(&self, direction: &str) -> Option<f64> {
         let flows = self.run.flows.iter().filter(|flow| flow.direction == direction);
         let sent: u64 = flows.map(|flow| flow.segments_sent).sum();

@@ -108,8 +108,8 @@ pub fn compare(
     Ok(rows(&measured))
 }
 
-/// Compares figures that were measured elsewhere, as [`compare`] does: all that any variant has, in
-/// order. `measured` is by variant and then by pair (a seed, or a block of runs); every variant has
+/// Compares figures that were measured elsewhere, as [`compare`] does: all figures of any variant,
+/// in order. `measured` is by variant and then by pair (a seed, or a block of runs); every variant has
 /// the same number of pairs.
 pub fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
     let mut known: Vec<(&str, Metric)> = Vec::new();

@@ -265,9 +265,9 @@ pub enum TooBig {
 /// A device whose offload breaks packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OffloadConfig {
-    /// What it does wrong.
+    /// What the offload does wrong.
     pub fault: OffloadFault,
-    /// Smaller packets pass unharmed, and are not joined: those without data.
+    /// Size in bytes below which packets pass unharmed and are not joined: those without data.
     pub min_bytes: u32,
 }
 
@@ -279,7 +279,8 @@ pub enum OffloadFault {
     /// Segments that arrive together are joined, and dropped if the result is larger than the MTU of
     /// the next hop.
     Joined {
-        /// Time from the first packet that finds the device idle until it passes on what arrived.
+        /// Time from the first packet that finds the device idle until the device forwards all packets
+        /// that arrived.
         window: Duration,
         /// MTU of the next hop in bytes.
         mtu: u32,

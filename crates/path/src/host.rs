@@ -18,11 +18,11 @@ pub(crate) struct Host<P> {
     ring: Ring,
 }
 
-/// Processes packets one after another, while it is not away.
+/// A CPU that processes packets one after another, while no hypervisor takes it away.
 #[derive(Debug)]
 pub(crate) struct Cpu {
     away: Away,
-    /// When it becomes idle.
+    /// When the CPU becomes idle.
     busy_until: Instant,
 }
 
@@ -53,7 +53,7 @@ struct Entry {
 }
 
 impl Cpu {
-    /// Random stalls are drawn from `stream`.
+    /// A CPU with these stalls; random ones are drawn from `stream`.
     pub(crate) fn new(stalls: Stalls, stream: Stream) -> Self {
         Self { away: Away::new(stalls, stream), busy_until: Instant::ZERO }
     }
@@ -74,7 +74,7 @@ impl Ring {
         }
     }
 
-    /// A packet arrives, and `cpu` will process it, unless the ring is full.
+    /// Admits a packet that `cpu` will process, or drops it if the ring is full.
     pub(crate) fn admit(&mut self, cpu: &mut Cpu, at: Instant, packet: Packet) {
         while self.inside.get(self.taken).is_some_and(|entry| entry.taken <= at) {
             self.taken += 1;
@@ -93,7 +93,7 @@ impl Ring {
         self.inside.push_back(Entry { taken, departure: Departure { at: done, packet } });
     }
 
-    /// When the next packet leaves; `None`: the ring is empty.
+    /// When the next packet leaves; `None` if the ring is empty.
     pub(crate) fn next_departure(&self) -> Option<Instant> {
         self.inside.front().map(|entry| entry.departure.at)
     }
@@ -114,7 +114,7 @@ impl Ring {
         self.drops.pop_front()
     }
 
-    /// What is inside.
+    /// The packets that have not left yet.
     pub(crate) fn load(&self) -> Load {
         self.load
     }

@@ -44,7 +44,7 @@ pub(crate) struct Inward {
 
 /// What lies before the outward half, and what has passed it, with times.
 pub(crate) struct Passage {
-    /// `None` while it is polled.
+    /// The stages before the outward half; `None` while they are polled.
     upstream: Option<Stack>,
     timer: MiddleboxTimer,
     /// Packets that passed and have not been polled yet.
@@ -75,8 +75,8 @@ impl Outward {
         Self(Rc::clone(&self.0))
     }
 
-    /// Does something at `now` that may poll the stages before this one, after everything that passes
-    /// until then.
+    /// Calls `what`, which may poll the stages before this one at `now`, after all packets that pass by
+    /// then were let through.
     pub(crate) fn advance_upstream(&self, now: Instant, what: impl FnOnce(&mut Stack)) {
         pull(&self.0, now);
         let Some(mut upstream) = self.0.borrow_mut().upstream.take() else { return };

@@ -12,8 +12,8 @@ use airpath_queue::Load;
 
 use crate::{Departure, LinkMeter, ModemConfig, Path};
 
-/// Packets wait until a block is full or its timer has expired and the bus is free, then cross
-/// together.
+/// A modem's driver. Packets wait until a block is full or its timer has expired, and until the bus
+/// is free. Then they cross the bus together.
 #[derive(Debug)]
 pub(crate) struct Modem<P> {
     pub(crate) upstream: P,
@@ -35,7 +35,7 @@ pub(crate) struct Modem<P> {
 struct Block {
     packets: usize,
     bytes: u64,
-    /// When the packet arrived that filled it, or that did not fit.
+    /// When the packet arrived that filled the block, or that did not fit.
     full: Option<Instant>,
 }
 

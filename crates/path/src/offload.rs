@@ -25,11 +25,11 @@ const HEADERS: u32 = 40;
 const LARGEST: u32 = 65_535;
 
 /// A device that joins consecutive segments of a connection (GRO, LRO), before a hop that drops
-/// what is larger than its MTU.
+/// packets larger than its MTU.
 ///
-/// The first packet that finds the device idle begins a window. What arrives within it is passed on
-/// at its end, in order of arrival. Segments of a flow are joined if they have one size; a shorter
-/// one may be the last. All segments of a packet that is too large are dropped.
+/// The first packet that finds the device idle begins a window. Packets that arrive within the window
+/// are forwarded at its end, in order of arrival. Segments of a flow are joined if they have the same
+/// size; the last one may be shorter. All segments of a packet that is too large are dropped.
 #[derive(Debug)]
 pub(crate) struct Joined<P> {
     pub(crate) upstream: P,
@@ -38,7 +38,7 @@ pub(crate) struct Joined<P> {
     min_bytes: u32,
     /// End of the window, if there is one.
     ends: Option<Instant>,
-    /// What arrived in the window, and the index of the segment's group.
+    /// Packets that arrived in the window, each with the index of its group, if it has one.
     held: Vec<(Packet, Option<usize>)>,
     groups: Vec<Group>,
     ready: VecDeque<Departure>,
@@ -123,7 +123,7 @@ impl<P: Path> Joined<P> {
         Some(self.groups.len() - 1)
     }
 
-    /// Passes on what arrived in a window that has ended by `now`.
+    /// Forwards the packets of a window that has ended by `now`, or drops them.
     fn close(&mut self, now: Instant) {
         let Some(at) = self.ends.filter(|&ends| ends <= now) else { return };
         self.ends = None;

@@ -34,10 +34,10 @@ const DOWN: usize = 1;
 /// A host whose directions share its CPU.
 struct Shared {
     cpu: Cpu,
-    /// `None` while they are polled.
+    /// The stages before each direction; `None` while they are polled.
     upstreams: Option<Upstreams>,
     rings: [Option<Ring>; 2],
-    /// The next event of each direction, before the other one took what arrives: a driver that asked
+    /// The next event of each direction, before the other one admitted its packets: a driver that asked
     /// need not ask again.
     announced: [Option<Instant>; 2],
 }
@@ -76,7 +76,7 @@ impl SharedHost {
         Shifted { upstream, shift: Delay(DECISION) }
     }
 
-    /// Takes what arrives in both directions until `until`.
+    /// Admits the packets of both directions that arrive by `until`, in order.
     fn pull(&self, until: Instant) {
         let Some(mut upstreams) = self.host.borrow_mut().upstreams.take() else { return };
         self.host.borrow_mut().announce(1 - self.own, &upstreams);
@@ -91,8 +91,8 @@ impl SharedHost {
         self.host.borrow_mut().upstreams = Some(upstreams);
     }
 
-    /// Does something at `now` that may poll the stages before this direction, after everything that
-    /// arrives until then.
+    /// Calls `what`, which may poll the stages before this direction at `now`, after all packets that
+    /// arrive by then were admitted.
     fn advance_upstream(&self, now: Instant, what: impl FnOnce(&mut Shifted<Stack, Delay>)) {
         self.pull(now);
         let Some(mut upstreams) = self.host.borrow_mut().upstreams.take() else { return };
@@ -100,7 +100,7 @@ impl SharedHost {
         self.host.borrow_mut().upstreams = Some(upstreams);
     }
 
-    /// Asks the stages before this direction something; `None` while they are polled.
+    /// Calls `what` with the stages before this direction; `None` while they are polled.
     fn with_upstream<T>(&self, what: impl FnOnce(&mut Shifted<Stack, Delay>) -> T) -> Option<T> {
         let mut host = self.host.borrow_mut();
         host.upstreams.as_mut()?[self.own].as_mut().map(what)
@@ -111,7 +111,7 @@ impl SharedHost {
     }
 }
 
-/// When something next arrives in either direction.
+/// When a packet next arrives in either direction.
 fn next(upstreams: &Upstreams) -> Option<Instant> {
     upstreams.iter().flatten().filter_map(|upstream| upstream.next_event()).min()
 }

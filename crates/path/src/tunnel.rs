@@ -1,4 +1,4 @@
-//! The ends of a tunnel, of GTP-U or of a VPN, and a hop with an MTU.
+//! The ends of a GTP-U tunnel or of a VPN, and a hop with an MTU.
 
 use airpath_base::{DropReason, Instant, Packet, Tunnel};
 

@@ -161,7 +161,8 @@ pub(crate) struct PyIdentity {
     environment: Option<BTreeMap<OsString, OsString>>,
 }
 
-/// Two interfaces of the host, as `airpath.emulation.gateway.Gateway` has them.
+/// The fields of `airpath.emulation.gateway.Gateway`: two interfaces of the host, and the devices
+/// behind UEs.
 #[derive(FromPyObject)]
 pub(crate) struct PyGateway {
     inside: String,

@@ -93,7 +93,7 @@ impl Problems {
         self.push(origin, message, help, Some(allowed));
     }
 
-    /// Counts a problem without keeping it, if no more problems are kept.
+    /// Counts a problem if no more problems are kept, and returns whether it did.
     pub(crate) fn only_counts(&mut self) -> bool {
         let full = self.found.len() >= KEPT;
         self.more += usize::from(full);

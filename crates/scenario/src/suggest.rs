@@ -13,7 +13,7 @@ pub(crate) fn unknown_key(
     here: &str,
     problems: &mut Problems,
 ) {
-    // Searching for what was meant takes longer than reading the key.
+    // The search for the key that was meant takes longer than reading a key.
     if problems.only_counts() {
         return;
     }

@@ -52,21 +52,21 @@ pub struct FramePort {
     interface: String,
     socket: Arc<File>,
     cut: Cut,
-    /// Frames since the last call of [`Port::take_joined`].
+    /// Frames lost since the last call of [`Port::take_joined`], because the kernel had joined them.
     joined: u64,
-    /// Whether the interface went down since the last question.
+    /// Whether the interface went down since the last call of [`Port::went_down`].
     down: bool,
 }
 
 /// A frame from an interface of the host.
 #[derive(Debug)]
 pub(crate) struct ReadFrame<'a> {
-    /// The frame's `virtio_net_hdr`, which counts from the Ethernet header.
+    /// The frame's `virtio_net_hdr`, with offsets from the Ethernet header.
     pub(crate) said: [u8; OFFLOAD_BYTES],
     pub(crate) bytes: &'a [u8],
-    /// Whether it is addressed to the host itself.
+    /// Whether the frame is addressed to the host itself.
     pub(crate) for_host: bool,
-    /// Whether it had a VLAN tag.
+    /// Whether the frame had a VLAN tag.
     pub(crate) tagged: bool,
 }
 
@@ -94,13 +94,13 @@ impl Port {
         match self {
             Self::Tun(tun) => tun.read(buffer),
             Self::Packet(port) => Ok(port.read(buffer)),
-            // Its frames are read whole.
+            // `FramePort::read` reads whole frames.
             Self::Frames(_) => Ok(None),
         }
     }
 
     /// Passes a packet to the kernel, which may refuse it: first its [`Offload::bytes`], then its
-    /// own. An interface of the host sends it with the header `link`.
+    /// own. An interface of the host sends the packet with the Ethernet header `link`.
     #[inline]
     pub(crate) fn write(&self, link: &[u8], parts: &[IoSlice<'_>]) -> io::Result<()> {
         match self {
@@ -141,8 +141,8 @@ impl Port {
         }
     }
 
-    /// Frames of an interface of the host since the last call that the kernel had joined in a way
-    /// that it cannot describe, so that they were lost.
+    /// Frames of an interface of the host that were lost since the last call, because the kernel had
+    /// joined packets in a way that it cannot describe.
     pub(crate) fn take_joined(&mut self) -> u64 {
         match self {
             Self::Tun(_) | Self::Packet(_) => 0,
@@ -227,7 +227,7 @@ impl FramePort {
         sys::mtu(&self.socket, &self.interface).map_err(failed)
     }
 
-    /// The next frame; `None` if there is none now. A frame for which there is no room is skipped.
+    /// The next frame; `None` if there is none now. A frame that does not fit the buffer is skipped.
     #[inline]
     pub(crate) fn read<'a>(
         &mut self,
@@ -258,7 +258,7 @@ impl FramePort {
                 self.joined += 1;
                 Ok(Some(ReadFrame::of(&[])))
             }
-            // It may come back.
+            // The interface may come up again.
             Some(libc::ENETDOWN) => {
                 self.down = true;
                 Ok(None)
@@ -275,7 +275,7 @@ impl FramePort {
 }
 
 impl<'a> ReadFrame<'a> {
-    /// A frame that is final.
+    /// A frame that nothing remains to be done for: no segmentation and no checksum.
     pub(crate) const fn of(bytes: &'a [u8]) -> Self {
         Self { said: [0; OFFLOAD_BYTES], bytes, for_host: false, tagged: false }
     }
@@ -291,7 +291,7 @@ fn wire_header(is_v6: bool) -> [u8; ETHERNET] {
     header
 }
 
-/// Sends a packet with a link header: `parts` are its [`Offload::bytes`], then its own.
+/// Sends a packet with a link header. `parts` are the packet's [`Offload::bytes`], then its own.
 fn write_frame(socket: &File, link: &[u8], parts: &[IoSlice<'_>]) -> io::Result<()> {
     let short = || io::Error::from(io::ErrorKind::InvalidInput);
     let (said, packet) = parts.split_first().ok_or_else(short)?;

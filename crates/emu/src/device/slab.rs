@@ -27,7 +27,7 @@ pub(crate) struct Slab {
 struct Held {
     /// Length of the packet; 0 if the slot is empty.
     length: u16,
-    /// Length of the link header; 0 if it has none.
+    /// Length of the packet's link header; 0 if it has none.
     link: u8,
     checksum: Option<Checksum>,
 }

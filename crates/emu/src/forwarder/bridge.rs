@@ -1,5 +1,5 @@
-//! A bridge between two interfaces of the host: unicast IP packets go through the model, everything
-//! else passes beside it at once. It learns which stations are at which interface (IEEE 802.1Q 8.7).
+//! A bridge between two interfaces of the host: unicast IP packets go through the model, all other
+//! frames bypass it. The bridge learns at which interface each station is (IEEE 802.1Q 8.7).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ const INSIDE: usize = 1;
 /// The UE of devices that nothing assigns to another one.
 const FIRST_UE: usize = 1;
 
-/// Most stations that are remembered. Frames to others pass, as they do at the beginning.
+/// Most stations that are remembered. Frames to other stations pass, as all frames do at the beginning.
 const MOST_STATIONS: usize = 4096;
 
 /// Interval between the frames that show whether both interfaces reach the same network.
@@ -35,7 +35,7 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// EtherType for local experiments (IEEE 802, 9.2.4).
 const PROBE_TYPE: u16 = 0x88b5;
 
-/// What a probe begins with, after its header.
+/// Text with which a probe begins, after its header.
 const PROBE: &[u8] = b"airpath gateway: do both interfaces reach one network?";
 
 /// Bytes of a probe: at least the smallest frame.
@@ -62,7 +62,7 @@ impl FromStr for Attached {
     }
 }
 
-/// Decides for each frame where it goes.
+/// Decides where each frame goes.
 pub(crate) struct Bridge {
     /// UEs' ends by device.
     assigned: BTreeMap<Attached, usize>,
@@ -76,7 +76,7 @@ pub(crate) struct Bridge {
 /// Where a frame goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Destination {
-    /// Through the model: the UE's end, and the length of the packet.
+    /// Through the model, with the UE's end and the length of the packet.
     Model(usize, usize),
     /// To the other interface, at once.
     Beside,
@@ -87,7 +87,7 @@ impl Bridge {
     /// A bridge that assigns devices to UEs' ends.
     pub(crate) fn new(assigned: BTreeMap<Attached, usize>) -> Self {
         let mut probe = [0; PROBE_BYTES];
-        // From a locally administered address to all (IEEE 802, 8.4).
+        // From a locally administered address to all stations (IEEE 802, 8.4).
         probe[..6].fill(0xff);
         let id = (u128::from(monotonic()) << 64 | u128::from(process::id())).to_be_bytes();
         probe[6..12].copy_from_slice(&[2, b'a', b'i', b'r', id[6], id[7]]);
@@ -102,7 +102,7 @@ impl Bridge {
     ///
     /// # Errors
     ///
-    /// If it is the bridge's own.
+    /// If the bridge sent the frame itself.
     fn sort(&mut self, device: usize, read: &ReadFrame<'_>) -> Result<Destination, EmuError> {
         let Some(frame) = Frame::of(read.bytes) else { return Ok(Destination::Nowhere) };
         if read.bytes.get(..PROBE_BYTES) == Some(&self.probe) {
@@ -138,7 +138,7 @@ impl Bridge {
         Ok(Destination::Beside)
     }
 
-    /// Notes frames that were lost before they could be read.
+    /// Counts frames that were lost because the kernel had joined packets.
     pub(super) fn note_joined(&mut self, direction: Direction, frames: u64) {
         self.beside[direction].joined += frames;
     }
@@ -170,7 +170,7 @@ impl Bridge {
         by_address().or_else(by_mac).copied().unwrap_or(FIRST_UE)
     }
 
-    /// What the bridge did; `name` has the name of an end.
+    /// The report of what the bridge did; `name` returns the name of an end.
     pub(crate) fn report(&self, name: impl Fn(usize) -> String) -> GatewayReport {
         let beside = Direction::BOTH.map(|it| (it.name(), self.beside[it])).into();
         let inside = self.stations.iter().filter(|&(_, &device)| device == INSIDE);
@@ -255,7 +255,8 @@ impl Forwarder {
         Some(self.number(key, |ue| key.name_of_device(ue, packet, &layout, up)))
     }
 
-    /// Sends a frame out of each interface from time to time; it must not arrive at the other one.
+    /// Sends a probe from each interface at intervals. A probe that arrives at the other one shows a
+    /// loop.
     pub(super) fn probe_if_due(&mut self, now: Instant) {
         let Some(bridge) = &mut self.bridge else { return };
         let waited = bridge.probed_at.map(|at| now.saturating_since(at));
@@ -332,11 +333,11 @@ mod tests {
     fn traffic_of_one_side_and_of_the_host_stays_there() {
         let mut bridge = bridge(&[]);
         let between = datagram(PHONE, CAMERA);
-        // Nobody knows yet where the camera is.
+        // The bridge does not know yet where the camera is.
         assert_eq!(sort(&mut bridge, INSIDE, &between), Destination::Model(1, 128));
         sort(&mut bridge, INSIDE, &datagram(CAMERA, SERVER));
         assert_eq!(sort(&mut bridge, INSIDE, &between), Destination::Nowhere);
-        // It moves to the other side.
+        // The camera moves to the other side.
         sort(&mut bridge, SERVERS, &datagram(CAMERA, PHONE));
         assert_eq!(sort(&mut bridge, INSIDE, &between), Destination::Model(1, 128));
         let for_host = ReadFrame { for_host: true, ..ReadFrame::of(&between) };
@@ -365,7 +366,7 @@ mod tests {
         other.probe[PROBE_BYTES - 1] ^= 1;
         let probe = one.probe;
         assert!(matches!(one.sort(SERVERS, &ReadFrame::of(&probe)), Err(EmuError::Loop)));
-        // That of another gateway in a row passes.
+        // The probe of another gateway, in a row with this one, passes.
         assert_eq!(sort(&mut other, SERVERS, &probe), Destination::Beside);
     }
 

@@ -89,7 +89,7 @@ pub struct Forwarder {
     devices: Vec<Device>,
     /// The server's end, then those of the UEs.
     ends: Vec<End>,
-    /// What distinguishes real devices, if the UEs share an interface of the host.
+    /// The bridge that distinguishes real devices, if the UEs share an interface of the host.
     bridge: Option<Bridge>,
     /// Ends of the UEs by address.
     routes: BTreeMap<IpAddr, usize>,
@@ -136,20 +136,20 @@ struct Left {
     slot: u32,
 }
 
-/// Where packets are read and written.
+/// A device from which packets are read, and to which they are written.
 struct Device {
-    /// The end's name, or the interface's.
+    /// Name of the end or of the interface.
     name: String,
     port: Port,
-    /// When it was found to be gone.
+    /// When the device was found to be gone.
     gone: Option<Instant>,
-    /// When it last went down.
+    /// When the device last went down.
     down: Option<Instant>,
 }
 
 /// One end.
 struct End {
-    /// Index of its device.
+    /// Index of the end's device.
     device: usize,
     coalescer: Coalescer,
     name: String,
@@ -229,8 +229,8 @@ impl Forwarder {
         Self::between(devices, ends, BTreeMap::new(), Some(bridge), model)
     }
 
-    /// The ends of the server and of UEs, by name and position in the scenario; `device` has the
-    /// device of each UE.
+    /// The ends of the server and of UEs, by name and position in the scenario. `device` returns
+    /// the index of each UE's device.
     fn ends(
         ues: Vec<(String, usize)>,
         device: impl Fn(usize) -> usize,

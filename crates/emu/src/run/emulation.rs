@@ -82,7 +82,7 @@ impl Ended {
     }
 }
 
-/// What the programs of a run came to; all zero if there were none.
+/// The outcome of the programs of a run; the default if there were none.
 #[derive(Default)]
 struct Programs {
     code: i32,

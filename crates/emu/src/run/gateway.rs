@@ -23,21 +23,21 @@ use crate::{EmuError, Forwarder, FramePort, ObserverReport, Options, Settings};
 /// Time from the start of the clock to time 0.
 const AHEAD: Duration = Duration::from_millis(1);
 
-/// What stands on both sides of a gateway, and when it ends.
+/// The interfaces and devices on both sides of a gateway, and how long it runs.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
     /// The interface on the UEs' side, in the calling thread's network namespace.
     pub inside: String,
     /// The interface on the servers' side.
     pub server: String,
-    /// UEs' names, each with the MAC or IP address of a device that is behind it. All other devices
-    /// are behind the first UE.
+    /// Names of UEs, each with the MAC or IP address of a device that is behind the UE. All other
+    /// devices are behind the first UE.
     pub devices: Vec<(String, String)>,
-    /// How long it runs; `None`: until a signal.
+    /// How long the gateway runs; `None`: until a signal.
     pub duration: Option<Duration>,
 }
 
-/// A gateway that forwards.
+/// A running gateway.
 pub struct Gateway {
     model: Scenario,
     forwarder: ForwarderThread,
@@ -52,14 +52,14 @@ impl Gateway {
     ///
     /// # Errors
     ///
-    /// If the scenario has what a gateway has not, or if an interface cannot be opened.
+    /// If the scenario needs what a gateway does not support, or if an interface cannot be opened.
     pub fn new(
         scenario: &Scenario,
         seed: u64,
         mut options: Options,
         gateway: GatewayOptions,
     ) -> Result<Self, EmuError> {
-        // Before anything starts: whoever stops it early stops it as well.
+        // Before anything else starts, so that an early signal stops the run as well.
         let signals = Signals::catch();
         let signals =
             signals.map_err(|source| EmuError::Start { step: "a pipe".into(), source })?;
@@ -134,7 +134,7 @@ impl Gateway {
             failed: Vec::new(),
             partial,
             sockets: Vec::new(),
-            // A signal is how a gateway ends.
+            // A signal is the usual end of a gateway.
             interrupted: false,
         })
     }
@@ -177,13 +177,13 @@ fn refuse(scenario: &Scenario) -> Result<(), EmuError> {
     refuse_proxy(scenario)?;
     if scenario.emulation.gtpu.is_some() {
         return Err(EmuError::NoGateway(
-            "emulation.gtpu needs namespaces, which a gateway has not: set emulation.gtpu = false",
+            "emulation.gtpu needs namespaces, which a gateway does not have: set emulation.gtpu = false",
         ));
     }
     Ok(())
 }
 
-/// The MTU of the path: the largest of its ends.
+/// The MTU of the path: the largest MTU of its ends.
 fn path_mtu(scenario: &Scenario, ues: &[(usize, String)]) -> Result<u32, EmuError> {
     let names = Names::default();
     let ends = std::iter::once(None).chain(ues.iter().map(|(ue, _)| Some(*ue)));

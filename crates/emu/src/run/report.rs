@@ -37,7 +37,7 @@ pub struct Report {
     pub missed_rtts: u64,
     /// Links, in order of direction and stage.
     pub links: Vec<LinkReport>,
-    /// What passed a gateway beside the model, if there was one.
+    /// Frames that bypassed the model, if the run had a gateway.
     pub gateway: Option<GatewayReport>,
     /// Acknowledgement gaps of the scenario's TCP flows, if they ran.
     pub ack_gaps: Vec<AckGaps>,
@@ -104,7 +104,7 @@ pub struct LinkReport {
     pub capacity_bytes: f64,
 }
 
-/// What passed a gateway beside the model, and what did not pass, in one direction.
+/// Frames that bypassed the model of a gateway, and frames that did not pass it, in one direction.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BesideReport {
@@ -136,7 +136,7 @@ pub struct Station {
     pub ue: String,
 }
 
-/// Frames that a gateway passed beside the model, and the stations that it saw.
+/// Frames that bypassed the model of a gateway, and the stations that it saw.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GatewayReport {

@@ -33,7 +33,7 @@ const LAST_CHUNKS: usize = 64;
 /// Interval at which a background process checks whether it has come to the foreground.
 const BACKGROUND: Duration = Duration::from_millis(200);
 
-/// Ctrl-C (ETX), the default VINTR.
+/// The character that Ctrl-C types (ETX), which is the default of VINTR.
 const INTERRUPT: u8 = 3;
 
 /// Only one emulation per process reads from the keyboard.

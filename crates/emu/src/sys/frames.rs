@@ -1,5 +1,5 @@
-//! Packet sockets on an interface of the host (packet(7)): every frame that arrives, and frames to
-//! send.
+//! Packet sockets on an interface of the host (packet(7)), which receive every frame that arrives and
+//! send frames.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of, size_of_val, zeroed};
@@ -9,20 +9,20 @@ use libc::{c_int, c_void, socklen_t};
 
 use super::checked;
 
-/// Room for frames that were not read yet, and for frames that the card has not sent yet. The kernel
+/// Room for frames that were not yet read, and for frames that the card has not yet sent. The kernel
 /// counts the memory of whole pages, and a segment that it joined takes up to 130 kB.
 const BUFFER_BYTES: c_int = 64 << 20;
 
 /// A frame that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received {
-    /// Bytes of its `virtio_net_hdr` and of the frame that were copied.
+    /// Bytes of the `virtio_net_hdr` and of the frame that were copied.
     pub(crate) length: usize,
     /// Bytes of both; larger than `length` if there was no room.
     pub(crate) whole: usize,
-    /// Whether it is addressed to the host itself.
+    /// Whether the frame is addressed to the host itself.
     pub(crate) for_host: bool,
-    /// Whether the card or the kernel removed a VLAN tag from it.
+    /// Whether the card or the kernel removed a VLAN tag from the frame.
     pub(crate) tagged: bool,
 }
 

@@ -51,7 +51,7 @@ impl Signals {
     pub(crate) const RESIZED: c_int = libc::SIGWINCH;
     /// This process was stopped and continues.
     pub(crate) const CONTINUED: c_int = libc::SIGCONT;
-    /// They ask a program to end.
+    /// Signals that ask a program to end.
     pub(crate) const ENDING: [c_int; 4] =
         [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 

@@ -40,7 +40,7 @@ pub(crate) struct Key {
     pub(crate) protocol: u8,
     ue_port: u16,
     server_port: u16,
-    /// What distinguishes pairs of addresses, in 15 bits; 0 where each end has one address.
+    /// A 15-bit hash of the pair of addresses; 0 where each end has one address.
     peers: u16,
 }
 
@@ -53,7 +53,7 @@ impl Key {
         Self { end, v6: layout.v6, protocol: layout.protocol, ue_port, server_port, peers: 0 }
     }
 
-    /// The flow of a packet of real devices, each of which has its own address.
+    /// The flow of a packet of a real device. Devices behind one UE differ by their addresses.
     #[inline]
     pub(crate) fn of_device(packet: &[u8], layout: &Layout, end: usize, up: bool) -> Self {
         let width = if layout.v6 { 16 } else { 4 };

@@ -10,24 +10,24 @@ pub(crate) const ETHERNET: usize = 14;
 
 const IP_V4: u16 = 0x0800;
 const IP_V6: u16 = 0x86dd;
-/// Tag protocol identifiers of IEEE 802.1Q 9.6: customers and service providers.
+/// Tag protocol identifiers of customer and service VLAN tags (IEEE 802.1Q 9.6).
 const VLAN: [u16; 2] = [0x8100, 0x88a8];
-/// MAC control (IEEE 802.3 31): a pause is for the link on which it arrives.
+/// EtherType of MAC control (IEEE 802.3 31): a pause is for the link on which it arrives.
 const MAC_CONTROL: u16 = 0x8808;
 
 /// Ports of DHCP (RFC 2131 4.1) and DHCPv6 (RFC 8415 7.2).
 const DHCP: [u16; 4] = [67, 68, 546, 547];
-/// Router and neighbour discovery (RFC 4861 4).
+/// ICMPv6 types of router and neighbour discovery (RFC 4861 4).
 const DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 /// Hop limit of discovery (RFC 4861 6.1, 7.1).
 const FROM_NEIGHBOUR: u8 = 255;
 
-/// The address of a station.
+/// MAC address of a station.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Mac(pub(crate) [u8; 6]);
 
 impl Mac {
-    /// Whether it addresses a group of stations: multicast or broadcast.
+    /// Whether the address is that of a group of stations: multicast or broadcast.
     pub(crate) const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
     }
@@ -59,15 +59,15 @@ impl std::str::FromStr for Mac {
 /// What a frame contains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
-    /// A unicast IP packet of this many bytes, without padding: it goes through the model.
+    /// A unicast IP packet of this many bytes, without padding. The frame goes through the model.
     Packet(usize),
-    /// Address resolution, discovery, DHCP, or no IP at all: it passes beside the model.
+    /// Address resolution, discovery, DHCP, or a protocol other than IP. The frame bypasses the model.
     Control,
-    /// It is addressed to a group: it passes beside the model.
+    /// Content for a group of stations. The frame bypasses the model.
     Group,
-    /// It has a VLAN tag.
+    /// Content behind a VLAN tag.
     Tagged,
-    /// It does not pass a bridge.
+    /// Content for this link alone, which a bridge does not forward.
     Link,
 }
 
@@ -100,7 +100,7 @@ impl Frame {
 fn packet(body: &[u8]) -> Content {
     let Some(layout) = Layout::of(body) else { return Content::Control };
     let said = if layout.v6 {
-        // RFC 2675 3: 0 in a packet that is larger than the field can say.
+        // RFC 2675 3: the length is 0 in a packet that is too large for the field.
         match u16::from_be_bytes([body[4], body[5]]) {
             0 => body.len(),
             payload => usize::from(payload) + layout.ip_bytes,
@@ -128,7 +128,7 @@ fn is_control(packet: &[u8], layout: &Layout) -> bool {
     }
 }
 
-/// Source and destination address of an IP packet.
+/// Source and destination addresses of an IP packet.
 pub(crate) fn addresses(packet: &[u8], layout: &Layout) -> (IpAddr, IpAddr) {
     if layout.v6 {
         let address = |at: usize| {

@@ -46,11 +46,11 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     }
 }
 
-/// Stalls of this length, in ms, count as none. `"never"` as a value of `stalls` is refused
-/// together with the other keys of stalls.
+/// Length in ms of stalls that have no effect. `stalls = "never"` would be refused together with the
+/// other keys of stalls.
 const NO_STALL: &str = "0.001";
 
-/// Stalling hosts are on one machine: all are tried together.
+/// Adds all stalling hosts as one candidate: they are on one machine.
 fn stalls(
     observed: &Observed<'_>,
     hosts: &[(String, &NamedStage, &HostConfig)],
@@ -76,7 +76,8 @@ fn stalls(
 /// A ring that overflowed is enlarged at least by this factor.
 const LONGER_RING: u64 = 16;
 
-/// `holds`: how many packets the ring holds, and for how long, in ms, it is not emptied.
+/// Adds a ring that overflowed. `holds` is the number of packets that it holds, and the longest time
+/// in ms for which nothing empties it.
 fn ring(
     observed: &Observed<'_>,
     path: &str,
@@ -108,12 +109,12 @@ fn ring(
     });
 }
 
-/// Sizes of rings are powers of two.
+/// The size of a ring for this many packets: a power of two.
 pub(crate) fn ring_size(packets: u64) -> u64 {
     packets.clamp(64, 1 << 31).next_power_of_two()
 }
 
-/// Few stalls are longer than this, in ms.
+/// Length in ms that few stalls exceed.
 fn longest_stall_ms(host: &HostConfig) -> f64 {
     match host.stalls {
         Stalls::None => 0.0,
@@ -126,7 +127,8 @@ fn longest_stall_ms(host: &HostConfig) -> f64 {
     }
 }
 
-/// The limit of a processor is in packets per second, whatever their size. `others` share it.
+/// Adds a processor that limits packets per second, whatever their size. `others` are the other
+/// stages that share it.
 fn processor(
     observed: &Observed<'_>,
     (path, stage, host): (&str, &NamedStage, &HostConfig),
@@ -161,27 +163,28 @@ fn processor(
     });
 }
 
-/// A processor or bus that is busy for less than this fraction of the time limits nobody: TCP uses
-/// three quarters of a limit (Reno without a queue, RFC 5681 3.1), and flows pause.
+/// A processor or bus that is busy for less than this fraction of the time is not a limit. The fraction
+/// is far below 1: TCP uses three quarters of a limit (Reno without a queue, RFC 5681 3.1), and flows
+/// pause.
 const LEAST_BUSY: f64 = 0.25;
 
-/// A single packet that takes less than this fraction of the RTT delays nobody.
+/// The time that a single packet takes does not matter below this fraction of the RTT.
 const LEAST_TIME: f64 = 0.1;
 
-/// Whether these stages can limit what reached them: by their load, where `each_s` is a packet's
-/// part of the time, or by the time that a lone packet takes.
+/// Whether stages can limit the packets that reached them: by load, where each packet takes `each_s`,
+/// or by delay, where a lone packet takes `lone_s`.
 fn limits(observed: &Observed<'_>, stages: &[&NamedStage], each_s: f64, lone_s: f64) -> bool {
     each_s > 0.0
         && (packets_per_s(observed, stages) * each_s >= LEAST_BUSY
             || 1e3 * lone_s >= LEAST_TIME * observed.base_rtt_ms().unwrap_or(0.0))
 }
 
-/// What reached these stages, in packets per second, without acknowledgements.
+/// Packets per second that reached these stages, not counting acknowledgements.
 fn packets_per_s(observed: &Observed<'_>, stages: &[&NamedStage]) -> f64 {
     stages.iter().filter_map(|stage| observed.packets_per_s(direction_of(&stage.name))).sum()
 }
 
-/// What reached these stages, as a sentence.
+/// A sentence about the packets that reached these stages, or an empty one.
 fn sent(observed: &Observed<'_>, stages: &[&NamedStage]) -> String {
     let packets = packets_per_s(observed, stages);
     if packets <= 0.0 {
@@ -190,7 +193,7 @@ fn sent(observed: &Observed<'_>, stages: &[&NamedStage]) -> String {
     format!(" Flows sent it {} packets per second, not counting acknowledgements.", count(packets))
 }
 
-/// What the ring of a stage dropped, as a sentence.
+/// A sentence about the packets that the ring of a stage dropped, or an empty one.
 fn ring_dropped(observed: &Observed<'_>, stage: &NamedStage) -> String {
     match observed.dropped(&stage.name, "ring_full") {
         0 => String::new(),
@@ -198,8 +201,8 @@ fn ring_dropped(observed: &Observed<'_>, stage: &NamedStage) -> String {
     }
 }
 
-/// Interrupts are a setting of the network cards: those of all hosts are tried together, and named
-/// after the one that waits longest.
+/// Adds the interrupt moderation of all network cards as one candidate, named after the card with the
+/// longest delay.
 fn moderation(
     observed: &Observed<'_>,
     hosts: &[(String, &NamedStage, &HostConfig)],
@@ -244,7 +247,8 @@ fn matters(observed: &Observed<'_>, delays: impl Iterator<Item = Duration>) -> b
     sum_ms > LEAST_DELAY * observed.base_rtt_ms().unwrap_or(0.0)
 }
 
-/// The aggregation timers of all modems are tried together, and named after the longest.
+/// Adds the aggregation timers of all modems as one candidate, named after the modem with the longest
+/// timer.
 fn timers(
     observed: &Observed<'_>,
     modems: &[(String, &NamedStage, &ModemConfig)],
@@ -277,12 +281,12 @@ fn timers(
     });
 }
 
-/// The most packets of usual size that a block carries.
+/// The most packets of [`PACKET`] bytes that a block carries.
 fn block_packets(modem: &ModemConfig) -> f64 {
     (f64::from(modem.block_bytes) / PACKET).floor().clamp(1.0, f64::from(modem.block_packets))
 }
 
-/// The limit of a bus is in transfers per second, whatever their size.
+/// Adds a bus that limits transfers per second, whatever their size.
 fn transfers(
     observed: &Observed<'_>,
     path: &str,

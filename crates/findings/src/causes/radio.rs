@@ -234,12 +234,12 @@ fn blocks(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     all.push(Candidate { cause, subject, evidence, removals });
 }
 
-/// t-Reordering with which HARQ still has time for its retransmissions: values of TS 38.331 (of
-/// PDCP) and of TS 36.331 (of RLC).
+/// A t-Reordering in ms that leaves HARQ time for its retransmissions: for NR's PDCP (a value of TS
+/// 38.331) and for LTE's RLC (a value of TS 36.331).
 const SHORT_REORDERING_MS: [u64; 2] = [20, 35];
 
-/// Gaps that are waited for although nothing can fill them: in UM HARQ gave a block up, or a
-/// handover lost packets (TS 38.323 5.2.2, TS 36.322 5.1.2.2).
+/// Adds gaps for which a receiver waits although nothing can fill them: HARQ gave up a block in UM, or
+/// a handover lost packets (TS 38.323 5.2.2, TS 36.322 5.1.2.2).
 fn gaps(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) {
     let handed = match radio.ran.handover.forwarding {
         Forwarding::Nothing => observed.dropped_anywhere("handover"),
@@ -269,8 +269,8 @@ fn gaps(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) 
             (lost, _) => format!("HARQ gave up {lost} blocks, and RLC is unacknowledged"),
         };
         said.push(format!(
-            "In {} {why}. What arrives behind such a gap waits for t-Reordering, {}, and is then delivered at \
-             once.",
+            "In {} {why}. A packet behind such a gap waits for t-Reordering, {}; when it expires, all waiting \
+             packets are delivered at once.",
             side.id,
             ms(time.as_millis_f64())
         ));
@@ -367,7 +367,7 @@ fn limits<'a>(observed: &Observed<'a>, buffer: &str) -> Option<&'a BufferConfig>
     Some(&bearer_of(radio, buffer.strip_prefix("radio.")?)?.buffer)
 }
 
-/// The bearer of a UE and direction: `phone.down`.
+/// The bearer of a UE in one direction, by a name such as `phone.down`.
 fn bearer_of<'a>(radio: &'a RadioConfig, side: &str) -> Option<&'a OneWayConfig> {
     let of_ue = |(index, name): (usize, &String)| {
         let up = match side.strip_prefix(name.as_str())? {

@@ -1,5 +1,5 @@
-//! What packets do not fit through: tunnels, hops with an MTU, and offload that joins segments or
-//! breaks checksums.
+//! Tunnels and hops that packets do not fit through, and offload that joins segments or breaks
+//! checksums.
 
 use airpath_path::{
     OffloadConfig, OffloadFault, StageConfig, TooBig, TunnelConfig, TunnelEnd, TunnelProtocol,
@@ -11,9 +11,9 @@ use crate::candidate::Candidate;
 use crate::cause::Cause;
 use crate::observed::{Observed, direction_name, direction_of, path_of};
 
-/// The reason for which stages drop what does not fit.
+/// Name of the reason for which stages drop packets that do not fit.
 const TOO_BIG: &str = "too_big";
-/// More than any packet, in bytes.
+/// An MTU in bytes that every packet fits.
 const ENOUGH: u32 = 9000;
 
 pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
@@ -40,7 +40,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     overhead(observed, all);
 }
 
-/// A stage that drops or fragments what is larger than its MTU.
+/// Adds a GTP-U tunnel that drops or fragments packets.
 fn gtpu(
     observed: &Observed<'_>,
     stage: &NamedStage,
@@ -66,7 +66,8 @@ fn gtpu(
     });
 }
 
-/// A VPN whose device, or whose outer packets, do not take what is sent.
+/// Adds a VPN that drops or fragments packets, because the MTU of its device or of the path outside
+/// is too small for them.
 fn vpn(
     observed: &Observed<'_>,
     stage: &NamedStage,
@@ -95,14 +96,15 @@ fn vpn(
     limit("mtu_bytes", "Packets that enter its device", device_mtu);
     limit("outer_mtu_bytes", "Outer packets", tunnel.mtu);
     said.push(match dropped {
-        0 => "Larger ones are fragmented, and lost with any of their fragments.".to_owned(),
+        0 => "Larger ones are fragmented, and each is lost if any of its fragments is.".to_owned(),
         _ => format!("It dropped {}.", observed.lost_by(&[&stage.name], &[TOO_BIG])),
     });
     let (subject, evidence) = (stage.name.clone(), said.join(" "));
     all.push(Candidate { cause: Cause::Vpn, subject, evidence, removals: vec![sets] });
 }
 
-/// A hop with an MTU. In a VPN its headers take up the room.
+/// Adds a hop that drops packets larger than its MTU. Inside a VPN, the VPN is the cause if packets fit
+/// without its headers.
 fn hop(
     observed: &Observed<'_>,
     stage: &NamedStage,
@@ -151,8 +153,8 @@ fn offload(
         }),
         OffloadFault::Joined { window, mtu } => of(TOO_BIG).map(|lost| {
             format!(
-                "{name} joined segments that arrived within {} into packets that are larger than the MTU of {} \
-                 bytes, which lost {lost}.",
+                "{name} joined segments that arrived within {} into packets larger than the next hop's MTU of {} \
+                 bytes, which dropped {lost}.",
                 ms(window.as_millis_f64()),
                 count(f64::from(mtu))
             )
@@ -163,7 +165,7 @@ fn offload(
     all.push(Candidate { cause: Cause::Offload, subject: name.clone(), evidence, removals });
 }
 
-/// The headers of VPNs through which everything fits.
+/// Adds VPNs through which all packets fit, because of the bytes that their headers take.
 fn overhead(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let vpns = || observed.stages().into_iter().filter(|(_, stage)| stage.name.ends_with(".vpn"));
     let enters = vpns().find_map(|(_, stage)| match &stage.stage {

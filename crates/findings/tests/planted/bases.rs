@@ -51,7 +51,7 @@ pub(crate) fn base(
     loop {
         let draft = drawn(random, access, most_flows, up);
         let run = simulated(&draft, 999);
-        let direction = if draft.up { "up" } else { "down" };
+        let direction = draft.direction();
         let ours = |id: &str| match id.strip_prefix("radio.") {
             Some(rest) => rest.ends_with(direction),
             None => id.starts_with(direction),

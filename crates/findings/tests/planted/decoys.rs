@@ -2,11 +2,14 @@
 
 use crate::bases::{ALL, CELLULAR, Known, RADIO, WIRE, codel};
 use crate::draft::{Draft, Random, number, quoted, stage};
-use crate::plants::{Plant, datagrams, insert, into_vpn, middlebox, of_flows, two_cells};
+use crate::plants::{
+    Plant, at_sender, at_server, datagrams, insert, insert_in_either, into_vpn, middlebox,
+    of_flows, two_cells,
+};
 
-/// Puts equipment on both directions of a path that has room for ten times the data, or waits for a
-/// hundredth of the RTT: healthy hosts and modems.
-pub(crate) fn equipped(random: &mut Random, draft: &mut Draft, known: &Known) {
+/// Adds healthy hosts or modems to both directions of a path: they could forward ten times the
+/// data, and let packets wait for at most a hundredth of the RTT.
+pub(crate) fn equip(random: &mut Random, draft: &mut Draft, known: &Known) {
     let each = number(1.2 / known.rate_mbps);
     let wait = number(random.log(0.01, 0.1).min(known.rtt_ms * 0.01));
     let mut host = stage("host").with("processing_ms", &each).with("coalescing_ms", &wait);
@@ -150,7 +153,7 @@ pub(crate) const DECOYS: &[Plant] = &[
             Box::new(|draft| draft.there[0].set("mtu_bytes", 1500))
         },
     },
-    // A VPN whose MTU has room for its headers.
+    // A VPN with an MTU that leaves room for its headers.
     Plant {
         cause: "vpn",
         into: ALL,
@@ -186,12 +189,11 @@ pub(crate) const DECOYS: &[Plant] = &[
         up: None,
         brings: None,
         edit: |random, _, well, _| {
-            let (buffer, adaptation) =
-                if well.up { ("rlc_up", "link_adaptation_up") } else { ("rlc", "link_adaptation") };
-            well.radio(adaptation).set("fixed_bler", "0.1");
-            well.radio(adaptation).set("fixed_bler_retransmission", "0");
-            well.radio(buffer).set("mode", quoted(random.one_of(&["um", "am"])));
-            Box::new(move |draft| draft.radio(buffer).set("t_reordering_ms", 1500))
+            let adaptation = well.radio_of_data("link_adaptation");
+            adaptation.set("fixed_bler", "0.1");
+            adaptation.set("fixed_bler_retransmission", "0");
+            well.radio_of_data("rlc").set("mode", quoted(random.one_of(&["um", "am"])));
+            Box::new(|draft| draft.radio_of_data("rlc").set("t_reordering_ms", 1500))
         },
     },
     Plant {
@@ -235,7 +237,7 @@ pub(crate) const DECOYS: &[Plant] = &[
             )
         },
     },
-    // Ten times as fast as necessary.
+    // A processor that is ten times as fast as necessary.
     Plant {
         cause: "host-processor",
         into: ALL,
@@ -256,14 +258,10 @@ pub(crate) const DECOYS: &[Plant] = &[
         brings: None,
         edit: |_, _, _, known| {
             let each = number(1.2 / known.rate_mbps);
-            Box::new(move |draft| {
-                let host = stage("host").with("processing_ms", &each).with("cpu", "\"upf\"");
-                draft.there.insert(0, host.clone());
-                draft.back.push(host);
-            })
+            at_sender(stage("host").with("processing_ms", each).with("cpu", "\"upf\""))
         },
     },
-    // As network cards do by default.
+    // A network card that delays interrupts as briefly as cards do by default.
     Plant {
         cause: "interrupt-moderation",
         into: ALL,
@@ -272,8 +270,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         brings: None,
         edit: |random, _, _, known| {
             let coalescing = random.log(0.01, 0.1).min(known.rtt_ms * 0.01);
-            let there = random.chance(0.5);
-            insert(random, there, stage("host").with("coalescing_ms", number(coalescing)))
+            insert_in_either(random, stage("host").with("coalescing_ms", number(coalescing)))
         },
     },
     Plant {
@@ -284,8 +281,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         brings: None,
         edit: |random, _, _, known| {
             let timer = random.log(0.1, 1.2).min(known.rtt_ms * 0.01);
-            let there = random.chance(0.5);
-            insert(random, there, stage("modem").with("timer_ms", number(timer)))
+            insert_in_either(random, stage("modem").with("timer_ms", number(timer)))
         },
     },
     // Blocks of ten packets, at ten times the link's rate.
@@ -347,16 +343,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         brings: None,
         edit: |random, _, _, _| {
             let place = random.one_of(&["upf", "campus"]);
-            Box::new(move |draft| {
-                let server = stage("server").with("place", quoted(place));
-                let (from, to) = if draft.up {
-                    (&mut draft.back, &mut draft.there)
-                } else {
-                    (&mut draft.there, &mut draft.back)
-                };
-                from.insert(0, server.clone());
-                to.push(server);
-            })
+            at_server(stage("server").with("place", quoted(place)))
         },
     },
     Plant {
@@ -390,10 +377,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         up: None,
         brings: None,
         edit: |_, _, _, _| {
-            Box::new(|draft| {
-                let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
-                draft.radio(name).set("fixed_bler", "0.02");
-            })
+            Box::new(|draft| draft.radio_of_data("link_adaptation").set("fixed_bler", "0.02"))
         },
     },
     Plant {

@@ -111,11 +111,22 @@ impl Draft {
         self.radio.entry(table.to_owned()).or_default()
     }
 
-    /// The table of the sender's radio buffer: a key set for the downlink alone leaves the uplink
-    /// as it is.
-    pub(crate) fn buffer(&mut self) -> &mut Table {
-        let name = if self.up { "rlc_up" } else { "rlc" };
-        self.radio(name)
+    /// The table of a part of the radio for the direction of the data, `rlc` or `rlc_up`: a key set
+    /// for the downlink alone leaves the uplink as it is.
+    pub(crate) fn radio_of_data(&mut self, part: &str) -> &mut Table {
+        let direction = if self.up { "_up" } else { "" };
+        self.radio(&format!("{part}{direction}"))
+    }
+
+    /// Name of the direction of the data.
+    pub(crate) fn direction(&self) -> &'static str {
+        if self.up { "up" } else { "down" }
+    }
+
+    /// Stages of the downlink and of the uplink.
+    pub(crate) fn down_and_up(&mut self) -> [&mut Vec<Table>; 2] {
+        let Self { there, back, .. } = self;
+        if self.up { [back, there] } else { [there, back] }
     }
 
     pub(crate) fn parsed(&self) -> Parsed {

@@ -195,7 +195,7 @@ fn healthy(random: &mut Random, index: usize) -> Case {
     let access = ALL[index % ALL.len()];
     let (mut well, known) = base(random, access, 3, None);
     if random.chance(0.5) {
-        decoys::equipped(random, &mut well, &known);
+        decoys::equip(random, &mut well, &known);
     }
     if random.chance(0.3) {
         limited_by_its_application(random, &mut well, &known);
@@ -367,13 +367,13 @@ fn judged(
     }
 }
 
-/// This many scenarios with one cause, of which a quarter are decoys.
+/// This many scenarios with one cause, of which a quarter are decoys if a wanted cause has any.
 fn singles(count: u64, seed: u64, tally: &mut Tally) {
     let causes: BTreeSet<&str> = plants().map(|plant| plant.cause).filter(is_wanted).collect();
     let causes: Vec<&str> = causes.into_iter().collect();
     let decoys: Vec<&Plant> = DECOYS.iter().filter(|plant| is_wanted(&plant.cause)).collect();
     judged("planted", count, seed, tally, |index, random| {
-        if index % 4 == 3 {
+        if index % 4 == 3 && !decoys.is_empty() {
             let plant = decoys[(seed as usize * 7 + index / 4) % decoys.len()];
             let case = decoy(random, plant);
             if case.is_none() {

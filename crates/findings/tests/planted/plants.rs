@@ -48,6 +48,38 @@ pub(crate) fn insert(random: &mut Random, there: bool, stage: Table) -> Edit {
     })
 }
 
+/// Inserts a stage somewhere in either direction.
+pub(crate) fn insert_in_either(random: &mut Random, stage: Table) -> Edit {
+    let there = random.chance(0.5);
+    insert(random, there, stage)
+}
+
+/// Inserts a stage in both directions, next to the sender of the data.
+pub(crate) fn at_sender(stage: Table) -> Edit {
+    Box::new(move |draft| {
+        draft.there.insert(0, stage.clone());
+        draft.back.push(stage.clone());
+    })
+}
+
+/// Inserts a stage in both directions, next to the server.
+pub(crate) fn at_server(stage: Table) -> Edit {
+    Box::new(move |draft| {
+        let [down, up] = draft.down_and_up();
+        down.insert(0, stage.clone());
+        up.push(stage.clone());
+    })
+}
+
+/// Inserts a stage in both directions, next to the UE.
+fn at_ue(stage: Table) -> Edit {
+    Box::new(move |draft| {
+        let [down, up] = draft.down_and_up();
+        down.push(stage.clone());
+        up.insert(0, stage.clone());
+    })
+}
+
 pub(crate) fn of_flows(key: &'static str, value: String) -> Edit {
     Box::new(move |draft| draft.transfers().for_each(|flow| flow.set(key, &value)))
 }
@@ -61,11 +93,37 @@ fn plain_queue(draft: &mut Draft, bytes: f64) {
         keys.iter().for_each(|key| link.remove(key));
         link.set("queue_bytes", number(bytes.max(1600.0).round()));
     } else {
-        let buffer = draft.buffer();
+        let buffer = draft.radio_of_data("rlc");
         keys.iter().for_each(|key| buffer.remove(key));
         buffer.set("aqm", "\"drop-tail\"");
         buffer.set("buffer_bytes", number(bytes.max(1600.0).round()));
     }
+}
+
+/// Packets that a ring with the length of the bandwidth-delay product holds.
+fn ring_packets(known: &Known) -> f64 {
+    (known.bdp_bytes() / 1500.0).max(30.0).round()
+}
+
+/// Gives transfers a loss-based congestion control, and returns a stage that loses so few packets
+/// that it hardly matters to them. The window that Reno maintains is 1.22 / sqrt(p) segments
+/// (Mathis 1997); `low` and `high` bound p times its square.
+fn rare_loss(
+    random: &mut Random,
+    severity: f64,
+    draft: &mut Draft,
+    known: &Known,
+    (low, high): (f64, f64),
+) -> Table {
+    let control = random.one_of(&["\"cubic\"", "\"reno\""]);
+    draft.transfers().for_each(|flow| flow.set("congestion", control));
+    let window = (known.bdp_bytes() / 1448.0).max(6.0);
+    let share = scaled(severity, low, high) / (window * window);
+    stage("loss").with("probability", number(share.min(0.03)))
+}
+
+fn without_loss(draft: &mut Draft) {
+    draft.there.retain(|one| one.get("stage") != Some("\"loss\""));
 }
 
 /// Gives the bottleneck a queue as it should be: the bandwidth-delay product.
@@ -134,9 +192,9 @@ pub(crate) fn two_cells(random: &mut Random, draft: &mut Draft) {
 
 /// Makes blocks fail at a given rate, whatever the MCS, which follows the channel alone.
 fn same_mcs(draft: &mut Draft, bler: &str) {
-    let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
-    draft.radio(name).set("outer_loop_step_db", 0);
-    draft.radio(name).set("fixed_bler", bler);
+    let adaptation = draft.radio_of_data("link_adaptation");
+    adaptation.set("outer_loop_step_db", 0);
+    adaptation.set("fixed_bler", bler);
 }
 
 const DOWN: Option<bool> = Some(false);

@@ -48,7 +48,7 @@ impl PdcpReceiver {
         self.order = order;
     }
 
-    /// Whether it waits for a gap until t-Reordering expires.
+    /// Whether the receiver waits for a gap until t-Reordering expires.
     pub(crate) const fn gives_up(&self) -> bool {
         matches!(self.order, PdcpOrder::Restored(Some(_)))
     }

@@ -21,8 +21,8 @@ pub(crate) fn check(stages: &[Stage], problems: &mut Problems) {
     }
 }
 
-/// Refuses a name of a CPU that cannot be shared: by two stages of one direction, across a proxy,
-/// or by stages of which each describes other stalls.
+/// Refuses a CPU that is shared by two stages of one direction, by stages on both sides of a proxy,
+/// or by stages whose stall keys differ.
 pub(crate) fn check_cpus(down: &[Stage], up: &[Stage], problems: &mut Problems) {
     refuse_twice("[[path.down]]", down, problems);
     refuse_twice("[[path.up]]", up, problems);
@@ -47,7 +47,7 @@ pub(crate) fn check_cpus(down: &[Stage], up: &[Stage], problems: &mut Problems) 
             problems.add_with_help(
                 below.fields.origin_of("cpu"),
                 format!("the stages that share CPU {name:?} must have the same `{key}`"),
-                format!("the other stage is at {first}; a CPU stalls for both"),
+                format!("the other stage is at {first}; a stall of the CPU stops both"),
             );
         }
     }

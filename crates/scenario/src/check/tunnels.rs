@@ -32,7 +32,10 @@ fn check_hop(stages: &[Stage], bounds: [&str; 2], direction: Direction, problems
                 let (is, not) = (kind(entered), kind(stage));
                 problems.add(
                     origin,
-                    format!("the packets are in a tunnel of stage = \"{is}\", not \"{not}\", here"),
+                    format!(
+                        "the packets are in a tunnel of stage = \"{is}\" here, which stage = \
+                         \"{not}\" cannot end"
+                    ),
                 );
                 open = None;
             }
@@ -63,7 +66,7 @@ fn check_hop(stages: &[Stage], bounds: [&str; 2], direction: Direction, problems
     }
 }
 
-/// The kind of a stage, as the file has it.
+/// The kind of a stage, as it is written in the file.
 fn kind(stage: &Stage) -> &'static str {
     Get(&stage.fields).variant()
 }

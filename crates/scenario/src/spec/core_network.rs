@@ -41,8 +41,8 @@ pub(super) const TUNNEL: &[Key] = &[Key::new(
     "Which end of the tunnel this is.",
 )];
 
-/// The MTU of a path outside a tunnel, or of the path inside one.
-const fn outer_mtu(name: &'static str, doc: &'static str) -> Key {
+/// An MTU of a tunnel: that of its device, or of the path outside it.
+const fn tunnel_mtu(name: &'static str, doc: &'static str) -> Key {
     Key::new(name, count(Unit::Bytes, 576, 65535), Default::Absent("no limit"), doc).needs(ENTER)
 }
 
@@ -72,7 +72,7 @@ pub(super) const GTPU: &[Key] = &[
          LTE's S1-U has none.",
     )
     .needs(ENTER),
-    outer_mtu("mtu_bytes", "Largest outer packet."),
+    tunnel_mtu("mtu_bytes", "Largest outer packet."),
     too_big(
         "mtu_bytes",
         "What happens to a packet that is larger than `mtu_bytes` with its outer headers.",
@@ -84,17 +84,17 @@ pub(super) const VPN: &[Key] = &[
         OuterHeader::KEY,
         Kind::Choice(OuterHeader::CHOICES),
         Default::Value("\"ipv4\""),
-        "Version of the outer IP header; 8 bytes of UDP, 16 of the message's header and 16 of its \
-         authentication tag are added: 60 bytes over IPv4, 80 over IPv6.",
+        "Version of the outer IP header. UDP adds 8 bytes to it, the message's header 16 and its \
+         authentication tag 16: with the IP header, 60 bytes over IPv4 and 80 over IPv6.",
     )
     .needs(ENTER),
-    outer_mtu(
+    tunnel_mtu(
         "mtu_bytes",
         "MTU of the VPN's device (`ip link set mtu 1420 dev wg0`): larger packets are dropped, \
-         because ICMP is not modelled. It also bounds the padding of packets to a multiple of 16 \
-         bytes. WireGuard's default is 1420.",
+         because ICMP is not modelled. Packets are padded to a multiple of 16 bytes, but not beyond \
+         this MTU. WireGuard's default is 1420.",
     ),
-    outer_mtu("outer_mtu_bytes", "Largest outer packet."),
+    tunnel_mtu("outer_mtu_bytes", "Largest outer packet."),
     too_big(
         "outer_mtu_bytes",
         "What happens to a packet that is larger than `outer_mtu_bytes` with its outer headers.",
@@ -120,16 +120,16 @@ pub(super) const OFFLOAD: &[Key] = &[
         "join_ms",
         Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1000 * MS },
         Default::Value("0.05"),
-        "Time from the first packet that finds the device idle until it passes on all that \
-         arrived (the interrupt of a network card, `gro_flush_timeout`). 0: only packets that \
-         arrive at one instant are joined.",
+        "Time from the first packet that finds the device idle until the device forwards all \
+         packets that arrived (the interrupt of a network card, `gro_flush_timeout`). 0: only \
+         packets that arrive at the same instant are joined.",
     )
     .needs(JOINED),
     Key::new(
         "mtu_bytes",
         count(Unit::Bytes, 68, 65535),
         Default::Value("1500"),
-        "MTU of the next hop: joined segments that are larger are dropped.",
+        "MTU of the next hop, which drops joined segments that are larger.",
     )
     .needs(JOINED),
 ];
@@ -226,8 +226,8 @@ pub(super) const HOST: &[Key] = &[
         Kind::Name,
         Default::Absent("a CPU of its own"),
         "Name of the CPU. A stage of [[path.down]] and a stage of [[path.up]] with the same name \
-         share it: it processes the packets of both in order of arrival, and its stalls hold up \
-         both.",
+         share the CPU: it processes the packets of both in order of arrival, and its stalls \
+         delay both.",
     ),
 ];
 
@@ -287,11 +287,11 @@ choices! {
         Checksum = "checksum":
             "The checksum that the device writes into a packet is wrong, and the receiver discards \
              the packet: a card that cannot compute the checksum of an inner packet, or a TUN \
-             device whose reader does not.",
+             device whose reader does not compute it.",
         Joined = "joined":
             "Segments that arrive together are joined (GRO, LRO) and not segmented again: all of \
              them are lost if the result is larger than the MTU of the next hop. Consecutive \
-             packets of a flow are joined if they have one size; a shorter one may be the last.",
+             packets of a flow are joined if they have the same size; the last one may be shorter.",
     }
 
     /// Values of `end`.

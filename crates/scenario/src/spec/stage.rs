@@ -283,8 +283,8 @@ choices! {
              a hypervisor takes away at times.",
         Modem = "modem":
             "The driver of a USB modem. Packets cross the bus in blocks: NTBs (CDC NCM, MBIM) or \
-             QMAP aggregates. A block leaves when it is full or its timer has expired, and the \
-             bus is free.",
+             QMAP aggregates. A block is ready when it is full or its timer has expired, and \
+             leaves as soon as the bus is free.",
         Server = "server":
             "The delay between the UPF and the server, chosen by the location of the server.",
         Proxy = "proxy":

@@ -1,6 +1,6 @@
 //! Causes that break packets, by their size or by how they arrive.
 
-use super::{Plant, insert, only, scaled};
+use super::{Plant, insert, only, rare_loss, scaled, without_loss};
 use crate::bases::{ALL, Known, WIRE};
 use crate::draft::{Draft, Table, number, quoted, stage};
 
@@ -24,7 +24,8 @@ pub(crate) const PACKETS: &[Plant] = &[
         brings: None,
         edit: |random, _, _, _| insert(random, true, offload("checksum")),
     },
-    // Behind the sender, or behind a radio's slots: there segments arrive together.
+    // Next to the sender, or in the uplink behind the slots of a radio: segments arrive there
+    // together.
     Plant {
         cause: "offload",
         into: ALL,
@@ -38,7 +39,7 @@ pub(crate) const PACKETS: &[Plant] = &[
             })
         },
     },
-    // ICMP is filtered, and nobody told the hosts of the MTU.
+    // ICMP is filtered, and no host is configured with the VPN's MTU.
     Plant {
         cause: "vpn",
         into: ALL,
@@ -67,21 +68,19 @@ pub(crate) const PACKETS: &[Plant] = &[
             })
         },
     },
-    // The path loses so little that it hardly matters, but twice as many fragments.
+    // The path loses so few packets that it hardly matters, but each packet has two or three
+    // fragments.
     Plant {
         cause: "vpn",
         into: ALL,
         flows: 1,
         up: None,
-        brings: Some(|draft| draft.there.retain(|one| one.get("stage") != Some("\"loss\""))),
+        brings: Some(without_loss),
         edit: |random, severity, well, known| {
-            let control = random.one_of(&["\"cubic\"", "\"reno\""]);
-            well.transfers().for_each(|flow| flow.set("congestion", control));
-            let window = (known.bdp_bytes() / 1448.0).max(6.0);
-            let share = scaled(severity, 0.3, 2.0) / (window * window);
+            let loss = rare_loss(random, severity, well, known, (0.3, 2.0));
             let bytes = random.between(576.0, 800.0).round();
             into_vpn(well, stage("vpn").with("outer_mtu_bytes", 9000));
-            well.there.insert(1, stage("loss").with("probability", number(share.min(0.03))));
+            well.there.insert(1, loss);
             Box::new(move |draft| draft.there[0].set("outer_mtu_bytes", bytes))
         },
     },
@@ -94,14 +93,13 @@ pub(crate) const PACKETS: &[Plant] = &[
         brings: None,
         edit: |random, severity, well, known| {
             let small = small_datagrams(known, severity, random.between(80.0, 160.0));
-            let direction = if well.up { "up" } else { "down" };
-            only(well, small.with("direction", quoted(direction)));
+            only(well, small.with("direction", quoted(well.direction())));
             Box::new(|draft| into_vpn(draft, stage("vpn")))
         },
     },
 ];
 
-/// A stream whose packets have this many bytes, and which takes up to nine tenths of the link.
+/// A stream of packets with this many bytes that fills up to nine tenths of the link.
 fn small_datagrams(known: &Known, severity: f64, bytes: f64) -> Table {
     let rate = known.rate_mbps * (0.6 + 0.3 * severity);
     Table::of(&[("kind", "\"udp\"")])

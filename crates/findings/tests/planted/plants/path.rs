@@ -1,8 +1,8 @@
 //! Causes on the path.
 
 use super::{
-    DOWN, Edit, Plant, file, insert, managed_queue, middlebox, only, ping, plain_queue, scaled,
-    stream,
+    DOWN, Edit, Plant, at_sender, at_server, at_ue, file, insert, insert_in_either, managed_queue,
+    middlebox, only, ping, plain_queue, rare_loss, ring_packets, scaled, stream, without_loss,
 };
 use crate::bases::{ALL, Known, WIRE, codel};
 use crate::draft::{Draft, Random, Table, number, quoted, stage};
@@ -12,8 +12,14 @@ fn packet_ms(known: &Known) -> f64 {
     12.0 / known.rate_mbps
 }
 
-/// Makes the path that of a campus, with pings or a small file; returns its one-way delay in ms.
-fn near(random: &mut Random, draft: &mut Draft) -> f64 {
+/// Makes the path that of a campus, with pings or a small file, and plants a stage next to the UE
+/// at which packets wait for up to the time in `key`.
+fn waits_near(
+    random: &mut Random,
+    severity: f64,
+    draft: &mut Draft,
+    (stage, key): (Table, &str),
+) -> Edit {
     let one_way = random.log(0.3, 5.0);
     for one in draft.there.iter_mut().chain(&mut draft.back) {
         if one.get("stage") == Some("\"delay\"") {
@@ -25,20 +31,7 @@ fn near(random: &mut Random, draft: &mut Draft) -> f64 {
         1 => only(draft, ping("up", 150.0)),
         _ => only(draft, file(random.log(20e3, 200e3))),
     }
-    one_way
-}
-
-/// Inserts a stage at the UE's end of both directions.
-fn both(stage: impl Fn() -> Table + 'static) -> Edit {
-    Box::new(move |draft| {
-        let (down, up) = if draft.up {
-            (&mut draft.back, &mut draft.there)
-        } else {
-            (&mut draft.there, &mut draft.back)
-        };
-        down.push(stage());
-        up.insert(0, stage());
-    })
+    at_ue(stage.with(key, number(one_way * scaled(severity, 0.1, 5.0))))
 }
 
 pub(crate) const PATH: &[Plant] = &[
@@ -200,22 +193,19 @@ pub(crate) const PATH: &[Plant] = &[
             insert(random, true, stage("mtu").with("mtu_bytes", bytes))
         },
     },
-    // A tunnel that loses so few packets that it hardly matters, but three times as many fragments.
-    // The window that Reno maintains is 1.22 / sqrt(p) segments (Mathis 1997).
+    // A tunnel that loses so few packets that it hardly matters, but each packet has three
+    // fragments.
     Plant {
         cause: "fragmentation",
         into: ALL,
         flows: 1,
         up: None,
-        brings: Some(|draft| draft.there.retain(|one| one.get("stage") != Some("\"loss\""))),
+        brings: Some(without_loss),
         edit: |random, severity, well, known| {
-            let control = random.one_of(&["\"cubic\"", "\"reno\""]);
-            well.transfers().for_each(|flow| flow.set("congestion", control));
-            let window = (known.bdp_bytes() / 1448.0).max(6.0);
-            let share = scaled(severity, 0.2, 1.2) / (window * window);
+            let loss = rare_loss(random, severity, well, known, (0.2, 1.2));
             let bytes = random.between(576.0, 700.0).round();
             well.there.insert(0, stage("gtpu").with("end", "\"enter\"").with("mtu_bytes", 9000));
-            well.there.insert(1, stage("loss").with("probability", number(share.min(0.03))));
+            well.there.insert(1, loss);
             well.there.insert(2, stage("gtpu").with("end", "\"leave\""));
             Box::new(move |draft| draft.there[0].set("mtu_bytes", bytes))
         },
@@ -308,12 +298,8 @@ pub(crate) const PATH: &[Plant] = &[
         brings: None,
         edit: |random, severity, _, known| {
             let each = packet_ms(known) / (1.0 - 0.8 * severity);
-            let ring = (known.bdp_bytes() / 1500.0).max(30.0).round();
-            insert(
-                random,
-                true,
-                stage("host").with("processing_ms", number(each)).with("ring_packets", ring),
-            )
+            let host = stage("host").with("processing_ms", number(each));
+            insert(random, true, host.with("ring_packets", ring_packets(known)))
         },
     },
     // Both directions of an upload or a download on one processor, which is slower than the link.
@@ -325,15 +311,8 @@ pub(crate) const PATH: &[Plant] = &[
         brings: None,
         edit: |_, severity, _, known| {
             let each = packet_ms(known) / (1.2 - 0.9 * severity);
-            let ring = (known.bdp_bytes() / 1500.0).max(30.0).round();
-            Box::new(move |draft| {
-                let host = stage("host")
-                    .with("processing_ms", number(each))
-                    .with("ring_packets", ring)
-                    .with("cpu", "\"upf\"");
-                draft.there.insert(0, host.clone());
-                draft.back.push(host);
-            })
+            let host = stage("host").with("processing_ms", number(each)).with("cpu", "\"upf\"");
+            at_sender(host.with("ring_packets", ring_packets(known)))
         },
     },
     // On a short path, a network card that waits before it raises an interrupt.
@@ -344,12 +323,10 @@ pub(crate) const PATH: &[Plant] = &[
         up: None,
         brings: None,
         edit: |random, severity, well, _| {
-            let one_way = near(random, well);
-            let coalescing = one_way * scaled(severity, 0.1, 5.0);
-            both(move || stage("host").with("coalescing_ms", number(coalescing)))
+            waits_near(random, severity, well, (stage("host"), "coalescing_ms"))
         },
     },
-    // In the direction of acknowledgements, or of data, of a transfer.
+    // A network card on the way of a transfer's data, or of its acknowledgements.
     Plant {
         cause: "interrupt-moderation",
         into: ALL,
@@ -358,8 +335,7 @@ pub(crate) const PATH: &[Plant] = &[
         brings: None,
         edit: |random, severity, _, known| {
             let coalescing = (known.rtt_ms * scaled(severity, 0.2, 3.0)).max(1.0);
-            let there = random.chance(0.5);
-            insert(random, there, stage("host").with("coalescing_ms", number(coalescing)))
+            insert_in_either(random, stage("host").with("coalescing_ms", number(coalescing)))
         },
     },
     // A modem on a short path: pings and small files wait for its timer.
@@ -370,9 +346,7 @@ pub(crate) const PATH: &[Plant] = &[
         up: None,
         brings: None,
         edit: |random, severity, well, _| {
-            let one_way = near(random, well);
-            let timer = one_way * scaled(severity, 0.1, 5.0);
-            both(move || stage("modem").with("timer_ms", number(timer)))
+            waits_near(random, severity, well, (stage("modem"), "timer_ms"))
         },
     },
     // A long timer in the direction of acknowledgements, which do not fill blocks.
@@ -399,12 +373,11 @@ pub(crate) const PATH: &[Plant] = &[
         edit: |random, severity, _, known| {
             let packets = 1.0 + random.below(4) as f64;
             let transfer = packets * packet_ms(known) / (1.0 - 0.8 * severity);
-            let ring = (known.bdp_bytes() / 1500.0).max(30.0).round();
             let modem = stage("modem")
                 .with("timer_ms", number((0.05 * known.rtt_ms).min(1.2)))
                 .with("block_bytes", 1500.0 * packets)
                 .with("transfer_ms", number(transfer))
-                .with("ring_packets", ring);
+                .with("ring_packets", ring_packets(known));
             insert(random, true, modem)
         },
     },
@@ -453,16 +426,7 @@ pub(crate) const PATH: &[Plant] = &[
                     one.set("delay_ms", number(5.0 + 15.0 * (1.0 - severity)));
                 }
             }
-            Box::new(move |draft| {
-                let server = stage("server").with("place", quoted(place));
-                let (from, to) = if draft.up {
-                    (&mut draft.back, &mut draft.there)
-                } else {
-                    (&mut draft.there, &mut draft.back)
-                };
-                from.insert(0, server.clone());
-                to.push(server);
-            })
+            at_server(stage("server").with("place", quoted(place)))
         },
     },
     Plant {

@@ -87,14 +87,9 @@ pub(crate) const CELLS: &[Plant] = &[
             let share = number(scaled(severity, 0.0003, 0.1));
             same_mcs(well, "0");
             Box::new(move |draft| {
-                let (buffer, adaptation, harq) = if draft.up {
-                    ("rlc_up", "link_adaptation_up", "harq_up")
-                } else {
-                    ("rlc", "link_adaptation", "harq")
-                };
-                draft.radio(buffer).set("mode", "\"um\"");
-                draft.radio(harq).set("max_transmissions", 1);
-                draft.radio(adaptation).set("fixed_bler", &share);
+                draft.radio_of_data("rlc").set("mode", "\"um\"");
+                draft.radio_of_data("harq").set("max_transmissions", 1);
+                draft.radio_of_data("link_adaptation").set("fixed_bler", &share);
             })
         },
     },
@@ -106,15 +101,14 @@ pub(crate) const CELLS: &[Plant] = &[
         brings: None,
         edit: |random, severity, well, _| {
             if random.chance(0.5) {
-                let direction = if well.up { "up" } else { "down" };
-                only(well, ping(direction, 50.0));
+                only(well, ping(well.direction(), 50.0));
             }
             let share = number(0.2 + 0.6 * severity);
             same_mcs(well, "0.1");
             Box::new(move |draft| {
-                let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
-                draft.radio(name).set("fixed_bler", &share);
-                draft.radio(name).set("fixed_bler_retransmission", &share);
+                let adaptation = draft.radio_of_data("link_adaptation");
+                adaptation.set("fixed_bler", &share);
+                adaptation.set("fixed_bler_retransmission", &share);
             })
         },
     },
@@ -124,25 +118,20 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 2,
         up: None,
-        brings: Some(|draft| {
-            let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
-            draft.radio(name).set("fixed_bler", "0");
-        }),
+        brings: Some(|draft| draft.radio_of_data("link_adaptation").set("fixed_bler", "0")),
         edit: |random, severity, well, _| {
             if random.chance(0.3) {
-                let direction = if well.up { "up" } else { "down" };
-                only(well, ping(direction, 20.0));
+                only(well, ping(well.direction(), 20.0));
             }
             same_mcs(well, &number(random.log(0.0003, 0.003)));
-            let (buffer, harq) = if well.up { ("rlc_up", "harq_up") } else { ("rlc", "harq") };
-            well.radio(harq).set("max_transmissions", 1);
-            well.radio(buffer).set("mode", "\"um\"");
-            well.radio(buffer).set("t_reordering_ms", 10);
+            well.radio_of_data("harq").set("max_transmissions", 1);
+            well.radio_of_data("rlc").set("mode", "\"um\"");
+            well.radio_of_data("rlc").set("t_reordering_ms", 10);
             let wait = scaled(severity, 60.0, 3000.0).round();
-            Box::new(move |draft| draft.radio(buffer).set("t_reordering_ms", wait))
+            Box::new(move |draft| draft.radio_of_data("rlc").set("t_reordering_ms", wait))
         },
     },
-    // What a handover lost was not forwarded, and the UE waits for it.
+    // A handover loses packets because they are not forwarded, and the UE waits for them.
     Plant {
         cause: "pdcp-gap",
         into: NR,
@@ -224,23 +213,19 @@ pub(crate) const CELLS: &[Plant] = &[
         up: None,
         brings: Some(|draft| {
             // Failures of first transmissions are usual; those of second transmissions are not.
-            let name = if draft.up { "_up" } else { "" };
-            let adaptation = draft.radio(&format!("link_adaptation{name}"));
-            adaptation.set("fixed_bler_retransmission", "0");
-            draft.radio(&format!("harq{name}")).set("max_transmissions", 4);
+            draft.radio_of_data("link_adaptation").set("fixed_bler_retransmission", "0");
+            draft.radio_of_data("harq").set("max_transmissions", 4);
         }),
         edit: |_, severity, well, _| {
             // RLC gives up soon, and re-establishing the connection takes time.
-            let name = if well.up { "_up" } else { "" };
-            well.radio(&format!("harq{name}")).set("max_transmissions", 2);
-            let adaptation = well.radio(&format!("link_adaptation{name}"));
+            well.radio_of_data("harq").set("max_transmissions", 2);
+            let adaptation = well.radio_of_data("link_adaptation");
             adaptation.set("fixed_bler", "0.05");
             adaptation.set("fixed_bler_retransmission", "0.01");
             well.radio("mobility").set("link_failure", false);
             let again = scaled(severity, 50.0, 3000.0).round();
-            let table = format!("rlc{name}");
             Box::new(move |draft| {
-                draft.radio(&table).set("max_retx_threshold", 1);
+                draft.radio_of_data("rlc").set("max_retx_threshold", 1);
                 draft.radio("").set("any_timer_value", true);
                 let mobility = draft.radio("mobility");
                 mobility.set("link_failure", true);
@@ -253,11 +238,11 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 1,
         up: None,
-        // The same direction, in which no more blocks fail than usual.
+        // Blocks with data fail no more often than usual.
         brings: Some(|draft| {
-            let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
-            draft.radio(name).set("fixed_bler", "0.1");
-            draft.radio(name).set("fixed_bler_retransmission", "0");
+            let adaptation = draft.radio_of_data("link_adaptation");
+            adaptation.set("fixed_bler", "0.1");
+            adaptation.set("fixed_bler_retransmission", "0");
         }),
         edit: |random, severity, well, _| {
             // A UE that passes through a coverage hole.
