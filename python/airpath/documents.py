@@ -48,9 +48,7 @@ class AckReport(TypedDict):
 
 
 class BesideReport(TypedDict):
-    """Frames that bypassed the model of a gateway, and frames that did not pass it, in one
-    direction.
-    """
+    """Frames of one direction that bypassed the model of a gateway or did not pass it."""
 
     control: int
     """Frames of ARP, neighbour discovery, DHCP or a protocol other than IP, which passed at once.

@@ -104,7 +104,7 @@ pub struct LinkReport {
     pub capacity_bytes: f64,
 }
 
-/// Frames that bypassed the model of a gateway, and frames that did not pass it, in one direction.
+/// Frames of one direction that bypassed the model of a gateway or did not pass it.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BesideReport {
