@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -66,10 +67,8 @@ def blame(file: Path, report: CaptureReport) -> Blame:
     Raises ``OSError`` and ``ValueError`` as ``read_capture`` does.
     """
     flows = _chosen(report)
-    wanted = [(flow["id"], None if end is None else end == "client") for flow, end in flows]
-    most = _MOST_PACKETS // max(1, len(wanted))
-    read = _core.read_flows(file, wanted, most) if wanted else []
-    groups = _groups(str(file), report, flows, read)
+    segments = read(file, flows)
+    groups = groups_of(file, report, flows, segments)
     loads = [(one.begin_ms, one.end_ms) for one in groups]
     found: list[Suspect] = []
     for group in groups:
@@ -77,7 +76,7 @@ def blame(file: Path, report: CaptureReport) -> Blame:
     crossed = _crossed(report, groups)
     # What datagrams take later is not there for the transfers, which had it at first.
     found = crossed + [one for one in found if not crossed or one.cause != "shaper"]
-    for (flow, end), one in zip(flows, read, strict=True):
+    for (flow, end), one in zip(flows, segments, strict=True):
         if end is not None:
             continue
         packets = cast("Packets", one)
@@ -93,6 +92,24 @@ def blame(file: Path, report: CaptureReport) -> Blame:
     if ranked:
         return Blame("named", "", ranked)
     return _nothing(groups, report)
+
+
+def read_groups(file: Path, report: CaptureReport) -> list[Group]:
+    """The groups of transfers of a capture; raises as ``blame`` does."""
+    flows = transfers_of(report)
+    return groups_of(file, report, flows, read(file, flows))
+
+
+def transfers_of(report: CaptureReport) -> list[_Chosen]:
+    """The transfers with the most bytes."""
+    return [(flow, end) for flow, end in _chosen(report) if end is not None]
+
+
+def read(file: Path, flows: Sequence[_Chosen]) -> list[Segments | Packets]:
+    """The packets of flows."""
+    wanted = [(flow["id"], None if end is None else end == "client") for flow, end in flows]
+    most = _MOST_PACKETS // max(1, len(wanted))
+    return _core.read_flows(file, wanted, most) if wanted else []
 
 
 def _unique(report: CaptureReport, protocol: str) -> list[FlowReport]:
@@ -122,15 +139,18 @@ def _chosen(report: CaptureReport) -> list[_Chosen]:
     return chosen
 
 
-def _groups(
-    file: str, report: CaptureReport, flows: list[_Chosen], read: list[Segments | Packets]
+def groups_of(
+    file: Path,
+    report: CaptureReport,
+    flows: Sequence[_Chosen],
+    packets: Sequence[Segments | Packets],
 ) -> list[Group]:
     """Transfers between the same hosts in the same direction, at the same point."""
     found: dict[tuple[int, str, str, str], list[Transfer]] = {}
-    for (flow, end), segments in zip(flows, read, strict=True):
+    for (flow, end), segments in zip(flows, packets, strict=True):
         if end is None:
             continue
-        seen = arrays(file, report, flow, end, cast("Segments", segments))
+        seen = arrays(str(file), report, flow, end, cast("Segments", segments))
         hosts = (flow["client"], flow["server"])
         if end == "server":
             hosts = hosts[::-1]

@@ -1,0 +1,138 @@
+"""The learned model of causes: for each one the probability that it costs a seventh or more.
+
+Each cause has a forest: a sum of decision trees that gives the logarithm of the odds, calibrated on
+cases that it was not learned from (`make causes`).
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+ANY = "any"
+"""The forest that tells whether anything costs a seventh."""
+_FIELDS = ("feature", "threshold", "default_left", "left", "right", "value")
+_TYPES = (np.int16, np.float32, np.bool_, np.int16, np.int16, np.float32)
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees of one cause. Nodes of all trees are in one array; a leaf has no feature (-1).
+
+    ``value`` of a node is the mean of the leaves below it, by how many cases came there.
+    """
+
+    cause: str
+    roots: NDArray[Any]
+    feature: NDArray[Any]
+    threshold: NDArray[Any]
+    default_left: NDArray[Any]
+    left: NDArray[Any]
+    right: NDArray[Any]
+    value: NDArray[Any]
+    slope: float = 1.0
+    intercept: float = 0.0
+
+    @classmethod
+    def of(cls, cause: str, roots: Sequence[int], nodes: Iterable[tuple[Any, ...]]) -> Forest:
+        """From nodes as tuples of the fields."""
+        columns = [
+            np.array(column, dtype=kind)
+            for column, kind in zip(zip(*nodes, strict=True), _TYPES, strict=True)
+        ]
+        return cls(cause, np.array(roots, dtype=np.int16), *columns)
+
+    def calibrated(self, slope: float, intercept: float) -> Forest:
+        """With a linear map of its logarithm of the odds."""
+        return replace(self, slope=slope, intercept=intercept)
+
+    def score(self, row: NDArray[np.float64]) -> float:
+        """The sum of the trees' leaves."""
+        return float(self.value[self._walk(row)[-1]].sum())
+
+    def odds(self, row: NDArray[np.float64]) -> float:
+        """The logarithm of the odds."""
+        return self.slope * self.score(row) + self.intercept
+
+    def moved(self, row: NDArray[np.float64], features: int) -> NDArray[np.float64]:
+        """By how much each feature moved the logarithm of the odds, along the trees' paths."""
+        found = np.zeros(features)
+        paths = self._walk(row)
+        for before, after in zip(paths, paths[1:], strict=False):
+            inner = before != after
+            step = self.value[after[inner]].astype(float) - self.value[before[inner]]
+            np.add.at(found, self.feature[before[inner]], step)
+        return found * self.slope
+
+    def _walk(self, row: NDArray[np.float64]) -> list[NDArray[Any]]:
+        """The nodes of all trees at each depth, down to the leaves."""
+        at = self.roots
+        paths = [at]
+        while True:
+            feature = self.feature[at]
+            inner = feature >= 0
+            if not inner.any():
+                return paths
+            value = row[np.maximum(feature, 0)]
+            left = np.where(np.isnan(value), self.default_left[at], value <= self.threshold[at])
+            at = np.where(inner, np.where(left, self.left[at], self.right[at]), at)
+            paths.append(at)
+
+
+@dataclass(frozen=True)
+class Model:
+    """What was learned of all causes."""
+
+    names: tuple[str, ...]
+    forests: Mapping[str, Forest]
+
+    @classmethod
+    def of(cls, names: Sequence[str], forests: Iterable[Forest]) -> Model:
+        """From forests."""
+        return cls(tuple(names), {one.cause: one for one in forests})
+
+    def row(self, features: Mapping[str, float]) -> NDArray[np.float64]:
+        """Features in the model's order; NaN for one that is not known."""
+        return np.array(
+            [features.get(name, np.nan) for name in self.names], dtype=np.float32
+        ).astype(float)
+
+    def probabilities(self, features: Mapping[str, float]) -> dict[str, float]:
+        """By cause, and ``any``."""
+        row = self.row(features)
+        return {
+            cause: 1 / (1 + float(np.exp(-np.clip(one.odds(row), -30, 30))))
+            for cause, one in self.forests.items()
+        }
+
+    def write(self, file: Path | BinaryIO) -> None:
+        """Write it; the same model gives the same bytes."""
+        arrays: dict[str, Any] = {"names": np.array(self.names)}
+        for cause, one in self.forests.items():
+            arrays[f"{cause}/roots"] = one.roots
+            arrays[f"{cause}/calibration"] = np.array([one.slope, one.intercept])
+            for name in _FIELDS:
+                arrays[f"{cause}/{name}"] = getattr(one, name)
+        np.savez_compressed(file, **arrays)
+
+    @classmethod
+    def read(cls, file: Path | BinaryIO) -> Model:
+        """Raises ``ValueError`` and ``OSError``."""
+        with np.load(file, allow_pickle=False) as raw:
+            causes = [name.partition("/")[0] for name in raw.files if name.endswith("/roots")]
+            forests = [
+                Forest(
+                    cause,
+                    raw[f"{cause}/roots"],
+                    *(raw[f"{cause}/{name}"] for name in _FIELDS),
+                    *map(float, raw[f"{cause}/calibration"]),
+                )
+                for cause in causes
+            ]
+            return cls.of(raw["names"].tolist(), forests)
