@@ -29,6 +29,7 @@ COMMANDS = {
     "captures-compared": "compared.command",
     "captures-kernel": "recorded.kernel",
     "captures-recorded": "recorded.command",
+    "causes": "causes.command",
     "cluster": "cluster.command",
     "cures": "pages.cures",
     "docs": "pages.website",

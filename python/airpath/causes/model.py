@@ -6,7 +6,6 @@ cases that it was not learned from (`make causes`).
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,11 +90,13 @@ class Model:
 
     names: tuple[str, ...]
     forests: Mapping[str, Forest]
+    costs: Mapping[str, Forest]
 
     @classmethod
-    def of(cls, names: Sequence[str], forests: Iterable[Forest]) -> Model:
-        """From forests."""
-        return cls(tuple(names), {one.cause: one for one in forests})
+    def of(cls, names: Sequence[str], forests: Iterable[Forest], costs: Iterable[Forest]) -> Model:
+        """From forests of probabilities and of costs."""
+        each = ({one.cause: one for one in some} for some in (forests, costs))
+        return cls(tuple(names), *each)
 
     def row(self, features: Mapping[str, float]) -> NDArray[np.float64]:
         """Features in the model's order; NaN for one that is not known."""
@@ -111,28 +112,37 @@ class Model:
             for cause, one in self.forests.items()
         }
 
+    def cost(self, cause: str, features: Mapping[str, float]) -> float:
+        """The share of the rate, or of the delay, that the cause takes if it is there."""
+        return 1 - float(np.exp(-max(0.0, self.costs[cause].score(self.row(features)))))
+
+    def moved(self, cause: str, features: Mapping[str, float]) -> list[tuple[str, float]]:
+        """Features by how much they raised the logarithm of the odds, the most first."""
+        row = self.row(features)
+        by_feature = self.forests[cause].moved(row, len(self.names))
+        order = np.argsort(-by_feature, kind="stable")
+        return [(self.names[index], float(by_feature[index])) for index in order]
+
     def write(self, file: Path | BinaryIO) -> None:
         """Write it; the same model gives the same bytes."""
         arrays: dict[str, Any] = {"names": np.array(self.names)}
-        for cause, one in self.forests.items():
-            arrays[f"{cause}/roots"] = one.roots
-            arrays[f"{cause}/calibration"] = np.array([one.slope, one.intercept])
-            for name in _FIELDS:
-                arrays[f"{cause}/{name}"] = getattr(one, name)
+        for what, forests in (("odds", self.forests), ("cost", self.costs)):
+            for cause, one in forests.items():
+                arrays[f"{what}/{cause}/roots"] = one.roots
+                arrays[f"{what}/{cause}/calibration"] = np.array([one.slope, one.intercept])
+                for name in _FIELDS:
+                    arrays[f"{what}/{cause}/{name}"] = getattr(one, name)
         np.savez_compressed(file, **arrays)
 
     @classmethod
     def read(cls, file: Path | BinaryIO) -> Model:
         """Raises ``ValueError`` and ``OSError``."""
         with np.load(file, allow_pickle=False) as raw:
-            causes = [name.partition("/")[0] for name in raw.files if name.endswith("/roots")]
-            forests = [
-                Forest(
-                    cause,
-                    raw[f"{cause}/roots"],
-                    *(raw[f"{cause}/{name}"] for name in _FIELDS),
-                    *map(float, raw[f"{cause}/calibration"]),
-                )
-                for cause in causes
-            ]
-            return cls.of(raw["names"].tolist(), forests)
+            roots = [name.removesuffix("/roots") for name in raw.files if name.endswith("/roots")]
+            found: dict[str, list[Forest]] = {"odds": [], "cost": []}
+            for place in roots:
+                what, _, cause = place.partition("/")
+                fields = (raw[f"{place}/{name}"] for name in _FIELDS)
+                calibration = map(float, raw[f"{place}/calibration"])
+                found[what].append(Forest(cause, raw[f"{place}/roots"], *fields, *calibration))
+            return cls.of(raw["names"].tolist(), found["odds"], found["cost"])

@@ -1,24 +1,27 @@
-"""Ranked causes of a capture: the flows of a file are read again, and each rule is applied."""
+"""Ranked causes of a capture: the flows of a file are read again, and the learned model is asked."""
 
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import BinaryIO, TypedDict, cast
 
 from airpath import _core
-from airpath.causes import probes, transfers
+from airpath.causes import probes
+from airpath.causes.describe import describe
+from airpath.causes.features import features
 from airpath.causes.group import Group
-from airpath.causes.suspect import Suspect, SuspectDocument
+from airpath.causes.model import ANY, Model
+from airpath.causes.phrases import evidence
+from airpath.causes.suspect import Suspect, SuspectDocument, alike
 from airpath.causes.traits import Transfer
 from airpath.diagnose.capture import advice_on_length
 from airpath.documents import CaptureReport, FlowReport, Packets, Segments
 from airpath.fitting.observed import arrays
-from airpath.readers.flows import ENDS, End, main_sender, stream, total_bytes, volume
+from airpath.readers.flows import End, main_sender, stream, total_bytes
 
 _MOST_FLOWS = 8
 """Flows of each kind that are read again: those with the most bytes."""
@@ -28,6 +31,7 @@ LEAST_SEGMENTS = 20
 _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4
 """Connections of a test; a web page has more."""
+LIKELIER_THAN_NOT = 0.5
 _Chosen = tuple[FlowReport, End | None]
 """A flow to read again: the segments from one end for TCP, all packets for other protocols."""
 
@@ -44,8 +48,9 @@ class BlameDocument(TypedDict):
 class Blame:
     """The causes that a capture blames.
 
-    ``suspects`` are ordered by cost. ``verdict`` is ``named``, ``bound`` (only the path's capacity
-    limits the transfers) or ``inconclusive``; ``because`` says why.
+    ``suspects`` are ordered by probability. ``verdict`` is ``named``, ``bound`` (only the path's
+    capacity limits the transfers), ``unknown`` (something else does) or ``inconclusive``;
+    ``because`` says why.
     """
 
     verdict: str
@@ -71,11 +76,11 @@ def blame(file: Path, report: CaptureReport) -> Blame:
     groups = groups_of(file, report, flows, segments)
     loads = [(one.begin_ms, one.end_ms) for one in groups]
     found: list[Suspect] = []
+    leaning: list[tuple[str, float]] = []
     for group in groups:
-        found += transfers.suspects(group)
-    crossed = _crossed(report, groups)
-    # What datagrams take later is not there for the transfers, which had it at first.
-    found = crossed + [one for one in found if not crossed or one.cause != "shaper"]
+        named, unsure = inferred(group, report)
+        found += named
+        leaning += unsure
     for (flow, end), one in zip(flows, segments, strict=True):
         if end is not None:
             continue
@@ -87,11 +92,64 @@ def blame(file: Path, report: CaptureReport) -> Blame:
     for flow in _unique(report, "tcp"):
         remains = report["duration_s"] - flow["start_s"] - flow["duration_s"]
         found += probes.connections(flow, others_deliver=bool(groups), remains_s=remains)
-    ranked = sorted(_merged(found), key=lambda one: -one.cost)
-    ranked = [replace(one, confidence=_confidence(one)) for one in ranked]
+    # What a ping or an ICMP error shows is seen, not inferred.
+    ranked = sorted(_merged(found), key=lambda one: (-(one.confidence or 1.0), -one.cost))
     if ranked:
         return Blame("named", "", ranked)
+    if leaning:
+        return Blame("unknown", _unknown(leaning), [])
     return _nothing(groups, report)
+
+
+def inferred(group: Group, report: CaptureReport) -> tuple[list[Suspect], list[tuple[str, float]]]:
+    """What is likelier than not to cost a group a seventh, by probability.
+
+    If nothing is, but something does cost that much, also the probabilities of all causes.
+    """
+    found = features(group, report)
+    learned = model()
+    every = learned.probabilities(found)
+    any_cause = every.pop(ANY)
+    likely = sorted(every.items(), key=lambda one: -one[1])
+    flows = tuple(one.seen.flow["id"] for one in group.transfers)
+    suspects = []
+    for cause, sure in likely:
+        if sure < LIKELIER_THAN_NOT:
+            break
+        words = describe(cause, group, found)
+        why = evidence(learned.moved(cause, found), found)
+        told = f" What speaks for it most: {'; '.join(why)}." if why else ""
+        suspects.append(
+            Suspect(
+                cause,
+                learned.cost(cause, found),
+                words.evidence + told,
+                flows,
+                words.frames,
+                words.at_s,
+                words.advice,
+                round(sure, 2),
+            )
+        )
+    if suspects or any_cause < LIKELIER_THAN_NOT:
+        return suspects, []
+    return [], likely
+
+
+@functools.cache
+def model() -> Model:
+    """The model that the package has (`make causes`)."""
+    with resources.files("airpath.causes").joinpath("causes.npz").open("rb") as file:
+        return Model.read(cast("BinaryIO", file))
+
+
+def _unknown(leaning: list[tuple[str, float]]) -> str:
+    likeliest = sorted(leaning, key=lambda one: -one[1])[:3]
+    named = ", ".join(f"{' or '.join(alike(cause))} ({sure:.0%})" for cause, sure in likeliest)
+    return (
+        "Something costs a seventh of the rate or more, but no cause is likelier than not. The "
+        f"likeliest are {named}. Capture a longer transfer at its other end, with a ping beside."
+    )
 
 
 def read_groups(file: Path, report: CaptureReport) -> list[Group]:
@@ -163,35 +221,6 @@ def groups_of(
     return [Group(one, is_alone=most and len(found) == 1) for one in found.values()]
 
 
-def _crossed(report: CaptureReport, groups: list[Group]) -> list[Suspect]:
-    """Streams of datagrams concurrent with a group of transfers, in the same direction."""
-    found = []
-    for group in groups:
-        ours = sum(one.wire_bytes for one in group.transfers)
-        flow = group.main.seen.flow
-        ends = {flow["client"], flow["server"]}
-        sender = flow[group.main.seen.sender]
-        beside = [
-            (one, volume(one, end)["bytes"])
-            for one in _unique(report, "udp")
-            for end, _ in ENDS
-            if {one["client"], one["server"]} == ends and one[end] == sender
-        ]
-        theirs = sum(count for _, count in beside)
-        share = theirs / max(1, theirs + ours)
-        if share >= 0.08:
-            found.append(
-                Suspect(
-                    "cross-traffic",
-                    max(0.6, share),
-                    f"Concurrent datagrams are {share:.0%} of the bytes in the same direction.",
-                    tuple(one["id"] for one, count in beside if count),
-                    advice="Measure without them, or give each flow a queue of its own.",
-                )
-            )
-    return found
-
-
 def _merged(found: list[Suspect]) -> list[Suspect]:
     """One suspect for each cause or group of causes: the one that costs most."""
     best: dict[tuple[str, ...], Suspect] = {}
@@ -232,18 +261,3 @@ def _nothing(groups: list[Group], report: CaptureReport) -> Blame:
         f"{group.seconds:.1f} s. Capture a longer transfer{where}, together with a ping.",
         [],
     )
-
-
-def _confidence(suspect: Suspect) -> float | None:
-    """How often such a suspect, ranked first, was right on planted cases (Laplace's rule)."""
-    counts = _counts().get(suspect.causes[0])
-    if counts is None:
-        return None
-    return round((counts["right"] + 1) / (counts["named"] + 2), 2)
-
-
-@functools.cache
-def _counts() -> dict[str, dict[str, int]]:
-    text = resources.files("airpath.causes").joinpath("confidence.json").read_text()
-    counts: dict[str, dict[str, int]] = json.loads(text)["causes"]
-    return counts

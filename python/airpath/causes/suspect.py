@@ -32,7 +32,7 @@ class Suspect:
     """A cause with its evidence.
 
     ``cost`` is the share of the rate, or of the round trip, that it is estimated to take away, 0 to
-    1: suspects are ranked by it. ``frames`` are numbers of packets in the file to look at, from 1
+    1. ``confidence`` is the probability that it costs a seventh or more; None: it is seen. ``frames`` are numbers of packets in the file to look at, from 1
     on; ``at_s`` are seconds after its first packet.
     """
 
@@ -48,7 +48,7 @@ class Suspect:
     @property
     def causes(self) -> tuple[str, ...]:
         """The cause and those that look the same from here."""
-        return next((group for group in GROUPS if self.cause in group), (self.cause,))
+        return alike(self.cause)
 
     def document(self) -> SuspectDocument:
         """For JSON."""
@@ -62,3 +62,8 @@ class Suspect:
             "at_s": [round(at, 6) for at in self.at_s],
             "advice": self.advice,
         }
+
+
+def alike(cause: str) -> tuple[str, ...]:
+    """The cause and those that look the same from one point."""
+    return next((group for group in GROUPS if cause in group), (cause,))

@@ -1,0 +1,92 @@
+"""Learns the causes of slow transfers from drawn runs, and judges what was learned on others.
+
+The rows that are drawn are kept in ``--keep``, and the command resumes from there. The model goes
+into the package (python/airpath/causes/causes.npz), with where it came from (causes.json): the same
+seed and count give the same bytes. Needs the extra ``learn``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from airpath.causes.model import ANY, Model
+from airpath.runs.summary import to_json
+from airpath_dev import ROOT
+from airpath_dev.harness import FINE, Count, Seed, say
+
+from .learn import labels_of, learn, scattered
+from .rows import Row, rows
+
+_MODEL = ROOT / "python/airpath/causes/causes.npz"
+_JUDGED = 10
+"""Every tenth case is neither learned from nor used to calibrate."""
+
+
+def main(
+    seed: Seed = 1,
+    count: Count = 12_000,
+    keep: Annotated[Path, typer.Option(help="Folder of the rows.")] = ROOT / "target/causes",
+    write: Annotated[bool, typer.Option(help="Replace the package's model.")] = True,
+) -> int:
+    """Draw COUNT cases, learn causes from them, and judge the model on a tenth of them."""
+    every = [one for one in rows(seed, count, keep, os.cpu_count() or 1) if "features" in one]
+    cases = np.array([one["case"] for one in every])
+    judged = scattered(cases) // 64 % _JUDGED == 0
+    learned = learn([one for one, held in zip(every, judged, strict=True) if not held])
+    held = [one for one, is_held in zip(every, judged, strict=True) if is_held]
+    found = judge(learned, held)
+    for name, value in found.items():
+        say(f"{name}: {value}")
+    if write:
+        with _MODEL.open("wb") as file:
+            learned.write(file)
+        whole = {"seed": seed, "cases": count, "rows": len(every), "judged": len(held), **found}
+        _MODEL.with_suffix(".json").write_text(to_json(whole) + "\n")
+    return FINE
+
+
+def judge(learned: Model, held: Sequence[Row]) -> dict[str, Any]:
+    """How often the likeliest cause is a planted one, by cause, and how sure the model is."""
+    right: Counter[str] = Counter()
+    cases: Counter[str] = Counter()
+    blamed = healthy = 0
+    sure: list[tuple[float, bool]] = []
+    for row in held:
+        planted = labels_of(row)
+        found = learned.probabilities(row["features"])
+        found.pop(ANY)
+        first = max(found, key=lambda one: found[one])
+        if not planted:
+            healthy += 1
+            blamed += found[first] >= 0.5
+        for cause in planted:
+            cases[cause] += 1
+            right[cause] += first in planted and found[first] >= 0.5
+        sure += [(value, cause in planted) for cause, value in found.items()]
+    return {
+        "first": round(sum(right.values()) / max(1, sum(cases.values())), 3),
+        "healthy blamed": round(blamed / max(1, healthy), 3),
+        "calibration error": round(calibration_error(sure), 3),
+        "causes": {cause: {"cases": cases[cause], "first": right[cause]} for cause in sorted(cases)},
+    }
+
+
+def calibration_error(sure: Sequence[tuple[float, bool]], bins: int = 10) -> float:
+    """Mean distance between what answers of 10 % or more say and how often they are right."""
+    told = np.array([one for one in sure if one[0] >= 1 / bins], dtype=float)
+    if not len(told):
+        return 0.0
+    which = np.minimum((told[:, 0] * bins).astype(int), bins - 1)
+    apart = [
+        abs(told[which == one, 0].mean() - told[which == one, 1].mean()) * (which == one).mean()
+        for one in range(bins)
+        if (which == one).any()
+    ]
+    return float(sum(apart))
