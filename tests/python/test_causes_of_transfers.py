@@ -9,10 +9,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from airpath.causes import Suspect
 from airpath.causes.group import Group, _are_alike
 from airpath.causes.traits import Gap, Transfer
-from airpath.causes.transfers import _batches_first
 from emulated import stages
 from test_causes import blamed
 
@@ -432,7 +430,7 @@ fixed_bler = 0.09885
 def test_the_first_cause_is_the_planted_one(tmp_path: Path, scenario: str, cause: str) -> None:
     (tmp_path / "one.toml").write_text(scenario)
     found = blamed(tmp_path, str(tmp_path / "one.toml"))
-    assert found.suspects[0].cause == cause
+    assert cause in found.suspects[0].causes
 
 
 def test_handovers_are_named_where_three_silences_show(tmp_path: Path) -> None:
@@ -498,14 +496,6 @@ def test_a_managed_queue_that_stands_is_no_loss(tmp_path: Path) -> None:
     queue = RADIO.replace("target_ms = 25", "target_ms = 60").replace("= 125", "= 300")
     (tmp_path / "one.toml").write_text(HSPA + PING + queue)
     assert blamed(tmp_path, str(tmp_path / "one.toml")).suspects == []
-
-
-def test_losses_after_long_batches_follow_from_them() -> None:
-    found = [Suspect("policer", 1.0, "", (1,)), Suspect("ack-batching", 0.4, "", (1,))]
-    for back_ms, first in (((5.0, 55.0, 100.0), "ack-batching"), ((5.0, 15.0, 20.0), "policer")):
-        group = cast(Group, SimpleNamespace(base_ms=100.0, main=SimpleNamespace(back_ms=back_ms)))
-        ranked = sorted(_batches_first(group, found), key=lambda one: -one.cost)
-        assert (ranked[0].cause, ranked[0].cost) == (first, 1.0)
 
 
 MISSED = """

@@ -74,7 +74,9 @@ def judge(learned: Model, held: Sequence[Row]) -> dict[str, Any]:
         "first": round(sum(right.values()) / max(1, sum(cases.values())), 3),
         "healthy blamed": round(blamed / max(1, healthy), 3),
         "calibration error": round(calibration_error(sure), 3),
-        "causes": {cause: {"cases": cases[cause], "first": right[cause]} for cause in sorted(cases)},
+        "causes": {
+            cause: {"cases": cases[cause], "first": right[cause]} for cause in sorted(cases)
+        },
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from airpath_dev.planted.bases import ALL, CELLULAR, Known, codel
+from airpath_dev.planted.bases import ALL, CELLULAR, Known, codel, plain_queue
 from airpath_dev.planted.draft import Draft, Pick, Table, scaled, stage
 from airpath_dev.planted.draw import figures
 from airpath_dev.planted.plants import PLANTS, Edit, Plant, insert, of_flows, ping
@@ -21,7 +21,8 @@ COSTS = 0.14
 FREE = 0.05
 """The most that a cause costs that is taken to be none."""
 _TRIES = 6
-_FULL = {"wire": 0.85, "lte": 0.8, "nr": 0.8, "3g": 0.6}
+_PROFILES = ("linux-6.18", "linux-6.18", "linux-6.1", "linux-5.10", "linux-4.19")
+_FULL = {"wire": 0.8, "lte": 0.8, "nr": 0.8, "3g": 0.6}
 _SECOND = 0.15
 _TALKS = 9
 _HEALTHY = 0.25
@@ -147,10 +148,21 @@ def _figures(draft: Draft) -> Any:
 
 
 def _cost(ill: Any, well: Any) -> float:
-    """The largest gain of a figure, as a logarithm."""
-    before, after = figures(ill), figures(well)
+    """The largest gain of a figure of the transfers, as a logarithm."""
+    before, after = _of_transfers(ill), _of_transfers(well)
     shared = [math.log(after[name] / value) for name, value in before.items() if name in after]
     return max(shared, default=0.0)
+
+
+def _of_transfers(summary: Any) -> dict[str, float]:
+    """Figures without those of pings and datagrams, which are judged by themselves."""
+    others = [one["id"] for one in summary["pings"]]
+    others += [one["id"] for one in summary["flows"] if one["kind"] == "udp"]
+    return {
+        name: value
+        for name, value in figures(summary).items()
+        if name.rpartition(" ")[0] not in others
+    }
 
 
 def _known(summary: Any, draft: Draft, access: str) -> Known | None:
@@ -178,23 +190,28 @@ def _known(summary: Any, draft: Draft, access: str) -> Known | None:
 
 def _drawn(pick: Pick, access: str, plant: Plant) -> Draft:
     up = pick.chance(0.35) if plant.up is None else plant.up
-    draft = Draft(seconds=pick.uniform(6, 12), up=up, seed=pick.randrange(1, 1000))
+    draft = Draft(seconds=pick.log(5, 12), up=up, seed=pick.randrange(1, 1000))
     one_way = pick.log(2, 90) if access == "wire" else pick.uniform(2, 40)
     draft.there = [stage("delay", delay_ms=one_way * pick.uniform(0.6, 1.4))]
     draft.back = [stage("delay", delay_ms=one_way * pick.uniform(0.6, 1.4))]
     if access == "wire":
         link = stage("link", rate_mbps=pick.log(1.5, 60))
-        if pick.chance(0.4):
-            codel(link, max(5.0, 0.4 * one_way))
+        if pick.chance(0.45):
+            codel(link, pick.choice([5.0, 13.0, max(5.0, 0.4 * one_way)]))
         else:
             bdp = link["rate_mbps"] * 1e6 / 8 * 2 * one_way / 1e3
-            link["queue_bytes"] = round(max(12_000, bdp * pick.uniform(0.5, 1.2)))
+            link["queue_bytes"] = round(max(12_000, bdp * pick.uniform(0.5, 1.4)))
+        if link["rate_mbps"] < 12 and pick.chance(0.5):
+            draft.seconds = pick.log(12, 45)
         draft.there.insert(pick.randrange(2), link)
     else:
         _cell(pick, access, draft)
     control = pick.choice(["cubic", "cubic", "cubic", "reno", "bbr"])
+    flow: Table = {"kind": "bulk", "congestion": control}
+    if pick.chance(0.9):
+        flow["profile"] = pick.choice(_PROFILES)
     for _ in range(min(plant.flows, pick.choice([1, 1, 1, 2, 3, 4]))):
-        draft.flows.append({"kind": "bulk", "profile": "linux-6.18", "congestion": control})
+        draft.flows.append(dict(flow))
     return draft
 
 
@@ -262,6 +279,37 @@ def _stopped_reader(pick: Pick, _: float, well: Draft, known: Known) -> Edit:
     for flow in well.transfers:
         flow["receive_buffer_bytes"] = round(max(60e3, 3 * known.bdp_bytes))
     return of_flows(read_rate_mbps=known.rate_mbps * pick.log(0.005, 0.2))
+
+
+def _large_burst(pick: Pick, severity: float, _: Draft, known: Known) -> Edit:
+    shaper = stage("shaper", rate_mbps=known.rate_mbps * (0.95 - 0.8 * severity))
+    shaper["burst_bytes"] = round(pick.log(30e3, 1e6))
+    shaper["queue_bytes"] = round(max(15e3, known.bdp_bytes * pick.log(0.3, 3)))
+    return insert(pick, True, shaper)
+
+
+def _long_stalls(pick: Pick, severity: float, _: Draft, known: Known) -> Edit:
+    host = stage("host", stalls="at-random", stall_ms=scaled(severity, 20, 1000))
+    host["stall_mean_between_ms"] = pick.log(300, 3000)
+    host["ring_packets"] = round(max(30, known.bdp_bytes / 1500 * pick.log(0.3, 8)))
+    return insert(pick, True, host)
+
+
+def _deep_queue(_: Pick, severity: float, well: Draft, known: Known) -> Edit:
+    plain_queue(well, max(30_000, known.bdp_bytes))
+    bytes_ = max(30_000, known.bdp_bytes) * scaled(severity, 3, 100)
+    return lambda draft: plain_queue(draft, bytes_)
+
+
+def _jitter_out_of_order(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
+    jitter = stage("delay", delay_ms=0, jitter_ms=scaled(severity, 0.5, 10))
+    jitter["jitter_distribution"] = pick.choice(["exponential", "half-normal"])
+    well.there.insert(0 if well.up else len(well.there), jitter)
+
+    def edit(draft: Draft) -> None:
+        next(one for one in draft.there if "jitter_ms" in one)["keep_order"] = False
+
+    return edit
 
 
 def _small_batches(pick: Pick, severity: float, _: Draft, known: Known) -> Edit:
@@ -336,8 +384,30 @@ def _pdcp_gap(pick: Pick, severity: float, well: Draft, _: Known) -> Edit:
     return lambda draft: draft.table(f"rlc{end}").update(t_reordering_ms=wait)
 
 
+def _requests(pick: Pick, severity: float, _: Draft, __: Known) -> Edit:
+    if pick.chance(0.5):
+        period = 80 if severity > 0.5 else 40
+        return lambda draft: draft.table("sr").update(period_ms=period)
+    share = 0.3 + 0.6 * severity
+    return lambda draft: draft.table("sr").update(miss_probability=share)
+
+
+def _sleeps(pick: Pick, severity: float, _: Draft, __: Known) -> Edit:
+    cycle = [20, 40, 80, 160, 320][min(4, int(severity * 5))]
+    drx = {"enabled": True, "long_cycle_ms": cycle, "on_duration_ms": pick.choice([2, 5, 10])}
+    drx["inactivity_ms"] = pick.choice([1, 2, 5, 10])
+    return lambda draft: draft.table("drx").update(drx)
+
+
+_OF_PINGS = ("one-way-path", "nat-binding", "drx", "uplink-access")
 PLANTS_DRAWN: tuple[Plant, ...] = (
-    *PLANTS,
+    *(one for one in PLANTS if one.cause not in _OF_PINGS and one.name != "datagrams"),
+    Plant("uplink-access", CELLULAR, 2, None, _requests),
+    Plant("drx", CELLULAR, 2, None, _sleeps),
+    Plant("shaper", ALL, 3, None, _large_burst, "large burst"),
+    Plant("stalling-host", ALL, 3, None, _long_stalls, "long"),
+    Plant("bufferbloat", ALL, 3, None, _deep_queue, "deep"),
+    Plant("reordering", ALL, 3, None, _jitter_out_of_order, "jitter"),
     Plant("receive-window", ALL, 1, None, _window, "window"),
     Plant("send-buffer", ALL, 1, None, _fixed, "fixed"),
     Plant("ack-batching", ALL, 2, None, _small_batches, "short"),

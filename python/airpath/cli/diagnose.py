@@ -184,15 +184,15 @@ def _print(document: FileDocument) -> None:
 
 
 def _print_causes(blamed: BlameDocument) -> None:
+    from airpath.causes.suspect import costs
+
     if not blamed["causes"]:
         output(f"causes: {blamed['because']}")
         return
-    output("causes, by estimated cost:")
+    output("causes, the likeliest first:")
     for number, cause in enumerate(blamed["causes"], 1):
         names = " or ".join(cause["causes"])
-        sure = cause["confidence"]
-        how = "" if sure is None else f", right in {sure:.0%} of planted cases"
-        output(f"  {number}. {names} ({cause['cost']:.0%}{how}): {cause['evidence']}")
+        output(f"  {number}. {names} ({costs(cause)}): {cause['evidence']}")
         where = []
         if cause["frames"]:
             where.append("packets " + ", ".join(str(one) for one in cause["frames"]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airpath import _core
 from airpath.base.text import digits
-from airpath.causes.suspect import SuspectDocument
+from airpath.causes.suspect import SuspectDocument, costs
 from airpath.diagnose.files import FileDocument
 from airpath.documents import CaptureReport, FlowReport
 from airpath.errors import InputError
@@ -111,13 +111,8 @@ def _about(capture: CaptureReport) -> str:
 
 
 def _cause(cause: SuspectDocument) -> dict[str, object]:
-    sure = cause["confidence"]
-    return {
-        **cause,
-        "name": " or ".join(cause["causes"]).replace("-", " "),
-        "share": f"{cause['cost']:.0%}",
-        "sure": "" if sure is None else f"right in {sure:.0%} of planted cases",
-    }
+    name = " or ".join(cause["causes"]).replace("-", " ")
+    return {**cause, "name": name, "costs": costs(cause)}
 
 
 def _table(capture: CaptureReport) -> Table:
