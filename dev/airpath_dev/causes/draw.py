@@ -301,7 +301,7 @@ def _deep_queue(_: Pick, severity: float, well: Draft, known: Known) -> Edit:
     return lambda draft: plain_queue(draft, bytes_)
 
 
-def _jitter_out_of_order(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
+def _jitter_out_of_order(pick: Pick, severity: float, well: Draft, _: Known) -> Edit:
     jitter = stage("delay", delay_ms=0, jitter_ms=scaled(severity, 0.5, 10))
     jitter["jitter_distribution"] = pick.choice(["exponential", "half-normal"])
     well.there.insert(0 if well.up else len(well.there), jitter)
@@ -312,7 +312,7 @@ def _jitter_out_of_order(pick: Pick, severity: float, well: Draft, known: Known)
     return edit
 
 
-def _small_batches(pick: Pick, severity: float, _: Draft, known: Known) -> Edit:
+def _small_batches(pick: Pick, severity: float, _: Draft, __: Known) -> Edit:
     return insert(pick, False, stage("batch", interval_ms=scaled(severity, 3, 40)))
 
 

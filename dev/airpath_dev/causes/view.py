@@ -13,8 +13,8 @@ import numpy as np
 
 import airpath
 from airpath import _core
-from airpath.causes.features import Features, features
 from airpath.causes import rank
+from airpath.causes.features import Features, features
 from airpath.causes.group import Group
 from airpath.documents import CaptureReport, Segments
 from airpath.fitting.observed import numbers
@@ -94,8 +94,8 @@ def _kept(raw: bytes, interface: int, damage: Damage, pick: Pick) -> Iterator[by
             seen += 1
             if seen <= late or (damage.lose and pick.random() < damage.lose):
                 continue
-            block = block[:8] + bytes(4) + block[12:]
-            yield block if damage.cut is None else _cut(block, damage.cut)
+            alone = block[:8] + bytes(4) + block[12:]
+            yield alone if damage.cut is None else _cut(alone, damage.cut)
         elif kind == _INTERFACE:
             interfaces += 1
             if interfaces == interface + 1:

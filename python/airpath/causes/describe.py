@@ -236,7 +236,7 @@ def _application(group: Group, _: Features) -> Words:
     )
 
 
-def _cross_traffic(group: Group, features: Features) -> Words:
+def _cross_traffic(_: Group, features: Features) -> Words:
     return Words(
         f"Concurrent datagrams are {features['datagram_share']:.0%} of the bytes in the same "
         "direction.",

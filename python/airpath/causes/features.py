@@ -9,6 +9,7 @@ amounts are logarithms.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from airpath.causes.traits import Transfer
 from airpath.documents import CaptureReport
 from airpath.fitting import bins
 from airpath.fitting.observed import Floats
+from airpath.fitting.path import wait_before
 from airpath.readers.flows import ENDS, total_bytes, volume
 
 Features = dict[str, float]
@@ -122,7 +124,7 @@ def _rate(group: Group) -> Features:
         every = np.repeat(rates, np.maximum(1, counts.astype(np.int64)))[:100_000]
         top = max(float(np.quantile(every, 0.95)), 1e-9)
         found |= _spread(f"rate_{name}", every / top)
-    steps = [group_rate(group, low, high) for low, high in zip(_TENTHS, _TENTHS[1:], strict=False)]
+    steps = [group_rate(group, low, high) for low, high in pairwise(_TENTHS)]
     best = max(*steps, 1e-9)
     found |= {f"tenth_{index}": step / best for index, step in enumerate(steps)}
     late = np.array(steps[3:])
@@ -221,7 +223,7 @@ def _at_gaps(group: Group) -> Features:
     for gap in gaps:
         end = gap.at_ms + gap.length_ms
         window = max(2.0, 0.05 * gap.length_ms)
-        before, first, last = np.interp([gap.at_ms, end - 1e-3, end + window], at, total)
+        first, last = np.interp([end - 1e-3, end + window], at, total)
         # What came at once when it ended, over what the path carries in the time.
         burst.append((last - first) / max(1.0, group.capacity_mbps * 125 * window))
         index = int(np.searchsorted(seen.sent, end - 1e-6)) if not main.at_sender else None
@@ -309,6 +311,7 @@ def _way_back(group: Group) -> Features:
     back = main.back_ms
     low, middle, high = back if back else (UNKNOWN,) * 3
     acks = main.stream["acks"]
+    interval = (acks["batch_interval_ms"] if acks else None) or UNKNOWN
     pure = seen.ack[seen.is_pure]
     apart = np.diff(pure)
     found: Features = {
@@ -317,8 +320,8 @@ def _way_back(group: Group) -> Features:
         "back_falls": main.back_falls,
         "back_together": UNKNOWN if main.back_together is None else main.back_together,
         "acks_per_batch": acks["per_batch"] if acks else UNKNOWN,
-        "ack_interval_rounds": (acks["batch_interval_ms"] or UNKNOWN) / group.base_ms if acks else UNKNOWN,
-        "ack_interval_ms": (acks["batch_interval_ms"] or UNKNOWN) if acks else UNKNOWN,
+        "ack_interval_rounds": interval / group.base_ms,
+        "ack_interval_ms": interval,
         "segments_per_ack": (acks["bytes_per_ack"] / main.segment_bytes) if acks else UNKNOWN,
         "batch_ms": main.path.batch_ms or 0.0,
         "acks_together": float((apart < 0.3).mean()) if len(apart) else UNKNOWN,
@@ -403,8 +406,6 @@ def _runs(main: Transfer) -> Floats:
 
 def _wait_at_losses(group: Group) -> float:
     """What the segment before a loss waited, over the longest wait."""
-    from airpath.fitting.path import wait_before
-
     main = group.main
     known = main.waits[np.isfinite(main.waits)]
     if not len(known) or not len(main.episodes):
@@ -434,6 +435,8 @@ def _flight(group: Group) -> Features:
     low, middle, high, most = np.quantile(half, [0.05, 0.5, 0.95, 0.99])
     quarter = len(half) // 4
     bdp = max(1.0, group.bdp_bytes)
+    first, last = (np.quantile(each, 0.95) for each in (half[: quarter or 1], half[-quarter:]))
+    trend = float(last / max(1.0, first)) if quarter else UNKNOWN
     return {
         "flight_bdp_max": _log(most / bdp),
         "flight_bdp_50": _log(middle / bdp),
@@ -442,7 +445,7 @@ def _flight(group: Group) -> Features:
         "ceiling": main.ceiling_share,
         "trough": UNKNOWN if main.trough is None else main.trough,
         "flat": middle / most,
-        "flight_trend": float(np.quantile(half[-quarter:], 0.95) / max(1.0, np.quantile(half[:quarter], 0.95))) if quarter else UNKNOWN,
+        "flight_trend": trend,
         "flight_segments": _log(most / max(1, main.segment_bytes)),
     } | _sending(main)  # fmt: skip
 

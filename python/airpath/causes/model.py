@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -63,7 +64,7 @@ class Forest:
         """By how much each feature moved the logarithm of the odds, along the trees' paths."""
         found = np.zeros(features)
         paths = self._walk(row)
-        for before, after in zip(paths, paths[1:], strict=False):
+        for before, after in pairwise(paths):
             inner = before != after
             step = self.value[after[inner]].astype(float) - self.value[before[inner]]
             np.add.at(found, self.feature[before[inner]], step)

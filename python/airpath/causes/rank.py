@@ -1,4 +1,4 @@
-"""Ranked causes of a capture: the flows of a file are read again, and the learned model is asked."""
+"""Ranked causes of a capture: its flows are read again, and the learned model is asked."""
 
 from __future__ import annotations
 

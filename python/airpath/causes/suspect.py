@@ -32,8 +32,9 @@ class Suspect:
     """A cause with its evidence.
 
     ``cost`` is the share of the rate, or of the round trip, that it is estimated to take away, 0 to
-    1. ``confidence`` is the probability that it costs a seventh or more; None: it is seen. ``frames`` are numbers of packets in the file to look at, from 1
-    on; ``at_s`` are seconds after its first packet.
+    1. ``confidence`` is the probability that it costs a seventh or more; None: it is seen, not
+    inferred. ``frames`` are numbers of packets in the file to look at, from 1 on; ``at_s`` are
+    seconds after its first packet.
     """
 
     cause: str

@@ -183,7 +183,7 @@ def arrays(
 
 
 def echo_trips(sent: Floats, echo: Floats, ack: Floats, ack_timestamp: Floats) -> Floats:
-    """Times from acknowledgements to the data that echoes them (RFC 7323 3); NaN: it echoes none."""
+    """Times from acknowledgements to data that echoes them (RFC 7323 3); NaN: it echoes none."""
     known = np.flatnonzero(~np.isnan(ack_timestamp))
     trips: Floats = np.full(len(sent), np.nan)
     if not len(known):
