@@ -24,7 +24,9 @@ _TRIES = 6
 _PROFILES = ("linux-6.18", "linux-6.18", "linux-6.1", "linux-5.10", "linux-4.19")
 _FULL = {"wire": 0.8, "lte": 0.8, "nr": 0.8, "3g": 0.6}
 _SECOND = 0.15
-_TALKS = 9
+_TALKS = 12
+_MOST_MEGABITS = 600
+"""Of a run over a wire."""
 _HEALTHY = 0.25
 
 
@@ -195,7 +197,7 @@ def _drawn(pick: Pick, access: str, plant: Plant) -> Draft:
     draft.there = [stage("delay", delay_ms=one_way * pick.uniform(0.6, 1.4))]
     draft.back = [stage("delay", delay_ms=one_way * pick.uniform(0.6, 1.4))]
     if access == "wire":
-        link = stage("link", rate_mbps=pick.log(1.5, 60))
+        link = stage("link", rate_mbps=pick.log(1.5, 150))
         if pick.chance(0.45):
             codel(link, pick.choice([5.0, 13.0, max(5.0, 0.4 * one_way)]))
         else:
@@ -203,6 +205,7 @@ def _drawn(pick: Pick, access: str, plant: Plant) -> Draft:
             link["queue_bytes"] = round(max(12_000, bdp * pick.uniform(0.5, 1.4)))
         if link["rate_mbps"] < 12 and pick.chance(0.5):
             draft.seconds = pick.log(12, 45)
+        draft.seconds = min(draft.seconds, max(4.0, _MOST_MEGABITS / link["rate_mbps"]))
         draft.there.insert(pick.randrange(2), link)
     else:
         _cell(pick, access, draft)
@@ -210,7 +213,7 @@ def _drawn(pick: Pick, access: str, plant: Plant) -> Draft:
     flow: Table = {"kind": "bulk", "congestion": control}
     if pick.chance(0.9):
         flow["profile"] = pick.choice(_PROFILES)
-    for _ in range(min(plant.flows, pick.choice([1, 1, 1, 2, 3, 4]))):
+    for _ in range(min(max(plant.flows, 3), pick.choice([1, 1, 1, 2, 3, 4]))):
         draft.flows.append(dict(flow))
     return draft
 
@@ -224,11 +227,12 @@ def _cell(pick: Pick, access: str, draft: Draft) -> None:
     else:
         radio["preset"] = pick.choice(["nr-fdd-20", "nr-n78"])
         cell = draft.table("cell")
-        cell["bandwidth_mhz"] = pick.choice([5, 10] if radio["preset"] == "nr-fdd-20" else [10, 20])
+        wide = [10, 20, 20, 40] if radio["preset"] == "nr-n78" else [5, 10, 20]
+        cell["bandwidth_mhz"] = pick.choice(wide)
         if radio["preset"] == "nr-n78":
             cell |= {"layers_down": 2, "layers_up": 1}
     if access != "3g":
-        draft.table("channel")["sinr_db"] = pick.uniform(2, 16)
+        draft.table("channel")["sinr_db"] = pick.uniform(2, 20)
     radio["any_timer_value"] = True
     draft.table("rrc")["enabled"] = False
     for name in ("rlc", "rlc_up"):
@@ -243,8 +247,10 @@ def _beside(pick: Pick, draft: Draft) -> Edit:
         flows.append(ping(pick.choice(["up", "down"]), pick.uniform(100, 1000)))
     if pick.chance(0.4):
         times = ", ".join(f"{at + pick.uniform(0, 0.9):.2f}" for at in range(int(draft.seconds)))
-        chat = {"kind": "file", "profile": "linux-6.18", "size_bytes": pick.randrange(600, 40_000)}
+        chat = {"kind": "file", "profile": "linux-6.18", "size_bytes": round(pick.log(300, 60_000))}
         flows.append(chat | {"write_times_s": times, "direction": pick.choice(["up", "down"])})
+    if pick.chance(0.1):
+        flows.append({"kind": "udp", "rate_mbps": pick.log(0.02, 0.2)})
     stages: list[tuple[bool, bool, Table]] = []
     for there in (True, False):
         if pick.chance(0.85):
@@ -279,6 +285,21 @@ def _stopped_reader(pick: Pick, _: float, well: Draft, known: Known) -> Edit:
     for flow in well.transfers:
         flow["receive_buffer_bytes"] = round(max(60e3, 3 * known.bdp_bytes))
     return of_flows(read_rate_mbps=known.rate_mbps * pick.log(0.005, 0.2))
+
+
+def _periodic(pick: Pick, severity: float, _: Draft, known: Known) -> Edit:
+    window = known.bdp_bytes / 1448
+    worst = min(0.1, max(0.002, 40 / window**2))
+    return insert(pick, True, stage("loss", period=round(1 / scaled(severity, 1e-5, worst))))
+
+
+def _regular_stalls(pick: Pick, severity: float, _: Draft, __: Known) -> Edit:
+    stall = scaled(severity, 10, 500)
+    host = stage(
+        "host", stalls="at-intervals", stall_ms=stall, stall_period_ms=stall * pick.log(2.5, 20)
+    )
+    host["ring_packets"] = round(pick.choice([128, 512, 1024, 4096]))
+    return insert(pick, True, host)
 
 
 def _large_burst(pick: Pick, severity: float, _: Draft, known: Known) -> Edit:
@@ -404,6 +425,8 @@ PLANTS_DRAWN: tuple[Plant, ...] = (
     *(one for one in PLANTS if one.cause not in _OF_PINGS and one.name != "datagrams"),
     Plant("uplink-access", CELLULAR, 2, None, _requests),
     Plant("drx", CELLULAR, 2, None, _sleeps),
+    Plant("random-loss", ALL, 3, None, _periodic, "periodic"),
+    Plant("stalling-host", ALL, 3, None, _regular_stalls, "regular"),
     Plant("shaper", ALL, 3, None, _large_burst, "large burst"),
     Plant("stalling-host", ALL, 3, None, _long_stalls, "long"),
     Plant("bufferbloat", ALL, 3, None, _deep_queue, "deep"),

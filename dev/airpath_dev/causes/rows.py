@@ -42,8 +42,9 @@ def _shard(seed: int, place: Path, shard: int) -> Path:
         pick = Pick(f"airpath views {seed} {number}")
         try:
             for drawn in draw(seed, number):
-                for view, found in views(drawn, pick):
-                    row = {"case": number, "view": view, "words": drawn.words, "costs": drawn.costs}
+                for view, is_main, found in views(drawn, pick):
+                    costs = drawn.costs if is_main else {}
+                    row = {"case": number, "view": view, "words": drawn.words, "costs": costs}
                     lines.append(json.dumps(row | {"features": found}))
         except Exception as error:  # a run that cannot be made says why, and is no case
             lines.append(json.dumps({"case": number, "failed": repr(error)[:400]}))

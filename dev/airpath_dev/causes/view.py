@@ -23,6 +23,8 @@ from airpath_dev.planted.draft import Pick
 from .draw import Drawn
 
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
+_MAIN = 0.1
+"""Of the bytes of the largest group: smaller ones are beside it, and nothing is wrong with them."""
 _TICK = 1000
 """Microseconds of the kernel's timestamps; the model's count microseconds."""
 
@@ -47,8 +49,8 @@ class Damage:
         )
 
 
-def views(drawn: Drawn, pick: Pick) -> Iterator[tuple[str, Features]]:
-    """The features of the main group of transfers, next to each end."""
+def views(drawn: Drawn, pick: Pick) -> Iterator[tuple[str, bool, Features]]:
+    """The features of each group of transfers, next to each end, and whether it is a main one."""
     with tempfile.TemporaryDirectory() as place:
         run = Path(place) / "run"
         scenario = Path(place) / "case.toml"
@@ -61,9 +63,9 @@ def views(drawn: Drawn, pick: Pick) -> Iterator[tuple[str, Features]]:
             file.write_bytes(b"".join(_kept(raw, interface, damage, pick)))
             report = _core.read_capture(file)
             groups = _groups(file, report, damage)
-            if groups:
-                group = max(groups, key=lambda one: sum(each.wire_bytes for each in one.transfers))
-                yield f"{point} {damage}", features(group, report)
+            sizes = [sum(each.wire_bytes for each in one.transfers) for one in groups]
+            for group, size in zip(groups, sizes, strict=True):
+                yield f"{point} {damage}", size >= _MAIN * max(sizes), features(group, report)
 
 
 def _groups(file: Path, report: CaptureReport, damage: Damage) -> list[Group]:

@@ -292,8 +292,8 @@ def _rank_correlation(first: Floats, second: Floats) -> float:
     if len(first) < 20:
         return UNKNOWN
     step = max(1, len(first) // 2000)
-    ranks = [np.argsort(np.argsort(one[::step])).astype(float) for one in (first, second)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    one, other = (np.argsort(np.argsort(each[::step])) for each in (first, second))
+    return float(np.corrcoef(np.stack([one, other]))[0, 1])
 
 
 def _lagged(values: Floats, lag: int) -> float:
