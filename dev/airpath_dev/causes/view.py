@@ -23,8 +23,6 @@ from airpath_dev.planted.draft import Pick
 from .draw import Drawn
 
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
-_MAIN = 0.1
-"""Of the bytes of the largest group: smaller ones are beside it, and nothing is wrong with them."""
 _TICK = 1000
 """Microseconds of the kernel's timestamps; the model's count microseconds."""
 
@@ -65,7 +63,7 @@ def views(drawn: Drawn, pick: Pick) -> Iterator[tuple[str, bool, Features]]:
             groups = _groups(file, report, damage)
             sizes = [sum(each.wire_bytes for each in one.transfers) for one in groups]
             for group, size in zip(groups, sizes, strict=True):
-                yield f"{point} {damage}", size >= _MAIN * max(sizes), features(group, report)
+                yield f"{point} {damage}", size >= rank.MAIN * max(sizes), features(group, report)
 
 
 def _groups(file: Path, report: CaptureReport, damage: Damage) -> list[Group]:

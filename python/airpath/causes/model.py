@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+LIKELIER_THAN_NOT = 0.5
 ANY = "any"
 """The forest that tells whether anything costs a seventh."""
 _FIELDS = ("feature", "threshold", "default_left", "left", "right", "value")
@@ -83,6 +84,34 @@ class Forest:
             left = np.where(np.isnan(value), self.default_left[at], value <= self.threshold[at])
             at = np.where(inner, np.where(left, self.left[at], self.right[at]), at)
             paths.append(at)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``causes`` with their probabilities, the likeliest first.
+
+    ``leaning``: if what costs a seventh is likelier unknown than any cause, all of them.
+    """
+
+    causes: list[tuple[str, float]]
+    leaning: list[tuple[str, float]]
+
+
+def answer(probabilities: Mapping[str, float]) -> Answer:
+    """The likeliest of: nothing, something unknown, a cause; and all causes likelier than not.
+
+    The probability of something unknown is that of any cause, times that of none of the known ones.
+    """
+    every = dict(probabilities)
+    any_cause = every.pop(ANY)
+    likely = sorted(every.items(), key=lambda one: -one[1])
+    unknown = any_cause
+    for _, sure in likely:
+        unknown *= max(0.0, 1 - sure / max(any_cause, sure))
+    first = likely[0][1]
+    if first >= max(unknown, 1 - any_cause):
+        return Answer([one for one in likely if one[1] >= min(first, LIKELIER_THAN_NOT)], [])
+    return Answer([], likely if unknown > 1 - any_cause else [])
 
 
 @dataclass(frozen=True)

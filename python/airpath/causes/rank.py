@@ -14,8 +14,9 @@ from airpath.causes import probes
 from airpath.causes.describe import describe
 from airpath.causes.features import features
 from airpath.causes.group import Group
-from airpath.causes.model import ANY, Model
+from airpath.causes.model import Model, answer
 from airpath.causes.phrases import evidence
+from airpath.causes.seen import seen
 from airpath.causes.suspect import Suspect, SuspectDocument, alike
 from airpath.causes.traits import Transfer
 from airpath.diagnose.capture import advice_on_length
@@ -27,11 +28,12 @@ _MOST_FLOWS = 8
 """Flows of each kind that are read again: those with the most bytes."""
 _MOST_PACKETS = 1_000_000
 """Of all flows together; longer ones are judged by their beginning."""
+MAIN = 0.1
+"""Of the bytes of the largest group: smaller ones are beside it, and nothing is said of them."""
 LEAST_SEGMENTS = 20
 _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4
 """Connections of a test; a web page has more."""
-LIKELIER_THAN_NOT = 0.5
 _Chosen = tuple[FlowReport, End | None]
 """A flow to read again: the segments from one end for TCP, all packets for other protocols."""
 
@@ -77,7 +79,10 @@ def blame(file: Path, report: CaptureReport) -> Blame:
     loads = [(one.begin_ms, one.end_ms) for one in groups]
     found: list[Suspect] = []
     leaning: list[tuple[str, float]] = []
-    for group in groups:
+    sizes = [sum(each.wire_bytes for each in one.transfers) for one in groups]
+    for group, size in zip(groups, sizes, strict=True):
+        if size < MAIN * max(sizes):
+            continue
         named, unsure = inferred(group, report)
         found += named
         leaning += unsure
@@ -102,20 +107,19 @@ def blame(file: Path, report: CaptureReport) -> Blame:
 
 
 def inferred(group: Group, report: CaptureReport) -> tuple[list[Suspect], list[tuple[str, float]]]:
-    """What is likelier than not to cost a group a seventh, by probability.
+    """What costs a group a seventh, by probability: `airpath.causes.model.answer`.
 
-    If nothing is, but something does cost that much, also the probabilities of all causes.
+    If the answer is that something unknown does, also the probabilities of all causes.
     """
     found = features(group, report)
+    if facts := list(seen(group, found)):
+        return facts, []
     learned = model()
     every = learned.probabilities(found)
-    any_cause = every.pop(ANY)
-    likely = sorted(every.items(), key=lambda one: -one[1])
+    likely = answer(every)
     flows = tuple(one.seen.flow["id"] for one in group.transfers)
     suspects = []
-    for cause, sure in likely:
-        if sure < LIKELIER_THAN_NOT:
-            break
+    for cause, sure in likely.causes:
         words = describe(cause, group, found)
         why = evidence(learned.moved(cause, found), found)
         told = f" What speaks for it most: {'; '.join(why)}." if why else ""
@@ -131,9 +135,7 @@ def inferred(group: Group, report: CaptureReport) -> tuple[list[Suspect], list[t
                 round(sure, 2),
             )
         )
-    if suspects or any_cause < LIKELIER_THAN_NOT:
-        return suspects, []
-    return [], likely
+    return suspects, likely.leaning
 
 
 @functools.cache
@@ -147,7 +149,7 @@ def _unknown(leaning: list[tuple[str, float]]) -> str:
     likeliest = sorted(leaning, key=lambda one: -one[1])[:3]
     named = ", ".join(f"{' or '.join(alike(cause))} ({sure:.0%})" for cause, sure in likeliest)
     return (
-        "Something costs a seventh of the rate or more, but no cause is likelier than not. The "
+        "Something costs a seventh of the rate or more, but what this is remains unknown. The "
         f"likeliest are {named}. Capture a longer transfer at its other end, with a ping beside."
     )
 
