@@ -41,7 +41,7 @@ def group_of(cause: str) -> str:
 
 
 TRACELESS = ("host-processor", "modem-ceiling")
-"""A hop that serves so many packets a second is, for one flow, a link with that rate."""
+"""A hop that serves a fixed number of packets per second is, for one flow, a link with that rate."""
 
 
 def labels_of(row: Row) -> set[str]:

@@ -113,7 +113,7 @@ def _blocks(raw: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _cut(block: bytes, most: int) -> bytes:
-    """The block with at most so many bytes of its packet."""
+    """The block with at most this many bytes of its packet."""
     captured = struct.unpack_from("<I", block, 20)[0]
     if captured <= most:
         return block

@@ -85,7 +85,8 @@ def blame(file: Path, report: CaptureReport) -> Blame:
             continue
         named, unsure = inferred(group, report)
         found += named
-        leaning += unsure
+        if any(one.has_backlog for one in group.transfers):
+            leaning += unsure
     for (flow, end), one in zip(flows, segments, strict=True):
         if end is not None:
             continue
@@ -112,14 +113,14 @@ def inferred(group: Group, report: CaptureReport) -> tuple[list[Suspect], list[t
     If the answer is that something unknown does, also the probabilities of all causes.
     """
     found = features(group, report)
-    if facts := list(seen(group, found)):
-        return facts, []
+    if sure := list(seen(group, found)):
+        return sure, []
     learned = model()
     every = learned.probabilities(found)
     likely = answer(every)
     flows = tuple(one.seen.flow["id"] for one in group.transfers)
     suspects = []
-    for cause, sure in likely.causes:
+    for cause, probability in likely.causes:
         words = describe(cause, group, found)
         why = evidence(learned.moved(cause, found), found)
         told = f" What speaks for it most: {'; '.join(why)}." if why else ""
@@ -132,7 +133,7 @@ def inferred(group: Group, report: CaptureReport) -> tuple[list[Suspect], list[t
                 words.frames,
                 words.at_s,
                 words.advice,
-                round(sure, 2),
+                round(probability, 2),
             )
         )
     return suspects, likely.leaning
