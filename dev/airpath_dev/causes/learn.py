@@ -41,7 +41,7 @@ def group_of(cause: str) -> str:
 
 
 TRACELESS = ("host-processor", "modem-ceiling")
-"""A hop that serves a fixed number of packets per second is, for one flow, a link with that rate."""
+"""A hop that serves a fixed number of packets per second is a link with that rate, for one flow."""
 
 
 def labels_of(row: Row) -> set[str]:
