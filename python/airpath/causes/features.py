@@ -60,7 +60,7 @@ def _others(group: Group, report: CaptureReport) -> Features:
         "echo_lost": echo["unanswered"] / max(1, echo["requests"]) if echo else UNKNOWN,
     }
     for name in ("min", "p50", "p95", "max"):
-        found[f"echo_{name}"] = rtt[name] / group.base_ms if rtt else UNKNOWN  # type: ignore[literal-required]
+        found[f"echo_{name}"] = rtt[name] / group.base_ms if rtt else UNKNOWN
     return found
 
 
@@ -116,7 +116,8 @@ def _handshake(main: Transfer) -> float:
 def _rate(group: Group) -> Features:
     at, total = group.arrivals
     found: Features = {"busy": group.busy}
-    for name, width in (("bin", 200.0), ("round", max(2 * group.base_ms, 20.0))):
+    widths = {"bin": 200.0, "round": max(2 * group.base_ms, 20.0)}
+    for name, width in widths.items():
         rates, counts = bins.rates(at, total, group.begin_ms, group.end_ms, width)
         if not len(rates):
             found |= _spread(f"rate_{name}", np.zeros(0))
@@ -125,13 +126,13 @@ def _rate(group: Group) -> Features:
         top = max(float(np.quantile(every, 0.95)), 1e-9)
         found |= _spread(f"rate_{name}", every / top)
     steps = [group_rate(group, low, high) for low, high in pairwise(_TENTHS)]
-    best = max(*steps, 1e-9)
+    best = max([*steps, 1e-9])
     found |= {f"tenth_{index}": step / best for index, step in enumerate(steps)}
     late = np.array(steps[3:])
     found["late_spread"] = float(late.std() / max(late.mean(), 1e-9))
-    found["trend"] = float(np.mean(steps[7:]) / max(1e-9, np.mean(steps[3:6])))
-    rates = [one.late_mbps for one in group.transfers if one.seconds >= 0.5 * group.seconds]
-    found["most_to_least"] = _log(max(rates) / max(1e-6, min(rates))) if len(rates) > 1 else UNKNOWN
+    found["trend"] = float(np.mean(steps[7:])) / max(1e-9, float(np.mean(steps[3:6])))
+    each = [one.late_mbps for one in group.transfers if one.seconds >= 0.5 * group.seconds]
+    found["most_to_least"] = _log(max(each) / max(1e-6, min(each))) if len(each) > 1 else UNKNOWN
     found["first_to_capacity"] = group.first_mbps / group.capacity_mbps
     early = group.early_excess
     found["early_excess"] = 1.0 if early is None else early[1] / early[2]
@@ -192,15 +193,15 @@ def _gaps(group: Group) -> Features:
     found["gaps"] = len(gaps) / max(1e-3, group.seconds)
     found["gaps_share"] = lengths.sum() / span
     known = [one.is_known for one in gaps]
-    found["gaps_known"] = np.mean(known) if known else UNKNOWN
+    found["gaps_known"] = float(np.mean(known)) if known else UNKNOWN
     top = np.sort(lengths)[::-1][:8]
     found["gap_alike"] = top.std() / top.mean() if len(top) > 2 else UNKNOWN
-    least = 0.5 * lengths.max() if len(lengths) else 0.0
-    long = np.array([one.at_ms for one in gaps if one.length_ms >= least])
+    half = 0.5 * float(lengths.max()) if len(lengths) else 0.0
+    long = np.array([one.at_ms for one in gaps if one.length_ms >= half])
     between = np.diff(long)
     found["long_gaps"] = len(long)
     found["long_gap_ms"] = (
-        _log(float(np.median(lengths[lengths >= least]))) if len(long) else UNKNOWN
+        _log(float(np.median(lengths[lengths >= half]))) if len(long) else UNKNOWN
     )
     found["long_gap_period"] = between.std() / between.mean() if len(between) > 1 else UNKNOWN
     found["long_gap_apart_s"] = _log(float(np.median(between)) / 1000) if len(between) else UNKNOWN
@@ -293,7 +294,7 @@ def _rank_correlation(first: Floats, second: Floats) -> float:
         return UNKNOWN
     step = max(1, len(first) // 2000)
     one, other = (np.argsort(np.argsort(each[::step])) for each in (first, second))
-    return float(np.corrcoef(np.stack([one, other]))[0, 1])
+    return float(np.corrcoef(one.astype(float), other.astype(float))[0, 1])
 
 
 def _lagged(values: Floats, lag: int) -> float:

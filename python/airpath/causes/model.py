@@ -43,11 +43,16 @@ class Forest:
     @classmethod
     def of(cls, cause: str, roots: Sequence[int], nodes: Iterable[tuple[Any, ...]]) -> Forest:
         """From nodes as tuples of the fields."""
-        columns = [
-            np.array(column, dtype=kind)
-            for column, kind in zip(zip(*nodes, strict=True), _TYPES, strict=True)
-        ]
-        return cls(cause, np.array(roots, dtype=np.int16), *columns)
+        columns = zip(zip(*nodes, strict=True), _TYPES, strict=True)
+        fields: list[NDArray[Any]] = [np.array(each, dtype=kind) for each, kind in columns]
+        return cls._of(cause, np.array(roots, dtype=np.int16), fields)
+
+    @classmethod
+    def _of(
+        cls, cause: str, roots: NDArray[Any], fields: Sequence[NDArray[Any]], *calibration: float
+    ) -> Forest:
+        feature, threshold, default_left, left, right, value = fields
+        return cls(cause, roots, feature, threshold, default_left, left, right, value, *calibration)
 
     def calibrated(self, slope: float, intercept: float) -> Forest:
         """With a linear map of its logarithm of the odds."""
@@ -172,7 +177,7 @@ class Model:
             found: dict[str, list[Forest]] = {"odds": [], "cost": []}
             for place in roots:
                 what, _, cause = place.partition("/")
-                fields = (raw[f"{place}/{name}"] for name in _FIELDS)
+                fields = [raw[f"{place}/{name}"] for name in _FIELDS]
                 calibration = map(float, raw[f"{place}/calibration"])
-                found[what].append(Forest(cause, raw[f"{place}/roots"], *fields, *calibration))
+                found[what].append(Forest._of(cause, raw[f"{place}/roots"], fields, *calibration))
             return cls.of(raw["names"].tolist(), found["odds"], found["cost"])
