@@ -212,12 +212,20 @@ def _send_buffer(group: Group, _: Features) -> Words:
     )
 
 
+def closed_share(group: Group) -> float:
+    """Of the time: nothing came, or there was nothing to send, behind a closed window."""
+    main = group.main
+    waited = sum(end - begin for begin, end in main.pauses if main.is_closed(begin))
+    return group.closed_share + waited / 1000 / group.seconds
+
+
 def _application(group: Group, _: Features) -> Words:
     main = group.main
-    if group.closed_share > main.idle_share and group.closed_share > main.limited_share:
+    closed = closed_share(group)
+    if closed > main.idle_share - closed and closed > main.limited_share:
         told = (
-            f"For {group.closed_share:.0%} of the time nothing arrived, after the receiver had "
-            "advertised a window smaller than one segment: its application does not read."
+            f"For {closed:.0%} of the time nothing arrived, after the receiver had advertised a "
+            "window smaller than one segment: its application does not read."
         )
         return Words(told, "Look at what the receiver's application does with the data.")
     share = max(main.window_share, main.limited_share)

@@ -172,9 +172,6 @@ class Group:
     def closed_share(self) -> float:
         """Share of the time without arrivals that began when the receive window was full."""
         closed = sum(one.length_ms for one in self._every_gap if self._is_closed(one))
-        if len(self.transfers) == 1:
-            pauses = self.main.pauses
-            closed += sum(end - begin for begin, end in pauses if self.main.is_closed(begin))
         return min(1.0, closed / 1000 / self.seconds)
 
     def _is_closed(self, gap: Gap) -> bool:

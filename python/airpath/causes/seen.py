@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airpath.causes.describe import describe
+from airpath.causes.describe import closed_share, describe
 from airpath.causes.features import Features
 from airpath.causes.group import Group
 from airpath.causes.suspect import Suspect
@@ -19,8 +19,8 @@ def seen(group: Group, features: Features) -> Iterator[Suspect]:
         # Segments that receive offload joined are larger than any that TCP sends.
         cause = "offload" if group.main.stream["larger_than_mss"] else "mtu"
         yield _suspect(cause, group, features, group.loss_share)
-    elif group.closed_share >= _MOST:
-        yield _suspect("application-limited", group, features, group.closed_share)
+    elif (closed := closed_share(group)) >= _MOST:
+        yield _suspect("application-limited", group, features, closed)
 
 
 def _suspect(cause: str, group: Group, features: Features, share: float) -> Suspect:
