@@ -149,12 +149,15 @@ def arrays(
         return numbers(column).astype(np.int64)
 
     first, second, third = (None if at is None else at / 1e6 for at in raw["handshake_ns"])
+    sent, ack = times(raw["sent_ns"]), times(raw["ack_ns"])
+    echo, ack_timestamp = numbers(raw["echo"]), numbers(raw["ack_timestamp"])
+    trips = echo_trips(sent, echo, ack, ack_timestamp)
     return Observed(
         file=file,
         flow=flow,
         sender=sender,
-        place=_place(flow, sender, (first, second, third)),
-        sent=times(raw["sent_ns"]),
+        place=_place(flow, sender, (first, second, third), trips),
+        sent=sent,
         frame=whole(raw["frame"]),
         offset=whole(raw["offset"]),
         payload=whole(raw["payload"]),
@@ -164,9 +167,9 @@ def arrays(
         after_gap=numbers(raw["after_gap"]) > 0,
         acked=times(raw["acked_ns"]),
         timestamp=numbers(raw["timestamp"]),
-        echo=numbers(raw["echo"]),
-        ack=times(raw["ack_ns"]),
-        ack_timestamp=numbers(raw["ack_timestamp"]),
+        echo=echo,
+        ack=ack,
+        ack_timestamp=ack_timestamp,
         delivered=whole(raw["delivered"]),
         ack_offset=whole(raw["ack_offset"]),
         window=whole(raw["window"]),
@@ -179,24 +182,42 @@ def arrays(
     )
 
 
+def echo_trips(sent: Floats, echo: Floats, ack: Floats, ack_timestamp: Floats) -> Floats:
+    """Times from acknowledgements to data that echoes them (RFC 7323 3); NaN: it echoes none."""
+    known = np.flatnonzero(~np.isnan(ack_timestamp))
+    trips: Floats = np.full(len(sent), np.nan)
+    if not len(known):
+        return trips
+    stamps, first = np.unique(ack_timestamp[known], return_index=True)
+    place = np.minimum(np.searchsorted(stamps, echo), len(stamps) - 1)
+    echoes = stamps[place] == echo
+    trips[echoes] = sent[echoes] - ack[known[first[place[echoes]]]]
+    return trips
+
+
 def _place(
-    flow: FlowReport, sender: End, handshake: tuple[float | None, float | None, float | None]
+    flow: FlowReport,
+    sender: End,
+    handshake: tuple[float | None, float | None, float | None],
+    trips: Floats,
 ) -> str:
-    """Next to which end the flow was captured, by the round trips on both sides."""
-    receiver_side: float | None = None
-    sender_side: float | None = None
+    """Next to which end the flow was captured, by the shortest round trips on both sides."""
+    receiver_side: list[float] = []
+    sender_side: list[float] = []
     if there := stream(flow, sender)["rtt_ms"]:
-        receiver_side = there["min"]
+        receiver_side.append(there["min"])
+    if back := stream(flow, "server" if sender == "client" else "client")["rtt_ms"]:
+        sender_side.append(back["min"])
     first, second, third = handshake
     if first is not None and second is not None and third is not None:
-        receiver_side, sender_side = second - first, third - second
-        if sender == "server":
-            receiver_side, sender_side = sender_side, receiver_side
-    elif back := stream(flow, "server" if sender == "client" else "client")["rtt_ms"]:
-        sender_side = back["min"]
-    if receiver_side is None or sender_side is None:
+        to_server, to_client = second - first, third - second
+        receiver_side.append(to_server if sender == "client" else to_client)
+        sender_side.append(to_client if sender == "client" else to_server)
+    if not np.isnan(trips).all():
+        sender_side.append(float(np.nanmin(trips)))
+    if not receiver_side or not sender_side:
         return "sender"
-    whole = receiver_side + sender_side
-    if sender_side <= _NEAR * whole:
+    near, far = min(sender_side), min(receiver_side)
+    if near <= _NEAR * (near + far):
         return "sender"
-    return "receiver" if receiver_side <= _NEAR * whole else "between"
+    return "receiver" if far <= _NEAR * (near + far) else "between"

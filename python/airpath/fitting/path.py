@@ -16,7 +16,7 @@ import numpy as np
 
 from airpath.base.text import short
 from airpath.fitting import bins
-from airpath.fitting.observed import Bools, Floats, Ints, Observed
+from airpath.fitting.observed import Bools, Floats, Ints, Observed, echo_trips
 
 _TICKS_MS = (0.001, 0.1, 0.25, 1.0, 4.0, 10.0)
 """Milliseconds that timestamps count by: of airpath, and of systems."""
@@ -252,13 +252,7 @@ def _one_way(seen: Observed) -> tuple[Floats, float]:
 
 
 def _echoed(seen: Observed) -> Floats:
-    """Times from acknowledgements to the data that echoes them; NaN: it echoes none."""
-    first: dict[float, float] = {}
-    for stamp, at in zip(seen.ack_timestamp, seen.ack, strict=True):
-        if not np.isnan(stamp):
-            first.setdefault(stamp, at)
-    trips: Floats = seen.sent - np.array([first.get(echo, np.nan) for echo in seen.echo])
-    return trips
+    return echo_trips(seen.sent, seen.echo, seen.ack, seen.ack_timestamp)
 
 
 def _without_waits_back(
