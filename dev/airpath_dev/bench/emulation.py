@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -72,8 +73,7 @@ def main(
     need("iperf3", root=True, exit_code=FINE)
     rows = {}
     for name, text in CASES.items():
-        rate = {BURSTS: ["-R", "-b", "3200M"], PACED: ["--fq-rate", "3300M"]}.get(name, ["-R"])
-        command = ["iperf3", "-c", "server", "-t", str(seconds), "-J", *rate]
+        command = transfer(name, seconds)
         say(name)
         rows[name] = [one(name, text, command) for _ in range(runs)]
     lines = []
@@ -92,8 +92,17 @@ def main(
         file.write_text(json.dumps(rows, indent=1))
 
 
-def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
-    """Emulate once in a separate process; return iperf3's goodput and the lateness of the data."""
+def transfer(name: str, seconds: float) -> list[str]:
+    """Return the command line of a case's transfer."""
+    rate = {BURSTS: ["-R", "-b", "3200M"], PACED: ["--fq-rate", "3300M"]}.get(name, ["-R"])
+    return ["iperf3", "-c", "server", "-t", str(seconds), "-J", *rate]
+
+
+def one(name: str, text: str, command: list[str], under: Sequence[str] = ()) -> dict[str, Any]:
+    """Emulate once in a separate process; return iperf3's goodput and the lateness of the data.
+
+    ``under`` is the beginning of a command line that runs another one, for instance perf's.
+    """
     stolen = stolen_ms()
     with tempfile.TemporaryDirectory() as place:
         scenario = Path(place) / "case.toml"
@@ -111,7 +120,7 @@ def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
             "print(json.dumps(ran.report))\n"
         ) % (name == FREE[0])
         done = subprocess.run(
-            [sys.executable, "-c", script, str(scenario), SERVER, *command],
+            [*under, sys.executable, "-c", script, str(scenario), SERVER, *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
