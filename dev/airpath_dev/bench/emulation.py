@@ -43,7 +43,8 @@ FREE = ("bare forwarder", "delay, as fast as TCP goes", PACKET[0])
 
 BURSTS = "delay, the sender at 3.2 Gb/s in bursts of 1 ms"
 PACED = "delay, the sender paced at 3.3 Gb/s (upload)"
-"""The kernel paces by SO_MAX_PACING_RATE. iperf3 sets it only on its own sending sockets, so the
+FAST = "delay, the sender paced at 6.5 Gb/s (upload)"
+"""The kernel paces both by SO_MAX_PACING_RATE. iperf3 sets it only on its own sending sockets, so the
 UE sends."""
 
 DELAY = '[[path.down]]\nstage = "delay"\ndelay_ms = 10\n'
@@ -56,6 +57,7 @@ CASES = {
     PACKET[0]: DELAY + IO,
     BURSTS: DELAY,
     PACED: DELAY,
+    FAST: DELAY,
     "link of 1 Gb/s, delay": LINK.format(rate=1_000) + DELAY,
     PACKET[1]: LINK.format(rate=1_000) + DELAY + IO,
     "link of 3 Gb/s, delay": LINK.format(rate=3_000) + DELAY,
@@ -94,8 +96,12 @@ def main(
 
 def transfer(name: str, seconds: float) -> list[str]:
     """Return the command line of a case's transfer."""
-    rate = {BURSTS: ["-R", "-b", "3200M"], PACED: ["--fq-rate", "3300M"]}.get(name, ["-R"])
-    return ["iperf3", "-c", "server", "-t", str(seconds), "-J", *rate]
+    rates = {
+        BURSTS: ["-R", "-b", "3200M"],
+        PACED: ["--fq-rate", "3300M"],
+        FAST: ["--fq-rate", "6500M"],
+    }
+    return ["iperf3", "-c", "server", "-t", str(seconds), "-J", *rates.get(name, ["-R"])]
 
 
 def one(name: str, text: str, command: list[str], under: Sequence[str] = ()) -> dict[str, Any]:
@@ -106,7 +112,7 @@ def one(name: str, text: str, command: list[str], under: Sequence[str] = ()) -> 
     stolen = stolen_ms()
     with tempfile.TemporaryDirectory() as place:
         scenario = Path(place) / "case.toml"
-        window = WIDE if name in (*FREE, BURSTS, PACED) else WINDOW
+        window = WIDE if name in (*FREE, BURSTS, PACED, FAST) else WINDOW
         scenario.write_text(text + ENDS.format(window=window))
         script = (
             "import json, sys\n"

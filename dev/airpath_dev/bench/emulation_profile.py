@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from airpath_dev.bench.emulation import CASES, FREE, PACED, one, transfer
+from airpath_dev.bench.emulation import CASES, FREE, one, transfer
 from airpath_dev.harness import FINE, need, say, table
 
-PROFILED = (FREE[1], PACED, "NR n78, delay")
+PROFILED = (FREE[1], "NR n78, delay")
 
 HERTZ = 3999
 
