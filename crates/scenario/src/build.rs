@@ -1,10 +1,11 @@
-//! Turns a checked [`Checked`] into the [`Scenario`] that the drivers take.
+//! Turns a [`Checked`] document into the [`Scenario`] that the drivers take.
 //!
-//! Nothing can fail here any more: each `expect` states what the checks have established.
+//! Only the model can still refuse a cell or a UE: each `expect` states what the checks have
+//! established.
 
 mod core_network;
-
-pub(crate) use core_network::server_delay;
+mod queue;
+mod radio;
 
 use airpath_path::{
     DelayConfig, Distribution, Jitter, LinkConfig, LossConfig, LossProcess, MiddleboxKind,
@@ -29,9 +30,9 @@ use crate::model::{
     Traffic,
 };
 use crate::numbers;
+use crate::problem::Problems;
 use crate::programs;
 use crate::proxy;
-use crate::queue;
 use crate::read::Fields;
 use crate::spec::{
     AfterIdle, Arithmetic, Congestion, CwndReduction, Detection, Ecn, Estimator, FlowDirection,
@@ -39,10 +40,9 @@ use crate::spec::{
     SlowStartSource, StageKind, TuningRule, WaitFor,
 };
 use crate::stage::Stage;
-use crate::subscription;
 
-/// Builds the scenario from a document that has no problems.
-pub(crate) fn scenario(document: &Checked) -> Scenario {
+/// Builds the scenario from a document that has no problems, and reports what the model refuses.
+pub(crate) fn scenario(document: &Checked, problems: &mut Problems) -> Scenario {
     let run = Get(&document.run);
     Scenario {
         name: Get(&document.root).text("name").to_owned(),
@@ -55,16 +55,13 @@ pub(crate) fn scenario(document: &Checked) -> Scenario {
             radio_log: run.flag("radio_log"),
         },
         emulation: emulation(&Get(&document.emulation.0)),
-        core: document
-            .core
-            .as_ref()
-            .map(|core| subscription::config(core, document.radio.as_ref())),
+        core: document.core.as_ref().map(|core| core_network::core(core, document.radio.as_ref())),
         down: stages(Direction::Downlink, &document.down.on),
         up: stages(Direction::Uplink, &document.up.on),
         proxy: proxy_ends(Direction::Downlink, &document.down.on)
             .zip(proxy_ends(Direction::Uplink, &document.up.on))
             .map(|(down, up)| ProxyConfig { down, up }),
-        radio: document.radio.as_ref().and_then(|radio| radio.config.clone()),
+        radio: document.radio.as_ref().map(|radio| radio::radio(radio, problems)),
         flows: document
             .flows
             .in_order()

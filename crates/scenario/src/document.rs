@@ -87,7 +87,9 @@ impl Document {
         edit(&mut root, &mut problems);
         let checked = Checked::read(&self.name, self.directory.as_deref(), &root, &mut problems);
         problems.finish()?;
-        let scenario = build::scenario(&checked);
+        let mut problems = Problems::default();
+        let scenario = build::scenario(&checked, &mut problems);
+        problems.finish()?;
         let resolved_toml = resolve::write(&checked);
         let traces = checked.traces.files();
         let mut hashed = resolved_toml.clone();

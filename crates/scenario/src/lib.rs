@@ -1,6 +1,6 @@
 //! Scenario files: TOML in, a checked [`Scenario`] out.
 //!
-//! A file is read once, into a [`Document`], and checked before anything is built. A
+//! A file is read, checked and built, one after another: [`Document`], `checked.rs`, `build.rs`. A
 //! document takes `--set` arguments and [`Edit`]s without being read again. Every problem is reported
 //! with its place and with what would be right. The result can be run: nothing is left to validate.
 //! The keys are data, from which the reference and the JSON schema are made.
@@ -42,7 +42,6 @@ mod problem;
 mod profiles;
 mod programs;
 mod proxy;
-mod queue;
 mod radio;
 mod read;
 mod reference;
