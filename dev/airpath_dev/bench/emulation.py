@@ -44,8 +44,8 @@ FREE = ("bare forwarder", "delay, as fast as TCP goes", PACKET[0])
 BURSTS = "delay, the sender at 3.2 Gb/s in bursts of 1 ms"
 PACED = "delay, the sender paced at 3.3 Gb/s (upload)"
 FAST = "delay, the sender paced at 6.5 Gb/s (upload)"
-"""The kernel paces both by SO_MAX_PACING_RATE. iperf3 sets it only on its own sending sockets, so the
-UE sends."""
+"""The kernel paces both by SO_MAX_PACING_RATE. iperf3 sets it only on its own sending sockets, so
+the UE sends."""
 
 DELAY = '[[path.down]]\nstage = "delay"\ndelay_ms = 10\n'
 LINK = '[[path.down]]\nstage = "link"\nrate_mbps = {rate}\nqueue_packets = 20000\n'
