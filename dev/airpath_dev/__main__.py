@@ -60,8 +60,8 @@ COMMANDS = {
     "instructions": "bench.instructions",
     "soak": "bench.soak",
     **{f"bench-{name.replace('_', '-')}": f"bench.{name}"
-       for name in ("campaign", "capture", "capture_page", "emulation", "explore", "findings",
-                    "report")},
+       for name in ("campaign", "capture", "capture_page", "emulation", "emulation_profile",
+                    "explore", "findings", "report")},
 }  # fmt: skip
 
 

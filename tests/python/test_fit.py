@@ -20,6 +20,7 @@ from airpath.fitting.observed import arrays, observe
 from airpath.fitting.path import estimate
 from airpath_dev.fitted.draw import draw
 from airpath_dev.fitted.judge import capture, judge
+from airpath_dev.planted.capture import at_point
 
 SHORT = [2, 9]
 """Truths of seed 1: a receive window; an uplink whose queue overflows, seen at the sender."""
@@ -243,3 +244,43 @@ def test_a_trace_stands_beside_its_scenario(tmp_path: Path) -> None:
     written = fitted.write(tmp_path / "one.toml")
     assert [one.name for one in written] == ["one.toml", "one.capacity.trace"]
     assert written[0].read_text() == 'file = "one.capacity.trace"\n'
+
+
+DOWNLOAD = """
+[run]
+duration_s = 3
+[[path.down]]
+stage = "link"
+rate_mbps = 10
+queue_packets = 40
+[[path.down]]
+stage = "delay"
+delay_ms = 30
+[[path.up]]
+stage = "delay"
+delay_ms = 30
+[[path.up]]
+stage = "loss"
+packets = "{lost}"
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+"""
+
+
+@pytest.mark.parametrize(("point", "place"), [("server", "sender"), ("ue", "receiver")])
+@pytest.mark.parametrize(("lost", "from_packet"), [("1", 0), ("900", 400)])
+def test_the_end_of_a_capture_shows_without_a_clean_handshake(
+    tmp_path: Path, point: str, place: str, lost: str, from_packet: int
+) -> None:
+    """The first answer to the SYN is lost, or the capture begins later."""
+    scenario = tmp_path / "one.toml"
+    scenario.write_text(DOWNLOAD.format(lost=lost))
+    airpath.run(scenario, out=tmp_path / "run", capture=True)
+    file = tmp_path / "one.pcapng"
+    at_point(tmp_path / "run" / "capture.pcapng", file, point, from_packet)
+    seen = observe(str(file))
+    assert seen.place == place
+    assert (seen.handshake[0] is None) is (from_packet > 0)
+    # Later, packets wait all the time.
+    assert 55 < estimate(seen).base_rtt_ms < (85 if from_packet else 65)

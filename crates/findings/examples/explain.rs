@@ -16,8 +16,6 @@ fn main() {
         let source = Source { name, text, directory: None };
         let parsed = parse(&source, &sets).expect("a scenario");
         let question = Question {
-            source,
-            sets: &sets,
             parsed: &parsed,
             seeds: &Budget::QUICK.seeds_of(parsed.scenario.run.seed, 1),
             known: &[],

@@ -1,13 +1,13 @@
 //! Advice: what the user can do against a cause, tried before it is given.
 
-use airpath_scenario::Scenario;
+use airpath_scenario::{Edit, Scenario};
 use airpath_sim::Stopped;
 
 use crate::candidate::{Change, change};
 use crate::cause::Cause;
 use crate::compare::{Effect, LEAST, MORE, best, effects, losses, worst_throughput};
 use crate::cures::{self, Cure};
-use crate::explain::{Lab, Question};
+use crate::explain::Lab;
 use crate::finding::{Finding, Gain, Tried};
 use crate::measure::{Measure, Metric};
 use crate::observed::Observed;
@@ -17,7 +17,7 @@ use crate::trial::{Advised, Beside, Trial};
 /// The basis of a recommendation: the scenario as it is, or with what is advised against the causes that
 /// hide this one.
 struct Ground {
-    sets: Vec<String>,
+    edits: Vec<Edit>,
     /// Description of that basis; empty for the scenario as it is.
     told: String,
     runs: Vec<Vec<Measure>>,
@@ -60,11 +60,11 @@ impl Lab<'_, '_> {
         place: usize,
         finding: &mut Finding,
     ) -> Result<String, Stopped> {
-        let Question { source, sets, parsed, .. } = self.question;
+        let parsed = self.question.parsed;
         let Some((wanted, _)) = best(&trial.effects) else { return Ok(NO_KEY.to_owned()) };
         self.open_share(place);
         let ground = match &trial.beside {
-            None => Ground { sets: Vec::new(), told: String::new(), runs: before.to_vec() },
+            None => Ground { edits: Vec::new(), told: String::new(), runs: before.to_vec() },
             Some(beside) => match self.ground(observed, beside, before)? {
                 Ok(ground) => ground,
                 Err(because) => return Ok(because.to_owned()),
@@ -74,7 +74,7 @@ impl Lab<'_, '_> {
             return Ok(self.nothing_more(&ground, before, finding).to_owned());
         }
         // The run with which it was compared showed the symptom.
-        let seen = trial.beside.as_ref().and_then(|beside| beside.observed(observed));
+        let seen = trial.beside.as_ref().and_then(|beside| beside.observed());
         let observed = seen.as_ref().unwrap_or(observed);
         // The advice may improve any figure that suffers from the cause; the one that suffers most
         // is preferred.
@@ -97,15 +97,15 @@ impl Lab<'_, '_> {
             if asked && kept.is_some() {
                 continue;
             }
-            let with = |own: &Vec<String>| [&ground.sets[..], own].concat();
+            let with = |own: &Vec<Edit>| [&ground.edits[..], own].concat();
             let alternatives: Vec<_> = cure.alternatives.iter().map(with).collect();
-            let Ok(change) = change(source, sets, parsed, &alternatives) else { continue };
+            let Ok(change) = change(parsed, parsed, &alternatives) else { continue };
             let Some(runs) = self.tried(&change, trial, &ground, &same)? else {
                 because = NO_BUDGET;
                 continue;
             };
             // The effect of the removal was measured before.
-            let judged = trial.beside.is_none() && change.sets == trial.change.sets;
+            let judged = trial.beside.is_none() && change.edits == trial.change.edits;
             let effects = match judged {
                 true => trial.effects.clone(),
                 false => effects(&ground.runs, &runs),
@@ -148,9 +148,9 @@ impl Lab<'_, '_> {
                 finding.advice = Some(format!("{}{trade}{told}", cure.advice));
                 finding.gain = Some(Gain::of(promised));
                 finding.costs = losses(before, &runs, HARM).iter().map(Gain::of).collect();
-                let own = change.sets[ground.sets.len()..].to_vec();
+                let own = change.edits[ground.edits.len()..].to_vec();
                 self.remember(trial, own, change.parsed.scenario, runs);
-                finding.set = Some(change.sets);
+                finding.set = Some(change.edits);
                 // One congestion control may achieve as much as another, and still give a reason to
                 // go on to that.
                 let only = trial.candidate.cause != Cause::CongestionMix;
@@ -174,7 +174,7 @@ impl Lab<'_, '_> {
                 self.answer.tried.push(Tried {
                     cause: trial.candidate.cause.name(),
                     subject: finding.subject.clone(),
-                    set: change.sets,
+                    set: change.edits,
                     outcome,
                     score: Some(obtained.mean()),
                     gain: Some(Gain::of(obtained)),
@@ -227,9 +227,9 @@ impl Lab<'_, '_> {
     /// may do less than their removal. It is checked on one seed; if the budget is exhausted, it is
     /// assumed to count.
     fn still_counts(&mut self, trial: &Trial, ground: &Ground) -> Result<bool, Stopped> {
-        let Question { source, sets, parsed, .. } = self.question;
-        let both = [&ground.sets[..], trial.removal()].concat();
-        let Ok(change) = change(source, sets, parsed, &[both]) else { return Ok(true) };
+        let parsed = self.question.parsed;
+        let both = [&ground.edits[..], trial.removal()].concat();
+        let Ok(change) = change(parsed, parsed, &[both]) else { return Ok(true) };
         if change.parsed.scenario == trial.change.parsed.scenario || !self.reaches(1) {
             return Ok(true);
         }
@@ -252,7 +252,7 @@ impl Lab<'_, '_> {
             let (with, trade) = (&ground.told, price.told());
             finding.advice =
                 Some(format!("No other settings are needed: with {with} it does no harm.{trade}"));
-            finding.set = Some(ground.sets.clone());
+            finding.set = Some(ground.edits.clone());
             finding.gain = Some(Gain::of(promised));
             finding.costs = losses(before, &ground.runs, HARM).iter().map(Gain::of).collect();
         }
@@ -288,13 +288,13 @@ impl Lab<'_, '_> {
     fn remember(
         &mut self,
         trial: &Trial,
-        own: Vec<String>,
+        own: Vec<Edit>,
         scenario: Scenario,
         runs: Vec<Vec<Measure>>,
     ) {
-        let (cause, subject) = (trial.candidate.cause, trial.candidate.subject.clone());
-        self.advised.retain(|one| one.cause != cause || one.subject != subject);
-        self.advised.push(Advised { cause, subject, own, scenario, runs });
+        let candidate = trial.candidate.clone();
+        self.advised.retain(|one| !one.candidate.is_like(&candidate));
+        self.advised.push(Advised { candidate, own, scenario, runs });
     }
 
     /// What is advised against the causes that hide another one; if nothing has been advised yet,
@@ -305,11 +305,10 @@ impl Lab<'_, '_> {
         beside: &Beside,
         before: &[Vec<Measure>],
     ) -> Result<Result<Ground, &'static str>, Stopped> {
-        let Question { source, sets, parsed, .. } = self.question;
+        let parsed = self.question.parsed;
         let (mut own, mut told) = (Vec::new(), Vec::new());
         for (other, removal) in &beside.others {
-            let is = |one: &&Advised| one.cause == other.cause && one.subject == other.subject;
-            if let Some(advised) = self.advised.iter().find(is) {
+            if let Some(advised) = self.advised.iter().find(|one| one.candidate.is_like(other)) {
                 told.push(format!("the advice against {}", other.told()));
                 own.extend(advised.own.clone());
                 continue;
@@ -320,7 +319,7 @@ impl Lab<'_, '_> {
             let Some(cure) = all.iter().find(itself).or(all.first()) else {
                 return Ok(Err("it hides behind a cause for which there is no advice"));
             };
-            let Ok(change) = change(source, sets, parsed, &cure.alternatives) else {
+            let Ok(change) = change(parsed, parsed, &cure.alternatives) else {
                 return Ok(Err("it hides behind a cause for which there is no advice"));
             };
             told.push(format!(
@@ -328,10 +327,10 @@ impl Lab<'_, '_> {
                 other.told(),
                 cure.advice.trim_end_matches('.')
             ));
-            own.extend(change.sets);
+            own.extend(change.edits);
         }
         let told = told.join("; and ");
-        let Ok(change) = change(source, sets, parsed, &[own]) else {
+        let Ok(change) = change(parsed, parsed, &[own]) else {
             return Ok(Err("the scenario rejects the settings that help against the other causes"));
         };
         let scenario = &change.parsed.scenario;
@@ -348,7 +347,7 @@ impl Lab<'_, '_> {
                 self.measured(&change.parsed, &result)
             }
         };
-        Ok(Ok(Ground { sets: change.sets, told, runs }))
+        Ok(Ok(Ground { edits: change.edits, told, runs }))
     }
 }
 

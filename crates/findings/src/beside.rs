@@ -1,6 +1,7 @@
 //! Causes hidden behind others: each matters only if another one is removed as well.
 
 use airpath_record::RunSummary;
+use airpath_scenario::Edit;
 use airpath_sim::Stopped;
 
 use crate::candidate::{Change, change};
@@ -9,7 +10,7 @@ use crate::causes;
 use crate::compare::{LEAST, MORE};
 use crate::explain::{Lab, Question};
 use crate::measure::Measure;
-use crate::observed::{Observed, direction_of};
+use crate::observed::Observed;
 use crate::price::harms;
 use crate::trial::{Beside, Trial};
 
@@ -29,11 +30,11 @@ impl Lab<'_, '_> {
         trials: &mut Vec<Trial>,
         before: &[Vec<Measure>],
     ) -> Result<(), Stopped> {
-        let Question { source, sets, parsed, seeds, .. } = *self.question;
+        let Question { parsed, seeds, .. } = *self.question;
         let long = |trial: &&Trial| trial.candidate.cause == Cause::Bufferbloat;
         let queues: Vec<&Trial> = trials.iter().filter(long).collect();
         let Some(first) = queues.first() else { return Ok(()) };
-        let way = |trial: &Trial| direction_of(&trial.candidate.subject).to_owned();
+        let way = |trial: &Trial| trial.candidate.subject().direction();
         let Some(other) = queues.iter().find(|other| way(other) != way(first)) else {
             return Ok(());
         };
@@ -43,8 +44,8 @@ impl Lab<'_, '_> {
         {
             return Ok(());
         }
-        let both = first.candidate.with(&first.change.sets, &other.candidate, &other.change.sets);
-        let Ok(change) = change(&source, sets, parsed, &both.removals) else { return Ok(()) };
+        let both = first.candidate.with(&first.change.edits, &other.candidate, &other.change.edits);
+        let Ok(change) = change(parsed, parsed, &both.removals) else { return Ok(()) };
         let mut together = [Trial::new(both, change, first.first, seeds.len())];
         self.changes += 1;
         self.screen(&mut together, before)?;
@@ -65,11 +66,10 @@ impl Lab<'_, '_> {
         causes: &[Trial],
         rest: &[Trial],
         before: &[Vec<Measure>],
-        ue_tables: usize,
     ) -> Result<Vec<Trial>, Stopped> {
         let fault = |trial: &&Trial| trial.class() == Class::Fault;
         match causes.iter().find(fault) {
-            Some(largest) => self.behind(largest, causes, ue_tables),
+            Some(largest) => self.behind(largest, causes),
             None => self.together(&rest.iter().filter(fault).collect::<Vec<_>>(), before),
         }
     }
@@ -82,35 +82,26 @@ impl Lab<'_, '_> {
         left.min(self.affordable().saturating_sub(kept as u64) as usize)
     }
 
-    fn behind(
-        &mut self,
-        best: &Trial,
-        causes: &[Trial],
-        ue_tables: usize,
-    ) -> Result<Vec<Trial>, Stopped> {
-        let Question { source, sets, .. } = self.question;
+    fn behind(&mut self, best: &Trial, causes: &[Trial]) -> Result<Vec<Trial>, Stopped> {
+        let parsed = self.question.parsed;
         let (Some(run), Some(measured)) = (&best.run, &best.runs[best.first]) else {
             return Ok(Vec::new());
         };
-        let observed = Observed { scenario: &best.change.parsed.scenario, run, ue_tables };
+        let observed = Observed::new(&best.change.parsed, run);
         let mut behind: Vec<Trial> = Vec::new();
         for candidate in causes::candidates(&observed) {
-            let same = |trial: &&Trial| {
-                let other = &trial.candidate;
-                other.cause == candidate.cause && other.subject == candidate.subject
-            };
-            let alone = causes.iter().any(|cause| same(&cause));
+            let alone = causes.iter().any(|trial| trial.candidate.is_like(&candidate));
             let cured = best.candidate.cause == candidate.cause;
             // A cure for one kind of queue turns it into the other.
             let queues = [Cause::ShortQueue, Cause::Bufferbloat];
             let opposite = queues.contains(&candidate.cause)
                 && queues.contains(&best.candidate.cause)
-                && best.candidate.subject == candidate.subject;
+                && best.candidate.subjects == candidate.subjects;
             // A longer ring achieved as much as a faster processor or bus would.
             let relieved = matches!(candidate.cause, Cause::HostProcessor | Cause::ModemCeiling)
                 && causes.iter().any(|cause| {
                     let known = &cause.candidate;
-                    known.cause == Cause::ReceiveRing && known.subject == candidate.subject
+                    known.cause == Cause::ReceiveRing && known.subjects == candidate.subjects
                 });
             let known = alone || cured || opposite || relieved;
             if candidate.cause.class() != Class::Fault || known {
@@ -119,9 +110,9 @@ impl Lab<'_, '_> {
             if behind.len() >= self.room() {
                 break;
             }
-            let with_best = |sets: &Vec<String>| [&best.change.sets[..], sets].concat();
+            let with_best = |edits: &Vec<Edit>| [&best.change.edits[..], edits].concat();
             let alternatives: Vec<_> = candidate.removals.iter().map(with_best).collect();
-            let Ok(change) = change(source, sets, &best.change.parsed, &alternatives) else {
+            let Ok(change) = change(parsed, &best.change.parsed, &alternatives) else {
                 continue;
             };
             if behind.iter().any(|trial| trial.change.parsed.scenario == change.parsed.scenario) {
@@ -132,8 +123,8 @@ impl Lab<'_, '_> {
             runs[best.first] = Some(measured.clone());
             let mut trial = Trial::new(candidate, change, best.first, seeds);
             let change = best.change.clone();
-            let others = vec![(best.candidate.clone(), change.sets.clone())];
-            let own = trial.change.sets[change.sets.len()..].to_vec();
+            let others = vec![(best.candidate.clone(), change.edits.clone())];
+            let own = trial.change.edits[change.edits.len()..].to_vec();
             trial.beside = Some(Beside { change, others, own, run: Some(run.clone()), runs });
             behind.push(trial);
         }
@@ -174,9 +165,9 @@ impl Lab<'_, '_> {
             trial.runs[0] = all.measured.first().cloned();
             let others = others
                 .iter()
-                .map(|other| (other.candidate.clone(), other.change.sets.clone()))
+                .map(|other| (other.candidate.clone(), other.change.edits.clone()))
                 .collect();
-            let own = left.change.sets.clone();
+            let own = left.change.edits.clone();
             let (change, run) = (beside.change, beside.run);
             trial.beside = Some(Beside { change, others, own, run, runs });
             trial.judge(&[]);
@@ -194,9 +185,9 @@ impl Lab<'_, '_> {
         before: &[Vec<Measure>],
     ) -> Result<Option<Without>, Stopped> {
         debug_assert!(!before.is_empty(), "there is something to compare with");
-        let Question { source, sets, parsed, .. } = self.question;
-        let both: Vec<String> = which.iter().flat_map(|trial| trial.change.sets.clone()).collect();
-        let Ok(change) = change(source, sets, parsed, &[both]) else { return Ok(None) };
+        let parsed = self.question.parsed;
+        let both = which.iter().flat_map(|trial| trial.change.edits.clone()).collect();
+        let Ok(change) = change(parsed, parsed, &[both]) else { return Ok(None) };
         self.changes += 1;
         let result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
         let measured = self.measured(&change.parsed, &result);
@@ -213,7 +204,7 @@ impl Lab<'_, '_> {
         for mut trial in hidden {
             let beside = trial.beside.as_mut().expect("it hides beside something");
             // Often this has already run with all seeds.
-            let ran = found.iter().find(|one| one.change.sets == beside.change.sets);
+            let ran = found.iter().find(|one| one.change.edits == beside.change.edits);
             if let Some(ran) = ran {
                 beside.runs = ran.runs[..trial.runs.len()].to_vec();
             }

@@ -1,87 +1,99 @@
 //! A possible cause, and how to remove it.
 
-use airpath_scenario::{Parsed, Source, parse};
+use airpath_scenario::{Edit, Parsed};
 
 use crate::cause::Cause;
+use crate::evidence::Evidence;
+use crate::subject::{Subject, named};
 
 /// A possible cause that one run suggests.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// The possible cause.
-    pub cause: Cause,
-    /// What it concerns: id of the flow, name of the stage or dotted key.
-    pub subject: String,
-    /// What makes it worth trying, as a sentence.
-    pub evidence: String,
-    /// Alternative settings that remove it, in order: the first that the scenario accepts and that
+    pub(crate) cause: Cause,
+    /// What it concerns: one thing, or the queues that are managed together.
+    pub(crate) subjects: Vec<Subject>,
+    /// What makes it worth trying.
+    pub(crate) evidence: Vec<Evidence>,
+    /// Alternative edits that remove it, in order: the first that the scenario accepts and that
     /// changes it is used.
-    pub removals: Vec<Vec<String>>,
+    pub(crate) removals: Vec<Vec<Edit>>,
 }
 
-/// Separates the names of subjects that are removed together.
-const AND: &str = " and ";
-
 impl Candidate {
-    /// Both at once: their settings combined, except for those that keep the other one as it is.
-    pub(crate) fn with(&self, own: &[String], other: &Self, others: &[String]) -> Self {
-        let kept = |sets: &[String]| -> Vec<String> {
-            let keeps = |one: &&String| one.ends_with("\"drop-tail\"");
-            sets.iter().filter(|one| !keeps(one)).cloned().collect()
-        };
+    /// A candidate about one thing.
+    pub(crate) fn new(
+        cause: Cause,
+        subject: Subject,
+        evidence: Vec<Evidence>,
+        removals: Vec<Vec<Edit>>,
+    ) -> Self {
+        Self { cause, subjects: vec![subject], evidence, removals }
+    }
+
+    /// Both at once: their edits combined, except for those that keep the other one as it is.
+    pub(crate) fn with(&self, own: &[Edit], other: &Self, others: &[Edit]) -> Self {
+        let changes = |edit: &&Edit| edit.setting.text() != Some(DROP_TAIL);
         Self {
             cause: self.cause,
-            subject: format!("{}{AND}{}", self.subject, other.subject),
-            evidence: format!("{} {}", self.evidence, other.evidence),
-            removals: vec![[kept(own), kept(others)].concat()],
+            subjects: [&self.subjects[..], &other.subjects].concat(),
+            evidence: [&self.evidence[..], &other.evidence].concat(),
+            removals: vec![own.iter().chain(others).filter(changes).cloned().collect()],
         }
     }
 
-    /// The subjects, one by one.
-    pub(crate) fn subjects(&self) -> Vec<&str> {
-        self.subject.split(AND).collect()
+    /// The candidate in words: `policer (down.1.policer)`.
+    pub(crate) fn told(&self) -> String {
+        format!("{} ({})", self.cause, named(&self.subjects))
     }
 
-    /// The candidate in words: `policer of down.1.policer`.
-    pub(crate) fn told(&self) -> String {
-        format!("{} ({})", self.cause, self.subject)
+    /// The first subject, which stands for all.
+    pub(crate) fn subject(&self) -> &Subject {
+        &self.subjects[0]
+    }
+
+    /// Whether both are the same cause of the same thing.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.cause == other.cause && self.subjects == other.subjects
     }
 }
 
-/// Settings that a scenario accepts, and the scenario with them.
+/// The name of no AQM in scenarios.
+pub(crate) const DROP_TAIL: &str = "drop-tail";
+
+/// Edits that a scenario accepts, and the scenario with them.
 #[derive(Clone, Debug)]
-pub struct Change {
-    /// `KEY=VALUE`, as for `--set`.
-    pub sets: Vec<String>,
+pub(crate) struct Change {
+    /// The edits.
+    pub(crate) edits: Vec<Edit>,
     /// The scenario with them.
-    pub parsed: Parsed,
+    pub(crate) parsed: Parsed,
 }
 
 /// Why none of the alternatives can be tried.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NoChange {
+pub(crate) enum NoChange {
     /// The scenario already has these settings.
     AlreadySo,
     /// The scenario refuses them.
     Refused(String),
 }
 
-/// The first of the alternatives that is accepted and changes something.
+/// The first of the alternatives that `question` accepts and that changes `base`.
 ///
 /// # Errors
 ///
 /// [`NoChange`] if there is none.
-pub fn change(
-    source: &Source<'_>,
-    given: &[String],
+pub(crate) fn change(
+    question: &Parsed,
     base: &Parsed,
-    alternatives: &[Vec<String>],
+    alternatives: &[Vec<Edit>],
 ) -> Result<Change, NoChange> {
     let (mut refused, mut so) = (None, alternatives.is_empty());
-    for sets in alternatives {
-        let all: Vec<String> = given.iter().chain(sets).cloned().collect();
-        match parse(source, &all) {
+    for edits in alternatives {
+        match question.document.with(edits) {
             Ok(parsed) if parsed.scenario != base.scenario => {
-                return Ok(Change { sets: sets.clone(), parsed });
+                return Ok(Change { edits: edits.clone(), parsed });
             }
             Ok(_) => so = true,
             Err(error) => refused = Some(error.to_string()),

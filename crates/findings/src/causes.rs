@@ -11,10 +11,9 @@ mod traffic;
 use crate::candidate::Candidate;
 use crate::observed::Observed;
 
-pub(crate) use crate::text::{bytes, count, listed, mbps, ms, percent, seconds};
 pub(crate) use forwarding::ring_size;
 pub(crate) use path::managed;
-pub(crate) use radio::everywhere;
+pub(crate) use radio::{everywhere, managed as managed_buffer, rlc_of};
 
 /// Everything that one run suggests. Faults come before behaviour.
 pub(crate) fn candidates(observed: &Observed<'_>) -> Vec<Candidate> {
@@ -27,9 +26,4 @@ pub(crate) fn candidates(observed: &Observed<'_>) -> Vec<Candidate> {
     radio::add(observed, &mut all);
     all.sort_by_key(|candidate: &Candidate| candidate.cause.class());
     all
-}
-
-/// The setting `KEY=VALUE`.
-pub(crate) fn set(key: impl std::fmt::Display, value: impl std::fmt::Display) -> String {
-    format!("{key}={value}")
 }

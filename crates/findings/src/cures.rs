@@ -4,15 +4,18 @@ mod sizes;
 
 use std::collections::BTreeSet;
 
+use airpath_base::Direction;
 use airpath_path::{HostConfig, ModemConfig, StageConfig, TunnelConfig};
 use airpath_radio::Generation;
-use airpath_scenario::{FlowConfig, TcpConfig};
+use airpath_scenario::{Edit, FlowConfig, Literal, StageId, TcpConfig};
 use airpath_tcp::CongestionConfig;
 
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::causes::{count, everywhere, listed, managed, mbps, ms, ring_size, set};
-use crate::observed::{Observed, direction_name, direction_of, path_of};
+use crate::causes::{everywhere, managed, managed_buffer, ring_size, rlc_of};
+use crate::observed::Observed;
+use crate::subject::{Subject, named};
+use crate::text::{count, listed, mbps, ms};
 use crate::words::{Buffers, about_reports};
 use sizes::{clamped, largest_packet, offload, vpn};
 
@@ -20,18 +23,16 @@ use sizes::{clamped, largest_packet, offload, vpn};
 pub(crate) struct Cure {
     /// What to do, as a sentence.
     pub(crate) advice: String,
-    /// Alternative settings, in order.
-    pub(crate) alternatives: Vec<Vec<String>>,
+    /// Alternative edits, in order.
+    pub(crate) alternatives: Vec<Vec<Edit>>,
 }
 
 /// Cures that may help, best first. `removal` removes the cause; if the user can do just that, it
 /// is among them.
-pub(crate) fn cures(
-    observed: &Observed<'_>,
-    candidate: &Candidate,
-    removal: &[String],
-) -> Vec<Cure> {
-    let subject = &candidate.subject;
+pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[Edit]) -> Vec<Cure> {
+    let subject = named(&candidate.subjects);
+    let stage = candidate.subject().stage();
+    let at_the_stage = |cures: &dyn Fn(StageId) -> Vec<Cure>| stage.map_or_else(Vec::new, cures);
     let itself = |advice: String| Cure { advice, alternatives: vec![removal.to_vec()] };
     let bbr = || Cure {
         advice: format!(
@@ -60,7 +61,7 @@ pub(crate) fn cures(
             vec![
                 Cure {
                     advice: lifetime("300"),
-                    alternatives: vec![vec![set(format!("{}.timeout_s", path_of(subject)), 300)]],
+                    alternatives: vec![stage.iter().map(|stage| stage.key().set("timeout_s", 300)).collect()],
                 },
                 itself(lifetime("1,000,000")),
             ]
@@ -68,21 +69,27 @@ pub(crate) fn cures(
         Cause::DoubleNat => vec![itself(format!(
             "Remove {subject}: one NAT is enough; bridge or route instead."
         ))],
-        Cause::Mtu | Cause::Fragmentation => largest_packet(observed, subject, TunnelConfig::largest_packet)
-            .and_then(|packet| clamped(observed, subject, packet))
+        Cause::Mtu | Cause::Fragmentation => stage
+            .and_then(|stage| {
+                let packet = largest_packet(observed, stage, TunnelConfig::largest_packet)?;
+                clamped(observed, stage, packet)
+            })
             .into_iter()
             .chain([itself(format!("Raise the MTU of {subject}."))])
             .collect(),
-        Cause::Vpn => vpn(observed, subject)
+        Cause::Vpn => stage
+            .and_then(|stage| vpn(observed, stage))
             .into_iter()
-            .chain([itself(match largest_packet(observed, subject, TunnelConfig::largest_packet) {
+            .chain([itself(match stage.and_then(|stage| {
+                largest_packet(observed, stage, TunnelConfig::largest_packet)
+            }) {
                 Some(_) => format!("Raise the MTU of the path outside the VPN of {subject}."),
                 None => "Bypass the VPN for this traffic, or send larger packets.".to_owned(),
             })])
             .collect(),
-        Cause::Offload => vec![itself(offload(observed, subject))],
+        Cause::Offload => at_the_stage(&|stage| vec![itself(offload(observed, stage))]),
         Cause::RandomLoss => vec![bbr()],
-        Cause::Policer => deeper_buckets(observed, subject)
+        Cause::Policer => at_the_stage(&|stage| deeper_buckets(observed, stage))
             .into_iter()
             .chain([
                 bbr(),
@@ -103,9 +110,12 @@ pub(crate) fn cures(
                 .to_owned(),
         )],
         Cause::ReceiveRing => {
-            longer_rings(observed, subject, removal).into_iter().chain([bbr()]).collect()
+            let longer = at_the_stage(&|stage| longer_rings(observed, stage, removal));
+            longer.into_iter().chain([bbr()]).collect()
         }
-        Cause::HostProcessor => faster_processors(observed, subject, removal),
+        Cause::HostProcessor => {
+            at_the_stage(&|stage| faster_processors(observed, stage, removal))
+        }
         Cause::InterruptModeration => vec![
             itself(
                 "Switch interrupt moderation off where these packets are received (ethtool -C DEVICE adaptive-rx off \
@@ -118,10 +128,7 @@ pub(crate) fn cures(
              and cdc_mbim, or ethtool -C DEVICE tx-aggr-max-frames 1 for rmnet. Blocks then carry fewer packets."
                 .to_owned(),
         )],
-        Cause::ModemCeiling => {
-            let larger = larger_blocks(observed, subject).into_iter();
-            larger.chain([faster_bus(observed, subject)]).flatten().collect()
-        }
+        Cause::ModemCeiling => at_the_stage(&|stage| faster_modems(observed, stage)),
         Cause::Proxy => vec![itself("Bypass the proxy.".to_owned())],
         Cause::CrossTraffic => vec![itself(format!(
             "Move {subject} off this path, or shape it (tc qdisc … tbf, or a QoS class of its own)."
@@ -139,19 +146,19 @@ pub(crate) fn cures(
             bbr(),
         ],
         Cause::Bufferbloat => vec![
-            itself(match subject.starts_with("radio.") {
-                true => format!(
+            itself(match stage {
+                None => format!(
                     "Manage the queue of {subject} with CoDel: an AQM of the base station or the UE."
                 ),
-                false => format!(
+                Some(_) => format!(
                     "Manage the queue of {subject} with CoDel (tc qdisc replace dev … root codel, at \
                      the interface that sends into it)."
                 ),
             }),
-            of_each(candidate, |stage| queue_for_each(observed, stage)),
-            of_each(candidate, |stage| shorter_queue(observed, stage, 1.0)),
-            of_each(candidate, |stage| shorter_queue(observed, stage, 2.0)),
-            of_each(candidate, |stage| shorter_queue(observed, stage, 4.0)),
+            of_each(candidate, |queue| queue_for_each(observed, queue)),
+            of_each(candidate, |queue| shorter_queue(observed, queue, 1.0)),
+            of_each(candidate, |queue| shorter_queue(observed, queue, 2.0)),
+            of_each(candidate, |queue| shorter_queue(observed, queue, 4.0)),
             bbr(),
         ],
         Cause::AckStarvation => {
@@ -163,7 +170,10 @@ pub(crate) fn cures(
             let unasked = at_the_cell(
                 observed,
                 "Use proactive or configured uplink grants at the base station.",
-                &[("grants.proactive_period_ms", "1"), ("grants.proactive_bytes", "200")],
+                &[
+                    Edit::new("grants.proactive_period_ms", 1),
+                    Edit::new("grants.proactive_bytes", 200),
+                ],
             );
             match about_reports(removal) {
                 true => vec![
@@ -202,7 +212,7 @@ pub(crate) fn cures(
         Cause::Handover => vec![
             Cure {
                 advice: "Forward what the old base station has buffered to the new one.".to_owned(),
-                alternatives: vec![vec![set("radio.mobility.forwarding", "\"all\"")]],
+                alternatives: vec![vec![Edit::new("radio.mobility.forwarding", "all")]],
             },
             itself(
                 "Hand over earlier and without interruption (DAPS, TS 38.300 9.2.3.2), and forward \
@@ -214,7 +224,9 @@ pub(crate) fn cures(
         Cause::RadioLinkFailure => vec![
             Cure {
                 advice: "Let the UE wait longer before it declares radio link failure (T310).".to_owned(),
-                alternatives: [4000, 2000].map(|ms| vec![set("radio.mobility.t310_ms", ms)]).into(),
+                alternatives: [4000, 2000]
+                    .map(|ms| vec![Edit::new("radio.mobility.t310_ms", ms)])
+                    .into(),
             },
             itself("Do not let the UE declare radio link failure, or hand over earlier.".to_owned()),
         ],
@@ -243,14 +255,14 @@ pub(crate) fn cures(
                 let alternatives = vec![congestion(observed, "bbr")];
                 cures.push(Cure { advice: format!("{all}: BBR."), alternatives });
             }
-            let links = ["down", "up"].map(|way| observed.links(way)).into_iter().flatten();
-            let busiest = links.max_by(|one, other| one.utilisation.total_cmp(&other.utilisation));
-            cures.extend(busiest.map(|link| queue_for_each(observed, &link.id)));
+            let queues = Direction::BOTH.into_iter().flat_map(|way| observed.queues_of(way));
+            let busiest =
+                queues.max_by(|(_, one), (_, other)| one.utilisation.total_cmp(&other.utilisation));
+            cures.extend(busiest.map(|(queue, _)| queue_for_each(observed, queue)));
             cures
         }
         Cause::CongestionControl => {
-            let quoted = removal.first().and_then(|one| one.split('"').nth(1));
-            let control = quoted.unwrap_or("bbr");
+            let control = removal.first().and_then(|edit| edit.setting.text()).unwrap_or("bbr");
             vec![itself(format!(
                 "Use {control} at the sender (sysctl net.ipv4.tcp_congestion_control={control})."
             ))]
@@ -265,12 +277,11 @@ pub(crate) fn cures(
 }
 
 /// Settings of a flow apply to all its streams; the sentence that says so, or an empty one.
-pub(crate) fn of_streams(observed: &Observed<'_>, sets: &Option<Vec<String>>) -> String {
+pub(crate) fn of_streams(observed: &Observed<'_>, edits: &[Edit]) -> String {
     let flows = &observed.scenario.flows;
     let mut groups: Vec<String> = Vec::new();
-    for one in sets.iter().flatten() {
-        let Some(index) = flow_index(one) else { continue };
-        let streams: Vec<_> = flows.iter().filter(|flow| flow.index == index).collect();
+    for edit in edits {
+        let streams: Vec<_> = flows.iter().filter(|flow| edit.key.is_in(&flow.key())).collect();
         let Some(group) = streams.first().and_then(|flow| flow.group.as_ref()) else { continue };
         let words = format!("all {} streams of {group}", streams.len());
         if streams.len() > 1 && !groups.contains(&words) {
@@ -280,13 +291,12 @@ pub(crate) fn of_streams(observed: &Observed<'_>, sets: &Option<Vec<String>>) ->
     if groups.is_empty() {
         return String::new();
     }
-    format!(" The settings apply to {}.", groups.join(" and "))
+    format!(" The settings apply to {}.", listed(&groups))
 }
 
 /// A sentence, with settings for every UE.
-fn at_the_cell(observed: &Observed<'_>, advice: &str, sets: &[(&str, &str)]) -> Cure {
-    let sets: Vec<_> = sets.iter().map(|&(key, value)| (key, value.to_owned())).collect();
-    Cure { advice: advice.to_owned(), alternatives: everywhere(observed, &sets) }
+fn at_the_cell(observed: &Observed<'_>, advice: &str, edits: &[Edit]) -> Cure {
+    Cure { advice: advice.to_owned(), alternatives: everywhere(observed, edits) }
 }
 
 /// retxBSR-Timer at its shortest: sf10 in NR (TS 38.331 BSR-Config), sf320 in LTE (TS 36.331
@@ -295,14 +305,14 @@ fn shortest_retx_bsr_timer(observed: &Observed<'_>) -> Cure {
     let mut ues = observed.scenario.radio.iter().flat_map(|radio| radio.ran.ues.iter());
     let is_lte =
         ues.any(|ue| ue.in_cell.iter().any(|ue| ue.bsr.format.generation == Generation::Lte));
-    let shortest = if is_lte { "320" } else { "10" };
+    let shortest = if is_lte { 320 } else { 10 };
     let advice =
         format!("Shorten retxBSR-Timer at the base station (BSR-Config) to {shortest} ms.");
-    at_the_cell(observed, &advice, &[("bsr.retx_timer_ms", shortest)])
+    at_the_cell(observed, &advice, &[Edit::new("bsr.retx_timer_ms", shortest)])
 }
 
 /// The gentler ones come first: a UE that sleeps less needs more power.
-fn drx(observed: &Observed<'_>, removal: &[String]) -> Vec<Cure> {
+fn drx(observed: &Observed<'_>, removal: &[Edit]) -> Vec<Cure> {
     let ues = observed.scenario.radio.iter().flat_map(|radio| radio.ran.ues.iter());
     let cycles = ues.filter_map(|ue| ue.in_cell.first()?.drx.as_ref());
     let longest = cycles.map(|drx| drx.long_cycle.as_millis_f64()).fold(0.0, f64::max);
@@ -311,7 +321,7 @@ fn drx(observed: &Observed<'_>, removal: &[String]) -> Vec<Cure> {
             "Shorten the DRX cycle at the base station to {cycle:.0} ms (drx-LongCycle). The UE then sleeps \
              less and needs more power."
         );
-        at_the_cell(observed, &advice, &[("drx.long_cycle_ms", &format!("{cycle:.0}"))])
+        at_the_cell(observed, &advice, &[Edit::new("drx.long_cycle_ms", cycle)])
     };
     vec![
         shorter(20.0),
@@ -329,7 +339,7 @@ fn acknowledged(observed: &Observed<'_>) -> Cure {
     at_the_cell(
         observed,
         "Use RLC AM for this bearer: it retransmits what HARQ gives up.",
-        &[("rlc.mode", "\"am\""), ("rlc_up.mode", "\"am\"")],
+        &[Edit::new("rlc.mode", "am"), Edit::new("rlc_up.mode", "am")],
     )
 }
 
@@ -339,45 +349,38 @@ fn radio_loss(observed: &Observed<'_>) -> Vec<Cure> {
         at_the_cell(
             observed,
             "Let HARQ send a block up to five times (maxHARQ-Tx).",
-            &[("harq.max_transmissions", "5"), ("harq_up.max_transmissions", "5")],
+            &[Edit::new("harq.max_transmissions", 5), Edit::new("harq_up.max_transmissions", 5)],
         ),
         at_the_cell(
             observed,
             "Choose a more conservative MCS at the base station: a BLER target of 0.03.",
-            &[("link_adaptation.bler_target", "0.03"), ("link_adaptation_up.bler_target", "0.03")],
+            &[
+                Edit::new("link_adaptation.bler_target", 0.03),
+                Edit::new("link_adaptation_up.bler_target", 0.03),
+            ],
         ),
     ]
 }
 
 /// All senders, including a proxy's.
-fn congestion(observed: &Observed<'_>, control: &str) -> Vec<String> {
-    let control = format!("\"{control}\"");
-    let mut sets = of_tcp(observed, "congestion", &control);
-    if let Some(proxy) = &observed.scenario.proxy {
-        for ends in [&proxy.down, &proxy.up] {
-            sets.push(set(format!("{}.congestion", path_of(&ends.name)), &control));
-        }
-    }
-    sets
+fn congestion(observed: &Observed<'_>, control: &str) -> Vec<Edit> {
+    let proxy = observed.scenario.proxy.iter().flat_map(|proxy| [&proxy.down, &proxy.up]);
+    let proxy = proxy.map(|ends| ends.id.key().set("congestion", control));
+    of_tcp(observed, "congestion", control).into_iter().chain(proxy).collect()
 }
 
 /// Every TCP flow with a setting; streams of a flow share theirs.
-fn of_tcp(observed: &Observed<'_>, key: &str, value: &str) -> Vec<String> {
-    let mut sets: Vec<String> = (observed.tcp_flows())
-        .map(|(flow, _)| set(format!("flow.{}.{key}", flow.index), value))
-        .collect();
-    sets.dedup();
-    sets
+fn of_tcp(observed: &Observed<'_>, key: &str, setting: impl Into<Literal>) -> Vec<Edit> {
+    let setting = setting.into();
+    let set = |(flow, _): (&FlowConfig, _)| flow.key().set(key, setting.clone());
+    let mut edits: Vec<Edit> = observed.tcp_flows().map(set).collect();
+    edits.dedup();
+    edits
 }
 
 /// What a policer's rate passes in one round trip, and in several; never less than a few packets.
-fn deeper_buckets(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
-    let stages = observed.scenario.down.iter().chain(&observed.scenario.up);
-    let policer = stages.filter(|one| one.name == stage).find_map(|one| match &one.stage {
-        StageConfig::Policer(policer) => Some(policer),
-        _ => None,
-    });
-    let Some(policer) = policer else { return Vec::new() };
+fn deeper_buckets(observed: &Observed<'_>, stage: StageId) -> Vec<Cure> {
+    let Some(StageConfig::Policer(policer)) = observed.stage(stage) else { return Vec::new() };
     let rate_mbps = policer.rate.bps() as f64 / 1e6;
     let in_a_round_trip = rate_mbps * 1e3 / 8.0 * observed.base_rtt_ms().unwrap_or(50.0);
     let size = |round_trips: f64| (round_trips * in_a_round_trip).max(FEW_PACKETS).round();
@@ -391,7 +394,7 @@ fn deeper_buckets(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
             count(burst),
             mbps(rate_mbps)
         ),
-        alternatives: vec![vec![set(format!("{}.burst_bytes", path_of(stage)), burst)]],
+        alternatives: vec![vec![stage.key().set("burst_bytes", burst)]],
     };
     bursts.into_iter().map(deeper).collect()
 }
@@ -400,31 +403,32 @@ fn deeper_buckets(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
 const FEW_PACKETS: f64 = 15_000.0;
 
 /// Longer rings, the shortest first; `removal` has the longest.
-fn longer_rings(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec<Cure> {
-    let longest = removal.first().and_then(|one| one.split_once('=')?.1.parse::<u64>().ok());
-    let ring = host(observed, stage).map(|host| host.ring_packets);
-    let ring = ring.or_else(|| modem(observed, stage).map(|modem| modem.ring_packets));
-    let has = ring.flatten().map(u64::from);
+fn longer_rings(observed: &Observed<'_>, stage: StageId, removal: &[Edit]) -> Vec<Cure> {
+    let longest = removal.first().and_then(|edit| edit.setting.number());
+    let ring = match observed.stage(stage) {
+        Some(StageConfig::Host(HostConfig { ring_packets, .. })) => *ring_packets,
+        Some(StageConfig::Modem(ModemConfig { ring_packets, .. })) => *ring_packets,
+        _ => None,
+    };
+    let has = ring.map(u64::from);
     let (Some(longest), Some(has)) = (longest, has) else { return Vec::new() };
     let mut sizes: Vec<u64> = [2, 4].map(|factor| ring_size(factor * has)).into();
-    sizes.push(longest);
+    sizes.push(longest as u64);
     let to = |size: u64| Cure {
         advice: format!(
             "Lengthen the receive ring of {stage} to {size} packets (ring_packets; ethtool -G DEVICE rx {size}, or \
              for a TUN device ip link set DEVICE txqueuelen {size})."
         ),
-        alternatives: vec![vec![set(format!("{}.ring_packets", path_of(stage)), size)]],
+        alternatives: vec![vec![stage.key().set("ring_packets", size)]],
     };
     sizes.dedup();
     sizes.into_iter().map(to).collect()
 }
 
 /// Faster processors, the slowest first; `removal` has the key of each stage that shares the processor.
-fn faster_processors(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec<Cure> {
-    let Some(each) = host(observed, stage).map(|host| host.processing.as_millis_f64()) else {
-        return Vec::new();
-    };
-    let keys = removal.iter().filter_map(|one| Some(one.split_once('=')?.0));
+fn faster_processors(observed: &Observed<'_>, stage: StageId, removal: &[Edit]) -> Vec<Cure> {
+    let Some(StageConfig::Host(host)) = observed.stage(stage) else { return Vec::new() };
+    let each = host.processing.as_millis_f64();
     let faster = |factor: f64| {
         // In whole nanoseconds, like the key.
         let each = ((each / factor * 1e6).round() / 1e6).max(1e-6);
@@ -436,21 +440,21 @@ fn faster_processors(observed: &Observed<'_>, stage: &str, removal: &[String]) -
                 ms(each),
                 count(1e3 / each)
             ),
-            alternatives: vec![keys.clone().map(|key| set(key, each)).collect()],
+            alternatives: vec![with(removal, each)],
         }
     };
     [2.0, 4.0, 16.0].map(faster).into()
 }
 
-/// Larger blocks, the smallest first.
-fn larger_blocks(observed: &Observed<'_>, stage: &str) -> Vec<Option<Cure>> {
+/// Larger blocks, the smallest first, and a faster bus: a quarter of the time per transfer.
+fn faster_modems(observed: &Observed<'_>, stage: StageId) -> Vec<Cure> {
+    let Some(StageConfig::Modem(modem)) = observed.stage(stage) else { return Vec::new() };
     let larger = |factor: u32| {
-        let modem = modem(observed, stage)?;
         // cdc_ncm has NTBs of up to 64 KiB, rmnet aggregates of up to 32 KiB and 64 packets.
         let bytes = (factor * 16_384).max(modem.block_bytes);
         let packets = (factor * 16).max(40).max(modem.block_packets);
-        let path = path_of(stage);
-        Some(Cure {
+        let key = stage.key();
+        Cure {
             advice: format!(
                 "Let each transfer at {stage} carry up to {} bytes: echo {bytes} > \
                  /sys/class/net/DEVICE/cdc_ncm/tx_max (rx_max for the other direction) for cdc_ncm and cdc_mbim, \
@@ -461,89 +465,77 @@ fn larger_blocks(observed: &Observed<'_>, stage: &str) -> Vec<Option<Cure>> {
                 packets.min(64),
             ),
             alternatives: vec![vec![
-                set(format!("{path}.block_bytes"), bytes),
-                set(format!("{path}.block_packets"), packets),
+                key.set("block_bytes", bytes),
+                key.set("block_packets", packets),
             ]],
-        })
+        }
     };
-    [1, 2, 4].map(larger).into()
-}
-
-/// A faster bus: a quarter of the time per transfer.
-fn faster_bus(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
-    let each = modem(observed, stage)?.transfer.as_millis_f64();
     // In whole nanoseconds, like the key.
-    let each = ((each / 4.0 * 1e6).round() / 1e6).max(1e-6);
-    Some(Cure {
+    let each = ((modem.transfer.as_millis_f64() / 4.0 * 1e6).round() / 1e6).max(1e-6);
+    let faster = Cure {
         advice: format!(
             "Connect the modem of {stage} by a faster bus (USB 3, PCIe), so that a transfer takes {}.",
             ms(each)
         ),
-        alternatives: vec![vec![set(format!("{}.transfer_ms", path_of(stage)), each)]],
-    })
-}
-
-fn modem<'a>(observed: &Observed<'a>, stage: &str) -> Option<&'a ModemConfig> {
-    observed.stages().into_iter().find_map(|(_, one)| match &one.stage {
-        StageConfig::Modem(modem) if one.name == stage => Some(modem),
-        _ => None,
-    })
-}
-
-fn host<'a>(observed: &Observed<'a>, stage: &str) -> Option<&'a HostConfig> {
-    observed.stages().into_iter().find_map(|(_, one)| match &one.stage {
-        StageConfig::Host(host) if one.name == stage => Some(host),
-        _ => None,
-    })
+        alternatives: vec![vec![stage.key().set("transfer_ms", each)]],
+    };
+    [1, 2, 4].map(larger).into_iter().chain([faster]).collect()
 }
 
 fn paced(observed: &Observed<'_>) -> Cure {
     Cure {
         advice: "Pace at the sender (qdisc fq).".to_owned(),
-        alternatives: vec![of_tcp(observed, "pacing.enabled", "true")],
+        alternatives: vec![of_tcp(observed, "pacing.enabled", true)],
     }
 }
 
 fn profile(observed: &Observed<'_>) -> Cure {
     Cure {
         advice: "Use a sender with RACK loss detection (Linux since 4.18).".to_owned(),
-        alternatives: vec![of_tcp(observed, "profile", "\"linux-6.18\"")],
+        alternatives: vec![of_tcp(observed, "profile", "linux-6.18")],
     }
 }
 
-/// Index of the flow to which a setting applies.
-fn flow_index(set: &str) -> Option<usize> {
-    set.strip_prefix("flow.")?.split('.').next()?.parse().ok()
+/// The edits with another number in place of theirs.
+fn with(edits: &[Edit], number: f64) -> Vec<Edit> {
+    let of = |edit: &Edit| match edit.setting.number() {
+        Some(_) => Edit { key: edit.key.clone(), setting: number.into() },
+        None => edit.clone(),
+    };
+    edits.iter().map(of).collect()
 }
 
-/// The flows to which settings apply, in words: the candidate's first, a group of streams as one.
-fn flows_of(observed: &Observed<'_>, candidate: &Candidate, sets: &[String]) -> String {
-    let of = |index: usize| {
-        let mut streams = observed.scenario.flows.iter().filter(|flow| flow.index == index);
-        let own = streams.clone().find(|flow| flow.id == candidate.subject);
+/// The flows to which edits apply, in words: the candidate's first, a group of streams as one.
+fn flows_of(observed: &Observed<'_>, candidate: &Candidate, edits: &[Edit]) -> String {
+    let is_own = |name: &String| Subject::Flow(name.clone()) == *candidate.subject();
+    let of = |edit: &Edit| {
+        let flows = &observed.scenario.flows;
+        let mut streams = flows.iter().filter(|flow| edit.key.is_in(&flow.key()));
+        let own = streams.clone().find(|flow| is_own(&flow.id));
         own.or_else(|| streams.next()).map(|flow| {
             if own.is_some() { &flow.id } else { flow.group.as_ref().unwrap_or(&flow.id) }
         })
     };
-    let mut named: Vec<String> = Vec::new();
-    for name in sets.iter().filter_map(|one| of(flow_index(one)?)) {
-        if !named.contains(name) {
-            named.push(name.clone());
+    let mut names: Vec<String> = Vec::new();
+    for name in edits.iter().filter_map(of) {
+        if !names.contains(name) {
+            names.push(name.clone());
         }
     }
-    named.sort_by_key(|name| *name != candidate.subject);
-    if named.is_empty() { candidate.subject.clone() } else { listed(&named) }
+    names.sort_by_key(|name| !is_own(name));
+    if names.is_empty() { named(&candidate.subjects) } else { listed(&names) }
 }
 
-fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -> Vec<Cure> {
+fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[Edit]) -> Vec<Cure> {
     let flows = flows_of(observed, candidate, removal);
-    let indices: Vec<usize> = removal.iter().filter_map(|one| flow_index(one)).collect();
-    let how_many = indices.iter().collect::<BTreeSet<_>>().len();
+    let is_edited = |flow: &FlowConfig| removal.iter().any(|edit| edit.key.is_in(&flow.key()));
+    let edited = observed.scenario.flows.iter().filter(|flow| is_edited(flow));
+    let how_many = edited.map(|flow| flow.index).collect::<BTreeSet<_>>().len();
     let raise = |size| Buffers::of(removal).raise(&flows, how_many, size);
     let largest = Cure { advice: raise(None), alternatives: vec![removal.to_vec()] };
-    let held = || observed.tcp_flows().filter(|(flow, _)| indices.contains(&flow.index));
+    let held = || observed.tcp_flows().filter(|(flow, _)| is_edited(flow));
     // What the path holds, and the same again for what its queues hold.
-    let bdps = held().filter_map(|(flow, _)| observed.bdp_bytes(direction_name(flow.direction)));
+    let bdps = held().filter_map(|(flow, _)| observed.bdp_bytes(flow.direction));
     let bdp = bdps.fold(0.0, f64::max);
     // Sizes below the current ones, or hardly above, would not help.
     let sizes = held().map(|(_, tcp)| match candidate.cause {
@@ -558,21 +550,14 @@ fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -
     };
     let with = |factor: f64| {
         let value = sized(factor);
-        let sets: Vec<String> = removal
-            .iter()
-            .map(|one| match one.split_once('=') {
-                Some((key, _)) if key.ends_with("_bytes") => set(key, value),
-                _ => one.clone(),
-            })
-            .collect();
-        Cure { advice: raise(Some(value)), alternatives: vec![sets] }
+        Cure { advice: raise(Some(value)), alternatives: vec![self::with(removal, value)] }
     };
     vec![with(2.0), with(6.0), largest]
 }
 
 /// A cure for one subject is applied to all.
-fn of_each(candidate: &Candidate, cure: impl Fn(&str) -> Cure) -> Cure {
-    let cures = candidate.subjects().into_iter().map(cure);
+fn of_each(candidate: &Candidate, cure: impl Fn(&Subject) -> Cure) -> Cure {
+    let cures = candidate.subjects.iter().map(cure);
     let both = |all: Cure, one: Cure| Cure {
         advice: format!("{} {}", all.advice, one.advice),
         alternatives: (all.alternatives.into_iter().zip(one.alternatives))
@@ -582,55 +567,56 @@ fn of_each(candidate: &Candidate, cure: impl Fn(&str) -> Cure) -> Cure {
     cures.reduce(both).expect("a candidate is about something")
 }
 
-fn queue_for_each(observed: &Observed<'_>, stage: &str) -> Cure {
-    let rate_mbps = observed.link(stage).map_or(100.0, |link| link.capacity_mbps);
-    let part = if direction_of(stage) == "up" { "rlc_up" } else { "rlc" };
+fn queue_for_each(observed: &Observed<'_>, queue: &Subject) -> Cure {
+    let rate_mbps = observed.link(queue).map_or(100.0, |link| link.capacity_mbps);
     Cure {
         advice: format!(
-            "Give each flow a queue of its own at {stage}, with CoDel (tc qdisc replace dev … root \
+            "Give each flow a queue of its own at {queue}, with CoDel (tc qdisc replace dev … root \
              fq_codel)."
         ),
-        alternatives: if stage.starts_with("radio.") {
-            let keys =
-                ["aqm", "codel_target_ms", "codel_interval_ms"].map(|key| format!("{part}.{key}"));
-            let values = ["\"fq_codel\"", "30", "150"];
-            let sets: Vec<_> = (keys.iter().zip(values))
-                .map(|(key, value)| (key.as_str(), value.to_owned()))
-                .collect();
-            everywhere(observed, &sets)
-        } else {
-            vec![managed(
-                &path_of(stage),
-                "fq_codel",
-                rate_mbps,
-                observed.base_rtt_ms().unwrap_or(0.0),
-            )]
-        },
+        alternatives: in_queue(
+            observed,
+            queue,
+            |stage| managed(stage, "fq_codel", rate_mbps, observed.base_rtt_ms().unwrap_or(0.0)),
+            |direction| managed_buffer(direction, "fq_codel").into(),
+        ),
     }
 }
 
-fn shorter_queue(observed: &Observed<'_>, stage: &str, factor: f64) -> Cure {
-    let direction = if direction_of(stage) == "up" { "up" } else { "down" };
-    let bdp = (factor * observed.bdp_bytes(direction).unwrap_or(1e5)).max(15_000.0).round();
-    let path = path_of(stage);
-    let radio = stage.starts_with("radio.");
-    let part = if direction == "up" { "rlc_up" } else { "rlc" };
+fn shorter_queue(observed: &Observed<'_>, queue: &Subject, factor: f64) -> Cure {
+    let bdp = queue.direction().and_then(|direction| observed.bdp_bytes(direction));
+    let bytes = (factor * bdp.unwrap_or(1e5)).max(15_000.0).round();
     Cure {
         advice: format!(
-            "Shorten the queue of {stage} to {} bytes ({factor} × rate × shortest RTT).",
-            count(bdp)
+            "Shorten the queue of {queue} to {} bytes ({factor} × rate × shortest RTT).",
+            count(bytes)
         ),
-        alternatives: if radio {
-            everywhere(observed, &[(&format!("{part}.buffer_bytes"), bdp.to_string())])
-        } else {
-            vec![vec![set(format!("{path}.queue_bytes"), bdp)]]
-        },
+        alternatives: in_queue(
+            observed,
+            queue,
+            |stage| vec![stage.key().set("queue_bytes", bytes)],
+            |direction| vec![rlc_of(direction).set("buffer_bytes", bytes)],
+        ),
+    }
+}
+
+/// Edits of a stage's queue, or of the radio buffers of one direction.
+fn in_queue(
+    observed: &Observed<'_>,
+    queue: &Subject,
+    of_stage: impl Fn(StageId) -> Vec<Edit>,
+    of_radio: impl Fn(Direction) -> Vec<Edit>,
+) -> Vec<Vec<Edit>> {
+    match queue {
+        Subject::Stage(stage) => vec![of_stage(*stage)],
+        Subject::RadioBuffer { direction, .. } => everywhere(observed, &of_radio(*direction)),
+        Subject::Flow(_) | Subject::Radio(_) => Vec::new(),
     }
 }
 
 fn thinner(observed: &Observed<'_>, segments: u32) -> Cure {
     Cure {
         advice: format!("Acknowledge only every {segments} segments (ACK thinning)."),
-        alternatives: vec![of_tcp(observed, "ack.delayed_segments", &segments.to_string())],
+        alternatives: vec![of_tcp(observed, "ack.delayed_segments", segments)],
     }
 }

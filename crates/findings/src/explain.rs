@@ -2,7 +2,7 @@
 //! more, and advice is tried as well.
 
 use airpath_record::RunSummary;
-use airpath_scenario::{Parsed, Source};
+use airpath_scenario::Parsed;
 use airpath_sim::Stopped;
 
 use crate::batch::{self, Job};
@@ -10,9 +10,11 @@ use crate::candidate::{Candidate, NoChange, change};
 use crate::cause::{Cause, Class};
 use crate::causes;
 use crate::compare::{Effect, LEAST, MORE, best};
+use crate::evidence::told;
 use crate::finding::{Explanation, Finding, Gain, Tried};
 use crate::measure::{Measure, with_costs};
 use crate::observed::Observed;
+use crate::subject::named;
 use crate::trial::{Advised, Trial};
 use crate::{bound, cures, words};
 
@@ -66,10 +68,6 @@ impl Budget {
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The scenario.
-    pub source: Source<'a>,
-    /// The settings.
-    pub sets: &'a [String],
-    /// The scenario with these settings, parsed.
     pub parsed: &'a Parsed,
     /// Seeds to compare in pairs: [`Budget::seeds_of`].
     pub seeds: &'a [u64],
@@ -168,19 +166,12 @@ impl Lab<'_, '_> {
         }
         self.typical = base.iter().map(|run| run.events).sum::<u64>() / base.len() as u64;
         let mut before = self.measured(parsed, &base);
-        let ue_tables = parsed.resolved_toml.matches("[[radio.ue]]").count();
-        let observed: Vec<Observed<'_>> = base
-            .iter()
-            .map(|run| Observed { scenario: &parsed.scenario, run, ue_tables })
-            .collect();
+        let observed: Vec<_> = base.iter().map(|run| Observed::new(parsed, run)).collect();
         // What only some seeds show is tried on the first that shows it.
         let mut candidates: Vec<(Candidate, usize)> = Vec::new();
         for (seed, observed) in observed.iter().enumerate() {
             for candidate in causes::candidates(observed) {
-                let (cause, subject) = (candidate.cause, &candidate.subject);
-                let same =
-                    |(one, _): &(Candidate, _)| one.cause == cause && one.subject == *subject;
-                if !candidates.iter().any(same) {
+                if !candidates.iter().any(|(one, _)| one.is_like(&candidate)) {
                     candidates.push((candidate, seed));
                 }
             }
@@ -201,7 +192,7 @@ impl Lab<'_, '_> {
         self.confirm(&mut trials, &mut before)?;
         let (mut causes, refuted) = self.settled(trials, &mut before)?;
         rest.extend(refuted);
-        let hidden = self.hidden(&causes, &rest, &before, ue_tables)?;
+        let hidden = self.hidden(&causes, &rest, &before)?;
         let hidden = self.confirm_hidden(hidden, &causes)?;
         let (hidden, refuted) = self.settled(hidden, &mut before)?;
         causes.extend(hidden);
@@ -270,16 +261,16 @@ impl Lab<'_, '_> {
 
     /// The candidates that the scenario accepts, as many as the budget allows.
     fn accepted(&mut self, candidates: Vec<(Candidate, usize)>) -> Vec<Trial> {
-        let Question { source, sets, parsed, .. } = self.question;
+        let parsed = self.question.parsed;
         let most = self.for_causes();
         let mut trials: Vec<Trial> = Vec::new();
         for (candidate, first) in candidates {
             let outcome = if trials.len() >= most {
                 "Not tried: the budget ran out.".to_owned()
             } else {
-                match change(source, sets, parsed, &candidate.removals) {
+                match change(parsed, parsed, &candidate.removals) {
                     // A different subject, but the same change.
-                    Ok(change) if trials.iter().any(|trial| trial.change.sets == change.sets) => {
+                    Ok(change) if trials.iter().any(|trial| trial.change.edits == change.edits) => {
                         continue;
                     }
                     Ok(change) => {
@@ -295,7 +286,7 @@ impl Lab<'_, '_> {
             };
             self.answer.tried.push(Tried {
                 cause: candidate.cause.name(),
-                subject: candidate.subject,
+                subject: named(&candidate.subjects),
                 set: candidate.removals.into_iter().next().unwrap_or_default(),
                 outcome,
                 score: None,
@@ -459,8 +450,8 @@ impl Lab<'_, '_> {
         };
         self.answer.tried.push(Tried {
             cause: trial.candidate.cause.name(),
-            subject: trial.candidate.subject.clone(),
-            set: trial.change.sets.clone(),
+            subject: named(&trial.candidate.subjects),
+            set: trial.change.edits.clone(),
             outcome,
             score: Some(trial.score),
             gain: largest.map(Gain::of),
@@ -476,13 +467,14 @@ impl Lab<'_, '_> {
         place: usize,
     ) -> Result<Finding, Stopped> {
         let removed = best(&trial.effects).map(|(effect, _)| effect);
+        let seen = told(&trial.candidate.evidence);
         let evidence = match removed {
-            Some(effect) => format!("{} {}", trial.candidate.evidence, trial.without(effect)),
-            None => trial.candidate.evidence.clone(),
+            Some(effect) => format!("{seen} {}", trial.without(effect)),
+            None => seen,
         };
         let mut finding = Finding {
             cause: trial.candidate.cause.name(),
-            subject: trial.candidate.subject.clone(),
+            subject: named(&trial.candidate.subjects),
             confidence: removed.map_or(0.0, Effect::confidence),
             evidence,
             advice: None,
@@ -493,7 +485,10 @@ impl Lab<'_, '_> {
         };
         let because = self.advise(observed, trial, before, place, &mut finding)?;
         match &mut finding.advice {
-            Some(advice) => advice.push_str(&cures::of_streams(observed, &finding.set)),
+            Some(advice) => {
+                let edits = finding.set.as_deref().unwrap_or_default();
+                advice.push_str(&cures::of_streams(observed, edits));
+            }
             None => {
                 let elsewhere = words::elsewhere(trial.candidate.cause);
                 finding.advice = Some(format!("{elsewhere} No setting is advised: {because}."));

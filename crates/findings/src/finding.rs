@@ -1,6 +1,7 @@
 //! The results of an explanation, as they appear in `--json`.
 
 use airpath_record::Breakdown;
+use airpath_scenario::Edit;
 use serde::Serialize;
 
 use crate::compare::Effect;
@@ -20,7 +21,8 @@ pub struct Finding {
     /// What to do, and if there are no settings for it, why; `None` for a bound.
     pub advice: Option<String>,
     /// The settings of the advice, which were tried.
-    pub set: Option<Vec<String>>,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<String>>"))]
+    pub set: Option<Vec<Edit>>,
     /// What the advice gained. The effect of the removal is in [`Explanation::tried`].
     pub gain: Option<Gain>,
     /// What got worse with the advice.
@@ -59,7 +61,8 @@ pub struct Tried {
     /// The flow, stage or key concerned.
     pub subject: String,
     /// The settings.
-    pub set: Vec<String>,
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    pub set: Vec<Edit>,
     /// The result, or why it was not tried.
     pub outcome: String,
     /// Best improvement, the logarithm of a ratio; `None` if it was not tried.

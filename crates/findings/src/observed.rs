@@ -1,27 +1,62 @@
 //! The input of the causes before anything is tried: the scenario and one run of it.
 
-use crate::text::count;
+use std::collections::BTreeMap;
+
 use airpath_base::Direction;
-use airpath_path::{LinkConfig, ServiceConfig};
-use airpath_record::{FlowSummary, LinkSummary, RunSummary};
-use airpath_scenario::{FlowConfig, NamedStage, Scenario, TcpConfig, Traffic};
+use airpath_path::{LinkConfig, ServiceConfig, StageConfig};
+use airpath_record::{DropSummary, FlowSummary, LinkSummary, RadioSummary, RunSummary};
+use airpath_scenario::{FlowConfig, NamedStage, Parsed, Scenario, StageId, TcpConfig, Traffic};
+
+use crate::evidence::Losses;
+use crate::subject::Subject;
 
 /// A scenario and one run of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Observed<'a> {
+    /// The scenario's file.
+    pub(crate) parsed: &'a Parsed,
     /// The scenario.
     pub(crate) scenario: &'a Scenario,
     /// The run.
     pub(crate) run: &'a RunSummary,
-    /// Number of `[[radio.ue]]` tables once the scenario is written out.
-    pub(crate) ue_tables: usize,
+    /// Links and radio buffers.
+    pub(crate) queues: Vec<(Subject, &'a LinkSummary)>,
+    /// The two directions of each UE's radio, with the UE's position.
+    pub(crate) radio: Vec<(usize, Direction, &'a RadioSummary)>,
 }
 
 impl<'a> Observed<'a> {
-    /// Every stage, with its path for `--set`.
-    pub(crate) fn stages(&self) -> Vec<(String, &'a NamedStage)> {
-        let all = self.scenario.down.iter().chain(&self.scenario.up);
-        all.map(|stage| (path_of(&stage.name), stage)).collect()
+    /// What one run of a scenario showed.
+    pub(crate) fn new(parsed: &'a Parsed, run: &'a RunSummary) -> Self {
+        let scenario = &parsed.scenario;
+        let names = scenario.radio.iter().flat_map(|radio| radio.ues.iter().enumerate());
+        let sides = names.flat_map(|ue| Direction::BOTH.map(|direction| (ue, direction)));
+        let (mut queues, mut radio) = (BTreeMap::new(), BTreeMap::new());
+        for stage in scenario.down.iter().chain(&scenario.up) {
+            queues.insert(stage.name.clone(), Subject::Stage(stage.id));
+        }
+        for ((index, ue), direction) in sides {
+            let buffer = Subject::RadioBuffer { ue: ue.clone(), direction };
+            queues.insert(buffer.to_string(), buffer);
+            radio.insert(format!("{ue}.{direction}"), (index, direction));
+        }
+        let queue = |link: &'a LinkSummary| Some((queues.get(&link.id)?.clone(), link));
+        let side = |side: &'a RadioSummary| {
+            radio.get(&side.id).map(|&(index, direction)| (index, direction, side))
+        };
+        let queues = run.links.iter().filter_map(queue).collect();
+        let radio = run.radio.iter().filter_map(side).collect();
+        Self { parsed, scenario, run, queues, radio }
+    }
+
+    /// Every stage.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = &'a NamedStage> + use<'a> {
+        self.scenario.down.iter().chain(&self.scenario.up)
+    }
+
+    /// The configuration of a stage.
+    pub(crate) fn stage(&self, id: StageId) -> Option<&'a StageConfig> {
+        self.stages().find(|stage| stage.id == id).map(|stage| &stage.stage)
     }
 
     /// Packets of all flows that a place lost for a reason.
@@ -30,35 +65,20 @@ impl<'a> Observed<'a> {
         here.filter(|drop| drop.reason == reason).map(|drop| drop.packets).sum()
     }
 
-    /// Packets that a place lost for a reason, with their flow: `99 packets of download`.
-    pub(crate) fn lost_by(&self, places: &[&str], reasons: &[&str]) -> String {
+    /// Packets that places lost for some reasons, by flow.
+    pub(crate) fn lost_by(&self, places: &[StageId], reasons: &[&str]) -> Losses {
+        let places: Vec<String> = places.iter().map(StageId::to_string).collect();
         let here =
-            self.run.drops.iter().filter(|drop| {
-                places.contains(&drop.place.as_str()) && reasons.contains(&drop.reason)
-            });
-        let mut by_flow: Vec<(&str, u64)> = Vec::new();
-        for drop in here {
+            |drop: &&DropSummary| places.contains(&drop.place) && reasons.contains(&drop.reason);
+        let mut by_flow: Vec<(String, u64)> = Vec::new();
+        for drop in self.run.drops.iter().filter(here) {
             match by_flow.iter_mut().find(|(flow, _)| *flow == drop.flow) {
                 Some((_, packets)) => *packets += drop.packets,
-                None => by_flow.push((&drop.flow, drop.packets)),
+                None => by_flow.push((drop.flow.clone(), drop.packets)),
             }
         }
         by_flow.sort_by_key(|&(_, packets)| std::cmp::Reverse(packets));
-        let words = |&(flow, packets): &(&str, u64)| match packets {
-            1 => format!("1 packet of {flow}"),
-            _ => format!("{} packets of {flow}", count(packets as f64)),
-        };
-        let (most, rest) = by_flow.split_at(by_flow.len().min(3));
-        let mut said: Vec<String> = most.iter().map(words).collect();
-        if !rest.is_empty() {
-            let others: u64 = rest.iter().map(|(_, packets)| packets).sum();
-            said.push(format!("{} of other flows", count(others as f64)));
-        }
-        match said.split_last() {
-            Some((last, [])) => last.clone(),
-            Some((last, others)) => format!("{} and {last}", others.join(", ")),
-            None => "no packet".to_owned(),
-        }
+        Losses(by_flow)
     }
 
     /// Packets lost for a reason in any place.
@@ -81,23 +101,32 @@ impl<'a> Observed<'a> {
     }
 
     /// The summary of a link or a radio buffer.
-    pub(crate) fn link(&self, name: &str) -> Option<&'a LinkSummary> {
-        self.run.links.iter().find(|link| link.id == name)
+    pub(crate) fn link(&self, subject: &Subject) -> Option<&'a LinkSummary> {
+        self.queues.iter().find(|(queue, _)| queue == subject).map(|&(_, link)| link)
     }
 
     /// Links and radio buffers of a direction.
-    pub(crate) fn links(&self, direction: &'static str) -> impl Iterator<Item = &'a LinkSummary> {
-        self.run.links.iter().filter(move |link| direction_of(&link.id) == direction)
+    pub(crate) fn links(&self, direction: Direction) -> impl Iterator<Item = &'a LinkSummary> {
+        self.queues_of(direction).map(|(_, link)| link)
+    }
+
+    /// Links and radio buffers of a direction, and which they are.
+    pub(crate) fn queues_of(
+        &self,
+        direction: Direction,
+    ) -> impl Iterator<Item = (&Subject, &'a LinkSummary)> {
+        let of = move |(queue, _): &&(Subject, _)| queue.direction() == Some(direction);
+        self.queues.iter().filter(of).map(|(queue, link)| (queue, *link))
     }
 
     /// The slowest link of a direction.
-    pub(crate) fn bottleneck(&self, direction: &'static str) -> Option<&'a LinkSummary> {
+    pub(crate) fn bottleneck(&self, direction: Direction) -> Option<&'a LinkSummary> {
         self.links(direction).min_by(|one, other| one.capacity_mbps.total_cmp(&other.capacity_mbps))
     }
 
     /// Segments and datagrams per second that flows of a direction sent; `None` if they sent none.
-    pub(crate) fn packets_per_s(&self, direction: &str) -> Option<f64> {
-        let flows = self.run.flows.iter().filter(|flow| flow.direction == direction);
+    pub(crate) fn packets_per_s(&self, direction: Direction) -> Option<f64> {
+        let flows = self.run.flows.iter().filter(|flow| flow.direction == direction.name());
         let sent: u64 = flows.map(|flow| flow.segments_sent).sum();
         (sent > 0).then(|| sent as f64 / self.run.duration_s.max(1e-3))
     }
@@ -110,7 +139,7 @@ impl<'a> Observed<'a> {
     }
 
     /// Rate of the slowest link of a direction times the shortest RTT, in bytes.
-    pub(crate) fn bdp_bytes(&self, direction: &'static str) -> Option<f64> {
+    pub(crate) fn bdp_bytes(&self, direction: Direction) -> Option<f64> {
         let capacity = self.bottleneck(direction)?.capacity_mbps;
         Some(capacity * 1e6 / 8.0 * self.base_rtt_ms()? / 1e3)
     }
@@ -120,29 +149,6 @@ impl<'a> Observed<'a> {
         let flows = self.run.flows.iter().filter_map(|flow| flow.rtt_ms.as_ref());
         let pings = self.run.pings.iter().filter_map(|ping| ping.rtt_ms.as_ref());
         flows.chain(pings).map(|rtt| rtt.p95).max_by(f64::total_cmp)
-    }
-}
-
-/// The path of a name for `--set`: `path.down.1` for `down.1.loss`.
-pub(crate) fn path_of(name: &str) -> String {
-    let mut parts = name.split('.');
-    let (direction, index) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    format!("path.{direction}.{index}")
-}
-
-/// The direction, `down` or `up`, of a stage or a radio buffer: `down.0.link`, `radio.ue-0.down`.
-pub(crate) fn direction_of(name: &str) -> &str {
-    match name.strip_prefix("radio.") {
-        Some(rest) => rest.rsplit('.').next().unwrap_or_default(),
-        None => name.split('.').next().unwrap_or_default(),
-    }
-}
-
-/// The direction's name.
-pub(crate) const fn direction_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Downlink => "down",
-        Direction::Uplink => "up",
     }
 }
 

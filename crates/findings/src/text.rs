@@ -1,5 +1,7 @@
 //! Figures in sentences, with three significant digits.
 
+use std::fmt;
+
 /// A number with at most three significant digits; a whole number from 100 on.
 pub(crate) fn digits(value: f64) -> String {
     let places = match value.abs() {
@@ -68,6 +70,35 @@ pub(crate) fn listed(names: &[String]) -> String {
         [_, _, others @ ..] => (&names[..2], format!("{} more", others.len())),
     };
     format!("{} and {last}", said.join(", "))
+}
+
+macro_rules! figures {
+    ($($(#[$doc:meta])* $name:ident = $written:path;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        pub(crate) struct $name(pub(crate) f64);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str(&$written(self.0))
+            }
+        }
+    )*};
+}
+
+figures! {
+    /// A rate.
+    Mbps = mbps;
+    /// A time.
+    Ms = ms;
+    /// A longer time.
+    Seconds = seconds;
+    /// A fraction, in percent.
+    Percent = percent;
+    /// A number of bytes, in kB or MB.
+    Bytes = bytes;
+    /// A whole number.
+    Count = count;
 }
 
 #[cfg(test)]

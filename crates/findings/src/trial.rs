@@ -1,7 +1,8 @@
 //! A candidate that changes the scenario, with its results.
 
+use airpath_base::Direction;
 use airpath_record::RunSummary;
-use airpath_scenario::{FlowConfig, Scenario, Traffic};
+use airpath_scenario::{Edit, FlowConfig, Scenario, Traffic};
 use airpath_tcp::CongestionConfig;
 
 use crate::candidate::{Candidate, Change};
@@ -9,8 +10,9 @@ use crate::cause::{Cause, Class};
 use crate::compare::{Effect, LEAST, MORE, best, effects, score, surely};
 use crate::finding::{Gain, Tried};
 use crate::measure::{Measure, Metric};
-use crate::observed::{Observed, direction_name, direction_of};
+use crate::observed::Observed;
 use crate::price::is_fair;
+use crate::subject::named;
 use crate::words;
 
 /// A candidate being tried.
@@ -36,10 +38,10 @@ pub(crate) struct Trial {
 /// The scenario without the causes that hide another one.
 pub(crate) struct Beside {
     pub(crate) change: Change,
-    /// Those causes, with the settings that remove each.
-    pub(crate) others: Vec<(Candidate, Vec<String>)>,
-    /// Settings that remove the hidden cause, without those of the others.
-    pub(crate) own: Vec<String>,
+    /// Those causes, with the edits that remove each.
+    pub(crate) others: Vec<(Candidate, Vec<Edit>)>,
+    /// Edits that remove the hidden cause, without those of the others.
+    pub(crate) own: Vec<Edit>,
     /// The result of the first seed.
     pub(crate) run: Option<RunSummary>,
     /// Results by seed, for those that it ran with.
@@ -48,10 +50,10 @@ pub(crate) struct Beside {
 
 /// A recommendation that was found.
 pub(crate) struct Advised {
-    pub(crate) cause: Cause,
-    pub(crate) subject: String,
-    /// The settings of the advice itself, without those of its basis.
-    pub(crate) own: Vec<String>,
+    /// The cause that it is against.
+    pub(crate) candidate: Candidate,
+    /// The edits of the advice itself, without those of its basis.
+    pub(crate) own: Vec<Edit>,
     /// The scenario with the advice.
     pub(crate) scenario: Scenario,
     /// The results, by seed.
@@ -66,9 +68,8 @@ impl Beside {
     }
 
     /// The observations of its first seed.
-    pub(crate) fn observed(&self, like: &Observed<'_>) -> Option<Observed<'_>> {
-        let (scenario, run) = (&self.change.parsed.scenario, self.run.as_ref()?);
-        Some(Observed { scenario, run, ue_tables: like.ue_tables })
+    pub(crate) fn observed(&self) -> Option<Observed<'_>> {
+        Some(Observed::new(&self.change.parsed, self.run.as_ref()?))
     }
 }
 
@@ -129,15 +130,15 @@ impl Trial {
     pub(crate) fn relieves(&self, other: &Self) -> bool {
         self.candidate.cause == Cause::ReceiveRing
             && matches!(other.candidate.cause, Cause::HostProcessor | Cause::ModemCeiling)
-            && self.candidate.subject == other.candidate.subject
+            && self.candidate.subjects == other.candidate.subjects
             && self.score > LEAST
             && other.score - self.score < 2.0 * MORE
             && self.runs.iter().all(Option::is_some)
     }
 
-    /// The settings that remove this cause, and no other.
-    pub(crate) fn removal(&self) -> &[String] {
-        self.beside.as_ref().map_or(&self.change.sets, |beside| &beside.own)
+    /// The edits that remove this cause, and no other.
+    pub(crate) fn removal(&self) -> &[Edit] {
+        self.beside.as_ref().map_or(&self.change.edits, |beside| &beside.own)
     }
 
     /// Compares all seeds that ran.
@@ -180,16 +181,16 @@ impl Trial {
         // For data in its direction, the rate of a link that carries acknowledgements is capacity.
         // If no data goes that way, pings there wait only for acknowledgements.
         if self.candidate.cause == Cause::AckStarvation {
-            let back = direction_of(&self.candidate.subject);
+            let back = self.candidate.subject().direction();
             let flows = &self.change.parsed.scenario.flows;
             let is_ping = |flow: &FlowConfig| matches!(flow.traffic, Traffic::Ping { .. });
-            let goes_back = |flow: &FlowConfig| direction_name(flow.direction) == back;
+            let goes_back = |flow: &FlowConfig| Some(flow.direction) == back;
             let alone = flows.iter().all(|flow| is_ping(flow) || !goes_back(flow));
             let forth = |subject: &str| match flows.iter().find(|flow| flow.id == subject) {
                 Some(FlowConfig { traffic: Traffic::Udp { .. }, .. }) => false,
                 Some(flow) if is_ping(flow) => alone,
                 Some(flow) => !goes_back(flow),
-                None => subject != back,
+                None => Some(subject) != back.map(Direction::name),
             };
             self.effects.retain(|effect| forth(&effect.subject));
         }
@@ -209,8 +210,8 @@ impl Trial {
         let removed = best(&self.effects).map(|(effect, _)| effect);
         Tried {
             cause: self.candidate.cause.name(),
-            subject: self.candidate.subject.clone(),
-            set: self.change.sets.clone(),
+            subject: named(&self.candidate.subjects),
+            set: self.change.edits.clone(),
             outcome: removed
                 .map_or_else(|| "It is a cause.".to_owned(), |effect| self.without(effect)),
             score: Some(self.score),
@@ -221,7 +222,6 @@ impl Trial {
     /// The effect of the removal, as a sentence.
     pub(crate) fn without(&self, effect: &Effect) -> String {
         let seeds = effect.improvements.len();
-        let own = self.beside.as_ref().map_or(&self.change.sets, |beside| &beside.own);
         let behind = self.beside.as_ref().map_or_else(String::new, |beside| {
             format!("It is masked by {} and appears only once that is removed. ", beside.told())
         });
@@ -232,7 +232,7 @@ impl Trial {
         let [before, after] = effect.figures();
         format!(
             "{behind}{}, the {} of {} is {after} instead of {before} ({} in {} of {seeds} seeds{doubt}).",
-            words::without(self.candidate.cause, self.candidate.subjects().len(), own),
+            words::without(self.candidate.cause, self.candidate.subjects.len(), self.removal()),
             effect.words(),
             effect.subject,
             if effect.mean() > 0.0 { "better" } else { "worse" },

@@ -1,7 +1,7 @@
 //! Variants of a scenario on common seeds: what each changes, and which is best, if one is better
 //! by more than noise.
 
-use airpath_scenario::{Parsed, Source, parse};
+use airpath_scenario::Parsed;
 use airpath_sim::Stopped;
 use serde::Serialize;
 
@@ -16,26 +16,13 @@ const EVEN: f64 = 0.01;
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison<'a> {
     /// The scenario.
-    pub source: Source<'a>,
-    /// The settings.
-    pub sets: &'a [String],
-    /// The scenario with these settings, parsed.
     pub parsed: &'a Parsed,
-    /// Settings of each variant, on top of `sets`.
-    pub variants: &'a [Vec<String>],
+    /// The scenario with the settings of each variant.
+    pub variants: &'a [Parsed],
     /// Seeds with which all run.
     pub seeds: &'a [u64],
     /// Number of threads; the answer does not depend on it.
     pub threads: usize,
-}
-
-/// Why nothing was compared.
-#[derive(Debug)]
-pub enum NotCompared {
-    /// A variant is not a valid scenario.
-    Invalid(String),
-    /// The progress callback stopped the comparison before all had run.
-    Stopped,
 }
 
 /// One figure of every variant.
@@ -77,19 +64,14 @@ pub struct Cell {
 ///
 /// # Errors
 ///
-/// [`NotCompared`] if a variant is not valid, or `progress` returned false.
+/// [`Stopped`] if `progress` returned false.
 pub fn compare(
     comparison: &Comparison<'_>,
     progress: &mut (dyn FnMut(usize) -> bool + Send),
-) -> Result<Vec<Row>, NotCompared> {
-    let Comparison { source, sets, parsed, variants, seeds, threads } = *comparison;
-    let mut scenarios = vec![parsed.scenario.clone()];
-    for variant in variants {
-        let all: Vec<String> = sets.iter().chain(variant).cloned().collect();
-        let parsed =
-            parse(&source, &all).map_err(|error| NotCompared::Invalid(error.to_string()))?;
-        scenarios.push(parsed.scenario);
-    }
+) -> Result<Vec<Row>, Stopped> {
+    let Comparison { parsed, variants, seeds, threads } = *comparison;
+    let all = std::iter::once(parsed).chain(variants);
+    let mut scenarios: Vec<_> = all.map(|parsed| parsed.scenario.clone()).collect();
     for scenario in &mut scenarios {
         scenario.run.ack_table = false;
         scenario.run.radio_log = false;
@@ -100,7 +82,7 @@ pub fn compare(
             seeds.iter().map(move |&seed| Job { scenario, seed, accounted: false })
         })
         .collect();
-    let runs = batch::run(&jobs, threads, progress).map_err(|Stopped| NotCompared::Stopped)?;
+    let runs = batch::run(&jobs, threads, progress)?;
     let measured: Vec<Vec<Vec<Measure>>> = (scenarios.iter())
         .zip(runs.chunks(seeds.len()))
         .map(|(scenario, runs)| runs.iter().map(|run| measures(scenario, run)).collect())

@@ -1,5 +1,7 @@
 //! Causes in sentences.
 
+use airpath_scenario::Edit;
+
 use crate::cause::Cause;
 use crate::text::count;
 
@@ -12,9 +14,9 @@ pub(crate) enum Buffers {
 }
 
 impl Buffers {
-    pub(crate) fn of(sets: &[String]) -> Self {
-        let any = |name: &str| sets.iter().any(|set| set.contains(name));
-        match (any(".send_buffer_bytes="), any(".receive_buffer_bytes=")) {
+    pub(crate) fn of(edits: &[Edit]) -> Self {
+        let any = |name: &str| edits.iter().any(|edit| edit.key.name() == name);
+        match (any("send_buffer_bytes"), any("receive_buffer_bytes")) {
             (true, false) => Self::Send,
             (false, true) => Self::Receive,
             // `window_bytes` sets both.
@@ -50,7 +52,7 @@ impl Buffers {
 }
 
 /// Beginning of a sentence about the removal by these settings from this many subjects.
-pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'static str {
+pub(crate) fn without(cause: Cause, subjects: usize, edits: &[Edit]) -> &'static str {
     match cause {
         Cause::Bufferbloat if subjects > 1 => "With CoDel in these queues",
         Cause::OneWayPath => "Without the firewall",
@@ -58,7 +60,7 @@ pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'stati
         Cause::NatBinding => "With a binding that does not expire",
         Cause::Mtu => "With a larger MTU",
         Cause::Fragmentation => "With an MTU that avoids fragmentation",
-        Cause::Vpn if sets.iter().any(|set| set.ends_with(".enabled=false")) => "Without the VPN",
+        Cause::Vpn if edits.iter().any(switches_off) => "Without the VPN",
         Cause::Vpn => "With MTUs that have room for the VPN's headers",
         Cause::Offload => "With offload that works",
         Cause::RandomLoss => "Without these losses",
@@ -73,14 +75,14 @@ pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'stati
         Cause::ModemCeiling => "With transfers that take no time",
         Cause::Proxy => "Without the proxy",
         Cause::CrossTraffic => "Without that traffic",
-        Cause::ReceiveWindow | Cause::SendBuffer => Buffers::of(sets).large(),
+        Cause::ReceiveWindow | Cause::SendBuffer => Buffers::of(edits).large(),
         Cause::ApplicationLimited => "With an application that does not wait",
         Cause::ShortQueue => "With a longer queue",
         Cause::Bufferbloat => "With CoDel in this queue",
         Cause::AckStarvation => "With at least ten times the rate on this link",
         Cause::AckBatching => "Without batching",
         Cause::Drx => "Without DRX",
-        Cause::UplinkAccess if about_reports(sets) => "With grants for unreported data",
+        Cause::UplinkAccess if about_reports(edits) => "With grants for unreported data",
         Cause::UplinkAccess => "With scheduling requests every 10 ms",
         Cause::RadioLoss => "Without failed blocks",
         Cause::PdcpGap => "With a shorter t-Reordering",
@@ -99,8 +101,13 @@ pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'stati
 }
 
 /// Whether settings against uplink access concern the UEs' reports, not their requests.
-pub(crate) fn about_reports(sets: &[String]) -> bool {
-    sets.iter().any(|set| set.contains(".grants.assume_more="))
+pub(crate) fn about_reports(edits: &[Edit]) -> bool {
+    edits.iter().any(|edit| edit.key.name() == "assume_more")
+}
+
+/// Whether an edit switches off what it is about.
+fn switches_off(edit: &Edit) -> bool {
+    edit.key.name() == "enabled" && edit.setting == false.into()
 }
 
 /// What to do in the real network if no setting of the scenario does it.
@@ -153,30 +160,32 @@ pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use airpath_scenario::KeyPath;
+
     use super::*;
 
     #[test]
     fn a_sentence_is_about_the_buffers_that_its_settings_raise() {
-        let sentence = |sets: &[&str]| {
-            let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-            let buffers = Buffers::of(&sets);
-            (buffers.raise("call", 1, Some(65_536.0)), without(Cause::SendBuffer, 1, &sets))
+        let sentence = |edits: &[Edit]| {
+            let buffers = Buffers::of(edits);
+            (buffers.raise("call", 1, Some(65_536.0)), without(Cause::SendBuffer, 1, edits))
         };
-        let (send, receive) =
-            ("flow.0.send_buffer_bytes=65536", "flow.0.receive_buffer_bytes=65536");
-        let (raise, large) = sentence(&[send]);
+        let flow = KeyPath::new("flow.0");
+        let [send, receive, both] = ["send_buffer_bytes", "receive_buffer_bytes", "window_bytes"]
+            .map(|key| flow.set(key, 65_536));
+        let (raise, large) = sentence(std::slice::from_ref(&send));
         assert_eq!(
             raise,
             "Raise the send buffer of call to 65,536 bytes (net.ipv4.tcp_wmem, third value; SO_SNDBUF)."
         );
         assert_eq!(large, "With a large send buffer");
-        let (raise, large) = sentence(&[receive, "flow.0.options.window_scaling=true"]);
+        let (raise, large) = sentence(&[receive.clone(), flow.set("options.window_scaling", true)]);
         assert!(raise.starts_with("Raise the receive buffer of call to 65,536 bytes"), "{raise}");
         assert_eq!(large, "With a large receive buffer");
         let receive_buffers = Buffers::Receive.raise("one and other", 2, None);
         assert!(receive_buffers.starts_with("Raise the receive buffers of one and other (net."));
-        for sets in [&[send, receive][..], &["flow.0.window_bytes=65536"]] {
-            let (raise, large) = sentence(sets);
+        for edits in [&[send, receive][..], &[both]] {
+            let (raise, large) = sentence(edits);
             assert!(raise.contains(" at both ends "), "{raise}");
             assert_eq!(large, "With large buffers at both ends");
         }

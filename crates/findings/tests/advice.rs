@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use airpath_findings::batch::{self, Job};
 use airpath_findings::compare::{Effect, effects, losses};
 use airpath_findings::{Budget, Finding, Gain, Measure, Metric, Question, explain, with_costs};
-use airpath_scenario::{Parsed, parse};
+use airpath_scenario::{Edit, KeyPath, Parsed, parse};
 use airpath_testing::in_parallel;
 use cases::Case;
 use serde::{Deserialize, Serialize};
@@ -98,12 +98,15 @@ impl Followed {
     }
 }
 
-fn explained(case: &Case, more: &[String]) -> Vec<Finding> {
-    let sets: Vec<String> = case.sets.iter().chain(more).cloned().collect();
-    let parsed = parse(&case.source(), &sets).expect("what was advised is valid");
+/// A scenario with edits.
+fn edited(case: &Case, edits: &[Edit]) -> Parsed {
+    let parsed = parse(&case.source(), &case.sets).expect("it is valid");
+    parsed.document.with(edits).expect("what was advised is valid")
+}
+
+fn explained(case: &Case, edits: &[Edit]) -> Vec<Finding> {
+    let parsed = edited(case, edits);
     let question = Question {
-        source: case.source(),
-        sets: &sets,
         parsed: &parsed,
         seeds: &Budget::QUICK.seeds_of(parsed.scenario.run.seed, 1),
         known: &[],
@@ -113,9 +116,8 @@ fn explained(case: &Case, more: &[String]) -> Vec<Finding> {
     explain(&question, &mut |_| true).expect("not stopped").findings
 }
 
-fn on_other_seeds(case: &Case, more: &[String]) -> Vec<Vec<Measure>> {
-    let sets: Vec<String> = case.sets.iter().chain(more).cloned().collect();
-    let Parsed { mut scenario, .. } = parse(&case.source(), &sets).expect("it is valid");
+fn on_other_seeds(case: &Case, edits: &[Edit]) -> Vec<Vec<Measure>> {
+    let Parsed { mut scenario, .. } = edited(case, edits);
     scenario.run.ack_table = false;
     scenario.run.radio_log = false;
     let jobs = OTHERS.map(|seed| Job { scenario: &scenario, seed, accounted: false });
@@ -123,22 +125,17 @@ fn on_other_seeds(case: &Case, more: &[String]) -> Vec<Vec<Measure>> {
     runs.iter().map(|run| with_costs(&scenario, run)).collect()
 }
 
-/// The key of `KEY=VALUE`.
-fn key(set: &str) -> &str {
-    set.split_once('=').map_or(set, |(key, _)| key)
-}
-
 /// Whether a finding gives the advice for the same cause once more, even with another value.
 fn is_again(finding: &Finding, found: &Finding) -> bool {
-    let keys = |one: &Finding| -> Option<Vec<String>> {
-        Some(one.set.as_ref()?.iter().map(|set| key(set).to_owned()).collect())
+    let keys = |one: &Finding| -> Option<Vec<KeyPath>> {
+        Some(one.set.as_ref()?.iter().map(|edit| edit.key.clone()).collect())
     };
     let same = found.cause == finding.cause && found.subject == finding.subject;
     found.set.is_some() && (found.set == finding.set || same && keys(found) == keys(finding))
 }
 
-fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outcome {
-    let (before, after) = (on_other_seeds(case, &[]), on_other_seeds(case, sets));
+fn outcome(case: &Case, finding: &Finding, edits: &[Edit], gain: &Gain) -> Outcome {
+    let (before, after) = (on_other_seeds(case, &[]), on_other_seeds(case, edits));
     let changed = effects(&before, &after);
     let same = |one: &&Effect| one.subject == gain.flow && one.metric.name() == gain.metric;
     // Two figures of one flow may have the same name: p95 of the RTT of TCP and of a ping.
@@ -188,7 +185,7 @@ fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outc
         })
     });
     let dearer = dearer.collect();
-    let found = explained(case, sets);
+    let found = explained(case, edits);
     Outcome {
         dearer,
         figure: format!("{} {}", gain.metric, gain.flow),
@@ -212,10 +209,10 @@ fn follow(case: &Case) -> Vec<Followed> {
         cause: finding.cause.to_owned(),
         subject: finding.subject.clone(),
         advice: finding.advice.clone().unwrap_or_default(),
-        set: finding.set.clone(),
+        set: finding.set.as_ref().map(|edits| edits.iter().map(Edit::to_string).collect()),
         outcome: (finding.set.as_ref())
             .zip(finding.gain.as_ref())
-            .map(|(sets, gain)| outcome(case, finding, sets, gain)),
+            .map(|(edits, gain)| outcome(case, finding, edits, gain)),
     };
     causes.map(followed).collect()
 }

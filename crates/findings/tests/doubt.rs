@@ -4,6 +4,7 @@
 mod explained;
 
 use airpath_findings::{Budget, Explanation};
+use airpath_scenario::Edit;
 use explained::{explained, explained_with};
 
 /// Packets are reordered a little. Delivered in order, the round trips of one flow are shorter with
@@ -152,7 +153,8 @@ fn an_explanation_with_five_seeds_asks_for_no_more() {
 fn what_hides_where_nothing_counts_alone_is_compared_seed_by_seed() {
     // What is left once the advice of either finding is followed.
     for finding in explained(TWO, Budget::QUICK).findings {
-        let left = explained_with(TWO, &finding.set.unwrap_or_default(), Budget::QUICK).findings;
+        let sets: Vec<String> = finding.set.iter().flatten().map(Edit::to_string).collect();
+        let left = explained_with(TWO, &sets, Budget::QUICK).findings;
         let gains = left.iter().filter_map(|finding| finding.gain.as_ref());
         assert!(gains.into_iter().all(|gain| gain.seeds >= 3));
     }

@@ -5,7 +5,7 @@
 mod explained;
 
 use airpath_findings::{Budget, Explanation, Finding};
-use airpath_scenario::{Source, parse};
+use airpath_scenario::{Edit, Source, parse};
 use airpath_sim::simulate;
 use explained::explained;
 
@@ -42,9 +42,9 @@ fn named<'a>(explanation: &'a Explanation, cause: &str) -> &'a Finding {
     explanation.findings.iter().find(is).unwrap_or_else(|| panic!("{cause} among {}", told()))
 }
 
-fn only_set(finding: &Finding) -> &str {
+fn only_set(finding: &Finding) -> String {
     match finding.set.as_deref() {
-        Some([only]) => only,
+        Some([only]) => only.to_string(),
         other => panic!("{other:?}: {:?}", finding.advice),
     }
 }
@@ -210,7 +210,7 @@ fn an_mtu_is_advised_that_has_room_for_the_headers_of_a_vpn() {
         let advice = first.advice.as_deref().expect("advice");
         assert!(advice.contains(&format!("ip link set mtu {mtu} dev wg0")), "{advice}");
         assert!(advice.contains("maxseg size set rt mtu"), "{advice}");
-        let sets = first.set.as_deref().expect("settings");
+        let sets = first.set.iter().flatten().map(Edit::to_string).collect::<Vec<_>>();
         assert_eq!(sets[0], format!("flow.0.mss_bytes={mss}"));
         assert!(sets.iter().any(|set| set.contains(path)), "{sets:?}");
     }

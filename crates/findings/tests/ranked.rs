@@ -4,6 +4,7 @@
 mod explained;
 
 use airpath_findings::Budget;
+use airpath_scenario::Edit;
 use explained::explained;
 
 /// A tunnel cuts packets in three and loses a few of the fragments. It would lose so few whole
@@ -187,7 +188,7 @@ fn a_base_station_that_goes_by_reports_alone_is_named_with_what_it_may_do() {
     assert_eq!((first.cause, first.subject.as_str()), ("uplink-access", "radio.bsr"));
     assert!(first.evidence.contains("retxBSR-Timer, 320 ms"), "{}", first.evidence);
     let sets = first.set.as_ref().expect("there is something to set");
-    assert_eq!(sets, &["radio.grants.assume_more=true"]);
+    assert_eq!(sets, &[Edit::new("radio.grants.assume_more", true)]);
     // And where the base station grants again, there is nothing to report.
     let grants_again = REPORTS_ALONE.replace("assume_more = false", "assume_more = true");
     assert_eq!(named(&grants_again), [""; 0]);

@@ -5,6 +5,7 @@
 mod explained;
 
 use airpath_findings::{Budget, Explanation, Finding};
+use airpath_scenario::Edit;
 use explained::explained;
 
 /// One download has filled the base station's queue when another one begins, which gets almost
@@ -144,7 +145,7 @@ fn a_queue_for_each_flow_is_tried_on_links() {
     let finding = of(&explanation, "bufferbloat").expect("a long queue");
     let advice = finding.advice.as_deref().expect("advice");
     assert!(advice.starts_with("Give each flow a queue of its own at down.0.link"), "{advice}");
-    let fair = |set: &String| set == "path.down.0.aqm=\"fq_codel\"";
+    let fair = |edit: &Edit| *edit == Edit::new("path.down.0.aqm", "fq_codel");
     assert!(finding.set.iter().flatten().any(fair), "{finding:?}");
     let gain = finding.gain.as_ref().expect("a gain");
     assert!(gain.flow == "reno" && times(gain) > 8.0, "{gain:?}");

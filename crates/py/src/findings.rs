@@ -1,6 +1,6 @@
 //! Finds what holds a run back, by experiment.
 
-use airpath_findings::variants::{self, Comparison, NotCompared};
+use airpath_findings::variants::{self, Comparison};
 use airpath_findings::{Budget, Incomplete, Measure, Metric, Question};
 use airpath_record::RunSummary;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
@@ -34,11 +34,8 @@ pub(crate) fn explain<'py>(
     };
     let known: Vec<RunSummary> = known.iter().map(|figures| figures.0.clone()).collect();
     let answer = interruptible(py, asking(progress, |ended| ended), move |control| {
-        let PyScenario(parsed, given) = scenario.get();
         let question = Question {
-            source: given.source(),
-            sets: &given.sets,
-            parsed,
+            parsed: &scenario.get().0,
             seeds: &budget.seeds_of(seed, repeat),
             known: &known,
             budget,
@@ -62,21 +59,15 @@ pub(crate) fn compare<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let rows = interruptible(py, asking(progress, |ended| ended), move |control| {
-        let PyScenario(parsed, given) = scenario.get();
-        let comparison = Comparison {
-            source: given.source(),
-            sets: &given.sets,
-            parsed,
-            variants: &variants,
-            seeds: &seeds,
-            threads,
-        };
+        let parsed = &scenario.get().0;
+        let variants = variants.iter().map(|sets| parsed.document.set(sets));
+        let variants = variants
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let comparison = Comparison { parsed, variants: &variants, seeds: &seeds, threads };
         variants::compare(&comparison, &mut |ended| control.goes_on(ended as u64))
-    })?;
-    let rows = rows.map_err(|error| match error {
-        NotCompared::Invalid(message) => PyValueError::new_err(message),
-        NotCompared::Stopped => PyKeyboardInterrupt::new_err("stopped"),
-    })?;
+            .map_err(|_| PyKeyboardInterrupt::new_err("stopped"))
+    })??;
     object(py, &rows)
 }
 

@@ -1,10 +1,11 @@
-//! Turns a checked [`Document`] into the [`Scenario`] that the drivers take.
+//! Turns a [`Checked`] document into the [`Scenario`] that the drivers take.
 //!
-//! Nothing can fail here any more: each `expect` states what the checks have established.
+//! Only the model can still refuse a cell or a UE: each `expect` states what the checks have
+//! established.
 
 mod core_network;
-
-pub(crate) use core_network::server_delay;
+mod queue;
+mod radio;
 
 use airpath_path::{
     DelayConfig, Distribution, Jitter, LinkConfig, LossConfig, LossProcess, MiddleboxKind,
@@ -20,17 +21,18 @@ use airpath_tcp::{
 
 use airpath_base::{Direction, Duration};
 
-use crate::document::Document;
+use crate::checked::Checked;
 use crate::flow::flow_ids;
 use crate::get::{Get, narrow};
 use crate::model::{
     EmulationConfig, FlowConfig, GtpuLink, HandUpConfig, NamedStage, ObserverKind, PacketIo,
-    ProgramConfig, ProxyConfig, ProxyEnds, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic,
+    ProgramConfig, ProxyConfig, ProxyEnds, RunConfig, Scenario, SlowStartOf, StageId, TcpConfig,
+    Traffic,
 };
 use crate::numbers;
+use crate::problem::Problems;
 use crate::programs;
 use crate::proxy;
-use crate::queue;
 use crate::read::Fields;
 use crate::spec::{
     AfterIdle, Arithmetic, Congestion, CwndReduction, Detection, Ecn, Estimator, FlowDirection,
@@ -38,10 +40,9 @@ use crate::spec::{
     SlowStartSource, StageKind, TuningRule, WaitFor,
 };
 use crate::stage::Stage;
-use crate::subscription;
 
-/// Builds the scenario from a document that has no problems.
-pub(crate) fn scenario(document: &Document) -> Scenario {
+/// Builds the scenario from a document that has no problems, and reports what the model refuses.
+pub(crate) fn scenario(document: &Checked, problems: &mut Problems) -> Scenario {
     let run = Get(&document.run);
     Scenario {
         name: Get(&document.root).text("name").to_owned(),
@@ -54,16 +55,13 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
             radio_log: run.flag("radio_log"),
         },
         emulation: emulation(&Get(&document.emulation.0)),
-        core: document
-            .core
-            .as_ref()
-            .map(|core| subscription::config(core, document.radio.as_ref())),
+        core: document.core.as_ref().map(|core| core_network::core(core, document.radio.as_ref())),
         down: stages(Direction::Downlink, &document.down.on),
         up: stages(Direction::Uplink, &document.up.on),
         proxy: proxy_ends(Direction::Downlink, &document.down.on)
             .zip(proxy_ends(Direction::Uplink, &document.up.on))
             .map(|(down, up)| ProxyConfig { down, up }),
-        radio: document.radio.as_ref().and_then(|radio| radio.config.clone()),
+        radio: document.radio.as_ref().map(|radio| radio::radio(radio, problems)),
         flows: document
             .flows
             .in_order()
@@ -107,7 +105,7 @@ fn emulation(get: &Get<'_>) -> EmulationConfig {
     }
 }
 
-fn program(get: &Get<'_>, document: &Document) -> ProgramConfig {
+fn program(get: &Get<'_>, document: &Checked) -> ProgramConfig {
     ProgramConfig {
         name: get.text("name").to_owned(),
         place: programs::place(get.text("at"), document.radio.as_ref())
@@ -126,22 +124,22 @@ fn program(get: &Get<'_>, document: &Document) -> ProgramConfig {
 /// in the names.
 fn stages(direction: Direction, stages: &[Stage]) -> Vec<NamedStage> {
     let named = |stage: &Stage| {
-        let stage_config = stage_config(direction, stage)?;
-        Some(NamedStage { name: name(direction, stage), stage: stage_config })
+        Some(NamedStage::new(id(direction, stage), stage_config(direction, stage)?))
     };
     stages.iter().filter_map(named).collect()
 }
 
-fn name(direction: Direction, stage: &Stage) -> String {
-    format!("{direction}.{}.{}", stage.index, Get(&stage.fields).variant())
+fn id(direction: Direction, stage: &Stage) -> StageId {
+    StageId { direction, index: stage.index, kind: Get(&stage.fields).variant() }
 }
 
 fn proxy_ends(direction: Direction, stages: &[Stage]) -> Option<ProxyEnds> {
     let (before, proxy, _) = proxy::split(stages);
     let proxy = proxy?;
-    let get = Get(&proxy.fields);
+    let (id, get) = (id(direction, proxy), Get(&proxy.fields));
     Some(ProxyEnds {
-        name: name(direction, proxy),
+        id,
+        name: id.to_string(),
         stages_before: before.len(),
         profile: get.text("profile").to_owned(),
         endpoint: EndpointConfig { reader: ReaderConfig::Driver, ..endpoint(&get) },
@@ -201,7 +199,7 @@ fn jitter(get: &Get<'_>) -> Option<Jitter> {
 }
 
 /// Index of the UE that a flow belongs to; 0 without a radio.
-fn ue_of(flow: &Fields, document: &Document) -> usize {
+fn ue_of(flow: &Fields, document: &Checked) -> usize {
     let radio = document.radio.as_ref();
     radio.and_then(|radio| radio.index(flow.text("ue")?)).unwrap_or(0)
 }

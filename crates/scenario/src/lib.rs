@@ -1,8 +1,9 @@
 //! Scenario files: TOML in, a checked [`Scenario`] out.
 //!
-//! A file is parsed once. `--set` arguments are merged in before anything is decoded. Every problem
-//! is reported with its place and with what would be right. The result can be run: nothing is left
-//! to validate. The keys are data, from which the reference and the JSON schema are made.
+//! A file is read, checked and built, one after another: [`Document`], `checked.rs`, `build.rs`. A
+//! document takes `--set` arguments and [`Edit`]s without being read again. Every problem is reported
+//! with its place and with what would be right. The result can be run: nothing is left to validate.
+//! The keys are data, from which the reference and the JSON schema are made.
 //!
 //! This crate runs nothing and does not know the result tables.
 //!
@@ -24,9 +25,11 @@
 
 mod build;
 mod check;
+mod checked;
 mod decimal;
 mod digest;
 mod document;
+mod edit;
 mod flow;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -39,7 +42,6 @@ mod problem;
 mod profiles;
 mod programs;
 mod proxy;
-mod queue;
 mod radio;
 mod read;
 mod reference;
@@ -56,14 +58,13 @@ mod suggest;
 mod traces;
 mod value;
 
-use document::Document;
-use node::Node;
-use problem::Problems;
-
+pub use document::{Document, Parsed};
+pub use edit::{Edit, KeyPath, Literal};
 pub use model::{
     CoreConfig, EmulationConfig, FlowConfig, GtpuLink, HandUpConfig, HostLinkConfig, NamedStage,
     ObserverKind, PacketIo, ProgramConfig, ProgramPlace, ProxyConfig, ProxyEnds, RadioConfig,
-    RunConfig, Scenario, SimulatedOnly, SlowStartOf, TcpConfig, Traffic, UeHostConfig, Usim,
+    RunConfig, Scenario, SimulatedOnly, SlowStartOf, StageId, TcpConfig, Traffic, UeHostConfig,
+    Usim,
 };
 pub use problem::{Origin, Problem, ScenarioError};
 pub use profiles::profiles;
@@ -75,48 +76,11 @@ pub use shipped::shipped;
 pub use source::Source;
 pub use traces::TraceFile;
 
-/// A scenario and its provenance.
-#[derive(Clone, Debug)]
-pub struct Parsed {
-    /// The scenario to run.
-    pub scenario: Scenario,
-    /// The scenario as TOML with every key that has a value, defaults included, in canonical order.
-    /// It parses to the same scenario, [without secrets](Scenario::without_secrets). Trace files
-    /// are named as given, so relative names need the same [`Source::directory`].
-    pub resolved_toml: String,
-    /// SHA-256 in hexadecimal of [`Parsed::resolved_toml`], followed by a line
-    /// `trace FILE SHA256` for each of [`Parsed::traces`].
-    pub sha256: String,
-    /// Trace files, in the order of first use.
-    pub traces: Vec<TraceFile>,
-    /// Keys of the flows that only simulated endpoints follow, where they differ from the flow's
-    /// profile.
-    pub simulated_only: Vec<SimulatedOnly>,
-}
-
 /// Parses and checks a scenario; `sets` are `KEY=VALUE` arguments, of which the last one wins.
 ///
 /// # Errors
 ///
 /// All problems that were found; if the file is not TOML, only the syntax errors.
 pub fn parse(source: &Source<'_>, sets: &[String]) -> Result<Parsed, ScenarioError> {
-    let mut problems = Problems::default();
-    let mut root = Node::parse(source.name, source.text, &mut problems);
-    // What the parser recovered from a broken file is not what was meant.
-    problems.finish()?;
-    let mut problems = Problems::default();
-    for set in sets {
-        set::apply(&mut root, set, &mut problems);
-    }
-    let document = Document::read(source, &root, &mut problems);
-    problems.finish()?;
-    let scenario = build::scenario(&document);
-    let resolved_toml = resolve::write(&document);
-    let traces = document.traces.files();
-    let mut hashed = resolved_toml.clone();
-    for trace in &traces {
-        hashed.push_str(&format!("trace {} {}\n", trace.file, trace.sha256));
-    }
-    let sha256 = digest::sha256_hex(hashed.as_bytes());
-    Ok(Parsed { scenario, resolved_toml, sha256, simulated_only: document.simulated_only, traces })
+    Document::read(source)?.set(sets)
 }

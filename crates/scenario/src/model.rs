@@ -1,5 +1,6 @@
 //! A scenario as the drivers see it: complete, checked, and independent of TOML.
 
+use std::fmt;
 use std::net::Ipv4Addr;
 
 use airpath_base::{Direction, Duration, Rate};
@@ -7,6 +8,9 @@ use airpath_path::{LinkConfig, StageConfig};
 use airpath_radio::cell::{CellConfig, UeConfig};
 use airpath_radio::ran::RanConfig;
 use airpath_tcp::EndpointConfig;
+
+use crate::edit::KeyPath;
+use crate::secret::secret_hash;
 
 /// One fully determined experiment (except for the seed, which a run may override).
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +38,24 @@ pub struct Scenario {
     pub flows: Vec<FlowConfig>,
     /// Programs that an emulation runs, in file order; names are unique.
     pub programs: Vec<ProgramConfig>,
+}
+
+impl Scenario {
+    /// The scenario with hashes for secrets, as its resolved text has it.
+    pub fn without_secrets(mut self) -> Self {
+        if let Some(core) = &mut self.core {
+            core.keys = None;
+            for usim in &mut core.usims {
+                let imsi = usim.imsi.clone();
+                let hashed = |name: &str, value: &mut Option<String>| {
+                    *value = value.take().map(|value| secret_hash(name, &imsi, &value));
+                };
+                hashed("key", &mut usim.key);
+                hashed("opc", &mut usim.opc);
+            }
+        }
+        self
+    }
 }
 
 /// Seed, duration and tables.
@@ -194,16 +216,48 @@ pub enum ObserverKind {
     None,
 }
 
+/// Which stage of the file it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StageId {
+    /// Direction of the packets that pass it.
+    pub direction: Direction,
+    /// Position in the file, counted from 0; stages that are not enabled count too.
+    pub index: usize,
+    /// Kind of stage, as the file has it.
+    pub kind: &'static str,
+}
+
+impl StageId {
+    /// The path of the stage's table: `path.down.0`.
+    pub fn key(&self) -> KeyPath {
+        KeyPath::new(&format!("path.{}", self.direction)).at(self.index)
+    }
+}
+
+/// `down.0.link`: direction, position, kind.
+impl fmt::Display for StageId {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}.{}.{}", self.direction, self.index, self.kind)
+    }
+}
+
 /// A stage and its name, which tables and its random stream use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedStage {
-    /// `down.0.link`: direction, position, kind.
+    /// Which stage it is.
+    pub id: StageId,
+    /// The same as text: `down.0.link`.
     pub name: String,
     /// The stage's configuration.
     pub stage: StageConfig,
 }
 
 impl NamedStage {
+    /// A stage with its name.
+    pub fn new(id: StageId, stage: StageConfig) -> Self {
+        Self { id, name: id.to_string(), stage }
+    }
+
     /// Stages with their names, in the form that [`build_pair`](airpath_path::build_pair) takes.
     pub fn named(stages: &[Self]) -> impl Iterator<Item = (&str, &StageConfig)> {
         stages.iter().map(|stage| (stage.name.as_str(), &stage.stage))
@@ -222,7 +276,9 @@ pub struct ProxyConfig {
 /// One direction of a proxy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProxyEnds {
-    /// Name in tables: `down.1.proxy`, made of direction and position in the file.
+    /// Which stage of the file it is.
+    pub id: StageId,
+    /// The same as text, for tables: `down.1.proxy`.
     pub name: String,
     /// How many stages of this direction come before it.
     pub stages_before: usize,
@@ -300,6 +356,13 @@ pub struct FlowConfig {
     pub ue: usize,
     /// What the flow sends.
     pub traffic: Traffic,
+}
+
+impl FlowConfig {
+    /// The path of the flow's table: `flow.0`.
+    pub fn key(&self) -> KeyPath {
+        KeyPath::new("flow").at(self.index)
+    }
 }
 
 /// What a flow sends.

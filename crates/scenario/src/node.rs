@@ -1,5 +1,6 @@
 //! A TOML document as a tree in which every value knows where it came from.
 
+use std::fmt;
 use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
@@ -9,7 +10,7 @@ use crate::problem::Problems;
 use crate::secret::redacted;
 
 /// A value and where it came from.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Node {
     /// The value itself.
     pub(crate) value: Value,
@@ -18,7 +19,7 @@ pub(crate) struct Node {
 }
 
 /// What a node holds.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Value {
     /// A string.
     Text(String),
@@ -37,7 +38,7 @@ pub(crate) enum Value {
 }
 
 /// One key of a table.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Entry {
     /// The key.
     pub(crate) key: String,
@@ -95,6 +96,56 @@ impl Node {
             _ => None,
         }
     }
+
+    /// Keys of a table; empty for any other value.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Table(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The table under `key`, empty if it is missing.
+    pub(crate) fn table(
+        &self,
+        key: &str,
+        header: &str,
+        problems: &mut Problems,
+    ) -> (&Origin, &[Entry]) {
+        let Some(node) = self.get(key) else { return (&self.origin, &[]) };
+        if !matches!(node.value, Value::Table(_)) {
+            let found = node.value.describe();
+            problems.add(&node.origin, format!("`{key}` expects a table, {header}, not {found}"));
+        }
+        (&node.origin, node.entries())
+    }
+
+    /// The list of tables under `key`, empty if it is missing.
+    pub(crate) fn tables(
+        &self,
+        key: &str,
+        header: &str,
+        problems: &mut Problems,
+    ) -> Vec<(&Origin, &[Entry])> {
+        let Some(node) = self.get(key) else { return Vec::new() };
+        let mut refuse = |node: &Self| {
+            let found = node.value.describe();
+            let message = format!("`{key}` expects a list of tables, {header}, not {found}");
+            problems.add(&node.origin, message);
+        };
+        let Value::List(items) = &node.value else {
+            refuse(node);
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for item in items {
+            match &item.value {
+                Value::Table(entries) => tables.push((&item.origin, entries.as_slice())),
+                _ => refuse(item),
+            }
+        }
+        tables
+    }
 }
 
 impl Value {
@@ -107,6 +158,39 @@ impl Value {
             Self::List(_) => "a list".to_owned(),
             Self::Table(_) => "a table".to_owned(),
         }
+    }
+}
+
+/// The value as TOML writes it.
+impl fmt::Display for Value {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed = |parts: Vec<String>| parts.join(", ");
+        match self {
+            Self::Text(text) => toml::Value::String(text.clone()).fmt(to),
+            Self::Integer(text) | Self::Float(text) | Self::Date(text) => to.write_str(text),
+            Self::Flag(flag) => flag.fmt(to),
+            Self::List(items) => {
+                write!(
+                    to,
+                    "[{}]",
+                    listed(items.iter().map(|item| item.value.to_string()).collect())
+                )
+            }
+            Self::Table(entries) => {
+                let of = |entry: &Entry| format!("{} = {}", key(&entry.key), entry.node.value);
+                write!(to, "{{ {} }}", listed(entries.iter().map(of).collect()))
+            }
+        }
+    }
+}
+
+/// A TOML key, quoted if necessary.
+pub(crate) fn key(name: &str) -> String {
+    let bare = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+    if !name.is_empty() && name.chars().all(bare) {
+        name.to_owned()
+    } else {
+        toml::Value::String(name.to_owned()).to_string()
     }
 }
 

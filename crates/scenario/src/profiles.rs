@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::Origin;
 use crate::check::endpoint;
 use crate::model::SimulatedOnly;
-use crate::node::{Entry, Node, Value};
+use crate::node::{Entry, Node, Value, key};
 use crate::problem::Problems;
 use crate::read::Fields;
 use crate::spec::PROFILE;
@@ -326,14 +326,4 @@ fn chain(entries: &BTreeMap<&str, &Entry>, from: &Entry) -> String {
         next = entries.get(name).and_then(|entry| base_of(entry));
     }
     names.join(" → ")
-}
-
-/// A TOML key, quoted if necessary.
-pub(crate) fn key(name: &str) -> String {
-    let bare = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
-    if !name.is_empty() && name.chars().all(bare) {
-        name.to_owned()
-    } else {
-        toml::Value::String(name.to_owned()).to_string()
-    }
 }

@@ -1,19 +1,16 @@
-//! `[radio]`: a preset, what the file changes in it, and the resulting configuration.
+//! `[radio]`: a preset, and what the file changes in it.
 
-mod build;
-mod check;
+pub(crate) mod check;
 mod layers;
 mod neighbours;
 mod parts;
 pub(crate) mod presets;
-mod refused;
 mod timers;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::Origin;
-use crate::model::RadioConfig;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
@@ -21,7 +18,8 @@ use crate::spec::{AccessKind, CELL, Chosen, RADIO, UE};
 use crate::suggest::{list, unknown_name};
 use crate::traces::Traces;
 use crate::value::Setting;
-use layers::{Layer, Tables};
+use layers::Layer;
+pub(crate) use layers::Tables;
 pub(crate) use neighbours::Neighbour;
 use presets::Preset;
 
@@ -39,8 +37,6 @@ pub(crate) struct Radio {
     pub(crate) handovers: Vec<Fields>,
     /// `[radio.mobility]`, complete, if UEs can move or fail.
     pub(crate) mobility: Option<Fields>,
-    /// The resulting configuration; `None` if something is wrong.
-    pub(crate) config: Option<RadioConfig>,
 }
 
 /// A `[[radio.ue]]`.
@@ -90,13 +86,8 @@ impl Radio {
             neighbours::read(node, &fields, (&preset, &tables), directory, traces, problems);
         let handovers = neighbours::handovers(node, problems);
         let mobility = neighbours::mobility(node, &neighbours, &handovers, problems);
-        let mut radio = Self { fields, cell, ues, neighbours, handovers, mobility, config: None };
+        let radio = Self { fields, cell, ues, neighbours, handovers, mobility };
         check::radio(&radio, problems);
-        if problems.is_empty() {
-            let config = build::radio(&radio);
-            refused::check(&radio, &config, problems);
-            radio.config = Some(config);
-        }
         Some(radio)
     }
 
@@ -118,7 +109,7 @@ impl Radio {
 
 impl Ue {
     /// The UE's name; with a count, the names of all its UEs.
-    fn names(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         let name = self.fields.text("name").unwrap_or_default().to_owned();
         let count = self.fields.count("count");
         (0..count.unwrap_or(1)).map(move |index| match count {

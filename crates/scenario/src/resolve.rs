@@ -1,8 +1,8 @@
 //! Writes the resolved file: every key with its value, defaults included, in canonical order.
 
-use crate::document::Document;
+use crate::checked::Checked;
 use crate::list::List;
-use crate::profiles::key;
+use crate::node::key;
 use crate::radio::Radio;
 use crate::read::Fields;
 use crate::secret::secret_hash;
@@ -11,7 +11,7 @@ use crate::stage::Stage;
 use crate::value::{Setting, toml_value};
 
 /// Writes a document that has no problems.
-pub(crate) fn write(document: &Document) -> String {
+pub(crate) fn write(document: &Checked) -> String {
     let mut out = String::new();
     table(&mut out, None, &document.root);
     table(&mut out, Some("[run]"), &document.run);

@@ -2,7 +2,6 @@
 //! text.
 
 use crate::digest::sha256_hex;
-use crate::model::Scenario;
 use crate::spec::{Privacy, UE};
 
 /// Prefix of a hash that stands in the place of a secret.
@@ -169,24 +168,6 @@ fn unescaped(text: &str) -> String {
         };
     }
     plain + rest
-}
-
-impl Scenario {
-    /// The scenario with hashes for secrets, as its resolved text has it.
-    pub fn without_secrets(mut self) -> Self {
-        if let Some(core) = &mut self.core {
-            core.keys = None;
-            for usim in &mut core.usims {
-                let imsi = usim.imsi.clone();
-                let hashed = |name: &str, value: &mut Option<String>| {
-                    *value = value.take().map(|value| secret_hash(name, &imsi, &value));
-                };
-                hashed("key", &mut usim.key);
-                hashed("opc", &mut usim.opc);
-            }
-        }
-        self
-    }
 }
 
 /// Whether a value is a hash and not a secret.

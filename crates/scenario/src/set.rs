@@ -1,14 +1,15 @@
 //! `--set KEY=VALUE`: merged into the document before anything is decoded.
 
 use crate::Origin;
+use crate::edit::Edit;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::secret::redacted;
 use crate::spec::{EMULATION, FLOW, PATH, PROFILE, PROGRAM, ROOT, STAGE, Table};
 use crate::suggest::unknown_key;
 
-/// Merges one argument into the document.
-pub(crate) fn apply(root: &mut Node, argument: &str, problems: &mut Problems) {
+/// Merges a `KEY=VALUE` argument into the document.
+pub(crate) fn parse(root: &mut Node, argument: &str, problems: &mut Problems) {
     let origin = Origin::Set { text: redacted(argument).into() };
     let Some((key, value)) = split(argument) else {
         problems.add_with_help(
@@ -26,9 +27,20 @@ pub(crate) fn apply(root: &mut Node, argument: &str, problems: &mut Problems) {
         );
         return;
     };
-    let value = Node::parse_set(value.trim(), &origin);
-    for path in expand(root, path, &origin, problems) {
-        Setting { path: &path, origin: &origin }.merge(root, value.clone(), problems);
+    merge(root, path, &Node::parse_set(value.trim(), &origin), problems);
+}
+
+/// Merges an edit into the document.
+pub(crate) fn apply(root: &mut Node, edit: &Edit, problems: &mut Problems) {
+    let origin = Origin::Set { text: redacted(&edit.to_string()).into() };
+    let value = edit.setting.0.clone();
+    merge(root, edit.key.0.clone(), &Node { value, origin }, problems);
+}
+
+/// Merges a value at a path, which may stand for several.
+fn merge(root: &mut Node, path: Vec<String>, value: &Node, problems: &mut Problems) {
+    for path in expand(root, path, &value.origin, problems) {
+        Setting { path: &path, origin: &value.origin }.merge(root, value.clone(), problems);
     }
 }
 
@@ -99,7 +111,7 @@ fn has_key(table: &'static Table, item: &Node, key: &str) -> bool {
 }
 
 /// The list at that path; empty if there is none.
-fn list_at<'a>(root: &'a Node, path: &[String]) -> &'a [Node] {
+pub(crate) fn list_at<'a>(root: &'a Node, path: &[String]) -> &'a [Node] {
     let node = path.iter().try_fold(root, |node, key| node.get(key));
     match node.map(|node| &node.value) {
         Some(Value::List(items)) => items,

@@ -4,14 +4,12 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use crate::Origin;
-use crate::get::Get;
-use crate::model::{CoreConfig, Usim};
 use crate::node::Node;
 use crate::problem::Problems;
 use crate::radio::Radio;
 use crate::read::Fields;
 use crate::secret::is_hash;
-use crate::spec::{AccessKind, CORE, Chosen};
+use crate::spec::{AccessKind, CORE};
 
 /// Keys of a USIM.
 const USIM: [&str; 4] = ["imsi", "key", "opc", "apn"];
@@ -20,9 +18,9 @@ const USIM: [&str; 4] = ["imsi", "key", "opc", "apn"];
 pub(crate) struct Core {
     pub(crate) fields: Fields,
     /// The file of subscribers, relative to the scenario.
-    file: String,
+    pub(crate) file: String,
     /// The file with the UEs' keys.
-    keys: Option<String>,
+    pub(crate) keys: Option<String>,
 }
 
 /// Reads `[core]`, if the file has it, and checks the UEs' identities.
@@ -70,38 +68,6 @@ pub(crate) fn read(
     Some(Core { fields: core, file, keys })
 }
 
-/// The configuration that the drivers take, built from checked tables.
-pub(crate) fn config(core: &Core, radio: Option<&Radio>) -> CoreConfig {
-    let get = Get(&core.fields);
-    let (network, prefix) = network(get.text("pool")).expect("it was checked");
-    CoreConfig {
-        subscribers: core.file.clone(),
-        keys: core.keys.clone(),
-        access: radio.and_then(|radio| radio.cell.variant).unwrap_or(AccessKind::Lte.text()),
-        network,
-        prefix,
-        apn: get.text("apn").to_owned(),
-        rrc_setup: get.time("rrc_setup_ms"),
-        attach: get.time("attach_ms"),
-        session: get.time("session_ms"),
-        usims: radio
-            .map_or(&[][..], |radio| &radio.ues)
-            .iter()
-            .map(|ue| usim(&ue.fields))
-            .collect(),
-    }
-}
-
-fn usim(ue: &Fields) -> Usim {
-    let secret = |key| ue.text(key).map(str::to_lowercase);
-    Usim {
-        imsi: Get(ue).text("imsi").to_owned(),
-        key: secret("key"),
-        opc: secret("opc"),
-        apn: ue.text("apn").map(str::to_owned),
-    }
-}
-
 fn check_radio(core: &Fields, root: &Node, radio: Option<&Radio>, problems: &mut Problems) {
     let Some(radio) = radio else {
         if root.get("radio").is_none() {
@@ -123,7 +89,7 @@ fn check_radio(core: &Fields, root: &Node, radio: Option<&Radio>, problems: &mut
 }
 
 /// Address and prefix length; `None` if a host bit is set, or if the network may not be assigned.
-fn network(text: &str) -> Option<(Ipv4Addr, u8)> {
+pub(crate) fn network(text: &str) -> Option<(Ipv4Addr, u8)> {
     let (address, prefix) = text.split_once('/')?;
     let (address, prefix): (Ipv4Addr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
     let apart = TAKEN.iter().all(|&(taken, bits)| {

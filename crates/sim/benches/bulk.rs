@@ -12,7 +12,7 @@ use airpath_path::{
     Aqm, DelayConfig, LinkConfig, LossConfig, LossProcess, QueueConfig, ServiceConfig, StageConfig,
 };
 use airpath_scenario::{
-    EmulationConfig, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
+    EmulationConfig, FlowConfig, NamedStage, RunConfig, Scenario, StageId, TcpConfig, Traffic,
 };
 use airpath_tcp::{
     BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig, DelayedAckConfig, EndpointConfig,
@@ -167,7 +167,9 @@ impl Arguments {
         let queue = QueueConfig { packets: Some(packets), bytes: None, aqm: Aqm::DropTail };
         let link = StageConfig::Link(LinkConfig { service: ServiceConfig::Rate(rate), queue });
         let delay = || StageConfig::Delay(DelayConfig { base: half, jitter: None });
-        let named = |name: &str, stage| NamedStage { name: name.to_owned(), stage };
+        let named = |direction, index, kind, stage| {
+            NamedStage::new(StageId { direction, index, kind }, stage)
+        };
         let congestion = match self.window_segments {
             Some(segments) => CongestionConfig::Fixed { segments },
             None => CongestionConfig::Cubic(CubicConfig::default()),
@@ -199,18 +201,20 @@ impl Arguments {
         for feature in &self.features {
             feature(&mut endpoint);
         }
-        let mut down = vec![named("down.0.link", link)];
+        let mut down = vec![named(Direction::Downlink, 0, "link", link)];
         if self.loss_percent > 0 {
             let probability = self.loss_percent as f64 / 100.0;
             down.push(named(
-                "down.1.loss",
+                Direction::Downlink,
+                1,
+                "loss",
                 StageConfig::Loss(LossConfig {
                     process: LossProcess::Random { probability },
                     min_bytes: 0,
                 }),
             ));
         }
-        down.push(named("down.1.delay", delay()));
+        down.push(named(Direction::Downlink, 1, "delay", delay()));
         let flow = |index: u64| FlowConfig {
             index: index as usize,
             group: None,
@@ -244,7 +248,7 @@ impl Arguments {
             core: None,
             emulation: EmulationConfig::default(),
             down,
-            up: vec![named("up.0.delay", delay())],
+            up: vec![named(Direction::Uplink, 0, "delay", delay())],
             proxy: None,
             radio: None,
             flows: (0..self.flows).map(flow).collect(),

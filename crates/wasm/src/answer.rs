@@ -1,6 +1,6 @@
 //! The entry point: answers a request.
 
-use airpath_findings::variants::{Comparison, NotCompared, compare};
+use airpath_findings::variants::{Comparison, compare};
 use airpath_findings::{Budget, Question, explain};
 use airpath_scenario::{Parsed, Source};
 use serde_json::{Value, json};
@@ -64,8 +64,6 @@ fn answered(request: &Request, host: Host<'_>, streams: &mut Streams) -> Result<
             let parsed = parse(scenario)?;
             let seed = seed.unwrap_or(parsed.scenario.run.seed);
             let question = Question {
-                source: source(scenario),
-                sets: &scenario.sets,
                 parsed: &parsed,
                 seeds: &budget.seeds_of(seed, *repeat),
                 known: &[],
@@ -77,19 +75,12 @@ fn answered(request: &Request, host: Host<'_>, streams: &mut Streams) -> Result<
         }
         Request::Compare { scenario, variants, seeds } => {
             let parsed = parse(scenario)?;
-            let comparison = Comparison {
-                source: source(scenario),
-                sets: &scenario.sets,
-                parsed: &parsed,
-                variants,
-                seeds,
-                threads: 1,
-            };
-            let rows = compare(&comparison, &mut counted(host)).map_err(|error| match error {
-                NotCompared::Invalid(message) => Failure::Error(message),
-                NotCompared::Stopped => Failure::Stopped,
-            })?;
-            json!(rows)
+            let variants = variants.iter().map(|sets| parsed.document.set(sets));
+            let variants = variants
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|error| Failure::Error(error.to_string()))?;
+            let comparison = Comparison { parsed: &parsed, variants: &variants, seeds, threads: 1 };
+            json!(compare(&comparison, &mut counted(host))?)
         }
         Request::Packets { scenario, seed, from_s, to_s, most } => {
             let parsed = parse(scenario)?.scenario;

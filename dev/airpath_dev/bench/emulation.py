@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -42,8 +43,9 @@ FREE = ("bare forwarder", "delay, as fast as TCP goes", PACKET[0])
 
 BURSTS = "delay, the sender at 3.2 Gb/s in bursts of 1 ms"
 PACED = "delay, the sender paced at 3.3 Gb/s (upload)"
-"""The kernel paces by SO_MAX_PACING_RATE. iperf3 sets it only on its own sending sockets, so the
-UE sends."""
+FAST = "delay, the sender paced at 6.5 Gb/s (upload)"
+"""The kernel paces both by SO_MAX_PACING_RATE. iperf3 sets it only on its own sending sockets, so
+the UE sends."""
 
 DELAY = '[[path.down]]\nstage = "delay"\ndelay_ms = 10\n'
 LINK = '[[path.down]]\nstage = "link"\nrate_mbps = {rate}\nqueue_packets = 20000\n'
@@ -55,6 +57,7 @@ CASES = {
     PACKET[0]: DELAY + IO,
     BURSTS: DELAY,
     PACED: DELAY,
+    FAST: DELAY,
     "link of 1 Gb/s, delay": LINK.format(rate=1_000) + DELAY,
     PACKET[1]: LINK.format(rate=1_000) + DELAY + IO,
     "link of 3 Gb/s, delay": LINK.format(rate=3_000) + DELAY,
@@ -72,8 +75,7 @@ def main(
     need("iperf3", root=True, exit_code=FINE)
     rows = {}
     for name, text in CASES.items():
-        rate = {BURSTS: ["-R", "-b", "3200M"], PACED: ["--fq-rate", "3300M"]}.get(name, ["-R"])
-        command = ["iperf3", "-c", "server", "-t", str(seconds), "-J", *rate]
+        command = transfer(name, seconds)
         say(name)
         rows[name] = [one(name, text, command) for _ in range(runs)]
     lines = []
@@ -92,12 +94,25 @@ def main(
         file.write_text(json.dumps(rows, indent=1))
 
 
-def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
-    """Emulate once in a separate process; return iperf3's goodput and the lateness of the data."""
+def transfer(name: str, seconds: float) -> list[str]:
+    """Return the command line of a case's transfer."""
+    rates = {
+        BURSTS: ["-R", "-b", "3200M"],
+        PACED: ["--fq-rate", "3300M"],
+        FAST: ["--fq-rate", "6500M"],
+    }
+    return ["iperf3", "-c", "server", "-t", str(seconds), "-J", *rates.get(name, ["-R"])]
+
+
+def one(name: str, text: str, command: list[str], under: Sequence[str] = ()) -> dict[str, Any]:
+    """Emulate once in a separate process; return iperf3's goodput and the lateness of the data.
+
+    ``under`` is the beginning of a command line that runs another one, for instance perf's.
+    """
     stolen = stolen_ms()
     with tempfile.TemporaryDirectory() as place:
         scenario = Path(place) / "case.toml"
-        window = WIDE if name in (*FREE, BURSTS, PACED) else WINDOW
+        window = WIDE if name in (*FREE, BURSTS, PACED, FAST) else WINDOW
         scenario.write_text(text + ENDS.format(window=window))
         script = (
             "import json, sys\n"
@@ -111,7 +126,7 @@ def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
             "print(json.dumps(ran.report))\n"
         ) % (name == FREE[0])
         done = subprocess.run(
-            [sys.executable, "-c", script, str(scenario), SERVER, *command],
+            [*under, sys.executable, "-c", script, str(scenario), SERVER, *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

@@ -36,13 +36,16 @@ def capture(case: Case, place: Path, *, emulated: bool, point: str = "server") -
     return alone
 
 
-def at_point(whole: Path, alone: Path, point: str) -> None:
-    """Write what one interface of a pcapng file saw (its name, or ``ue`` for all but server)."""
+def at_point(whole: Path, alone: Path, point: str, from_packet: int = 0) -> None:
+    """Write what one interface of a pcapng file saw (its name, or ``ue`` for all but server).
+
+    ``from_packet``: the first packets of the interface that are left out.
+    """
     raw = whole.read_bytes()
     kept: list[bytes] = []
     names: list[str] = []
     numbers: dict[int, int] = {}
-    at = 0
+    at = seen = 0
     while at + 12 <= len(raw):
         kind, length = struct.unpack_from("<II", raw, at)
         block = raw[at : at + length]
@@ -55,7 +58,8 @@ def at_point(whole: Path, alone: Path, point: str) -> None:
                 kept.append(block)
         elif kind in (_PACKET, _STATISTICS):
             number = struct.unpack_from("<I", block, 8)[0]
-            if number in numbers:
+            seen += number in numbers and kind == _PACKET
+            if number in numbers and (kind != _PACKET or seen > from_packet):
                 kept.append(block[:8] + struct.pack("<I", numbers[number]) + block[12:])
         at += length
     if not numbers:

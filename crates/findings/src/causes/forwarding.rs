@@ -2,74 +2,81 @@
 
 use airpath_base::Duration;
 use airpath_path::{Distribution, HostConfig, ModemConfig, StageConfig, Stalls};
-use airpath_scenario::NamedStage;
+use airpath_scenario::{Edit, KeyPath, NamedStage};
 
 use super::path::PACKET;
-use super::{count, ms, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::observed::{Observed, direction_of};
+use crate::evidence::Evidence;
+use crate::observed::Observed;
+use crate::subject::Subject;
+use crate::text::{Count, Ms};
+
+type Host<'a> = (&'a NamedStage, &'a HostConfig);
+type Modem<'a> = (&'a NamedStage, &'a ModemConfig);
 
 pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
-    let hosts: Vec<(String, &NamedStage, &HostConfig)> = (observed.stages().into_iter())
-        .filter_map(|(path, stage)| match &stage.stage {
-            StageConfig::Host(host) => Some((path, stage, host)),
+    let hosts: Vec<Host<'_>> = (observed.stages())
+        .filter_map(|stage| match &stage.stage {
+            StageConfig::Host(host) => Some((stage, host)),
             _ => None,
         })
         .collect();
-    let modems: Vec<(String, &NamedStage, &ModemConfig)> = (observed.stages().into_iter())
-        .filter_map(|(path, stage)| match &stage.stage {
-            StageConfig::Modem(modem) => Some((path, stage, modem)),
+    let modems: Vec<Modem<'_>> = (observed.stages())
+        .filter_map(|stage| match &stage.stage {
+            StageConfig::Modem(modem) => Some((stage, modem)),
             _ => None,
         })
         .collect();
     stalls(observed, &hosts, all);
     moderation(observed, &hosts, all);
     timers(observed, &modems, all);
-    for (path, stage, host) in &hosts {
-        ring(observed, path, stage, (host.ring_packets, longest_stall_ms(host)), all);
+    for (stage, host) in &hosts {
+        ring(observed, stage, (host.ring_packets, longest_stall_ms(host)), all);
     }
-    for (path, stage, modem) in &modems {
-        ring(observed, path, stage, (modem.ring_packets, modem.timer.as_millis_f64()), all);
-        transfers(observed, path, stage, modem, all);
+    for (stage, modem) in &modems {
+        ring(observed, stage, (modem.ring_packets, modem.timer.as_millis_f64()), all);
+        transfers(observed, stage, modem, all);
     }
-    for (at, (_, stage, host)) in hosts.iter().enumerate() {
-        let same = |(_, _, other): &&(String, &NamedStage, &HostConfig)| {
-            host.cpu.is_some() && other.cpu == host.cpu
-        };
+    for (at, (_, host)) in hosts.iter().enumerate() {
+        let same = |(_, other): &&Host<'_>| host.cpu.is_some() && other.cpu == host.cpu;
         // A CPU is tried once, in all of its stages.
         if hosts[..at].iter().any(|one| same(&one)) {
             continue;
         }
-        let others = hosts[at + 1..].iter().filter(same).collect::<Vec<_>>();
-        processor(observed, (&hosts[at].0, stage, host), &others, all);
+        let others = hosts[at + 1..].iter().filter(same);
+        let sharing: Vec<Host<'_>> = std::iter::once(&hosts[at]).chain(others).copied().collect();
+        processor(observed, &sharing, all);
     }
+}
+
+/// Adds one candidate for several stages, named after the one that stands for them; `edit` removes
+/// the cause from each.
+fn push<'a>(
+    all: &mut Vec<Candidate>,
+    cause: Cause,
+    named: &NamedStage,
+    evidence: Vec<Evidence>,
+    stages: impl Iterator<Item = &'a NamedStage>,
+    edit: impl Fn(KeyPath) -> Edit,
+) {
+    let removal = stages.map(|stage| edit(stage.id.key())).collect();
+    all.push(Candidate::new(cause, Subject::Stage(named.id), evidence, vec![removal]));
 }
 
 /// Length in ms of stalls that have no effect. `stalls = "never"` would be refused together with the
 /// other keys of stalls.
-const NO_STALL: &str = "0.001";
+const NO_STALL: f64 = 0.001;
 
 /// Adds all stalling hosts as one candidate: they are on one machine.
-fn stalls(
-    observed: &Observed<'_>,
-    hosts: &[(String, &NamedStage, &HostConfig)],
-    all: &mut Vec<Candidate>,
-) {
-    let stalling = || hosts.iter().filter(|(_, _, host)| host.stalls != Stalls::None);
-    let Some((_, first, _)) = stalling().next() else { return };
-    let lost: u64 = stalling().map(|(_, one, _)| observed.dropped(&one.name, "ring_full")).sum();
-    all.push(Candidate {
-        cause: Cause::StallingHost,
-        subject: first.name.clone(),
-        evidence: format!(
-            "The host of {} stalls now and then; its ring dropped {} packets.",
-            first.name,
-            count(lost as f64)
-        ),
-        removals: vec![
-            stalling().map(|(path, _, _)| set(format!("{path}.stall_ms"), NO_STALL)).collect(),
-        ],
+fn stalls(observed: &Observed<'_>, hosts: &[Host<'_>], all: &mut Vec<Candidate>) {
+    let stalling =
+        || hosts.iter().filter(|(_, host)| host.stalls != Stalls::None).map(|&(stage, _)| stage);
+    let Some(first) = stalling().next() else { return };
+    let lost: u64 = stalling().map(|one| observed.dropped(&one.name, "ring_full")).sum();
+    let evidence = vec![Evidence::Stalled { stage: first.id, dropped: Count(lost as f64) }];
+    push(all, Cause::StallingHost, first, evidence, stalling(), |key| {
+        key.set("stall_ms", NO_STALL)
     });
 }
 
@@ -80,7 +87,6 @@ const LONGER_RING: u64 = 16;
 /// in ms for which nothing empties it.
 fn ring(
     observed: &Observed<'_>,
-    path: &str,
     stage: &NamedStage,
     holds: (Option<u32>, f64),
     all: &mut Vec<Candidate>,
@@ -91,21 +97,16 @@ fn ring(
         return;
     }
     // What the path holds, plus what arrives during a stall.
-    let direction = if direction_of(&stage.name) == "up" { "up" } else { "down" };
-    let rate_mbps = observed.bottleneck(direction).map_or(0.0, |link| link.capacity_mbps);
+    let rate_mbps = observed.bottleneck(stage.id.direction).map_or(0.0, |link| link.capacity_mbps);
     let lasts_ms = observed.base_rtt_ms().unwrap_or(100.0) + pause_ms;
     let held = 2.0 * rate_mbps * 1e3 / 8.0 * lasts_ms / PACKET;
     let longer = (u64::from(ring) * LONGER_RING).max(held as u64);
-    all.push(Candidate {
-        cause: Cause::ReceiveRing,
-        subject: stage.name.clone(),
-        evidence: format!(
-            "The receive ring of {} holds {} packets; it was full and dropped {}.",
-            stage.name,
-            count(f64::from(ring)),
-            observed.lost_by(&[&stage.name], &["ring_full"])
-        ),
-        removals: vec![vec![set(format!("{path}.ring_packets"), ring_size(longer))]],
+    let dropped = observed.lost_by(&[stage.id], &["ring_full"]);
+    let holds = Count(f64::from(ring));
+    let evidence = vec![Evidence::RingFull { stage: stage.id, holds, dropped }];
+    let longer = ring_size(longer);
+    push(all, Cause::ReceiveRing, stage, evidence, [stage].into_iter(), |key| {
+        key.set("ring_packets", longer)
     });
 }
 
@@ -127,39 +128,24 @@ fn longest_stall_ms(host: &HostConfig) -> f64 {
     }
 }
 
-/// Adds a processor that limits packets per second, whatever their size. `others` are the other
-/// stages that share it.
-fn processor(
-    observed: &Observed<'_>,
-    (path, stage, host): (&str, &NamedStage, &HostConfig),
-    others: &[&(String, &NamedStage, &HostConfig)],
-    all: &mut Vec<Candidate>,
-) {
-    let times = others.iter().map(|(_, _, other)| other.processing);
-    let each_s = times.fold(host.processing, Duration::max).as_secs_f64();
-    let stages: Vec<_> =
-        [stage].into_iter().chain(others.iter().map(|(_, stage, _)| *stage)).collect();
+/// Adds a processor that limits packets per second, whatever their size. `hosts` are the stages that
+/// share it.
+fn processor(observed: &Observed<'_>, hosts: &[Host<'_>], all: &mut Vec<Candidate>) {
+    let times = hosts.iter().map(|(_, host)| host.processing);
+    let each_s = times.fold(Duration::ZERO, Duration::max).as_secs_f64();
+    let stages: Vec<&NamedStage> = hosts.iter().map(|&(stage, _)| stage).collect();
     if !limits(observed, &stages, each_s, each_s) {
         return;
     }
-    let removal = others.iter().map(|(path, _, _)| path.as_str());
-    let removal: Vec<String> = std::iter::once(path)
-        .chain(removal)
-        .map(|path| set(format!("{path}.processing_ms"), 0))
-        .collect();
-    let together = if others.is_empty() { "" } else { " of both directions together" };
-    all.push(Candidate {
-        cause: Cause::HostProcessor,
-        subject: stage.name.clone(),
-        evidence: format!(
-            "The processor of {} takes {} per packet, so it forwards at most {} packets per second{together}.{}{}",
-            stage.name,
-            ms(1e3 * each_s),
-            count(1.0 / each_s),
-            sent(observed, &stages),
-            ring_dropped(observed, stage),
-        ),
-        removals: vec![removal],
+    let stage = stages[0];
+    let (id, each, per_s) = (stage.id, Ms(1e3 * each_s), Count(1.0 / each_s));
+    let mut evidence = vec![match hosts.len() {
+        1 => Evidence::Processor { stage: id, each, per_s },
+        _ => Evidence::SharedProcessor { stage: id, each, per_s },
+    }];
+    evidence.extend(load(observed, &stages));
+    push(all, Cause::HostProcessor, stage, evidence, stages.iter().copied(), |key| {
+        key.set("processing_ms", 0)
     });
 }
 
@@ -181,61 +167,43 @@ fn limits(observed: &Observed<'_>, stages: &[&NamedStage], each_s: f64, lone_s: 
 
 /// Packets per second that reached these stages, not counting acknowledgements.
 fn packets_per_s(observed: &Observed<'_>, stages: &[&NamedStage]) -> f64 {
-    stages.iter().filter_map(|stage| observed.packets_per_s(direction_of(&stage.name))).sum()
+    stages.iter().filter_map(|stage| observed.packets_per_s(stage.id.direction)).sum()
 }
 
-/// A sentence about the packets that reached these stages, or an empty one.
-fn sent(observed: &Observed<'_>, stages: &[&NamedStage]) -> String {
-    let packets = packets_per_s(observed, stages);
-    if packets <= 0.0 {
-        return String::new();
-    }
-    format!(" Flows sent it {} packets per second, not counting acknowledgements.", count(packets))
-}
-
-/// A sentence about the packets that the ring of a stage dropped, or an empty one.
-fn ring_dropped(observed: &Observed<'_>, stage: &NamedStage) -> String {
-    match observed.dropped(&stage.name, "ring_full") {
-        0 => String::new(),
-        _ => format!(" Its ring dropped {}.", observed.lost_by(&[&stage.name], &["ring_full"])),
-    }
+/// The packets that reached these stages, and those that the ring of the first dropped.
+fn load<'a>(
+    observed: &'a Observed<'_>,
+    stages: &'a [&NamedStage],
+) -> impl Iterator<Item = Evidence> + 'a {
+    let per_s = packets_per_s(observed, stages);
+    let dropped = observed.lost_by(&[stages[0].id], &["ring_full"]);
+    let sent = (per_s > 0.0).then_some(Evidence::SentThere { per_s: Count(per_s) });
+    let full = (dropped.packets() > 0).then_some(Evidence::RingDropped { dropped });
+    sent.into_iter().chain(full)
 }
 
 /// Adds the interrupt moderation of all network cards as one candidate, named after the card with the
 /// longest delay.
-fn moderation(
-    observed: &Observed<'_>,
-    hosts: &[(String, &NamedStage, &HostConfig)],
-    all: &mut Vec<Candidate>,
-) {
-    let moderated = || hosts.iter().filter(|(_, _, host)| host.coalescing > Duration::ZERO);
-    if !matters(observed, moderated().map(|(_, _, host)| host.coalescing)) {
+fn moderation(observed: &Observed<'_>, hosts: &[Host<'_>], all: &mut Vec<Candidate>) {
+    let moderated = || hosts.iter().filter(|(_, host)| host.coalescing > Duration::ZERO);
+    if !matters(observed, moderated().map(|(_, host)| host.coalescing)) {
         return;
     }
-    let Some((_, stage, host)) = moderated().rev().max_by_key(|(_, _, host)| host.coalescing)
-    else {
+    let Some((stage, host)) = moderated().rev().max_by_key(|(_, host)| host.coalescing) else {
         return;
     };
-    let packets =
-        observed.packets_per_s(direction_of(&stage.name)).map_or_else(String::new, |packets| {
-            format!(
-                " At {} packets per second that is {:.1} packets per interrupt.",
-                count(packets),
-                1.0 + packets * host.coalescing.as_secs_f64()
-            )
-        });
-    all.push(Candidate {
-        cause: Cause::InterruptModeration,
-        subject: stage.name.clone(),
-        evidence: format!(
-            "The network card of {} delays an interrupt by {} (rx-usecs {}).{packets}",
-            stage.name,
-            ms(host.coalescing.as_millis_f64()),
-            count(1e6 * host.coalescing.as_secs_f64()),
-        ),
-        removals: vec![
-            moderated().map(|(path, _, _)| set(format!("{path}.coalescing_ms"), 0)).collect(),
-        ],
+    let mut evidence = vec![Evidence::Moderated {
+        stage: stage.id,
+        delay: Ms(host.coalescing.as_millis_f64()),
+        rx_usecs: Count(1e6 * host.coalescing.as_secs_f64()),
+    }];
+    evidence.extend(observed.packets_per_s(stage.id.direction).map(|per_s| {
+        let packets = 1.0 + per_s * host.coalescing.as_secs_f64();
+        Evidence::PerInterrupt { per_s: Count(per_s), packets }
+    }));
+    let stages = moderated().map(|&(stage, _)| stage);
+    push(all, Cause::InterruptModeration, stage, evidence, stages, |key| {
+        key.set("coalescing_ms", 0)
     });
 }
 
@@ -249,36 +217,22 @@ fn matters(observed: &Observed<'_>, delays: impl Iterator<Item = Duration>) -> b
 
 /// Adds the aggregation timers of all modems as one candidate, named after the modem with the longest
 /// timer.
-fn timers(
-    observed: &Observed<'_>,
-    modems: &[(String, &NamedStage, &ModemConfig)],
-    all: &mut Vec<Candidate>,
-) {
-    let waiting = || modems.iter().filter(|(_, _, modem)| modem.timer > Duration::ZERO);
-    if !matters(observed, waiting().map(|(_, _, modem)| modem.timer)) {
+fn timers(observed: &Observed<'_>, modems: &[Modem<'_>], all: &mut Vec<Candidate>) {
+    let waiting = || modems.iter().filter(|(_, modem)| modem.timer > Duration::ZERO);
+    if !matters(observed, waiting().map(|(_, modem)| modem.timer)) {
         return;
     }
-    let Some((_, stage, modem)) = waiting().rev().max_by_key(|(_, _, modem)| modem.timer) else {
+    let Some((stage, modem)) = waiting().rev().max_by_key(|(_, modem)| modem.timer) else {
         return;
     };
-    let packets =
-        observed.packets_per_s(direction_of(&stage.name)).map_or_else(String::new, |packets| {
-            let block = (1.0 + packets * modem.timer.as_secs_f64()).min(block_packets(modem));
-            format!(
-                " At {} packets per second that is {block:.1} packets per block.",
-                count(packets)
-            )
-        });
-    all.push(Candidate {
-        cause: Cause::AggregationTimer,
-        subject: stage.name.clone(),
-        evidence: format!(
-            "The driver of {} holds a packet back for up to {} to fill a block.{packets}",
-            stage.name,
-            ms(modem.timer.as_millis_f64()),
-        ),
-        removals: vec![waiting().map(|(path, _, _)| set(format!("{path}.timer_ms"), 0)).collect()],
-    });
+    let mut evidence =
+        vec![Evidence::Aggregated { stage: stage.id, up_to: Ms(modem.timer.as_millis_f64()) }];
+    evidence.extend(observed.packets_per_s(stage.id.direction).map(|per_s| {
+        let packets = (1.0 + per_s * modem.timer.as_secs_f64()).min(block_packets(modem));
+        Evidence::PerBlock { per_s: Count(per_s), packets }
+    }));
+    let stages = waiting().map(|&(stage, _)| stage);
+    push(all, Cause::AggregationTimer, stage, evidence, stages, |key| key.set("timer_ms", 0));
 }
 
 /// The most packets of [`PACKET`] bytes that a block carries.
@@ -289,7 +243,6 @@ fn block_packets(modem: &ModemConfig) -> f64 {
 /// Adds a bus that limits transfers per second, whatever their size.
 fn transfers(
     observed: &Observed<'_>,
-    path: &str,
     stage: &NamedStage,
     modem: &ModemConfig,
     all: &mut Vec<Candidate>,
@@ -298,19 +251,15 @@ fn transfers(
     if !limits(observed, &[stage], each_s / most, each_s) {
         return;
     }
-    all.push(Candidate {
-        cause: Cause::ModemCeiling,
-        subject: stage.name.clone(),
-        evidence: format!(
-            "A transfer of {} takes {} and carries {} packets of {PACKET} bytes, so at most {} packets per second \
-             cross the bus.{}{}",
-            stage.name,
-            ms(1e3 * each_s),
-            count(most),
-            count(most / each_s),
-            sent(observed, &[stage]),
-            ring_dropped(observed, stage),
-        ),
-        removals: vec![vec![set(format!("{path}.transfer_ms"), 0)]],
+    let mut evidence = vec![Evidence::Bus {
+        stage: stage.id,
+        each: Ms(1e3 * each_s),
+        carries: Count(most),
+        bytes: PACKET,
+        per_s: Count(most / each_s),
+    }];
+    evidence.extend(load(observed, &[stage]));
+    push(all, Cause::ModemCeiling, stage, evidence, [stage].into_iter(), |key| {
+        key.set("transfer_ms", 0)
     });
 }

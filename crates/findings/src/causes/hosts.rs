@@ -1,14 +1,16 @@
 //! The ends: windows, buffers, applications, and the behaviour of their TCP.
 
 use airpath_record::FlowSummary;
-use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
+use airpath_scenario::{Edit, FlowConfig, KeyPath, TcpConfig, Traffic};
 use airpath_tcp::{CongestionConfig, ReaderConfig};
 
-use super::{bytes, listed, mbps, ms, percent, seconds, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
 use crate::compare::LEAST;
-use crate::observed::{Observed, direction_name};
+use crate::evidence::{Controls, Evidence, Others, Window};
+use crate::observed::Observed;
+use crate::subject::Subject;
+use crate::text::{Bytes, Mbps, Ms, Percent, Seconds};
 
 /// A limit that held for a smaller fraction of the time is not worth a run.
 const RARELY: f64 = 0.03;
@@ -45,7 +47,7 @@ fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
     ];
     let windows = |one: &Candidate| matches!(one.cause, Cause::ReceiveWindow | Cause::SendBuffer);
     let mut kept: Vec<(Candidate, f64)> = Vec::new();
-    let mut others: Vec<Vec<String>> = Vec::new();
+    let mut others: Vec<Vec<Subject>> = Vec::new();
     for (mut candidate, waited) in each {
         let like = |(one, _): &(Candidate, f64)| {
             one.cause == candidate.cause && one.removals.len() == candidate.removals.len()
@@ -58,35 +60,55 @@ fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
         };
         let (first, longest) = &mut kept[at];
         if windows(first) && waited > *longest {
-            std::mem::swap(&mut first.subject, &mut candidate.subject);
+            std::mem::swap(&mut first.subjects, &mut candidate.subjects);
             std::mem::swap(&mut first.evidence, &mut candidate.evidence);
             *longest = waited;
         }
-        others[at].push(candidate.subject);
-        for (sets, other) in first.removals.iter_mut().zip(candidate.removals) {
-            for set in other {
-                add_to(sets, set);
+        others[at].extend(candidate.subjects);
+        for (edits, other) in first.removals.iter_mut().zip(candidate.removals) {
+            for edit in other {
+                add_to(edits, edit);
             }
         }
     }
-    let named = |((mut candidate, _), others): ((Candidate, f64), Vec<String>)| {
+    let with_others = |((mut candidate, _), others): ((Candidate, f64), Vec<Subject>)| {
         if !others.is_empty() {
-            candidate.evidence.push_str(&format!(" The same holds for {}.", listed(&others)));
+            candidate.evidence.push(Evidence::AlsoOf { others: Others(others) });
         }
         candidate
     };
-    kept.into_iter().zip(others).map(named).collect()
+    kept.into_iter().zip(others).map(with_others).collect()
 }
 
-/// Adds a setting unless it is present; of two lengths of the run, the longer one is kept.
-fn add_to(sets: &mut Vec<String>, set: String) {
-    let length = |set: &str| set.strip_prefix("run.duration_s=")?.parse::<f64>().ok();
-    let known = length(&set).and_then(|_| sets.iter().position(|one| length(one).is_some()));
-    match known {
-        Some(at) if length(&set) > length(&sets[at]) => sets[at] = set,
-        None if !sets.contains(&set) => sets.push(set),
-        _ => {}
+/// Adds an edit unless it is present; of two lengths of the run, the longer one is kept.
+fn add_to(edits: &mut Vec<Edit>, edit: Edit) {
+    let same =
+        |one: &Edit| *one == edit || run_length(one).is_some() && run_length(&edit).is_some();
+    match edits.iter_mut().find(|one| same(one)) {
+        Some(known) if run_length(&edit) > run_length(known) => *known = edit,
+        Some(_) => {}
+        None => edits.push(edit),
     }
+}
+
+/// The key of the length of the run.
+const RUN_LENGTH: &str = "run.duration_s";
+
+/// The length of the run that an edit sets, in seconds.
+fn run_length(edit: &Edit) -> Option<f64> {
+    edit.setting.number().filter(|_| edit.key == KeyPath::new(RUN_LENGTH))
+}
+
+/// Adds a candidate about a flow.
+fn push(
+    all: &mut Vec<Candidate>,
+    cause: Cause,
+    flow: &FlowConfig,
+    evidence: Evidence,
+    removals: Vec<Vec<Edit>>,
+) {
+    let subject = Subject::Flow(flow.id.clone());
+    all.push(Candidate::new(cause, subject, vec![evidence], removals));
 }
 
 /// A transfer with fewer round trips ends before its window has opened.
@@ -107,8 +129,8 @@ fn windows(
 ) {
     let Some(limited) = &flow.limited_s else { return };
     let lived = lived_s(observed, flow);
-    let path = format!("flow.{}", config.index);
-    let bdp = observed.bdp_bytes(direction_name(config.direction)).unwrap_or(0.0);
+    let path = config.key();
+    let bdp = observed.bdp_bytes(config.direction).unwrap_or(0.0);
     // If the application reads slowly, a large buffer would only hide that.
     let large = match tcp.receiver.reader {
         ReaderConfig::AtOnce | ReaderConfig::Driver => {
@@ -116,19 +138,19 @@ fn windows(
         }
         ReaderConfig::Rate(_) | ReaderConfig::After(_) => (2.0 * bdp).max(65_536.0).round(),
     };
-    let scaled = set(format!("{path}.options.window_scaling"), true);
-    let both = vec![set(format!("{path}.window_bytes"), large), scaled.clone()];
-    let of_receiver = vec![set(format!("{path}.receive_buffer_bytes"), large), scaled];
-    let of_sender = vec![set(format!("{path}.send_buffer_bytes"), large)];
+    let scaled = path.set("options.window_scaling", true);
+    let both = vec![path.set("window_bytes", large), scaled.clone()];
+    let of_receiver = vec![path.set("receive_buffer_bytes", large), scaled];
+    let of_sender = vec![path.set("send_buffer_bytes", large)];
     let (received, sent) = (limited.receive_window / lived, limited.send_buffer / lived);
     let sizes = (tcp.receiver.receive_buffer.max, tcp.sender.send_buffer);
     // If both are equal the sender reaches its own limit first; but the window is what people know.
     let of_window = received >= sent || sizes.0 == sizes.1;
-    let (cause, share, what, mut removal, other) = if of_window {
-        let what = if received >= sent { "receiver's window" } else { "buffers at both ends" };
-        (Cause::ReceiveWindow, received.max(sent), what, of_receiver, of_sender)
+    let (cause, share, by, mut removal, other) = if of_window {
+        let by = if received >= sent { Window::Receiver } else { Window::Both };
+        (Cause::ReceiveWindow, received.max(sent), by, of_receiver, of_sender)
     } else {
-        (Cause::SendBuffer, sent, "send buffer", of_sender, of_receiver)
+        (Cause::SendBuffer, sent, Window::Sender, of_sender, of_receiver)
     };
     if share <= RARELY {
         return;
@@ -138,54 +160,36 @@ fn windows(
     if next < 2 * own {
         removal.extend(other);
     }
-    all.push(Candidate {
-        cause,
-        subject: config.id.clone(),
-        evidence: format!(
-            "The {what} limited {} for {} of its time; the BDP is {}.",
-            config.id,
-            percent(share),
-            bytes(bdp)
-        ),
-        removals: vec![removal, both],
-    });
+    let flow = config.id.clone();
+    let evidence = Evidence::Limited { by, flow, share: Percent(share), bdp: Bytes(bdp) };
+    push(all, cause, config, evidence, vec![removal, both]);
 }
 
 fn reader(config: &FlowConfig, tcp: &TcpConfig, all: &mut Vec<Candidate>) {
-    let path = format!("flow.{}", config.index);
-    let (what, faster) = match tcp.receiver.reader {
+    let path = config.key();
+    let flow = config.id.clone();
+    let (evidence, faster) = match tcp.receiver.reader {
         ReaderConfig::Rate(rate) => (
-            format!("reads at {}", mbps(rate.bps() as f64 / 1e6)),
-            set(format!("{path}.read_rate_mbps"), 100_000),
+            Evidence::ReadsAt { flow, rate: Mbps(rate.bps() as f64 / 1e6) },
+            path.set("read_rate_mbps", 100_000),
         ),
         ReaderConfig::After(delay) => (
-            format!("reads {} late", ms(delay.as_millis_f64())),
-            set(format!("{path}.application.read_delay_ms"), 0),
+            Evidence::ReadsLate { flow, by: Ms(delay.as_millis_f64()) },
+            path.set("application.read_delay_ms", 0),
         ),
         ReaderConfig::AtOnce | ReaderConfig::Driver => return,
     };
-    all.push(Candidate {
-        cause: Cause::ApplicationLimited,
-        subject: config.id.clone(),
-        evidence: format!("The application of {} {what}.", config.id),
-        removals: vec![vec![faster]],
-    });
+    push(all, Cause::ApplicationLimited, config, evidence, vec![vec![faster]]);
 }
 
 /// An application that does not have everything to send at once.
 fn writer(config: &FlowConfig, all: &mut Vec<Candidate>) {
     let Traffic::File { writes, .. } = &config.traffic else { return };
     let Some(last) = writes.last().filter(|last| last.as_nanos() > 0) else { return };
-    all.push(Candidate {
-        cause: Cause::ApplicationLimited,
-        subject: config.id.clone(),
-        evidence: format!(
-            "The application of {} writes the last of its data {} after it starts.",
-            config.id,
-            ms(last.as_millis_f64())
-        ),
-        removals: vec![vec![set(format!("flow.{}.write_times_s", config.index), "\"0\"")]],
-    });
+    let after = Ms(last.as_millis_f64());
+    let evidence = Evidence::Writes { flow: config.id.clone(), after };
+    let at_once = config.key().set("write_times_s", "0");
+    push(all, Cause::ApplicationLimited, config, evidence, vec![vec![at_once]]);
 }
 
 fn slow_start(
@@ -194,21 +198,16 @@ fn slow_start(
     flow: &FlowSummary,
     all: &mut Vec<Candidate>,
 ) {
-    let path = format!("flow.{}", config.index);
+    let path = config.key();
     let early = |reason| matches!(reason, "delay" | "falling_minimum" | "ack_train" | "css");
     if let Some(exit) = flow.slow_start_exit.as_ref().filter(|exit| early(exit.reason)) {
-        let held = exit
-            .bdp_fraction
-            .map_or_else(String::new, |share| format!(", {} of the BDP", percent(share)));
-        all.push(Candidate {
-            cause: Cause::SlowStartExit,
-            subject: config.id.clone(),
-            evidence: format!(
-                "Slow start of {} ended at {} segments{held} ({}).",
-                config.id, exit.cwnd_segments, exit.reason
-            ),
-            removals: vec![vec![set(format!("{path}.slow_start"), "\"none\"")]],
-        });
+        let (flow, segments, reason) = (config.id.clone(), exit.cwnd_segments, exit.reason);
+        let evidence = match exit.bdp_fraction.map(Percent) {
+            None => Evidence::SlowStartEnded { flow, segments, reason },
+            Some(bdp_share) => Evidence::SlowStartEndedAt { flow, segments, bdp_share, reason },
+        };
+        let stays = vec![vec![path.set("slow_start", "none")]];
+        push(all, Cause::SlowStartExit, config, evidence, stays);
     }
     let rtt_s = flow.rtt_ms.as_ref().map_or(0.1, |rtt| rtt.min / 1e3);
     if let Traffic::File { size, .. } = config.traffic
@@ -217,25 +216,15 @@ fn slow_start(
             exit.time_s > completed / 2.0 || completed < f64::from(FEW_ROUNDS) * rtt_s
         })
     {
-        let bdp = observed.bdp_bytes(direction_name(config.direction)).unwrap_or(1e6);
+        let bdp = observed.bdp_bytes(config.direction).unwrap_or(1e6);
         let segments = (bdp.min(size as f64) / 1448.0).ceil().clamp(20.0, 1000.0);
-        all.push(Candidate {
-            cause: Cause::SlowStart,
-            subject: config.id.clone(),
-            evidence: format!(
-                "{} completed in {:.0} round trips, while its window was still growing.",
-                config.id,
-                (completed / rtt_s).ceil()
-            ),
-            // The receiver's first window must hold the sender's.
-            removals: vec![
-                vec![
-                    set(format!("{path}.initial_window_segments"), segments),
-                    set(format!("{path}.buffer.initial_receive_bytes"), 4000.0 * segments),
-                ],
-                vec![set(format!("{path}.initial_window_segments"), segments)],
-            ],
-        });
+        let rounds = (completed / rtt_s).ceil();
+        let evidence = Evidence::StillGrowing { flow: config.id.clone(), rounds };
+        let window = path.set("initial_window_segments", segments);
+        // The receiver's first window must hold the sender's.
+        let both =
+            vec![window.clone(), path.set("buffer.initial_receive_bytes", 4000.0 * segments)];
+        push(all, Cause::SlowStart, config, evidence, vec![both, vec![window]]);
     }
 }
 
@@ -260,31 +249,24 @@ fn duration(
     }
     let lived = lived_s(observed, flow);
     let rounds = lived * 1e3 / flow.rtt_ms.as_ref().map_or(100.0, |rtt| rtt.p50);
+    let id = config.id.clone();
     let evidence = match flow.steady_mbps {
-        Some(steady) if steady > 1.05 * goodput => format!(
-            "{} reached {} in its second half and {} on average.",
-            config.id,
-            mbps(steady),
-            mbps(goodput)
-        ),
+        Some(steady) if steady > 1.05 * goodput => {
+            Evidence::Ramped { flow: id, second_half: Mbps(steady), mean: Mbps(goodput) }
+        }
         None if rounds < FEW_ROUNDS_OF_TEST => {
-            format!("{} lasted {}, which is {rounds:.0} round trips.", config.id, seconds(lived))
+            Evidence::Short { flow: id, lasted: Seconds(lived), rounds }
         }
         _ => return,
     };
     let longer = if lived < SHORT_S { 10.0 } else { 4.0 };
     let end = observed.scenario.run.duration.as_secs_f64();
-    let mut sets = vec![set("run.duration_s", (end + (longer - 1.0) * lived).ceil())];
+    let mut sets = vec![Edit::new(RUN_LENGTH, (end + (longer - 1.0) * lived).ceil())];
     if let Some(duration) = duration {
         let lasts = (longer * duration.as_secs_f64()).ceil();
-        sets.push(set(format!("flow.{}.duration_s", config.index), lasts));
+        sets.push(config.key().set("duration_s", lasts));
     }
-    all.push(Candidate {
-        cause: Cause::TestTooShort,
-        subject: config.id.clone(),
-        evidence,
-        removals: vec![sets],
-    });
+    push(all, Cause::TestTooShort, config, evidence, vec![sets]);
 }
 
 /// Whether another flow of its direction ends, or would end in a longer test, and leaves its
@@ -314,10 +296,9 @@ fn congestion(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let flows: Vec<_> = observed.tcp_flows().collect();
     let Some((first, tcp)) = flows.first() else { return };
     let used = |tcp: &TcpConfig| tcp.sender.congestion.name();
-    let with = |control: &str| -> Vec<String> {
-        let set_of = |(config, _): &(&FlowConfig, &TcpConfig)| {
-            set(format!("flow.{}.congestion", config.index), format!("\"{control}\""))
-        };
+    let with = |control: &str| -> Vec<Edit> {
+        let set_of =
+            |(config, _): &(&FlowConfig, &TcpConfig)| config.key().set("congestion", control);
         flows.iter().map(set_of).collect()
     };
     let mixed = flows.iter().any(|(_, other)| used(other) != used(tcp));
@@ -328,49 +309,21 @@ fn congestion(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     // A window without control: as large as the path holds.
     let fixed = |(config, tcp): &(&FlowConfig, &TcpConfig)| {
         let control = matches!(tcp.sender.congestion, CongestionConfig::Fixed { .. });
-        let bdp = observed.bdp_bytes(direction_name(config.direction)).unwrap_or(1e6);
+        let bdp = observed.bdp_bytes(config.direction).unwrap_or(1e6);
         let segments = (1.25 * bdp / f64::from(tcp.sender.mss)).ceil().max(10.0);
-        control.then(|| set(format!("flow.{}.fixed_window_segments", config.index), segments))
+        control.then(|| config.key().set("fixed_window_segments", segments))
     };
     let (held, windows): (Vec<_>, Vec<_>) =
         flows.iter().filter_map(|flow| Some((flow.0, fixed(flow)?))).unzip();
     let (cause, evidence, removals) = if let Some(held) = held.first() {
-        let evidence = format!("{} has a fixed window and no congestion control.", held.id);
-        (Cause::CongestionControl, evidence, windows)
+        (Cause::CongestionControl, Evidence::FixedWindow { flow: held.id.clone() }, windows)
     } else if mixed {
         let runs = |(config, tcp): &(&FlowConfig, &TcpConfig)| (used(tcp), config.id.clone());
-        let evidence =
-            format!("Flows that share the path run {}.", each_with(flows.iter().map(runs)));
-        (Cause::CongestionMix, evidence, with("cubic"))
+        let controls = Controls::of(flows.iter().map(runs));
+        (Cause::CongestionMix, Evidence::Controls { controls }, with("cubic"))
     } else {
-        let evidence = format!("{} runs {}.", first.id, used(tcp));
+        let evidence = Evidence::Control { flow: first.id.clone(), control: used(tcp) };
         (Cause::CongestionControl, evidence, with(other))
     };
-    let subject = held.first().unwrap_or(first).id.clone();
-    all.push(Candidate { cause, subject, evidence, removals: vec![removals] });
-}
-
-/// Each congestion control with the flows that use it, in their order.
-fn each_with(flows: impl Iterator<Item = (&'static str, String)>) -> String {
-    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
-    for (control, flow) in flows {
-        match groups.iter_mut().find(|(known, _)| *known == control) {
-            Some((_, users)) => users.push(flow),
-            None => groups.push((control, vec![flow])),
-        }
-    }
-    let said = groups.iter().map(|(control, users)| format!("{control} ({})", listed(users)));
-    listed(&said.collect::<Vec<_>>())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::each_with;
-
-    #[test]
-    fn controls_are_named_once_with_who_runs_them() {
-        let flows = [("cubic", "file-0"), ("bbr", "bulk-1"), ("cubic", "bulk-2")];
-        let said = each_with(flows.map(|(control, flow)| (control, flow.to_owned())).into_iter());
-        assert_eq!(said, "cubic (file-0 and bulk-2) and bbr (bulk-1)");
-    }
+    push(all, cause, held.first().unwrap_or(first), evidence, vec![removals]);
 }

@@ -1,15 +1,18 @@
 //! Tunnels and hops that packets do not fit through, and offload that joins segments or breaks
 //! checksums.
 
+use airpath_base::Direction;
 use airpath_path::{
     OffloadConfig, OffloadFault, StageConfig, TooBig, TunnelConfig, TunnelEnd, TunnelProtocol,
 };
 use airpath_scenario::{NamedStage, Traffic};
 
-use super::{count, ms, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::observed::{Observed, direction_name, direction_of, path_of};
+use crate::evidence::Evidence;
+use crate::observed::Observed;
+use crate::subject::Subject;
+use crate::text::{Count, Ms};
 
 /// Name of the reason for which stages drop packets that do not fit.
 const TOO_BIG: &str = "too_big";
@@ -53,17 +56,9 @@ fn gtpu(
         TooBig::Drop => Cause::Mtu,
         TooBig::Fragment => Cause::Fragmentation,
     };
-    let evidence = format!(
-        "Outer packets of {} may be at most {} bytes long.",
-        stage.name,
-        count(f64::from(mtu))
-    );
-    all.push(Candidate {
-        cause,
-        subject: stage.name.clone(),
-        evidence,
-        removals: vec![vec![set(format!("{}.mtu_bytes", path_of(&stage.name)), ENOUGH)]],
-    });
+    let evidence = vec![Evidence::OuterMtuOf { stage: stage.id, mtu: Count(f64::from(mtu)) }];
+    let removal = vec![stage.id.key().set("mtu_bytes", ENOUGH)];
+    all.push(Candidate::new(cause, Subject::Stage(stage.id), evidence, vec![removal]));
 }
 
 /// Adds a VPN that drops or fragments packets, because the MTU of its device or of the path outside
@@ -75,32 +70,28 @@ fn vpn(
     device_mtu: Option<u32>,
     all: &mut Vec<Candidate>,
 ) {
-    let sent = largest_sent(observed, direction_of(&stage.name));
+    let sent = largest_sent(observed, stage.id.direction);
     let fits = tunnel.mtu.is_none_or(|mtu| sent <= tunnel.largest_packet(mtu));
     let dropped = observed.dropped(&stage.name, TOO_BIG);
     if fits && dropped == 0 {
         return;
     }
-    let mut said = vec![format!(
-        "{} adds {} bytes to a packet of {}.",
-        stage.name,
-        tunnel.overhead(sent),
-        count(f64::from(sent))
-    )];
-    let mut sets = Vec::new();
-    let mut limit = |key: &str, what: &str, mtu: Option<u32>| {
-        let Some(mtu) = mtu else { return };
-        said.push(format!("{what} may be at most {} bytes long.", count(f64::from(mtu))));
-        sets.push(set(format!("{}.{key}", path_of(&stage.name)), ENOUGH));
-    };
-    limit("mtu_bytes", "Packets that enter its device", device_mtu);
-    limit("outer_mtu_bytes", "Outer packets", tunnel.mtu);
-    said.push(match dropped {
-        0 => "Larger ones are fragmented, and each is lost if any of its fragments is.".to_owned(),
-        _ => format!("It dropped {}.", observed.lost_by(&[&stage.name], &[TOO_BIG])),
+    let (bytes, packet) = (tunnel.overhead(sent), Count(f64::from(sent)));
+    let mut evidence = vec![Evidence::AddsHeaders { stage: stage.id, bytes, packet }];
+    let mut edits = Vec::new();
+    if let Some(mtu) = device_mtu {
+        evidence.push(Evidence::DeviceMtu { mtu: Count(f64::from(mtu)) });
+        edits.push(stage.id.key().set("mtu_bytes", ENOUGH));
+    }
+    if let Some(mtu) = tunnel.mtu {
+        evidence.push(Evidence::OuterMtu { mtu: Count(f64::from(mtu)) });
+        edits.push(stage.id.key().set("outer_mtu_bytes", ENOUGH));
+    }
+    evidence.push(match dropped {
+        0 => Evidence::Fragmented {},
+        _ => Evidence::Dropped { dropped: observed.lost_by(&[stage.id], &[TOO_BIG]) },
     });
-    let (subject, evidence) = (stage.name.clone(), said.join(" "));
-    all.push(Candidate { cause: Cause::Vpn, subject, evidence, removals: vec![sets] });
+    all.push(Candidate::new(Cause::Vpn, Subject::Stage(stage.id), evidence, vec![edits]));
 }
 
 /// Adds a hop that drops packets larger than its MTU. Inside a VPN, the VPN is the cause if packets fit
@@ -115,21 +106,21 @@ fn hop(
     if observed.dropped(&stage.name, TOO_BIG) == 0 {
         return;
     }
-    let lost = observed.lost_by(&[&stage.name], &[TOO_BIG]);
-    let mut evidence = format!("{} dropped {lost}, each larger than {bytes} bytes.", stage.name);
-    let sent = largest_sent(observed, direction_of(&stage.name));
+    let dropped = observed.lost_by(&[stage.id], &[TOO_BIG]);
+    let mut evidence = vec![Evidence::TooLarge { stage: stage.id, dropped, mtu: bytes }];
+    let sent = largest_sent(observed, stage.id.direction);
     let is_vpn = |tunnel: &&TunnelConfig| {
         sent <= bytes && matches!(tunnel.protocol, TunnelProtocol::WireGuard { .. })
     };
     let cause = match around.filter(is_vpn) {
         Some(tunnel) => {
-            evidence += &format!(" The VPN adds {} bytes to a packet.", tunnel.overhead(sent));
+            evidence.push(Evidence::VpnAdds { bytes: tunnel.overhead(sent) });
             Cause::Vpn
         }
         None => Cause::Mtu,
     };
-    let removals = vec![vec![set(format!("{}.enabled", path_of(&stage.name)), false)]];
-    all.push(Candidate { cause, subject: stage.name.clone(), evidence, removals });
+    let removals = vec![vec![stage.id.key().set("enabled", false)]];
+    all.push(Candidate::new(cause, Subject::Stage(stage.id), evidence, removals));
 }
 
 fn offload(
@@ -138,37 +129,30 @@ fn offload(
     config: &OffloadConfig,
     all: &mut Vec<Candidate>,
 ) {
-    let name = &stage.name;
-    let of = |reason| match observed.dropped(name, reason) {
+    let of = |reason| match observed.dropped(&stage.name, reason) {
         0 => None,
-        _ => Some(observed.lost_by(&[name], &[reason])),
+        _ => Some(observed.lost_by(&[stage.id], &[reason])),
     };
     let evidence = match config.fault {
         OffloadFault::Checksum => of("checksum").map(|lost| {
-            format!(
-                "{name} wrote wrong checksums into {lost}, which the receiver discarded (TcpInCsumErrors of \
-                 nstat); packets of less than {} bytes pass.",
-                config.min_bytes
-            )
+            let min_bytes = config.min_bytes;
+            Evidence::WrongChecksums { stage: stage.id, lost, min_bytes }
         }),
         OffloadFault::Joined { window, mtu } => of(TOO_BIG).map(|lost| {
-            format!(
-                "{name} joined segments that arrived within {} into packets larger than the next hop's MTU of {} \
-                 bytes, which dropped {lost}.",
-                ms(window.as_millis_f64()),
-                count(f64::from(mtu))
-            )
+            let (within, mtu) = (Ms(window.as_millis_f64()), Count(f64::from(mtu)));
+            Evidence::Joined { stage: stage.id, within, mtu, lost }
         }),
     };
     let Some(evidence) = evidence else { return };
-    let removals = vec![vec![set(format!("{}.enabled", path_of(name)), false)]];
-    all.push(Candidate { cause: Cause::Offload, subject: name.clone(), evidence, removals });
+    let removals = vec![vec![stage.id.key().set("enabled", false)]];
+    let subject = Subject::Stage(stage.id);
+    all.push(Candidate::new(Cause::Offload, subject, vec![evidence], removals));
 }
 
 /// Adds VPNs through which all packets fit, because of the bytes that their headers take.
 fn overhead(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
-    let vpns = || observed.stages().into_iter().filter(|(_, stage)| stage.name.ends_with(".vpn"));
-    let enters = vpns().find_map(|(_, stage)| match &stage.stage {
+    let vpns = || observed.stages().filter(|stage| stage.id.kind == "vpn");
+    let enters = vpns().find_map(|stage| match &stage.stage {
         StageConfig::Tunnel(TunnelEnd::Enter(tunnel)) => Some((stage, tunnel)),
         _ => None,
     });
@@ -176,23 +160,17 @@ fn overhead(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     if all.iter().any(|candidate| candidate.cause == Cause::Vpn) {
         return;
     }
-    let sent = largest_sent(observed, direction_of(&stage.name));
-    all.push(Candidate {
-        cause: Cause::Vpn,
-        subject: stage.name.clone(),
-        evidence: format!(
-            "The VPN adds {} bytes to a packet of {}.",
-            tunnel.overhead(sent),
-            count(f64::from(sent))
-        ),
-        removals: vec![vpns().map(|(path, _)| set(format!("{path}.enabled"), false)).collect()],
-    });
+    let sent = largest_sent(observed, stage.id.direction);
+    let (bytes, packet) = (tunnel.overhead(sent), Count(f64::from(sent)));
+    let evidence = vec![Evidence::VpnHeaders { bytes, packet }];
+    let off = vpns().map(|stage| stage.id.key().set("enabled", false)).collect();
+    all.push(Candidate::new(Cause::Vpn, Subject::Stage(stage.id), evidence, vec![off]));
 }
 
 /// Bytes of the largest packet that flows send in a direction.
-fn largest_sent(observed: &Observed<'_>, direction: &str) -> u32 {
+fn largest_sent(observed: &Observed<'_>, direction: Direction) -> u32 {
     let of = observed.scenario.flows.iter().filter_map(|flow| {
-        let ours = direction_name(flow.direction) == direction;
+        let ours = flow.direction == direction;
         match &flow.traffic {
             Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
                 Some(tcp.sender.header + if ours { tcp.sender.mss } else { 0 })

@@ -2,10 +2,12 @@
 
 use airpath_scenario::Traffic;
 
-use super::{mbps, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::observed::{Observed, direction_name};
+use crate::evidence::Evidence;
+use crate::observed::Observed;
+use crate::subject::Subject;
+use crate::text::Mbps;
 
 /// Below this utilisation no link is too small for all. A radio that grants coarsely is full from
 /// here on.
@@ -19,19 +21,12 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     }
     for flow in &observed.scenario.flows {
         let Traffic::Udp { rate, .. } = &flow.traffic else { continue };
-        let way = direction_name(flow.direction);
-        if observed.links(way).all(|link| link.utilisation < BUSY) {
+        if observed.links(flow.direction).all(|link| link.utilisation < BUSY) {
             continue;
         }
-        all.push(Candidate {
-            cause: Cause::CrossTraffic,
-            subject: flow.id.clone(),
-            evidence: format!(
-                "{} sends {} and does not give way to other traffic.",
-                flow.id,
-                mbps(rate.bps() as f64 / 1e6)
-            ),
-            removals: vec![vec![set(format!("flow.{}.enabled", flow.index), false)]],
-        });
+        let rate = Mbps(rate.bps() as f64 / 1e6);
+        let evidence = vec![Evidence::Datagrams { flow: flow.id.clone(), rate }];
+        let (subject, off) = (Subject::Flow(flow.id.clone()), flow.key().set("enabled", false));
+        all.push(Candidate::new(Cause::CrossTraffic, subject, evidence, vec![vec![off]]));
     }
 }

@@ -2,53 +2,56 @@
 
 use std::collections::BTreeSet;
 
+use airpath_base::Direction;
 use airpath_path::{OffloadFault, StageConfig, TunnelConfig, TunnelEnd, TunnelProtocol};
-use airpath_scenario::{Scenario, Traffic};
+use airpath_scenario::{Edit, KeyPath, Scenario, StageId, Traffic};
 use airpath_tcp::EndpointConfig;
 
 use super::Cure;
-use crate::causes::set;
-use crate::observed::{Observed, direction_name, direction_of, path_of};
+use crate::observed::Observed;
 
 /// Limits IP packets to `packet` bytes for a stage that drops or fragments larger ones. Flows in the
 /// other direction, and those whose packets pass already, stay as they are.
-pub(super) fn clamped(observed: &Observed<'_>, stage: &str, packet: u32) -> Option<Cure> {
-    let direction = direction_of(stage);
-    let mut sets: Vec<String> = Vec::new();
+pub(super) fn clamped(observed: &Observed<'_>, stage: StageId, packet: u32) -> Option<Cure> {
+    let direction = stage.direction;
+    let mut edits: Vec<Edit> = Vec::new();
     let mut options: BTreeSet<u32> = BTreeSet::new();
     let mut datagrams = false;
-    let mut segments_of = |path: String, end: &EndpointConfig| {
+    let mut segments_of = |key: KeyPath, end: &EndpointConfig| {
         let mss = packet.saturating_sub(end.header);
         if (1..end.mss).contains(&mss) {
-            sets.push(set(format!("{path}.mss_bytes"), mss));
+            edits.push(key.set("mss_bytes", mss));
             // The option does not account for other options (RFC 6691).
             options.insert(mss + if end.timestamps { TIMESTAMPS } else { 0 });
         }
     };
     for (flow, tcp) in observed.tcp_flows() {
-        if direction_name(flow.direction) == direction {
-            segments_of(format!("flow.{}", flow.index), &tcp.sender);
+        if flow.direction == direction {
+            segments_of(flow.key(), &tcp.sender);
         }
     }
     if let Some(proxy) = &observed.scenario.proxy {
-        let ends = if direction == "down" { &proxy.down } else { &proxy.up };
-        segments_of(path_of(&ends.name), &ends.endpoint);
+        let ends = match direction {
+            Direction::Downlink => &proxy.down,
+            Direction::Uplink => &proxy.up,
+        };
+        segments_of(ends.id.key(), &ends.endpoint);
     }
     for flow in &observed.scenario.flows {
         // A reply to a ping is as large as its request.
         let passes = match flow.traffic {
-            Traffic::Udp { packet_bytes, .. } if direction_name(flow.direction) == direction => {
+            Traffic::Udp { packet_bytes, .. } if flow.direction == direction => {
                 packet_bytes <= packet
             }
             Traffic::Ping { packet_bytes, .. } => packet_bytes <= packet,
             _ => true,
         };
         if !passes {
-            sets.push(set(format!("flow.{}.packet_bytes", flow.index), packet));
+            edits.push(flow.key().set("packet_bytes", packet));
             datagrams = true;
         }
     }
-    sets.dedup();
+    edits.dedup();
     let segments = options.first().map(|option| {
         format!("clamp the MSS to {option} bytes (nft … tcp option maxseg size set {option})")
     });
@@ -57,24 +60,24 @@ pub(super) fn clamped(observed: &Observed<'_>, stage: &str, packet: u32) -> Opti
     let what: Vec<String> = segments.into_iter().chain(datagrams).collect();
     (!what.is_empty()).then(|| Cure {
         advice: format!("Send smaller packets: {}.", what.join(", and ")),
-        alternatives: vec![sets],
+        alternatives: vec![edits],
     })
 }
 
 /// Sets an MTU of the VPN's device with which no packet is fragmented or dropped. The MTU also bounds
 /// the padding, so packets may use all of the room.
-pub(super) fn vpn(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
+pub(super) fn vpn(observed: &Observed<'_>, stage: StageId) -> Option<Cure> {
     let room = |tunnel: &TunnelConfig, outer: u32| outer.saturating_sub(tunnel.overhead(0));
     let mtu = largest_packet(observed, stage, room)?;
     let Cure { mut alternatives, .. } = clamped(observed, stage, mtu)?;
-    for (path, one) in observed.stages() {
+    for one in observed.stages() {
         if let StageConfig::Tunnel(TunnelEnd::Enter(tunnel)) = &one.stage
             && let TunnelProtocol::WireGuard { device_mtu } = tunnel.protocol
-            && direction_of(&one.name) == direction_of(stage)
+            && one.id.direction == stage.direction
             && device_mtu != Some(mtu)
         {
-            let own = set(format!("{path}.mtu_bytes"), mtu);
-            alternatives.iter_mut().for_each(|sets| sets.push(own.clone()));
+            let own = one.id.key().set("mtu_bytes", mtu);
+            alternatives.iter_mut().for_each(|edits| edits.push(own.clone()));
         }
     }
     Some(Cure {
@@ -86,9 +89,9 @@ pub(super) fn vpn(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
     })
 }
 
-pub(super) fn offload(observed: &Observed<'_>, stage: &str) -> String {
-    let joins = observed.stages().into_iter().any(|(_, one)| match &one.stage {
-        StageConfig::Offload(offload) if one.name == stage => {
+pub(super) fn offload(observed: &Observed<'_>, stage: StageId) -> String {
+    let joins = observed.stages().any(|one| match &one.stage {
+        StageConfig::Offload(offload) if one.id == stage => {
             matches!(offload.fault, OffloadFault::Joined { .. })
         }
         _ => false,
@@ -111,11 +114,14 @@ const TIMESTAMPS: u32 = 12;
 /// fits into an outer packet of a size.
 pub(super) fn largest_packet(
     observed: &Observed<'_>,
-    stage: &str,
+    stage: StageId,
     inner: impl Fn(&TunnelConfig, u32) -> u32,
 ) -> Option<u32> {
     let Scenario { down, up, .. } = observed.scenario;
-    let stages = if direction_of(stage) == "down" { down } else { up };
+    let stages = match stage.direction {
+        Direction::Downlink => down,
+        Direction::Uplink => up,
+    };
     let mut around: Option<&TunnelConfig> = None;
     let mut largest: Option<u32> = None;
     for one in stages {

@@ -6,7 +6,7 @@ use airpath_base::{Direction, Duration, Instant, Rate};
 use airpath_findings::{Budget, Question, explain};
 use airpath_path::{ServiceConfig, StageConfig};
 use airpath_record::{RunSummary, Tables};
-use airpath_scenario::{FlowConfig, NamedStage, Parsed, Scenario, Source, Traffic, parse};
+use airpath_scenario::{Edit, FlowConfig, NamedStage, Parsed, Scenario, Source, Traffic, parse};
 use airpath_sim::{Options, Passage, SeenAt, simulate_with};
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub(crate) fn check(text: &str, also: Also) -> Result<(), String> {
     match also {
         Also::Nothing | Also::Breakdown => Ok(()),
         Also::Packets => conservation(&parsed.scenario, &summary),
-        Also::Findings => findings(&source, &parsed, &summary),
+        Also::Findings => findings(&parsed, &summary),
     }
 }
 
@@ -276,22 +276,14 @@ fn conservation(scenario: &Scenario, summary: &RunSummary) -> Result<(), String>
 }
 
 /// Checks the explanation of the run.
-fn findings(source: &Source<'_>, parsed: &Parsed, summary: &RunSummary) -> Result<(), String> {
-    let sets = [format!("run.duration_s={}", parsed.scenario.run.duration.as_secs_f64())];
+fn findings(parsed: &Parsed, summary: &RunSummary) -> Result<(), String> {
+    let end = Edit::new("run.duration_s", parsed.scenario.run.duration.as_secs_f64());
     // Cut short, some of its flows may never start.
-    let Ok(parsed) = parse(source, &sets) else { return Ok(()) };
+    let Ok(parsed) = parsed.document.with(&[end]) else { return Ok(()) };
     let budget = Budget { changes: 4, seeds: 2, seeds_in_doubt: 2, advised: 1, events: 0, runs: 6 };
     let seeds = budget.seeds_of(1, 1);
     let (known, threads) = (std::slice::from_ref(summary), 1);
-    let question = Question {
-        source: *source,
-        sets: &sets,
-        parsed: &parsed,
-        seeds: &seeds,
-        known,
-        budget,
-        threads,
-    };
+    let question = Question { parsed: &parsed, seeds: &seeds, known, budget, threads };
     let explanation = explain(&question, &mut |_| true).expect("not stopped");
     finite(&format!("{explanation:?}"))?;
     figures(&serde_json::to_value(&explanation).expect("it is plain"), "", true)

@@ -9,8 +9,7 @@ pub(crate) fn explained_with(text: &str, sets: &[String], budget: Budget) -> Exp
     let parsed = parse(&source, sets).expect("it is valid");
     let seeds = budget.seeds_of(1, 1);
     let (known, threads) = (&[], 2);
-    let question =
-        Question { source, sets, parsed: &parsed, seeds: &seeds, known, budget, threads };
+    let question = Question { parsed: &parsed, seeds: &seeds, known, budget, threads };
     explain(&question, &mut |_| true).expect("not stopped")
 }
 

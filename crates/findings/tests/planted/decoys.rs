@@ -8,9 +8,10 @@ use crate::plants::{
 };
 
 /// Adds healthy hosts or modems to both directions of a path: they could forward ten times the
-/// data, and let packets wait for at most a hundredth of the RTT.
+/// data and at least 10,000 packets per second, and let packets wait for at most a hundredth of the
+/// RTT.
 pub(crate) fn equip(random: &mut Random, draft: &mut Draft, known: &Known) {
-    let each = number(1.2 / known.rate_mbps);
+    let each = number((1.2 / known.rate_mbps).min(0.1));
     let wait = number(random.log(0.01, 0.1).min(known.rtt_ms * 0.01));
     let mut host = stage("host").with("processing_ms", &each).with("coalescing_ms", &wait);
     if random.chance(0.5) {
@@ -257,7 +258,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         up: None,
         brings: None,
         edit: |_, _, _, known| {
-            let each = number(1.2 / known.rate_mbps);
+            let each = number((1.2 / known.rate_mbps).min(0.1));
             at_sender(stage("host").with("processing_ms", each).with("cpu", "\"upf\""))
         },
     },

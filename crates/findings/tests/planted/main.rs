@@ -16,7 +16,7 @@ mod plants;
 use std::collections::{BTreeMap, BTreeSet};
 
 use airpath_findings::{Budget, Explanation, Question, explain};
-use airpath_scenario::{Parsed, Source};
+use airpath_scenario::Parsed;
 use airpath_testing::in_parallel;
 
 use bases::{ALL, Known, WIRE, base};
@@ -216,9 +216,8 @@ fn limited_by_its_application(random: &mut Random, draft: &mut Draft, known: &Kn
 }
 
 fn explained(draft: &Draft) -> Explanation {
-    let (text, parsed) = (draft.text(), draft.parsed());
-    let source = Source { name: "planted.toml", text: &text, directory: None };
-    explain(&question(source, &parsed, 1), &mut |_| true).expect("not stopped")
+    let parsed = draft.parsed();
+    explain(&question(&parsed, 1), &mut |_| true).expect("not stopped")
 }
 
 /// The causes that were named, without the bounds.
@@ -400,9 +399,8 @@ fn is_wanted(cause: &&str) -> bool {
     wanted.is_none_or(|wanted| wanted.split(',').any(|one| one == *cause))
 }
 
-fn question<'a>(source: Source<'a>, parsed: &'a Parsed, threads: usize) -> Question<'a> {
-    let (sets, known, budget) = (&[], &[], Budget::QUICK);
-    Question { source, sets, parsed, seeds: &SEEDS, known, budget, threads }
+fn question(parsed: &Parsed, threads: usize) -> Question<'_> {
+    Question { parsed, seeds: &SEEDS, known: &[], budget: Budget::QUICK, threads }
 }
 
 #[test]
@@ -435,10 +433,9 @@ fn where_nothing_is_wrong_nothing_is_said() {
 fn an_explanation_does_not_depend_on_the_number_of_threads() {
     let (mut draft, _) = base(&mut Random::new(3, "threads"), WIRE[0], 2, None);
     draft.there.push(draft::stage("loss").with("probability", "0.005"));
-    let (text, parsed) = (draft.text(), draft.parsed());
-    let source = Source { name: "planted.toml", text: &text, directory: None };
+    let parsed = draft.parsed();
     let with = |threads| {
-        let answer = explain(&question(source, &parsed, threads), &mut |_| true);
+        let answer = explain(&question(&parsed, threads), &mut |_| true);
         serde_json::to_string(&answer.expect("not stopped")).expect("strings and numbers")
     };
     assert_eq!(with(1), with(7));
@@ -447,9 +444,8 @@ fn an_explanation_does_not_depend_on_the_number_of_threads() {
 #[test]
 fn it_can_be_stopped() {
     let (draft, _) = base(&mut Random::new(4, "stop"), WIRE[0], 1, None);
-    let (text, parsed) = (draft.text(), draft.parsed());
-    let source = Source { name: "planted.toml", text: &text, directory: None };
-    assert!(explain(&question(source, &parsed, 2), &mut |_| false).is_err());
+    let parsed = draft.parsed();
+    assert!(explain(&question(&parsed, 2), &mut |_| false).is_err());
 }
 
 /// A number from the environment (`FINDINGS_COUNT` or `FINDINGS_SEED`), or else the default.

@@ -1,6 +1,6 @@
-//! Builds the stages of the core network and beyond.
+//! Builds the core network, and the stages inside it and beyond.
 
-use airpath_base::{Direction, Duration, Instant};
+use airpath_base::{Direction, Instant};
 use airpath_path::{
     DelayConfig, Distribution, Excess, HostConfig, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
     MiddleboxTimer, ModemConfig, OffloadConfig, OffloadFault, OuterIp, PolicerConfig, StageConfig,
@@ -8,11 +8,15 @@ use airpath_path::{
 };
 
 use crate::get::{Get, narrow};
+use crate::model::{CoreConfig, Usim};
+use crate::radio::Radio;
+use crate::read::Fields;
 use crate::spec::{
-    OffloadFaultKind, OuterHeader, PolicerExcess, ServerSite, StageKind, StallDistribution,
+    AccessKind, Chosen, OffloadFaultKind, OuterHeader, PolicerExcess, StageKind, StallDistribution,
     StallTimes, TooBigPacket, TunnelSide,
 };
-use crate::stage::is_outward;
+use crate::stage::{is_outward, server_delay};
+use crate::subscription::{Core, network};
 
 pub(super) fn policer(get: &Get<'_>) -> StageConfig {
     StageConfig::Policer(PolicerConfig {
@@ -120,20 +124,39 @@ fn stalls(get: &Get<'_>) -> Stalls {
     }
 }
 
-/// One-way delay to the server's site. Light in fibre takes 5 us per km (group index 1.47); the
-/// distances, and what switches and detours add, are assumptions.
-pub(crate) const fn server_delay(site: ServerSite) -> Duration {
-    let micros = match site {
-        ServerSite::Upf => 50,
-        ServerSite::Campus => 200,
-        ServerSite::Edge => 1_000,
-        ServerSite::Region => 6_000,
-        ServerSite::Ocean => 40_000,
-    };
-    Duration::from_micros(micros)
-}
-
 pub(super) fn server(get: &Get<'_>) -> StageConfig {
     let base = server_delay(get.chosen());
     StageConfig::Delay(DelayConfig { base, jitter: None })
+}
+
+/// The configuration that the drivers take, built from checked tables.
+pub(super) fn core(core: &Core, radio: Option<&Radio>) -> CoreConfig {
+    let get = Get(&core.fields);
+    let (network, prefix) = network(get.text("pool")).expect("it was checked");
+    CoreConfig {
+        subscribers: core.file.clone(),
+        keys: core.keys.clone(),
+        access: radio.and_then(|radio| radio.cell.variant).unwrap_or(AccessKind::Lte.text()),
+        network,
+        prefix,
+        apn: get.text("apn").to_owned(),
+        rrc_setup: get.time("rrc_setup_ms"),
+        attach: get.time("attach_ms"),
+        session: get.time("session_ms"),
+        usims: radio
+            .map_or(&[][..], |radio| &radio.ues)
+            .iter()
+            .map(|ue| usim(&ue.fields))
+            .collect(),
+    }
+}
+
+fn usim(ue: &Fields) -> Usim {
+    let secret = |key| ue.text(key).map(str::to_lowercase);
+    Usim {
+        imsi: Get(ue).text("imsi").to_owned(),
+        key: secret("key"),
+        opc: secret("opc"),
+        apn: ue.text("apn").map(str::to_owned),
+    }
 }

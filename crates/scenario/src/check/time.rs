@@ -2,13 +2,12 @@
 
 use airpath_base::Duration;
 
-use crate::build::server_delay;
 use crate::flow::is_tcp;
 use crate::problem::Problems;
 use crate::proxy::{self, Section};
 use crate::read::Fields;
 use crate::spec::{Chosen, FASTEST_BPS, FlowDirection, StageKind};
-use crate::stage::Stage;
+use crate::stage::{Stage, server_delay};
 
 /// Most packets per second of a flow that only TCP's window limits: no host sends more, and such a
 /// run would be slower than the time that it simulates (docs/adr/0117).

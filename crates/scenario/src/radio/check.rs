@@ -16,7 +16,7 @@ use crate::read::Fields;
 use crate::spec::{AccessKind, Chosen, LteMcsTable, NrMcsTable, RlcMode};
 use crate::suggest::list;
 
-pub(super) use cell::{edch_tti, numerology, resource_blocks, tdd_pattern};
+pub(crate) use cell::{edch_tti, numerology, resource_blocks, tdd_pattern};
 
 /// Checks everything, given complete tables.
 pub(super) fn radio(radio: &Radio, problems: &mut Problems) {

@@ -88,7 +88,7 @@ pub(crate) struct Tables {
     /// The tables by key, in canonical order.
     pub(crate) parts: Vec<(&'static str, Fields)>,
     /// The recorded channels, downlink and uplink.
-    pub(super) channels: [Option<Arc<ChannelTrace>>; 2],
+    pub(crate) channels: [Option<Arc<ChannelTrace>>; 2],
 }
 
 impl Tables {

@@ -24,12 +24,12 @@ pub(super) fn check(cell: &Fields, problems: &mut Problems) {
 }
 
 /// The numerology of an NR cell, if its subcarrier spacing is a valid one.
-pub(in crate::radio) fn numerology(cell: &Fields) -> Option<Numerology> {
+pub(crate) fn numerology(cell: &Fields) -> Option<Numerology> {
     Numerology::from_khz(cell.count("scs_khz")?.try_into().ok()?)
 }
 
 /// N_RB of the bandwidth, if a channel of that bandwidth exists.
-pub(in crate::radio) fn resource_blocks(cell: &Fields) -> Option<u32> {
+pub(crate) fn resource_blocks(cell: &Fields) -> Option<u32> {
     let khz = bandwidth_khz(cell)?;
     if cell.selected() == Some(AccessKind::Lte) {
         return lte::resource_blocks(khz);
@@ -39,7 +39,7 @@ pub(in crate::radio) fn resource_blocks(cell: &Fields) -> Option<u32> {
 }
 
 /// The pattern of an NR TDD cell, if it is valid.
-pub(in crate::radio) fn tdd_pattern(cell: &Fields) -> Option<TddPattern> {
+pub(crate) fn tdd_pattern(cell: &Fields) -> Option<TddPattern> {
     (cell.chosen::<Duplex>()? == Duplex::Tdd).then_some(())?;
     cell.text("tdd_pattern")?.parse().ok()
 }
@@ -230,7 +230,7 @@ fn umts_carrier(cell: &Fields, problems: &mut Problems) {
 }
 
 /// The TTI of that length, if the E-DCH has one.
-pub(in crate::radio) fn edch_tti(time: Duration) -> Option<EdchTti> {
+pub(crate) fn edch_tti(time: Duration) -> Option<EdchTti> {
     [EdchTti::Ms2, EdchTti::Ms10].into_iter().find(|tti| tti.duration() == time)
 }
 

@@ -1,10 +1,11 @@
-//! Turns the tables into the configuration. Nothing can fail here any more.
+//! Turns the tables of `[radio]` into the configuration.
 
 mod bearer;
 mod cell;
 mod channel;
 mod mobility;
 mod procedures;
+mod refused;
 
 use airpath_path::{LinkConfig, ServiceConfig};
 use airpath_radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
@@ -16,15 +17,15 @@ use airpath_radio::scheduler::RateCap;
 use airpath_radio::scheduler::grants::{EstimateConfig, PeriodicGrant};
 use std::sync::Arc;
 
-use super::layers::Tables;
-use super::{Radio, Ue, preset_name};
 use crate::get::Get;
 use crate::model::{HostLinkConfig, RadioConfig, UeHostConfig};
+use crate::problem::Problems;
+use crate::radio::{Radio, Tables, Ue};
 use crate::read::Fields;
 use crate::spec::HarqCombining;
 
-/// Builds the configuration from tables that have no problems.
-pub(super) fn radio(radio: &Radio) -> RadioConfig {
+/// Builds the configuration from tables that have no problems, and reports what the model refuses.
+pub(super) fn radio(radio: &Radio, problems: &mut Problems) -> RadioConfig {
     let all = || std::iter::once(&radio.cell).chain(radio.neighbours.iter().map(|each| &each.cell));
     let cells: Vec<_> = all().map(cell::cell).collect();
     let elsewhere: Vec<UeConfig> = radio
@@ -44,8 +45,8 @@ pub(super) fn radio(radio: &Radio) -> RadioConfig {
             hosts.push(host.clone());
         }
     }
-    RadioConfig {
-        preset: preset_name(&radio.fields).to_owned(),
+    let config = RadioConfig {
+        preset: Get(&radio.fields).text("preset").to_owned(),
         cells: radio.cells().map(str::to_owned).collect(),
         ues: names,
         hosts,
@@ -56,7 +57,9 @@ pub(super) fn radio(radio: &Radio) -> RadioConfig {
             planned: mobility::planned(radio),
             measurements: mobility::measurements(radio.mobility.as_ref()),
         },
-    }
+    };
+    refused::check(radio, &config, problems);
+    config
 }
 
 /// What lies between a UE's radio and its TCP.
@@ -66,7 +69,7 @@ fn host(ue: &Ue, radio: &Get<'_>) -> UeHostConfig {
         let get = Get(ue.tables.part(part));
         let limit = get.0.rate("rate_mbps").map(|rate| LinkConfig {
             service: ServiceConfig::Rate(rate),
-            queue: crate::queue::config(&get),
+            queue: crate::build::queue::config(&get),
         });
         HostLinkConfig { limit, delay: get.time("delay_ms") }
     });

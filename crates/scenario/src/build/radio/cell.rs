@@ -11,8 +11,8 @@ use airpath_radio::nr::{McsTable, SlotOffsets};
 use airpath_radio::scheduler::{Policy, SchedulerConfig};
 use airpath_radio::umts::{self, DchRate, EdchCategory, HsdpaCategory};
 
-use super::super::check;
 use crate::get::Get;
+use crate::radio::check;
 use crate::read::Fields;
 use crate::spec::{
     AccessKind, BlerCurve, Chosen, Duplex, LteMcsTable, NrMcsTable, Scheduler, UmtsDown, UmtsUp,

@@ -7,8 +7,8 @@ use airpath_radio::rlc::{
     ArqConfig, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, RlcConfig, UmtsAm, UmtsPdu,
 };
 
+use crate::build::queue;
 use crate::get::Get;
-use crate::queue;
 use crate::spec::{AccessKind, BufferAqm, Chosen, RlcMode};
 
 /// One direction of the bearer.

@@ -2,11 +2,10 @@
 
 use airpath_radio::cell::CellConfigError;
 
-use super::Radio;
-use super::layers::Tables;
 use crate::Origin;
 use crate::model::RadioConfig;
 use crate::problem::Problems;
+use crate::radio::{Radio, Tables};
 use crate::read::Fields;
 
 /// Checks each cell, and each UE in it, with the model.

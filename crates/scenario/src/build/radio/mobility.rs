@@ -7,8 +7,8 @@ use airpath_radio::ran::{
     A3Config, CellIndex, FailureConfig, HandoverConfig, MeasurementConfig, PlannedHandover,
 };
 
-use super::super::Radio;
 use crate::get::Get;
+use crate::radio::Radio;
 use crate::read::Fields;
 use crate::spec::DataForwarding;
 
