@@ -22,7 +22,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     buffers(observed, all);
     let awake = observed.run.radio.iter().map(|side| side.awake).fold(1.0, f64::min);
     if awake < 1.0 {
-        let evidence = vec![Evidence::Awake { share: Percent(awake) }];
+        let evidence = vec![Evidence::Drx { awake: Percent(awake) }];
         let removals = everywhere(observed, &[Edit::new("drx.enabled", false)]);
         push(all, Cause::Drx, "drx", evidence, removals);
     }
