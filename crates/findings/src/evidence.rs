@@ -115,7 +115,7 @@ evidence! {
     AlsoOf { others: Others } = "The same holds for {others}.";
 
     // The radio.
-    Asleep { awake: Percent } = "The UE was awake for {awake} of the time.";
+    Drx { awake: Percent } = "The UE was awake for {awake} of the time.";
     Requests { sent: Count, usual_ms: u32 }
         = "UEs sent {sent} scheduling requests. These are less frequent, slower or less reliable than usual (every \
            {usual_ms} ms).";

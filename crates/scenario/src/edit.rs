@@ -132,7 +132,7 @@ impl Edit {
         Self { key: KeyPath::new(dotted), setting: setting.into() }
     }
 
-    /// The same edit of a key in the table at this path.
+    /// An edit of the same key in the table at this path.
     pub fn within(mut self, table: &KeyPath) -> Self {
         self.key.0.splice(0..0, table.0.iter().cloned());
         self

@@ -246,7 +246,7 @@ impl fmt::Display for StageId {
 pub struct NamedStage {
     /// Which stage it is.
     pub id: StageId,
-    /// The same as text: `down.0.link`.
+    /// The id as text: `down.0.link`.
     pub name: String,
     /// The stage's configuration.
     pub stage: StageConfig,
@@ -278,7 +278,7 @@ pub struct ProxyConfig {
 pub struct ProxyEnds {
     /// Which stage of the file it is.
     pub id: StageId,
-    /// The same as text, for tables: `down.1.proxy`.
+    /// The id as text, for tables: `down.1.proxy`.
     pub name: String,
     /// How many stages of this direction come before it.
     pub stages_before: usize,

@@ -20,9 +20,9 @@ use crate::text::{Bytes, Count, Ms, Percent};
 pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let Some(radio) = &observed.scenario.radio else { return };
     buffers(observed, all);
-    let asleep = observed.run.radio.iter().map(|side| side.awake).fold(1.0, f64::min);
-    if asleep < 1.0 {
-        let evidence = vec![Evidence::Asleep { awake: Percent(asleep) }];
+    let awake = observed.run.radio.iter().map(|side| side.awake).fold(1.0, f64::min);
+    if awake < 1.0 {
+        let evidence = vec![Evidence::Drx { awake: Percent(awake) }];
         let removals = everywhere(observed, &[Edit::new("drx.enabled", false)]);
         push(all, Cause::Drx, "drx", evidence, removals);
     }
