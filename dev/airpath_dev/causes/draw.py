@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from airpath_dev.planted.bases import ALL, CELLULAR, Known, codel, plain_queue
+from airpath_dev.planted.bases import ALL, CELLULAR, RADIO, Known, codel, plain_queue
 from airpath_dev.planted.draft import Draft, Pick, Table, scaled, stage
 from airpath_dev.planted.draw import figures
 from airpath_dev.planted.plants import PLANTS, Edit, Plant, insert, of_flows, ping
@@ -37,6 +37,7 @@ class Drawn:
     text: str
     costs: dict[str, float]
     words: str
+    up: bool
 
 
 def draw(seed: int, number: int) -> Iterator[Drawn]:
@@ -45,7 +46,7 @@ def draw(seed: int, number: int) -> Iterator[Drawn]:
     if number % _TALKS == 0:
         yield _talk(pick)
         return
-    plant = PLANTS_DRAWN[number % len(PLANTS_DRAWN)]
+    plant = pick.choice(PLANTS_DRAWN)
     for _ in range(_TRIES):
         access = pick.choice(plant.into)
         well = _drawn(pick, access, plant)
@@ -59,11 +60,13 @@ def draw(seed: int, number: int) -> Iterator[Drawn]:
         ill = well.copy()
         edit(ill)
         beside = _beside(pick, well)
+        starts = [pick.uniform(0, 1.5) if pick.chance(0.5) else 0.0 for _ in range(4)]
         for one in (base, well, ill):
             beside(one)
+            _begin(one, starts)
         gain = _cost(_figures(ill), _figures(well))
         if pick.chance(_HEALTHY):
-            yield Drawn(base.text(), {}, f"healthy, {access}")
+            yield Drawn(base.text(), {}, f"healthy, {access}", base.up)
         if gain < COSTS:
             continue
         words = (
@@ -75,7 +78,7 @@ def draw(seed: int, number: int) -> Iterator[Drawn]:
             if both is not None:
                 yield both
                 return
-        yield Drawn(ill.text(), costs, words)
+        yield Drawn(ill.text(), costs, words, ill.up)
         return
 
 
@@ -99,7 +102,7 @@ def _talk(pick: Pick) -> Drawn:
             flow["write_times_s"] = ", ".join(times)
         draft.flows.append(flow)
     beside(draft)
-    return Drawn(draft.text(), {}, f"talk, {access}")
+    return Drawn(draft.text(), {}, f"talk, {access}", draft.up)
 
 
 def _second(
@@ -126,7 +129,7 @@ def _second(
         return None
     if min(costs.values()) < COSTS:
         return None
-    return Drawn(both.text(), costs, f"{plant.cause} and {other.cause}, {access}")
+    return Drawn(both.text(), costs, f"{plant.cause} and {other.cause}, {access}", both.up)
 
 
 _ADDED = (
@@ -269,6 +272,12 @@ def _beside(pick: Pick, draft: Draft) -> Edit:
             way.insert(0 if first else len(way), dict(what))
 
     return edit
+
+
+def _begin(draft: Draft, starts: list[float]) -> None:
+    """Transfers begin some time after the capture does, where no time is given."""
+    for flow, start in zip(draft.transfers, starts, strict=False):
+        flow.setdefault("start_s", start)
 
 
 def _window(_: Pick, severity: float, __: Draft, known: Known) -> Edit:
@@ -415,9 +424,51 @@ def _requests(pick: Pick, severity: float, _: Draft, __: Known) -> Edit:
 
 def _sleeps(pick: Pick, severity: float, _: Draft, __: Known) -> Edit:
     cycle = [20, 40, 80, 160, 320][min(4, int(severity * 5))]
-    drx = {"enabled": True, "long_cycle_ms": cycle, "on_duration_ms": pick.choice([2, 5, 10])}
+    drx = {"enabled": True, "long_cycle_ms": cycle, "on_duration_ms": pick.choice([5, 10])}
     drx["inactivity_ms"] = pick.choice([1, 2, 5, 10])
     return lambda draft: draft.table("drx").update(drx)
+
+
+def _stopped_test(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
+    control = pick.choice(["cubic", "cubic", "reno", "bbr"])
+    well.flows = [{"kind": "bulk", "profile": "linux-6.18", "congestion": control}]
+    well.seconds = 20
+    rounds = pick.uniform(4, 20) + 40 * (1 - severity)
+    short = min(3.0, max(0.2, known.rtt_ms / 1e3 * rounds))
+
+    def edit(draft: Draft) -> None:
+        draft.seconds = short + 3
+        draft.flows[0]["duration_s"] = short
+
+    return edit
+
+
+def _connects_first(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
+    bytes_ = round(max(20e3, known.rate_mbps * 1e6 / 8 * pick.log(0.05, 2)))
+    well.flows = [{"kind": "file", "profile": "linux-6.18", "size_bytes": bytes_}]
+    rrc = {"enabled": True, "setup_ms": round(scaled(severity, 100, 900))}
+    if not well.table("")["preset"].startswith("umts"):
+        rrc["inactivity_ms"] = 500
+    return lambda draft: draft.table("rrc").update(rrc)
+
+
+def _burst_at_start(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
+    well.flows = [{"kind": "bulk", "profile": "linux-6.18", "congestion": "cubic"}]
+    well.seconds = pick.uniform(5, 9)
+    begin = pick.uniform(0, 1)
+    well.flows[0]["start_s"] = begin
+    burst = {"kind": "udp", "rate_mbps": known.rate_mbps * pick.uniform(0.7, 1.3)}
+    burst["start_s"] = begin + known.rtt_ms / 1e3 * pick.uniform(0.5, 4)
+    burst["duration_s"] = pick.uniform(0.1, 0.2 + 0.4 * severity)
+    return lambda draft: draft.flows.append(burst)
+
+
+def _cells(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
+    edit = next(one for one in PLANTS if one.cause == "handover").edit(pick, severity, well, known)
+    every = pick.log(1.2, 6)
+    for handover, at in zip(well.handovers, (0.5, 0.5 + every / 2), strict=True):
+        handover.update(at_s=at + pick.uniform(0, 0.4), every_s=every)
+    return edit
 
 
 _OF_PINGS = ("one-way-path", "nat-binding", "drx", "uplink-access")
@@ -425,6 +476,10 @@ PLANTS_DRAWN: tuple[Plant, ...] = (
     *(one for one in PLANTS if one.cause not in _OF_PINGS and one.name != "datagrams"),
     Plant("uplink-access", CELLULAR, 2, None, _requests),
     Plant("drx", CELLULAR, 2, None, _sleeps),
+    Plant("test-too-short", ALL, 1, None, _stopped_test, "stopped"),
+    Plant("rrc-promotion", RADIO, 1, None, _connects_first, "file"),
+    Plant("slow-start-exit", ALL, 1, None, _burst_at_start, "burst"),
+    Plant("handover", CELLULAR, 2, None, _cells, "often"),
     Plant("random-loss", ALL, 3, None, _periodic, "periodic"),
     Plant("stalling-host", ALL, 3, None, _regular_stalls, "regular"),
     Plant("shaper", ALL, 3, None, _large_burst, "large burst"),

@@ -42,10 +42,14 @@ def _shard(seed: int, place: Path, shard: int) -> Path:
         pick = Pick(f"airpath views {seed} {number}")
         try:
             for drawn in draw(seed, number):
-                for view, is_main, found in views(drawn, pick):
-                    costs = drawn.costs if is_main else {}
-                    row = {"case": number, "view": view, "words": drawn.words, "costs": costs}
-                    lines.append(json.dumps(row | {"features": found}))
+                case = {"case": number, "words": drawn.words}
+                for view in views(drawn, pick):
+                    for is_main, found in view.features:
+                        costs = drawn.costs if is_main else {}
+                        row = {"view": view.point, "costs": costs, "features": found}
+                        lines.append(json.dumps(case | row))
+                    if view.told is not None:
+                        lines.append(json.dumps(case | {"costs": drawn.costs, "told": view.told}))
         except Exception as error:  # a run that cannot be made says why, and is no case
             lines.append(json.dumps({"case": number, "failed": repr(error)[:400]}))
     partial_file = file.with_suffix(".partial")
