@@ -1,55 +1,72 @@
 """Learns the causes of slow transfers from drawn runs, and judges what was learned on others.
 
-The rows that are drawn are kept in ``--keep``, and the command resumes from there. The model goes
-into the package (python/airpath/causes/causes.npz), with where it came from (causes.json): the same
-seed and count give the same bytes. Needs the extra ``learn``.
+The rows that are drawn are kept in ``--keep``, and the command resumes from there. The models go
+into the package (python/airpath/causes: causes.npz, tools.npz), each with where it came from
+(.json): the same seed and count give the same bytes. Needs the extra ``learn``.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from airpath.causes import rank, tools
 from airpath.causes.model import ANY, Model
 from airpath.runs.summary import to_json
 from airpath_dev import ROOT
 from airpath_dev.harness import FINE, Count, Seed, say
+from airpath_dev.planted.draft import Pick
 
+from .draw import TALK
 from .learn import labels_of, learn, scattered
 from .rows import Row, rows
+from .told import told
 
-_MODEL = ROOT / "python/airpath/causes/causes.npz"
+_MODELS = ROOT / "python/airpath/causes"
 _JUDGED = 10
 """Every tenth case is neither learned from nor used to calibrate."""
 
 
 def main(
     seed: Seed = 1,
-    count: Count = 12_000,
+    count: Count = 9_600,
     keep: Annotated[Path, typer.Option(help="Folder of the rows.")] = ROOT / "target/causes",
-    write: Annotated[bool, typer.Option(help="Replace the package's model.")] = True,
+    write: Annotated[bool, typer.Option(help="Replace the package's models.")] = True,
 ) -> int:
-    """Draw COUNT cases, learn causes from them, and judge the model on a tenth of them."""
-    every = [one for one in rows(seed, count, keep, os.cpu_count() or 1) if "features" in one]
-    cases = np.array([one["case"] for one in every])
-    judged = scattered(cases) // 64 % _JUDGED == 0
-    learned = learn([one for one, held in zip(every, judged, strict=True) if not held])
-    held = [one for one, is_held in zip(every, judged, strict=True) if is_held]
-    found = judge(learned, held)
-    for name, value in found.items():
-        say(f"{name}: {value}")
-    if write:
-        with _MODEL.open("wb") as file:
-            learned.write(file)
-        whole = {"seed": seed, "cases": count, "rows": len(every), "judged": len(held), **found}
-        _MODEL.with_suffix(".json").write_text(to_json(whole) + "\n")
+    """Draw COUNT cases, learn causes from them, and judge the models on a tenth of them.
+
+    One model is for captures, and one for what iperf3, ss and ping tell.
+    """
+    every = list(rows(seed, count, keep, os.cpu_count() or 1))
+    captured = [one for one in every if "features" in one]
+    for name, some in ((rank.MODEL, captured), (tools.MODEL, list(_of_tools(every)))):
+        cases = np.array([one["case"] for one in some])
+        judged = scattered(cases) // 64 % _JUDGED == 0
+        learned = learn([one for one, held in zip(some, judged, strict=True) if not held])
+        held = [one for one, is_held in zip(some, judged, strict=True) if is_held]
+        found = judge(learned, held)
+        for what, value in found.items():
+            say(f"{name}: {what}: {value}")
+        if write:
+            with (_MODELS / name).open("wb") as file:
+                learned.write(file)
+            whole = {"seed": seed, "cases": count, "rows": len(some), "judged": len(held), **found}
+            (_MODELS / name).with_suffix(".json").write_text(to_json(whole) + "\n")
     return FINE
+
+
+def _of_tools(every: Sequence[Row]) -> Iterator[Row]:
+    """Rows of what tools would have told; connections that say little are no tests."""
+    for one in every:
+        if "told" in one and not one["words"].startswith(TALK):
+            for told_of_it in told(one["told"], Pick(f"airpath tools {one['case']}")):
+                yield one | {"features": tools.features(told_of_it)}
 
 
 def judge(learned: Model, held: Sequence[Row]) -> dict[str, Any]:

@@ -28,6 +28,8 @@ _TALKS = 12
 _MOST_MEGABITS = 600
 """Of a run over a wire."""
 _HEALTHY = 0.25
+TALK = "talk"
+"""How the words of connections that say little begin."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def _talk(pick: Pick) -> Drawn:
             flow["write_times_s"] = ", ".join(times)
         draft.flows.append(flow)
     beside(draft)
-    return Drawn(draft.text(), {}, f"talk, {access}", draft.up)
+    return Drawn(draft.text(), {}, f"{TALK}, {access}", draft.up)
 
 
 def _second(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -10,16 +11,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from airpath import _core
+from airpath.causes import rank
+from airpath.causes.tools import Pinged, Told
 from airpath.fitting.observed import numbers
 from airpath.readers.flows import main_sender
+from airpath_dev.planted.draft import Pick
 
 _SEGMENT_BYTES = 1448
 _MOST_STREAMS = 8
 _MOST_SEGMENTS = 1_000_000
 
 
-class Told(TypedDict):
-    """What tools told.
+class Figures(TypedDict):
+    """Figures of a run that tools would tell.
 
     ``streams``: for each second of each transfer the bytes delivered, the retransmissions, cwnd in
     bytes, and the smoothed RTT in milliseconds. ``limited``: for how many seconds what limited it.
@@ -31,7 +35,7 @@ class Told(TypedDict):
     pings: list[dict[str, Any]]
 
 
-def tell(result: Any, capture: Path) -> Told:
+def tell(result: Any, capture: Path) -> Figures:
     """From a run, and a whole capture at the sender of its transfers."""
     transfers = [one for one in result.summary["flows"] if one["kind"] in ("bulk", "file")]
     samples = pl.DataFrame(result.table("samples"))
@@ -77,3 +81,56 @@ def _retransmissions(capture: Path) -> list[NDArray[Any]]:
         again = numbers(segments["is_again"]) > 0
         found.append(at[again] - at[0] if len(at) else at)
     return found
+
+
+def told(figures: Figures, pick: Pick) -> Iterator[Told]:
+    """What several sets of tools tell of a run: JSON or text, of either end, with ss or ping."""
+    every = [np.array(one, dtype=float).reshape(-1, 4) for one in figures["streams"]]
+    sizes = [float(one[:, 0].sum()) for one in every]
+    # Tools tell of the test, and not of the chats beside it.
+    main = [at for at, size in enumerate(sizes) if size > 0 and size >= rank.MAIN * max(sizes)]
+    streams = [every[at] for at in main]
+    if not streams:
+        return
+    for at_sender in (True, True, False):
+        has_ss, has_ping = at_sender and pick.chance(0.4), pick.chance(0.6)
+        limited = _limited([figures["limited"][at] for at in main]) if has_ss else {}
+        ping = _pinged(pick.choice(figures["pings"])) if has_ping and figures["pings"] else None
+        if pick.chance(0.5):
+            limited.pop("application", None)
+        # The far end's bytes may be known, too.
+        written = 0.0 if pick.chance(0.2) else pick.uniform(1, 2.5)
+        known = 4 if pick.chance(0.7) else 3
+        ends = [
+            _of_end(one, written, known) if at_sender else _of_end(one, 0, 1) for one in streams
+        ]
+        yield Told(ends, limited, ping)
+
+
+def _of_end(stream: NDArray[Any], written: float, known: int) -> NDArray[Any]:
+    """The first columns. The sender tells what was written: that is ahead by so many windows."""
+    found = stream.copy()
+    window = np.nan_to_num(found[:, 2])
+    found[:, 0] = np.maximum(0, found[:, 0] + written * np.diff(window, prepend=0))
+    found[:, known:] = np.nan
+    return found
+
+
+def _limited(streams: list[dict[str, float]]) -> dict[str, float]:
+    """Shares: of the time with data outstanding, and for the application of all time."""
+    total = {name: sum(one[name] for one in streams) for name in streams[0]}
+    every = max(1e-9, sum(total.values()))
+    busy = max(1e-9, every - total["application"])
+    return {
+        "receive_window": total["receive_window"] / busy,
+        "send_buffer": total["send_buffer"] / busy,
+        "application": total["application"] / every,
+    }
+
+
+def _pinged(ping: dict[str, Any]) -> Pinged | None:
+    trips = ping["rtt_ms"]
+    if not trips or not ping["sent"]:
+        return None
+    names = ("min", "p50", "p95", "max")
+    return Pinged(ping["lost"] / ping["sent"], tuple(trips.get(name, np.nan) for name in names))

@@ -22,7 +22,7 @@ from airpath.fitting.observed import Bools, numbers
 from airpath_dev.planted.draft import Pick
 
 from .draw import Drawn
-from .told import Told, tell
+from .told import Figures, tell
 
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _ETHERNET = 14
@@ -75,7 +75,7 @@ class View:
 
     point: str
     features: list[tuple[bool, Features]]
-    told: Told | None
+    told: Figures | None
 
 
 def views(drawn: Drawn, pick: Pick) -> Iterator[View]:
@@ -172,7 +172,8 @@ def _damaged(point: _Point, damage: Damage, pick: Pick) -> bytes:
     # Of each packet's block all bytes, one block behind the other.
     ends = np.cumsum(lengths)
     every = np.arange(ends[-1] if len(ends) else 0) + np.repeat(at - ends + lengths, lengths)
-    return point.head + raw[every].tobytes()
+    kept: bytes = raw[every].tobytes()
+    return point.head + kept
 
 
 def _cut(raw: Bytes, at: Integers, most: int) -> None:

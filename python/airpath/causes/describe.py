@@ -20,6 +20,56 @@ _FULL_SEGMENT = 1300
 """Payload above which a packet may be fragmented in a tunnel."""
 
 
+ADVICE: dict[str, str] = {
+    "ack-starvation": (
+        "Give the return path more capacity or a shorter queue, or prioritise acknowledgements."
+    ),
+    "application-limited": "The application writes in parts, and the path waits for it.",
+    "bufferbloat": "Manage the queue (CoDel), shorten it to the BDP, or use BBR.",
+    "congestion-control": (
+        "Use the same congestion control for both, or give each flow its own queue."
+    ),
+    "cross-traffic": "Measure without them, or give each flow a queue of its own.",
+    "drx": (
+        "Compare with the UE's timers: DRX cycle, period of scheduling requests, retxBSR-Timer; "
+        "and with batching of network cards and modems on the way."
+    ),
+    "fragmentation": "Clamp the MSS, or raise the MTU of the transport network.",
+    "handover": "Compare the times with the cell's log of handovers.",
+    "mtu": "Clamp the MSS, or raise the MTU; see whether ICMP's fragmentation-needed is filtered.",
+    "offload": (
+        "Switch off receive offload where packets are forwarded (ethtool -K DEV gro off lro off), "
+        "and transmit checksums of the tunnel's device (ethtool -K DEV tx-checksum-ip-generic "
+        "off)."
+    ),
+    "pdcp-gap": "Shorten t-Reordering, or use RLC AM; look at the handovers' data forwarding.",
+    "policer": "Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
+    "radio-link-failure": "Compare the times with the UE's log: T310, re-establishment.",
+    "random-loss": "Use BBR at the sender, or repair the link; look at the radio's BLER.",
+    "receive-window": "Raise the receive buffer: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
+    "reordering": "Look for parallel paths, or for a queue that several processors share.",
+    "rrc-promotion": (
+        "Keep the UE connected (a longer inactivity timer, RRC_INACTIVE), or leave out the "
+        "beginning of the test."
+    ),
+    "send-buffer": "Raise the send buffer: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w.",
+    "shaper": "Check the rate of the subscription or the slice (AMBR, MBR).",
+    "slow-start-exit": (
+        "Use a kernel with HyStart++ or without HyStart's delay test; see "
+        "docs/concepts/slow-start.md."
+    ),
+    "stalling-host": (
+        "Look at the forwarding hosts: steal time, interrupts, the length of their rings."
+    ),
+    "test-too-short": "Run a longer test (iperf3 -t 30) and leave out its beginning (-O 5).",
+    "vpn": (
+        "Set the MTU of the VPN's device to the path's MTU minus 80 bytes (ip link set mtu 1420 "
+        "dev wg0), and clamp the MSS to it."
+    ),
+}
+"""What to do, by cause; for causes that look alike the first of them."""
+
+
 @dataclass(frozen=True)
 class Words:
     """``frames`` are numbers of packets in the file, from 1; ``at_s`` seconds after its first."""
@@ -78,8 +128,7 @@ def _random_loss(group: Group, _: Features) -> Words:
     )
     return Words(
         f"{_lost(group)}{told}; {_used(group)}.",
-        "Use BBR at the sender, or repair the link; look at the radio's BLER."
-        + (cut if group.main.seen.size.max() >= _FULL_SEGMENT else ""),
+        ADVICE["random-loss"] + (cut if group.main.seen.size.max() >= _FULL_SEGMENT else ""),
         _lost_frames(group),
     )
 
@@ -88,7 +137,7 @@ def _fragmentation(group: Group, _: Features) -> Words:
     return Words(
         f"{_lost(group)}; the largest packet has {int(group.main.seen.size.max())} bytes; "
         f"{_used(group)}.",
-        "Clamp the MSS, or raise the MTU of the transport network.",
+        ADVICE["fragmentation"],
         _lost_frames(group),
     )
 
@@ -103,7 +152,7 @@ def _policer(group: Group, _: Features) -> Words:
         )
     return Words(
         f"{_lost(group)}{told}. On this path, {_waited(group)}.",
-        "Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
+        ADVICE["policer"],
         _lost_frames(group),
     )
 
@@ -120,7 +169,7 @@ def _shaper(group: Group, _: Features) -> Words:
     return Words(
         f"{first}; later ones at {short(group.capacity_mbps)} Mb/s, and {_waited(group)}: a "
         "shaper, not the link, limits the rate.",
-        "Check the rate of the subscription or the slice (AMBR, MBR).",
+        ADVICE["shaper"],
     )
 
 
@@ -128,7 +177,7 @@ def _bufferbloat(group: Group, _: Features) -> Words:
     told = _waited(group)
     return Words(
         f"{told[0].upper()}{told[1:]}, while {group.busy:.0%} of its capacity is used.",
-        "Manage the queue (CoDel), shorten it to the BDP, or use BBR.",
+        ADVICE["bufferbloat"],
     )
 
 
@@ -136,7 +185,7 @@ def _reordering(group: Group, _: Features) -> Words:
     late = max(one.overtaken for one in group.transfers)
     return Words(
         f"{late:.1%} of the segments that were sent only once arrived after later ones.",
-        "Look for parallel paths, or for a queue that several processors share.",
+        ADVICE["reordering"],
     )
 
 
@@ -154,7 +203,7 @@ def _mtu(group: Group, _: Features) -> Words:
     told = _too_large(group) or f"{_lost(group)}, the largest ones first"
     return Words(
         f"{told}: a hop drops packets of that size.",
-        "Clamp the MSS, or raise the MTU; see whether ICMP's fragmentation-needed is filtered.",
+        ADVICE["mtu"],
         _lost_frames(group),
     )
 
@@ -166,9 +215,7 @@ def _offload(group: Group, _: Features) -> Words:
     return Words(
         f"{told}{how}: a device's offload breaks packets, or joins segments that nothing splits "
         "again.",
-        "Switch off receive offload where packets are forwarded (ethtool -K DEV gro off lro off), "
-        "and transmit checksums of the tunnel's device (ethtool -K DEV tx-checksum-ip-generic "
-        "off).",
+        ADVICE["offload"],
         _lost_frames(group),
     )
 
@@ -177,8 +224,7 @@ def _vpn(group: Group, _: Features) -> Words:
     told = _too_large(group) or _lost(group)
     return Words(
         f"{told}: with the headers of a VPN, packets no longer fit an MTU.",
-        "Set the MTU of the VPN's device to the path's MTU minus 80 bytes (ip link set mtu 1420 "
-        "dev wg0), and clamp the MSS to it.",
+        ADVICE["vpn"],
         _lost_frames(group),
     )
 
@@ -189,7 +235,7 @@ def _receive_window(group: Group, _: Features) -> Words:
     return Words(
         f"For {share:.0%} of the time the receive window ({kilobytes(main.window_bytes)}) had no "
         f"room for another segment, while {_waited(group)}.",
-        "Raise the receive buffer: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
+        ADVICE["receive-window"],
         main.limited_frames,
     )
 
@@ -200,14 +246,13 @@ def _send_buffer(group: Group, _: Features) -> Words:
         return Words(
             f"Of the highest rate seen {group.busy:.0%} was used, {_lost(group)}, and the receive "
             "window had room: the sender did not send more.",
-            "Raise the send buffer: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w. A capture at the "
-            "sender would show the bytes in flight.",
+            ADVICE["send-buffer"] + " A capture at the sender would show the bytes in flight.",
         )
     most = float(np.quantile(main.flight, 0.99))
     return Words(
         f"Never more than {kilobytes(most)} were in flight, and {main.ceiling_share:.0%} of the "
         f"segments were sent at that limit; {_waited(group)}, and the receive window had room.",
-        "Raise the send buffer: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w.",
+        ADVICE["send-buffer"],
         main.ceiling_frames,
     )
 
@@ -233,7 +278,7 @@ def _application(group: Group, _: Features) -> Words:
         return Words(
             f"For {main.idle_share:.0%} of the time everything that was sent had arrived, and the "
             "sender had nothing more to send.",
-            "The application writes in parts, and the path waits for it.",
+            ADVICE["application-limited"],
         )
     return Words(
         f"For {share:.0%} of the time the receive window was full, and in the median it had "
@@ -248,7 +293,7 @@ def _cross_traffic(_: Group, features: Features) -> Words:
     return Words(
         f"Concurrent datagrams are {features['datagram_share']:.0%} of the bytes in the same "
         "direction.",
-        "Measure without them, or give each flow a queue of its own.",
+        ADVICE["cross-traffic"],
     )
 
 
@@ -257,7 +302,7 @@ def _congestion_control(group: Group, _: Features) -> Words:
     return Words(
         f"Concurrent transfers get {short(max(rates))} and {short(min(rates))} Mb/s: they do not "
         "share the path fairly.",
-        "Use the same congestion control for both, or give each flow its own queue.",
+        ADVICE["congestion-control"],
     )
 
 
@@ -268,8 +313,7 @@ def _slow_start_exit(group: Group, _: Features) -> Words:
     return Words(
         f"Slow start{ended or ' ended early'} (the BDP is {kilobytes(group.bdp_bytes)}), and it "
         f"took {ramp_s:.1f} s to reach the rate.",
-        "Use a kernel with HyStart++ or without HyStart's delay test; see "
-        "docs/concepts/slow-start.md.",
+        ADVICE["slow-start-exit"],
     )
 
 
@@ -278,7 +322,7 @@ def _too_short(group: Group, _: Features) -> Words:
     return Words(
         f"The transfer lasted {group.seconds:.2f} s, {group.seconds * 1e3 / main.base_ms:.0f} "
         f"round trips, and needed {main.ramp_share:.0%} of them to reach its rate.",
-        "Run a longer test (iperf3 -t 30) and leave out its beginning (-O 5).",
+        ADVICE["test-too-short"],
     )
 
 
@@ -301,28 +345,28 @@ def _silences(group: Group, what: str, advice: str) -> Words:
 def _handover(group: Group, _: Features) -> Words:
     return _silences(
         group, "The path was silent at a change of cell.",
-        "Compare the times with the cell's log of handovers.",
+        ADVICE["handover"],
     )  # fmt: skip
 
 
 def _failure(group: Group, _: Features) -> Words:
     return _silences(
         group, "The radio link was lost and re-established.",
-        "Compare the times with the UE's log: T310, re-establishment.",
+        ADVICE["radio-link-failure"],
     )  # fmt: skip
 
 
 def _pdcp_gap(group: Group, _: Features) -> Words:
     return _silences(
         group, "What had arrived behind a missing PDCP PDU was held back until t-Reordering ended.",
-        "Shorten t-Reordering, or use RLC AM; look at the handovers' data forwarding.",
+        ADVICE["pdcp-gap"],
     )  # fmt: skip
 
 
 def _stalls(group: Group, _: Features) -> Words:
     return _silences(
         group, "A forwarding host stood still for a while.",
-        "Look at the forwarding hosts: steal time, interrupts, the length of their rings.",
+        ADVICE["stalling-host"],
     )  # fmt: skip
 
 
@@ -331,8 +375,7 @@ def _promotion(group: Group, features: Features) -> Words:
     return Words(
         f"The first segment took {short(max(0.0, first))} ms longer than the shortest round trip "
         f"({short(group.base_ms)} ms): the UE had to connect first.",
-        "Keep the UE connected (a longer inactivity timer, RRC_INACTIVE), or leave out the "
-        "beginning of the test.",
+        ADVICE["rrc-promotion"],
     )
 
 
@@ -361,8 +404,7 @@ def _batches(group: Group, _: Features) -> Words:
         where = "Capture at the sender to see whether they arrive together, and how often."
     return Words(
         f"{told}; the path's shortest round trip is {short(group.base_ms)} ms.",
-        "Compare with the UE's timers: DRX cycle, period of scheduling requests, retxBSR-Timer; "
-        f"and with batching of network cards and modems on the way. {where}",
+        f"{ADVICE['drx']} {where}",
     )
 
 
@@ -370,7 +412,7 @@ def _starved(group: Group, _: Features) -> Words:
     return Words(
         f"Acknowledgements came back one by one{_way_back(group)}; the path's shortest round trip "
         f"is {short(group.base_ms)} ms.",
-        "Give the return path more capacity or a shorter queue, or prioritise acknowledgements.",
+        ADVICE["ack-starvation"],
     )
 
 

@@ -64,11 +64,12 @@ def _others(group: Group, report: CaptureReport) -> Features:
     return found
 
 
-def _log(value: float | None) -> float:
+def log10(value: float | None) -> float:
+    """Unknown without a value above 0."""
     return UNKNOWN if value is None or not value > 0 else float(np.log10(value))
 
 
-def _spread(name: str, values: Floats, shares: Sequence[float] = _QUANTILES) -> Features:
+def spread(name: str, values: Floats, shares: Sequence[float] = _QUANTILES) -> Features:
     """Quantiles, by name."""
     values = values[np.isfinite(values)]
     points = np.quantile(values, shares) if len(values) else np.full(len(shares), UNKNOWN)
@@ -86,13 +87,13 @@ def _scale(group: Group) -> Features:
         "between": seen.place == "between",
         "knows_timestamps": float(np.isfinite(seen.timestamp).mean()),
         "cut_options": UNKNOWN if options is None else options["cut"],
-        "log_seconds": _log(group.seconds),
-        "log_rounds": _log(group.seconds * 1e3 / group.base_ms),
-        "log_base_ms": _log(group.base_ms),
-        "log_rate_mbps": _log(group.rate_mbps),
-        "log_capacity_mbps": _log(group.capacity_mbps),
-        "log_bdp_segments": _log(group.bdp_bytes / max(1, main.segment_bytes)),
-        "log_segments": _log(len(seen.sent)),
+        "log_seconds": log10(group.seconds),
+        "log_rounds": log10(group.seconds * 1e3 / group.base_ms),
+        "log_base_ms": log10(group.base_ms),
+        "log_rate_mbps": log10(group.rate_mbps),
+        "log_capacity_mbps": log10(group.capacity_mbps),
+        "log_bdp_segments": log10(group.bdp_bytes / max(1, main.segment_bytes)),
+        "log_segments": log10(len(seen.sent)),
         "segment_bytes": main.segment_bytes,
         "transfers": len(group.transfers),
         "is_alone": group.is_alone,
@@ -100,8 +101,8 @@ def _scale(group: Group) -> Features:
         "handshake_rounds": _handshake(main),
         "finished": seen.fin is not None,
         "unacknowledged": 1 - len(seen.acked[~np.isnan(seen.acked)]) / max(1, len(seen.acked)),
-        "answers": _log(main.seen.other["data_packets"] / max(1, len(seen.sent)) + 1e-5),
-        "log_answers": _log(main.seen.other["data_packets"] + 0.5),
+        "answers": log10(main.seen.other["data_packets"] / max(1, len(seen.sent)) + 1e-5),
+        "log_answers": log10(main.seen.other["data_packets"] + 0.5),
         "joined_share": main.stream["larger_than_mss"] / max(1, main.stream["data_packets"]),
     }
 
@@ -120,11 +121,11 @@ def _rate(group: Group) -> Features:
     for name, width in widths.items():
         rates, counts = bins.rates(at, total, group.begin_ms, group.end_ms, width)
         if not len(rates):
-            found |= _spread(f"rate_{name}", np.zeros(0))
+            found |= spread(f"rate_{name}", np.zeros(0))
             continue
         every = np.repeat(rates, np.maximum(1, counts.astype(np.int64)))[:100_000]
         top = max(float(np.quantile(every, 0.95)), 1e-9)
-        found |= _spread(f"rate_{name}", every / top)
+        found |= spread(f"rate_{name}", every / top)
     steps = [group_rate(group, low, high) for low, high in pairwise(_TENTHS)]
     best = max([*steps, 1e-9])
     found |= {f"tenth_{index}": step / best for index, step in enumerate(steps)}
@@ -132,7 +133,7 @@ def _rate(group: Group) -> Features:
     found["late_spread"] = float(late.std() / max(late.mean(), 1e-9))
     found["trend"] = float(np.mean(steps[7:])) / max(1e-9, float(np.mean(steps[3:6])))
     each = [one.late_mbps for one in group.transfers if one.seconds >= 0.5 * group.seconds]
-    found["most_to_least"] = _log(max(each) / max(1e-6, min(each))) if len(each) > 1 else UNKNOWN
+    found["most_to_least"] = log10(max(each) / max(1e-6, min(each))) if len(each) > 1 else UNKNOWN
     found["first_to_capacity"] = group.first_mbps / group.capacity_mbps
     early = group.early_excess
     found["early_excess"] = 1.0 if early is None else early[1] / early[2]
@@ -177,11 +178,11 @@ def _gaps(group: Group) -> Features:
     longest = np.sort(apart)[::-1][:6]
     for index in (0, 1, 2, 4):
         value = float(longest[index]) if index < len(longest) else UNKNOWN
-        found[f"longest_gap_{index}_ms"] = _log(value)
-        found[f"longest_gap_{index}_rounds"] = _log(value / base)
-    found |= _spread("apart_ms", apart, (0.05, 0.5, 0.95, 0.99))
+        found[f"longest_gap_{index}_ms"] = log10(value)
+        found[f"longest_gap_{index}_rounds"] = log10(value / base)
+    found |= spread("apart_ms", apart, (0.05, 0.5, 0.95, 0.99))
     service = group.main.segment_bytes * 0.008 / group.capacity_mbps
-    found |= _spread("apart_services", apart / service, (0.05, 0.25, 0.5, 0.75, 0.95, 0.99))
+    found |= spread("apart_services", apart / service, (0.05, 0.25, 0.5, 0.75, 0.95, 0.99))
     together = (apart < min(0.3, 0.3 * service)).mean() if len(apart) else UNKNOWN
     found["arrive_together"] = together
     some = apart[apart > 0.125]
@@ -201,10 +202,10 @@ def _gaps(group: Group) -> Features:
     between = np.diff(long)
     found["long_gaps"] = len(long)
     found["long_gap_ms"] = (
-        _log(float(np.median(lengths[lengths >= half]))) if len(long) else UNKNOWN
+        log10(float(np.median(lengths[lengths >= half]))) if len(long) else UNKNOWN
     )
     found["long_gap_period"] = between.std() / between.mean() if len(between) > 1 else UNKNOWN
-    found["long_gap_apart_s"] = _log(float(np.median(between)) / 1000) if len(between) else UNKNOWN
+    found["long_gap_apart_s"] = log10(float(np.median(between)) / 1000) if len(between) else UNKNOWN
     found["silences"] = len(group.silences)
     found["silent_share"] = group.silent_share
     found["silences_regular"] = group.is_regular
@@ -256,11 +257,11 @@ def _waits(group: Group) -> Features:
     main = group.main
     waits = main.waits
     known = waits[np.isfinite(waits)]
-    found = _spread("wait_rounds", known / group.base_ms)
-    found |= {name: _log(value + 0.01) for name, value in _spread("wait_ms", known).items()}
+    found = spread("wait_rounds", known / group.base_ms)
+    found |= {name: log10(value + 0.01) for name, value in spread("wait_ms", known).items()}
     found["typical_wait_rounds"] = group.typical_wait_ms / group.base_ms
     found["typical_wait_ms"] = group.typical_wait_ms
-    found["queue_ms"] = _log(group.queue_ms + 0.01)
+    found["queue_ms"] = log10(group.queue_ms + 0.01)
     found["queue_rounds"] = group.queue_ms / group.base_ms
     flight = main.flight.astype(float)
     usable = np.isfinite(waits)
@@ -273,8 +274,8 @@ def _waits(group: Group) -> Features:
         found[f"wait_lag_{lag}"] = _lagged(known, lag) if scale > 0 else UNKNOWN
     jumps = np.abs(steps)
     found |= {
-        name: _log(value + 0.01)
-        for name, value in _spread("wait_jump_ms", jumps, (0.5, 0.95, 0.99)).items()
+        name: log10(value + 0.01)
+        for name, value in spread("wait_jump_ms", jumps, (0.5, 0.95, 0.99)).items()
     }
     found["falls_at_once"] = (
         float((steps < -0.3 * max(1e-3, group.queue_ms)).mean()) if len(steps) else UNKNOWN
@@ -328,8 +329,8 @@ def _way_back(group: Group) -> Features:
         "acks_together": float((apart < 0.3).mean()) if len(apart) else UNKNOWN,
     }  # fmt: skip
     found |= {
-        name: _log(value + 0.01)
-        for name, value in _spread("acks_apart_ms", apart, (0.05, 0.5, 0.75, 0.95, 0.99)).items()
+        name: log10(value + 0.01)
+        for name, value in spread("acks_apart_ms", apart, (0.05, 0.5, 0.75, 0.95, 0.99)).items()
     }
     found["duplicate_acks"] = main.stream["duplicate_acks"] / max(1, len(seen.ack))
     return found
@@ -342,21 +343,21 @@ def _losses(group: Group) -> Features:
     episodes = sum(len(one.episodes) for one in group.transfers)
     rounds = max(1.0, group.seconds * 1e3 / max(main.typical_rtt_ms, 1e-3))
     found: Features = {
-        "loss": _log(group.loss_share + 1e-6),
-        "late_loss": _log(group.late_loss_share + 1e-6),
+        "loss": log10(group.loss_share + 1e-6),
+        "late_loss": log10(group.late_loss_share + 1e-6),
         "lost_per_episode": lost / episodes if episodes else UNKNOWN,
-        "log_episodes": _log(episodes + 0.5),
+        "log_episodes": log10(episodes + 0.5),
         "episodes_per_round": episodes / rounds,
-        "loss_window": _log(group.loss_window),
+        "loss_window": log10(group.loss_window),
         "starved": group.is_starved,
         "spurious": again["spurious"] / max(1, again["packets"]),
         "fast_share": again["fast"] / max(1, again["packets"]),
         "timeouts": again["timeout"] / max(1, again["packets"]),
         "timeouts_per_s": again["timeout"] / max(1e-3, group.seconds),
         "probes": again["tail_loss_probe"] / max(1, again["packets"]),
-        "retransmitted": _log(again["packets"] / max(1, len(main.seen.sent)) + 1e-6),
+        "retransmitted": log10(again["packets"] / max(1, len(main.seen.sent)) + 1e-6),
         "unseen_originals": again["original_unseen"] / max(1, again["packets"]),
-        "out_of_order": _log(
+        "out_of_order": log10(
             main.stream["out_of_order_packets"] / max(1, len(main.seen.sent)) + 1e-6
         ),
         "lost_again": float((main.seen.sent_again > 1).sum()) / max(1, lost),
@@ -367,11 +368,11 @@ def _losses(group: Group) -> Features:
     found["loss_flight_far"] = flying.far if flying else UNKNOWN
     found["bucket_match"] = bucket.match if bucket else UNKNOWN
     found["bucket_level"] = (
-        _log(bucket.level_bytes / max(1.0, group.bdp_bytes)) if bucket else UNKNOWN
+        log10(bucket.level_bytes / max(1.0, group.bdp_bytes)) if bucket else UNKNOWN
     )
     found["bucket_rate"] = bucket.rate_mbps / group.capacity_mbps if bucket else UNKNOWN
     found["bucket_drain_ms"] = (
-        _log(bucket.level_bytes * 0.008 / bucket.rate_mbps) if bucket else UNKNOWN
+        log10(bucket.level_bytes * 0.008 / bucket.rate_mbps) if bucket else UNKNOWN
     )
     sizes = main.too_large
     found["too_large"] = sizes is not None
@@ -384,7 +385,7 @@ def _losses(group: Group) -> Features:
     )
     found["losses_apart_spread"] = apart.std() / apart.mean() if len(apart) > 3 else UNKNOWN
     found["losses_apart_rounds"] = (
-        _log(float(np.median(apart)) / group.base_ms) if len(apart) else UNKNOWN
+        log10(float(np.median(apart)) / group.base_ms) if len(apart) else UNKNOWN
     )
     found["wait_at_loss"] = _wait_at_losses(group)
     found["first_loss"] = (
@@ -439,15 +440,15 @@ def _flight(group: Group) -> Features:
     first, last = (np.quantile(each, 0.95) for each in (half[: quarter or 1], half[-quarter:]))
     trend = float(last / max(1.0, first)) if quarter else UNKNOWN
     return {
-        "flight_bdp_max": _log(most / bdp),
-        "flight_bdp_50": _log(middle / bdp),
+        "flight_bdp_max": log10(most / bdp),
+        "flight_bdp_50": log10(middle / bdp),
         "flight_bdp_5": low / most,
         "flight_bdp_95": high / most,
         "ceiling": main.ceiling_share,
         "trough": UNKNOWN if main.trough is None else main.trough,
         "flat": middle / most,
         "flight_trend": trend,
-        "flight_segments": _log(most / max(1, main.segment_bytes)),
+        "flight_segments": log10(most / max(1, main.segment_bytes)),
     } | _sending(main)  # fmt: skip
 
 
@@ -457,7 +458,7 @@ def _sending(main: Transfer) -> Features:
     apart = np.diff(new)
     found: Features = {
         "per_burst": sending["per_burst"] if sending else UNKNOWN,
-        "largest_burst": _log(sending["largest_burst"]) if sending else UNKNOWN,
+        "largest_burst": log10(sending["largest_burst"]) if sending else UNKNOWN,
         "unprompted": UNKNOWN
         if not sending or sending["unprompted"] is None
         else sending["unprompted"],
@@ -465,8 +466,8 @@ def _sending(main: Transfer) -> Features:
         "sends_at_once": main.sends_at_once,
     }
     return found | {
-        name: _log(value + 0.001)
-        for name, value in _spread("sent_apart_ms", apart, (0.05, 0.5, 0.95, 0.99)).items()
+        name: log10(value + 0.001)
+        for name, value in spread("sent_apart_ms", apart, (0.05, 0.5, 0.95, 0.99)).items()
     }
 
 
@@ -483,13 +484,13 @@ def _windows(group: Group) -> Features:
         "limited_share": main.limited_share,
         "closed_share": group.closed_share,
         "window_steady": main.window_steady,
-        "window_bdp": _log(main.window_bytes / max(1.0, group.bdp_bytes))
+        "window_bdp": log10(main.window_bytes / max(1.0, group.bdp_bytes))
         if main.window_bytes
         else UNKNOWN,
-        "window_to_flight": _log(main.window_bytes / most)
+        "window_to_flight": log10(main.window_bytes / most)
         if main.window_bytes and most > 0 and main.at_sender
         else UNKNOWN,
-        "zero_windows": _log((window["zero_windows"] if window else 0) + 0.5),
+        "zero_windows": log10((window["zero_windows"] if window else 0) + 0.5),
         "idle_share": main.idle_share,
         "has_backlog": main.has_backlog,
         "pauses": len(main.pauses) / main.seconds,
@@ -497,7 +498,7 @@ def _windows(group: Group) -> Features:
     }
     raw = main.seen.window[1:].astype(float)
     top = raw.max() if len(raw) else 0.0
-    found |= _spread("window", raw / top if top else np.zeros(0), (0.05, 0.25, 0.5, 0.75))
+    found |= spread("window", raw / top if top else np.zeros(0), (0.05, 0.25, 0.5, 0.75))
     total = (
         sum(
             limits[name]
@@ -518,9 +519,9 @@ def _beginning(group: Group) -> Features:
     ended = start["ended_by"] if start else None
     found: Features = {
         "ramp_share": main.ramp_share,
-        "ramp_s": _log(main.ramp_share * main.seconds + 0.01),
-        "ramp_rounds": _log(main.ramp_share * main.seconds * 1e3 / main.base_ms + 0.1),
-        "exit_bdp": _log(exit_bytes / max(1.0, group.bdp_bytes)) if exit_bytes else UNKNOWN,
+        "ramp_s": log10(main.ramp_share * main.seconds + 0.01),
+        "ramp_rounds": log10(main.ramp_share * main.seconds * 1e3 / main.base_ms + 0.1),
+        "exit_bdp": log10(exit_bytes / max(1.0, group.bdp_bytes)) if exit_bytes else UNKNOWN,
         "exit_round": UNKNOWN if not start or start["exit_round"] is None else start["exit_round"],
         "exit_by_loss": UNKNOWN if ended is None else ended == "loss",
         "exit_by_no_growth": UNKNOWN if ended is None else ended == "no-growth",

@@ -6,11 +6,13 @@ cases that it was not learned from (`make causes`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,3 +183,10 @@ class Model:
                 calibration = map(float, raw[f"{place}/calibration"])
                 found[what].append(Forest._of(cause, raw[f"{place}/roots"], fields, *calibration))
             return cls.of(raw["names"].tolist(), found["odds"], found["cost"])
+
+
+@functools.cache
+def packaged(name: str) -> Model:
+    """A model that the package has (`make causes`)."""
+    with resources.files("airpath.causes").joinpath(name).open("rb") as file:
+        return Model.read(cast("BinaryIO", file))

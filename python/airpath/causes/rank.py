@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import BinaryIO, TypedDict, cast
+from typing import TypedDict, cast
 
 from airpath import _core
 from airpath.causes import probes
 from airpath.causes.describe import describe
 from airpath.causes.features import features
 from airpath.causes.group import Group
-from airpath.causes.model import Model, answer
+from airpath.causes.model import answer, packaged
 from airpath.causes.phrases import evidence
 from airpath.causes.seen import seen
 from airpath.causes.suspect import Suspect, SuspectDocument, alike
@@ -28,6 +26,8 @@ _MOST_FLOWS = 8
 """Flows of each kind that are read again: those with the most bytes."""
 _MOST_PACKETS = 1_000_000
 """Of all flows together; longer ones are judged by their beginning."""
+MODEL = "causes.npz"
+"""The learned model of what captures show (`make causes`)."""
 MAIN = 0.1
 """Of the bytes of the largest group: smaller ones are beside it, and nothing is said of them."""
 LEAST_SEGMENTS = 20
@@ -115,7 +115,7 @@ def inferred(group: Group, report: CaptureReport) -> tuple[list[Suspect], list[t
     found = features(group, report)
     if sure := list(seen(group, found)):
         return sure, []
-    learned = model()
+    learned = packaged(MODEL)
     every = learned.probabilities(found)
     likely = answer(every)
     flows = tuple(one.seen.flow["id"] for one in group.transfers)
@@ -137,13 +137,6 @@ def inferred(group: Group, report: CaptureReport) -> tuple[list[Suspect], list[t
             )
         )
     return suspects, likely.leaning
-
-
-@functools.cache
-def model() -> Model:
-    """The model that the package has (`make causes`)."""
-    with resources.files("airpath.causes").joinpath("causes.npz").open("rb") as file:
-        return Model.read(cast("BinaryIO", file))
 
 
 def _unknown(leaning: list[tuple[str, float]]) -> str:

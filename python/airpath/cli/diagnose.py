@@ -126,7 +126,7 @@ def _diagnose(
     for name in files:
         try:
             found = recognise(name, read=not identify)
-            document = hide(diagnosis.describe(found))
+            document = hide(diagnosis.describe(found, alone=len(files) == 1))
         except AirpathError as error:
             code = max(code, complain(hide(str(error)), error.exit_code))
             refused.append(hide({"file": name, "error": str(error)}))
@@ -146,6 +146,8 @@ def _diagnose(
         output("\ntogether")
         for statement in joined["statements"]:
             output(f"  {statement['text']}")
+        if joined["causes"]:
+            _print_causes(joined["causes"])
     return code
 
 

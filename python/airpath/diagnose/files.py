@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
+from airpath.causes import tools
 from airpath.diagnose import datagrams, outputs, points
 from airpath.diagnose.capture import Statement, StatementDocument, statements
+from airpath.diagnose.told import told_by
 from airpath.readers.recognise import STDIN, STDIN_NAME, Recognised, recognise
 
 if TYPE_CHECKING:
@@ -47,8 +49,11 @@ def diagnose(name: str, *, identify: bool = False) -> FileDocument:
     return describe(recognise(name, read=not identify))
 
 
-def describe(found: Recognised) -> FileDocument:
-    """The document of a file that was recognised, and read or not."""
+def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
+    """The document of a file that was recognised, and read or not.
+
+    If it is not ``alone``, what a tool printed is judged together with the other files.
+    """
     document: FileDocument = {
         "file": found.name,
         "kind": found.kind,
@@ -65,6 +70,8 @@ def describe(found: Recognised) -> FileDocument:
         document["capture"] = found.capture
     elif found.output is not None:
         document["statements"] = [one.document() for one in outputs.statements(found.output)]
+        if alone and (test := told_by([found.output])):
+            document["causes"] = tools.blame(test).document()
         return cast("FileDocument", {**document, found.kind: found.output.document()})
     return document
 
