@@ -30,6 +30,7 @@ COMMANDS = {
     "captures-kernel": "recorded.kernel",
     "captures-recorded": "recorded.command",
     "causes": "causes.command",
+    "causes-emulated": "causes.emulated",
     "cluster": "cluster.command",
     "cures": "pages.cures",
     "docs": "pages.website",
