@@ -9,6 +9,7 @@ and the command resumes from there.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -61,9 +62,11 @@ def _cases(seed: int) -> Iterator[tuple[str, Drawn]]:
     number = 0
     while True:
         for index, one in enumerate(draw(seed, number)):
-            transfers = [flow for flow in tomllib.loads(one.text)["flow"] if flow["kind"] == "bulk"]
+            flows = tomllib.loads(one.text)["flow"]
+            transfers = [flow for flow in flows if flow["kind"] == "bulk"]
             same = len({flow.get("congestion") for flow in transfers}) == 1
             plain = not any(key in flow for flow in transfers for key in _OF_FLOWS)
+            plain = plain and not any(flow["kind"] == "udp" for flow in flows)
             if same and plain and not one.words.startswith(TALK):
                 yield f"{seed}-{number}-{index}", one
         number += 1
@@ -90,11 +93,9 @@ def _emulate(keep: Path, case: tuple[str, Drawn]) -> None:
 
 
 def _with_programs(drawn: Drawn) -> str:
-    """The scenario with iperf3, ss and ping instead of the transfers."""
-    head, *flows = drawn.text.split("[[flow]]")
+    """The scenario with iperf3, ss and ping, which run instead of its flows."""
     parsed = tomllib.loads(drawn.text)
     seconds = parsed["run"]["duration_s"]
-    others = [text for text, one in zip(flows, parsed["flow"], strict=True) if one["kind"] == "udp"]
     transfers = [one for one in parsed["flow"] if one["kind"] == "bulk"]
     client = f"exec iperf3 -c server -J -t {max(2, round(seconds) - 1)} -P {len(transfers)}"
     client += f" -C {transfers[0].get('congestion', 'cubic')}{'' if drawn.up else ' -R'}"
@@ -106,9 +107,8 @@ def _with_programs(drawn: Drawn) -> str:
         {"name": "ping", "command": "exec ping -D -i 0.25 server"},
         {"name": "transfer", "command": client, "start_s": 0.2, "ends_run": True},
     ]
-    text = [head.replace("duration_s", "# duration_s", 1)]
-    text[0] = text[0].replace("[run]", f"[run]\nduration_s = {seconds + 20}", 1)
-    text += [f"[[flow]]{one}" for one in others]
+    longer = f"duration_s = {seconds + 20}"
+    text = [re.sub(r"^duration_s = .*", longer, drawn.text, count=1, flags=re.MULTILINE)]
     text += [
         "\n".join(["[[program]]", *(f"{key} = {json.dumps(value)}" for key, value in one.items())])
         for one in programs
