@@ -14,9 +14,11 @@ import airpath
 from airpath import _core
 from airpath.causes.describe import _DESCRIBED
 from airpath.causes.features import Features, features
-from airpath.causes.model import ANY, Forest, Model, answer
+from airpath.causes import rank, tools
+from airpath.causes.model import ANY, Forest, Model, answer, packaged
 from airpath.causes.phrases import _PHRASES, _UNITS, evidence
-from airpath.causes.rank import model, read_groups
+from airpath.causes.rank import read_groups
+from airpath.causes.tools import Pinged, Told
 
 _MOST_BYTES = 1_000_000
 
@@ -87,18 +89,29 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Features:
     return features(read_groups(file, report)[0], report)
 
 
-def test_the_model_of_the_package_fits_the_code(shown: Features) -> None:
-    assert tuple(shown) == model().names
-    assert set(model().forests) == {*_DESCRIBED, ANY} & set(model().forests)
-    assert set(model().costs) == set(model().forests) - {ANY}
-    assert not any(np.isinf(value) for value in shown.values())
-    folder = resources.files("airpath.causes")
-    assert len(folder.joinpath("causes.npz").read_bytes()) < _MOST_BYTES
-    origin = json.loads(folder.joinpath("causes.json").read_text())
-    assert set(origin["causes"]) == set(model().costs)
+def _test() -> Features:
+    """The features of a test of iperf3."""
+    seconds = np.array([[1e6, 0, 3e4, 30], [2e6, 5, 4e4, 35], [1e6, 2, 2e4, 31], [2e6, 0, 3e4, 40]])
+    return tools.features(Told([seconds], {"send_buffer": 0.2}, Pinged(0.1, (20, 30, 40, 50))))
+
+
+def test_the_models_of_the_package_fit_the_code(shown: Features) -> None:
+    total = 0
+    for name, found in ((rank.MODEL, shown), (tools.MODEL, _test())):
+        model = packaged(name)
+        assert tuple(found) == model.names
+        assert set(model.forests) <= {*_DESCRIBED, ANY}
+        assert set(model.costs) == set(model.forests) - {ANY}
+        assert not any(np.isinf(value) for value in found.values())
+        folder = resources.files("airpath.causes")
+        total += len(folder.joinpath(name).read_bytes())
+        origin = json.loads(folder.joinpath(name.replace("npz", "json")).read_text())
+        assert set(origin["causes"]) <= set(model.costs)
+    assert total < _MOST_BYTES
 
 
 def test_evidence_is_of_features_in_their_units(shown: Features) -> None:
+    shown = _test() | shown
     assert set(_PHRASES) <= set(shown)
     assert {unit for _, unit in _PHRASES.values()} == set(_UNITS)
     for name in _PHRASES:

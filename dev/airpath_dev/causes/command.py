@@ -17,7 +17,7 @@ import numpy as np
 import typer
 
 from airpath.causes import rank, tools
-from airpath.causes.model import ANY, Model
+from airpath.causes.model import ANY, Model, answer
 from airpath.runs.summary import to_json
 from airpath_dev import ROOT
 from airpath_dev.harness import FINE, Count, Seed, say
@@ -29,6 +29,7 @@ from .rows import Row, rows
 from .told import told
 
 _MODELS = ROOT / "python/airpath/causes"
+_LEAVES, _LEAVES_OF_TOOLS = 12, 6
 _JUDGED = 10
 """Every tenth case is neither learned from nor used to calibrate."""
 
@@ -38,6 +39,10 @@ def main(
     count: Count = 9_600,
     keep: Annotated[Path, typer.Option(help="Folder of the rows.")] = ROOT / "target/causes",
     write: Annotated[bool, typer.Option(help="Replace the package's models.")] = True,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(help="Only learn all causes but this one, and judge what is said of it."),
+    ] = None,
 ) -> int:
     """Draw COUNT cases, learn causes from them, and judge the models on a tenth of them.
 
@@ -45,10 +50,18 @@ def main(
     """
     every = list(rows(seed, count, keep, os.cpu_count() or 1))
     captured = [one for one in every if "features" in one]
-    for name, some in ((rank.MODEL, captured), (tools.MODEL, list(_of_tools(every)))):
+    for cause in leave_out or ():
+        say(f"{cause} left out: {left_out(captured, cause)}")
+    if leave_out:
+        return FINE
+    models = (
+        (rank.MODEL, captured, _LEAVES),
+        (tools.MODEL, list(_of_tools(every)), _LEAVES_OF_TOOLS),
+    )
+    for name, some, leaves in models:
         cases = np.array([one["case"] for one in some])
         judged = scattered(cases) // 64 % _JUDGED == 0
-        learned = learn([one for one, held in zip(some, judged, strict=True) if not held])
+        learned = learn([one for one, held in zip(some, judged, strict=True) if not held], leaves)
         held = [one for one, is_held in zip(some, judged, strict=True) if is_held]
         found = judge(learned, held)
         for what, value in found.items():
@@ -67,6 +80,18 @@ def _of_tools(every: Sequence[Row]) -> Iterator[Row]:
         if "told" in one and not one["words"].startswith(TALK):
             for told_of_it in told(one["told"], Pick(f"airpath tools {one['case']}")):
                 yield one | {"features": tools.features(told_of_it)}
+
+
+def left_out(every: Sequence[Row], cause: str) -> str:
+    """What is said of a cause that was not learned: unknown, nothing, or which others."""
+    alone = [one for one in every if labels_of(one) == {cause}]
+    learned = learn([one for one in every if cause not in labels_of(one)], _LEAVES)
+    said: Counter[str] = Counter()
+    for row in alone:
+        found = answer(learned.probabilities(row["features"]))
+        named = found.causes[0][0] if found.causes else ""
+        said[named or ("unknown" if found.leaning else "nothing")] += 1
+    return ", ".join(f"{name} {count / len(alone):.0%}" for name, count in said.most_common())
 
 
 def judge(learned: Model, held: Sequence[Row]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from airpath_dev import ROOT
 from airpath_dev.harness import FINE, Count, Seed, emulable, say
 
 from .draw import TALK, Drawn, draw
+from .learn import labels_of
 
 _AT_ONCE = 2
 _OF_FLOWS = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "read_rate_mbps",
@@ -124,7 +125,9 @@ def _judged(keep: Path, cases: Sequence[tuple[str, Drawn]], outputs: tuple[str, 
         found = _named(keep / name, drawn.up, outputs)
         if found is None:
             continue
-        planted = set(drawn.costs)
+        planted = labels_of({"costs": drawn.costs})
+        if drawn.costs and not planted:
+            continue  # To one flow it is a link with that rate.
         what = "+".join(sorted(planted)) or "healthy"
         every[what] += 1
         right[what] += bool(planted & found) if planted else not found

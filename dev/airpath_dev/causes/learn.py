@@ -18,7 +18,6 @@ _ROUNDS = 90
 _SETTINGS = {
     "objective": "binary",
     "learning_rate": 0.1,
-    "num_leaves": 12,
     "min_data_in_leaf": 8,
     "lambda_l2": 5.0,
     "feature_fraction": 0.35,
@@ -49,8 +48,8 @@ def labels_of(row: Row) -> set[str]:
     return {group_of(cause) for cause in row["costs"] if cause not in TRACELESS}
 
 
-def learn(rows: Sequence[Row]) -> Model:
-    """Learn from rows."""
+def learn(rows: Sequence[Row], leaves: int = 12) -> Model:
+    """Learn from rows, with trees of so many leaves."""
     usable = [one for one in rows if "features" in one]
     names = list(usable[0]["features"])
     table = np.array([[one["features"][name] for name in names] for one in usable])
@@ -61,7 +60,7 @@ def learn(rows: Sequence[Row]) -> Model:
     forests, costs = [], []
     for cause in [*causes, ANY]:
         target = np.array([bool(one) if cause == ANY else cause in one for one in labels])
-        forests.append(_forest(cause, table, target, held))
+        forests.append(_forest(cause, leaves, table, target, held))
         if cause != ANY:
             gains = np.array([_gain(one, cause) for one in usable])
             costs.append(_costs(cause, table[target], gains[target]))
@@ -76,7 +75,7 @@ def _gain(row: Row, cause: str) -> float:
 
 def _costs(cause: str, table: NDArray[np.float64], gains: NDArray[np.float64]) -> Forest:
     settings = _SETTINGS | {"objective": "regression", "num_leaves": 6}
-    return _grown(cause, settings, table, gains, _ROUNDS // 3)
+    return _flattened(cause, _booster(settings, table, gains, _ROUNDS // 3))
 
 
 def scattered(cases: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -86,23 +85,30 @@ def scattered(cases: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _forest(
-    cause: str, table: NDArray[np.float64], target: NDArray[np.bool_], held: NDArray[np.bool_]
-) -> Forest:
-    forest = _grown(cause, _SETTINGS, table[~held], target[~held].astype(float), _ROUNDS)
-    scores = np.array([forest.score(row) for row in table[held]])
-    return forest.calibrated(*_platt(scores, target[held]))
-
-
-def _grown(
     cause: str,
+    leaves: int,
+    table: NDArray[np.float64],
+    target: NDArray[np.bool_],
+    held: NDArray[np.bool_],
+) -> Forest:
+    settings = _SETTINGS | {"num_leaves": leaves}
+    booster = _booster(settings, table[~held], target[~held].astype(float), _ROUNDS)
+    scores = np.array(booster.predict(table[held], raw_score=True))
+    return _flattened(cause, booster).calibrated(*_platt(scores, target[held]))
+
+
+def _booster(
     settings: dict[str, Any],
     table: NDArray[np.float64],
     target: NDArray[np.float64],
     rounds: int,
-) -> Forest:
+) -> Any:
     import lightgbm
 
-    booster = lightgbm.train(dict(settings), lightgbm.Dataset(table, target), rounds)
+    return lightgbm.train(dict(settings), lightgbm.Dataset(table, target), rounds)
+
+
+def _flattened(cause: str, booster: Any) -> Forest:
     nodes: list[tuple[int, float, bool, int, int, float]] = []
     roots = [_flat(tree["tree_structure"], nodes) for tree in booster.dump_model()["tree_info"]]
     return Forest.of(cause, roots, nodes)
