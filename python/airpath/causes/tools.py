@@ -21,6 +21,8 @@ MODEL = "tools.npz"
 """The learned model of what tools tell (`make causes`)."""
 _MOST_NAMED = 2
 """Each second of a test leaves more open than its packets do."""
+_LEAST = 0.1
+"""Less likely causes are not named beside another: below that, probabilities are not calibrated."""
 _SEGMENT_BYTES = 1448
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _BYTES, _AGAIN, _CWND, _RTT = range(4)
@@ -62,7 +64,8 @@ def blame(told: Told) -> Blame:
             f"({any_cause:.0%} that something else costs a seventh of the rate)."
         )
         return Blame("bound", because, [])
-    likely = sorted(every.items(), key=lambda one: -one[1])[:_MOST_NAMED]
+    first, *others = sorted(every.items(), key=lambda one: -one[1])[:_MOST_NAMED]
+    likely = [first, *(one for one in others if one[1] >= _LEAST)]
     return Blame("named", "", [_suspect(cause, sure, found) for cause, sure in likely])
 
 
