@@ -106,7 +106,7 @@ def _check(document: dict[str, Any]) -> None:
     for one in document.get("statements", []):
         assert one["text"], "a statement without a word"
     for cause in document.get("causes", {}).get("causes", []):
-        assert 0 <= cause["cost"] <= 1, f"a cause costs {cause['cost']:.0%}"
+        assert 0 <= (cause["cost"] or 0) <= 1, f"a cause costs {cause['cost']:.0%}"
         assert cause["confidence"] is None or 0 <= cause["confidence"] <= 1
 
 

@@ -46,13 +46,19 @@ ADVICE: dict[str, str] = {
     "policer": "Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
     "radio-link-failure": "Compare the times with the UE's log: T310, re-establishment.",
     "random-loss": "Use BBR at the sender, or repair the link; look at the radio's BLER.",
-    "receive-window": "Raise the receive buffer: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
+    "receive-window": (
+        "Raise the receive buffer (net.ipv4.tcp_rmem, SO_RCVBUF) and, so that it is not the next "
+        "limit, the sender's (net.ipv4.tcp_wmem, SO_SNDBUF); iperf3 -w sets both."
+    ),
     "reordering": "Look for parallel paths, or for a queue that several processors share.",
     "rrc-promotion": (
         "Keep the UE connected (a longer inactivity timer, RRC_INACTIVE), or leave out the "
         "beginning of the test."
     ),
-    "send-buffer": "Raise the send buffer: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w.",
+    "send-buffer": (
+        "Raise the send buffer (net.ipv4.tcp_wmem, SO_SNDBUF) and, so that it is not the next "
+        "limit, the receiver's (net.ipv4.tcp_rmem, SO_RCVBUF); iperf3 -w sets both."
+    ),
     "shaper": "Check the rate of the subscription or the slice (AMBR, MBR).",
     "slow-start-exit": (
         "Use a kernel with HyStart++ or without HyStart's delay test; see "

@@ -129,6 +129,11 @@ class Group:
         rates, counts = bins.rates(at, total, self.begin_ms, self.end_ms, BIN_MS)
         return bins.quantile(rates, counts, 0.9) if len(rates) else self.rate_mbps
 
+    @property
+    def was_full(self) -> bool:
+        """Packets queued at the bottleneck, so that its capacity shows."""
+        return any(one.path.capacity_mbps is not None for one in self.transfers)
+
     @cached_property
     def capacity_mbps(self) -> float:
         """The highest rate that the path carried."""

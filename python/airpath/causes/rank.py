@@ -30,6 +30,8 @@ MODEL = "causes.npz"
 """The learned model of what captures show (`make causes`)."""
 MAIN = 0.1
 """Of the bytes of the largest group: smaller ones are beside it, and nothing is said of them."""
+_OF_DELAY = ("bufferbloat", "drx")
+"""What these cost is seen in round trips, too."""
 LEAST_SEGMENTS = 20
 _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4
@@ -99,7 +101,7 @@ def blame(file: Path, report: CaptureReport) -> Blame:
         remains = report["duration_s"] - flow["start_s"] - flow["duration_s"]
         found += probes.connections(flow, others_deliver=bool(groups), remains_s=remains)
     # What a ping or an ICMP error shows is seen, not inferred.
-    ranked = sorted(_merged(found), key=lambda one: (-(one.confidence or 1.0), -one.cost))
+    ranked = sorted(_merged(found), key=lambda one: (-(one.confidence or 1.0), -(one.cost or 0.0)))
     if ranked:
         return Blame("named", "", ranked)
     if leaning:
@@ -124,10 +126,17 @@ def inferred(group: Group, report: CaptureReport) -> tuple[list[Suspect], list[t
         words = describe(cause, group, found)
         why = evidence(learned.moved(cause, found), found)
         told = f" What speaks for it most: {'; '.join(why)}." if why else ""
+        cost: float | None = learned.cost(cause, found)
+        if cause not in _OF_DELAY and not group.was_full:
+            cost = None
+            told += (
+                f" The path carries {group.capacity_mbps:.4g} Mb/s or more: it was never full, so "
+                "that its capacity does not show."
+            )
         suspects.append(
             Suspect(
                 cause,
-                learned.cost(cause, found),
+                cost,
                 words.evidence + told,
                 flows,
                 words.frames,
@@ -221,7 +230,7 @@ def _merged(found: list[Suspect]) -> list[Suspect]:
     """One suspect for each cause or group of causes: the one that costs most."""
     best: dict[tuple[str, ...], Suspect] = {}
     for one in found:
-        if one.causes not in best or best[one.causes].cost < one.cost:
+        if one.causes not in best or (best[one.causes].cost or 0.0) < (one.cost or 0.0):
             best[one.causes] = one
     return list(best.values())
 

@@ -18,7 +18,7 @@ class SuspectDocument(TypedDict):
     """A suspect in JSON."""
 
     causes: list[str]
-    cost: float
+    cost: float | None
     confidence: float | None
     flows: list[int]
     evidence: str
@@ -32,13 +32,14 @@ class Suspect:
     """A cause with its evidence.
 
     ``cost`` is the share of the rate, or of the round trip, that it is estimated to take away, 0 to
-    1. ``confidence`` is the probability that it costs a seventh or more; None: it is seen, not
-    inferred. ``frames`` are numbers of packets in the file to look at, from 1 on; ``at_s`` are
-    seconds after its first packet.
+    1; None where the path was never full, so that nobody knows what it carries. ``confidence`` is
+    the probability that it costs a seventh or more; None: it is seen, not inferred. ``frames`` are
+    numbers of packets in the file to look at, from 1 on; ``at_s`` are seconds after its first
+    packet.
     """
 
     cause: str
-    cost: float
+    cost: float | None
     evidence: str
     flows: tuple[int, ...]
     frames: tuple[int, ...] = ()
@@ -55,7 +56,7 @@ class Suspect:
         """For JSON."""
         return {
             "causes": list(self.causes),
-            "cost": round(float(self.cost), 3),
+            "cost": None if self.cost is None else round(float(self.cost), 3),
             "confidence": self.confidence,
             "flows": list(self.flows),
             "evidence": self.evidence,
@@ -72,7 +73,8 @@ def alike(cause: str) -> tuple[str, ...]:
 
 def costs(suspect: SuspectDocument) -> str:
     """What it costs, and how sure that is, in words."""
-    cost = f"costs about {suspect['cost']:.0%}"
+    share = suspect["cost"]
+    cost = "what it costs is not known" if share is None else f"costs about {share:.0%}"
     sure = suspect["confidence"]
     if sure is None:
         return cost

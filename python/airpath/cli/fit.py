@@ -132,6 +132,11 @@ def _lines(fitted: Fit) -> list[str]:
 
         found = {"explained": {"because": None}, **cast("dict[str, object]", fitted.explanation)}
         lines += [f"  {line}" for line in describe.answer(cast("RunDocument", found))]
+        if any(one.what == "capacity" for one in fitted.not_identifiable):
+            lines.append(
+                "  at least: the path was never full, and the scenario has the highest rate that "
+                "was seen. If the path carries more, gains are larger, or the bottleneck is another."
+            )
     return lines
 
 
