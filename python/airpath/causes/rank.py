@@ -30,6 +30,8 @@ MODEL = "causes.npz"
 """The learned model of what captures show (`make causes`)."""
 MAIN = 0.1
 """Of the bytes of the largest group: smaller ones are beside it, and nothing is said of them."""
+_SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
+"""Causes of silences. Where these are seen between two points, they are not inferred elsewhere."""
 _OF_DELAY = ("bufferbloat", "drx")
 """What these cost is seen in round trips, too."""
 LEAST_SEGMENTS = 20
@@ -70,23 +72,24 @@ class Blame:
         }
 
 
-def blame(file: Path, report: CaptureReport) -> Blame:
+def blame(file: Path, report: CaptureReport, between: Sequence[Suspect] = ()) -> Blame:
     """Rank what limits the flows of a capture, given the report from ``read_capture``.
 
+    ``between``: what is seen between two points of the capture. What it explains is not inferred.
     Raises ``OSError`` and ``ValueError`` as ``read_capture`` does.
     """
     flows = _chosen(report)
     segments = read(file, flows)
     groups = groups_of(file, report, flows, segments)
     loads = [(one.begin_ms, one.end_ms) for one in groups]
-    found: list[Suspect] = []
+    found = list(between)
     leaning: list[tuple[str, float]] = []
     sizes = [sum(each.wire_bytes for each in one.transfers) for one in groups]
     for group, size in zip(groups, sizes, strict=True):
         if size < MAIN * max(sizes):
             continue
         named, unsure = inferred(group, report)
-        found += named
+        found += [one for one in named if not (between and one.cause in _SILENT)]
         if any(one.has_backlog for one in group.transfers):
             leaning += unsure
     for (flow, end), one in zip(flows, segments, strict=True):

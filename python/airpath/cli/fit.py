@@ -135,7 +135,7 @@ def _lines(fitted: Fit) -> list[str]:
         if any(one.what == "capacity" for one in fitted.not_identifiable):
             lines.append(
                 "  at least: the path was never full, and the scenario has the highest rate that "
-                "was seen. If the path carries more, gains are larger, or the bottleneck is another."
+                "was seen. If the path carries more, gains are larger, or something else limits."
             )
     return lines
 

@@ -66,7 +66,7 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
             for flow, pair in points.within(found)
         ]
         document["statements"] = [one.document() for one in told]
-        document["causes"] = _causes(found.name, found.capture)
+        document["causes"] = _causes(found)
         document["capture"] = found.capture
     elif found.output is not None:
         document["statements"] = [one.document() for one in outputs.statements(found.output)]
@@ -76,11 +76,11 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
     return document
 
 
-def _causes(name: str, report: CaptureReport) -> BlameDocument:
+def _causes(found: Recognised) -> BlameDocument:
     """What limits the flows; standard input cannot be read twice."""
-    if name in (STDIN, STDIN_NAME):
+    if found.name in (STDIN, STDIN_NAME):
         because = "Causes need a file, because the search reads it twice, packet by packet."
         return {"verdict": "inconclusive", "because": because, "causes": []}
     from airpath.causes import blame
 
-    return blame(Path(name), report).document()
+    return blame(Path(found.name), found.report, points.between(found)).document()
