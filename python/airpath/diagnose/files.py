@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
@@ -61,12 +62,10 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
     }
     if found.capture is not None:
         told = statements(found.capture) + datagrams.statements(found.capture)
-        told += [
-            Statement("two-points", flow, pair.sentence_of_points())
-            for flow, pair in points.within(found)
-        ]
+        pairs = points.within(found)
+        told += [Statement("two-points", flow, pair.sentence_of_points()) for flow, pair in pairs]
         document["statements"] = [one.document() for one in told]
-        document["causes"] = _causes(found)
+        document["causes"] = _causes(found, pairs)
         document["capture"] = found.capture
     elif found.output is not None:
         document["statements"] = [one.document() for one in outputs.statements(found.output)]
@@ -76,11 +75,11 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
     return document
 
 
-def _causes(found: Recognised) -> BlameDocument:
+def _causes(found: Recognised, pairs: Sequence[tuple[int, points.Pair]]) -> BlameDocument:
     """What limits the flows; standard input cannot be read twice."""
     if found.name in (STDIN, STDIN_NAME):
         because = "Causes need a file, because the search reads it twice, packet by packet."
         return {"verdict": "inconclusive", "because": because, "causes": []}
     from airpath.causes import blame
 
-    return blame(Path(found.name), found.report, points.between(found)).document()
+    return blame(Path(found.name), found.report, points.between(found, pairs)).document()

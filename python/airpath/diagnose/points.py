@@ -174,11 +174,12 @@ def _trip(flow: FlowReport) -> float:
     return sum(sides) or np.inf
 
 
-def between(file: Recognised) -> list[Suspect]:
-    """What is seen between two points: a host that stood still, and a stream that ended there."""
-    if not file.capture or not Path(file.name).is_file():
-        return []
-    return _still_hosts(file) + _ended_streams(file)
+def between(file: Recognised, pairs: Sequence[tuple[int, Pair]]) -> list[Suspect]:
+    """What is seen between two points: a host that stood still, and a stream that ended there.
+
+    ``pairs`` are those of ``within``.
+    """
+    return _still_hosts(file, pairs) + _ended_streams(file)
 
 
 def _ended_streams(file: Recognised) -> list[Suspect]:
@@ -230,14 +231,14 @@ def _ended(
     )
 
 
-def _still_hosts(file: Recognised) -> list[Suspect]:
+def _still_hosts(file: Recognised, pairs: Sequence[tuple[int, Pair]]) -> list[Suspect]:
     """The host between two points inside and outside of a tunnel, if it stood still.
 
     Where packets enter or leave a tunnel there is one host: a UPF, an SGW or a router.
     """
     flows = {flow["id"]: flow for flow in file.report["flows"]}
     found = []
-    for number, pair in within(file):
+    for number, pair in pairs:
         others = [flows[one]["tunnel"] for one in flows[number]["same_as"] if one in flows]
         if pair.silences and any(one != flows[number]["tunnel"] for one in others):
             silent_ms = sum(length for _, length in pair.silences)
