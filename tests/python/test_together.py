@@ -262,7 +262,7 @@ def _around_a_core(place: Path, text: str) -> Path:
     (place / "case.toml").write_text(text)
     airpath.run(place / "case.toml", out=place / "run", capture=True, explain="off")
     raw = (place / "run" / "capture.pcapng").read_bytes()
-    written, at = b"", 0
+    written, at = bytearray(), 0
     while at < len(raw):
         kind, length = struct.unpack_from("<II", raw, at)
         block = raw[at : at + length]
@@ -313,7 +313,7 @@ kind = "udp"
 rate_mbps = 1
 """
     file = _around_a_core(tmp_path, text)
-    raw, kept, at, behind = file.read_bytes(), b"", 0, 0
+    raw, kept, at, behind = file.read_bytes(), bytearray(), 0, 0
     # A NAT has forgotten the stream: after 300 datagrams none passes it.
     while at < len(raw):
         kind, length = struct.unpack_from("<II", raw, at)
