@@ -279,7 +279,8 @@ def _beside(pick: Pick, draft: Draft) -> Edit:
 def _begin(draft: Draft, starts: list[float]) -> None:
     """Transfers begin some time after the capture does, where no time is given."""
     for flow, start in zip(draft.transfers, starts, strict=False):
-        flow.setdefault("start_s", start)
+        if start < draft.seconds:
+            flow.setdefault("start_s", start)
 
 
 def _window(_: Pick, severity: float, __: Draft, known: Known) -> Edit:

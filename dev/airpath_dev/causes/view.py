@@ -158,7 +158,8 @@ def _number(raw: Bytes, at: Integers) -> Integers:
 
 def _damaged(point: _Point, damage: Damage, pick: Pick) -> bytes:
     """A file of the point's packets, as far as the damage leaves them."""
-    raw = point.raw.copy()
+    # The last packet may be shorter than the headers that are looked at.
+    raw = np.concatenate((point.raw, np.zeros(_HEADERS, dtype=np.uint8)))
     keep = np.arange(len(point.at)) > damage.late * len(point.at)
     if damage.lose:
         keep &= np.array([pick.random() >= damage.lose for _ in point.at])
