@@ -31,6 +31,7 @@ COMMANDS = {
     "captures-recorded": "recorded.command",
     "causes": "causes.command",
     "causes-emulated": "causes.emulated",
+    "causes-recorded": "causes.recorded",
     "cluster": "cluster.command",
     "cures": "pages.cures",
     "docs": "pages.website",

@@ -218,6 +218,34 @@ def test_what_is_not_like_the_capture_gives_no_advice(cli: Any, tmp_path: Path) 
     assert (code, f"no advice: {fitted.unexplained}" in err) == (0, True)
 
 
+def test_a_path_that_was_never_full_promises_no_more_than_was_seen(
+    cli: Any, tmp_path: Path
+) -> None:
+    """The receive window leaves 100 Mb/s unused, and nobody who saw the capture knows of them."""
+    scenario = tmp_path / "window.toml"
+    scenario.write_text(
+        "[run]\nduration_s = 6\n"
+        '[[path.down]]\nstage = "link"\nrate_mbps = 100\nqueue_bytes = 600000\n'
+        '[[path.up]]\nstage = "delay"\ndelay_ms = 40\n'
+        '[[flow]]\nkind = "bulk"\nprofile = "linux-6.18"\nwindow_bytes = 60000\n'
+    )
+    airpath.run(scenario, out=tmp_path / "run", capture=True)
+    at_point(tmp_path / "run/capture.pcapng", tmp_path / "server.pcapng", "server")
+    code, out, err = cli("fit", str(tmp_path / "server.pcapng"), "--json")
+    assert code == 0, err
+    (document,) = json.loads(out)["fits"]
+    assert "capacity" in [one["what"] for one in document["not_identifiable"]]
+    seen = document["score"]["figures"]["goodput_mbps"]["capture"]
+    for finding in document["explanation"]["findings"]:
+        if finding["gain"] and finding["gain"]["metric"] == "goodput_mbps":
+            assert finding["gain"]["after"] < 1.2 * seen
+    assert "at least: the path was never full" in err
+    code, out, err = cli("diagnose", str(tmp_path / "server.pcapng"), "--json")
+    first = json.loads(out)["files"][0]["causes"]["causes"][0]
+    assert (first["causes"], first["cost"]) == (["receive-window"], None)
+    assert "Mb/s or more" in first["evidence"]
+
+
 def test_writes_are_told_by_equal_parts() -> None:
     """The last write is small, but is there."""
     times, size = parts([Write(0, 100_000), Write(1, 300_000), Write(4, 500)])
