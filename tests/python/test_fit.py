@@ -221,13 +221,14 @@ def test_what_is_not_like_the_capture_gives_no_advice(cli: Any, tmp_path: Path) 
 def test_a_path_that_was_never_full_promises_no_more_than_was_seen(
     cli: Any, tmp_path: Path
 ) -> None:
-    """The receive window leaves 100 Mb/s unused, and nobody who saw the capture knows of them."""
+    """The receive window leaves most of a cell unused, and the capture does not show how much."""
     scenario = tmp_path / "window.toml"
     scenario.write_text(
         "[run]\nduration_s = 6\n"
-        '[[path.down]]\nstage = "link"\nrate_mbps = 100\nqueue_bytes = 600000\n'
-        '[[path.up]]\nstage = "delay"\ndelay_ms = 40\n'
-        '[[flow]]\nkind = "bulk"\nprofile = "linux-6.18"\nwindow_bytes = 60000\n'
+        '[[path.down]]\nstage = "delay"\ndelay_ms = 20\n'
+        '[[path.up]]\nstage = "delay"\ndelay_ms = 20\n'
+        '[radio]\npreset = "nr-n78"\n'
+        '[[flow]]\nkind = "bulk"\nprofile = "linux-6.18"\nwindow_bytes = 200000\n'
     )
     airpath.run(scenario, out=tmp_path / "run", capture=True)
     at_point(tmp_path / "run/capture.pcapng", tmp_path / "server.pcapng", "server")
