@@ -162,7 +162,7 @@ class Model:
 
     def write(self, file: Path | BinaryIO) -> None:
         """Write it; the same model gives the same bytes."""
-        arrays: dict[str, Any] = {"names": np.array(self.names)}
+        arrays: dict[str, NDArray[Any]] = {"names": np.array(self.names)}
         for what, forests in (("odds", self.forests), ("cost", self.costs)):
             for cause, one in forests.items():
                 arrays[f"{what}/{cause}/roots"] = one.roots
