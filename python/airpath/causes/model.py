@@ -169,7 +169,7 @@ class Model:
                 arrays[f"{what}/{cause}/calibration"] = np.array([one.slope, one.intercept])
                 for name in _FIELDS:
                     arrays[f"{what}/{cause}/{name}"] = getattr(one, name)
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, allow_pickle=False, **arrays)
 
     @classmethod
     def read(cls, file: Path | BinaryIO) -> Model:
