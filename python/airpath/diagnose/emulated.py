@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DIFFERENT = 0.2
 """A run whose simulated figures are further from the recorded ones is not the same run."""
+_COUNTED = {"receive-window": "receive_window", "send-buffer": "send_buffer"}
+"""Limits that the kernel counts (TCP_INFO), by their cause."""
 _LEAST = 0.1
 """A smaller improvement does not make a cause."""
 _JITTER_MS = 2.0
@@ -72,6 +74,7 @@ def add(
         known = simulated.figures
         found = explain_loaded(closest, run.seeds[0], 1, budget, workers, known, progress)
         answer = stands.renamed(found)
+        _ask_the_kernel(run, answer, simulated.summaries)
     if not run.summary["emulation"].get("valid", True):
         finding, tried = late_host(run, simulated)
         answer["tried"].append(tried)
@@ -85,6 +88,46 @@ def add(
         for finding in answer["findings"]:
             _without_keys(finding)
     keep(run, answer, budget, because)
+
+
+def _ask_the_kernel(run: Run, answer: Explanation, simulated: Sequence[RunSummary]) -> None:
+    """Of limits that the kernel counted, nothing is promised where the simulation differs."""
+    kept: list[Finding] = []
+    for finding in answer["findings"]:
+        limit = _COUNTED.get(finding["cause"])
+        counted = _limited(run.summary, finding["subject"], limit)
+        if limit is None or counted is None:
+            kept.append(finding)
+            continue
+        shares = [_limited(one, finding["subject"], limit) for one in simulated]
+        share = _mean([one for one in shares if one is not None])
+        told = (
+            f"The kernel counted {percent(counted)} of the time of {finding['subject']} as limited "
+            f"by the {limit.replace('_', ' ')}"
+        )
+        if abs(share - counted) <= DIFFERENT:
+            finding["evidence"] = f"{told}. In a simulation of the run: {finding['evidence']}"
+            kept.append(finding)
+        else:
+            answer["tried"].append({
+                "cause": finding["cause"], "subject": finding["subject"],
+                "set": finding["set"] or [], "score": None, "gain": None,
+                "outcome": f"{told}, but in the simulation it is {percent(share)}: the gain is not "
+                "promised.",
+            })  # fmt: skip
+    answer["findings"] = kept
+
+
+def _limited(figures: Figures, flow: str, limit: str | None) -> float | None:
+    """For which share of its time a limit held a flow back, where that is known."""
+    for one in figures["flows"]:
+        limited = one.get("limited_s")
+        if limit and limited and one["id"] == flow:
+            window, buffer = limited["receive_window"], limited["send_buffer"]
+            rest = limited["cwnd"] + limited["pacing"] + limited["application"]
+            value: float = window if limit == "receive_window" else buffer
+            return value / max(1e-9, window + buffer + rest)
+    return None
 
 
 def _without_keys(finding: Finding) -> None:
