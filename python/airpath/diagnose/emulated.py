@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 DIFFERENT = 0.2
 """A run whose simulated figures are further from the recorded ones is not the same run."""
-_COUNTED = {"receive-window": "receive_window", "send-buffer": "send_buffer"}
-"""Limits that the kernel counts (TCP_INFO), by their cause."""
+_OF_BUFFERS = ("receive-window", "send-buffer")
+"""Causes whose time the kernel counts (TCP_INFO)."""
 _LEAST = 0.1
 """A smaller improvement does not make a cause."""
 _JITTER_MS = 2.0
@@ -91,42 +91,42 @@ def add(
 
 
 def _ask_the_kernel(run: Run, answer: Explanation, simulated: Sequence[RunSummary]) -> None:
-    """Of limits that the kernel counted, nothing is promised where the simulation differs."""
+    """Of buffers at the ends nothing is promised where the kernel counted something else."""
     kept: list[Finding] = []
     for finding in answer["findings"]:
-        limit = _COUNTED.get(finding["cause"])
-        counted = _limited(run.summary, finding["subject"], limit)
-        if limit is None or counted is None:
+        flow = finding["subject"]
+        counted = _limited(run.summary, flow)
+        if finding["cause"] not in _OF_BUFFERS or counted is None:
             kept.append(finding)
             continue
-        shares = [_limited(one, finding["subject"], limit) for one in simulated]
-        share = _mean([one for one in shares if one is not None])
         told = (
-            f"The kernel counted {percent(counted)} of the time of {finding['subject']} as limited "
-            f"by the {limit.replace('_', ' ')}"
+            f"The kernel counted {percent(counted[0])} of the time of {flow} as limited by the "
+            f"receive window and {percent(counted[1])} by the send buffer"
         )
-        if abs(share - counted) <= DIFFERENT:
+        shares = [sum(one) for each in simulated if (one := _limited(each, flow))]
+        share = _mean(shares)
+        if abs(share - sum(counted)) <= DIFFERENT:
             finding["evidence"] = f"{told}. In a simulation of the run: {finding['evidence']}"
             kept.append(finding)
         else:
             answer["tried"].append({
-                "cause": finding["cause"], "subject": finding["subject"],
-                "set": finding["set"] or [], "score": None, "gain": None,
-                "outcome": f"{told}, but in the simulation it is {percent(share)}: the gain is not "
-                "promised.",
+                "cause": finding["cause"], "subject": flow, "set": finding["set"] or [],
+                "score": None, "gain": None,
+                "outcome": f"{told}, but in the simulation both have {percent(share)}: the gain is "
+                "not promised.",
             })  # fmt: skip
     answer["findings"] = kept
 
 
-def _limited(figures: Figures, flow: str, limit: str | None) -> float | None:
-    """For which share of its time a limit held a flow back, where that is known."""
+def _limited(figures: Figures, flow: str) -> tuple[float, float] | None:
+    """For which shares of its time both buffers held a flow back, where that is known."""
     for one in figures["flows"]:
         limited = one.get("limited_s")
-        if limit and limited and one["id"] == flow:
+        if limited and one["id"] == flow:
             window, buffer = limited["receive_window"], limited["send_buffer"]
             rest = limited["cwnd"] + limited["pacing"] + limited["application"]
-            value: float = window if limit == "receive_window" else buffer
-            return value / max(1e-9, window + buffer + rest)
+            every = max(1e-9, window + buffer + rest)
+            return window / every, buffer / every
     return None
 
 
