@@ -237,7 +237,7 @@ def test_a_path_that_was_never_full_promises_no_more_than_was_seen(
     (document,) = json.loads(out)["fits"]
     assert "capacity" in [one["what"] for one in document["not_identifiable"]]
     seen = document["score"]["figures"]["goodput_mbps"]["capture"]
-    for finding in document["explanation"]["findings"]:
+    for finding in (document["explanation"] or {"findings": []})["findings"]:
         if finding["gain"] and finding["gain"]["metric"] == "goodput_mbps":
             assert finding["gain"]["after"] < 1.2 * seen
     _, _, err = cli("fit", str(tmp_path / "server.pcapng"))

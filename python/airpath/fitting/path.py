@@ -636,18 +636,9 @@ def _batch(seen: Observed, rate: float) -> float | None:
     if within.mean() >= 0.4 and len(between) >= 20:
         interval = float(np.quantile(between, 0.25))
         multiples = between / interval
-        is_grid = (np.abs(multiples - np.round(multiples)) < 0.1).mean() > 0.8
-        if is_grid and not _is_round_trip(seen, interval):
+        if (np.abs(multiples - np.round(multiples)) < 0.1).mean() > 0.8:
             return interval
     return _grid(seen, gaps[gaps >= _LEAST_BATCH_MS], service, float(within.mean()))
-
-
-def _is_round_trip(seen: Observed, interval: float) -> bool:
-    """A window that is sent at once comes back at once, each round trip: those are no batches."""
-    first, _, third = seen.handshake
-    return (
-        first is not None and third is not None and abs(third - first - interval) < 0.1 * interval
-    )
 
 
 def _keeps_phase(gaps: Floats, interval: float) -> bool:
