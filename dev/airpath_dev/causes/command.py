@@ -29,7 +29,7 @@ from .rows import Row, rows
 from .told import told
 
 _MODELS = ROOT / "python/airpath/causes"
-_LEAVES, _LEAVES_OF_TOOLS = 12, 6
+_LEAVES, _LEAVES_OF_TOOLS = 8, 4
 _JUDGED = 10
 """Every tenth case is neither learned from nor used to calibrate."""
 

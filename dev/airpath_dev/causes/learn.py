@@ -14,7 +14,7 @@ from airpath.causes.suspect import GROUPS
 
 from .rows import Row
 
-_ROUNDS = 90
+_ROUNDS = 150
 _SETTINGS = {
     "objective": "binary",
     "learning_rate": 0.1,
