@@ -24,19 +24,19 @@ from airpath_dev.harness import FINE, Count, Seed, say
 from airpath_dev.planted.draft import Pick
 
 from .draw import TALK
-from .learn import labels_of, learn, scattered
+from .learn import Trees, labels_of, learn, scattered
 from .rows import Row, rows
 from .told import told
 
 _MODELS = ROOT / "python/airpath/causes"
-_LEAVES, _LEAVES_OF_TOOLS = 8, 4
+_OF_CAPTURES, _OF_TOOLS = Trees(150, 8), Trees(90, 4)
 _JUDGED = 10
 """Every tenth case is neither learned from nor used to calibrate."""
 
 
 def main(
     seed: Seed = 1,
-    count: Count = 9_600,
+    count: Count = 8_000,
     keep: Annotated[Path, typer.Option(help="Folder of the rows.")] = ROOT / "target/causes",
     write: Annotated[bool, typer.Option(help="Replace the package's models.")] = True,
     leave_out: Annotated[
@@ -55,13 +55,13 @@ def main(
     if leave_out:
         return FINE
     models = (
-        (rank.MODEL, captured, _LEAVES),
-        (tools.MODEL, list(_of_tools(every)), _LEAVES_OF_TOOLS),
+        (rank.MODEL, captured, _OF_CAPTURES),
+        (tools.MODEL, list(_of_tools(every)), _OF_TOOLS),
     )
-    for name, some, leaves in models:
+    for name, some, trees in models:
         cases = np.array([one["case"] for one in some])
         judged = scattered(cases) // 64 % _JUDGED == 0
-        learned = learn([one for one, held in zip(some, judged, strict=True) if not held], leaves)
+        learned = learn([one for one, held in zip(some, judged, strict=True) if not held], trees)
         held = [one for one, is_held in zip(some, judged, strict=True) if is_held]
         found = judge(learned, held)
         for what, value in found.items():
@@ -85,7 +85,7 @@ def _of_tools(every: Sequence[Row]) -> Iterator[Row]:
 def left_out(every: Sequence[Row], cause: str) -> str:
     """What is said of a cause that was not learned: unknown, nothing, or which others."""
     alone = [one for one in every if labels_of(one) == {cause}]
-    learned = learn([one for one in every if cause not in labels_of(one)], _LEAVES)
+    learned = learn([one for one in every if cause not in labels_of(one)], _OF_CAPTURES)
     said: Counter[str] = Counter()
     for row in alone:
         found = answer(learned.probabilities(row["features"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 
 from airpath.causes.model import ANY, Forest, Model
 from airpath.causes.suspect import GROUPS
+from airpath_dev.planted.draft import Pick
 
 from .rows import Row
 
-_ROUNDS = 150
 _SETTINGS = {
     "objective": "binary",
     "learning_rate": 0.1,
@@ -29,9 +30,20 @@ _SETTINGS = {
     "verbosity": -1,
     "seed": 1,
 }
+_WINDOWS = ("window_5", "window_25", "window_50", "window_75", "window_steady")
 _MOST_COST = 10.0
+_FEWER_OF_COSTS = 5
+_LARGEST = float(np.finfo(np.float32).max)
 _HELD = 4
 """Every fourth case calibrates."""
+
+
+@dataclass(frozen=True)
+class Trees:
+    """How many of a forest, and the leaves of each."""
+
+    count: int
+    leaves: int
 
 
 def group_of(cause: str) -> str:
@@ -48,11 +60,12 @@ def labels_of(row: Row) -> set[str]:
     return {group_of(cause) for cause in row["costs"] if cause not in TRACELESS}
 
 
-def learn(rows: Sequence[Row], leaves: int = 12) -> Model:
-    """Learn from rows, with trees of so many leaves."""
+def learn(rows: Sequence[Row], trees: Trees) -> Model:
+    """Learn from rows."""
     usable = [one for one in rows if "features" in one]
     names = list(usable[0]["features"])
     table = np.array([[one["features"][name] for name in names] for one in usable])
+    _wear(names, table, [one["case"] for one in usable])
     labels = [labels_of(one) for one in usable]
     cases = np.array([one["case"] for one in usable])
     held = scattered(cases) % _HELD == 0
@@ -60,11 +73,20 @@ def learn(rows: Sequence[Row], leaves: int = 12) -> Model:
     forests, costs = [], []
     for cause in [*causes, ANY]:
         target = np.array([bool(one) if cause == ANY else cause in one for one in labels])
-        forests.append(_forest(cause, leaves, table, target, held))
+        forests.append(_forest(cause, trees, table, target, held))
         if cause != ANY:
             gains = np.array([_gain(one, cause) for one in usable])
-            costs.append(_costs(cause, table[target], gains[target]))
+            costs.append(_costs(cause, trees, table[target], gains[target]))
     return Model.of(names, forests, costs)
+
+
+def _wear(names: Sequence[str], table: NDArray[np.float64], cases: Sequence[int]) -> None:
+    """Let windows be as a kernel's, which are not exact: its memory has a grain."""
+    columns = [names.index(name) for name in _WINDOWS if name in names]
+    for row, case in zip(table, cases, strict=True):
+        pick = Pick(f"airpath windows {case}")
+        if columns and pick.chance(0.5):
+            row[columns] *= pick.uniform(0.85, 1)
 
 
 def _gain(row: Row, cause: str) -> float:
@@ -73,9 +95,11 @@ def _gain(row: Row, cause: str) -> float:
     return min(max(gains, default=0.0), math.log(_MOST_COST))
 
 
-def _costs(cause: str, table: NDArray[np.float64], gains: NDArray[np.float64]) -> Forest:
-    settings = _SETTINGS | {"objective": "regression", "num_leaves": 6}
-    return _flattened(cause, _booster(settings, table, gains, _ROUNDS // 3))
+def _costs(
+    cause: str, trees: Trees, table: NDArray[np.float64], gains: NDArray[np.float64]
+) -> Forest:
+    settings = _SETTINGS | {"objective": "regression", "num_leaves": trees.leaves}
+    return _flattened(cause, _booster(settings, table, gains, trees.count // _FEWER_OF_COSTS))
 
 
 def scattered(cases: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -86,13 +110,13 @@ def scattered(cases: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _forest(
     cause: str,
-    leaves: int,
+    trees: Trees,
     table: NDArray[np.float64],
     target: NDArray[np.bool_],
     held: NDArray[np.bool_],
 ) -> Forest:
-    settings = _SETTINGS | {"num_leaves": leaves}
-    booster = _booster(settings, table[~held], target[~held].astype(float), _ROUNDS)
+    settings = _SETTINGS | {"num_leaves": trees.leaves}
+    booster = _booster(settings, table[~held], target[~held].astype(float), trees.count)
     scores = np.array(booster.predict(table[held], raw_score=True))
     return _flattened(cause, booster).calibrated(*_platt(scores, target[held]))
 
@@ -124,7 +148,7 @@ def _flat(node: dict[str, Any], nodes: list[tuple[int, float, bool, int, int, fl
     left = _flat(node["left_child"], nodes)
     right = _flat(node["right_child"], nodes)
     nodes[number] = (
-        int(node["split_feature"]), float(node["threshold"]), bool(node["default_left"]),
+        int(node["split_feature"]), min(node["threshold"], _LARGEST), bool(node["default_left"]),
         left, right, float(node["internal_value"]),
     )  # fmt: skip
     return number

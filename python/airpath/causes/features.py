@@ -87,7 +87,6 @@ def _scale(group: Group) -> Features:
         "between": seen.place == "between",
         "knows_timestamps": float(np.isfinite(seen.timestamp).mean()),
         "cut_options": UNKNOWN if options is None else options["cut"],
-        "log_seconds": log10(group.seconds),
         "log_rounds": log10(group.seconds * 1e3 / group.base_ms),
         "log_base_ms": log10(group.base_ms),
         "log_rate_mbps": log10(group.rate_mbps),

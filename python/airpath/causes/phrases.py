@@ -129,7 +129,6 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "log_base_ms": ("the shortest round trip is {}", "log ms"),
     "log_episodes": ("packets were lost in {} round trips", "log number"),
     "log_rounds": ("it lasted {}", "log round trips"),
-    "log_seconds": ("it lasted {}", "log s"),
     "longest_gap_0_ms": ("the longest gap between arrivals is {}", "log ms"),
     "longest_gap_1_ms": ("the second longest gap between arrivals is {}", "log ms"),
     "longest_gap_0_rounds": ("the longest gap between arrivals is {}", "log round trips"),
