@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +18,10 @@ import captures
 from airpath import _core
 from airpath.causes import GROUPS, blame
 from airpath.causes.bucket import fit_bucket
+from airpath.causes.features import features
 from airpath.causes.group import _in_slots
 from airpath.causes.probes import _cycle, _lateness
-from airpath.causes.rank import Blame
+from airpath.causes.rank import Blame, read_groups
 from airpath.fitting.observed import arrays
 from airpath.fitting.path import lost_segments
 from airpath.readers.flows import main_sender, stream
@@ -408,3 +410,18 @@ def test_causes_are_told_in_words_and_in_json(tmp_path: Path, airpath_command: C
     assert cause["causes"] == ["receive-window"]
     assert cause["frames"]
     assert "tcp_rmem" in cause["advice"]
+
+
+def test_absurd_times_take_little_memory(tmp_path: Path) -> None:
+    """The last packets come 27 years after the others, as in a damaged or hostile file."""
+    years_us = 27 * 365 * 86_400 * 10**6
+    packets = sorted(captures.download(400, None), key=lambda one: one[0])
+    late = [(at + years_us * (index > 700), packet) for index, (at, packet) in enumerate(packets)]
+    file = captures.write(tmp_path / "late.pcap", late)
+    report = _core.read_capture(file)
+    (group,) = read_groups(file, report)
+    tracemalloc.start()
+    features(group, report)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 200e6

@@ -25,6 +25,7 @@ Features = dict[str, float]
 UNKNOWN = float("nan")
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+_MOST_BINS = 100_000
 _TENTHS = np.linspace(0.0, 1.0, 11)
 _SLOTS_MS = (0.5, 1.0, 5 / 3, 2.0, 5.0, 10.0)
 
@@ -122,7 +123,10 @@ def _rate(group: Group) -> Features:
         if not len(rates):
             found |= spread(f"rate_{name}", np.zeros(0))
             continue
-        every = np.repeat(rates, np.maximum(1, counts.astype(np.int64)))[:100_000]
+        # A file with absurd times has any number of empty bins.
+        times = np.maximum(1, counts.astype(np.int64))
+        left = np.maximum(0, _MOST_BINS - (np.cumsum(times) - times))
+        every = np.repeat(rates, np.minimum(times, left))
         top = max(float(np.quantile(every, 0.95)), 1e-9)
         found |= spread(f"rate_{name}", every / top)
     steps = [group_rate(group, low, high) for low, high in pairwise(_TENTHS)]
@@ -135,7 +139,7 @@ def _rate(group: Group) -> Features:
     found["most_to_least"] = log10(max(each) / max(1e-6, min(each))) if len(each) > 1 else UNKNOWN
     found["first_to_capacity"] = group.first_mbps / group.capacity_mbps
     early = group.early_excess
-    found["early_excess"] = 1.0 if early is None else early[1] / early[2]
+    found["early_excess"] = 1.0 if early is None else early[1] / (early[2] or UNKNOWN)
     found["is_smooth"] = group.is_smooth
     for train in (8, 24):
         found[f"train_{train}_spread"] = _train_spread(at, total, train)

@@ -35,6 +35,8 @@ _SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
 _OF_DELAY = ("bufferbloat", "drx")
 """What these cost is seen in round trips, too."""
 LEAST_SEGMENTS = 20
+_LEAST_BYTES = 100_000
+"""What moves less is no transfer, as in what tools print: it is over before a path shows itself."""
 _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4
 """Connections of a test; a web page has more."""
@@ -86,7 +88,7 @@ def blame(file: Path, report: CaptureReport, between: Sequence[Suspect] = ()) ->
     leaning: list[tuple[str, float]] = []
     sizes = [sum(each.wire_bytes for each in one.transfers) for one in groups]
     for group, size in zip(groups, sizes, strict=True):
-        if size < MAIN * max(sizes):
+        if size < max(_LEAST_BYTES, MAIN * max(sizes)):
             continue
         named, unsure = inferred(group, report)
         found += [one for one in named if not (between and one.cause in _SILENT)]
