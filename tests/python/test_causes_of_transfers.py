@@ -374,7 +374,7 @@ fixed_bler = 0.09885
 """Packets wait, but for those that are lost: the path is hardly used."""
 
 
-MISSED = pytest.mark.xfail(strict=True, reason="not named first by the model: a known miss")
+KNOWN_MISS = pytest.mark.xfail(strict=True, reason="not named first by the model: a known miss")
 """Rules knew these cases by heart; the model, which knows others better, does not name them."""
 
 
@@ -405,23 +405,23 @@ MISSED = pytest.mark.xfail(strict=True, reason="not named first by the model: a 
             + RADIO
             + PING,
             "handover",
-            marks=MISSED,
+            marks=KNOWN_MISS,
         ),
         pytest.param(
             SMALL_BUFFER.format(control="reno", bytes=5000, radio="lte-20") + stages(5, 5),
             "send-buffer",
-            marks=MISSED,
+            marks=KNOWN_MISS,
         ),
         pytest.param(
             SMALL_BUFFER.format(control="cubic", bytes=25_435, radio="nr-fdd-20") + stages(16, 16),
             "send-buffer",
-            marks=MISSED,
+            marks=KNOWN_MISS,
         ),
         (
             SMALL_BUFFER.format(control="cubic", bytes=73_102, radio="lte-20") + stages(17, 17),
             "send-buffer",
         ),
-        pytest.param(SHAPED, "shaper", marks=MISSED),
+        pytest.param(SHAPED, "shaper", marks=KNOWN_MISS),
         (STALLS, "stalling-host"),
         (
             UP.format(seconds=3, rate=9.67, delay=59.7, control="cubic", link=CODEL),
