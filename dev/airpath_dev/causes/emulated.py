@@ -24,6 +24,7 @@ from typing import Annotated, Any
 import typer
 
 from airpath.causes import tools
+from airpath.causes.model import packaged
 from airpath.causes.suspect import alike
 from airpath.cli.console import progress_bar
 from airpath.diagnose.told import told_by
@@ -156,4 +157,8 @@ def _named(place: Path, up: bool, outputs: tuple[str, ...]) -> set[str] | None:
     test = told_by(read)
     if test is None:
         return None
-    return {one for suspect in tools.blame(test).suspects for one in alike(suspect.cause)}
+    blamed = tools.blame(test)
+    if blamed.verdict == "bound":
+        return set()
+    every = packaged(tools.MODEL).probabilities(tools.features(test))
+    return {one for cause, _ in tools.likeliest(every) for one in alike(cause)}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from airpath.causes.describe import ADVICE
 from airpath.causes.features import UNKNOWN, Features, log10, spread
-from airpath.causes.model import ANY, LIKELIER_THAN_NOT, packaged
+from airpath.causes.model import ANY, answer, packaged
 from airpath.causes.phrases import evidence
 from airpath.causes.rank import Blame
-from airpath.causes.suspect import Suspect
+from airpath.causes.suspect import Suspect, alike
 from airpath.fitting.observed import Floats
 
 LIMITS = ("receive_window", "send_buffer", "application")
@@ -54,19 +54,32 @@ class Told:
 def blame(told: Told) -> Blame:
     """The likeliest causes of what holds a test back; its streams have at least one second."""
     found = features(told)
-    model = packaged(MODEL)
-    every = model.probabilities(found)
-    any_cause = every.pop(ANY)
+    every = packaged(MODEL).probabilities(found)
+    likely = answer(every)
+    if likely.causes:
+        first, *others = likeliest(every)
+        named = [first, *(one for one in others if one[1] >= _LEAST)]
+        return Blame("named", "", [_suspect(cause, sure, found) for cause, sure in named])
     rate = f"{10 ** found['log_rate_mbps']:.4g} Mb/s in the median of its seconds"
-    if any_cause < LIKELIER_THAN_NOT:
-        because = (
-            f"The test had {rate}, and nothing in it speaks of more than the path's capacity "
-            f"({any_cause:.0%} that something else costs a seventh of the rate)."
+    any_cause = f"{every[ANY]:.0%} that something else costs a seventh of the rate"
+    if likely.leaning:
+        told_of = [f"{' or '.join(alike(cause))} ({sure:.0%})" for cause, sure in likeliest(every)]
+        return Blame(
+            "unknown",
+            f"The test had {rate}. Something other than the path's capacity costs a seventh of the "
+            f"rate or more, but the seconds do not tell what; likeliest: {' and '.join(told_of)}. "
+            "ss and a ping beside the test, or a capture at the sender (tcpdump -s 128), would "
+            "tell more.",
+            [],
         )
-        return Blame("bound", because, [])
-    first, *others = sorted(every.items(), key=lambda one: -one[1])[:_MOST_NAMED]
-    likely = [first, *(one for one in others if one[1] >= _LEAST)]
-    return Blame("named", "", [_suspect(cause, sure, found) for cause, sure in likely])
+    because = f"The test had {rate}, and nothing in it speaks of more than the path's capacity"
+    return Blame("bound", f"{because} ({any_cause}).", [])
+
+
+def likeliest(probabilities: Mapping[str, float]) -> list[tuple[str, float]]:
+    """The two likeliest causes."""
+    every = [(cause, sure) for cause, sure in probabilities.items() if cause != ANY]
+    return sorted(every, key=lambda one: -one[1])[:_MOST_NAMED]
 
 
 def _suspect(cause: str, sure: float, found: Features) -> Suspect:
