@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from airpath.errors import InputError
 from airpath.runs.summary import number
 from airpath.study.bench import Bench, Request
 from airpath.study.definition import Figure, Parameter, Study, load_study
@@ -42,6 +43,9 @@ def calibrate(
     bench = Bench(study, (), study.repeat, None)
     leaves = {leaf.id: leaf for leaf in study.leaves}
     figures = [leaves[parameter.chosen_by] for parameter in parameters]
+    for parameter in parameters:
+        if parameter.low <= 0:
+            raise InputError(f"{parameter.key}: low is {parameter.low:g}, but must be above 0")
     values = [math.sqrt(parameter.low * parameter.high) for parameter in parameters]
     widths = [math.log(parameter.high / parameter.low) / 2 for parameter in parameters]
 
@@ -72,7 +76,7 @@ def calibrate(
             target = figure.low or 0.0
 
             def miss(value: float, index: int = index, target: float = target) -> float:
-                return abs(obtained(index, value) / target - 1)
+                return abs(obtained(index, value) - target)
 
             values[index] = min(tried, key=miss)
             widths[index] *= 2 / (points - 1)

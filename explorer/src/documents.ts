@@ -226,7 +226,10 @@ export interface GroupSummary {
 export interface LimitSeconds {
   /** By the congestion window. */
   cwnd: number;
-  /** By pacing: the time until the next segment may be sent. */
+  /**
+   * By pacing: the time until the next segment may be sent. 0 in an emulation: the kernel counts it with
+   * cwnd.
+   */
   pacing: number;
   /** By the peer's window. */
   receive_window: number;

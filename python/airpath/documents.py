@@ -693,7 +693,10 @@ class LimitSeconds(TypedDict):
     cwnd: float
     """By the congestion window."""
     pacing: float
-    """By pacing: the time until the next segment may be sent."""
+    """By pacing: the time until the next segment may be sent.
+
+    0 in an emulation: the kernel counts it with cwnd.
+    """
     receive_window: float
     """By the peer's window."""
     send_buffer: float

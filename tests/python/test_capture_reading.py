@@ -232,7 +232,7 @@ def test_segments_above_a_size_that_never_arrive_are_too_large(tmp_path: Path) -
             packets.append((at + 290_000 + part, answer))
         at, offset = at + 300_000, offset + 2 * 1400
     document = diagnose(str(captures.write(tmp_path / "a.pcap", sorted(packets))))
-    assert _causes(document) == ["mtu"]
+    assert _causes(document) == ["offload"]
     assert "2800 bytes or more were lost" in document["causes"]["causes"][0]["evidence"]
 
 

@@ -13,7 +13,7 @@ import pytest
 import airpath
 from airpath import _core
 from airpath.diagnose.files import diagnose
-from airpath.report.capture import write_capture_report
+from airpath.report.capture import write_case_report
 from airpath_dev import chromium
 from airpath_dev.planted.capture import at_point
 from conftest import Command
@@ -34,7 +34,7 @@ def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(lossy: Path) -> Path:
     """Its page."""
     written = lossy.with_suffix(".html")
-    write_capture_report(str(lossy), diagnose(str(lossy)), written)
+    write_case_report([(str(lossy), diagnose(str(lossy)))], None, written)
     return written
 
 
@@ -68,7 +68,7 @@ def test_the_page_is_small_and_has_no_payload(page: Path) -> None:
     assert "https://" not in text
 
 
-def test_only_one_capture_has_a_page(lossy: Path, airpath_command: Command, tmp_path: Path) -> None:
+def test_a_page_is_of_files(lossy: Path, airpath_command: Command, tmp_path: Path) -> None:
     (tmp_path / "ping.txt").write_text(
         "PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.\n"
         "64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.1 ms\n"
@@ -76,18 +76,25 @@ def test_only_one_capture_has_a_page(lossy: Path, airpath_command: Command, tmp_
     (tmp_path / "there.html").write_text("kept")
     for words in (
         ("ping.txt", "--report", "there.html"),
-        (str(lossy), "ping.txt", "--report", "there.html"),
+        (str(lossy), "-", "--report", "there.html"),
         (str(lossy), "--identify", "--report", "there.html"),
     ):
         done = airpath_command("diagnose", *words)
         assert done.returncode == 2, words
-        assert "--report" in done.stderr
+        assert "--report" in done.stderr or "nothing to draw" in done.stderr
     assert (tmp_path / "there.html").read_text() == "kept"
     done = airpath_command("diagnose", str(lossy), "--anonymise", "--report", "there.html")
     assert done.returncode == 0, done.stderr
     written = (tmp_path / "there.html").read_text()
     assert "10.77.0.1" not in written
     assert "<canvas" in written
+    done = airpath_command("diagnose", "ping.txt", str(lossy), "--report", "there.html")
+    assert done.returncode == 0, done.stderr
+    written = (tmp_path / "there.html").read_text()
+    assert "<canvas" in written
+    assert "ping.txt and 1 more" in written
+    assert "1 echo requests" in written
+    assert 'data-file="1"' in written
 
 
 @pytest.mark.skipif(chromium.PROGRAM is None, reason="install the package chromium")

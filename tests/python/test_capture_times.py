@@ -50,7 +50,7 @@ def _everything(file: Path) -> None:
     """What is done with a capture: its causes, its page, and what a fit estimates."""
     document = diagnose(str(file))
     json.dumps(document, allow_nan=False)
-    context(str(file), document)
+    context([(str(file), document)], None)
     try:
         seen = observe(str(file))
     except InputError:

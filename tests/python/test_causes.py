@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,15 +18,15 @@ import captures
 from airpath import _core
 from airpath.causes import GROUPS, blame
 from airpath.causes.bucket import fit_bucket
+from airpath.causes.features import features
 from airpath.causes.group import _in_slots
 from airpath.causes.probes import _cycle, _lateness
-from airpath.causes.rank import Blame
+from airpath.causes.rank import Blame, read_groups
 from airpath.fitting.observed import arrays
 from airpath.fitting.path import lost_segments
 from airpath.readers.flows import main_sender, stream
 from airpath_dev.planted.capture import at_point
 from airpath_dev.planted.judge import outcome
-from airpath_dev.planted.plants import PLANTS
 from conftest import Command
 
 
@@ -54,8 +55,9 @@ def test_shipped_scenarios_blame_what_they_are_about(
 ) -> None:
     found = blamed(tmp_path, scenario)
     assert found.verdict == "named"
-    assert found.suspects[0].cause == cause
-    assert 0 < found.suspects[0].cost <= 1
+    assert cause in found.suspects[0].causes
+    cost = found.suspects[0].cost
+    assert cost is None or 0 < cost <= 1
 
 
 @pytest.mark.parametrize("scenario", ["codel"])
@@ -102,8 +104,8 @@ def test_next_to_the_receiver_a_slow_way_back_is_told_from_batches(
 ) -> None:
     (tmp_path / "up.toml").write_text(UPLOAD.format(back=back))
     found = blamed(tmp_path, str(tmp_path / "up.toml"))
-    assert found.suspects[0].cause == cause
-    assert "leave here" in found.suspects[0].evidence or cause == "ack-starvation"
+    assert cause in found.suspects[0].causes
+    assert "left here" in found.suspects[0].evidence or cause == "ack-starvation"
 
 
 def test_a_window_of_unknown_scale_is_not_blamed(tmp_path: Path) -> None:
@@ -247,7 +249,7 @@ def test_a_short_queue_is_told_from_a_shaper_and_by_few_losses(
     text = DOWNLOAD.format(rate=rate, queue=queue, delay=delay, control=control)
     (tmp_path / "down.toml").write_text(text)
     found = blamed(tmp_path, str(tmp_path / "down.toml"))
-    assert [one.cause for one in found.suspects] == ["policer"]
+    assert found.suspects[0].causes == ("policer", "short-queue")
 
 
 def test_next_to_the_receiver_a_send_buffer_of_a_few_segments_is_blamed(tmp_path: Path) -> None:
@@ -301,7 +303,6 @@ def test_a_shaper_before_a_radio_is_told_by_how_much_came_at_first(
     (tmp_path / "down.toml").write_text(RADIO.format(shaper=shaper))
     found = blamed(tmp_path, str(tmp_path / "down.toml"))
     assert [one.cause for one in found.suspects] == causes
-    assert "Of the first packets" in "".join(one.evidence for one in found.suspects) or not causes
 
 
 LOSSY = """
@@ -323,8 +324,7 @@ def test_next_to_the_receiver_losses_of_a_full_queue_come_when_most_is_under_way
     text = text.replace("rate_mbps = 3", "rate_mbps = 17") + loss
     (tmp_path / "up.toml").write_text(text)
     found = blamed(tmp_path, str(tmp_path / "up.toml"))
-    assert found.suspects[0].cause == cause
-    assert ("under way than before" in found.suspects[0].evidence) is (cause == "policer")
+    assert cause in found.suspects[0].causes
 
 
 def test_pings_in_step_with_a_cycle_wait_for_it() -> None:
@@ -366,16 +366,7 @@ def test_slots_of_a_radio_are_told_from_packets_of_a_wire() -> None:
 
 def test_no_other_causes_are_grouped() -> None:
     members = [cause for group in GROUPS for cause in group]
-    assert len(members) == len(set(members)) == 9
-
-
-def test_confidence_is_of_causes_that_can_be_named() -> None:
-    from importlib import resources
-
-    text = resources.files("airpath.causes").joinpath("confidence.json").read_text()
-    causes = json.loads(text)["causes"]
-    assert set(causes) <= {plant.cause for plant in PLANTS}
-    assert all(0 <= one["right"] <= one["named"] for one in causes.values())
+    assert len(members) == len(set(members)) == 12
 
 
 SEVERE = (1, 4, 6, 13, 15, 18, 19, 21, 25, 27, 28, 31, 37)
@@ -412,10 +403,25 @@ def test_causes_are_told_in_words_and_in_json(tmp_path: Path, airpath_command: C
     airpath.run("small-window", out=tmp_path / "run", capture=True)
     at_point(tmp_path / "run" / "capture.pcapng", tmp_path / "server.pcapng", "server")
     told = airpath_command("diagnose", "server.pcapng")
-    assert "causes, by estimated cost:" in told.stdout
+    assert "causes, the likeliest first:" in told.stdout
     assert "1. receive-window (" in told.stdout
     document = json.loads(airpath_command("diagnose", "server.pcapng", "--json").stdout)
     (cause,) = document["files"][0]["causes"]["causes"]
     assert cause["causes"] == ["receive-window"]
     assert cause["frames"]
     assert "tcp_rmem" in cause["advice"]
+
+
+def test_absurd_times_take_little_memory(tmp_path: Path) -> None:
+    """The last packets come 27 years after the others, as in a damaged or hostile file."""
+    years_us = 27 * 365 * 86_400 * 10**6
+    packets = sorted(captures.download(400, None), key=lambda one: one[0])
+    late = [(at + years_us * (index > 700), packet) for index, (at, packet) in enumerate(packets)]
+    file = captures.write(tmp_path / "late.pcap", late)
+    report = _core.read_capture(file)
+    (group,) = read_groups(file, report)
+    tracemalloc.start()
+    features(group, report)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 200e6

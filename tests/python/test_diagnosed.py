@@ -33,7 +33,7 @@ def test_damaged_files_are_told_of_or_refused(begin: list[bytes], tmp_path: Path
 def test_the_check_can_fail(
     begin: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_: Any) -> dict[str, Any]:
+    def broken(_: Any, *, alone: bool) -> dict[str, Any]:
         raise KeyError("flows")
 
     monkeypatch.setattr("airpath.diagnose.files.describe", broken)

@@ -352,3 +352,38 @@ def test_the_kernel_is_explained_by_what_it_was_told(
     document = on_time(printed(done))
     assert document["explained"]["because"] is None
     assert document["findings"][0]["cause"] == "reordering"
+
+
+def _small_window(**limits: float) -> Run:
+    """An emulation of a small window, of which the kernel counted these limits."""
+    like = airpath.run("small-window", {"run.duration_s": 10})
+    flow = like.summary["flows"][0]
+    counted = dict.fromkeys(("cwnd", "pacing", "receive_window", "send_buffer", "application"), 0.0)
+    run = recorded(flow["goodput_mbps"] or 0.0, id=flow["id"], limited_s=counted | limits)
+    scenario = airpath.load("small-window", {"run.duration_s": 10})
+    emulated.add(run, scenario, "quick", own_flows=True)
+    return run
+
+
+def test_what_the_kernel_counted_goes_before_a_simulation() -> None:
+    agreed = _small_window(receive_window=9.5, cwnd=0.5)
+    first = agreed.summary["findings"][0]
+    assert first["cause"] == "receive-window"
+    assert first["evidence"].startswith("The kernel counted 95 % of the time of ")
+    differs = _small_window(receive_window=0.6, cwnd=9.4)
+    assert "receive-window" not in [one["cause"] for one in differs.summary["findings"]]
+    (told,) = [one for one in differs.summary["tried"] if "not promised" in one["outcome"]]
+    assert (told["cause"], told["gain"]) == ("receive-window", None)
+
+
+@needs("ip")
+def test_an_emulated_flow_has_the_limits_that_the_kernel_counted(airpath_command: Command) -> None:
+    sets = ["--set", "run.duration_s=6"]
+    done = airpath_command(
+        "emulate", "small-window", "--flows", "--json", "--explain", "off", *sets
+    )
+    (flow,) = on_time(printed(done))["flows"]
+    limited = flow["limited_s"]
+    buffers = limited["receive_window"] + limited["send_buffer"]
+    assert buffers > 0.7 * sum(limited.values())
+    assert sum(limited.values()) == pytest.approx(6, rel=0.1)

@@ -218,6 +218,32 @@ def test_what_is_not_like_the_capture_gives_no_advice(cli: Any, tmp_path: Path) 
     assert (code, f"no advice: {fitted.unexplained}" in err) == (0, True)
 
 
+def test_a_path_that_was_never_full_promises_no_more_than_was_seen(
+    cli: Any, tmp_path: Path
+) -> None:
+    """The receive window leaves most of a cell unused, and the capture does not show how much."""
+    scenario = tmp_path / "window.toml"
+    scenario.write_text(
+        "[run]\nduration_s = 6\n"
+        '[[path.down]]\nstage = "delay"\ndelay_ms = 20\n'
+        '[[path.up]]\nstage = "delay"\ndelay_ms = 20\n'
+        '[radio]\npreset = "nr-n78"\n'
+        '[[flow]]\nkind = "bulk"\nprofile = "linux-6.18"\nwindow_bytes = 200000\n'
+    )
+    airpath.run(scenario, out=tmp_path / "run", capture=True)
+    at_point(tmp_path / "run/capture.pcapng", tmp_path / "server.pcapng", "server")
+    code, out, err = cli("fit", str(tmp_path / "server.pcapng"), "--json")
+    assert code == 0, err
+    (document,) = json.loads(out)["fits"]
+    assert "capacity" in [one["what"] for one in document["not_identifiable"]]
+    seen = document["score"]["figures"]["goodput_mbps"]["capture"]
+    for finding in (document["explanation"] or {"findings": []})["findings"]:
+        if finding["gain"] and finding["gain"]["metric"] == "goodput_mbps":
+            assert finding["gain"]["after"] < 1.2 * seen
+    _, _, err = cli("fit", str(tmp_path / "server.pcapng"))
+    assert "at least: the receive window limited the sender, and the path was never full" in err
+
+
 def test_writes_are_told_by_equal_parts() -> None:
     """The last write is small, but is there."""
     times, size = parts([Write(0, 100_000), Write(1, 300_000), Write(4, 500)])

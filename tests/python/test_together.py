@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,99 @@ def test_two_points_of_one_capture_are_joined_without_an_offset(tmp_path: Path) 
     # 20 ms and, of data, what a full packet takes at 10 Mb/s.
     assert float(found[1]) == pytest.approx(21.2, abs=0.1)
     assert float(found[2]) == pytest.approx(20, abs=0.1)
+
+
+STALLING = """
+[run]
+duration_s = 12
+[[path.down]]
+stage = "link"
+rate_mbps = 10
+queue_packets = 100
+[[path.down]]
+stage = "host"
+stalls = "at-intervals"
+stall_ms = 400
+stall_period_ms = 2500
+ring_packets = 4000
+[[path.up]]
+stage = "delay"
+delay_ms = 40
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+"""
+
+
+def _around_a_core(place: Path, text: str) -> Path:
+    """A capture at both sides of a core: next to the server, and inside GTP-U."""
+    (place / "case.toml").write_text(text)
+    airpath.run(place / "case.toml", out=place / "run", capture=True, explain="off")
+    raw = (place / "run" / "capture.pcapng").read_bytes()
+    written, at = bytearray(), 0
+    while at < len(raw):
+        kind, length = struct.unpack_from("<II", raw, at)
+        block = raw[at : at + length]
+        at += length
+        if kind == 6 and block[8:12] == struct.pack("<I", 1):
+            kept, whole = struct.unpack_from("<II", block, 20)
+            frame = block[28 : 28 + kept]
+            packet = captures.in_gtp_u(frame[14:] + bytes(whole - kept))
+            data = frame[:14] + packet[: kept - 14 + captures.TUNNEL_BYTES]
+            sizes = struct.pack("<II", len(data), whole + captures.TUNNEL_BYTES)
+            body = block[8:20] + sizes + data + bytes(-len(data) % 4)
+            total = struct.pack("<I", 12 + len(body))
+            block = struct.pack("<I", 6) + total + body + total
+        written += block
+    (place / "core.pcapng").write_bytes(written)
+    return place / "core.pcapng"
+
+
+def test_a_host_that_stands_still_between_two_points_is_seen(tmp_path: Path) -> None:
+    found = describe(recognise(str(_around_a_core(tmp_path, STALLING))))
+    first, *others = found["causes"]["causes"]
+    assert first["causes"] == ["stalling-host"]
+    assert first["confidence"] is None
+    assert "nothing passed point" in first["evidence"]
+    assert first["cost"] == pytest.approx(0.4 / 2.5, abs=0.06)
+    silent = {"handover", "radio-link-failure", "pdcp-gap", "stalling-host"}
+    assert not [one for one in others if silent.intersection(one["causes"])]
+    # A queue waits as long, but never stands still.
+    before, _, rest = STALLING.partition('[[path.down]]\nstage = "host"')
+    waits = before + rest[rest.index("[[path.up]]") :]
+    (tmp_path / "queue").mkdir()
+    calm = describe(recognise(str(_around_a_core(tmp_path / "queue", waits))))
+    assert "nothing passed" not in json.dumps(calm["statements"])
+
+
+def test_datagrams_that_pass_one_point_only_are_told(tmp_path: Path) -> None:
+    text = """
+[run]
+duration_s = 12
+[[path.down]]
+stage = "delay"
+delay_ms = 20
+[[path.up]]
+stage = "delay"
+delay_ms = 20
+[[flow]]
+kind = "udp"
+rate_mbps = 1
+"""
+    file = _around_a_core(tmp_path, text)
+    raw, kept, at, behind = file.read_bytes(), bytearray(), 0, 0
+    # A NAT has forgotten the stream: after 300 datagrams none passes it.
+    while at < len(raw):
+        kind, length = struct.unpack_from("<II", raw, at)
+        inside = kind == 6 and raw[at + 8] == 1
+        behind += inside
+        if not inside or behind <= 300:
+            kept += raw[at : at + length]
+        at += length
+    file.write_bytes(kept)
+    found = describe(recognise(str(file)))
+    assert "nat-binding" in found["causes"]["causes"][0]["causes"]
+    assert "300 passed" in found["causes"]["causes"][0]["evidence"]
 
 
 AHEAD_S = 1.5

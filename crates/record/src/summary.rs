@@ -304,7 +304,8 @@ pub struct Exit {
 pub struct LimitSeconds {
     /// By the congestion window.
     pub cwnd: f64,
-    /// By pacing: the time until the next segment may be sent.
+    /// By pacing: the time until the next segment may be sent. 0 in an emulation: the kernel counts
+    /// it with cwnd.
     pub pacing: f64,
     /// By the peer's window.
     pub receive_window: f64,

@@ -334,8 +334,9 @@ table! {
         /// Time limited by the congestion window. Null: for UDP and ping, for a TCP flow that did
         /// not start, and in an emulation that does not count them.
         cwnd_limited_s: Option<f64>,
-        /// Time limited by pacing. Null: for UDP and ping, for a TCP flow that did not start, and
-        /// in an emulation that does not count them.
+        /// Time limited by pacing; 0 in an emulation, where the kernel counts it with cwnd. Null: for
+        /// UDP and ping, for a TCP flow that did not start, and in an emulation that does not count
+        /// them.
         pacing_limited_s: Option<f64>,
         /// Time limited by the peer's receive window. Null: for UDP and ping, for a TCP flow that
         /// did not start, and in an emulation that does not count them.

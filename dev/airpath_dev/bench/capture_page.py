@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from airpath.diagnose.files import diagnose
-from airpath.report.capture import write_capture_report
+from airpath.report.capture import write_case_report
 from airpath_dev import chromium
 from airpath_dev.harness import FINE, WRONG, NotCheckedError
 
@@ -56,7 +56,7 @@ def measure(capture: Path, place: Path) -> int:
     document = diagnose(str(capture))
     read = time.process_time() - began
     page = place / "page.html"
-    write_capture_report(str(capture), document, page)
+    write_case_report([(str(capture), document)], None, page)
     wrote = time.process_time() - began - read
     size = page.stat().st_size
     with chromium.opened(place / "profile", "--window-size=1100,1600") as tab:

@@ -82,13 +82,12 @@ def diagnose(given: Sequence[Path], page: Path) -> str:
     _, text, _ = _called([*words, "--anonymise"] if len(given) % 2 else words)
     assert not _CONTROLS.search(text), "a control character reaches the terminal"
     page.unlink(missing_ok=True)
-    more = ["--report", str(page)] if len(given) == 1 else []
-    code, text, errors = _called([*words, "--json", *more])
+    code, text, errors = _called([*words, "--json", "--report", str(page)])
     document = json.loads(text, parse_constant=_no_number)
     told, refused = document["files"], document["refused"]
     assert len(told) + len(refused) == len(given)
     assert (code == 0) or errors.startswith("error: "), errors
-    for one in told:
+    for one in [*told, document["together"] or {}]:
         _check(one)
     return "told" if not refused else "some refused" if told else "refused"
 
@@ -105,8 +104,8 @@ def _called(words: list[str]) -> tuple[int, str, str]:
 def _check(document: dict[str, Any]) -> None:
     for one in document.get("statements", []):
         assert one["text"], "a statement without a word"
-    for cause in document.get("causes", {}).get("causes", []):
-        assert 0 <= cause["cost"] <= 1, f"a cause costs {cause['cost']:.0%}"
+    for cause in (document.get("causes") or {}).get("causes", []):
+        assert 0 <= (cause["cost"] or 0) <= 1, f"a cause costs {cause['cost']:.0%}"
         assert cause["confidence"] is None or 0 <= cause["confidence"] <= 1
 
 

@@ -2,8 +2,7 @@
 
 Two of three cases have a cause; every third is healthy. Judged cases are kept in ``--keep``, and
 the command resumes from there. Emulations need root; without it they are left out with a message.
-``--calibrate`` writes into the package how often each cause was right, which becomes the
-confidence of a cause. Exit code 1: fewer than 90 % of the causes that cost a half are named first,
+Exit code 1: fewer than 90 % of the causes that cost a half are named first,
 or more than 5 % of the healthy paths are blamed.
 """
 
@@ -14,13 +13,11 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from airpath.cli.console import progress_bar
-from airpath.runs.summary import to_json
 from airpath_dev import ROOT
 from airpath_dev.harness import FINE, WRONG, Seed, emulable, say
 
-from .judge import Outcome, counts, outcome
+from .judge import Outcome, outcome
 
-CONFIDENCE = ROOT / "python/airpath/causes/confidence.json"
 _AT_ONCE = {False: 2, True: 3}
 """Emulations of these rates leave the machine idle for most of their time."""
 _WANTED = 0.9
@@ -31,23 +28,16 @@ def main(
     seed: Seed = 1,
     simulated: int = 174,
     emulated: int = 87,
-    calibrate: bool = False,
     keep: Path = ROOT / "target/planted",
 ) -> int:
     """Plant causes at random, capture at the server, and count how often they are blamed."""
-    every: list[Outcome] = []
     worst = FINE
     for count, is_emulated in ((simulated, False), (emulable(emulated), True)):
         if not count:
             continue
         kind = "emulated" if is_emulated else "simulated"
         found = _all(seed, count, keep / kind, is_emulated)
-        every += found
         worst = max(worst, _tell(kind, seed, found))
-    if calibrate:
-        text = {"seeds": [seed], "cases": len(every), "causes": counts(every)}
-        CONFIDENCE.write_text(to_json(text) + "\n")
-        say(f"{CONFIDENCE.relative_to(ROOT)} has the counts of {len(every)} cases")
     return worst
 
 

@@ -6,17 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from airpath.causes.suspect import alike
+
 from .bases import ALL, base, simulated
 from .draft import Draft, Pick
 from .plants import PLANTS, ping
 
-GROUPS = (
-    ("drx", "uplink-access", "ack-batching"),
-    ("random-loss", "radio-loss"),
-    ("policer", "short-queue"),
-    ("one-way-path", "nat-binding"),
-)
-"""What an observer cannot tell apart."""
 LEAST_GAIN = 0.14
 """A cause counts if taking it away improves a figure by this, as a logarithm, on each seed."""
 SEVERE_GAIN = 0.41
@@ -50,7 +45,7 @@ class Case:
     @property
     def allowed(self) -> tuple[str, ...]:
         """What may be named first."""
-        return next((one for one in GROUPS if self.cause in one), (self.cause or "",))
+        return alike(self.cause or "")
 
 
 def draw(seed: int, number: int) -> Case:

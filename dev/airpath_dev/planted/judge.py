@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -81,14 +79,3 @@ def read(file: Path) -> Outcome:
     """An outcome that was written."""
     raw: dict[str, Any] = json.loads(file.read_text())
     return Outcome(**{**raw, "named": tuple(raw["named"])})
-
-
-def counts(outcomes: Iterable[Outcome]) -> dict[str, dict[str, int]]:
-    """How often each cause was named first, and how often that was right."""
-    named: Counter[str] = Counter()
-    right: Counter[str] = Counter()
-    for one in outcomes:
-        if one.named:
-            named[one.named[0]] += 1
-            right[one.named[0]] += one.right
-    return {cause: {"named": named[cause], "right": right[cause]} for cause in sorted(named)}

@@ -8,9 +8,6 @@ from airpath.runs.results import Run
 from . import capture
 from .rows import Row
 
-LATE_P99_MS = 0.5
-"""A run whose packets left later than this is invalid: 0.5 ms is 2.5 % of the shortest RTT."""
-
 LATE_P99_9_SHARE = 0.4
 """Of the time that the full queue takes to drain. When the machine stops for longer, the ACKs that
 waited come at once, and the burst that they release overflows the queue: a loss of our making."""

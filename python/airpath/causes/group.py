@@ -18,7 +18,6 @@ _LEAST_GAP_MS = 40.0
 _TRAIN = 8
 _LONG_TRAIN = 24
 _SLOT_MS = 0.5
-_UMTS_MS = 2.0
 _PERIODS_MS = {_SLOT_MS: (0.5, 1.0, 2.0, 2.5, 5.0, 8.0, 10.0, 20.0), 5 / 3: (5 / 3, 20 / 3, 80 / 3)}
 """By slot, after which times a radio sends again: slots, TTIs, patterns of TDD, HARQ's round trips.
 
@@ -44,13 +43,10 @@ _EARLY = (
 """Segments at the beginning, and milliseconds of a window: of all bytes, by how many more came in
 one at first than later, as two quantiles, if a bucket of tokens was full at first. A radio's slots
 and its retransmissions bring several packets at once, but they do so all the time."""
-_LOST_TOGETHER = 6.0
 _SPREAD_OF_RANKS = 0.29
 """Standard deviation of a number that is anything from 0 to 1."""
 GRANT_MS = 10.0
 """Delay that a radio's grants and slots add for some packets, without a queue."""
-LONG_SILENCE_MS = 400.0
-"""A path that is known to have been silent for so long was away: stalls of a host are shorter."""
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost by chance."""
 LEAST_OVERFLOWS = 3
@@ -69,14 +65,6 @@ class LossWait:
     lost_each: float
     episodes: int
 
-    @property
-    def is_late(self) -> bool:
-        """Far from chance: random loss reaches 0.71, but it does not lose many at a time."""
-        far = (self.rank - 0.5) * np.sqrt(self.episodes) / _SPREAD_OF_RANKS
-        if self.lost_each >= _LOST_TOGETHER:
-            return bool(self.rank >= 0.68 and far >= 2.5)
-        return bool(self.rank >= 0.74 and far >= 3.5)
-
 
 @dataclass(frozen=True)
 class LossFlight:
@@ -89,11 +77,6 @@ class LossFlight:
     rank: float
     far: float
     episodes: int
-
-    @property
-    def is_high(self) -> bool:
-        """Far from chance: random loss reaches 2.8 deviations."""
-        return self.far >= 3.5 and self.rank >= 0.58
 
 
 class Group:
@@ -145,6 +128,11 @@ class Group:
         at, total = self.arrivals
         rates, counts = bins.rates(at, total, self.begin_ms, self.end_ms, BIN_MS)
         return bins.quantile(rates, counts, 0.9) if len(rates) else self.rate_mbps
+
+    @property
+    def was_full(self) -> bool:
+        """Packets queued at the bottleneck, so that its capacity shows."""
+        return any(one.path.capacity_mbps is not None for one in self.transfers)
 
     @cached_property
     def capacity_mbps(self) -> float:
@@ -277,12 +265,6 @@ class Group:
     def is_regular(self) -> bool:
         """Three silences or more, each about as long."""
         return _are_alike(self.silences)
-
-    @cached_property
-    def has_long_silence(self) -> bool:
-        """A long silence did not end with the reply to a retransmission, so it was no time-out."""
-        known = [one for one in self.silences if self.at_sender and one.is_known]
-        return any(one.length_ms >= LONG_SILENCE_MS for one in known)
 
     @cached_property
     def silences(self) -> list[Gap]:
@@ -451,21 +433,6 @@ class Group:
     def is_slotted(self) -> bool:
         """Arrivals are apart by whole slots of a radio."""
         return any(_in_slots(self._apart, slot) for slot in _PERIODS_MS)
-
-    @cached_property
-    def is_fine(self) -> bool:
-        """A radio's slots are shorter than those of UMTS: LTE or NR."""
-        whole = np.round(self._apart / _SLOT_MS)
-        near = np.abs(self._apart - whole * _SLOT_MS) < _SLOT_TOLERANCE_MS
-        if not self.is_slotted or near.mean() <= 0.6:
-            return False
-        odd = whole[near].astype(np.int64) % round(_UMTS_MS / _SLOT_MS) != 0
-        return float(odd.mean()) > _ODD
-
-    @cached_property
-    def arrivals_apart_ms(self) -> float:
-        """The median of these times."""
-        return float(np.median(self._apart)) if len(self._apart) else 0.0
 
     @cached_property
     def loss_window(self) -> float:

@@ -54,18 +54,21 @@ def pings(
         )
         return
     trips = _round_trips(numbers(packets["echo"])[is_echo], at, asked)
-    lost = 1 - len(trips) / float(asked.sum())
-    if lost >= _LEAST_LOST and asked.sum() * lost >= 3:
+    quiet = [one for one in trips if not _loaded(one[0], loads)]
+    # What a transfer's own queue drops is not lost by chance.
+    alone = sum(not _loaded(float(when), loads) for when in at[asked])
+    lost = 1 - len(quiet) / max(1, alone)
+    if lost >= _LEAST_LOST and alone * lost >= 3:
+        beside = " without a transfer beside" if loads else ""
         yield Suspect(
             "random-loss",
             lost,
-            f"{lost:.1%} of {int(asked.sum())} pings had no reply.",
+            f"{lost:.1%} of {alone} pings{beside} had no reply.",
             own,
             advice=(
                 "Send pings of another size and at another rate, and see whether the share changes."
             ),
         )
-    quiet = [one for one in trips if not _loaded(one[0], loads)]
     if len(quiet) < _LEAST_PINGS:
         return
     values = np.array([trip for _, trip, _ in quiet])

@@ -1,29 +1,42 @@
-"""Ranked causes of a capture: the flows of a file are read again, and each rule is applied."""
+"""Ranked causes of a capture: its flows are read again, and the learned model is asked."""
 
 from __future__ import annotations
 
-import functools
-import json
-from dataclasses import dataclass, replace
-from importlib import resources
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, cast
 
 from airpath import _core
-from airpath.causes import probes, transfers
+from airpath.causes import probes
+from airpath.causes.describe import describe
+from airpath.causes.features import features
 from airpath.causes.group import Group
-from airpath.causes.suspect import Suspect, SuspectDocument
+from airpath.causes.model import answer, packaged
+from airpath.causes.phrases import evidence
+from airpath.causes.seen import seen
+from airpath.causes.suspect import Suspect, SuspectDocument, alike
 from airpath.causes.traits import Transfer
 from airpath.diagnose.capture import advice_on_length
 from airpath.documents import CaptureReport, FlowReport, Packets, Segments
 from airpath.fitting.observed import arrays
-from airpath.readers.flows import ENDS, End, main_sender, stream, total_bytes, volume
+from airpath.readers.flows import End, main_sender, stream, total_bytes
 
 _MOST_FLOWS = 8
 """Flows of each kind that are read again: those with the most bytes."""
 _MOST_PACKETS = 1_000_000
 """Of all flows together; longer ones are judged by their beginning."""
+MODEL = "causes.npz"
+"""The learned model of what captures show (`make causes`)."""
+MAIN = 0.1
+"""Of the bytes of the largest group: smaller ones are beside it, and nothing is said of them."""
+_SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
+"""Causes of silences. Where these are seen between two points, they are not inferred elsewhere."""
+_OF_DELAY = ("bufferbloat", "drx")
+"""What these cost is seen in round trips, too."""
 LEAST_SEGMENTS = 20
+_LEAST_BYTES = 100_000
+"""What moves less is no transfer, as in what tools print: it is over before a path shows itself."""
 _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4
 """Connections of a test; a web page has more."""
@@ -43,8 +56,9 @@ class BlameDocument(TypedDict):
 class Blame:
     """The causes that a capture blames.
 
-    ``suspects`` are ordered by cost. ``verdict`` is ``named``, ``bound`` (only the path's capacity
-    limits the transfers) or ``inconclusive``; ``because`` says why.
+    ``suspects`` are ordered by probability. ``verdict`` is ``named``, ``bound`` (only the path's
+    capacity limits the transfers), ``unknown`` (something else does) or ``inconclusive``;
+    ``because`` says why.
     """
 
     verdict: str
@@ -60,24 +74,27 @@ class Blame:
         }
 
 
-def blame(file: Path, report: CaptureReport) -> Blame:
+def blame(file: Path, report: CaptureReport, between: Sequence[Suspect] = ()) -> Blame:
     """Rank what limits the flows of a capture, given the report from ``read_capture``.
 
+    ``between``: what is seen between two points of the capture. What it explains is not inferred.
     Raises ``OSError`` and ``ValueError`` as ``read_capture`` does.
     """
     flows = _chosen(report)
-    wanted = [(flow["id"], None if end is None else end == "client") for flow, end in flows]
-    most = _MOST_PACKETS // max(1, len(wanted))
-    read = _core.read_flows(file, wanted, most) if wanted else []
-    groups = _groups(str(file), report, flows, read)
+    segments = read(file, flows)
+    groups = groups_of(file, report, flows, segments)
     loads = [(one.begin_ms, one.end_ms) for one in groups]
-    found: list[Suspect] = []
-    for group in groups:
-        found += transfers.suspects(group)
-    crossed = _crossed(report, groups)
-    # What datagrams take later is not there for the transfers, which had it at first.
-    found = crossed + [one for one in found if not crossed or one.cause != "shaper"]
-    for (flow, end), one in zip(flows, read, strict=True):
+    found = list(between)
+    leaning: list[tuple[str, float]] = []
+    sizes = [sum(each.wire_bytes for each in one.transfers) for one in groups]
+    for group, size in zip(groups, sizes, strict=True):
+        if size < max(_LEAST_BYTES, MAIN * max(sizes)):
+            continue
+        named, unsure = inferred(group, report)
+        found += [one for one in named if not (between and one.cause in _SILENT)]
+        if any(one.has_backlog for one in group.transfers):
+            leaning += unsure
+    for (flow, end), one in zip(flows, segments, strict=True):
         if end is not None:
             continue
         packets = cast("Packets", one)
@@ -88,11 +105,79 @@ def blame(file: Path, report: CaptureReport) -> Blame:
     for flow in _unique(report, "tcp"):
         remains = report["duration_s"] - flow["start_s"] - flow["duration_s"]
         found += probes.connections(flow, others_deliver=bool(groups), remains_s=remains)
-    ranked = sorted(_merged(found), key=lambda one: -one.cost)
-    ranked = [replace(one, confidence=_confidence(one)) for one in ranked]
+    # What a ping or an ICMP error shows is seen, not inferred.
+    ranked = sorted(_merged(found), key=lambda one: (-(one.confidence or 1.0), -(one.cost or 0.0)))
     if ranked:
         return Blame("named", "", ranked)
+    if leaning:
+        return Blame("unknown", _unknown(leaning), [])
     return _nothing(groups, report)
+
+
+def inferred(group: Group, report: CaptureReport) -> tuple[list[Suspect], list[tuple[str, float]]]:
+    """What costs a group a seventh, by probability: `airpath.causes.model.answer`.
+
+    If the answer is that something unknown does, also the probabilities of all causes.
+    """
+    found = features(group, report)
+    if sure := list(seen(group, found)):
+        return sure, []
+    learned = packaged(MODEL)
+    every = learned.probabilities(found)
+    likely = answer(every)
+    flows = tuple(one.seen.flow["id"] for one in group.transfers)
+    suspects = []
+    for cause, probability in likely.causes:
+        words = describe(cause, group, found)
+        why = evidence(learned.moved(cause, found), found)
+        told = f" What speaks for it most: {'; '.join(why)}." if why else ""
+        cost: float | None = learned.cost(cause, found)
+        if cause not in _OF_DELAY and not group.was_full:
+            cost = None
+            told += (
+                f" The path carries {group.capacity_mbps:.4g} Mb/s or more: it was never full, so "
+                "that its capacity does not show."
+            )
+        suspects.append(
+            Suspect(
+                cause,
+                cost,
+                words.evidence + told,
+                flows,
+                words.frames,
+                words.at_s,
+                words.advice,
+                round(probability, 2),
+            )
+        )
+    return suspects, likely.leaning
+
+
+def _unknown(leaning: list[tuple[str, float]]) -> str:
+    likeliest = sorted(leaning, key=lambda one: -one[1])[:3]
+    named = ", ".join(f"{' or '.join(alike(cause))} ({sure:.0%})" for cause, sure in likeliest)
+    return (
+        "Something costs a seventh of the rate or more, but what this is remains unknown. The "
+        f"likeliest are {named}. Capture a longer transfer at its other end, with a ping beside."
+    )
+
+
+def read_groups(file: Path, report: CaptureReport) -> list[Group]:
+    """The groups of transfers of a capture; raises as ``blame`` does."""
+    flows = transfers_of(report)
+    return groups_of(file, report, flows, read(file, flows))
+
+
+def transfers_of(report: CaptureReport) -> list[_Chosen]:
+    """The transfers with the most bytes."""
+    return [(flow, end) for flow, end in _chosen(report) if end is not None]
+
+
+def read(file: Path, flows: Sequence[_Chosen]) -> list[Segments | Packets]:
+    """The packets of flows."""
+    wanted = [(flow["id"], None if end is None else end == "client") for flow, end in flows]
+    most = _MOST_PACKETS // max(1, len(wanted))
+    return _core.read_flows(file, wanted, most) if wanted else []
 
 
 def _unique(report: CaptureReport, protocol: str) -> list[FlowReport]:
@@ -122,15 +207,18 @@ def _chosen(report: CaptureReport) -> list[_Chosen]:
     return chosen
 
 
-def _groups(
-    file: str, report: CaptureReport, flows: list[_Chosen], read: list[Segments | Packets]
+def groups_of(
+    file: Path,
+    report: CaptureReport,
+    flows: Sequence[_Chosen],
+    packets: Sequence[Segments | Packets],
 ) -> list[Group]:
     """Transfers between the same hosts in the same direction, at the same point."""
     found: dict[tuple[int, str, str, str], list[Transfer]] = {}
-    for (flow, end), segments in zip(flows, read, strict=True):
+    for (flow, end), segments in zip(flows, packets, strict=True):
         if end is None:
             continue
-        seen = arrays(file, report, flow, end, cast("Segments", segments))
+        seen = arrays(str(file), report, flow, end, cast("Segments", segments))
         hosts = (flow["client"], flow["server"])
         if end == "server":
             hosts = hosts[::-1]
@@ -143,40 +231,11 @@ def _groups(
     return [Group(one, is_alone=most and len(found) == 1) for one in found.values()]
 
 
-def _crossed(report: CaptureReport, groups: list[Group]) -> list[Suspect]:
-    """Streams of datagrams concurrent with a group of transfers, in the same direction."""
-    found = []
-    for group in groups:
-        ours = sum(one.wire_bytes for one in group.transfers)
-        flow = group.main.seen.flow
-        ends = {flow["client"], flow["server"]}
-        sender = flow[group.main.seen.sender]
-        beside = [
-            (one, volume(one, end)["bytes"])
-            for one in _unique(report, "udp")
-            for end, _ in ENDS
-            if {one["client"], one["server"]} == ends and one[end] == sender
-        ]
-        theirs = sum(count for _, count in beside)
-        share = theirs / max(1, theirs + ours)
-        if share >= 0.08:
-            found.append(
-                Suspect(
-                    "cross-traffic",
-                    max(0.6, share),
-                    f"Concurrent datagrams are {share:.0%} of the bytes in the same direction.",
-                    tuple(one["id"] for one, count in beside if count),
-                    advice="Measure without them, or give each flow a queue of its own.",
-                )
-            )
-    return found
-
-
 def _merged(found: list[Suspect]) -> list[Suspect]:
     """One suspect for each cause or group of causes: the one that costs most."""
     best: dict[tuple[str, ...], Suspect] = {}
     for one in found:
-        if one.causes not in best or best[one.causes].cost < one.cost:
+        if one.causes not in best or (best[one.causes].cost or 0.0) < (one.cost or 0.0):
             best[one.causes] = one
     return list(best.values())
 
@@ -212,18 +271,3 @@ def _nothing(groups: list[Group], report: CaptureReport) -> Blame:
         f"{group.seconds:.1f} s. Capture a longer transfer{where}, together with a ping.",
         [],
     )
-
-
-def _confidence(suspect: Suspect) -> float | None:
-    """How often such a suspect, ranked first, was right on planted cases (Laplace's rule)."""
-    counts = _counts().get(suspect.causes[0])
-    if counts is None:
-        return None
-    return round((counts["right"] + 1) / (counts["named"] + 2), 2)
-
-
-@functools.cache
-def _counts() -> dict[str, dict[str, int]]:
-    text = resources.files("airpath.causes").joinpath("confidence.json").read_text()
-    counts: dict[str, dict[str, int]] = json.loads(text)["causes"]
-    return counts

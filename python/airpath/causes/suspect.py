@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 GROUPS = (
-    ("drx", "uplink-access", "ack-batching"),
-    ("random-loss", "radio-loss"),
+    ("drx", "uplink-access", "ack-batching", "interrupt-moderation", "aggregation-timer"),
+    ("random-loss", "radio-loss", "fragmentation"),
     ("policer", "short-queue"),
     ("one-way-path", "nat-binding"),
 )
@@ -18,7 +18,7 @@ class SuspectDocument(TypedDict):
     """A suspect in JSON."""
 
     causes: list[str]
-    cost: float
+    cost: float | None
     confidence: float | None
     flows: list[int]
     evidence: str
@@ -32,12 +32,14 @@ class Suspect:
     """A cause with its evidence.
 
     ``cost`` is the share of the rate, or of the round trip, that it is estimated to take away, 0 to
-    1: suspects are ranked by it. ``frames`` are numbers of packets in the file to look at, from 1
-    on; ``at_s`` are seconds after its first packet.
+    1; None where the path was never full, so that nobody knows what it carries. ``confidence`` is
+    the probability that it costs a seventh or more; None: it is seen, not inferred. ``frames`` are
+    numbers of packets in the file to look at, from 1 on; ``at_s`` are seconds after its first
+    packet.
     """
 
     cause: str
-    cost: float
+    cost: float | None
     evidence: str
     flows: tuple[int, ...]
     frames: tuple[int, ...] = ()
@@ -48,13 +50,13 @@ class Suspect:
     @property
     def causes(self) -> tuple[str, ...]:
         """The cause and those that look the same from here."""
-        return next((group for group in GROUPS if self.cause in group), (self.cause,))
+        return alike(self.cause)
 
     def document(self) -> SuspectDocument:
         """For JSON."""
         return {
             "causes": list(self.causes),
-            "cost": round(float(self.cost), 3),
+            "cost": None if self.cost is None else round(float(self.cost), 3),
             "confidence": self.confidence,
             "flows": list(self.flows),
             "evidence": self.evidence,
@@ -62,3 +64,19 @@ class Suspect:
             "at_s": [round(at, 6) for at in self.at_s],
             "advice": self.advice,
         }
+
+
+def alike(cause: str) -> tuple[str, ...]:
+    """The cause and those that look the same from one point."""
+    return next((group for group in GROUPS if cause in group), (cause,))
+
+
+def costs(suspect: SuspectDocument) -> str:
+    """What it costs, and how sure that is, in words."""
+    share = suspect["cost"]
+    cost = "what it costs is not known" if share is None else f"costs about {share:.0%}"
+    sure = suspect["confidence"]
+    if sure is None:
+        return cost
+    right = min(99, max(1, round(100 * sure)))
+    return f"{cost}; when airpath is this sure, it is right in {right} of 100 tests"

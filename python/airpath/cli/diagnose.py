@@ -13,6 +13,7 @@ from airpath.errors import AirpathError, InputError
 if TYPE_CHECKING:
     from airpath.causes.rank import BlameDocument
     from airpath.diagnose.files import FileDocument
+    from airpath.diagnose.together import Together
     from airpath.documents import (
         CaptureReport,
         FlowReport,
@@ -73,8 +74,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write an HTML page about a capture: what limits its flows, and charts of them "
-            "down to single packets. Only with one capture.",
+            help="Write an HTML page about the files: what limits the flows, and charts of those "
+            "of captures, down to single packets.",
             show_default=False,
         ),
     ] = None,
@@ -95,10 +96,8 @@ def command(
     from airpath.runs.directories import check_file_target
 
     if report is not None:
-        if identify or len(files) != 1 or files[0] == STDIN:
-            raise InputError(
-                "--report needs exactly one capture, as a file, and does not go with --identify"
-            )
+        if identify or STDIN in files:
+            raise InputError("--report needs files, and does not go with - or --identify")
         check_file_target(report)
     hide: Hide = _shown
     if anonymise or anonymise_key is not None:
@@ -126,7 +125,7 @@ def _diagnose(
     for name in files:
         try:
             found = recognise(name, read=not identify)
-            document = hide(diagnosis.describe(found))
+            document = hide(diagnosis.describe(found, alone=len(files) == 1))
         except AirpathError as error:
             code = max(code, complain(hide(str(error)), error.exit_code))
             refused.append(hide({"file": name, "error": str(error)}))
@@ -137,28 +136,30 @@ def _diagnose(
             _print(document)
         documents.append(document)
         outputs.append(found)
-    if report is not None:
-        code = max(code, _write_report(report, files[0], documents, hide))
     joined = None if identify else hide(together(outputs))
+    if report is not None and documents:
+        names = [one.name for one in outputs]
+        cases = list(zip(names, documents, strict=True))
+        code = max(code, _write_report(report, cases, joined, hide))
     if json:
         output(summary.to_json({"files": documents, "refused": refused, "together": joined}))
     elif joined:
         output("\ntogether")
         for statement in joined["statements"]:
             output(f"  {statement['text']}")
+        if joined["causes"]:
+            _print_causes(joined["causes"])
     return code
 
 
-def _write_report(report: Path, file: str, documents: list[FileDocument], hide: Hide) -> int:
-    """The page of the only capture; the exit code."""
-    if not documents:
-        return 0
-    if "capture" not in documents[0]:
-        return complain(hide(f"--report needs a capture, but {file} is {documents[0]['kind']}"), 2)
-    from airpath.report.capture import write_capture_report
+def _write_report(
+    report: Path, cases: list[tuple[str, FileDocument]], joined: Together | None, hide: Hide
+) -> int:
+    """The page of the files; the exit code."""
+    from airpath.report.capture import write_case_report
 
     try:
-        write_capture_report(file, documents[0], report)
+        write_case_report(cases, joined, report)
     except AirpathError as error:
         return complain(hide(str(error)), error.exit_code)
     narrate(hide(f"report: {report}"))
@@ -184,15 +185,15 @@ def _print(document: FileDocument) -> None:
 
 
 def _print_causes(blamed: BlameDocument) -> None:
+    from airpath.causes.suspect import costs
+
     if not blamed["causes"]:
         output(f"causes: {blamed['because']}")
         return
-    output("causes, by estimated cost:")
+    output("causes, the likeliest first:")
     for number, cause in enumerate(blamed["causes"], 1):
         names = " or ".join(cause["causes"])
-        sure = cause["confidence"]
-        how = "" if sure is None else f", right in {sure:.0%} of planted cases"
-        output(f"  {number}. {names} ({cause['cost']:.0%}{how}): {cause['evidence']}")
+        output(f"  {number}. {names} ({costs(cause)}): {cause['evidence']}")
         where = []
         if cause["frames"]:
             where.append("packets " + ", ".join(str(one) for one in cause["frames"]))

@@ -132,6 +132,13 @@ def _lines(fitted: Fit) -> list[str]:
 
         found = {"explained": {"because": None}, **cast("dict[str, object]", fitted.explanation)}
         lines += [f"  {line}" for line in describe.answer(cast("RunDocument", found))]
+    if any(one.what == "capacity" for one in fitted.not_identifiable):
+        window = any(row["name"] == "receive_window" for row in fitted.parameters)
+        why = "the receive window limited the sender, and " if window else ""
+        lines.append(
+            f"  at least: {why}the path was never full, so the scenario has the highest rate "
+            "that was seen. If it carries more, gains are larger, or something else limits."
+        )
     return lines
 
 

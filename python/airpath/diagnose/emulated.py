@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DIFFERENT = 0.2
 """A run whose simulated figures are further from the recorded ones is not the same run."""
+_OF_BUFFERS = ("receive-window", "send-buffer")
+"""Causes whose time the kernel counts (TCP_INFO)."""
 _LEAST = 0.1
 """A smaller improvement does not make a cause."""
 _JITTER_MS = 2.0
@@ -72,6 +74,7 @@ def add(
         known = simulated.figures
         found = explain_loaded(closest, run.seeds[0], 1, budget, workers, known, progress)
         answer = stands.renamed(found)
+        _ask_the_kernel(run, answer, simulated.summaries)
     if not run.summary["emulation"].get("valid", True):
         finding, tried = late_host(run, simulated)
         answer["tried"].append(tried)
@@ -85,6 +88,46 @@ def add(
         for finding in answer["findings"]:
             _without_keys(finding)
     keep(run, answer, budget, because)
+
+
+def _ask_the_kernel(run: Run, answer: Explanation, simulated: Sequence[RunSummary]) -> None:
+    """Of buffers at the ends nothing is promised where the kernel counted something else."""
+    kept: list[Finding] = []
+    for finding in answer["findings"]:
+        flow = finding["subject"]
+        counted = _limited(run.summary, flow)
+        if finding["cause"] not in _OF_BUFFERS or counted is None:
+            kept.append(finding)
+            continue
+        told = (
+            f"The kernel counted {percent(counted[0])} of the time of {flow} as limited by the "
+            f"receive window and {percent(counted[1])} by the send buffer"
+        )
+        shares = [sum(one) for each in simulated if (one := _limited(each, flow))]
+        share = _mean(shares)
+        if abs(share - sum(counted)) <= DIFFERENT:
+            finding["evidence"] = f"{told}. In a simulation of the run: {finding['evidence']}"
+            kept.append(finding)
+        else:
+            answer["tried"].append({
+                "cause": finding["cause"], "subject": flow, "set": finding["set"] or [],
+                "score": None, "gain": None,
+                "outcome": f"{told}, but in the simulation both have {percent(share)}: the gain is "
+                "not promised.",
+            })  # fmt: skip
+    answer["findings"] = kept
+
+
+def _limited(figures: Figures, flow: str) -> tuple[float, float] | None:
+    """For which shares of its time both buffers held a flow back, where that is known."""
+    for one in figures["flows"]:
+        limited = one.get("limited_s")
+        if limited and one["id"] == flow:
+            window, buffer = limited["receive_window"], limited["send_buffer"]
+            rest = limited["cwnd"] + limited["pacing"] + limited["application"]
+            every = max(1e-9, window + buffer + rest)
+            return window / every, buffer / every
+    return None
 
 
 def _without_keys(finding: Finding) -> None:

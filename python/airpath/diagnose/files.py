@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
+from airpath.causes import tools
 from airpath.diagnose import datagrams, outputs, points
 from airpath.diagnose.capture import Statement, StatementDocument, statements
+from airpath.diagnose.told import told_by
 from airpath.readers.recognise import STDIN, STDIN_NAME, Recognised, recognise
 
 if TYPE_CHECKING:
@@ -47,8 +50,11 @@ def diagnose(name: str, *, identify: bool = False) -> FileDocument:
     return describe(recognise(name, read=not identify))
 
 
-def describe(found: Recognised) -> FileDocument:
-    """The document of a file that was recognised, and read or not."""
+def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
+    """The document of a file that was recognised, and read or not.
+
+    If it is not ``alone``, what a tool printed is judged together with the other files.
+    """
     document: FileDocument = {
         "file": found.name,
         "kind": found.kind,
@@ -56,24 +62,24 @@ def describe(found: Recognised) -> FileDocument:
     }
     if found.capture is not None:
         told = statements(found.capture) + datagrams.statements(found.capture)
-        told += [
-            Statement("two-points", flow, pair.sentence_of_points())
-            for flow, pair in points.within(found)
-        ]
+        pairs = points.within(found)
+        told += [Statement("two-points", flow, pair.sentence_of_points()) for flow, pair in pairs]
         document["statements"] = [one.document() for one in told]
-        document["causes"] = _causes(found.name, found.capture)
+        document["causes"] = _causes(found, pairs)
         document["capture"] = found.capture
     elif found.output is not None:
         document["statements"] = [one.document() for one in outputs.statements(found.output)]
+        if alone and (test := told_by([found.output])):
+            document["causes"] = tools.blame(test).document()
         return cast("FileDocument", {**document, found.kind: found.output.document()})
     return document
 
 
-def _causes(name: str, report: CaptureReport) -> BlameDocument:
+def _causes(found: Recognised, pairs: Sequence[tuple[int, points.Pair]]) -> BlameDocument:
     """What limits the flows; standard input cannot be read twice."""
-    if name in (STDIN, STDIN_NAME):
+    if found.name in (STDIN, STDIN_NAME):
         because = "Causes need a file, because the search reads it twice, packet by packet."
         return {"verdict": "inconclusive", "because": because, "causes": []}
     from airpath.causes import blame
 
-    return blame(Path(name), report).document()
+    return blame(Path(found.name), found.report, points.between(found, pairs)).document()

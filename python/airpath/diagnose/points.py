@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 
 from airpath import _core
+from airpath.causes.describe import ADVICE
+from airpath.causes.suspect import Suspect
 from airpath.documents import FlowReport, InterfaceReport
+from airpath.fitting.observed import Floats, numbers
 from airpath.readers.flows import main_sender, tcp_flows, tcp_of, total_bytes
 from airpath.readers.recognise import Recognised
 
@@ -25,11 +29,15 @@ _LEAST_SEGMENTS = 20
 """Of the same flow in both, in one direction, and acknowledgements in the other."""
 _LEAST_SHARE = 0.5
 """Of the segments of the point that saw fewer."""
+_MOST_TIMES = 5
+_MOST_STREAMS = 8
 _FIGURES = ("min", "p50", "max")
 Keyed = dict[tuple[float, float], float]
 
 
 Times = tuple[float, float, float]
+Silence = tuple[float, float]
+"""When it began, and how long it lasted; both in ms."""
 
 
 class PairDocument(TypedDict):
@@ -65,6 +73,8 @@ class Pair:
     """From the first to the second by the joined clock: the least, the median, the longest."""
     back_ms: Times
     """Of acknowledgements, from the second to the first."""
+    silences: tuple[Silence, ...] = ()
+    """When nothing passed the second point for a round trip or longer, and something waited."""
 
     def document(self) -> PairDocument:
         """As JSON has it."""
@@ -107,7 +117,17 @@ class Pair:
             f"{median:.4g} ms in the median and {longest:.4g} ms at most; acknowledgements took "
             f"{back} ms (median and longest) on their way back; "
             f"{self.missing[0]} that passed {first} did not pass {second}, and {self.missing[1]} "
-            "that passed the second did not pass the first."
+            f"that passed the second did not pass the first.{self._silent()}"
+        )
+
+    def _silent(self) -> str:
+        if not self.silences:
+            return ""
+        times = "Once" if len(self.silences) == 1 else f"{len(self.silences)} times"
+        longest = max(length for _, length in self.silences)
+        return (
+            f" {times}, for up to {longest:.4g} ms, nothing passed {self.files[1]} while segments "
+            f"that had passed {self.files[0]} waited."
         )
 
 
@@ -140,8 +160,99 @@ def within(file: Recognised) -> list[tuple[int, Pair]]:
             continue
         names = (_point(main, report["interfaces"]), _point(other, report["interfaces"]))
         there = _read(file, number, _by_client(main))
-        if pair := _joined(names, _name(main), here, there, one_clock=True):
+        if pair := _joined(names, _name(main), here, there, one_clock=True, trip_ms=_trip(main)):
             found.append((main["id"], pair))
+    return found
+
+
+def _trip(flow: FlowReport) -> float:
+    """The flow's median round trip, in ms; infinite if there is none."""
+    tcp = tcp_of(flow)
+    sides = [
+        one["rtt_ms"]["p50"] for one in (tcp["from_client"], tcp["from_server"]) if one["rtt_ms"]
+    ]
+    return sum(sides) or np.inf
+
+
+def between(file: Recognised, pairs: Sequence[tuple[int, Pair]]) -> list[Suspect]:
+    """What is seen between two points: a host that stood still, and a stream that ended there.
+
+    ``pairs`` are those of ``within``.
+    """
+    return _still_hosts(file, pairs) + _ended_streams(file)
+
+
+def _ended_streams(file: Recognised) -> list[Suspect]:
+    """Streams of datagrams of which the last ones pass one point only: a NAT forgot them."""
+    flows = {flow["id"]: flow for flow in file.report["flows"] if flow["protocol"] == "udp"}
+    pairs = [
+        (flow, flows[number])
+        for flow in flows.values()
+        for number in flow["same_as"]
+        if number in flows and number > flow["id"]
+    ]
+    found = []
+    for one, other in sorted(pairs, key=lambda pair: -total_bytes(pair[0]))[:_MOST_STREAMS]:
+        ends = [_sent(file, flow["id"]) for flow in (one, other)]
+        for end in (0, 1):
+            first, second = sorted(((ends[0][end], one), (ends[1][end], other)), key=_count)[::-1]
+            missing = len(first[0]) - len(second[0])
+            after = (first[0] > second[0][-1]).sum() if len(second[0]) else 0
+            if missing >= _LEAST_SEGMENTS and 2 * after > missing:
+                found.append(_ended(file, first, second))
+    return found
+
+
+def _sent(file: Recognised, flow: int) -> tuple[Floats, Floats]:
+    """When the client's packets passed, and the server's; in ns."""
+    (packets,) = _core.read_flows(Path(file.name), [(flow, None)], _MOST_PACKETS)
+    at, by_client = (numbers(packets[name]) for name in ("time_ns", "from_client"))
+    return at[by_client > 0], at[by_client == 0]
+
+
+def _count(seen: tuple[Floats, FlowReport]) -> int:
+    return len(seen[0])
+
+
+def _ended(
+    file: Recognised, first: tuple[Floats, FlowReport], second: tuple[Floats, FlowReport]
+) -> Suspect:
+    (before, one), (behind, other) = first, second
+    points = [_point(flow, file.report["interfaces"]) for flow in (one, other)]
+    early_s = (before[-1] - behind[-1]) / 1e9
+    return Suspect(
+        "nat-binding",
+        1 - len(behind) / len(before),
+        f"Of {len(before)} datagrams of {_name(one)} that passed {points[0]}, {len(behind)} passed "
+        f"{points[1]}, the last one {early_s:.3g} s before the stream ended.",
+        (one["id"], other["id"]),
+        at_s=(float(behind[-1]) / 1e9,),
+        advice="Compare with the NAT's time-out for UDP, or send keep-alives more often.",
+    )
+
+
+def _still_hosts(file: Recognised, pairs: Sequence[tuple[int, Pair]]) -> list[Suspect]:
+    """The host between two points inside and outside of a tunnel, if it stood still.
+
+    Where packets enter or leave a tunnel there is one host: a UPF, an SGW or a router.
+    """
+    flows = {flow["id"]: flow for flow in file.report["flows"]}
+    found = []
+    for number, pair in pairs:
+        others = [flows[one]["tunnel"] for one in flows[number]["same_as"] if one in flows]
+        if pair.silences and any(one != flows[number]["tunnel"] for one in others):
+            silent_ms = sum(length for _, length in pair.silences)
+            lasted_ms = 1e3 * flows[number]["duration_s"]
+            found.append(
+                Suspect(
+                    "stalling-host",
+                    min(1.0, silent_ms / max(1.0, lasted_ms)),
+                    pair.sentence_of_points(),
+                    (number,),
+                    at_s=tuple(at / 1e3 for at, _ in pair.silences[:_MOST_TIMES]),
+                    advice=ADVICE["stalling-host"],
+                )
+            )
     return found
 
 
@@ -209,6 +320,7 @@ def _joined(
     second: tuple[Keyed, Keyed],
     *,
     one_clock: bool = False,
+    trip_ms: float = np.inf,
 ) -> Pair | None:
     apart = [
         np.array([second[way][key] - at for key, at in first[way].items() if key in second[way]])
@@ -233,9 +345,25 @@ def _joined(
     offset = float(low + high) / 2
     there, back = _times(sign * (data - offset)), _times(-sign * (acks - offset))
     missing = (len(first[0]) - len(data), len(second[0]) - len(data))
+    near, far = first[0], second[0]
     if sign < 0:
         files, missing, offset = (files[1], files[0]), (missing[1], missing[0]), -offset
-    return Pair(files, flow, len(data), offset, float(high - low) / 2, missing, there, back)
+        near, far = far, near
+    within_ms = float(high - low) / 2
+    silent = _silences(near, far, there[0], trip_ms)
+    return Pair(files, flow, len(data), offset, within_ms, missing, there, back, silent)
+
+
+def _silences(near: Keyed, far: Keyed, least_ms: float, trip_ms: float) -> tuple[Silence, ...]:
+    """Times longer than a round trip in which what had passed one point did not pass the other."""
+    keys = sorted((key for key in near if key in far), key=far.__getitem__)
+    begun = near[min(near, key=near.__getitem__)]
+    found = []
+    for before, after in pairwise(keys):
+        waits = max(far[before], near[after] + least_ms)
+        if far[after] - waits > trip_ms:
+            found.append((waits - begun, far[after] - waits))
+    return tuple(found)
 
 
 def _times(values: Any) -> Times:

@@ -11,11 +11,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypedDict
 
+from airpath.causes import tools
+from airpath.causes.rank import BlameDocument
 from airpath.diagnose import aligned, points
 from airpath.diagnose.aligned import Offset, OffsetDocument
 from airpath.diagnose.capture import StatementDocument
 from airpath.diagnose.outputs import bloat, bloated
 from airpath.diagnose.points import PairDocument
+from airpath.diagnose.told import told_by
 from airpath.documents import FlowReport
 from airpath.readers.flows import main_sender, stream
 from airpath.readers.iperf import IperfOutput, IperfTest
@@ -81,12 +84,15 @@ class Together(TypedDict):
     pairs: list[LoadedPing]
     captures: list[PairDocument]
     offsets: list[OffsetDocument]
+    causes: BlameDocument | None
+    """Of what tools printed, if no capture has the packets."""
 
 
 def together(files: Sequence[Recognised]) -> Together | None:
-    """What the files say together: ``statements``, ``pairs``, ``captures``, ``offsets``.
+    """What the files say together.
 
-    None if that is nothing. ``pairs`` are of a load and a ping: ``load``, ``ping``, ``start_s`` and
+    None if that is nothing. It has ``statements``, ``pairs``, ``captures``, ``offsets`` and
+    ``causes``. ``pairs`` are of a load and a ping: ``load``, ``ping``, ``start_s`` and
     ``end_s`` (since 1970), ``goodput_mbps``, and of the round trips inside and outside of all loads
     ``loaded_ms`` and ``idle_ms`` (medians) with the counts of replies. ``captures`` has flows that
     two captures have: the offset of the clocks and what happened between the points. ``offsets``
@@ -129,13 +135,17 @@ def together(files: Sequence[Recognised]) -> Together | None:
                 "date and zone before each line gives them.",
             )
         )
-    if not said:
+    test = None
+    if len(files) > 1 and not any(aligned.transfers(one) for one in captures):
+        test = told_by([one.output for one in files if one.output is not None])
+    if not said and test is None:
         return None
     return {
         "statements": [{"kind": kind, "flow": None, "text": text} for kind, text in said],
         "pairs": pairs,
         "captures": [one.document() for one in joined],
         "offsets": [one.document() for one in known],
+        "causes": None if test is None else tools.blame(test).document(),
     }
 
 

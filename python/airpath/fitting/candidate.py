@@ -37,8 +37,6 @@ class Candidate:
     trace: str | None = None
     """Name of the trace's file, where capacity varies."""
     seed: int = 1
-    bounded: bool = False
-    """Where the capacity is not known, no more passes than was seen to."""
 
     @property
     def is_random(self) -> bool:
@@ -98,16 +96,13 @@ def _data_stages(candidate: Candidate) -> list[list[str]]:
             'stage = "link"',
             f"rate_mbps = {path.capacity_mbps:.4g}",
         ]
-    elif path.queue_bytes is not None or candidate.bounded:
+    else:
         link = [
             "# The highest rate that was delivered; the capacity itself is not known.",
             'stage = "link"',
             f"rate_mbps = {path.at_least_mbps:.4g}",
         ]
-    else:
-        link = []
-    if link:
-        stages.append([*link, *_queue(path)])
+    stages.append([*link, *_queue(path)])
     half = path.base_rtt_ms / 2
     delay = [
         "# Half of the smallest round trip; the split between the directions is not known.",

@@ -228,8 +228,6 @@ class _Search:
                 for profile in (candidates.PROFILE, *candidates.PROFILES):
                     self.add(replace(steady, congestion=control, profile=profile))
         self.of_ends = list(self.runs)
-        if first.path.capacity_mbps is None and first.trace is None:
-            self.add(replace(self.highest().candidate, bounded=True))
         middle = self.highest().candidate
         least, most = middle.path.base_rtt_within_ms
         for share in _SHARES if least < most else ():

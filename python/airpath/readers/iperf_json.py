@@ -152,6 +152,10 @@ def _tests(document: Json, run: int) -> list[IperfTest]:
         _totals(test, end, "_bidir_reverse" if second else "")
         _close(test, document.get("error"))
         tests.append(test)
+    far = document.get("server_output_json")
+    if isinstance(far, dict):
+        for test, of_server in zip(tests, _tests(far, run), strict=False):
+            test.far = of_server
     return tests
 
 

@@ -140,6 +140,8 @@ class IperfTest:
     error: str | None = None
     complete: bool = False
     remarks: list[str] = field(default_factory=list)
+    far: IperfTest | None = None
+    """What the far end reports of the same test (--get-server-output)."""
 
     def counted(self) -> list[Interval]:
         """The intervals that count: those that are not omitted."""

@@ -94,6 +94,7 @@ class Sample(TypedDict, total=False):
     cwnd_segments: int
     cwnd_limited_ms: int
     minrtt_ms: float
+    mss_bytes: int
     rcv_out_of_order_packets: int
     rcv_rtt_ms: float
     rcv_space_bytes: int

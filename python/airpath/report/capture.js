@@ -316,14 +316,16 @@ function nextLoss() {
     }
   show(0, view.duration_ms);
 }
-function toTime(seconds) {
+function toTime(seconds, file) {
+  if (view.file !== file) choose(views.findIndex((one) => one.file === file));
   const at = seconds * 1000 - view.begin_ms;
   const around = Math.max(50, view.duration_ms / 40);
   show(at - around, at + around);
   canvas.scrollIntoView({ block: "nearest" });
 }
-function toFrame(number) {
+function toFrame(number, file) {
   for (let index = 0; index < views.length; index++) {
+    if (views[index].file !== file) continue;
     const packets = unpack(views[index]).packets;
     const found = packets.frame.indexOf(number);
     if (found < 0) continue;
@@ -338,10 +340,10 @@ function toFrame(number) {
 const actions = { whole: () => show(0, view.duration_ms), start, next: nextLoss, in: () => zoom(0.5), out: () => zoom(2) };
 for (const button of document.querySelectorAll(".go"))
   button.addEventListener("click", () => {
-    const { zoom: action, frame: number, at } = button.dataset;
+    const { zoom: action, frame: number, at, file } = button.dataset;
     if (action) actions[action]();
-    else if (number) toFrame(Number(number));
-    else toTime(Number(at));
+    else if (number) toFrame(Number(number), Number(file));
+    else toTime(Number(at), Number(file));
   });
 which.addEventListener("change", () => choose(Number(which.value)));
 canvas.addEventListener("wheel", (event) => {

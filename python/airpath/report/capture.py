@@ -1,15 +1,17 @@
-"""A capture as a self-contained page: what is blamed, and its flows down to single packets."""
+"""A case as a self-contained page: what is blamed, and captures' flows down to single packets."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpath import _core
 from airpath.base.text import digits
-from airpath.causes.suspect import SuspectDocument
+from airpath.causes.suspect import SuspectDocument, costs
 from airpath.diagnose.files import FileDocument
+from airpath.diagnose.together import Together
 from airpath.documents import CaptureReport, FlowReport
 from airpath.errors import InputError
 from airpath.plots.figure import Table
@@ -26,41 +28,68 @@ _DETAIL = ((8_192, 12_000), (2_048, 2_000))
 _LEAST_SEGMENTS = 10
 
 
-def write_capture_report(name: str, document: FileDocument, path: Path) -> None:
-    """Write the page of a capture that ``diagnose`` told of; ``name`` is the file to read again.
+def write_case_report(
+    files: Sequence[tuple[str, FileDocument]], joined: Together | None, path: Path
+) -> None:
+    """Write the page of files that ``diagnose`` told of, each with the name to read it again by.
 
-    An existing file is replaced only by a complete one. Raises InputError without a flow to draw.
+    An existing file is replaced only by a complete one. Raises InputError where a capture alone has
+    no flow to draw.
     """
-    write_page(path, "capture.html.j2", **context(name, document))
+    write_page(path, "capture.html.j2", **context(files, joined))
 
 
-def context(name: str, document: FileDocument) -> dict[str, object]:
+def context(
+    files: Sequence[tuple[str, FileDocument]], joined: Together | None
+) -> dict[str, object]:
     """What the page says."""
-    capture = document["capture"]
-    wanted = _wanted(capture)
-    if not wanted:
-        raise InputError(
-            f"{document['file']}: no TCP flow has {_LEAST_SEGMENTS} segments with data, so "
-            "there is nothing to draw"
-        )
     views: list[dict[str, object]] = []
-    for number, (flow, end) in enumerate(wanted):
-        bins, packets = _DETAIL[min(number, 1)]
-        (view,) = _core.view_flows(Path(name), [(flow["id"], end == "client")], bins, packets)
-        shows = stream(flow, end)["limits"] is not None
-        named = {"name": _name(flow, end), "flow": flow["id"], "limits": shows}
-        views.append({**named, **_packed(view)})
-    causes = document["causes"]
+    told = []
+    several = len(files) > 1
+    for number, (name, document) in enumerate(files):
+        capture = document.get("capture")
+        wanted = _wanted(capture) if capture else []
+        if not several and not wanted:
+            raise InputError(
+                f"{document['file']}: no TCP flow has {_LEAST_SEGMENTS} segments with data, so "
+                "there is nothing to draw"
+            )
+        for flow, end in wanted:
+            bins, packets = _DETAIL[min(len(views), 1)]
+            (view,) = _core.view_flows(Path(name), [(flow["id"], end == "client")], bins, packets)
+            shows = stream(flow, end)["limits"] is not None
+            named = {"name": _name(flow, end), "flow": flow["id"], "limits": shows, "file": number}
+            views.append({**named, **_packed(view)})
+        about = document["kind"] if capture is None else _about(capture)
+        flows = _table(capture) if capture and wanted else None
+        told.append(_file(number, document["file"], about, document, flows))
+    if joined is not None:
+        told.append(_file(len(files), "together", "all files", joined, None))
+    title = files[0][1]["file"] + (f" and {len(files) - 1} more" if several else "")
     return {
-        "title": document["file"],
-        "about": _about(capture),
-        "statements": [one["text"] for one in document["statements"]],
-        "blamed": [_cause(one) for one in causes["causes"]],
-        "because": causes["because"],
-        "flows": _table(capture),
+        "title": title,
+        "several": several,
+        "files": told,
         "names": [view["name"] for view in views],
         "views": script_json(views),
         "viewer": _script(),
+    }
+
+
+def _file(
+    number: int, name: str, about: str, document: FileDocument | Together, flows: Table | None
+) -> dict[str, object]:
+    """What the page says of a file, or of all together."""
+    causes = document.get("causes")
+    return {
+        "number": number,
+        "name": name,
+        "about": about,
+        "asked": causes is not None,
+        "blamed": [_cause(one) for one in causes["causes"]] if causes else [],
+        "because": causes["because"] if causes else "",
+        "flows": flows,
+        "statements": [one["text"] for one in document.get("statements", [])],
     }
 
 
@@ -111,13 +140,8 @@ def _about(capture: CaptureReport) -> str:
 
 
 def _cause(cause: SuspectDocument) -> dict[str, object]:
-    sure = cause["confidence"]
-    return {
-        **cause,
-        "name": " or ".join(cause["causes"]).replace("-", " "),
-        "share": f"{cause['cost']:.0%}",
-        "sure": "" if sure is None else f"right in {sure:.0%} of planted cases",
-    }
+    name = " or ".join(cause["causes"]).replace("-", " ")
+    return {**cause, "name": name, "costs": costs(cause)}
 
 
 def _table(capture: CaptureReport) -> Table:

@@ -213,6 +213,7 @@ impl ScheduledMeter {
                         |socket| congestion_name(&socket.congestion),
                     )),
                     profile: Some(tcp.profile.clone()),
+                    limited_s: state.limited.clone(),
                     slow_start_exit: flow.slow_start_exit.clone().or_else(|| state.exit.clone()),
                     ..flow
                 };

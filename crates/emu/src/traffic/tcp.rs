@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as StdDuration;
 
 use airpath_base::{Duration, Instant};
-use airpath_record::Exit;
+use airpath_record::{Exit, LimitSeconds};
 use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
 use airpath_tcp::ReaderConfig;
 use rustix::event::PollFlags;
@@ -55,6 +55,8 @@ pub(crate) struct SenderState {
     pub(crate) written: u64,
     /// States of the sender's and of the receiver's connection.
     pub(crate) sockets: [Option<SocketState>; 2],
+    /// What limited the sender, as the kernel counted it.
+    pub(crate) limited: Option<LimitSeconds>,
     /// How long the writing and the reading thread were ready to run without running.
     pub(crate) waited: [Option<Duration>; 2],
 }
@@ -397,6 +399,7 @@ impl<'a> Sender<'a> {
         self.last = Some(window);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.window = Some(window);
+        state.limited = Some(limit_seconds(&info, now.saturating_since(self.start)));
         state.written = self.written;
         if exit.is_some() {
             state.exit = exit;
@@ -431,6 +434,21 @@ impl<'a> Sender<'a> {
             min_rtt_ms: f64::from(info.tcpi_min_rtt) / 1e3,
             round_rtt_ms: None,
         }
+    }
+}
+
+/// What limited a sender that has lived so long (`tcp_get_info_chrono_stats`): the kernel counts
+/// pacing with cwnd, and the time without data outstanding not at all.
+fn limit_seconds(info: &TcpInfo, lived: Duration) -> LimitSeconds {
+    let [busy, receive_window, send_buffer] =
+        [info.tcpi_busy_time, info.tcpi_rwnd_limited, info.tcpi_sndbuf_limited]
+            .map(|micros| Duration::from_micros(micros).as_secs_f64());
+    LimitSeconds {
+        cwnd: (busy - receive_window - send_buffer).max(0.0),
+        pacing: 0.0,
+        receive_window,
+        send_buffer,
+        application: (lived.as_secs_f64() - busy).max(0.0),
     }
 }
 

@@ -56,14 +56,6 @@ impl UmtsCarrier {
             uplink: UmtsUplink::EDch { category: edch, tti: EdchTti::Ms2 },
         }
     }
-
-    /// Release 99: 384 kb/s down, 64 kb/s up.
-    pub const fn release_99() -> Self {
-        Self {
-            downlink: UmtsDownlink::Dch(DchRate::Kbps384),
-            uplink: UmtsUplink::Dch(DchRate::Kbps64),
-        }
-    }
 }
 
 impl UmtsDownlink {

@@ -1,0 +1,1 @@
+"""Draws the cases that causes are learned from, and learns from them: `make causes`."""

@@ -1,0 +1,179 @@
+"""Learns causes from drawn rows: for each cause a sum of trees, calibrated on cases held back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airpath.causes.model import ANY, Forest, Model
+from airpath.causes.suspect import GROUPS
+from airpath_dev.planted.draft import Pick
+
+from .rows import Row
+
+_SETTINGS = {
+    "objective": "binary",
+    "learning_rate": 0.1,
+    "min_data_in_leaf": 8,
+    "lambda_l2": 5.0,
+    "feature_fraction": 0.35,
+    "bagging_fraction": 0.7,
+    "bagging_freq": 1,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 2,
+    "verbosity": -1,
+    "seed": 1,
+}
+_WINDOWS = ("window_5", "window_25", "window_50", "window_75", "window_steady")
+_MOST_COST = 10.0
+_FEWER_OF_COSTS = 5
+_LARGEST = float(np.finfo(np.float32).max)
+_HELD = 4
+"""Every fourth case calibrates."""
+
+
+@dataclass(frozen=True)
+class Trees:
+    """How many of a forest, and the leaves of each."""
+
+    count: int
+    leaves: int
+
+
+def group_of(cause: str) -> str:
+    """The first of the causes that look alike."""
+    return next((one[0] for one in GROUPS if cause in one), cause)
+
+
+TRACELESS = ("host-processor", "modem-ceiling")
+"""A hop that serves a fixed number of packets per second is a link with that rate, for one flow."""
+
+
+def labels_of(row: Row) -> set[str]:
+    """The causes that cost something in the row and leave a trace, the first of each group."""
+    return {group_of(cause) for cause in row["costs"] if cause not in TRACELESS}
+
+
+def learn(rows: Sequence[Row], trees: Trees) -> Model:
+    """Learn from rows."""
+    usable = [one for one in rows if "features" in one]
+    names = list(usable[0]["features"])
+    table = np.array([[one["features"][name] for name in names] for one in usable])
+    _wear(names, table, [one["case"] for one in usable])
+    labels = [labels_of(one) for one in usable]
+    cases = np.array([one["case"] for one in usable])
+    held = scattered(cases) % _HELD == 0
+    causes = sorted(set().union(*labels))
+    forests, costs = [], []
+    for cause in [*causes, ANY]:
+        target = np.array([bool(one) if cause == ANY else cause in one for one in labels])
+        forests.append(_forest(cause, trees, table, target, held))
+        if cause != ANY:
+            gains = np.array([_gain(one, cause) for one in usable])
+            costs.append(_costs(cause, trees, table[target], gains[target]))
+    return Model.of(names, forests, costs)
+
+
+def _wear(names: Sequence[str], table: NDArray[np.float64], cases: Sequence[int]) -> None:
+    """Let windows be as a kernel's, which are not exact: its memory has a grain."""
+    columns = [names.index(name) for name in _WINDOWS if name in names]
+    for row, case in zip(table, cases, strict=True):
+        pick = Pick(f"airpath windows {case}")
+        if columns and pick.chance(0.5):
+            row[columns] *= pick.uniform(0.85, 1)
+
+
+def _gain(row: Row, cause: str) -> float:
+    """What the cause costs, as a logarithm: no more than a tenth of the rate is left."""
+    gains = [gain for name, gain in row["costs"].items() if group_of(name) == cause]
+    return min(max(gains, default=0.0), math.log(_MOST_COST))
+
+
+def _costs(
+    cause: str, trees: Trees, table: NDArray[np.float64], gains: NDArray[np.float64]
+) -> Forest:
+    settings = _SETTINGS | {"objective": "regression", "num_leaves": trees.leaves}
+    return _flattened(cause, _booster(settings, table, gains, trees.count // _FEWER_OF_COSTS))
+
+
+def scattered(cases: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of cases, mixed: causes follow each other in the order of the numbers (Knuth)."""
+    mixed: NDArray[np.int64] = (cases.astype(np.int64) * 2_654_435_761 % 2**32) >> 12
+    return mixed
+
+
+def _forest(
+    cause: str,
+    trees: Trees,
+    table: NDArray[np.float64],
+    target: NDArray[np.bool_],
+    held: NDArray[np.bool_],
+) -> Forest:
+    settings = _SETTINGS | {"num_leaves": trees.leaves}
+    booster = _booster(settings, table[~held], target[~held].astype(float), trees.count)
+    scores = np.array(booster.predict(table[held], raw_score=True))
+    return _flattened(cause, booster).calibrated(*_platt(scores, target[held]))
+
+
+def _booster(
+    settings: dict[str, Any],
+    table: NDArray[np.float64],
+    target: NDArray[np.float64],
+    rounds: int,
+) -> Any:
+    import lightgbm
+
+    return lightgbm.train(dict(settings), lightgbm.Dataset(table, target), rounds)
+
+
+def _flattened(cause: str, booster: Any) -> Forest:
+    nodes: list[tuple[int, float, bool, int, int, float]] = []
+    roots = [_flat(tree["tree_structure"], nodes) for tree in booster.dump_model()["tree_info"]]
+    return Forest.of(cause, roots, nodes)
+
+
+def _flat(node: dict[str, Any], nodes: list[tuple[int, float, bool, int, int, float]]) -> int:
+    """Append a node and those below it, and return its number."""
+    number = len(nodes)
+    nodes.append((-1, 0.0, False, -1, -1, 0.0))
+    if "leaf_value" in node and "split_feature" not in node:
+        nodes[number] = (-1, 0.0, False, -1, -1, float(node["leaf_value"]))
+        return number
+    left = _flat(node["left_child"], nodes)
+    right = _flat(node["right_child"], nodes)
+    nodes[number] = (
+        int(node["split_feature"]), min(node["threshold"], _LARGEST), bool(node["default_left"]),
+        left, right, float(node["internal_value"]),
+    )  # fmt: skip
+    return number
+
+
+def _platt(scores: NDArray[np.float64], target: NDArray[np.bool_]) -> tuple[float, float]:
+    """Slope and intercept of the logarithm of the odds (Platt 1999), by Newton's method."""
+    positive, negative = target.sum(), (~target).sum()
+    wanted = np.where(target, (positive + 1) / (positive + 2), 1 / (negative + 2))
+    slope, intercept = 1.0, 0.0
+    for _ in range(50):
+        odds = slope * scores + intercept
+        p = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
+        weight = p * (1 - p) + 1e-9
+        gradient = np.array(
+            [((p - wanted) * scores).sum() + 1e-3 * (slope - 1), (p - wanted).sum()]
+        )
+        hessian = np.array(
+            [
+                [(weight * scores**2).sum() + 1e-3, (weight * scores).sum()],
+                [(weight * scores).sum(), weight.sum() + 1e-6],
+            ]
+        )
+        step = np.linalg.solve(hessian, gradient)
+        slope, intercept = slope - step[0], intercept - step[1]
+        if np.abs(step).max() < 1e-8:
+            break
+    return float(slope), float(intercept)

@@ -1,0 +1,452 @@
+"""What a capture shows of a cause, in words: the figures that an engineer would look at.
+
+Nothing is decided here. Which cause is likely, the model says (`airpath.causes.model`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from airpath.base.text import short
+from airpath.causes.features import Features
+from airpath.causes.group import Group
+
+_FRAMES = 5
+"""Packets, or times, that are named as examples."""
+_FULL_SEGMENT = 1300
+"""Payload above which a packet may be fragmented in a tunnel."""
+
+
+ADVICE: dict[str, str] = {
+    "ack-starvation": (
+        "Give the return path more capacity or a shorter queue, or prioritise acknowledgements."
+    ),
+    "application-limited": "The application writes in parts, and the path waits for it.",
+    "bufferbloat": "Manage the queue (CoDel), shorten it to the BDP, or use BBR.",
+    "congestion-control": (
+        "Use the same congestion control for both, or give each flow its own queue."
+    ),
+    "cross-traffic": "Measure without them, or give each flow a queue of its own.",
+    "drx": (
+        "Compare with the UE's timers: DRX cycle, period of scheduling requests, retxBSR-Timer; "
+        "and with batching of network cards and modems on the way."
+    ),
+    "fragmentation": "Clamp the MSS, or raise the MTU of the transport network.",
+    "handover": "Compare the times with the cell's log of handovers.",
+    "mtu": "Clamp the MSS, or raise the MTU; see whether ICMP's fragmentation-needed is filtered.",
+    "offload": (
+        "Switch off receive offload where packets are forwarded (ethtool -K DEV gro off lro off), "
+        "and transmit checksums of the tunnel's device (ethtool -K DEV tx-checksum-ip-generic "
+        "off)."
+    ),
+    "pdcp-gap": "Shorten t-Reordering, or use RLC AM; look at the handovers' data forwarding.",
+    "policer": "Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
+    "radio-link-failure": "Compare the times with the UE's log: T310, re-establishment.",
+    "random-loss": "Use BBR at the sender, or repair the link; look at the radio's BLER.",
+    "receive-window": (
+        "Raise the receive buffer (net.ipv4.tcp_rmem, SO_RCVBUF) and, so that it is not the next "
+        "limit, the sender's (net.ipv4.tcp_wmem, SO_SNDBUF); iperf3 -w sets both."
+    ),
+    "reordering": "Look for parallel paths, or for a queue that several processors share.",
+    "rrc-promotion": (
+        "Keep the UE connected (a longer inactivity timer, RRC_INACTIVE), or leave out the "
+        "beginning of the test."
+    ),
+    "send-buffer": (
+        "Raise the send buffer (net.ipv4.tcp_wmem, SO_SNDBUF) and, so that it is not the next "
+        "limit, the receiver's (net.ipv4.tcp_rmem, SO_RCVBUF); iperf3 -w sets both."
+    ),
+    "shaper": "Check the rate of the subscription or the slice (AMBR, MBR).",
+    "slow-start-exit": (
+        "Use a kernel with HyStart++ or without HyStart's delay test; see "
+        "docs/concepts/slow-start.md."
+    ),
+    "stalling-host": (
+        "Look at the forwarding hosts: steal time, interrupts, the length of their rings."
+    ),
+    "test-too-short": "Run a longer test (iperf3 -t 30) and leave out its beginning (-O 5).",
+    "vpn": (
+        "Set the MTU of the VPN's device to the path's MTU minus 80 bytes (ip link set mtu 1420 "
+        "dev wg0), and clamp the MSS to it."
+    ),
+}
+"""What to do, by cause; for causes that look alike the first of them."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """``frames`` are numbers of packets in the file, from 1; ``at_s`` seconds after its first."""
+
+    evidence: str
+    advice: str
+    frames: tuple[int, ...] = ()
+    at_s: tuple[float, ...] = ()
+
+
+def describe(cause: str, group: Group, features: Features) -> Words:
+    """Describe what a group of transfers shows of a cause."""
+    return _DESCRIBED[cause](group, features)
+
+
+def kilobytes(count: float | None) -> str:
+    """As text."""
+    return "?" if count is None else f"{short(count / 1000)} kB"
+
+
+def _lost(group: Group) -> str:
+    episodes = sum(len(one.episodes) for one in group.transfers)
+    return f"{group.loss_share:.2%} of the packets were lost, in {episodes} round trips"
+
+
+def _lost_frames(group: Group) -> tuple[int, ...]:
+    every = [
+        int(one.seen.frame[index]) for one in group.transfers for index in one.loss_at[:_FRAMES]
+    ]
+    # Behind a gap of several segments comes one and the same packet.
+    return tuple(dict.fromkeys(every))[:_FRAMES]
+
+
+def _waited(group: Group) -> str:
+    return (
+        f"packets waited {short(max(0.0, group.typical_wait_ms))} ms in the median and "
+        f"{short(group.queue_ms)} ms at most (p95), on a path of {short(group.base_ms)} ms"
+    )
+
+
+def _used(group: Group) -> str:
+    return f"{group.busy:.0%} of the highest rate seen was used"
+
+
+def _random_loss(group: Group, _: Features) -> Words:
+    waiting = group.loss_wait
+    told = ""
+    if waiting is not None:
+        told = (
+            f", behind packets that had waited longer than {waiting.rank:.0%} of the others (by "
+            "chance it is 50 %)"
+        )
+    cut = (
+        " If a tunnel on the path fragments large packets, losing one fragment loses the packet: "
+        "a smaller MSS would show that."
+    )
+    return Words(
+        f"{_lost(group)}{told}; {_used(group)}.",
+        ADVICE["random-loss"] + (cut if group.main.seen.size.max() >= _FULL_SEGMENT else ""),
+        _lost_frames(group),
+    )
+
+
+def _fragmentation(group: Group, _: Features) -> Words:
+    return Words(
+        f"{_lost(group)}; the largest packet has {int(group.main.seen.size.max())} bytes; "
+        f"{_used(group)}.",
+        ADVICE["fragmentation"],
+        _lost_frames(group),
+    )
+
+
+def _policer(group: Group, _: Features) -> Words:
+    bucket = group.bucket
+    told = ""
+    if bucket is not None:
+        told = (
+            f", when about {kilobytes(bucket.level_bytes)} more had been sent than "
+            f"{short(bucket.rate_mbps)} Mb/s can carry; the BDP is {kilobytes(group.bdp_bytes)}"
+        )
+    return Words(
+        f"{_lost(group)}{told}. On this path, {_waited(group)}.",
+        ADVICE["policer"],
+        _lost_frames(group),
+    )
+
+
+def _shaper(group: Group, _: Features) -> Words:
+    early = group.early_excess
+    first = f"The first packets arrived at {short(group.first_mbps)} Mb/s"
+    if early is not None:
+        window, before, usual = early
+        first = (
+            f"Of the first packets, {short(before)} kB arrived in {short(window)} ms, and of later "
+            f"ones {short(usual)} kB"
+        )
+    return Words(
+        f"{first}; later ones at {short(group.capacity_mbps)} Mb/s, and {_waited(group)}: a "
+        "shaper, not the link, limits the rate.",
+        ADVICE["shaper"],
+    )
+
+
+def _bufferbloat(group: Group, _: Features) -> Words:
+    told = _waited(group)
+    return Words(
+        f"{told[0].upper()}{told[1:]}, while {group.busy:.0%} of its capacity is used.",
+        ADVICE["bufferbloat"],
+    )
+
+
+def _reordering(group: Group, _: Features) -> Words:
+    late = max(one.overtaken for one in group.transfers)
+    return Words(
+        f"{late:.1%} of the segments that were sent only once arrived after later ones.",
+        ADVICE["reordering"],
+    )
+
+
+def _too_large(group: Group) -> str | None:
+    sizes = group.main.too_large
+    if sizes is None:
+        return None
+    return (
+        f"All {len(group.main.loss_at)} segments of {sizes[0]} bytes or more were lost, but none "
+        f"of {sizes[1]} bytes or less"
+    )
+
+
+def _mtu(group: Group, _: Features) -> Words:
+    told = _too_large(group) or f"{_lost(group)}, the largest ones first"
+    return Words(
+        f"{told}: a hop drops packets of that size.",
+        ADVICE["mtu"],
+        _lost_frames(group),
+    )
+
+
+def _offload(group: Group, _: Features) -> Words:
+    joined = group.main.stream["larger_than_mss"]
+    told = _too_large(group) or _lost(group)
+    how = ", and receive offload had merged segments" if joined else ""
+    return Words(
+        f"{told}{how}: a device's offload breaks packets, or joins segments that nothing splits "
+        "again.",
+        ADVICE["offload"],
+        _lost_frames(group),
+    )
+
+
+def _vpn(group: Group, _: Features) -> Words:
+    told = _too_large(group) or _lost(group)
+    return Words(
+        f"{told}: with the headers of a VPN, packets no longer fit an MTU.",
+        ADVICE["vpn"],
+        _lost_frames(group),
+    )
+
+
+def _receive_window(group: Group, _: Features) -> Words:
+    main = group.main
+    share = max(main.window_share, main.limited_share)
+    return Words(
+        f"For {share:.0%} of the time the receive window ({kilobytes(main.window_bytes)}) had no "
+        f"room for another segment, while {_waited(group)}.",
+        ADVICE["receive-window"],
+        main.limited_frames,
+    )
+
+
+def _send_buffer(group: Group, _: Features) -> Words:
+    main = group.main
+    if not main.at_sender:
+        return Words(
+            f"Of the highest rate seen {group.busy:.0%} was used, {_lost(group)}, and the receive "
+            "window had room: the sender did not send more.",
+            ADVICE["send-buffer"] + " A capture at the sender would show the bytes in flight.",
+        )
+    most = float(np.quantile(main.flight, 0.99))
+    return Words(
+        f"Never more than {kilobytes(most)} were in flight, and {main.ceiling_share:.0%} of the "
+        f"segments were sent at that limit; {_waited(group)}, and the receive window had room.",
+        ADVICE["send-buffer"],
+        main.ceiling_frames,
+    )
+
+
+def closed_share(group: Group) -> float:
+    """Of the time: nothing came, or there was nothing to send, behind a closed window."""
+    main = group.main
+    waited = sum(end - begin for begin, end in main.pauses if main.is_closed(begin))
+    return group.closed_share + waited / 1000 / group.seconds
+
+
+def _application(group: Group, _: Features) -> Words:
+    main = group.main
+    closed = closed_share(group)
+    if closed > main.idle_share - closed and closed > main.limited_share:
+        told = (
+            f"For {closed:.0%} of the time nothing arrived, after the receiver had advertised a "
+            "window smaller than one segment: its application does not read."
+        )
+        return Words(told, "Look at what the receiver's application does with the data.")
+    share = max(main.window_share, main.limited_share)
+    if main.idle_share >= share:
+        return Words(
+            f"For {main.idle_share:.0%} of the time everything that was sent had arrived, and the "
+            "sender had nothing more to send.",
+            ADVICE["application-limited"],
+        )
+    return Words(
+        f"For {share:.0%} of the time the receive window was full, and in the median it had "
+        f"{main.window_steady:.0%} of its largest size: the receiver's application reads more "
+        "slowly than the path delivers.",
+        "Look at what the receiver's application does with the data.",
+        main.limited_frames,
+    )
+
+
+def _cross_traffic(_: Group, features: Features) -> Words:
+    return Words(
+        f"Concurrent datagrams are {features['datagram_share']:.0%} of the bytes in the same "
+        "direction.",
+        ADVICE["cross-traffic"],
+    )
+
+
+def _congestion_control(group: Group, _: Features) -> Words:
+    rates = [one.late_mbps for one in group.transfers]
+    return Words(
+        f"Concurrent transfers get {short(max(rates))} and {short(min(rates))} Mb/s: they do not "
+        "share the path fairly.",
+        ADVICE["congestion-control"],
+    )
+
+
+def _slow_start_exit(group: Group, _: Features) -> Words:
+    main = group.main
+    ramp_s = main.ramp_share * main.seconds
+    ended = "" if main.exit_bytes is None else f" ended at {kilobytes(main.exit_bytes)} in flight"
+    return Words(
+        f"Slow start{ended or ' ended early'} (the BDP is {kilobytes(group.bdp_bytes)}), and it "
+        f"took {ramp_s:.1f} s to reach the rate.",
+        ADVICE["slow-start-exit"],
+    )
+
+
+def _too_short(group: Group, _: Features) -> Words:
+    main = group.main
+    return Words(
+        f"The transfer lasted {group.seconds:.2f} s, {group.seconds * 1e3 / main.base_ms:.0f} "
+        f"round trips, and needed {main.ramp_share:.0%} of them to reach its rate.",
+        ADVICE["test-too-short"],
+    )
+
+
+def _silences(group: Group, what: str, advice: str) -> Words:
+    gaps = sorted(group.silences or group.gaps, key=lambda one: -one.length_ms)
+    if not gaps:
+        return Words(f"{_lost(group)}, and {_waited(group)}. {what}", advice, _lost_frames(group))
+    longest = sorted(gaps[:_FRAMES], key=lambda one: one.at_ms)
+    lengths = [one.length_ms for one in longest]
+    span = f"{min(lengths):.0f} to {max(lengths):.0f}" if len(longest) > 1 else f"{lengths[0]:.0f}"
+    times = "once" if len(gaps) == 1 else f"{len(gaps)} times"
+    after = " or longer, at the end" if any(one.is_open for one in longest) else ""
+    return Words(
+        f"Nothing arrived {times}, for {span} ms{after}, while data was outstanding. {what}",
+        advice,
+        at_s=tuple(one.at_ms / 1000 for one in longest),
+    )
+
+
+def _handover(group: Group, _: Features) -> Words:
+    return _silences(
+        group, "The path was silent at a change of cell.",
+        ADVICE["handover"],
+    )  # fmt: skip
+
+
+def _failure(group: Group, _: Features) -> Words:
+    return _silences(
+        group, "The radio link was lost and re-established.",
+        ADVICE["radio-link-failure"],
+    )  # fmt: skip
+
+
+def _pdcp_gap(group: Group, _: Features) -> Words:
+    return _silences(
+        group, "What had arrived behind a missing PDCP PDU was held back until t-Reordering ended.",
+        ADVICE["pdcp-gap"],
+    )  # fmt: skip
+
+
+def _stalls(group: Group, _: Features) -> Words:
+    return _silences(
+        group, "A forwarding host stood still for a while.",
+        ADVICE["stalling-host"],
+    )  # fmt: skip
+
+
+def _promotion(group: Group, features: Features) -> Words:
+    first = features["first_wait_rounds"] * group.base_ms
+    return Words(
+        f"The first segment took {short(max(0.0, first))} ms longer than the shortest round trip "
+        f"({short(group.base_ms)} ms): the UE had to connect first.",
+        ADVICE["rrc-promotion"],
+    )
+
+
+def _way_back(group: Group) -> str:
+    back = group.main.back_ms
+    if back is None:
+        return ""
+    return (
+        f", and had waited {short(back[1])} ms (median) and {short(back[2])} ms (p95), by their "
+        "timestamps"
+    )
+
+
+def _batches(group: Group, _: Features) -> Words:
+    main = group.main
+    acks = main.stream["acks"]
+    if main.at_sender and acks:
+        interval = main.path.batch_ms or acks["batch_interval_ms"]
+        every = f", every {short(interval)} ms" if interval else ""
+        told = (
+            f"Acknowledgements arrived {acks['per_batch']:.1f} at a time{every}{_way_back(group)}"
+        )
+        where = "Capture at the UE to see whether it sent them together."
+    else:
+        told = f"Acknowledgements left here{_way_back(group)}"
+        where = "Capture at the sender to see whether they arrive together, and how often."
+    return Words(
+        f"{told}; the path's shortest round trip is {short(group.base_ms)} ms.",
+        f"{ADVICE['drx']} {where}",
+    )
+
+
+def _starved(group: Group, _: Features) -> Words:
+    return Words(
+        f"Acknowledgements came back one by one{_way_back(group)}; the path's shortest round trip "
+        f"is {short(group.base_ms)} ms.",
+        ADVICE["ack-starvation"],
+    )
+
+
+_DESCRIBED: dict[str, Callable[[Group, Features], Words]] = {
+    "ack-batching": _batches,
+    "ack-starvation": _starved,
+    "aggregation-timer": _batches,
+    "application-limited": _application,
+    "bufferbloat": _bufferbloat,
+    "congestion-control": _congestion_control,
+    "cross-traffic": _cross_traffic,
+    "drx": _batches,
+    "fragmentation": _fragmentation,
+    "handover": _handover,
+    "interrupt-moderation": _batches,
+    "mtu": _mtu,
+    "offload": _offload,
+    "pdcp-gap": _pdcp_gap,
+    "policer": _policer,
+    "radio-link-failure": _failure,
+    "random-loss": _random_loss,
+    "receive-window": _receive_window,
+    "reordering": _reordering,
+    "rrc-promotion": _promotion,
+    "send-buffer": _send_buffer,
+    "shaper": _shaper,
+    "slow-start-exit": _slow_start_exit,
+    "stalling-host": _stalls,
+    "test-too-short": _too_short,
+    "vpn": _vpn,
+}

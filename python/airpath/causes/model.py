@@ -1,0 +1,192 @@
+"""The learned model of causes: for each one the probability that it costs a seventh or more.
+
+Each cause has a forest: a sum of decision trees that gives the logarithm of the odds, calibrated on
+cases that it was not learned from (`make causes`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+LIKELIER_THAN_NOT = 0.5
+ANY = "any"
+"""The forest that tells whether anything costs a seventh."""
+_FIELDS = ("feature", "threshold", "default_left", "left", "right", "value")
+_TYPES = (np.int16, np.float32, np.bool_, np.int16, np.int16, np.float32)
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees of one cause. Nodes of all trees are in one array; a leaf has no feature (-1).
+
+    ``value`` of a node is the mean of the leaves below it, by how many cases came there.
+    """
+
+    cause: str
+    roots: NDArray[Any]
+    feature: NDArray[Any]
+    threshold: NDArray[Any]
+    default_left: NDArray[Any]
+    left: NDArray[Any]
+    right: NDArray[Any]
+    value: NDArray[Any]
+    slope: float = 1.0
+    intercept: float = 0.0
+
+    @classmethod
+    def of(cls, cause: str, roots: Sequence[int], nodes: Iterable[tuple[Any, ...]]) -> Forest:
+        """From nodes as tuples of the fields."""
+        columns = zip(zip(*nodes, strict=True), _TYPES, strict=True)
+        fields: list[NDArray[Any]] = [np.array(each, dtype=kind) for each, kind in columns]
+        return cls._of(cause, np.array(roots, dtype=np.int16), fields)
+
+    @classmethod
+    def _of(
+        cls, cause: str, roots: NDArray[Any], fields: Sequence[NDArray[Any]], *calibration: float
+    ) -> Forest:
+        feature, threshold, default_left, left, right, value = fields
+        return cls(cause, roots, feature, threshold, default_left, left, right, value, *calibration)
+
+    def calibrated(self, slope: float, intercept: float) -> Forest:
+        """With a linear map of its logarithm of the odds."""
+        return replace(self, slope=slope, intercept=intercept)
+
+    def score(self, row: NDArray[np.float64]) -> float:
+        """The sum of the trees' leaves."""
+        return float(self.value[self._walk(row)[-1]].sum())
+
+    def odds(self, row: NDArray[np.float64]) -> float:
+        """The logarithm of the odds."""
+        return self.slope * self.score(row) + self.intercept
+
+    def moved(self, row: NDArray[np.float64], features: int) -> NDArray[np.float64]:
+        """By how much each feature moved the logarithm of the odds, along the trees' paths."""
+        found = np.zeros(features)
+        paths = self._walk(row)
+        for before, after in pairwise(paths):
+            inner = before != after
+            step = self.value[after[inner]].astype(float) - self.value[before[inner]]
+            np.add.at(found, self.feature[before[inner]], step)
+        return found * self.slope
+
+    def _walk(self, row: NDArray[np.float64]) -> list[NDArray[Any]]:
+        """The nodes of all trees at each depth, down to the leaves."""
+        at = self.roots
+        paths = [at]
+        while True:
+            feature = self.feature[at]
+            inner = feature >= 0
+            if not inner.any():
+                return paths
+            value = row[np.maximum(feature, 0)]
+            left = np.where(np.isnan(value), self.default_left[at], value <= self.threshold[at])
+            at = np.where(inner, np.where(left, self.left[at], self.right[at]), at)
+            paths.append(at)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``causes`` with their probabilities, the likeliest first.
+
+    ``leaning``: if what costs a seventh is likelier unknown than any cause, all of them.
+    """
+
+    causes: list[tuple[str, float]]
+    leaning: list[tuple[str, float]]
+
+
+def answer(probabilities: Mapping[str, float]) -> Answer:
+    """The likeliest of: nothing, something unknown, a cause; and all causes likelier than not.
+
+    The probability of something unknown is that of any cause, times that of none of the known ones.
+    """
+    every = dict(probabilities)
+    any_cause = every.pop(ANY)
+    likely = sorted(every.items(), key=lambda one: -one[1])
+    unknown = any_cause
+    for _, sure in likely:
+        unknown *= max(0.0, 1 - sure / max(any_cause, sure))
+    first = likely[0][1]
+    if first >= max(unknown, 1 - any_cause):
+        return Answer([one for one in likely if one[1] >= min(first, LIKELIER_THAN_NOT)], [])
+    return Answer([], likely if unknown > 1 - any_cause else [])
+
+
+@dataclass(frozen=True)
+class Model:
+    """What was learned of all causes."""
+
+    names: tuple[str, ...]
+    forests: Mapping[str, Forest]
+    costs: Mapping[str, Forest]
+
+    @classmethod
+    def of(cls, names: Sequence[str], forests: Iterable[Forest], costs: Iterable[Forest]) -> Model:
+        """From forests of probabilities and of costs."""
+        each = ({one.cause: one for one in some} for some in (forests, costs))
+        return cls(tuple(names), *each)
+
+    def row(self, features: Mapping[str, float]) -> NDArray[np.float64]:
+        """Features in the model's order; NaN for one that is not known."""
+        return np.array(
+            [features.get(name, np.nan) for name in self.names], dtype=np.float32
+        ).astype(float)
+
+    def probabilities(self, features: Mapping[str, float]) -> dict[str, float]:
+        """By cause, and ``any``."""
+        row = self.row(features)
+        return {
+            cause: 1 / (1 + float(np.exp(-np.clip(one.odds(row), -30, 30))))
+            for cause, one in self.forests.items()
+        }
+
+    def cost(self, cause: str, features: Mapping[str, float]) -> float:
+        """The share of the rate, or of the delay, that the cause takes if it is there."""
+        return 1 - float(np.exp(-max(0.0, self.costs[cause].score(self.row(features)))))
+
+    def moved(self, cause: str, features: Mapping[str, float]) -> list[tuple[str, float]]:
+        """Features by how much they raised the logarithm of the odds, the most first."""
+        row = self.row(features)
+        by_feature = self.forests[cause].moved(row, len(self.names))
+        order = np.argsort(-by_feature, kind="stable")
+        return [(self.names[index], float(by_feature[index])) for index in order]
+
+    def write(self, file: Path | BinaryIO) -> None:
+        """Write it; the same model gives the same bytes."""
+        arrays: dict[str, NDArray[Any]] = {"names": np.array(self.names)}
+        for what, forests in (("odds", self.forests), ("cost", self.costs)):
+            for cause, one in forests.items():
+                arrays[f"{what}/{cause}/roots"] = one.roots
+                arrays[f"{what}/{cause}/calibration"] = np.array([one.slope, one.intercept])
+                for name in _FIELDS:
+                    arrays[f"{what}/{cause}/{name}"] = getattr(one, name)
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    @classmethod
+    def read(cls, file: Path | BinaryIO) -> Model:
+        """Raises ``ValueError`` and ``OSError``."""
+        with np.load(file, allow_pickle=False) as raw:
+            roots = [name.removesuffix("/roots") for name in raw.files if name.endswith("/roots")]
+            found: dict[str, list[Forest]] = {"odds": [], "cost": []}
+            for place in roots:
+                what, _, cause = place.partition("/")
+                fields = [raw[f"{place}/{name}"] for name in _FIELDS]
+                calibration = map(float, raw[f"{place}/calibration"])
+                found[what].append(Forest._of(cause, raw[f"{place}/roots"], fields, *calibration))
+            return cls.of(raw["names"].tolist(), found["odds"], found["cost"])
+
+
+@functools.cache
+def packaged(name: str) -> Model:
+    """A model that the package has (`make causes`)."""
+    with resources.files("airpath.causes").joinpath(name).open("rb") as file:
+        return Model.read(cast("BinaryIO", file))

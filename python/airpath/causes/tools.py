@@ -1,0 +1,208 @@
+"""Causes of what tools told of a test: iperf3 each second, ss of its sockets, pings beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from airpath.causes.describe import ADVICE
+from airpath.causes.features import UNKNOWN, Features, log10, spread
+from airpath.causes.model import ANY, answer, packaged
+from airpath.causes.phrases import evidence
+from airpath.causes.rank import Blame
+from airpath.causes.suspect import Suspect, alike
+from airpath.fitting.observed import Floats
+
+LIMITS = ("receive_window", "send_buffer", "application")
+"""What may hold a sender back, as ss tells it."""
+MODEL = "tools.npz"
+"""The learned model of what tools tell (`make causes`)."""
+_MOST_NAMED = 2
+"""Each second of a test leaves more open than its packets do."""
+_LEAST = 0.1
+"""Less likely causes are not named beside another: below that, probabilities are not calibrated."""
+_SEGMENT_BYTES = 1448
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_BYTES, _AGAIN, _CWND, _RTT = range(4)
+
+
+@dataclass(frozen=True)
+class Pinged:
+    """Pings: the share that was lost, and round trips in milliseconds."""
+
+    lost: float
+    trips_ms: tuple[float, float, float, float]
+    """Least, median, 95 %, most."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What tools told of the streams of one test; NaN is what they did not tell.
+
+    ``streams``: for each second (rows) the bytes, the retransmissions, cwnd in bytes, and the
+    smoothed RTT in milliseconds. ``limited``: for which share of the time what held the streams
+    back (`LIMITS`).
+    """
+
+    streams: Sequence[Floats]
+    limited: dict[str, float] = field(default_factory=dict)
+    ping: Pinged | None = None
+
+
+def blame(told: Told) -> Blame:
+    """The likeliest causes of what holds a test back; its streams have at least one second."""
+    found = features(told)
+    every = packaged(MODEL).probabilities(found)
+    likely = answer(every)
+    if likely.causes:
+        first, *others = likeliest(every)
+        named = [first, *(one for one in others if one[1] >= _LEAST)]
+        return Blame("named", "", [_suspect(cause, sure, found) for cause, sure in named])
+    rate = f"{10 ** found['log_rate_mbps']:.4g} Mb/s in the median of its seconds"
+    any_cause = f"{every[ANY]:.0%} that something else costs a seventh of the rate"
+    if likely.leaning:
+        told_of = [f"{' or '.join(alike(cause))} ({sure:.0%})" for cause, sure in likeliest(every)]
+        return Blame(
+            "unknown",
+            f"The test had {rate}. Something other than the path's capacity costs a seventh of the "
+            f"rate or more, but the seconds do not tell what; likeliest: {' and '.join(told_of)}. "
+            "ss and a ping beside the test, or a capture at the sender (tcpdump -s 128), would "
+            "tell more.",
+            [],
+        )
+    because = f"The test had {rate}, and nothing in it speaks of more than the path's capacity"
+    return Blame("bound", f"{because} ({any_cause}).", [])
+
+
+def likeliest(probabilities: Mapping[str, float]) -> list[tuple[str, float]]:
+    """The two likeliest causes."""
+    every = [(cause, sure) for cause, sure in probabilities.items() if cause != ANY]
+    return sorted(every, key=lambda one: -one[1])[:_MOST_NAMED]
+
+
+def _suspect(cause: str, sure: float, found: Features) -> Suspect:
+    model = packaged(MODEL)
+    why = "; ".join(evidence(model.moved(cause, found), found))
+    advice = ADVICE.get(cause, "") + " A capture at the sender (tcpdump -s 128) would tell more."
+    told = f"What speaks for it most: {why}." if why else "Nothing else is likelier."
+    cost = model.cost(cause, found)
+    return Suspect(cause, cost, told, (), advice=advice, confidence=round(sure, 2))
+
+
+def features(told: Told) -> Features:
+    """The features of a test, in a fixed order; its streams have at least one second."""
+    streams = told.streams
+    seconds = max(map(len, streams))
+    total, again = (_together(streams, column, seconds) for column in (_BYTES, _AGAIN))
+    main = max(streams, key=lambda one: float(np.nansum(one[:, _BYTES])))
+    means = [float(one[:, _BYTES].mean()) for one in streams]
+    found: Features = {
+        "streams": len(streams),
+        "test_s": log10(seconds),
+        "fairness": min(means) / max(means) if len(means) > 1 and max(means) else UNKNOWN,
+    }
+    found |= _rates(total) | _again(again, total) | _window(main) | _trips(main)
+    found |= {f"limited_{name}": told.limited.get(name, UNKNOWN) for name in LIMITS}
+    ping, trips = told.ping, main[:, _RTT]
+    least, middle, high, most = ping.trips_ms if ping else (UNKNOWN,) * 4
+    found |= {
+        "ping_lost": ping.lost if ping else UNKNOWN,
+        "ping_ms": log10(least),
+        "ping_50": middle / least,
+        "ping_95": high / least,
+        "ping_max": most / least,
+        "rtt_to_ping": float(np.median(trips)) / least,
+    }
+    return {name: float(value) for name, value in found.items()}
+
+
+def _together(streams: Sequence[Floats], column: int, seconds: int) -> Floats:
+    """The sum over streams, which may end at different times."""
+    found = np.zeros(seconds)
+    for one in streams:
+        found[: len(one)] += one[:, column]
+    return found
+
+
+def _rates(total: Floats) -> Features:
+    best = max(1.0, float(np.quantile(total, 0.95)))
+    shares = total / best
+    low = shares < 0.01
+    thirds = np.array_split(shares, 3)
+    reached = np.flatnonzero(shares >= 0.8)
+    return spread("rate", shares, _QUANTILES) | {
+        "log_rate_mbps": log10(float(np.median(total)) * 8e-6 + 1e-4),
+        "rate_spread": float(shares.std() / max(1e-6, shares.mean())),
+        "rate_next": _correlation(shares[:-1], shares[1:]),
+        "rate_first": float(shares[0]),
+        "rate_second": float(shares[1]) if len(shares) > 1 else UNKNOWN,
+        "ramp_seconds": float(reached[0]) if len(reached) else UNKNOWN,
+        "rate_trend": float(thirds[2].mean() / max(1e-6, thirds[1].mean()))
+        if len(shares) > 2
+        else UNKNOWN,
+        "still_share": float(low.mean()),
+        "longest_still_s": float(_longest(low)),
+    }
+
+
+def _again(again: Floats, total: Floats) -> Features:
+    some = again > 0
+    count = float(again.sum())
+    known = np.isfinite(count)
+    return {
+        "again": log10(count * _SEGMENT_BYTES / max(1.0, float(total.sum())) + 1e-6),
+        "log_again": log10(count + 0.5),
+        "again_seconds": float(some.mean()) if known else UNKNOWN,
+        "again_most": float(again.max() / count) if count > 0 else UNKNOWN,
+        "again_first": float(again[:2].sum() / count) if count > 0 else UNKNOWN,
+        "again_at_once": log10(float(np.median(again[some]))) if some.any() else UNKNOWN,
+        "again_rate": _correlation(again, total) if known else UNKNOWN,
+        "again_then": _correlation(again[:-1], total[1:]) if known else UNKNOWN,
+    }
+
+
+def _window(main: Floats) -> Features:
+    cwnd, used = main[:, _CWND], main[:, _BYTES] * main[:, _RTT] / 1e3
+    most = float(np.max(cwnd))
+    before, after = cwnd[:-1], cwnd[1:]
+    several = len(before) > 0 and np.isfinite(most)
+    return spread("cwnd", cwnd / most, _QUANTILES) | {
+        "cwnd_segments": log10(float(np.median(cwnd)) / _SEGMENT_BYTES),
+        "cwnd_least": log10(float(np.min(cwnd)) / _SEGMENT_BYTES),
+        "cwnd_flat": float((after == before).mean()) if several else UNKNOWN,
+        "cwnd_falls": float((after < 0.8 * before).mean()) if several else UNKNOWN,
+        "cwnd_trend": float(after[-1] / before[len(before) // 2]) if several else UNKNOWN,
+        "cwnd_used": log10(float(np.median(used / cwnd)) + 1e-4),
+        "cwnd_used_most": log10(float(np.max(used / cwnd)) + 1e-4),
+    }
+
+
+def _trips(main: Floats) -> Features:
+    trips, cwnd = main[:, _RTT], main[:, _CWND]
+    least = float(np.min(trips))
+    bdp = float(np.median(main[:, _BYTES])) * least / 1e3
+    return spread("rtt", trips / least, _QUANTILES) | {
+        "rtt_ms": log10(least),
+        "rtt_wait_ms": log10(float(np.median(trips)) - least + 0.1),
+        "rtt_max": float(np.max(trips)) / least,
+        "rtt_first": float(trips[0]) / least,
+        "rtt_cwnd": _correlation(trips, cwnd),
+        "bdp_segments": log10(bdp / _SEGMENT_BYTES + 0.01),
+        "cwnd_bdp": log10(float(np.median(cwnd)) / max(1.0, bdp)),
+    }
+
+
+def _longest(some: np.ndarray) -> int:
+    """The longest run."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], some.astype(np.int8), [0]))))
+    return int((edges[1::2] - edges[::2]).max()) if len(edges) else 0
+
+
+def _correlation(one: Floats, other: Floats) -> float:
+    usable = np.isfinite(one) & np.isfinite(other)
+    one, other = one[usable], other[usable]
+    if len(one) < 4 or one.std() == 0 or other.std() == 0:
+        return UNKNOWN
+    return float(np.corrcoef(one, other)[0, 1])

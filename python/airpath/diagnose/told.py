@@ -1,0 +1,170 @@
+"""What the outputs of several tools tell of one test, second by second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from airpath.causes.tools import Pinged, Told
+from airpath.fitting.observed import Floats
+from airpath.readers.iperf_output import Interval, IperfOutput, IperfTest
+from airpath.readers.ping import PingOutput
+from airpath.readers.recognise import Output
+from airpath.readers.ss import Connection, SsOutput
+
+_LEAST_SECONDS = 2
+_LEAST_BYTES = 100_000
+_LEAST_REPLIES = 5
+_MOST_OF_A_SECOND = 0.5
+_MAIN = 0.1
+"""Of the bytes of the largest connection: others are beside the test."""
+
+
+def told_by(outputs: Sequence[Output]) -> Told | None:
+    """Of the largest test of TCP: what iperf3 and ss tell of it, and a ping beside it.
+
+    None without a test of two seconds.
+    """
+    tests = [
+        one
+        for output in outputs
+        if isinstance(output, IperfOutput)
+        for one in output.tests
+        if one.protocol == "TCP" and one.tool == "iperf3"
+    ]
+    sockets = [
+        one for output in outputs if isinstance(output, SsOutput) for one in output.connections
+    ]
+    test = max(tests, key=_bytes, default=None)
+    streams = [] if test is None else streams_of_test(test)
+    own = _own(test, sockets)
+    if not streams:
+        streams = [seconds for one in own if len(seconds := seconds_of_socket(one))]
+    if max(map(len, streams), default=0) < _LEAST_SECONDS or not _bytes_of(streams):
+        return None
+    return Told(streams, _limited(own), _ping(outputs, test))
+
+
+def _bytes(test: IperfTest) -> int:
+    return sum(one.bytes for one in test.counted())
+
+
+def _bytes_of(streams: Sequence[Floats]) -> float:
+    return sum(float(one[:, 0].sum()) for one in streams)
+
+
+def streams_of_test(test: IperfTest) -> list[Floats]:
+    """The seconds of each stream of iperf3; what the far end received, where that is known."""
+    near = _streams(test)
+    far = _streams(test.far) if test.far else []
+    sender, receiver = (near, far) if _sends(near) else (far, near)
+    if not sender or len(sender) != len(receiver):
+        return near
+    both = []
+    for sent, received in zip(sender, receiver, strict=True):
+        length = min(len(sent), len(received))
+        both.append(np.column_stack([received[:length, :1], sent[:length, 1:]]))
+    return both
+
+
+def _sends(streams: Sequence[Floats]) -> bool:
+    return any(np.isfinite(one[:, 1:]).any() for one in streams)
+
+
+def _streams(test: IperfTest) -> list[Floats]:
+    by_stream: dict[int, list[Interval]] = {}
+    for one in test.counted():
+        by_stream.setdefault(one.stream, []).append(one)
+    return [found for one in by_stream.values() if len(found := _seconds(one))]
+
+
+def _seconds(intervals: Sequence[Interval]) -> Floats:
+    """Intervals of a second or longer as they are, and shorter ones together; per second."""
+    first = intervals[0].start_s
+    parts: dict[int, list[Interval]] = {}
+    for one in intervals:
+        parts.setdefault(int(one.start_s - first + 1e-3), []).append(one)
+    return np.array([row for each in parts.values() for row in _row(each)]).reshape(-1, 4)
+
+
+def _row(part: Sequence[Interval]) -> Iterator[list[float]]:
+    lasted = sum(one.end_s - one.start_s for one in part)
+    # What is left of the last second says little.
+    if lasted >= _MOST_OF_A_SECOND:
+        again = [one.retransmissions for one in part if one.retransmissions is not None]
+        cwnd = [one.cwnd_bytes for one in part if one.cwnd_bytes is not None]
+        rtt = [one.rtt_us / 1e3 for one in part if one.rtt_us is not None]
+        yield [
+            sum(one.bytes for one in part) / lasted,
+            sum(again) / lasted if again else np.nan,
+            cwnd[-1] if cwnd else np.nan,
+            rtt[-1] if rtt else np.nan,
+        ]
+
+
+def _own(test: IperfTest | None, sockets: Sequence[Connection]) -> list[Connection]:
+    """The sockets of the test by their ports; without a test those with the most bytes."""
+    if test is not None and test.connections:
+        ports = {(one.local_port, one.remote_port) for one in test.connections}
+        ports |= {pair[::-1] for pair in ports}
+        return [one for one in sockets if (_port(one.local), _port(one.peer)) in ports]
+    sizes = [
+        max((each.get("bytes_acked", 0) for each in one.samples), default=0) for one in sockets
+    ]
+    least = max(_LEAST_BYTES, _MAIN * max(sizes, default=0))
+    return [one for one, size in zip(sockets, sizes, strict=True) if size >= least]
+
+
+def _port(end: str) -> int:
+    port = end.rpartition(":")[2]
+    return int(port) if port.isdecimal() else -1
+
+
+def seconds_of_socket(connection: Connection) -> Floats:
+    """From snapshots of ss, at least one in two seconds, what each second has."""
+    timed = [one for one in connection.samples if one["elapsed_s"] is not None]
+    timed = [one for one in timed if "bytes_acked" in one]
+    at = np.array([one["elapsed_s"] for one in timed], dtype=float)
+    if len(timed) < 2 or at[-1] - at[0] > 2 * len(timed):
+        return np.zeros((0, 4))
+    ends = np.arange(at[0], at[-1] + 1e-3)
+    acked = np.interp(ends, at, [float(one["bytes_acked"]) for one in timed])
+    again = np.interp(ends, at, [float(one.get("retrans_total", 0)) for one in timed])
+    last = [timed[index] for index in np.searchsorted(at, ends[1:] + 1e-3) - 1]
+    cwnd = [one.get("cwnd_segments", np.nan) * one.get("mss_bytes", np.nan) for one in last]
+    return np.column_stack(
+        [np.diff(acked), np.diff(again), cwnd, [one.get("rtt_ms", np.nan) for one in last]]
+    )
+
+
+def _limited(sockets: Sequence[Connection]) -> dict[str, float]:
+    """Which share of the time with data outstanding something else held the sockets back."""
+    busy = rwnd = sndbuf = 0.0
+    for one in sockets:
+        last = max(one.samples, key=lambda sample: sample.get("busy_ms", 0), default=None)
+        if last is not None:
+            busy += last.get("busy_ms", 0)
+            rwnd += last.get("rwnd_limited_ms", 0)
+            sndbuf += last.get("sndbuf_limited_ms", 0)
+    return {"receive_window": rwnd / busy, "send_buffer": sndbuf / busy} if busy else {}
+
+
+def _ping(outputs: Sequence[Output], test: IperfTest | None) -> Pinged | None:
+    """The ping with the most replies, during the test if both have times."""
+    pings = [one for one in outputs if isinstance(one, PingOutput)]
+    ping = max(pings, key=lambda one: len(one.replies), default=None)
+    if ping is None:
+        return None
+    start = None if test is None else test.start_time_s
+    lasted = max((one.end_s for one in test.counted()), default=0.0) if test else 0.0
+    timed = [
+        one.rtt_ms
+        for one in ping.replies
+        if start is not None and one.time_s is not None and start <= one.time_s <= start + lasted
+    ]
+    trips = timed if len(timed) >= _LEAST_REPLIES else [one.rtt_ms for one in ping.replies]
+    if len(trips) < _LEAST_REPLIES:
+        return None
+    least, middle, high, most = (float(one) for one in np.quantile(trips, [0, 0.5, 0.95, 1]))
+    return Pinged(ping.lost / max(1, ping.sent), (max(least, 1e-3), middle, high, most))
