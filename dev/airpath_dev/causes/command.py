@@ -2,7 +2,7 @@
 
 The rows that are drawn are kept in ``--keep``, and the command resumes from there. The models go
 into the package (python/airpath/causes: causes.npz, tools.npz), each with where it came from
-(.json): the same seed and count give the same bytes. Needs the extra ``learn``.
+(.json): the same seed and count give the same bytes. Needs the dependency group ``learn``.
 """
 
 from __future__ import annotations

@@ -88,9 +88,9 @@ def blame(file: Path, report: CaptureReport, between: Sequence[Suspect] = ()) ->
     leaning: list[tuple[str, float]] = []
     sizes = [sum(each.wire_bytes for each in one.transfers) for one in groups]
     for group, size in zip(groups, sizes, strict=True):
-        if size < max(_LEAST_BYTES, MAIN * max(sizes)):
+        if size < MAIN * max(sizes):
             continue
-        named, unsure = inferred(group, report)
+        named, unsure = inferred(group, report, is_transfer=size >= _LEAST_BYTES)
         found += [one for one in named if not (between and one.cause in _SILENT)]
         if any(one.has_backlog for one in group.transfers):
             leaning += unsure
@@ -114,13 +114,18 @@ def blame(file: Path, report: CaptureReport, between: Sequence[Suspect] = ()) ->
     return _nothing(groups, report)
 
 
-def inferred(group: Group, report: CaptureReport) -> tuple[list[Suspect], list[tuple[str, float]]]:
+def inferred(
+    group: Group, report: CaptureReport, *, is_transfer: bool
+) -> tuple[list[Suspect], list[tuple[str, float]]]:
     """What costs a group a seventh, by probability: `airpath.causes.model.answer`.
+
+    Of what is no transfer, only what is seen.
 
     If the answer is that something unknown does, also the probabilities of all causes.
     """
     found = features(group, report)
-    if sure := list(seen(group, found)):
+    sure = list(seen(group, found))
+    if sure or not is_transfer:
         return sure, []
     learned = packaged(MODEL)
     every = learned.probabilities(found)
