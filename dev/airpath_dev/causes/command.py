@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from airpath.causes import rank, tools
 from airpath.causes.model import ANY, Model, answer
 from airpath.runs.summary import to_json
 from airpath_dev import ROOT
-from airpath_dev.harness import FINE, Count, Seed, say
+from airpath_dev.harness import FINE, Count, NotCheckedError, Seed, say
 from airpath_dev.planted.draft import Pick
 
 from .draw import TALK
@@ -48,6 +49,8 @@ def main(
 
     One model is for captures, and one for what iperf3, ss and ping tell.
     """
+    if find_spec("lightgbm") is None:
+        raise NotCheckedError("LightGBM is missing: .venv/bin/pip install lightgbm")
     every = list(rows(seed, count, keep, os.cpu_count() or 1))
     captured = [one for one in every if "features" in one]
     for cause in leave_out or ():
