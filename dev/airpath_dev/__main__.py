@@ -31,7 +31,7 @@ COMMANDS = {
     "captures-recorded": "recorded.command",
     "causes": "causes.command",
     "causes-emulated": "causes.emulated",
-    "causes-recorded": "causes.recorded",
+    "causes-field": "causes.field",
     "cluster": "cluster.command",
     "cures": "pages.cures",
     "docs": "pages.website",

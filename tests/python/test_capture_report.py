@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import airpath
+import captures
 from airpath import _core
 from airpath.diagnose.files import diagnose
 from airpath.report.capture import write_case_report
@@ -74,8 +75,9 @@ def test_a_page_is_of_files(lossy: Path, airpath_command: Command, tmp_path: Pat
         "64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.1 ms\n"
     )
     (tmp_path / "there.html").write_text("kept")
+    empty = captures.write(tmp_path / "empty.pcap", captures.download(2))
     for words in (
-        ("ping.txt", "--report", "there.html"),
+        (str(empty), "--report", "there.html"),
         (str(lossy), "-", "--report", "there.html"),
         (str(lossy), "--identify", "--report", "there.html"),
     ):
@@ -88,6 +90,9 @@ def test_a_page_is_of_files(lossy: Path, airpath_command: Command, tmp_path: Pat
     written = (tmp_path / "there.html").read_text()
     assert "10.77.0.1" not in written
     assert "<canvas" in written
+    done = airpath_command("diagnose", "ping.txt", "--report", "there.html")
+    assert done.returncode == 0, done.stderr
+    assert "1 echo requests" in (tmp_path / "there.html").read_text()
     done = airpath_command("diagnose", "ping.txt", str(lossy), "--report", "there.html")
     assert done.returncode == 0, done.stderr
     written = (tmp_path / "there.html").read_text()

@@ -108,7 +108,7 @@ def test_the_models_of_the_package_fit_the_code(shown: Features) -> None:
         folder = resources.files("airpath.causes")
         total += len(folder.joinpath(name).read_bytes())
         origin = json.loads(folder.joinpath(name.replace("npz", "json")).read_text())
-        assert set(origin["causes"]) <= set(model.costs)
+        assert set(origin["causes"]) == set(model.costs)
     assert total < _MOST_BYTES
 
 

@@ -252,8 +252,12 @@ ring_packets = 4000
 stage = "delay"
 delay_ms = 40
 [[flow]]
+kind = "ping"
+interval_ms = 500
+[[flow]]
 kind = "bulk"
 profile = "linux-6.18"
+start_s = 2
 """
 
 
@@ -288,6 +292,8 @@ def test_a_host_that_stands_still_between_two_points_is_seen(tmp_path: Path) -> 
     assert first["confidence"] is None
     assert "nothing passed point" in first["evidence"]
     assert first["cost"] == pytest.approx(0.4 / 2.5, abs=0.06)
+    # Times are those of the capture, which began two seconds before the transfer.
+    assert all(2 < at < 12 for at in first["at_s"])
     silent = {"handover", "radio-link-failure", "pdcp-gap", "stalling-host"}
     assert not [one for one in others if silent.intersection(one["causes"])]
     # A queue waits as long, but never stands still.

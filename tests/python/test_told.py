@@ -129,6 +129,12 @@ def test_tools_are_judged_together(tmp_path: Path, airpath_command: Command) -> 
     # There is one answer, of all files.
     assert not any("causes" in one for one in both["files"])
     assert both["together"]["causes"]["verdict"] in ("named", "unknown", "bound")
+    # Two tests are two cases, each with its own answer.
+    (tmp_path / "again.json").write_text(json.dumps(_document(8, 1)))
+    words = ("test.json", "again.json", "ping.txt", "--json")
+    two = json.loads(airpath_command("diagnose", *words).stdout)
+    assert ["causes" in one for one in two["files"]] == [True, True, False]
+    assert two["together"] is None or two["together"]["causes"] is None
     # UDP is no test of TCP, and a second is none either.
     datagrams = _document(8, 1)
     datagrams["start"]["test_start"]["protocol"] = "UDP"

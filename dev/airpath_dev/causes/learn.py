@@ -65,7 +65,7 @@ def learn(rows: Sequence[Row], trees: Trees) -> Model:
     usable = [one for one in rows if "features" in one]
     names = list(usable[0]["features"])
     table = np.array([[one["features"][name] for name in names] for one in usable])
-    _wear(names, table, [one["case"] for one in usable])
+    _blur(names, table, [one["case"] for one in usable])
     labels = [labels_of(one) for one in usable]
     cases = np.array([one["case"] for one in usable])
     held = scattered(cases) % _HELD == 0
@@ -80,8 +80,8 @@ def learn(rows: Sequence[Row], trees: Trees) -> Model:
     return Model.of(names, forests, costs)
 
 
-def _wear(names: Sequence[str], table: NDArray[np.float64], cases: Sequence[int]) -> None:
-    """Let windows be as a kernel's, which are not exact: its memory has a grain."""
+def _blur(names: Sequence[str], table: NDArray[np.float64], cases: Sequence[int]) -> None:
+    """Blur windows: simulated ones are exact, and a kernel's move with the sizes of its buffers."""
     columns = [names.index(name) for name in _WINDOWS if name in names]
     for row, case in zip(table, cases, strict=True):
         pick = Pick(f"airpath windows {case}")

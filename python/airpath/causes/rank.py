@@ -15,12 +15,12 @@ from airpath.causes.group import Group
 from airpath.causes.model import answer, packaged
 from airpath.causes.phrases import evidence
 from airpath.causes.seen import seen
-from airpath.causes.suspect import Suspect, SuspectDocument, alike
+from airpath.causes.suspect import Suspect, SuspectDocument, in_words
 from airpath.causes.traits import Transfer
 from airpath.diagnose.capture import advice_on_length
 from airpath.documents import CaptureReport, FlowReport, Packets, Segments
 from airpath.fitting.observed import arrays
-from airpath.readers.flows import End, main_sender, stream, total_bytes
+from airpath.readers.flows import LEAST_BYTES, End, main_sender, stream, total_bytes
 
 _MOST_FLOWS = 8
 """Flows of each kind that are read again: those with the most bytes."""
@@ -35,8 +35,6 @@ _SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
 _OF_DELAY = ("bufferbloat", "drx")
 """What these cost is seen in round trips, too."""
 LEAST_SEGMENTS = 20
-_LEAST_BYTES = 100_000
-"""What moves less is no transfer, as in what tools print: it is over before a path shows itself."""
 _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4
 """Connections of a test; a web page has more."""
@@ -90,7 +88,7 @@ def blame(file: Path, report: CaptureReport, between: Sequence[Suspect] = ()) ->
     for group, size in zip(groups, sizes, strict=True):
         if size < MAIN * max(sizes):
             continue
-        named, unsure = inferred(group, report, is_transfer=size >= _LEAST_BYTES)
+        named, unsure = inferred(group, report, is_transfer=size >= LEAST_BYTES)
         found += [one for one in named if not (between and one.cause in _SILENT)]
         if any(one.has_backlog for one in group.transfers):
             leaning += unsure
@@ -119,9 +117,8 @@ def inferred(
 ) -> tuple[list[Suspect], list[tuple[str, float]]]:
     """What costs a group a seventh, by probability: `airpath.causes.model.answer`.
 
-    Of what is no transfer, only what is seen.
-
-    If the answer is that something unknown does, also the probabilities of all causes.
+    If the answer is that something unknown does, also the probabilities of all causes. Of what is
+    no transfer, only what is seen.
     """
     found = features(group, report)
     sure = list(seen(group, found))
@@ -140,8 +137,8 @@ def inferred(
         if cause not in _OF_DELAY and not group.was_full:
             cost = None
             told += (
-                f" The path carries {group.capacity_mbps:.4g} Mb/s or more: it was never full, so "
-                "that its capacity does not show."
+                f" The path was never full: it carries {group.capacity_mbps:.4g} Mb/s or more, and "
+                "the capture does not show how much more."
             )
         suspects.append(
             Suspect(
@@ -160,10 +157,10 @@ def inferred(
 
 def _unknown(leaning: list[tuple[str, float]]) -> str:
     likeliest = sorted(leaning, key=lambda one: -one[1])[:3]
-    named = ", ".join(f"{' or '.join(alike(cause))} ({sure:.0%})" for cause, sure in likeliest)
     return (
-        "Something costs a seventh of the rate or more, but what this is remains unknown. The "
-        f"likeliest are {named}. Capture a longer transfer at its other end, with a ping beside."
+        "Something costs a seventh of the rate or more, but the capture does not show what. "
+        f"Likeliest: {in_words(likeliest)}. Capture a longer transfer at its other end, with a "
+        "ping beside it."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypedDict
 
@@ -71,10 +72,15 @@ def alike(cause: str) -> tuple[str, ...]:
     return next((group for group in GROUPS if cause in group), (cause,))
 
 
+def in_words(likely: Iterable[tuple[str, float]]) -> str:
+    """Causes and their probabilities."""
+    return ", ".join(f"{' or '.join(alike(cause))} ({sure:.0%})" for cause, sure in likely)
+
+
 def costs(suspect: SuspectDocument) -> str:
     """What it costs, and how sure that is, in words."""
     share = suspect["cost"]
-    cost = "what it costs is not known" if share is None else f"costs about {share:.0%}"
+    cost = "its cost is unknown" if share is None else f"costs about {share:.0%}"
     sure = suspect["confidence"]
     if sure is None:
         return cost

@@ -12,7 +12,7 @@ from airpath.causes.features import UNKNOWN, Features, log10, spread
 from airpath.causes.model import ANY, answer, packaged
 from airpath.causes.phrases import evidence
 from airpath.causes.rank import Blame
-from airpath.causes.suspect import Suspect, alike
+from airpath.causes.suspect import Suspect, in_words
 from airpath.fitting.observed import Floats
 
 LIMITS = ("receive_window", "send_buffer", "application")
@@ -23,6 +23,7 @@ _MOST_NAMED = 2
 """Each second of a test leaves more open than its packets do."""
 _LEAST = 0.1
 """Less likely causes are not named beside another: below that, probabilities are not calibrated."""
+_CAPTURE = "capture at the sender (tcpdump -s 128)"
 _SEGMENT_BYTES = 1448
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _BYTES, _AGAIN, _CWND, _RTT = range(4)
@@ -60,20 +61,21 @@ def blame(told: Told) -> Blame:
         first, *others = likeliest(every)
         named = [first, *(one for one in others if one[1] >= _LEAST)]
         return Blame("named", "", [_suspect(cause, sure, found) for cause, sure in named])
-    rate = f"{10 ** found['log_rate_mbps']:.4g} Mb/s in the median of its seconds"
-    any_cause = f"{every[ANY]:.0%} that something else costs a seventh of the rate"
+    rate = f"The median second carried {10 ** found['log_rate_mbps']:.4g} Mb/s."
     if likely.leaning:
-        told_of = [f"{' or '.join(alike(cause))} ({sure:.0%})" for cause, sure in likeliest(every)]
         return Blame(
             "unknown",
-            f"The test had {rate}. Something other than the path's capacity costs a seventh of the "
-            f"rate or more, but the seconds do not tell what; likeliest: {' and '.join(told_of)}. "
-            "ss and a ping beside the test, or a capture at the sender (tcpdump -s 128), would "
-            "tell more.",
+            f"{rate} Something other than the path's capacity probably costs a seventh of the rate "
+            "or more, but figures of whole seconds do not show what. Likeliest: "
+            f"{in_words(likeliest(every))}. Run ss and a ping beside the test, or {_CAPTURE}.",
             [],
         )
-    because = f"The test had {rate}, and nothing in it speaks of more than the path's capacity"
-    return Blame("bound", f"{because} ({any_cause}).", [])
+    return Blame(
+        "bound",
+        f"{rate} The path's capacity explains the test: the probability that something else costs "
+        f"a seventh of the rate is {every[ANY]:.0%}.",
+        [],
+    )
 
 
 def likeliest(probabilities: Mapping[str, float]) -> list[tuple[str, float]]:
@@ -85,8 +87,8 @@ def likeliest(probabilities: Mapping[str, float]) -> list[tuple[str, float]]:
 def _suspect(cause: str, sure: float, found: Features) -> Suspect:
     model = packaged(MODEL)
     why = "; ".join(evidence(model.moved(cause, found), found))
-    advice = ADVICE.get(cause, "") + " A capture at the sender (tcpdump -s 128) would tell more."
-    told = f"What speaks for it most: {why}." if why else "Nothing else is likelier."
+    advice = f"{ADVICE[cause]} To be surer, {_CAPTURE}."
+    told = f"What speaks for it most: {why}." if why else "No single figure stands out."
     cost = model.cost(cause, found)
     return Suspect(cause, cost, told, (), advice=advice, confidence=round(sure, 2))
 

@@ -74,8 +74,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write an HTML page about the files: what limits the flows, and charts of those "
-            "of captures, down to single packets.",
+            help="Write an HTML page about the files: what limits the flows and, for captures, "
+            "charts of the flows down to single packets.",
             show_default=False,
         ),
     ] = None,
@@ -83,8 +83,8 @@ def command(
 ) -> None:
     """Explain captures and the outputs of network tools.
 
-    Prints sentences about each file; for a capture also what limits its flows, and a table of the
-    largest ones: bytes of IP each way (up: from the client), goodput of the direction with more
+    Prints sentences about each file, and what limits its flows; for a capture also a table of the
+    largest flows: bytes of IP each way (up: from the client), goodput of the direction with more
     data, median round trips in milliseconds from the capture point to the client and to the
     server, retransmitted packets, and packets out of order. docs/guides/captures.md says how each
     figure is measured. No result contains payload. Pings are combined with the outputs of other
@@ -114,21 +114,28 @@ def _diagnose(
 ) -> int:
     """Print what the files tell, as ``hide`` shows it; the exit code."""
     from airpath.diagnose import files as diagnosis
-    from airpath.diagnose.together import together
+    from airpath.diagnose.together import is_one_case, together
     from airpath.readers.recognise import Recognised, recognise
     from airpath.runs import summary
 
     documents: list[FileDocument] = []
+    read: list[Recognised] = []
     outputs: list[Recognised] = []
     refused: list[dict[str, str]] = []
     code = 0
     for name in files:
         try:
-            found = recognise(name, read=not identify)
-            document = hide(diagnosis.describe(found, alone=len(files) == 1))
+            read.append(recognise(name, read=not identify))
         except AirpathError as error:
             code = max(code, complain(hide(str(error)), error.exit_code))
             refused.append(hide({"file": name, "error": str(error)}))
+    alone = not is_one_case(read)
+    for found in read:
+        try:
+            document = hide(diagnosis.describe(found, alone=alone))
+        except AirpathError as error:
+            code = max(code, complain(hide(str(error)), error.exit_code))
+            refused.append(hide({"file": found.name, "error": str(error)}))
             continue
         if not json:
             if documents and not identify:

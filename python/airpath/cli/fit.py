@@ -136,8 +136,9 @@ def _lines(fitted: Fit) -> list[str]:
         window = any(row["name"] == "receive_window" for row in fitted.parameters)
         why = "the receive window limited the sender, and " if window else ""
         lines.append(
-            f"  at least: {why}the path was never full, so the scenario has the highest rate "
-            "that was seen. If it carries more, gains are larger, or something else limits."
+            f"  at least: {why}the path was never full, so its capacity is not known, and the "
+            "scenario has the highest rate that was seen. Over a faster path gains would be "
+            "larger, or something else would limit the rate."
         )
     return lines
 

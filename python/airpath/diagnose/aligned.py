@@ -16,12 +16,11 @@ import numpy as np
 
 from airpath import _core
 from airpath.documents import FlowReport
-from airpath.readers.flows import ENDS, stream
+from airpath.readers.flows import ENDS, LEAST_BYTES, stream
 from airpath.readers.iperf import IperfTest
 from airpath.readers.ping import PingRun
 from airpath.readers.recognise import Recognised
 
-_LEAST_BYTES = 100_000
 _LEAST_REPLIES = 5
 _MOST_PACKETS = 200_000
 _SLACK_MS = 20.0
@@ -91,7 +90,7 @@ def transfers(file: Recognised) -> list[Transfers]:
     found: list[Transfers] = []
     for flow in sorted(unique(file), key=lambda one: one["start_s"]):
         moved = max(stream(flow, end)["acked_bytes"] for end, _ in ENDS)
-        if moved < _LEAST_BYTES:
+        if moved < LEAST_BYTES:
             continue
         start = file.begin_s + flow["start_s"]
         end = start + flow["duration_s"]

@@ -91,7 +91,7 @@ def add(
 
 
 def _ask_the_kernel(run: Run, answer: Explanation, simulated: Sequence[RunSummary]) -> None:
-    """Of buffers at the ends nothing is promised where the kernel counted something else."""
+    """Promise nothing for larger buffers where the kernel counted other limits."""
     kept: list[Finding] = []
     for finding in answer["findings"]:
         flow = finding["subject"]
@@ -112,14 +112,14 @@ def _ask_the_kernel(run: Run, answer: Explanation, simulated: Sequence[RunSummar
             answer["tried"].append({
                 "cause": finding["cause"], "subject": flow, "set": finding["set"] or [],
                 "score": None, "gain": None,
-                "outcome": f"{told}, but in the simulation both have {percent(share)}: the gain is "
-                "not promised.",
+                "outcome": f"{told}, but in the simulation the two take {percent(share)}: no "
+                "gain is promised.",
             })  # fmt: skip
     answer["findings"] = kept
 
 
 def _limited(figures: Figures, flow: str) -> tuple[float, float] | None:
-    """For which shares of its time both buffers held a flow back, where that is known."""
+    """The shares of its time in which each buffer held a flow back, where that is known."""
     for one in figures["flows"]:
         limited = one.get("limited_s")
         if limited and one["id"] == flow:

@@ -63,7 +63,10 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
     if found.capture is not None:
         told = statements(found.capture) + datagrams.statements(found.capture)
         pairs = points.within(found)
-        told += [Statement("two-points", flow, pair.sentence_of_points()) for flow, pair in pairs]
+        told += [
+            Statement("two-points", flow["id"], pair.sentence_of_points())
+            for flow, _, pair in pairs
+        ]
         document["statements"] = [one.document() for one in told]
         document["causes"] = _causes(found, pairs)
         document["capture"] = found.capture
@@ -75,7 +78,7 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
     return document
 
 
-def _causes(found: Recognised, pairs: Sequence[tuple[int, points.Pair]]) -> BlameDocument:
+def _causes(found: Recognised, pairs: Sequence[points.PairOfFlows]) -> BlameDocument:
     """What limits the flows; standard input cannot be read twice."""
     if found.name in (STDIN, STDIN_NAME):
         because = "Causes need a file, because the search reads it twice, packet by packet."

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from airpath.diagnose.capture import Statement
 from airpath.readers.flent import FlentDocument, FlentOutput
+from airpath.readers.flows import LEAST_BYTES
 from airpath.readers.iperf_output import IperfDocument, IperfOutput, IperfTestDocument, IperfTotals
 from airpath.readers.nuttcp import NuttcpDocument, NuttcpOutput, NuttcpRunDocument, NuttcpTotals
 from airpath.readers.ping import NO_ANSWER, PingDocument, PingOutput
@@ -23,7 +24,6 @@ _LIMITED_SHARE = 0.5
 _LEAST_BUSY_MS = 200
 _MOST_TEXT = 2000
 """Characters of a sentence; names and errors of a damaged file may have any length."""
-_LEAST_BYTES = 100_000
 _LEAST_SNAPSHOTS = 3
 _QUEUE_MS = 20.0
 _LOSS_SHARE = 0.001
@@ -212,7 +212,7 @@ def _ss(document: SsDocument) -> Iterator[tuple[str, str]]:
     for row in rows[:_MOST_CONNECTIONS]:
         subject = f"{row['local']} to {row['peer']}"
         yield "ss", f"{subject}: {', '.join(_figures(row))}."
-        if (row["bytes_acked"] or 0) >= _LEAST_BYTES:
+        if (row["bytes_acked"] or 0) >= LEAST_BYTES:
             yield from ((kind, f"{subject}: {text}") for kind, text in _causes(row))
     if len(rows) > _MOST_CONNECTIONS:
         text = f"{_of(len(rows) - _MOST_CONNECTIONS, 'further connection')} with fewer bytes"
@@ -232,7 +232,7 @@ def _figures(row: ConnectionDocument) -> Iterator[str]:
         yield f"{received:.4g} Mb/s received between the first and the last"
     elif row["bytes_received"] and received is None:
         yield f"{row['bytes_received']} bytes received"
-    if row["rcv_rtt_ms"] is not None and (row["bytes_received"] or 0) >= _LEAST_BYTES:
+    if row["rcv_rtt_ms"] is not None and (row["bytes_received"] or 0) >= LEAST_BYTES:
         yield f"RTT {row['rcv_rtt_ms']:.4g} ms as the receiver estimates it, in the median"
     rtt = row["rtt_ms"]
     if rtt:

@@ -8,7 +8,7 @@ as the other, and half of their sum is by how much it may be off if not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -37,7 +37,7 @@ Keyed = dict[tuple[float, float], float]
 
 Times = tuple[float, float, float]
 Silence = tuple[float, float]
-"""When it began, and how long it lasted; both in ms."""
+"""When it began, in ms since 1970, and how long it lasted, in ms."""
 
 
 class PairDocument(TypedDict):
@@ -131,6 +131,10 @@ class Pair:
         )
 
 
+PairOfFlows = tuple[FlowReport, FlowReport, Pair]
+"""A flow at one point, the same one at another, and both together."""
+
+
 def pairs(files: Sequence[Recognised]) -> list[Pair]:
     """The largest TCP flow that two captures have both, for each two; one point is one file."""
     captures = [one for one in files if one.capture and Path(one.name).is_file()]
@@ -142,8 +146,8 @@ def pairs(files: Sequence[Recognised]) -> list[Pair]:
     ]
 
 
-def within(file: Recognised) -> list[tuple[int, Pair]]:
-    """The flow with the most bytes that one capture has at several points, and each two of them."""
+def within(file: Recognised) -> list[PairOfFlows]:
+    """The largest flow that one capture has at several points, and each two of these points."""
     report = file.capture
     if not report or not Path(file.name).is_file():
         return []
@@ -161,7 +165,7 @@ def within(file: Recognised) -> list[tuple[int, Pair]]:
         names = (_point(main, report["interfaces"]), _point(other, report["interfaces"]))
         there = _read(file, number, _by_client(main))
         if pair := _joined(names, _name(main), here, there, one_clock=True, trip_ms=_trip(main)):
-            found.append((main["id"], pair))
+            found.append((main, other, pair))
     return found
 
 
@@ -174,7 +178,7 @@ def _trip(flow: FlowReport) -> float:
     return sum(sides) or np.inf
 
 
-def between(file: Recognised, pairs: Sequence[tuple[int, Pair]]) -> list[Suspect]:
+def between(file: Recognised, pairs: Iterable[PairOfFlows]) -> list[Suspect]:
     """What is seen between two points: a host that stood still, and a stream that ended there.
 
     ``pairs`` are those of ``within``.
@@ -227,33 +231,27 @@ def _ended(
         f"{points[1]}, the last one {early_s:.3g} s before the stream ended.",
         (one["id"], other["id"]),
         at_s=(float(behind[-1]) / 1e9,),
-        advice="Compare with the NAT's time-out for UDP, or send keep-alives more often.",
+        advice="Check the NAT's timeout for UDP, or send keep-alives more often.",
     )
 
 
-def _still_hosts(file: Recognised, pairs: Sequence[tuple[int, Pair]]) -> list[Suspect]:
+def _still_hosts(file: Recognised, pairs: Iterable[PairOfFlows]) -> list[Suspect]:
     """The host between two points inside and outside of a tunnel, if it stood still.
 
     Where packets enter or leave a tunnel there is one host: a UPF, an SGW or a router.
     """
-    flows = {flow["id"]: flow for flow in file.report["flows"]}
-    found = []
-    for number, pair in pairs:
-        others = [flows[one]["tunnel"] for one in flows[number]["same_as"] if one in flows]
-        if pair.silences and any(one != flows[number]["tunnel"] for one in others):
-            silent_ms = sum(length for _, length in pair.silences)
-            lasted_ms = 1e3 * flows[number]["duration_s"]
-            found.append(
-                Suspect(
-                    "stalling-host",
-                    min(1.0, silent_ms / max(1.0, lasted_ms)),
-                    pair.sentence_of_points(),
-                    (number,),
-                    at_s=tuple(at / 1e3 for at, _ in pair.silences[:_MOST_TIMES]),
-                    advice=ADVICE["stalling-host"],
-                )
-            )
-    return found
+    return [
+        Suspect(
+            "stalling-host",
+            min(1.0, sum(length for _, length in pair.silences) / (1e3 * flow["duration_s"])),
+            pair.sentence_of_points(),
+            (flow["id"], other["id"]),
+            at_s=tuple(at / 1e3 - file.begin_s for at, _ in pair.silences[:_MOST_TIMES]),
+            advice=ADVICE["stalling-host"],
+        )
+        for flow, other, pair in pairs
+        if pair.silences and flow["tunnel"] != other["tunnel"]
+    ]
 
 
 def _point(flow: FlowReport, interfaces: list[InterfaceReport]) -> str:
@@ -357,12 +355,11 @@ def _joined(
 def _silences(near: Keyed, far: Keyed, least_ms: float, trip_ms: float) -> tuple[Silence, ...]:
     """Times longer than a round trip in which what had passed one point did not pass the other."""
     keys = sorted((key for key in near if key in far), key=far.__getitem__)
-    begun = near[min(near, key=near.__getitem__)]
     found = []
     for before, after in pairwise(keys):
         waits = max(far[before], near[after] + least_ms)
         if far[after] - waits > trip_ms:
-            found.append((waits - begun, far[after] - waits))
+            found.append((waits, far[after] - waits))
     return tuple(found)
 
 

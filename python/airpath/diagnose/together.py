@@ -20,7 +20,7 @@ from airpath.diagnose.outputs import bloat, bloated
 from airpath.diagnose.points import PairDocument
 from airpath.diagnose.told import told_by
 from airpath.documents import FlowReport
-from airpath.readers.flows import main_sender, stream
+from airpath.readers.flows import LEAST_BYTES, main_sender, stream
 from airpath.readers.iperf import IperfOutput, IperfTest
 from airpath.readers.nuttcp import NuttcpOutput
 from airpath.readers.ping import PingOutput
@@ -32,7 +32,6 @@ _MARGIN_S = 1.0
 _LEAST_REPLIES = 5
 _TOLD_IN_TIME = 0.9
 """The share of the intervals' time that passes between the times of their lines, at least."""
-_LEAST_BYTES = 100_000
 _MOST_NAMES = 3
 _MOST_RUNS = 10
 
@@ -88,6 +87,11 @@ class Together(TypedDict):
     """Of what tools printed, if no capture has the packets."""
 
 
+def is_one_case(files: Sequence[Recognised]) -> bool:
+    """Whether several files tell of one test, as far as that shows: there is one with tests."""
+    return len(files) > 1 and sum(isinstance(one.output, IperfOutput) for one in files) < 2
+
+
 def together(files: Sequence[Recognised]) -> Together | None:
     """What the files say together.
 
@@ -136,7 +140,7 @@ def together(files: Sequence[Recognised]) -> Together | None:
             )
         )
     test = None
-    if len(files) > 1 and not any(aligned.transfers(one) for one in captures):
+    if is_one_case(files) and not any(aligned.transfers(one) for one in captures):
         test = told_by([one.output for one in files if one.output is not None])
     if not said and test is None:
         return None
@@ -272,7 +276,7 @@ def _of_a_connection(name: str, connection: Connection) -> Load | None:
         [(at, one.get("bytes_received", 0)) for at, one in timed],
         key=lambda points: points[-1][1] - points[0][1] if points else 0,
     )
-    if len(moved) < 2 or moved[-1][1] - moved[0][1] < _LEAST_BYTES:
+    if len(moved) < 2 or moved[-1][1] - moved[0][1] < LEAST_BYTES:
         return None
     last = moved[-1][1]
     start = max(at for at, count in moved if count == moved[0][1])

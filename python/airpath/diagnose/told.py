@@ -6,19 +6,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from airpath.causes.rank import MAIN
 from airpath.causes.tools import Pinged, Told
 from airpath.fitting.observed import Floats
+from airpath.readers.flows import LEAST_BYTES
 from airpath.readers.iperf_output import Interval, IperfOutput, IperfTest
 from airpath.readers.ping import PingOutput
 from airpath.readers.recognise import Output
 from airpath.readers.ss import Connection, SsOutput
 
 _LEAST_SECONDS = 2
-_LEAST_BYTES = 100_000
 _LEAST_REPLIES = 5
 _MOST_OF_A_SECOND = 0.5
-_MAIN = 0.1
-"""Of the bytes of the largest connection: others are beside the test."""
 
 
 def told_by(outputs: Sequence[Output]) -> Told | None:
@@ -112,7 +111,7 @@ def _own(test: IperfTest | None, sockets: Sequence[Connection]) -> list[Connecti
     sizes = [
         max((each.get("bytes_acked", 0) for each in one.samples), default=0) for one in sockets
     ]
-    least = max(_LEAST_BYTES, _MAIN * max(sizes, default=0))
+    least = max(LEAST_BYTES, MAIN * max(sizes, default=0))
     return [one for one, size in zip(sockets, sizes, strict=True) if size >= least]
 
 

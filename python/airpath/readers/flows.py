@@ -16,6 +16,8 @@ from airpath.documents import (
 End: TypeAlias = Literal["client", "server"]
 ENDS: tuple[tuple[End, End], ...] = (("client", "server"), ("server", "client"))
 """Sender and receiver of each direction."""
+LEAST_BYTES = 100_000
+"""A connection that moves less is no transfer: it is over before the path shows itself."""
 
 
 def tcp_of(flow: FlowReport) -> TcpReport:

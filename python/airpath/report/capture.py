@@ -33,8 +33,8 @@ def write_case_report(
 ) -> None:
     """Write the page of files that ``diagnose`` told of, each with the name to read it again by.
 
-    An existing file is replaced only by a complete one. Raises InputError where a capture alone has
-    no flow to draw.
+    An existing file is replaced only by a complete one. Raises InputError if the only file is a
+    capture without a flow to draw.
     """
     write_page(path, "capture.html.j2", **context(files, joined))
 
@@ -49,7 +49,7 @@ def context(
     for number, (name, document) in enumerate(files):
         capture = document.get("capture")
         wanted = _wanted(capture) if capture else []
-        if not several and not wanted:
+        if not several and capture and not wanted:
             raise InputError(
                 f"{document['file']}: no TCP flow has {_LEAST_SEGMENTS} segments with data, so "
                 "there is nothing to draw"

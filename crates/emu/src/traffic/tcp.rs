@@ -55,7 +55,7 @@ pub(crate) struct SenderState {
     pub(crate) written: u64,
     /// States of the sender's and of the receiver's connection.
     pub(crate) sockets: [Option<SocketState>; 2],
-    /// What limited the sender, as the kernel counted it.
+    /// How long each limit held the sender back, as the kernel counted it.
     pub(crate) limited: Option<LimitSeconds>,
     /// How long the writing and the reading thread were ready to run without running.
     pub(crate) waited: [Option<Duration>; 2],
@@ -437,8 +437,8 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// What limited a sender that has lived so long (`tcp_get_info_chrono_stats`): the kernel counts
-/// pacing with cwnd, and the time without data outstanding not at all.
+/// How long each limit held the sender back (`tcp_get_info_chrono_stats`). The kernel counts pacing
+/// with cwnd, and only while data is outstanding: the rest of `lived` is the application's.
 fn limit_seconds(info: &TcpInfo, lived: Duration) -> LimitSeconds {
     let [busy, receive_window, send_buffer] =
         [info.tcpi_busy_time, info.tcpi_rwnd_limited, info.tcpi_sndbuf_limited]

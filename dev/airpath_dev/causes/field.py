@@ -27,7 +27,7 @@ _MOST = 0.03
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Recording:
     """A file, its kind, and its largest TCP flow: bytes and seconds; ``said`` of it."""
 
     name: str
@@ -66,7 +66,7 @@ def main(
     return FINE if len(blamed) <= _MOST * len(quiet) else WRONG
 
 
-def _judged(folder: Path, file: Path) -> Recorded | None:
+def _judged(folder: Path, file: Path) -> Recording | None:
     try:
         document = diagnose(str(file))
     except AirpathError:
@@ -74,7 +74,7 @@ def _judged(folder: Path, file: Path) -> Recorded | None:
     blamed = document.get("causes")
     first = blamed["causes"][0] if blamed and blamed["causes"] else None
     largest = _largest(document)
-    return Recorded(
+    return Recording(
         str(file.relative_to(folder)),
         document["kind"],
         *largest,
@@ -91,7 +91,7 @@ def _largest(document: FileDocument) -> tuple[int, float]:
     return (total_bytes(flow), flow["duration_s"]) if flow else (0, 0.0)
 
 
-def _page(found: Sequence[Recorded]) -> str:
+def _page(found: Sequence[Recording]) -> str:
     rows = [
         f"| {one.name} | {one.kind} | {one.bytes / 1e6:.2f} | {one.seconds:.1f} "
         f"| {' or '.join(one.causes) or '-'} | {one.said.split('. ')[0].replace('|', ' ')} |"
