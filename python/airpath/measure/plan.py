@@ -1,0 +1,540 @@
+"""What ``airpath measure`` sends: phases, treatments, and randomised paired blocks.
+
+A treatment is one change at one end: pacing, more streams, another congestion control. Each block
+has every treatment once, in random order, so that a drift of the radio cell hits all treatments
+alike (randomised complete blocks, Fisher 1935), and what a treatment changes is judged within
+blocks. A plan follows from its seed, and its JSON is what ``--resume`` reads.
+
+    plan = draw(1, usual({"cubic", "bbr"}, "cubic"), ["down"], time_s=60, data_bytes=500_000_000)
+    print("\\n".join(plan.lines()))
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, TypedDict, get_args
+
+from airpath.base.json import Json
+from airpath.base.shapes import Length, MisfitError, Range, fitted
+from airpath.base.text import milliseconds, size
+from airpath.errors import AirpathError, InputError
+from airpath.measure.stream import Options
+
+Direction = Literal["down", "up"]
+Kind = Literal["idle", "tcp", "udp", "mtu"]
+
+VERSION = 1
+BASE = "base"
+KEEP_ALIVE_S = 0.02
+"""Time between keep-alive datagrams: shorter than the inactivity timer of DRX (TS 38.331,
+drx-InactivityTimer: at least 1 ms, in networks commonly 10 to 100 ms)."""
+STAMP_BYTES = 140
+"""An authenticated STAMP packet (RFC 8762 4.2.2: 112 bytes) with UDP and IPv4 headers; IPv6: 160."""
+OVERHEAD = 1.10
+"""Bytes on the path per byte of payload, at most as planned: headers (5 % with an MSS of 1,000
+bytes), acknowledgements (2 %) and retransmissions."""
+LEAST_BLOCKS = 2
+LEAST_TCP_S = 3.0
+"""A TCP phase that is shorter is mostly slow start."""
+USUAL_TCP_S = 4.0
+MOST_TCP_S = 5.0
+MOST_FIRST_S = 10.0
+MOST_PHASES = 2000
+"""With which a plan is still read and printed."""
+_LEAST_TCP_BYTES = 100_000
+_DATAGRAM_BYTES = 160
+_MTU_S = 1.0
+_MTU_BYTES = 250_000
+_IDLE_S = 3.0
+_IDLE_PAIRS = 2
+_IDLE_SHARE = 0.2
+_IDLE_GAP_S = 0.25
+_QUIET_S = 4.0
+_TCP_GAP_S = 0.05
+_PAUSE_S = 0.3
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What is different in a phase; ``base`` is what the two systems do by themselves."""
+
+    name: str
+    options: Options = field(default_factory=Options)
+    streams: int = 1
+    keep_alive: bool = False
+    """Whether datagrams every ``KEEP_ALIVE_S`` keep the radio awake."""
+    pace_share: float | None = None
+    """Pacing at this share of the steady rate of earlier base phases; resolved when the phase
+    starts."""
+
+    def to_json(self) -> Json:
+        """Return the treatment as a JSON table."""
+        return {
+            "name": self.name,
+            "options": self.options.to_json(),
+            "streams": self.streams,
+            "keep_alive": self.keep_alive,
+            "pace_share": self.pace_share,
+        }
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a measurement during which nothing is changed."""
+
+    number: int
+    block: int
+    """Paired phases have the same block number; -1 for an ``mtu`` phase."""
+    kind: Kind
+    direction: Direction | None
+    """None for ``idle``."""
+    treatment: Treatment
+    duration_s: float
+    most_bytes: int
+    """Payload that the phase may carry at most: ``tcp`` application data, otherwise IP datagrams.
+    All phases together, headers included, stay within the plan's ``data_bytes``."""
+    probe_gap_s: float | None = None
+    """Mean time between STAMP probes. The times between probes are exponential, so that each state
+    of DRX is sampled as often as it occurs (RFC 2330 11.1.1)."""
+    quiet_s: float = 0.0
+    """Silence before the phase. The first probe after it shows a promotion of the RRC state."""
+    rate_mbps: float | None = None
+    """Of ``udp``: rate of IP datagrams."""
+    size_bytes: int | None = None
+    """Of ``udp``: length of each IP datagram."""
+
+    @property
+    def path_bytes(self) -> int:
+        """Bytes that the phase puts on the path at most, both directions, headers included."""
+        probes = _probe_bytes(self)
+        return probes + math.ceil(self.most_bytes * (OVERHEAD if self.kind == "tcp" else 1.0))
+
+    def to_json(self) -> Json:
+        """Return the phase as a JSON table."""
+        return {
+            "number": self.number,
+            "block": self.block,
+            "kind": self.kind,
+            "direction": self.direction,
+            "treatment": self.treatment.to_json(),
+            "duration_s": self.duration_s,
+            "most_bytes": self.most_bytes,
+            "probe_gap_s": self.probe_gap_s,
+            "quiet_s": self.quiet_s,
+            "rate_mbps": self.rate_mbps,
+            "size_bytes": self.size_bytes,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All phases of a measurement, in the order in which they run."""
+
+    seed: int
+    phases: list[Phase]
+    data_bytes: int
+    """The bytes that both directions may carry together."""
+    time_s: float
+    dropped: list[str] = field(default_factory=list)
+    """Treatments that time or data do not allow."""
+    pause_s: float = _PAUSE_S
+    """Time between two phases, in which connections close and queues drain."""
+
+    def duration_s(self) -> float:
+        """Return how long the measurement takes, in seconds, pauses included."""
+        return sum(one.quiet_s + one.duration_s + self.pause_s for one in self.phases)
+
+    def most_bytes(self, rate_mbps: float | None = None) -> int:
+        """Return how many bytes the plan puts on the path at most, in both directions together.
+
+        ``rate_mbps`` is the most that the path carries, where that is known.
+        """
+        return sum(_bytes_at(one, rate_mbps) for one in self.phases)
+
+    def allowance(self, number: int, spent_bytes: int) -> int:
+        """Return the payload bytes that a TCP phase may carry, after ``spent_bytes`` on the path.
+
+        What earlier phases left over goes to the later ones in proportion to their duration, and
+        is never less than nothing: the total stays within ``data_bytes``.
+        """
+        phase = next(one for one in self.phases if one.number == number)
+        if phase.kind != "tcp":
+            return phase.most_bytes
+        later = [one for one in self.phases if one.number >= number]
+        fixed = sum(_fixed_bytes(one) for one in later)
+        weight = sum(one.duration_s for one in later if one.kind == "tcp")
+        left = (self.data_bytes - spent_bytes - fixed) / OVERHEAD
+        return max(0, math.floor(left * phase.duration_s / weight))
+
+    def blocks(self, direction: Direction) -> int:
+        """Return the number of TCP blocks in a direction."""
+        return len({o.block for o in self.phases if o.kind == "tcp" and o.direction == direction})
+
+    def lines(self, rate_mbps: float | None = None) -> list[str]:
+        """Describe for ``--plan`` what is sent, for how long and how much at most."""
+        told = [
+            f"{len(self.phases)} phases, {_seconds(self.duration_s())}, at most "
+            f"{size(self.most_bytes(rate_mbps))}{_assumed(rate_mbps)} of {size(self.data_bytes)}; "
+            f"seed {self.seed}"
+        ]
+        for direction in get_args(Direction):
+            told += self._blocks_told(direction)
+        if self.dropped:
+            told.append(
+                f"Left out, because {_seconds(self.time_s)} and {size(self.data_bytes)} are too "
+                f"little: {', '.join(self.dropped)}"
+            )
+        return told + [_line(one, rate_mbps) for one in self.phases]
+
+    def _blocks_told(self, direction: Direction) -> list[str]:
+        count = self.blocks(direction)
+        if not count:
+            return []
+        way = "Downlink" if direction == "down" else "Uplink"
+        names = sorted({o.treatment.name for o in self.phases if o.kind == "tcp"})
+        return [f"{way}: {count} blocks, each with {', '.join(names)} once in random order"]
+
+    def to_json(self) -> Json:
+        """Return the plan as a JSON table."""
+        return {
+            "version": VERSION,
+            "seed": self.seed,
+            "data_bytes": self.data_bytes,
+            "time_s": self.time_s,
+            "pause_s": self.pause_s,
+            "dropped": list(self.dropped),
+            "phases": [one.to_json() for one in self.phases],
+        }
+
+    @staticmethod
+    def from_json(table: Any) -> Plan:
+        """Read what ``to_json`` made. Raises ``InputError`` that names the damaged field."""
+        try:
+            data = fitted(table, _PlanTable)
+            if data["version"] != VERSION:
+                raise MisfitError(f"is {data['version']}; this airpath reads {VERSION}", "version")
+            phases = [_phase(one, index) for index, one in enumerate(data["phases"])]
+        except MisfitError as fault:
+            raise InputError(f"the measurement plan is damaged: {fault}") from None
+        plan = Plan(
+            data["seed"],
+            phases,
+            data["data_bytes"],
+            data["time_s"],
+            data["dropped"],
+            data["pause_s"],
+        )
+        if plan.most_bytes() > plan.data_bytes:
+            raise InputError(
+                f"the measurement plan is damaged: its phases carry {plan.most_bytes()} bytes; "
+                f"expected at most data_bytes = {plan.data_bytes}"
+            )
+        return plan
+
+
+def usual(available: Collection[str], system: str | None = None) -> tuple[Treatment, ...]:
+    """Return the usual treatments, most important first.
+
+    ``available`` are the congestion controls that both ends have, ``system`` is the sender's own.
+    """
+    other = next((o for o in ("bbr", "reno", "cubic") if o in available and o != system), None)
+    chosen = [
+        Treatment(BASE),
+        Treatment("paced", pace_share=0.85),
+        Treatment("streams-4", streams=4),
+        Treatment("window", Options(window_bytes=16 << 20)),
+        Treatment("mss-1000", Options(mss_bytes=1000)),
+    ]
+    if other is not None:
+        chosen.insert(3, Treatment(other, Options(congestion=other)))
+    return tuple(chosen)
+
+
+def draw(
+    seed: int,
+    treatments: Sequence[Treatment],
+    directions: Sequence[Direction],
+    time_s: float,
+    data_bytes: int,
+    rate_mbps: float | None = None,
+) -> Plan:
+    """Draw a plan that keeps within ``time_s`` and ``data_bytes``.
+
+    ``treatments`` is in order of importance and has ``base`` first: where two blocks with phases
+    of ``LEAST_TCP_S`` do not fit, the last is left out, then the one before it. With ``rate_mbps``
+    (the rate of the path, or a limit) a phase counts as fitting only if the data also suffices for
+    it at this rate. Raises ``InputError`` if not even two blocks of ``base`` and one other
+    treatment fit.
+    """
+    _check_request(treatments, directions, time_s, data_bytes)
+    generator = random.Random(f"airpath measure {seed}")  # noqa: S311
+    start = _before_tcp(directions, time_s, generator)
+    used_s = sum(one.quiet_s + one.duration_s + _PAUSE_S for one in start)
+    left_bytes = data_bytes - sum(one.path_bytes for one in start)
+    seconds = time_s - used_s
+    carried = math.inf if rate_mbps is None else left_bytes * 8e-6 / (rate_mbps * OVERHEAD)
+    shape = _shape(len(treatments), len(directions), seconds, carried)
+    if shape is None:
+        raise InputError(
+            f"{_seconds(time_s)} and {size(data_bytes)} are too little for {LEAST_BLOCKS} blocks "
+            f"of {LEAST_TCP_S:g} s phases: allow more with --time and --data"
+        )
+    kept = treatments[: shape.treatments]
+    phases = start + _blocks(kept, directions, shape, generator)
+    phases = [replace(one, number=number) for number, one in enumerate(phases)]
+    dropped = [one.name for one in treatments[shape.treatments :]]
+    return Plan(seed, _with_data(phases, data_bytes), data_bytes, time_s, dropped)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How many treatments and blocks there are, and how long phases last."""
+
+    treatments: int
+    blocks: int
+    duration_s: float
+    first_s: float
+    """Of the very first base phase of a direction: it shows a slow ramp, and sets the pacing."""
+
+
+def _shape(treatments: int, directions: int, seconds: float, carried_s: float) -> _Shape | None:
+    """As many treatments as possible; then phases of ``USUAL_TCP_S``; then blocks."""
+    for count in range(treatments, 1, -1):
+        most = MOST_PHASES // 2 // (count * directions)
+        for least in (USUAL_TCP_S, LEAST_TCP_S):
+            # The first base phase takes the time of two, if two blocks allow it.
+            pauses = count * directions * _PAUSE_S
+            block_s = count * directions * least
+            blocks = math.floor((seconds - directions * least) / (block_s + pauses))
+            blocks = min(blocks, most, _floor((carried_s - directions * least) / block_s))
+            if blocks >= LEAST_BLOCKS:
+                return _lengths(count, blocks, directions, min(seconds - blocks * pauses, carried_s))
+    return None
+
+
+def _lengths(count: int, blocks: int, directions: int, seconds: float) -> _Shape:
+    each = seconds / directions
+    duration = min(MOST_TCP_S, each / (count * blocks + 1))
+    first = min(MOST_FIRST_S, each - duration * (count * blocks - 1))
+    return _Shape(count, blocks, _rounded(duration), _rounded(max(first, duration)))
+
+
+def _floor(value: float) -> int:
+    return MOST_PHASES if value > MOST_PHASES else math.floor(value)
+
+
+def _rounded(seconds: float) -> float:
+    return math.floor(seconds * 100) / 100
+
+
+def _before_tcp(
+    directions: Sequence[Direction], time_s: float, generator: random.Random
+) -> list[Phase]:
+    """Phases of the path MTU, then those without load."""
+    plain = Treatment(BASE)
+    phases = [
+        Phase(0, -1, "mtu", direction, plain, _MTU_S, _MTU_BYTES)
+        for direction in get_args(Direction)
+        if directions
+    ]
+    idle = [plain, Treatment("keep-alive", keep_alive=True)]
+    each = _rounded(min(_IDLE_S, time_s * _IDLE_SHARE / (2 * _IDLE_PAIRS)))
+    for block in range(_IDLE_PAIRS):
+        order = generator.sample(idle, 2)
+        for treatment in order:
+            first = block == 0 and treatment is order[0]
+            quiet = min(_QUIET_S, time_s / 10) if first else 0.0
+            phases.append(
+                Phase(0, block, "idle", None, treatment, each, 0, _IDLE_GAP_S, _rounded(quiet))
+            )
+    return phases
+
+
+def _blocks(
+    treatments: Sequence[Treatment],
+    directions: Sequence[Direction],
+    shape: _Shape,
+    generator: random.Random,
+) -> list[Phase]:
+    phases: list[Phase] = []
+    for block in range(shape.blocks):
+        for direction in generator.sample(list(directions), len(directions)):
+            order = generator.sample(list(treatments), len(treatments))
+            if block == 0:
+                # Its steady rate sets the pacing.
+                order.sort(key=lambda treatment: treatment.name != BASE)
+            for place, treatment in enumerate(order):
+                first = block == 0 and place == 0
+                length = shape.first_s if first else shape.duration_s
+                phases.append(Phase(0, block, "tcp", direction, treatment, length, 0, _TCP_GAP_S))
+    return phases
+
+
+def _with_data(phases: list[Phase], data_bytes: int) -> list[Phase]:
+    """Share the data among the TCP phases, by their duration."""
+    left = (data_bytes - sum(_fixed_bytes(one) for one in phases)) / OVERHEAD
+    seconds = sum(one.duration_s for one in phases if one.kind == "tcp")
+    shared = []
+    for one in phases:
+        if one.kind == "tcp":
+            # A byte less, because the overhead of each phase is rounded up.
+            most = math.floor(left * one.duration_s / seconds) - 1
+            if most < _LEAST_TCP_BYTES:
+                raise InputError(
+                    f"--data of {size(data_bytes)} leaves less than {size(_LEAST_TCP_BYTES)} for "
+                    "a TCP phase: allow more, or less --time"
+                )
+            shared.append(replace(one, most_bytes=most))
+        else:
+            shared.append(one)
+    return shared
+
+
+def _probe_bytes(phase: Phase) -> int:
+    """Most bytes of STAMP packets, both directions: beyond the mean, five standard deviations."""
+    packets = 0.0
+    if phase.probe_gap_s is not None:
+        mean = phase.duration_s / phase.probe_gap_s
+        packets += mean + 5 * math.sqrt(mean) + 1
+    if phase.treatment.keep_alive:
+        packets += phase.duration_s / KEEP_ALIVE_S + 1
+    return math.ceil(packets) * 2 * _DATAGRAM_BYTES
+
+
+def _fixed_bytes(phase: Phase) -> int:
+    return _probe_bytes(phase) + (0 if phase.kind == "tcp" else phase.most_bytes)
+
+
+def _bytes_at(phase: Phase, rate_mbps: float | None) -> int:
+    if rate_mbps is None or phase.kind != "tcp":
+        return phase.path_bytes
+    rate = rate_mbps
+    if phase.treatment.pace_share is not None:
+        rate *= phase.treatment.pace_share
+    carried = math.ceil(rate * phase.duration_s / 8e-6 * OVERHEAD)
+    return min(phase.path_bytes, carried + _probe_bytes(phase))
+
+
+def _check_request(
+    treatments: Sequence[Treatment],
+    directions: Sequence[Direction],
+    time_s: float,
+    data_bytes: int,
+) -> None:
+    names = [one.name for one in treatments]
+    if len(names) < 2 or names[0] != BASE or len(set(names)) != len(names):
+        raise ValueError("treatments are base and at least one other, each once")
+    if not directions or len(set(directions)) != len(directions):
+        raise ValueError("each direction is named once")
+    if not math.isfinite(time_s) or not 0 < time_s <= 86_400:
+        raise InputError(f"--time is {time_s:g} s; expected up to one day")
+    if data_bytes < 1:
+        raise InputError(f"--data is {data_bytes} bytes; expected at least 1")
+
+
+def _line(phase: Phase, rate_mbps: float | None) -> str:
+    way = {"down": "down", "up": "up", None: ""}[phase.direction]
+    what = phase.kind if phase.kind == "mtu" else phase.treatment.name
+    text = f"{phase.number:4}  {phase.kind:4}  {way:4}  {what:12}  {phase.duration_s:5.2f} s"
+    text += f"  at most {size(_bytes_at(phase, rate_mbps))}"
+    notes = _notes(phase)
+    return text + (f"  ({', '.join(notes)})" if notes else "")
+
+
+def _notes(phase: Phase) -> list[str]:
+    options, treatment = phase.treatment.options, phase.treatment
+    notes = []
+    if phase.quiet_s:
+        notes.append(f"after {_seconds(phase.quiet_s)} of silence")
+    if treatment.keep_alive:
+        notes.append(f"a datagram every {milliseconds(KEEP_ALIVE_S * 1000)}")
+    if phase.kind == "idle" and phase.probe_gap_s is not None:
+        notes.append(f"a probe every {milliseconds(phase.probe_gap_s * 1000)} on average")
+    if treatment.pace_share is not None:
+        notes.append(f"{treatment.pace_share:.0%} of the steady rate".replace("%", " %"))
+    if treatment.streams > 1:
+        notes.append(f"{treatment.streams} streams")
+    if options.congestion is not None:
+        notes.append(f"congestion control {options.congestion}")
+    if options.mss_bytes is not None:
+        notes.append(f"MSS of {options.mss_bytes} bytes")
+    if options.window_bytes is not None:
+        notes.append(f"buffers of {size(options.window_bytes)}")
+    return notes
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3g} s" if value < 999.5 else f"{value:.0f} s"
+
+
+def _assumed(rate_mbps: float | None) -> str:
+    return "" if rate_mbps is None else f" at {rate_mbps:g} Mb/s"
+
+
+class _TreatmentTable(TypedDict):
+    name: str
+    options: dict[str, Any]
+    streams: Annotated[int, Range(1, 64)]
+    keep_alive: bool
+    pace_share: Annotated[float, Range(0.01, 10)] | None
+
+
+class _PhaseTable(TypedDict):
+    number: Annotated[int, Range(0, MOST_PHASES)]
+    block: Annotated[int, Range(-1, MOST_PHASES)]
+    kind: Literal["idle", "tcp", "udp", "mtu"]
+    direction: Literal["down", "up"] | None
+    treatment: _TreatmentTable
+    duration_s: Annotated[float, Range(0.01, 86_400)]
+    most_bytes: Annotated[int, Range(0)]
+    probe_gap_s: Annotated[float, Range(0.001, 3600)] | None
+    quiet_s: Annotated[float, Range(0, 3600)]
+    rate_mbps: Annotated[float, Range(0.001, 1_000_000)] | None
+    size_bytes: Annotated[int, Range(28, 65_535)] | None
+
+
+class _PlanTable(TypedDict):
+    version: int
+    seed: Annotated[int, Range(0)]
+    data_bytes: Annotated[int, Range(1)]
+    time_s: Annotated[float, Range(0.01, 86_400)]
+    pause_s: Annotated[float, Range(0, 60)]
+    dropped: Annotated[list[str], Length(0, 1000)]
+    phases: Annotated[list[_PhaseTable], Length(1, MOST_PHASES)]
+
+
+def _phase(table: _PhaseTable, index: int) -> Phase:
+    """Make a phase of its table. Raises ``MisfitError`` where fields contradict each other."""
+    place = f"phases[{index}]"
+    if table["number"] != index:
+        raise MisfitError(f"is {table['number']}; expected {index}", f"{place}.number")
+    if (table["direction"] is None) != (table["kind"] == "idle"):
+        raise MisfitError(f"does not suit kind {table['kind']}", f"{place}.direction")
+    udp = table["kind"] == "udp"
+    for key in ("rate_mbps", "size_bytes"):
+        if (table[key] is not None) != udp:  # type: ignore[literal-required]
+            raise MisfitError(f"does not suit kind {table['kind']}", f"{place}.{key}")
+    one = table["treatment"]
+    try:
+        options = Options.from_json(one["options"])
+    except (AirpathError, MisfitError) as error:
+        raise MisfitError(f"is wrong: {error}", f"{place}.treatment.options") from None
+    treatment = Treatment(
+        one["name"], options, one["streams"], one["keep_alive"], one["pace_share"]
+    )
+    return Phase(
+        table["number"],
+        table["block"],
+        table["kind"],
+        table["direction"],
+        treatment,
+        table["duration_s"],
+        table["most_bytes"],
+        table["probe_gap_s"],
+        table["quiet_s"],
+        table["rate_mbps"],
+        table["size_bytes"],
+    )
