@@ -62,7 +62,7 @@ Address: TypeAlias = tuple[Any, ...]
 _COVERED = 96
 _HMAC_BYTES = 16
 _NTP_EPOCH_S = 2_208_988_800
-_ERROR_ESTIMATE = 32 << 8 | 1
+ERROR_ESTIMATE: Final = 32 << 8 | 1
 """RFC 4656 4.1.2: not synchronised to UTC; 2^32 units of 2^-32 s, 1 s."""
 _EXTRA_PADDING = 1
 _UNRECOGNISED = 0x80
@@ -192,6 +192,15 @@ class Received(NamedTuple):
     """TTL or hop limit; 0 if it is unknown."""
 
 
+def decode_valid(received: Received, key: bytes, ssid: int, phase: int, kind: int) -> Packet | None:
+    """Parse a datagram of a test; ``None`` if it is invalid or of another kind or phase."""
+    if not is_valid(received.data, key):
+        return None
+    packet = decode(received.data)
+    right = (packet.ssid, packet.phase, packet.kind) == (ssid, phase, kind)
+    return packet if right else None
+
+
 class IcmpError(NamedTuple):
     """An error that the kernel reported about a datagram of this socket (ip(7), IP_RECVERR)."""
 
@@ -259,6 +268,23 @@ def prepare(sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVHOPLIMIT, 1)
         sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVERR, 1)
         sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_PROBE)
+
+
+Transmit: TypeAlias = Callable[[bytearray], int | None]
+"""Sends a datagram; returns the number of an error, or None."""
+
+
+def transmitter(sock: socket.socket) -> Transmit:
+    """What sends datagrams to the address to which a socket is connected."""
+
+    def transmit(data: bytearray) -> int | None:
+        try:
+            sock.send(data)
+        except OSError as failed:
+            return failed.errno or errno.EIO
+        return None
+
+    return transmit
 
 
 def header_bytes(address: Address) -> int:
@@ -522,7 +548,7 @@ class Reflector:
             phase=packet.phase,
             value=len(data) if kind == PROBE_UP else packet.value,
             time_ns=time.time_ns(),
-            error=_ERROR_ESTIMATE,
+            error=ERROR_ESTIMATE,
             ssid=session.ssid,
         )
         reflected = Reflected(
@@ -673,7 +699,7 @@ class Prober:
         sequence = len(self._sent_ns)
         sent_ns = time.monotonic_ns()
         clock_ns = sent_ns + self._offset_ns
-        packet = Packet(sequence, STAMP, 0, 0, clock_ns, _ERROR_ESTIMATE, self._ssid)
+        packet = Packet(sequence, STAMP, 0, 0, clock_ns, ERROR_ESTIMATE, self._ssid)
         write(self._packet, self._key, packet)
         self._sent_ns.append(sent_ns)
         self._answered.append(0)
@@ -765,7 +791,7 @@ def hello(sock: socket.socket, key: bytes, ssid: int, phase: int) -> None:
     # Grows from one to the next, also from socket to socket.
     sequence = time.monotonic_ns() // 1_000_000 & 0xFFFFFFFF
     packet = blank()
-    write(packet, key, Packet(sequence, HELLO, phase, 0, time.time_ns(), _ERROR_ESTIMATE, ssid))
+    write(packet, key, Packet(sequence, HELLO, phase, 0, time.time_ns(), ERROR_ESTIMATE, ssid))
     try:
         sock.send(packet)
     except (BlockingIOError, ConnectionRefusedError):

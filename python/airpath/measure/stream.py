@@ -19,17 +19,26 @@ import re
 import select
 import socket
 import struct
+import sys
 import termios
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from airpath.errors import InputError, reason
+from airpath.measure import checked, tcp_info
 from airpath.measure.control import ProtocolError
+from airpath.measure.tcp_info import Info, read_info
+
+__all__ = [
+    "INTERVAL_S", "MOST_ENTRIES", "MOST_WINDOW", "Info", "OptionError", "Options", "Role",
+    "StreamReport", "accepted", "available", "connect", "in_force", "read_info", "receive",
+    "reset", "send",
+]  # fmt: skip
 
 Role = Literal["sender", "receiver"]
 
@@ -89,7 +98,7 @@ class Options:
     @classmethod
     def from_json(cls, value: object) -> Options:
         """Parse options from a peer; raises ``ProtocolError`` that names the field."""
-        fields = _table(value, "options")
+        fields = checked.table(value, "options")
         kinds: dict[str, tuple[type, ...]] = {
             "congestion": (str,),
             "pacing_mbps": (int, float),
@@ -105,42 +114,6 @@ class Options:
             return cls(**fields)
         except InputError as wrong:
             raise ProtocolError(f"options: {wrong}") from None
-
-
-class Info(NamedTuple):
-    """One reading of ``struct tcp_info``; ``None`` where the kernel does not know a field."""
-
-    time_s: float
-    """Seconds since the beginning of the phase."""
-    cwnd_segments: int | None
-    ssthresh_segments: int | None
-    """``None`` also while the sender has no threshold (the kernel's 0x7fffffff)."""
-    rtt_ms: float | None
-    """Smoothed RTT."""
-    rttvar_ms: float | None
-    min_rtt_ms: float | None
-    unacked_segments: int | None
-    retrans_total: int | None
-    """Segments retransmitted so far."""
-    lost: int | None
-    """Segments that the sender now takes for lost."""
-    mss_bytes: int | None
-    bytes_acked: int | None
-    bytes_retrans: int | None
-    notsent_bytes: int | None
-    delivery_rate_mbps: float | None
-    pacing_rate_mbps: float | None
-    """``None`` also if the rate is unlimited."""
-    busy_ms: float | None
-    """Time with data in flight so far, likewise the next two."""
-    rwnd_limited_ms: float | None
-    sndbuf_limited_ms: float | None
-    snd_wnd: int | None
-    """The peer's advertised window in bytes."""
-    dsack_dups: int | None
-    reord_seen: int | None
-    state: int
-    """Congestion state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss (``tcpi_ca_state``)."""
 
 
 @dataclass
@@ -180,19 +153,16 @@ class StreamReport:
     @classmethod
     def from_json(cls, value: object) -> StreamReport:
         """Parse a report from a peer; raises ``ProtocolError`` that names the field."""
-        table = _table(value, "stream")
+        table = checked.table(value, "stream")
         arrived = _columns(table.get("arrived", {}), "arrived", ("time_s", "bytes"))
         info = _columns(table.get("info", {}), "info", Info._fields)
-        error = table.get("error")
-        if error is not None and not isinstance(error, str):
-            raise ProtocolError("stream: error is not text")
         return cls(
-            bytes=int(_number(table, "bytes")),
-            duration_s=float(_number(table, "duration_s")),
+            bytes=checked.whole(table, "bytes"),
+            duration_s=checked.number(table, "duration_s"),
             arrived=[(float(at or 0), int(count or 0)) for at, count in arrived],
             info=[_info(row) for row in info],
-            options_in_force=_table(table.get("options_in_force", {}), "options_in_force"),
-            error=None if error is None else error[:500],
+            options_in_force=checked.table(table.get("options_in_force", {}), "options_in_force"),
+            error=checked.text(table, "error"),
         )
 
 
@@ -257,7 +227,7 @@ def _set(
     try:
         sock.setsockopt(*option, value)
     except OSError as refused:
-        shown = value if isinstance(value, int) else int.from_bytes(value, "little")
+        shown = value if isinstance(value, int) else int.from_bytes(value, sys.byteorder)
         raise OptionError(
             f"{key} = {shown}: the kernel refuses it: {reason(refused)}{hint}"
         ) from None
@@ -306,105 +276,12 @@ def _sysctl(name: str) -> list[str]:
         return []
 
 
-# --- What the kernel knows --------------------------------------------------------------------
-
-
-class _Place(NamedTuple):
-    """Where a field of ``struct tcp_info`` is (include/uapi/linux/tcp.h)."""
-
-    offset: int
-    size: int
-
-
-_PLACES = {
-    "ca_state": _Place(1, 1),
-    "snd_mss": _Place(16, 4),
-    "unacked": _Place(24, 4),
-    "lost": _Place(32, 4),
-    "rtt": _Place(68, 4),
-    "rttvar": _Place(72, 4),
-    "snd_ssthresh": _Place(76, 4),
-    "snd_cwnd": _Place(80, 4),
-    "advmss": _Place(84, 4),
-    "total_retrans": _Place(100, 4),
-    "pacing_rate": _Place(104, 8),
-    "bytes_acked": _Place(120, 8),
-    "notsent_bytes": _Place(144, 4),
-    "min_rtt": _Place(148, 4),
-    "delivery_rate": _Place(160, 8),
-    "busy_time": _Place(168, 8),
-    "rwnd_limited": _Place(176, 8),
-    "sndbuf_limited": _Place(184, 8),
-    "bytes_retrans": _Place(208, 8),
-    "dsack_dups": _Place(216, 4),
-    "reord_seen": _Place(220, 4),
-    "snd_wnd": _Place(228, 4),
-}
-_INFO_BYTES = 256
-_NO_THRESHOLD = 0x7FFFFFFF
-_UNKNOWN_U32 = 0xFFFFFFFF
-_UNLIMITED = 0xFFFFFFFFFFFFFFFF
-
-
-def read_info(sock: socket.socket, time_s: float = 0.0) -> Info:
-    """Read ``TCP_INFO`` of a socket; ``time_s`` is copied into the result. Raises ``OSError``."""
-    return parse_info(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES), time_s)
-
-
-def parse_info(data: bytes, time_s: float = 0.0) -> Info:
-    """Parse a ``struct tcp_info`` of any length."""
-    known = _fields(data)
-    ssthresh = known["snd_ssthresh"]
-    minimum = known["min_rtt"]
-    return Info(
-        time_s=time_s,
-        cwnd_segments=known["snd_cwnd"],
-        ssthresh_segments=None if ssthresh is None or ssthresh >= _NO_THRESHOLD else ssthresh,
-        rtt_ms=_thousandth(known["rtt"]),
-        rttvar_ms=_thousandth(known["rttvar"]),
-        min_rtt_ms=None if minimum == _UNKNOWN_U32 else _thousandth(minimum),
-        unacked_segments=known["unacked"],
-        retrans_total=known["total_retrans"],
-        lost=known["lost"],
-        mss_bytes=known["snd_mss"],
-        bytes_acked=known["bytes_acked"],
-        bytes_retrans=known["bytes_retrans"],
-        notsent_bytes=known["notsent_bytes"],
-        delivery_rate_mbps=_mbps(known["delivery_rate"]),
-        pacing_rate_mbps=_mbps(known["pacing_rate"]),
-        busy_ms=_thousandth(known["busy_time"]),
-        rwnd_limited_ms=_thousandth(known["rwnd_limited"]),
-        sndbuf_limited_ms=_thousandth(known["sndbuf_limited"]),
-        snd_wnd=known["snd_wnd"],
-        dsack_dups=known["dsack_dups"],
-        reord_seen=known["reord_seen"],
-        state=known["ca_state"] or 0,
-    )
-
-
-def _fields(data: bytes) -> dict[str, int | None]:
-    return {
-        name: int.from_bytes(data[offset : offset + size], _ORDER)
-        if offset + size <= len(data)
-        else None
-        for name, (offset, size) in _PLACES.items()
-    }
-
-
-_ORDER: Literal["little", "big"] = "little" if struct.pack("=H", 1) == b"\1\0" else "big"
-
-
-def _thousandth(value: int | None) -> float | None:
-    return None if value is None else value / 1000
-
-
-def _mbps(bytes_per_s: int | None) -> float | None:
-    return None if bytes_per_s is None or bytes_per_s == _UNLIMITED else bytes_per_s * 8e-6
+# --- What the kernel says ---------------------------------------------------------------------
 
 
 def in_force(sock: socket.socket) -> dict[str, Any]:
     """What getsockopt says: congestion control, MSS, buffers (the kernel doubles them), pacing."""
-    known = _fields(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES))
+    known = tcp_info.fields(tcp_info.read(sock))
     pacing = _pacing(sock)
     return {
         "congestion": _congestion(sock),
@@ -423,8 +300,8 @@ def _congestion(sock: socket.socket) -> str:
 
 def _pacing(sock: socket.socket) -> int | None:
     """The most bytes per second, for each stream; ``None`` if unlimited."""
-    rate = int.from_bytes(sock.getsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, 8), _ORDER)
-    return None if rate in (_UNLIMITED, _UNLIMITED_PACING) else rate
+    rate = int.from_bytes(sock.getsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, 8), sys.byteorder)
+    return None if rate in (tcp_info.UNLIMITED, _UNLIMITED_PACING) else rate
 
 
 def _mss(sock: socket.socket) -> int:
@@ -592,7 +469,7 @@ def reset(sock: socket.socket) -> None:
 def _unacknowledged(sock: socket.socket) -> int:
     """Bytes in the send buffer that the peer has not acknowledged (``SIOCOUTQ``, tcp(7))."""
     count = fcntl.ioctl(sock, termios.TIOCOUTQ, b"\0" * 4)
-    return int.from_bytes(count, _ORDER)
+    return int.from_bytes(count, sys.byteorder)
 
 
 Entry = TypeVar("Entry")
@@ -625,22 +502,9 @@ def _rounded(value: float | None) -> float | int | None:
     return round(value, 5) if isinstance(value, float) else value
 
 
-def _table(value: object, what: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ProtocolError(f"{what} is not an object")
-    return value
-
-
-def _number(table: Mapping[str, Any], key: str) -> float:
-    value = table.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
-        raise ProtocolError(f"stream: {key} is not a number from 0")
-    return value
-
-
 def _columns(value: object, what: str, names: Sequence[str]) -> list[tuple[float | None, ...]]:
     """Rows of a table that is given by columns; a column that is missing is unknown."""
-    table = _table(value, what)
+    table = checked.table(value, what)
     columns = {name: table[name] for name in names if name in table}
     lengths = set()
     for name, column in columns.items():
