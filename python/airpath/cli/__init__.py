@@ -28,6 +28,7 @@ _COMMANDS = {
     "fit": ("fit.command", "Turn a capture into a scenario, and say what would help it."),
     "export": ("export.command", "Export a run's cell or links to other emulators."),
     "report": ("report.command", "Write a self-contained HTML report."),
+    "serve": ("serve.command", "Be the far end of `airpath measure`."),
     "doctor": ("doctor.command", "Check what this machine can do and what is missing."),
 }
 """Where each is, below ``airpath.cli``, and its line in the list of commands."""

@@ -1,0 +1,196 @@
+"""``airpath serve``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from airpath.cli.console import narrate, output
+
+if TYPE_CHECKING:
+    from airpath.measure.serve import Server, ServerOptions
+
+Kind = Literal["systemd", "docker", "kubernetes"]
+
+Host = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="The address of this machine to listen on. [default: all, IPv6 and IPv4]",
+        show_default=False,
+    ),
+]
+Port = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=0, max=65535, help="The port, of TCP and UDP; 0 picks a free one."
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A file with the token that the near end must know; only its owner may be able to "
+        "read it. [default: a new token, printed on stdout]",
+        show_default=False,
+    ),
+]
+Sessions = Annotated[
+    int, typer.Option(metavar="N", min=1, max=64, help="Near ends that are served at a time.")
+]
+MostData = Annotated[
+    str, typer.Option(metavar="SIZE", help="Data of one session, both directions together.")
+]
+MostRate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RATE",
+        help="Rate of all sessions together, such as 500Mb/s. Each of the N sessions may use an "
+        "equal share. [default: no limit]",
+        show_default=False,
+    ),
+]
+MostTime = Annotated[str, typer.Option(metavar="TIME", help="How long one session may last.")]
+User = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The user to run as once the port is open, if started as root; root keeps all "
+        "rights. [default: nobody]",
+        show_default=False,
+    ),
+]
+Print = Annotated[
+    Kind | None,
+    typer.Option(
+        "--print",
+        help="Print a hardened unit that runs this command, and exit.",
+        show_default=False,
+    ),
+]
+
+
+def command(
+    host: Host = None,
+    port: Port = 5212,
+    token_file: TokenFile = None,
+    sessions: Sessions = 4,
+    most_data: MostData = "10GB",
+    most_rate: MostRate = None,
+    most_time: MostTime = "1h",
+    user: User = None,
+    unit: Print = None,
+) -> None:
+    """Be the far end of `airpath measure`, on a machine beyond the mobile network.
+
+    It serves only near ends that prove that they know the token, which never crosses the wire.
+    Ctrl-C ends it.
+    """
+    from airpath.base.quantities import rate_from, size_from, time_from
+    from airpath.measure.control import new_token, read_token
+    from airpath.measure.serve import Server, ServerOptions
+
+    rate_mbps = None if most_rate is None else rate_from(most_rate, "--most-rate")
+    options = ServerOptions(
+        host,
+        port,
+        sessions,
+        size_from(most_data, "--most-data"),
+        time_from(most_time, "--most-time"),
+        rate_mbps,
+    )
+    given = None if token_file is None else read_token(token_file)
+    if unit is not None:
+        from airpath.measure.deploy import printed
+
+        output(printed(unit, _given(options), port or 5212, given))
+        return
+    token = given or new_token()
+    server = Server(token, options, narrate)
+    try:
+        _drop_rights(user)
+        _announce(server, host, token, token_file)
+        server.run()
+    finally:
+        server.close()
+
+
+def _given(options: ServerOptions) -> list[str]:
+    """The options that differ from the defaults, as they are typed."""
+    usual = type(options)()
+    words = [] if options.host is None else ["--host", options.host]
+    for name, value, default in (
+        ("--sessions", f"{options.sessions}", f"{usual.sessions}"),
+        ("--most-data", f"{options.data_bytes}B", f"{usual.data_bytes}B"),
+        ("--most-time", f"{options.session_s:.10g}s", f"{usual.session_s:.10g}s"),
+    ):
+        words += [name, value] if value != default else []
+    if options.rate_mbps is not None:
+        words += ["--most-rate", f"{options.rate_mbps:.10g}Mb/s"]
+    return words
+
+
+def _drop_rights(user: str | None) -> None:
+    """Become another user, if this is root: nothing here needs root once the port is open."""
+    if os.geteuid() != 0:
+        if user is not None:
+            narrate(f"--user {user} is ignored: only root can become another user")
+        return
+    from airpath.emulation.identity import ROOT, of
+    from airpath.emulation.machine import Machine
+    from airpath.errors import AirpathError, reason
+
+    if user == ROOT or Machine().has_one_user():
+        return
+    who = of(user or "nobody")
+    if who.become is None:
+        return
+    uid, gid, groups = who.become
+    try:
+        os.setgroups(groups)
+        os.setgid(gid)
+        os.setuid(uid)
+    except OSError as error:
+        raise AirpathError(
+            f"cannot become {who.name}: {reason(error)}; start airpath as another user than root, "
+            "or add --user root"
+        ) from None
+
+
+def _announce(server: Server, host: str | None, token: str, file: Path | None) -> None:
+    """Print what the near end has to type, or the token if it is new."""
+    import shlex
+
+    from airpath.measure.control import PORT
+
+    port = server.address[1]
+    name = host if host and host not in ("::", "0.0.0.0") else _own_address()  # noqa: S104
+    words = ["airpath", "measure", name, *(["--port", str(port)] if port != PORT else [])]
+    narrate(f"listening on TCP and UDP port {port}; Ctrl-C ends it")
+    if file is not None:
+        output(shlex.join([*words, "--token-file", str(file)]))
+    else:
+        output(token)
+        narrate(
+            "the token is on standard output; at the near end save it in a file that only you can "
+            f"read, and type:\n{shlex.join([*words, '--token-file'])} FILE"
+        )
+    sys.stdout.flush()
+
+
+def _own_address() -> str:
+    """The address from which this machine reaches others, or its name; nothing is sent."""
+    import socket
+
+    for family, to in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as sock:
+                sock.connect((to, 9))
+                return str(sock.getsockname()[0])
+        except OSError:
+            continue
+    return socket.gethostname()
