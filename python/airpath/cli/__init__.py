@@ -22,6 +22,7 @@ _COMMANDS = {
     "compare": ("query.compare", "Compare two campaigns, or two variants of one."),
     "sensitivity": ("query.sensitivity", "Find which varied key determines an outcome."),
     "emulate": ("emulate.command", "Run a command inside a scenario's network."),
+    "measure": ("measure.command", "Measure a real path and find what limits TCP on it."),
     "twin": ("twin.command", "Simulate and emulate a scenario and compare both."),
     "reproduce": ("reproduce.command", "Rerun published studies and judge each figure."),
     "diagnose": ("diagnose.command", "Explain captures and the outputs of network tools."),

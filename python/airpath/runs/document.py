@@ -23,6 +23,7 @@ from airpath.documents import (
     VariantRow,
 )
 from airpath.emulation.document import Emulation, StoredEmulation
+from airpath.measure.document import Measured
 
 Positive: TypeAlias = Annotated[float, Range(0.0)]
 """At least 0."""
@@ -126,6 +127,8 @@ class RunDocument(Figures):
     explained: Explained | None
     emulation: NotRequired[Annotated[Emulation, As(StoredEmulation)]]
     """Of an emulated run alone."""
+    measured: NotRequired[Measured]
+    """Of a measurement alone."""
 
 
 class ScenarioRecord(TypedDict):
@@ -141,7 +144,7 @@ class Provenance(TypedDict):
 
     id: str
     driver: str | None
-    """``simulate`` or ``emulate``."""
+    """``simulate``, ``emulate`` or ``measure``."""
     version: str
     core_sha256: str | None
     scenario: ScenarioRecord

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -114,6 +114,21 @@ def _schema(file: BinaryIO) -> dict[str, pl.DataType]:
     schema = pl.read_parquet_schema(file)
     file.seek(0)
     return dict(schema)
+
+
+def write_table(
+    directory: Path, name: str, columns: Mapping[str, Sequence[object]], metadata: dict[str, str]
+) -> None:
+    """Write a table of a run from columns of equal length; those that are not given are null."""
+    import polars as pl
+
+    types = _types()
+    length = len(next(iter(columns.values()), ()))
+    series = [
+        pl.Series(column, columns.get(column, [None] * length), dtype=types[kind])
+        for column, kind, _ in _columns()[name]
+    ]
+    pl.DataFrame(series).write_parquet(directory / f"{name}.parquet", metadata=metadata)
 
 
 @functools.cache

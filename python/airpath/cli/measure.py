@@ -1,0 +1,184 @@
+"""``airpath measure``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from airpath.cli.console import narrate, output, progress_bar
+from airpath.cli.run import AsJson, Out, Report
+
+if TYPE_CHECKING:
+    from airpath.measure.measurement import MeasureOptions
+    from airpath.measure.plan import Direction
+
+TOKEN = "AIRPATH_TOKEN"
+"""The environment variable with the token: a command line is visible to others."""
+
+Host = Annotated[
+    str,
+    typer.Argument(metavar="HOST", help="Where `airpath serve` runs.", show_default=False),
+]
+Port = Annotated[
+    int, typer.Option(metavar="N", min=1, max=65535, help="The server's port, of TCP and UDP.")
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help=f"A file with the server's token. [default: the environment's {TOKEN}]",
+        show_default=False,
+    ),
+]
+Way = Annotated[
+    Literal["down", "up", "both"],
+    typer.Option("--direction", help="The direction of the transfers, seen from this host."),
+]
+Time = Annotated[str, typer.Option(metavar="TIME", help="How long it may take at most.")]
+Data = Annotated[
+    str,
+    typer.Option(
+        metavar="SIZE", help="How much it may put on the path at most, both directions together."
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PERCENT",
+        help="Stop earlier, as soon as the steady rate is known this well: 5% stops when its 95 % "
+        "interval reaches at most 5 % to each side.",
+        show_default=False,
+    ),
+]
+ShowPlan = Annotated[
+    bool, typer.Option("--plan", help="Print what would be sent, and send nothing.")
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="The seed of the order of the treatments. [default: a new one each time]",
+        show_default=False,
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Run the phases that an interrupted measurement lacks. The result is a new "
+        "directory; DIR stays as it is.",
+        show_default=False,
+    ),
+]
+
+
+def command(
+    host: Host,
+    port: Port = 5212,
+    token_file: TokenFile = None,
+    direction: Way = "down",
+    time: Time = "60s",
+    data: Data = "500MB",
+    until: Until = None,
+    plan: ShowPlan = False,
+    seed: Seed = None,
+    resume: Resume = None,
+    out: Out = None,
+    report: Report = None,
+    json: AsJson = False,
+) -> None:
+    """Measure the path to a server, and find out what limits TCP on it.
+
+    Run `airpath serve` at HOST first. Transfers with and without a change (pacing, BBR, several
+    connections, a larger window, smaller segments, a UE that is kept awake) alternate in random
+    order, so that drift of the radio is not mistaken for an effect. What changes the outcome is the
+    cause. --plan says before how much data that takes.
+    """
+    from airpath.base.quantities import size_from, time_from
+    from airpath.measure.measurement import MeasureOptions
+    from airpath.runs import provenance, summary
+    from airpath.runs.directories import check_file_target
+
+    if report is not None:
+        check_file_target(report)
+    options = MeasureOptions(
+        host=host,
+        port=port,
+        token="" if plan else _token(token_file),
+        directions=_directions(direction),
+        time_s=time_from(time, "--time"),
+        data_bytes=size_from(data, "--data"),
+        until=None if until is None else _share(until),
+        seed=seed,
+        resume=resume,
+        out=out,
+        command_line=provenance.command_line(),
+        say=narrate,
+    )
+    if plan:
+        _print_plan(options)
+        return
+    from airpath.measure.result import measure
+
+    with progress_bar("measuring") as bar:
+        run = measure(options.with_progress(bar))
+    if report is not None:
+        from airpath.report import write
+
+        write([run], report)
+        narrate(f"report: {report}")
+    if json:
+        output(summary.to_json(run.summary))
+        return
+    from airpath.measure.sentences import sentences
+
+    for line in sentences(run):
+        output(line)
+    narrate(f"run: {run.directory}")
+
+
+def _directions(direction: Literal["down", "up", "both"]) -> tuple[Direction, ...]:
+    return ("down", "up") if direction == "both" else (direction,)
+
+
+def _token(file: Path | None) -> str:
+    from airpath.errors import InputError
+    from airpath.measure.control import read_token
+
+    if file is not None:
+        return read_token(file)
+    found = os.environ.get(TOKEN, "").strip()
+    if not found:
+        raise InputError(
+            f"the server's token is missing: name its file with --token-file, or set {TOKEN}"
+        )
+    return found
+
+
+def _share(text: str) -> float:
+    from airpath.errors import InputError
+
+    try:
+        value = float(text.strip().removesuffix("%")) / 100
+    except ValueError:
+        value = 0.0
+    if not 0.001 <= value <= 1:
+        raise InputError(f"--until {text}: expects a percentage from 0.1% to 100%, such as 5%")
+    return value
+
+
+def _print_plan(options: MeasureOptions) -> None:
+    """What would be sent, as far as it can be known without asking the server."""
+    from airpath.measure.measurement import drawn, resumed
+    from airpath.measure.stream import available
+
+    if options.resume is not None:
+        plan = resumed(options.resume).plan
+    else:
+        plan = drawn(options, available(), options.data_bytes, None)
+    for line in plan.lines():
+        output(line)

@@ -1,0 +1,195 @@
+"""From the records of a measurement to rates, effects and causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from airpath.causes.tools import Pinged, Told
+from airpath.measure.causes import Named, Seen, name
+from airpath.measure.effects import Effect, effects
+from airpath.measure.intervals import anytime
+from airpath.measure.plan import BASE, Direction, Phase, Plan
+
+if TYPE_CHECKING:
+    from airpath.analysis.statistics import Interval
+    from airpath.measure.document import Figures, Record, Trips
+
+IDLE = "idle"
+_LEAST_RATE_MBPS = 0.01
+"""A phase that carried less counts as carrying this much."""
+_LEAST_LOSS = 1e-5
+_LEAST_MS = 1e-3
+_LEAST_REPLIES = 5
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What a measurement showed."""
+
+    named: dict[str, list[Named]]
+    """Causes by direction."""
+    effects: dict[str, dict[str, dict[str, Effect]]]
+    """By direction (or ``idle``), figure and treatment."""
+    rates: dict[str, Interval]
+    """The steady rate of ``base`` in Mb/s, by direction."""
+    seen: dict[str, Seen]
+
+
+def analyse(plan: Plan, records: Sequence[Record]) -> Analysis:
+    """What the phases that ran show; every phase may be missing."""
+    phases = {one.number: one for one in plan.phases}
+    pairs = [(phases[one["number"]], one) for one in records]
+    directions = [
+        way for way in ("down", "up") if any(_tcp(phase, way) and _ran(one) for phase, one in pairs)
+    ]
+    found = Analysis({}, {IDLE: {"rtt_ms.p50": _idle(pairs)}}, {}, {})
+    for direction in directions:
+        seen = _seen(direction, pairs, found.effects[IDLE]["rtt_ms.p50"])
+        found.seen[direction] = seen
+        found.named[direction] = name(seen)
+        found.effects[direction] = {
+            "steady_mbps": dict(seen.rate),
+            "retransmitted_share": dict(seen.loss),
+            "rtt_ms.p50": dict(seen.loaded_ms),
+        }
+        found.rates[direction] = anytime(base_rates(pairs, direction))
+    return found
+
+
+Pair = tuple[Phase, "Record"]
+
+
+def base_rates(pairs: Sequence[Pair], direction: str) -> list[float]:
+    """The steady rate of each base phase so far."""
+    return [
+        one["steady_mbps"]
+        for phase, one in _figures(pairs, direction)
+        if phase.treatment.name == BASE
+    ]
+
+
+def _tcp(phase: Phase, direction: str) -> bool:
+    return phase.kind == "tcp" and phase.direction == direction
+
+
+def _ran(record: Record) -> bool:
+    return record["figures"] is not None
+
+
+def _figures(pairs: Sequence[Pair], direction: str) -> Iterator[tuple[Phase, Figures]]:
+    for phase, one in pairs:
+        if _tcp(phase, direction) and one["figures"] is not None:
+            yield phase, one["figures"]
+
+
+def _blocks(values: Iterator[tuple[Phase, float | None]]) -> list[dict[str, float]]:
+    """By block what each treatment had."""
+    blocks: dict[int, dict[str, float]] = {}
+    for phase, value in values:
+        if value is not None:
+            blocks.setdefault(phase.block, {})[phase.treatment.name] = value
+    return list(blocks.values())
+
+
+def _idle(pairs: Sequence[Pair]) -> dict[str, Effect]:
+    medians = (
+        (phase, _median(one["probes"])) for phase, one in pairs if phase.kind == "idle"
+    )
+    return effects(_blocks(medians), BASE, _LEAST_MS)
+
+
+def _median(probes: Trips | None) -> float | None:
+    trips = _trips(probes)
+    return float(np.median(trips)) if len(trips) >= _LEAST_REPLIES else None
+
+
+def _trips(probes: Trips | None) -> list[float]:
+    return [] if probes is None else [one for one in probes["rtt_ms"] if one is not None]
+
+
+def loss_of(one: Figures) -> float:
+    """Retransmissions over segments sent."""
+    return one["retransmitted_segments"] / max(1, one["segments"])
+
+
+def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> Seen:
+    own = list(_figures(pairs, direction))
+    base = [one for phase, one in own if phase.treatment.name == BASE]
+    loaded = [one["loaded_ms"] for one in base if one["loaded_ms"] is not None]
+    sparse = [
+        one["probes"]
+        for phase, one in pairs
+        if phase.kind == "idle" and not phase.treatment.keep_alive
+    ]
+    mtu = next(
+        (one["mtu"] for phase, one in pairs if phase.kind == "mtu" and phase.direction == direction),
+        None,
+    )
+    longest = max(
+        (phase for phase, _ in own if phase.treatment.name == BASE),
+        key=lambda phase: phase.duration_s,
+        default=None,
+    )
+    record = next((one for phase, one in pairs if phase is longest), None)
+    return Seen(
+        direction=direction,
+        rate=effects(_blocks((p, one["steady_mbps"]) for p, one in own), BASE, _LEAST_RATE_MBPS),
+        loss=effects(_blocks((p, loss_of(one)) for p, one in own), BASE, _LEAST_LOSS),
+        loaded_ms=effects(_blocks((p, one["loaded_ms"]) for p, one in own), BASE, _LEAST_MS),
+        idle_ms=idle,
+        base_rate_mbps=float(np.mean([one["steady_mbps"] for one in base])) if base else 0.0,
+        base_loss=float(np.mean([loss_of(one) for one in base])) if base else 0.0,
+        base_loaded_ms=float(np.median(loaded)) if loaded else None,
+        limited=_mean_shares([one["limited"] for one in base]),
+        ramp_s=None if record is None or record["figures"] is None else record["figures"]["ramp_s"],
+        phase_s=0.0 if longest is None else longest.duration_s,
+        first_ms=_first(pairs),
+        sparse_ms=float(np.median(trips)) if (trips := [t for p in sparse for t in _trips(p)]) else None,
+        mtu=mtu,
+        told=None if record is None else _told(record, sparse),
+    )
+
+
+def _mean_shares(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = sorted({each for one in shares for each in one})
+    return {each: float(np.mean([one.get(each, 0.0) for one in shares])) for each in names}
+
+
+def _first(pairs: Sequence[Pair]) -> float | None:
+    """The RTT of the first probe after a phase's silence; None if it was lost."""
+    for phase, one in pairs:
+        if phase.quiet_s and one["probes"] is not None and one["probes"]["rtt_ms"]:
+            return one["probes"]["rtt_ms"][0]
+    return None
+
+
+def _told(record: Record, sparse: Sequence[Trips | None]) -> Told | None:
+    """The seconds of a phase as iperf3, ss and ping would give them."""
+    streams = [
+        np.array([[np.nan if value is None else value for value in row] for row in one])
+        for one in record["seconds"]
+        if len(one) >= 2
+    ]
+    if not streams or not sum(float(one[:, 0].sum()) for one in streams):
+        return None
+    figures = record["figures"]
+    limited = {} if figures is None else dict(figures["limited"])
+    return Told(streams, limited, _pinged(record["probes"] or next(iter(sparse), None)))
+
+
+def _pinged(probes: Trips | None) -> Pinged | None:
+    trips = _trips(probes)
+    if probes is None or len(trips) < _LEAST_REPLIES:
+        return None
+    least, middle, high, most = (float(one) for one in np.quantile(trips, [0, 0.5, 0.95, 1]))
+    lost = 1 - len(trips) / len(probes["rtt_ms"])
+    return Pinged(lost, (max(least, _LEAST_MS), middle, high, most))
+
+
+def direction_of(value: str) -> Direction:
+    """``down`` or ``up``."""
+    return "up" if value == "up" else "down"

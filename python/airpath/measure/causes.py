@@ -1,0 +1,225 @@
+"""From what interventions changed to causes: what outcome moved when a suspect was taken away.
+
+Each cause has the treatment that takes it away and the figure that must move. An effect counts if
+its 95 % interval excludes none and it is a seventh or more (`effects.MATERIAL`). What no treatment
+can take away is left to the one diagnosis, from the features of the test's own flows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from airpath.base.text import milliseconds, percent, rate
+from airpath.causes.describe import ADVICE
+from airpath.causes.tools import Told
+from airpath.documents import Metric
+from airpath.measure.document import Mtu
+from airpath.measure.effects import Effect
+
+BASE = "base"
+"""The treatment that changes nothing."""
+_LIMITED = 0.5
+"""What limits a sender for most of its time is its limit."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a direction's phases showed; effects by treatment.
+
+    ``rate``: the steady rate in Mb/s; ``loss``: the share of segments that were retransmitted;
+    ``loaded_ms``: the median RTT of probes beside the transfer. ``idle_ms``: the effect of
+    ``keep_alive`` on the median RTT of an otherwise idle path.
+    """
+
+    direction: str
+    rate: Mapping[str, Effect]
+    loss: Mapping[str, Effect]
+    loaded_ms: Mapping[str, Effect]
+    idle_ms: Mapping[str, Effect]
+    base_rate_mbps: float
+    base_loss: float
+    base_loaded_ms: float | None
+    limited: Mapping[str, float]
+    """Shares of the busy time of ``base`` in which Linux's sender was limited (tcp_info)."""
+    ramp_s: float | None
+    """How long the rate of ``base`` grew; None: it had not converged when the phase ended."""
+    phase_s: float
+    first_ms: float | None = None
+    """RTT of the first probe after seconds of silence."""
+    sparse_ms: float | None = None
+    """Median RTT of sparse probes."""
+    mtu: Mtu | None = None
+    """What passed with DF set."""
+    told: Told | None = None
+
+
+@dataclass(frozen=True)
+class Named:
+    """A cause, what speaks for it, and what taking it away gained."""
+
+    cause: str
+    evidence: str
+    effect: Effect | None
+    metric: Metric
+    advice: str
+    confidence: float
+    intervened: bool
+
+
+Rule = Callable[[Seen], "Named | None"]
+
+
+def name(seen: Seen) -> list[Named]:
+    """The causes of one direction, those with the largest effect first; empty: none was found."""
+    found = [one for rule in RULES if (one := rule(seen)) is not None]
+    return sorted(found, key=lambda one: -_strength(one))
+
+
+def _strength(one: Named) -> float:
+    if one.effect is None:
+        return 1.0
+    factor = one.effect.factor
+    return max(factor, 1 / max(factor, 1e-9))
+
+
+def _named(cause: str, evidence: str, effect: Effect | None, metric: Metric) -> Named:
+    return Named(cause, evidence, effect, metric, ADVICE[cause], 0.95, intervened=True)
+
+
+def _rates(effect: Effect) -> str:
+    return f"{rate(effect.before)} → {rate(effect.after)}"
+
+
+def _mtu(seen: Seen) -> Named | None:
+    """Large segments do not arrive and nobody says so: smaller ones do."""
+    effect = seen.rate.get("mss-1000")
+    mtu = seen.mtu
+    if effect is None or not effect.raised or mtu is None or mtu["too_large_bytes"] is None:
+        return None
+    icmp = "a router reports it" if mtu["icmp"] else "no router reports it (ICMP)"
+    return _named(
+        "mtu",
+        f"IP packets of up to {mtu['path_bytes']} bytes pass with DF set, larger ones are lost, "
+        f"and {icmp}. With smaller segments the rate rises: {_rates(effect)}.",
+        effect,
+        "goodput_mbps",
+    )
+
+
+def _window(seen: Seen) -> Named | None:
+    """The sender waited for a window, and a larger one raises the rate."""
+    limit, share = max(seen.limited.items(), key=lambda one: one[1], default=("", 0.0))
+    effect = seen.rate.get("window")
+    if share < _LIMITED or limit not in ("receive_window", "send_buffer"):
+        return None
+    raised = effect is not None and effect.raised
+    streams = seen.rate.get("streams-4")
+    if not raised and (streams is None or not streams.raised):
+        return None
+    chosen = effect if raised else streams
+    with_it = "a larger window" if raised else "several connections"
+    cause = limit.replace("_", "-")
+    return _named(
+        cause,
+        f"The kernel counts {percent(share)} of the sender's busy time as limited by the "
+        f"{limit.replace('_', ' ')}. With {with_it} the rate rises: {_rates(chosen)}.",
+        chosen,
+        "goodput_mbps",
+    )
+
+
+def _losses(seen: Seen) -> Named | None:
+    """A congestion control that does not back off for losses gets more."""
+    effect = seen.rate.get("bbr")
+    if effect is None or not effect.raised or seen.base_loss <= _LEAST_LOSS:
+        return None
+    paced = seen.loss.get("paced")
+    if paced is None:
+        return None
+    stays = not (paced.high < 1 and paced.factor <= 0.5)
+    cause = "random-loss" if stays else "policer"
+    why = (
+        "Below the rate losses stay, so no queue or policer makes them"
+        if stays
+        else "Below the rate losses end, so what is above it is dropped instead of queued"
+    )
+    return _named(
+        cause,
+        f"{percent(seen.base_loss)} of the segments are retransmitted. {why}: "
+        f"{percent(paced.before)} → {percent(paced.after)} with pacing. With BBR the rate rises: "
+        f"{_rates(effect)}.",
+        effect,
+        "goodput_mbps",
+    )
+
+
+def _slow_start(seen: Seen) -> Named | None:
+    """The rate still grows long after the start, without losses; another sender is there sooner."""
+    if seen.base_loss > _LEAST_LOSS or max(seen.limited.values(), default=0.0) >= _LIMITED:
+        return None
+    found = [seen.rate[one] for one in ("bbr", "streams-4") if one in seen.rate]
+    best = max(found, key=lambda one: one.factor, default=None)
+    if best is None or not best.raised:
+        return None
+    if seen.ramp_s is not None and seen.ramp_s < seen.phase_s / 4:
+        return None
+    ended = "does not end" if seen.ramp_s is None else f"ends after {seen.ramp_s:.1f} s"
+    with_it = "BBR" if best.treatment == "bbr" else "several connections"
+    return _named(
+        "slow-start-exit",
+        f"Without a loss the rate grows slowly: its growth {ended} in tests of "
+        f"{seen.phase_s:.0f} s. With {with_it} it rises: {_rates(best)}.",
+        best,
+        "goodput_mbps",
+    )
+
+
+def _bufferbloat(seen: Seen) -> Named | None:
+    """Pacing below the rate empties a queue that a loss-based sender fills."""
+    loaded, paced = seen.loaded_ms.get("paced"), seen.rate.get("paced")
+    if loaded is None or paced is None or not loaded.lowered or loaded.factor > 0.5:
+        return None
+    return _named(
+        "bufferbloat",
+        f"Beside a transfer probes take {milliseconds(loaded.before)}; with the transfer paced "
+        f"below the rate, {milliseconds(loaded.after)}.",
+        loaded,
+        "rtt_ms.p50",
+    )
+
+
+def _sleep(seen: Seen) -> Named | None:
+    """Datagrams every 20 ms keep the UE awake, and round trips fall."""
+    effect = seen.idle_ms.get("keep-alive")
+    if effect is None or not effect.lowered:
+        return None
+    return _named(
+        "drx",
+        f"On an idle path probes take {milliseconds(effect.before)}; while datagrams every 20 ms "
+        f"keep the UE awake, {milliseconds(effect.after)}.",
+        effect,
+        "rtt_ms.p50",
+    )
+
+
+def _promotion(seen: Seen) -> Named | None:
+    """The first packet after seconds of silence waits for a connection of the radio."""
+    if seen.first_ms is None or seen.sparse_ms is None:
+        return None
+    if seen.first_ms < 2 * seen.sparse_ms or seen.first_ms - seen.sparse_ms < _LEAST_PROMOTION_MS:
+        return None
+    evidence = (
+        f"The first probe after seconds of silence takes {milliseconds(seen.first_ms)}, others "
+        f"{milliseconds(seen.sparse_ms)}."
+    )
+    return Named(
+        "rrc-promotion", evidence, None, "rtt_ms.p50", ADVICE["rrc-promotion"], 0.9, intervened=True
+    )
+
+
+_LEAST_LOSS = 1e-4
+_LEAST_PROMOTION_MS = 50.0
+RULES: Sequence[Rule] = (
+    _mtu, _window, _losses, _slow_start, _bufferbloat, _sleep, _promotion,
+)  # fmt: skip

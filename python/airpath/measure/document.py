@@ -1,0 +1,153 @@
+"""Types of what a measurement keeps: a record of each phase, and the section ``measured``."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from airpath.base.shapes import Length, Range
+
+Positive = Annotated[float, Range(0.0)]
+"""At least 0."""
+
+
+class Figures(TypedDict):
+    """Figures of a TCP phase, all its streams together."""
+
+    goodput_mbps: Positive
+    """What arrived over the whole phase."""
+    steady_mbps: Positive
+    """The rate after slow start; that of the phase's second half if it still grew."""
+    ramp_s: Positive | None
+    """When the rate had stopped growing; null: it still grew when the phase ended."""
+    retransmitted_segments: int
+    segments: int
+    """Segments sent, retransmissions included."""
+    limited: dict[str, Positive]
+    """Shares of the sender's busy time that Linux counts as limited by ``receive_window`` and
+    ``send_buffer`` (tcp_info)."""
+    loaded_ms: Positive | None
+    """Median RTT of the probes that were sent once the rate was steady."""
+    congestion: str | None
+    """The sender's congestion control."""
+    carried_bytes: int
+
+
+class Samples(TypedDict):
+    """Columns, one value each 100 ms; of several streams the sums and the largest RTT."""
+
+    time_s: list[float]
+    """Since the start of the phase."""
+    delivered_bytes: list[int]
+    cwnd_segments: list[int | None]
+    ssthresh_segments: list[int | None]
+    srtt_ms: list[float | None]
+    inflight_segments: list[int | None]
+
+
+class Trips(TypedDict):
+    """Probes, in the order in which they were sent."""
+
+    sent_s: list[float]
+    """Since the start of the measurement."""
+    rtt_ms: list[float | None]
+    """null: lost."""
+
+
+class Mtu(TypedDict):
+    """The largest IP packet that passed with DF set."""
+
+    path_bytes: int | None
+    """null: not even the smallest one passed."""
+    too_large_bytes: int | None
+    """The smallest size that did not pass."""
+    black_hole: bool
+    """Larger ones are lost without an ICMP error."""
+    icmp: list[str]
+
+
+class Record(TypedDict):
+    """What is kept of a phase: ``phases.jsonl`` has one on each line."""
+
+    number: int
+    started_s: float
+    """Since the start of the measurement."""
+    ended_s: float
+    figures: Figures | None
+    """null: it was no phase of TCP, or it failed."""
+    samples: Samples | None
+    seconds: Annotated[list[list[list[float | None]]], Length(0, 64)]
+    """For each stream and second: bytes, retransmissions, cwnd in bytes, smoothed RTT in ms."""
+    probes: Trips | None
+    mtu: Mtu | None
+    errors: list[str]
+
+
+class PhaseDocument(TypedDict):
+    """A phase as it went."""
+
+    number: int
+    block: int
+    kind: str
+    direction: str | None
+    treatment: str
+    started_s: float
+    ended_s: float
+    figures: Figures | None
+    errors: list[str]
+
+
+class EffectDocument(TypedDict):
+    """By which factor a treatment changed a figure, against ``base`` in the same blocks."""
+
+    direction: str
+    """down or up; ``idle`` for the path without a transfer."""
+    treatment: str
+    metric: str
+    """``steady_mbps``, ``retransmitted_share`` or ``rtt_ms.p50``."""
+    before: float
+    """Geometric means over the blocks."""
+    after: float
+    factor: float
+    ci95: list[float] | None
+    """Of the factor; null if a single block says nothing of the error."""
+    blocks: int
+
+
+class MtuDocument(Mtu):
+    """The path MTU of a direction."""
+
+    direction: str
+
+
+class RateDocument(TypedDict):
+    """The steady rate of ``base``."""
+
+    direction: str
+    steady_mbps: float
+    ci95: list[float] | None
+    """Anytime-valid: it holds although it was looked at after each block."""
+
+
+class Measured(TypedDict):
+    """What was measured, and how."""
+
+    server: str
+    """Where ``airpath serve`` is, as it was given."""
+    near_seen_as: str
+    """The near end's address as the server sees it."""
+    nat: bool
+    """Whether that is another one than the near end's own."""
+    host: dict[str, str | int | list[str]]
+    """The server's machine."""
+    seed: int
+    stopped: str
+    """Why the measurement ended: the end of its plan, or the interval asked for."""
+    carried_bytes: int
+    """Payload of TCP that arrived, both directions together."""
+    phases: list[PhaseDocument]
+    effects: list[EffectDocument]
+    rates: list[RateDocument]
+    mtu: list[MtuDocument]
+    not_in_twin: list[str]
+    twin_score: float | None
+    """Agreement of the twin's transfer with the measured one, 1 for equal figures."""

@@ -1,0 +1,211 @@
+"""Run a measurement: a plan against a server, block by block, until it is done or precise enough."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airpath.base.files import read_regular
+from airpath.base.json import parsed
+from airpath.base.shapes import MisfitError, fitted
+from airpath.errors import AirpathError, InputError
+from airpath.measure.analysis import base_rates
+from airpath.measure.document import Record
+from airpath.measure.intervals import anytime, narrow_enough
+from airpath.measure.outcome import record
+from airpath.measure.plan import BASE, OVERHEAD, Direction, Phase, Plan, Treatment, draw, usual
+from airpath.measure.stream import available
+
+if TYPE_CHECKING:
+    from airpath.measure.session import Session
+
+PLAN = "plan.json"
+PHASES = "phases.jsonl"
+_MOST_BYTES = 64 << 20
+_LEAST_VALUES = 2
+_SCOUT_S, _SCOUT_GAP_S = 2.0, 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions:
+    """What is measured, and how long."""
+
+    host: str
+    port: int
+    token: str
+    directions: Sequence[Direction] = ("down",)
+    time_s: float = 60.0
+    data_bytes: int = 500_000_000
+    until: float | None = None
+    """Stop when half of the interval of the steady rate is at most this share of it."""
+    seed: int | None = None
+    """Of the order of treatments; None: a random one."""
+    resume: Path | None = None
+    """A measurement whose remaining phases run now."""
+    out: Path | None = None
+    command_line: list[str] | None = None
+    progress: Callable[[float], None] = lambda _: None
+    say: Callable[[str], None] = lambda _: None
+
+    def with_progress(self, progress: Callable[[float], None]) -> MeasureOptions:
+        """The options with a function that learns the share of the work that is done."""
+        return replace(self, progress=progress)
+
+
+@dataclass
+class Course:
+    """A measurement under way: its plan, and the records so far."""
+
+    plan: Plan
+    records: list[Record]
+    stopped: str = ""
+    """Why it ended; empty while it runs."""
+
+    def pairs(self) -> list[tuple[Phase, Record]]:
+        """Each record with its phase."""
+        phases = {one.number: one for one in self.plan.phases}
+        return [(phases[one["number"]], one) for one in self.records]
+
+
+def planned(options: MeasureOptions, session: Session) -> Course:
+    """A new plan for the rate that a short transfer finds, or one that goes on."""
+    if options.resume is not None:
+        return resumed(options.resume)
+    found = session.welcome.host.get("congestion", [])
+    far = found if isinstance(found, list) else []
+    rate, spent = session.welcome.limits.rate_mbps, 0
+    for direction in options.directions:
+        scouted, carried = _scout(options, session, direction)
+        spent += carried
+        rate = max(filter(None, (rate, scouted)), default=None)
+    return Course(drawn(options, far, options.data_bytes - spent, rate), [])
+
+
+def drawn(
+    options: MeasureOptions, far: Sequence[str], data_bytes: int, rate_mbps: float | None
+) -> Plan:
+    """Draw a plan; ``far``: congestion controls of the server."""
+    seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
+    treatments = usual(set(available()) & set(far))
+    return draw(seed, treatments, options.directions, options.time_s, data_bytes, rate_mbps)
+
+
+def _scout(
+    options: MeasureOptions, session: Session, direction: Direction
+) -> tuple[float | None, int]:
+    """The rate that a short transfer reaches, and the bytes that it takes."""
+    most = options.data_bytes // 10
+    phase = Phase(0, -1, "tcp", direction, Treatment(BASE), _SCOUT_S, most, _SCOUT_GAP_S)
+    kept = record(session.run(phase, None, most))
+    options.say(f"first look, {told(phase, kept)}")
+    session.drain()
+    figures = kept["figures"]
+    if figures is None:
+        return None, 0
+    return figures["steady_mbps"] or None, round(OVERHEAD * figures["carried_bytes"])
+
+
+def resumed(directory: Path) -> Course:
+    """Read the plan and the records of a measurement. Raises ``InputError``."""
+    try:
+        plan = Plan.from_json(parsed(read_regular(directory / PLAN, _MOST_BYTES).decode()))
+        lines = read_regular(directory / PHASES, _MOST_BYTES).decode().splitlines()
+    except FileNotFoundError as missing:
+        raise InputError(f"{directory} is not a measurement: {missing.filename} is missing") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{directory} is damaged: {error}") from None
+    records = []
+    for number, line in enumerate(lines, 1):
+        try:
+            one: Record = fitted(parsed(line), Record)
+        except (ValueError, RecursionError, MisfitError) as error:
+            raise InputError(f"{directory / PHASES}:{number} is damaged: {error}") from None
+        if not 0 <= one["number"] < len(plan.phases):
+            raise InputError(f"{directory / PHASES}:{number} is damaged: the plan has no such phase")
+        records.append(one)
+    return Course(plan, records)
+
+
+def run(course: Course, session: Session, options: MeasureOptions, journal: Path) -> None:
+    """Run the phases that are left; each is kept in the journal as soon as it is over.
+
+    Interrupted, ``course`` has what was measured until then.
+    """
+    done = {one["number"] for one in course.records}
+    left = [one for one in course.plan.phases if one.number not in done]
+    begun_s = max((one["ended_s"] for one in course.records), default=0.0)
+    with journal.open("a", encoding="utf-8") as file:
+        for one in course.records:
+            file.write(json.dumps(one) + "\n")
+        for at, phase in enumerate(left):
+            options.progress(at / len(left))
+            spent = round(OVERHEAD * _carried(course))
+            most = course.plan.allowance(phase.number, spent)
+            outcome = session.run(phase, _pacing(course, phase), most)
+            kept = record(outcome)
+            kept["started_s"] += begun_s
+            kept["ended_s"] += begun_s
+            course.records.append(kept)
+            file.write(json.dumps(kept) + "\n")
+            file.flush()
+            options.say(told(phase, kept))
+            if _ends_block(course.plan, phase) and _is_precise(course, options):
+                course.stopped = f"the interval of the steady rate is as narrow as asked ({options.until:.0%})"
+                return
+            session.drain()
+    course.stopped = "the plan is done"
+
+
+def _carried(course: Course) -> int:
+    return sum(one["figures"]["carried_bytes"] for one in course.records if one["figures"])
+
+
+def _pacing(course: Course, phase: Phase) -> float | None:
+    """The rate of a paced treatment: a share of the steady rate of base phases so far."""
+    share = phase.treatment.pace_share
+    if share is None:
+        return None
+    rates = base_rates(course.pairs(), phase.direction or "down")
+    mean = sum(rates) / len(rates) if rates else 0.0
+    if mean <= 0:
+        raise AirpathError(f"phase {phase.number} cannot be paced: {BASE} carried nothing")
+    return max(0.01, share * mean)
+
+
+def _ends_block(plan: Plan, phase: Phase) -> bool:
+    later = [one for one in plan.phases if one.number > phase.number and one.kind == "tcp"]
+    return phase.kind == "tcp" and all(one.block != phase.block for one in later)
+
+
+def _is_precise(course: Course, options: MeasureOptions) -> bool:
+    if options.until is None:
+        return False
+    for direction in options.directions:
+        rates = base_rates(course.pairs(), direction)
+        if len(rates) < _LEAST_VALUES or not narrow_enough(anytime(rates), options.until):
+            return False
+    return True
+
+
+def told(phase: Phase, kept: Record) -> str:
+    """A line of narration."""
+    from airpath.base.text import milliseconds, rate
+
+    what = " ".join([phase.kind, *([phase.direction] if phase.direction else [])])
+    if phase.kind != "mtu":
+        what += f", {phase.treatment.name}"
+    if kept["errors"]:
+        return f"{what}: {'; '.join(kept['errors'])}"
+    said = []
+    if kept["figures"] is not None:
+        said.append(rate(kept["figures"]["steady_mbps"]))
+    trips = [] if kept["probes"] is None else [one for one in kept["probes"]["rtt_ms"] if one]
+    if trips:
+        said.append(f"RTT {milliseconds(sorted(trips)[len(trips) // 2])}")
+    if kept["mtu"] is not None:
+        said.append(f"{kept['mtu']['path_bytes']} bytes")
+    return f"{what}: {', '.join(said) or 'nothing arrived'}"

@@ -1,0 +1,415 @@
+"""The run directory of a measurement: the format of every run, with the driver ``measure``.
+
+Each TCP phase is a flow, and the probes of each phase are a ping. The scenario is the twin
+(`twin.py`). ``plan.json`` and ``phases.jsonl`` hold what ``--resume`` reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from airpath import scenario as scenarios
+from airpath.drivers.stopping import StoppedError, deferred
+from airpath.errors import AirpathError
+from airpath.measure import measurement, twin
+from airpath.measure.analysis import Analysis, analyse
+from airpath.measure.causes import Named
+from airpath.measure.effects import Effect
+from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
+from airpath.measure.plan import Phase
+from airpath.measure.session import Session
+from airpath.runs import provenance as prov
+from airpath.runs.directories import PendingDirectory, default_name
+from airpath.runs.results import Run, RunDirectory
+from airpath.runs.tables import NS_PER_S, write_table
+
+if TYPE_CHECKING:
+    from airpath import _core
+    from airpath.documents import Finding, FlowSummary, Gain, PingSummary, Quantiles
+    from airpath.measure.document import Figures, Measured, Record, Trips
+    from airpath.runs.document import RunDocument
+
+
+def measure(options: MeasureOptions) -> Run:
+    """Measure, and write the run directory.
+
+    Raises ``StoppedError`` after Ctrl-C, with what was kept.
+    """
+    with Session(options.host, options.port, options.token) as session:
+        course = measurement.planned(options, session)
+        started, began = time.time_ns(), time.monotonic()
+        identifier = hashlib.sha256(
+            f"{options.host} {course.plan.seed} {started}".encode()
+        ).hexdigest()[:12]
+        out = options.out or Path("runs") / default_name("measure", identifier)
+        with PendingDirectory(out, numbered=options.out is None) as pending:
+            plan = pending.path / PLAN
+            plan.write_text(json.dumps(course.plan.to_json(), indent=1), encoding="utf-8")
+            interrupted, failed = False, None
+            try:
+                measurement.run(course, session, options, pending.path / PHASES)
+            except KeyboardInterrupt:
+                interrupted = True
+            except AirpathError as error:
+                failed = error
+            if not any(one["figures"] or one["probes"] for one in course.records):
+                if interrupted:
+                    raise KeyboardInterrupt
+                raise failed or AirpathError("nothing was measured: see the errors of the phases")
+            with deferred():
+                partial = _partial(course, interrupted, failed)
+                pending.free_reserve()
+                run = _written(pending, course, session, options, identifier, partial, began)
+    if interrupted:
+        raise StoppedError(run.directory or out, partial)
+    return run
+
+
+def _partial(course: Course, interrupted: bool, failed: AirpathError | None) -> list[str]:
+    left = len(course.plan.phases) - len(course.records)
+    if interrupted:
+        return [f"it was interrupted: {left} of {len(course.plan.phases)} phases are missing"]
+    if failed is not None:
+        return [f"it failed with {left} of {len(course.plan.phases)} phases left: {failed}"]
+    return []
+
+
+def _written(
+    pending: PendingDirectory,
+    course: Course,
+    session: Session,
+    options: MeasureOptions,
+    identifier: str,
+    partial: list[str],
+    began: float,
+) -> Run:
+    found = analyse(course.plan, course.records)
+    made = _twin(course, found, options.host)
+    scenario = scenarios.parse(made.toml, f"twin-of-{identifier}")
+    seed = course.plan.seed
+    record = prov.provenance(scenario, [seed], options.command_line, identifier)
+    record["driver"] = "measure"
+    record["partial"] = partial
+    record["wall_s"] = round(time.monotonic() - began, 6)
+    document = _document(course, found, made, session, options)
+    document["run"] |= {
+        "id": identifier,
+        "version": record["version"],
+        "scenario_sha256": scenario.sha256,
+        "wall_s": record["wall_s"],
+        "partial": partial,
+    }
+    _write_tables(pending.path, course, prov.table_metadata(scenario, seed))
+    RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
+    final = pending.commit()
+    return Run(document, record, scenario.resolved_toml, RunDirectory(final).tables([seed]), final)
+
+
+def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
+    """The twin of the first direction with a transfer."""
+    direction, seen = next(iter(found.seen.items()))
+    rates = [one.after for one in seen.rate.values()] + [seen.base_rate_mbps]
+    idle = [
+        trip
+        for phase, one in course.pairs()
+        if phase.kind == "idle" and one["probes"] is not None
+        for trip in one["probes"]["rtt_ms"]
+        if trip is not None
+    ]
+    least = min(idle, default=seen.base_loaded_ms or 1.0)
+    paced = seen.loss.get("paced")
+    path = twin.Path(
+        direction,
+        max(0.01, seen.base_rate_mbps),
+        max(0.01, *rates),
+        max(0.01, least),
+        seen.base_loaded_ms,
+        seen.base_loss if paced is None else paced.after,
+        [one.cause for one in found.named[direction]],
+    )
+    return twin.run(path, server)
+
+
+def _document(
+    course: Course, found: Analysis, made: twin.Twin, session: Session, options: MeasureOptions
+) -> RunDocument:
+    pairs = course.pairs()
+    flows = [
+        _flow(phase, one, one["figures"]) for phase, one in pairs if one["figures"] is not None
+    ]
+    pings = [
+        _ping(phase, one["probes"])
+        for phase, one in pairs
+        if one["probes"] is not None and one["probes"]["rtt_ms"]
+    ]
+    return {
+        "run": {
+            "id": "",
+            "version": "",
+            "seed": course.plan.seed,
+            "scenario_sha256": "",
+            "wall_s": 0.0,
+            "duration_s": max(one["ended_s"] for one in course.records),
+            "events": 0,
+            "partial": [],
+        },
+        "flows": flows,
+        "pings": pings,
+        "links": [],
+        "fairness": [],
+        "proxies": [],
+        "radio": [],
+        "findings": [
+            _finding(direction, one) for direction, all_ in found.named.items() for one in all_
+        ],
+        "tried": [],
+        "breakdowns": [],
+        "explained": {
+            "budget": "measured",
+            "seeds": 1,
+            "runs": len(course.records),
+            "events": 0,
+            "because": None if found.seen else "no transfer was measured",
+        },
+        "measured": _measured(course, found, made, session, options),
+    }
+
+
+def _measured(
+    course: Course, found: Analysis, made: twin.Twin, session: Session, options: MeasureOptions
+) -> Measured:
+    welcome = session.welcome
+    return {
+        "server": options.host,
+        "near_seen_as": welcome.you[0],
+        "nat": welcome.you[0].removeprefix("::ffff:") != session.near[0].removeprefix("::ffff:"),
+        "host": welcome.host,
+        "seed": course.plan.seed,
+        "stopped": course.stopped,
+        "carried_bytes": sum(
+            one["figures"]["carried_bytes"] for one in course.records if one["figures"]
+        ),
+        "phases": [
+            {
+                "number": phase.number,
+                "block": phase.block,
+                "kind": phase.kind,
+                "direction": phase.direction,
+                "treatment": phase.treatment.name,
+                "started_s": one["started_s"],
+                "ended_s": one["ended_s"],
+                "figures": one["figures"],
+                "errors": one["errors"],
+            }
+            for phase, one in course.pairs()
+        ],
+        "effects": [
+            {
+                "direction": direction,
+                "treatment": one.treatment,
+                "metric": metric,
+                "before": one.before,
+                "after": one.after,
+                "factor": one.factor,
+                "ci95": one.interval,
+                "blocks": one.blocks,
+            }
+            for direction, by_metric in found.effects.items()
+            for metric, by_treatment in by_metric.items()
+            for one in by_treatment.values()
+        ],
+        "rates": [
+            {"direction": direction, "steady_mbps": one.mean, "ci95": one.bounds}
+            for direction, one in found.rates.items()
+        ],
+        "mtu": [
+            {"direction": phase.direction or "down", **one["mtu"]}
+            for phase, one in course.pairs()
+            if one["mtu"] is not None
+        ],
+        "not_in_twin": made.not_in_it,
+        "twin_score": made.score,
+    }
+
+
+def _finding(direction: str, one: Named) -> Finding:
+    return {
+        "cause": one.cause,
+        "subject": direction,
+        "confidence": one.confidence,
+        "evidence": one.evidence,
+        "advice": one.advice,
+        "set": None,
+        "gain": None if one.effect is None else _gain(direction, one.effect, one.metric),
+        "costs": [],
+    }
+
+
+def _gain(direction: str, effect: Effect, metric: str) -> Gain:
+    interval = effect.interval
+    bounds = None if interval is None else [effect.before * each for each in interval]
+    return {
+        "metric": metric,
+        "flow": direction,
+        "before": effect.before,
+        "after": effect.after,
+        "ci95": bounds,
+        "seeds": effect.blocks,
+    }
+
+
+def name_of(phase: Phase) -> str:
+    """The id of a phase's flow or ping: ``7-down-paced``."""
+    return f"{phase.number}-{phase.direction or phase.kind}-{phase.treatment.name}"
+
+
+def _flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
+    trips = [] if one["samples"] is None else _known(one["samples"]["srtt_ms"])
+    rtt = _quantiles(trips)
+    limited = {
+        each: phase.duration_s * found["limited"].get(each, 0.0)
+        for each in ("receive_window", "send_buffer")
+    }
+    busy = phase.duration_s - sum(limited.values())
+    return {
+        "id": name_of(phase),
+        "kind": "bulk",
+        "direction": phase.direction or "down",
+        "ue": None,
+        "congestion": found["congestion"],
+        "profile": None,
+        "bytes_delivered": found["carried_bytes"],
+        "goodput_mbps": found["goodput_mbps"],
+        "written_mbps": None,
+        "rtt_ms": rtt,
+        "self_inflicted_delay_ms": None if rtt is None else rtt["p95"] - rtt["min"],
+        "power": None if rtt is None else found["goodput_mbps"] / (rtt["mean"] / 1e3),
+        "segments_sent": found["segments"],
+        "retransmitted_segments": found["retransmitted_segments"],
+        "rto_count": None,
+        "undo_count": None,
+        "tail_loss_probes": None,
+        "ecn_reductions": None,
+        "steady_mbps": found["steady_mbps"],
+        "converged_after_s": found["ramp_s"],
+        "completed_s": None,
+        "slow_start_exit": None,
+        "limited_s": {"cwnd": busy, "pacing": 0.0, **limited, "application": 0.0},
+        "packets_sent": None,
+        "packets_lost": None,
+        "delay_ms": None,
+        "jitter_ms": None,
+    }
+
+
+def _ping(phase: Phase, probes: Trips) -> PingSummary:
+    trips = _known(probes["rtt_ms"])
+    sent = len(probes["rtt_ms"])
+    return {
+        "id": name_of(phase),
+        "sent": sent,
+        "lost": sent - len(trips),
+        "rtt_ms": _quantiles(trips),
+    }
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [one for one in values if one is not None]
+
+
+def _quantiles(trips: Sequence[float]) -> Quantiles | None:
+    if not trips:
+        return None
+    middle, high, most = (float(one) for one in np.quantile(trips, [0.5, 0.95, 0.99]))
+    return {
+        "min": min(trips),
+        "mean": float(np.mean(trips)),
+        "mdev": float(np.std(trips)),
+        "p50": middle,
+        "p95": high,
+        "p99": most,
+    }
+
+
+def _write_tables(place: Path, course: Course, metadata: dict[str, str]) -> None:
+    pairs = course.pairs()
+    tables = {
+        "flows": _rows(_flow_row(*pair) for pair in pairs if pair[1]["figures"]),
+        "samples": _rows(row for pair in pairs for row in _sample_rows(*pair)),
+        "pings": _rows(row for pair in pairs for row in _ping_rows(*pair)),
+        "events": {},
+    }
+    for name, columns in tables.items():
+        write_table(place, name, columns, metadata)
+
+
+def _rows(rows: Iterator[dict[str, object]]) -> dict[str, list[object]]:
+    columns: dict[str, list[object]] = {}
+    for row in rows:
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    return columns
+
+
+def _flow_row(phase: Phase, one: Record) -> dict[str, object]:
+    if one["figures"] is None:
+        raise ValueError("a phase without figures has no flow")
+    flow = _flow(phase, one, one["figures"])
+    rtt = flow["rtt_ms"]
+    limited = flow["limited_s"]
+    kept = (
+        "kind", "direction", "congestion", "bytes_delivered", "goodput_mbps", "segments_sent",
+        "retransmitted_segments", "steady_mbps", "converged_after_s", "self_inflicted_delay_ms",
+        "power",
+    )  # fmt: skip
+    row: dict[str, Any] = {"flow": flow["id"], **{each: dict(flow)[each] for each in kept}}
+    row["start_ns"], row["end_ns"] = (
+        round(at * NS_PER_S) for at in (one["started_s"], one["ended_s"])
+    )
+    for each in ("min", "mean", "p50", "p95", "p99"):
+        row[f"rtt_ms_{each}"] = None if rtt is None else dict(rtt)[each]
+    for each, seconds in (dict(limited) if limited else {}).items():
+        row[f"{each}_limited_s"] = seconds
+    return row
+
+
+def _sample_rows(phase: Phase, one: Record) -> Iterator[dict[str, object]]:
+    samples = one["samples"]
+    if samples is None:
+        return
+    before = 0
+    for at, time_s in enumerate(samples["time_s"]):
+        total = samples["delivered_bytes"][at]
+        step_s = time_s - (samples["time_s"][at - 1] if at else 0.0)
+        yield {
+            "time_ns": round((one["started_s"] + time_s) * NS_PER_S),
+            "flow": name_of(phase),
+            "goodput_mbps": (total - before) * 8e-6 / step_s,
+            "delivered_bytes": total,
+            "cwnd_segments": samples["cwnd_segments"][at],
+            "ssthresh_segments": samples["ssthresh_segments"][at],
+            "srtt_ms": samples["srtt_ms"][at],
+            "inflight_segments": samples["inflight_segments"][at],
+        }
+        before = total
+
+
+def _ping_rows(phase: Phase, one: Record) -> Iterator[dict[str, object]]:
+    if one["probes"] is None:
+        return
+    both = zip(one["probes"]["sent_s"], one["probes"]["rtt_ms"], strict=True)
+    for at, (sent_s, trip) in enumerate(both):
+        yield {
+            "flow": name_of(phase),
+            "sequence": at,
+            "sent_ns": max(0, round(sent_s * NS_PER_S)),
+            "rtt_ms": trip,
+            "lost": trip is None,
+        }

@@ -1,0 +1,63 @@
+"""A measurement in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from airpath.base.text import digits, milliseconds, rate, size
+from airpath.runs import describe
+
+if TYPE_CHECKING:
+    from airpath.measure.document import EffectDocument, Measured
+    from airpath.runs.results import Run
+
+_METRICS = {"steady_mbps": "rate", "retransmitted_share": "retransmitted", "rtt_ms.p50": "RTT"}
+
+
+def sentences(run: Run) -> list[str]:
+    """What was measured, what changed it, and what that means."""
+    measured = run.summary["measured"]
+    lines = [*describe.partial(run.summary), *_path(measured), *_effects(measured)]
+    lines += describe.answer(run.summary)
+    score = measured["twin_score"]
+    if score is not None:
+        lines.append(f"twin: its transfer agrees to {score:.0%} with the measured one")
+    lines += [f"  not in the twin: {one.replace('-', ' ')}" for one in measured["not_in_twin"]]
+    return lines
+
+
+def _path(measured: Measured) -> Iterator[str]:
+    nat = ", behind a NAT" if measured["nat"] else ""
+    yield f"{measured['server']} sees this host as {measured['near_seen_as']}{nat}"
+    for one in measured["rates"]:
+        within = ""
+        if one["ci95"] is not None:
+            within = f" (95 %: {rate(max(0.0, one['ci95'][0]))} to {rate(one['ci95'][1])})"
+        yield f"{one['direction']}: {rate(one['steady_mbps'])} once the rate is steady{within}"
+    for mtu in measured["mtu"]:
+        if mtu["too_large_bytes"] is not None:
+            said = "; ".join(mtu["icmp"]) or "no ICMP error came back"
+            yield (
+                f"{mtu['direction']}: IP packets of {mtu['path_bytes']} bytes pass, those of "
+                f"{mtu['too_large_bytes']} do not ({said})"
+            )
+    yield f"{size(measured['carried_bytes'])} carried; ended because {measured['stopped']}"
+
+
+def _effects(measured: Measured) -> Iterator[str]:
+    for one in measured["effects"]:
+        within = ""
+        if one["ci95"] is not None:
+            within = f" (95 %: {digits(one['ci95'][0])} to {digits(one['ci95'][1])})"
+        yield (
+            f"  {one['direction']}, {one['treatment']}: {_METRICS[one['metric']]} "
+            f"{_figure(one, 'before')} → {_figure(one, 'after')}, x {digits(one['factor'])}{within}"
+        )
+
+
+def _figure(one: EffectDocument, key: str) -> str:
+    value = one["before"] if key == "before" else one["after"]
+    if one["metric"] == "steady_mbps":
+        return rate(value)
+    return milliseconds(value) if one["metric"] == "rtt_ms.p50" else f"{value:.2%}"

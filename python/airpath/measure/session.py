@@ -1,0 +1,265 @@
+"""The near end of a measurement: runs the phases of a plan against ``airpath serve``."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from socket import socket as Socket
+
+from airpath.base.json import Json
+from airpath.errors import AirpathError
+from airpath.measure import path_mtu, stamp, stream
+from airpath.measure.control import (
+    Peer,
+    ProtocolError,
+    SilenceError,
+    await_start,
+    connect,
+    stream_line,
+)
+from airpath.measure.outcome import Outcome
+from airpath.measure.plan import KEEP_ALIVE_S, Phase
+from airpath.measure.stream import Options, StreamReport
+
+_PATIENCE_S = 10.0
+_TICK_S = 0.2
+_DRAIN_S = 10.0
+"""How long a queue may take to drain; after that the next phase begins all the same."""
+_DRAINED = 1.5
+"""A queue has drained when probes take at most this many times the shortest RTT."""
+_DRAIN_GAP_S = 0.05
+
+
+class Session:
+    """A session with a server, used as a context manager.
+
+    Raises ``AirpathError`` if the server does not answer, and ``ProtocolError`` if it does not know
+    the token.
+    """
+
+    def __init__(self, host: str, port: int, token: str) -> None:
+        self._channel, self._key, self.welcome = connect(host, port, token, _PATIENCE_S)
+        self._peer: Peer = self._channel.peer
+        self._began = time.monotonic()
+        self._requests = self._phases = 0
+        self._least_ms: float | None = None
+        self._stop = threading.Event()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        with suppress(AirpathError, OSError):
+            self._channel.send({"do": "bye"})
+        self._channel.close()
+
+    @property
+    def near(self) -> Peer:
+        """Address and port of the control connection as this host has them."""
+        return self._channel.here
+
+    def now(self) -> float:
+        """Seconds since the session began."""
+        return time.monotonic() - self._began
+
+    def run(self, phase: Phase, pacing_mbps: float | None, most_bytes: int) -> Outcome:
+        """Run a phase, after its silence.
+
+        ``pacing_mbps`` is the rate of a paced treatment, ``most_bytes`` what the phase may carry.
+        What fails is in the outcome's errors. Raises ``ProtocolError`` if the session is over.
+        """
+        self._stop.wait(phase.quiet_s)
+        self._phases += 1
+        work = {"idle": self._idle, "tcp": self._tcp, "mtu": self._mtu}[phase.kind]
+        options = phase.treatment.options
+        if pacing_mbps is not None:
+            options = replace(options, pacing_mbps=pacing_mbps)
+        started = self.now()
+        try:
+            outcome = work(phase, options, most_bytes)
+        except ProtocolError:
+            raise
+        except AirpathError as failed:
+            outcome = Outcome(phase, started, self.now(), errors=(str(failed),))
+        return replace(outcome, started_s=started, ended_s=self.now())
+
+    def drain(self) -> None:
+        """Wait until the queues that a phase left behind are empty, for 10 s at most."""
+        if self._least_ms is None:
+            return
+        with self._prober(_DRAIN_GAP_S) as prober:
+            prober.start(_DRAIN_GAP_S)
+            end = time.monotonic() + _DRAIN_S
+            while time.monotonic() < end:
+                time.sleep(_DRAIN_GAP_S)
+                last = [one.rtt_ms for one in prober.replies[-3:]]
+                if len(last) == 3 and max(last) <= _DRAINED * self._least_ms + 1:
+                    return
+
+    def _idle(self, phase: Phase, _: Options, __: int) -> Outcome:
+        """Probe a path without load."""
+        with self._probing(phase) as probes:
+            self._stop.wait(phase.duration_s)
+        return Outcome(phase, probes=probes())
+
+    def _tcp(self, phase: Phase, options: Options, most_bytes: int) -> Outcome:
+        role: stream.Role = "receiver" if phase.direction == "down" else "sender"
+        count = phase.treatment.streams
+        number = self._ask(
+            "tcp",
+            phase,
+            streams=count,
+            duration_s=phase.duration_s,
+            options=options.to_json(),
+        )
+        sockets = []
+        try:
+            for at in range(count):
+                sock = stream.connect(
+                    self._peer, options, role, streams=count, timeout_s=_PATIENCE_S
+                )
+                sockets.append(sock)
+                sock.sendall(stream_line(self._key, self._phases, at))
+            for sock in sockets:
+                await_start(sock, _PATIENCE_S)
+            with self._probing(phase) as probes:
+                near = self._carry(sockets, phase, role, most_bytes)
+        finally:
+            for sock in sockets:
+                sock.close()
+        done = self._answer(number, phase.duration_s + _DRAIN_S + _PATIENCE_S)
+        far = [StreamReport.from_json(one) for one in done.get("streams", [])]
+        if len(far) != len(near):
+            raise ProtocolError(f"the far end reports {len(far)} streams of {len(near)}")
+        senders, receivers = (far, near) if role == "receiver" else (near, far)
+        capped = sum(one.bytes for one in receivers) >= most_bytes - len(receivers)
+        # The end that has enough closes the connection.
+        errors = [] if capped else [one.error for one in (*near, *far) if one.error]
+        return Outcome(
+            phase,
+            senders=senders,
+            receivers=receivers,
+            probes=probes(),
+            errors=errors,
+            capped=capped,
+        )
+
+    def _carry(
+        self, sockets: list[Socket], phase: Phase, role: stream.Role, most_bytes: int
+    ) -> list[StreamReport]:
+        """Send or receive on all streams, each in a thread, until the phase is over."""
+        begin, most = time.monotonic(), most_bytes // len(sockets)
+        reports = [StreamReport(error="the stream did not run") for _ in sockets]
+
+        def carry(at: int) -> None:
+            if role == "sender":
+                reports[at] = stream.send(
+                    sockets[at], phase.duration_s, self._stop, most, begin=begin
+                )
+            else:
+                patience_s = phase.duration_s + _DRAIN_S
+                reports[at] = stream.receive(
+                    sockets[at], self._stop, most, begin=begin, most_s=patience_s
+                )
+
+        threads = [
+            threading.Thread(target=carry, args=(at,), name="airpath-stream", daemon=True)
+            for at in range(len(sockets))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            # Without a bound Ctrl-C would wait for the thread.
+            while thread.is_alive():
+                thread.join(_TICK_S)
+        return reports
+
+    def _mtu(self, phase: Phase, _: Options, __: int) -> Outcome:
+        """Find the path MTU of a direction."""
+        return Outcome(phase, errors=["not yet"])
+        sock = stamp.connected(*self._peer)
+        here = (sock, self._key.secret, self.welcome.ssid, self._phases)
+
+        def ask(sizes: Sequence[int]) -> path_mtu.Probed:
+            number = self._ask("mtu", phase, sizes=list(sizes))
+            return path_mtu.Probed.from_json(self._answer(number, _PATIENCE_S).get("mtu"))
+
+        try:
+            if phase.direction == "up":
+                report = path_mtu.near_mtu_up(*here, self._stop)
+            else:
+                report = path_mtu.near_mtu_down(*here, ask, self._stop)
+        finally:
+            sock.close()
+        return Outcome(phase, mtu=report, errors=[report.error] if report.error else [])
+
+    @contextmanager
+    def _prober(self, patience_s: float = 3.0) -> Iterator[stamp.Prober]:
+        """A prober with a socket of its own, which has stopped in the end."""
+        sock = stamp.connected(*self._peer)
+        try:
+            prober = stamp.Prober(
+                sock,
+                self._key.secret,
+                self.welcome.ssid,
+                begin=self._began,
+                patience_s=patience_s,
+            )
+            try:
+                yield prober
+            finally:
+                prober.stop()
+        finally:
+            sock.close()
+
+    @contextmanager
+    def _probing(self, phase: Phase) -> Iterator[Callable[[], stamp.Probes | None]]:
+        """Probe during a phase; keep the radio awake, if it is the phase's treatment."""
+        found: list[stamp.Probes] = []
+        gap_s = KEEP_ALIVE_S if phase.treatment.keep_alive else phase.probe_gap_s
+        if gap_s is None:
+            yield lambda: None
+            return
+        with self._prober() as prober:
+            prober.start(gap_s, exponential=not phase.treatment.keep_alive, seed=phase.number)
+            try:
+                yield lambda: found[0]
+            finally:
+                found.append(prober.stop())
+                self._note(found[0])
+
+    def _note(self, probes: stamp.Probes) -> None:
+        trips = [one.rtt_ms for one in probes.replies]
+        if trips:
+            self._least_ms = min([*trips, self._least_ms or trips[0]])
+
+    def _ask(self, do: str, phase: Phase, **fields: Json) -> int:
+        """Send a request and wait until the server is ready; the request's number."""
+        self._requests += 1
+        number = self._requests
+        self._channel.send(
+            {"do": do, "id": number, "phase": self._phases, "direction": phase.direction, **fields}
+        )
+        answer = self._answer(number, _PATIENCE_S)
+        if not answer.get("ready"):
+            raise ProtocolError("the far end did not say that it is ready")
+        return number
+
+    def _answer(self, number: int, patience_s: float) -> Json:
+        """The next message about a request. Raises ``AirpathError`` with the server's error."""
+        end = time.monotonic() + patience_s
+        while time.monotonic() < end:
+            try:
+                # In parts, so that Ctrl-C is obeyed.
+                message = self._channel.receive(_TICK_S)
+            except SilenceError:
+                continue
+            if message.get("id") == number:
+                if "error" in message:
+                    raise AirpathError(f"the server refused: {message['error']}")
+                return message
+        raise ProtocolError(f"the server did not answer within {patience_s:.0f} s")
