@@ -47,6 +47,7 @@ COMMANDS = {
     "licences": "licences",
     "machines": "machines",
     "mahimahi": "mahimahi",
+    "measured": "measured",
     "private": "pages.private",
     "referee": "referee.command",
     "studies-emulated": "private",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airpath.measure.measurement import MeasureOptions
     from airpath.measure.plan import Direction
 
-TOKEN = "AIRPATH_TOKEN"
+TOKEN = "AIRPATH_TOKEN"  # noqa: S105 - a name, no token
 """The environment variable with the token: a command line is visible to others."""
 
 Host = Annotated[
@@ -127,9 +127,9 @@ def command(
     with progress_bar("measuring") as bar:
         run = measure(options.with_progress(bar))
     if report is not None:
-        from airpath.report import write
+        from airpath.report import write_report
 
-        write([run], report)
+        write_report([run], report)
         narrate(f"report: {report}")
     if json:
         output(summary.to_json(run.summary))

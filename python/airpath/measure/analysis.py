@@ -96,9 +96,7 @@ def _blocks(values: Iterator[tuple[Phase, float | None]]) -> list[dict[str, floa
 
 
 def _idle(pairs: Sequence[Pair]) -> dict[str, Effect]:
-    medians = (
-        (phase, _median(one["probes"])) for phase, one in pairs if phase.kind == "idle"
-    )
+    medians = ((phase, _median(one["probes"])) for phase, one in pairs if phase.kind == "idle")
     return effects(_blocks(medians), BASE, _LEAST_MS)
 
 
@@ -126,7 +124,11 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         if phase.kind == "idle" and not phase.treatment.keep_alive
     ]
     mtu = next(
-        (one["mtu"] for phase, one in pairs if phase.kind == "mtu" and phase.direction == direction),
+        (
+            one["mtu"]
+            for phase, one in pairs
+            if phase.kind == "mtu" and phase.direction == direction
+        ),
         None,
     )
     longest = max(
@@ -148,7 +150,9 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         ramp_s=None if record is None or record["figures"] is None else record["figures"]["ramp_s"],
         phase_s=0.0 if longest is None else longest.duration_s,
         first_ms=_first(pairs),
-        sparse_ms=float(np.median(trips)) if (trips := [t for p in sparse for t in _trips(p)]) else None,
+        sparse_ms=float(np.median(trips))
+        if (trips := [t for p in sparse for t in _trips(p)])
+        else None,
         mtu=mtu,
         told=None if record is None else _told(record, sparse),
     )

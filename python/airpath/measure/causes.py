@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from airpath.base.text import milliseconds, percent, rate
 from airpath.causes.describe import ADVICE
-from airpath.causes.tools import Told
+from airpath.causes.tools import Told, blame
 from airpath.documents import Metric
 from airpath.measure.document import Mtu
-from airpath.measure.effects import Effect
+from airpath.measure.effects import MATERIAL, Effect
 
 BASE = "base"
 """The treatment that changes nothing."""
@@ -62,7 +62,7 @@ class Named:
     evidence: str
     effect: Effect | None
     metric: Metric
-    advice: str
+    advice: str | None
     confidence: float
     intervened: bool
 
@@ -71,9 +71,16 @@ Rule = Callable[[Seen], "Named | None"]
 
 
 def name(seen: Seen) -> list[Named]:
-    """The causes of one direction, those with the largest effect first; empty: none was found."""
+    """The causes of one direction, those with the largest effect first.
+
+    If there is none, what no treatment can take away, or the capacity of the path; empty if the
+    intervals leave it open.
+    """
     found = [one for rule in RULES if (one := rule(seen)) is not None]
-    return sorted(found, key=lambda one: -_strength(one))
+    if found:
+        return sorted(found, key=lambda one: -_strength(one))
+    other = _inferred(seen) or _capacity(seen)
+    return [] if other is None else [other]
 
 
 def _strength(one: Named) -> float:
@@ -113,12 +120,11 @@ def _window(seen: Seen) -> Named | None:
     effect = seen.rate.get("window")
     if share < _LIMITED or limit not in ("receive_window", "send_buffer"):
         return None
-    raised = effect is not None and effect.raised
-    streams = seen.rate.get("streams-4")
-    if not raised and (streams is None or not streams.raised):
+    several = seen.rate.get("streams-4")
+    chosen = next((one for one in (effect, several) if one is not None and one.raised), None)
+    if chosen is None:
         return None
-    chosen = effect if raised else streams
-    with_it = "a larger window" if raised else "several connections"
+    with_it = "a larger window" if chosen is effect else "several connections"
     cause = limit.replace("_", "-")
     return _named(
         cause,
@@ -218,6 +224,51 @@ def _promotion(seen: Seen) -> Named | None:
     )
 
 
+def _inferred(seen: Seen) -> Named | None:
+    """What the one diagnosis says of the longest transfer, of causes without a treatment."""
+    if seen.told is None:
+        return None
+    blamed = blame(seen.told)
+    for one in blamed.suspects:
+        if one.cause in WITHOUT_TREATMENT and (one.confidence or 0.0) >= _SURE:
+            return Named(
+                one.cause,
+                f"{one.evidence} No treatment takes this cause away, so this is inferred.",
+                None,
+                "goodput_mbps",
+                one.advice,
+                one.confidence or 0.0,
+                intervened=False,
+            )
+    return None
+
+
+def _capacity(seen: Seen) -> Named | None:
+    """Nothing raises the rate, and the intervals leave no room for it: the path is full."""
+    tried = [seen.rate[one] for one in ("streams-4", "bbr", "window") if one in seen.rate]
+    if not tried or any(one.high >= 1 + 2 * MATERIAL for one in tried):
+        return None
+    most = max(tried, key=lambda one: one.factor)
+    return Named(
+        CAPACITY,
+        f"Neither more connections nor another congestion control nor a larger window brings a "
+        f"seventh more than {rate(seen.base_rate_mbps)} (the best: {_rates(most)}). The slowest "
+        "link of the path is full.",
+        None,
+        "goodput_mbps",
+        None,
+        0.95,
+        intervened=True,
+    )
+
+
+CAPACITY = "link-capacity"
+"""Says what bounds the rate; it is no cause."""
+WITHOUT_TREATMENT = frozenset(
+    {"handover", "radio-link-failure", "stalling-host", "reordering", "ack-starvation"}
+)
+"""Causes that the ends cannot take away."""
+_SURE = 0.5
 _LEAST_LOSS = 1e-4
 _LEAST_PROMOTION_MS = 50.0
 RULES: Sequence[Rule] = (

@@ -148,6 +148,9 @@ class Measured(TypedDict):
     effects: list[EffectDocument]
     rates: list[RateDocument]
     mtu: list[MtuDocument]
+    undecided: list[str]
+    """Directions whose intervals leave open whether anything but the capacity limits the rate."""
     not_in_twin: list[str]
+    """Named causes for which the twin has no place."""
     twin_score: float | None
     """Agreement of the twin's transfer with the measured one, 1 for equal figures."""

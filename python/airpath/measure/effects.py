@@ -51,9 +51,7 @@ class Effect:
         return self.high < 1 and self.factor <= 1 / (1 + MATERIAL)
 
 
-def effects(
-    blocks: Sequence[Mapping[str, float]], base: str, floor: float
-) -> dict[str, Effect]:
+def effects(blocks: Sequence[Mapping[str, float]], base: str, floor: float) -> dict[str, Effect]:
     """The effect of each treatment against ``base``, from its figure in each block.
 
     A treatment counts in the blocks in which both it and ``base`` were measured. Figures below

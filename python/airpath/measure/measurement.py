@@ -1,4 +1,4 @@
-"""Run a measurement: a plan against a server, block by block, until it is done or precise enough."""
+"""Run a plan against a server, block by block, until it is done or precise enough."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ def resumed(directory: Path) -> Course:
         plan = Plan.from_json(parsed(read_regular(directory / PLAN, _MOST_BYTES).decode()))
         lines = read_regular(directory / PHASES, _MOST_BYTES).decode().splitlines()
     except FileNotFoundError as missing:
-        raise InputError(f"{directory} is not a measurement: {missing.filename} is missing") from None
+        raise InputError(
+            f"{directory} is not a measurement: {missing.filename} is missing"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{directory} is damaged: {error}") from None
     records = []
@@ -125,7 +127,9 @@ def resumed(directory: Path) -> Course:
         except (ValueError, RecursionError, MisfitError) as error:
             raise InputError(f"{directory / PHASES}:{number} is damaged: {error}") from None
         if not 0 <= one["number"] < len(plan.phases):
-            raise InputError(f"{directory / PHASES}:{number} is damaged: the plan has no such phase")
+            raise InputError(
+                f"{directory / PHASES}:{number} is damaged: the plan has no such phase"
+            )
         records.append(one)
     return Course(plan, records)
 
@@ -154,7 +158,9 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             file.flush()
             options.say(told(phase, kept))
             if _ends_block(course.plan, phase) and _is_precise(course, options):
-                course.stopped = f"the interval of the steady rate is as narrow as asked ({options.until:.0%})"
+                course.stopped = (
+                    f"the interval of the steady rate is as narrow as asked ({options.until:.0%})"
+                )
                 return
             session.drain()
     course.stopped = "the plan is done"

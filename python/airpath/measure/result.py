@@ -31,8 +31,7 @@ from airpath.runs.results import Run, RunDirectory
 from airpath.runs.tables import NS_PER_S, write_table
 
 if TYPE_CHECKING:
-    from airpath import _core
-    from airpath.documents import Finding, FlowSummary, Gain, PingSummary, Quantiles
+    from airpath.documents import Finding, FlowSummary, Gain, Metric, PingSummary, Quantiles
     from airpath.measure.document import Figures, Measured, Record, Trips
     from airpath.runs.document import RunDocument
 
@@ -234,6 +233,7 @@ def _measured(
             for phase, one in course.pairs()
             if one["mtu"] is not None
         ],
+        "undecided": [direction for direction, named in found.named.items() if not named],
         "not_in_twin": made.not_in_it,
         "twin_score": made.score,
     }
@@ -252,7 +252,7 @@ def _finding(direction: str, one: Named) -> Finding:
     }
 
 
-def _gain(direction: str, effect: Effect, metric: str) -> Gain:
+def _gain(direction: str, effect: Effect, metric: Metric) -> Gain:
     interval = effect.interval
     bounds = None if interval is None else [effect.before * each for each in interval]
     return {
@@ -273,11 +273,10 @@ def name_of(phase: Phase) -> str:
 def _flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
     trips = [] if one["samples"] is None else _known(one["samples"]["srtt_ms"])
     rtt = _quantiles(trips)
-    limited = {
-        each: phase.duration_s * found["limited"].get(each, 0.0)
+    window_s, buffer_s = (
+        phase.duration_s * found["limited"].get(each, 0.0)
         for each in ("receive_window", "send_buffer")
-    }
-    busy = phase.duration_s - sum(limited.values())
+    )
     return {
         "id": name_of(phase),
         "kind": "bulk",
@@ -301,7 +300,13 @@ def _flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
         "converged_after_s": found["ramp_s"],
         "completed_s": None,
         "slow_start_exit": None,
-        "limited_s": {"cwnd": busy, "pacing": 0.0, **limited, "application": 0.0},
+        "limited_s": {
+            "cwnd": max(0.0, phase.duration_s - window_s - buffer_s),
+            "pacing": 0.0,
+            "receive_window": window_s,
+            "send_buffer": buffer_s,
+            "application": 0.0,
+        },
         "packets_sent": None,
         "packets_lost": None,
         "delay_ms": None,
@@ -335,6 +340,7 @@ def _quantiles(trips: Sequence[float]) -> Quantiles | None:
         "p50": middle,
         "p95": high,
         "p99": most,
+        "max": max(trips),
     }
 
 

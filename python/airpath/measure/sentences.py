@@ -19,7 +19,13 @@ def sentences(run: Run) -> list[str]:
     """What was measured, what changed it, and what that means."""
     measured = run.summary["measured"]
     lines = [*describe.partial(run.summary), *_path(measured), *_effects(measured)]
-    lines += describe.answer(run.summary)
+    if measured["undecided"]:
+        lines.append(
+            f"undecided ({' and '.join(measured['undecided'])}): the intervals are too wide to "
+            "tell a cause from the path's capacity; more blocks narrow them: --time 3min --data 2GB"
+        )
+    if run.findings or not measured["undecided"]:
+        lines += describe.answer(run.summary)
     score = measured["twin_score"]
     if score is not None:
         lines.append(f"twin: its transfer agrees to {score:.0%} with the measured one")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from socket import socket as Socket
 
 from airpath.base.json import Json
 from airpath.errors import AirpathError
@@ -149,7 +149,7 @@ class Session:
         )
 
     def _carry(
-        self, sockets: list[Socket], phase: Phase, role: stream.Role, most_bytes: int
+        self, sockets: list[socket.socket], phase: Phase, role: stream.Role, most_bytes: int
     ) -> list[StreamReport]:
         """Send or receive on all streams, each in a thread, until the phase is over."""
         begin, most = time.monotonic(), most_bytes // len(sockets)
@@ -180,13 +180,13 @@ class Session:
 
     def _mtu(self, phase: Phase, _: Options, __: int) -> Outcome:
         """Find the path MTU of a direction."""
-        return Outcome(phase, errors=["not yet"])
+        number = self._ask("mtu", phase)
         sock = stamp.connected(*self._peer)
         here = (sock, self._key.secret, self.welcome.ssid, self._phases)
 
         def ask(sizes: Sequence[int]) -> path_mtu.Probed:
-            number = self._ask("mtu", phase, sizes=list(sizes))
-            return path_mtu.Probed.from_json(self._answer(number, _PATIENCE_S).get("mtu"))
+            self._channel.send({"id": number, "sizes": list(sizes)})
+            return path_mtu.Probed.from_json(self._answer(number, _PATIENCE_S))
 
         try:
             if phase.direction == "up":
@@ -195,6 +195,8 @@ class Session:
                 report = path_mtu.near_mtu_down(*here, ask, self._stop)
         finally:
             sock.close()
+        self._channel.send({"do": "stop", "id": number})
+        self._answer(number, _PATIENCE_S)
         return Outcome(phase, mtu=report, errors=[report.error] if report.error else [])
 
     @contextmanager
@@ -237,7 +239,7 @@ class Session:
         if trips:
             self._least_ms = min([*trips, self._least_ms or trips[0]])
 
-    def _ask(self, do: str, phase: Phase, **fields: Json) -> int:
+    def _ask(self, do: str, phase: Phase, **fields: object) -> int:
         """Send a request and wait until the server is ready; the request's number."""
         self._requests += 1
         number = self._requests
