@@ -47,7 +47,8 @@ def time_from(text: str, option: str) -> float:
 def _value(text: str, option: str, units: Mapping[str, float], allowed: str) -> float:
     found = _NUMBER.fullmatch(text)
     if found is not None:
-        unit = found[2].lower()
+        # MB/s would be bytes.
+        unit = found[2].lower() if units is not _RATES or "B" not in found[2] else ""
         for spelling, plain in _RATE_SPELLINGS.items():
             if units is _RATES and unit.endswith(spelling) and unit not in units:
                 unit = unit.removesuffix(spelling) + plain

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
+import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,6 +16,8 @@ from airpath.cli.console import narrate, output
 
 if TYPE_CHECKING:
     from airpath.measure.serve import Server, ServerOptions
+
+_DESCRIPTORS = 4096
 
 Kind = Literal["systemd", "docker", "kubernetes"]
 
@@ -91,7 +96,8 @@ def command(
     Ctrl-C ends it.
     """
     from airpath.base.quantities import rate_from, size_from, time_from
-    from airpath.measure.control import new_token, read_token
+    from airpath.measure.control import PORT, new_token, read_token
+    from airpath.measure.far import machine
     from airpath.measure.serve import Server, ServerOptions
 
     rate_mbps = None if most_rate is None else rate_from(most_rate, "--most-rate")
@@ -105,13 +111,17 @@ def command(
     )
     given = None if token_file is None else read_token(token_file)
     if unit is not None:
-        from airpath.measure.deploy import printed
+        from airpath.measure.deploy import Unit, printed
 
-        output(printed(unit, _given(options), port or 5212, given))
+        output(printed(unit, Unit(_given(options), port or PORT, sessions, given)))
         return
     token = given or new_token()
+    _allow_descriptors()
     server = Server(token, options, narrate)
     try:
+        # Also imports what another user may not be able to read.
+        machine()
+        narrate(f"listening on TCP and UDP port {server.address[1]}; Ctrl-C ends it")
         _drop_rights(user)
         _announce(server, host, token, token_file)
         server.run()
@@ -132,6 +142,17 @@ def _given(options: ServerOptions) -> list[str]:
     if options.rate_mbps is not None:
         words += ["--most-rate", f"{options.rate_mbps:.10g}Mb/s"]
     return words
+
+
+def _allow_descriptors() -> None:
+    """Allow as many descriptors as 64 sessions need, as far as the hard limit does."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _drop_rights(user: str | None) -> None:
@@ -163,14 +184,11 @@ def _drop_rights(user: str | None) -> None:
 
 def _announce(server: Server, host: str | None, token: str, file: Path | None) -> None:
     """Print what the near end has to type, or the token if it is new."""
-    import shlex
-
     from airpath.measure.control import PORT
 
     port = server.address[1]
     name = host if host and host not in ("::", "0.0.0.0") else _own_address()  # noqa: S104
     words = ["airpath", "measure", name, *(["--port", str(port)] if port != PORT else [])]
-    narrate(f"listening on TCP and UDP port {port}; Ctrl-C ends it")
     if file is not None:
         output(shlex.join([*words, "--token-file", str(file)]))
     else:
@@ -184,8 +202,6 @@ def _announce(server: Server, host: str | None, token: str, file: Path | None) -
 
 def _own_address() -> str:
     """The address from which this machine reaches others, or its name; nothing is sent."""
-    import socket
-
     for family, to in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         try:
             with socket.socket(family, socket.SOCK_DGRAM) as sock:

@@ -213,7 +213,7 @@ class Greeting:
         while self.key is None and self.join is None and b"\n" in self._buffer:
             line, _, self._buffer = self._buffer.partition(b"\n")
             if len(line) >= MOST_FIRST_LINE:
-                break
+                raise RefusedError(f"its first line is longer than {MOST_FIRST_LINE} bytes")
             answer += self._hello(line) if self._expected is None else self._proof(line)
         if self.key is None and self.join is None and len(self._buffer) >= MOST_FIRST_LINE:
             raise RefusedError(f"its first line is longer than {MOST_FIRST_LINE} bytes")
@@ -332,7 +332,6 @@ class Channel:
         )
         self._sent = self._received = 0
         self._lock = threading.Lock()
-        self._closed = False
         self.peer: Peer = address(sock.getpeername())
         self.here: Peer = address(sock.getsockname())
 
@@ -376,7 +375,6 @@ class Channel:
 
     def close(self) -> None:
         """Close the connection; a thread that waits for a line gets EndedError."""
-        self._closed = True
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
         self._sock.close()
@@ -419,6 +417,10 @@ class _Lines:
                 raise ProtocolError(f"a line is longer than {most} bytes")
             self._searched = len(self._buffer)
             self._buffer += self._more(min(1 << 16, most - len(self._buffer)), deadline)
+
+    def rest(self) -> bytes:
+        """Return what arrived after the last line."""
+        return bytes(self._buffer)
 
     def _more(self, most: int, deadline: float) -> bytes:
         while True:
@@ -596,7 +598,7 @@ def connect(host: str, port: int, token: str, timeout_s: float) -> tuple[Channel
         sock.setblocking(False)
         lines = _Lines(sock)
         key = _prove(sock, lines, token, where, deadline)
-        channel = Channel(sock, key, "near", arrived=bytes(lines._buffer))
+        channel = Channel(sock, key, "near", arrived=lines.rest())
         first = _within(deadline, channel.receive, where)
         if "error" in first:
             raise ProtocolError(f"{where} refused the session: {_said(first)}")

@@ -6,12 +6,15 @@ Each reads the token from a file. None needs root, and none can write anywhere.
 from __future__ import annotations
 
 import base64
+import json
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from airpath.measure.control import new_token
+from airpath.measure.serve import MOST_STREAMS
 
 Kind: TypeAlias = Literal["systemd", "docker", "kubernetes"]
 
@@ -19,24 +22,37 @@ _TOKEN = "/run/secrets/airpath/token"  # noqa: S105 - a path
 _NOBODY = 65534
 
 
-def printed(kind: Kind, options: Sequence[str], port: int, token: str | None) -> str:
-    """Return a unit; ``options`` are those of `airpath serve` besides port and token.
+@dataclass(frozen=True)
+class Unit:
+    """What a unit runs."""
 
-    Kubernetes' Secret contains ``token``, or a new one.
-    """
-    if kind == "systemd":
-        return _systemd(options, port)
-    return _docker(options, port) if kind == "docker" else _kubernetes(options, port, token)
+    options: Sequence[str]
+    """Those of `airpath serve` besides port and token."""
+    port: int
+    sessions: int
+    token: str | None = None
+    """For Kubernetes' Secret; None: a new one."""
+
+    @property
+    def tasks(self) -> int:
+        """The most threads that it needs."""
+        return 32 + self.sessions * (MOST_STREAMS + 4)
+
+    def words(self, token: str = _TOKEN) -> list[str]:
+        """Return the arguments of airpath."""
+        return ["serve", "--port", str(self.port), "--token-file", token, *self.options]
 
 
-def _words(options: Sequence[str], port: int, token: str = _TOKEN) -> list[str]:
-    return ["serve", "--port", str(port), "--token-file", token, *options]
+def printed(kind: Kind, unit: Unit) -> str:
+    """Return a unit as text, with how to install it in its comments."""
+    return {"systemd": _systemd, "docker": _docker, "kubernetes": _kubernetes}[kind](unit)
 
 
-def _systemd(options: Sequence[str], port: int) -> str:
+def _systemd(unit: Unit) -> str:
+    port = unit.port
     program = shutil.which("airpath") or "/usr/local/bin/airpath"
     # systemd would expand these characters (systemd.service(5), systemd.unit(5)).
-    words = [_quoted(word) for word in _words(options, port, "")]
+    words = [_quoted(word) for word in unit.words("")]
     words[words.index('""')] = "${CREDENTIALS_DIRECTORY}/token"
     bind = "CAP_NET_BIND_SERVICE" if port < 1024 else ""
     home = "read-only" if re.match(r"/(home|root|run/user)/", program) else "yes"
@@ -90,8 +106,9 @@ MemoryDenyWriteExecute=yes
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
-LimitNOFILE=1024
-TasksMax=256
+SystemCallErrorNumber=EPERM
+LimitNOFILE=8192
+TasksMax={unit.tasks}
 MemoryMax=1G
 
 [Install]
@@ -107,10 +124,9 @@ def _quoted(word: str) -> str:
     return '"' + escaped.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _docker(options: Sequence[str], port: int) -> str:
-    import json
-
-    command = json.dumps(["airpath", *_words(options, port)])
+def _docker(unit: Unit) -> str:
+    port = unit.port
+    command = json.dumps(["airpath", *unit.words()])
     bind = " --cap-add NET_BIND_SERVICE" if port < 1024 else ""
     return f"""\
 # The far end of `airpath measure`.
@@ -119,7 +135,8 @@ def _docker(options: Sequence[str], port: int) -> str:
 # 2. Save a token in the file token, which only you can read, and run as you (not as root):
 #      (umask 077; head -c 16 /dev/urandom | base32 | tr -d = > token)
 #      docker run --rm --init --network host --user "$(id -u):$(id -g)" --read-only \\
-#        --cap-drop ALL{bind} --security-opt no-new-privileges --pids-limit 256 --memory 1g \\
+#        --cap-drop ALL{bind} --security-opt no-new-privileges \\
+#        --pids-limit {unit.tasks} --memory 1g \\
 #        --volume "$PWD/token:{_TOKEN}:ro" airpath-serve
 # With --network host the path measured does not contain Docker's NAT and proxy.
 FROM python:3.12-slim
@@ -131,11 +148,10 @@ ENTRYPOINT {command}
 """
 
 
-def _kubernetes(options: Sequence[str], port: int, token: str | None) -> str:
-    import json
-
-    words = json.dumps(["airpath", *_words(options, port)])
-    secret = base64.b64encode((token or new_token()).encode()).decode()
+def _kubernetes(unit: Unit) -> str:
+    port = unit.port
+    words = json.dumps(["airpath", *unit.words()])
+    secret = base64.b64encode((unit.token or new_token()).encode()).decode()
     return f"""\
 # The far end of `airpath measure`, on the node of a UPF: what is measured is the path of the UPF's
 # subscribers, without the Internet. Change image and the labels of the UPF, then:

@@ -10,15 +10,15 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from airpath.base.json import Json
 from airpath.base.text import plural, printable, rate, size
-from airpath.errors import AirpathError
-from airpath.measure import datagrams, stamp, stream
+from airpath.errors import AirpathError, reason
+from airpath.measure import datagrams, path_mtu, stamp, stream
 from airpath.measure.control import (
     Channel,
     EndedError,
@@ -39,6 +39,8 @@ SILENT_S = 120.0
 """A session ends after this long without a request, a phase or a valid datagram."""
 DRAIN_S = 10.0
 """How much longer than the phase a receiver waits for what is still queued on the path."""
+MOST_STREAM_S = 640.0
+"""Seconds of a phase, summed over its streams: their reports are kept until it ends."""
 MOST_REQUEST = 1 << 16
 """Bytes of a request."""
 _TICK_S = 0.5
@@ -69,6 +71,9 @@ class _Phase:
     joined: dict[int, socket.socket] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
     started: bool = False
+    takes_sizes: bool = False
+    sizes: list[int] = field(default_factory=list)
+    """Of probes that are to be sent."""
 
 
 class FarSession:
@@ -86,6 +91,7 @@ class FarSession:
         self._changed = threading.Condition()
         self._phase: _Phase | None = None
         self._newest = -1
+        self._thread: threading.Thread | None = None
         self._ended = ""
         self._began_s = time.monotonic()
 
@@ -111,6 +117,8 @@ class FarSession:
             why = self._ended or why
             self.end(why)
             self._around.reflector.remove(self._datagrams)
+            if self._thread is not None:
+                self._thread.join(_TICK_S)
             lasted_s = time.monotonic() - self._began_s
             carried = size(self.used_bytes)
             self.say(f"session over after {lasted_s:.0f} s and {carried}: {printable(why)}")
@@ -175,18 +183,31 @@ class FarSession:
         if isinstance(number, bool) or not isinstance(number, int):
             raise ProtocolError("a request has no id")
         try:
-            if request.get("do") == "stop":
-                with self._changed:
-                    if self._phase is not None:
-                        self._phase.stop.set()
+            if request.get("do", "sizes") in ("stop", "sizes"):
+                self._steer(request)
                 return
             work = self._work(request)
         except AirpathError as error:
             self._channel.send({"id": number, "error": str(error)})
             return
-        threading.Thread(
+        self._thread = threading.Thread(
             target=self._run, args=(number, work), name="airpath-phase", daemon=True
-        ).start()
+        )
+        self._thread.start()
+
+    def _steer(self, request: Json) -> None:
+        """Take a message for the phase that runs: to end early, or with sizes to probe."""
+        sizes = [] if request.get("do") == "stop" else path_mtu.sizes_from_json(request)
+        with self._changed:
+            phase = self._phase
+            if not sizes:
+                if phase is not None:
+                    phase.stop.set()
+            elif phase is None or not phase.takes_sizes or phase.sizes:
+                raise ProtocolError("no phase waits for sizes")
+            else:
+                phase.sizes = sizes
+            self._changed.notify_all()
 
     def _work(self, request: Json) -> Callable[[int], Json]:
         """What a request asks for, once it is checked; it occupies the session's phase."""
@@ -203,15 +224,15 @@ class FarSession:
 
     def _run(self, number: int, work: Callable[[int], Json]) -> None:
         """Run a phase and report it."""
+        phase = self._phase
         try:
             try:
                 answer = {"id": number, "event": "done", **work(number)}
-            except AirpathError as error:
-                answer = {"id": number, "error": str(error)}
-                self.say(f"phase failed: {printable(str(error))}")
-            finally:
-                with self._changed:
-                    self._phase = None
+            except (AirpathError, OSError) as error:
+                said = reason(error) if isinstance(error, OSError) else str(error)
+                answer = {"id": number, "error": said}
+                self.say(f"phase failed: {printable(said)}")
+            self._over(phase)
             self._channel.send(answer)
         except EndedError as error:
             self.end(str(error))
@@ -219,6 +240,21 @@ class FarSession:
             # The report does not fit into a line.
             with suppress(ProtocolError):
                 self._channel.send({"id": number, "error": str(error)})
+        except BaseException:
+            self.end("airpath failed")
+            raise
+        finally:
+            self._over(phase)
+
+    def _over(self, phase: _Phase | None) -> None:
+        """Let the next phase begin; no stream of this one stays open."""
+        if phase is None:
+            return
+        with self._changed:
+            if self._phase is phase:
+                self._phase = None
+        for sock in phase.joined.values():
+            sock.close()
 
     def _begin(self, number: int, streams: int = 0) -> _Phase:
         if number <= self._newest:
@@ -240,6 +276,11 @@ class FarSession:
         direction = fields.direction()
         streams = fields.whole("streams", 1, self._limits.streams)
         duration_s = fields.number("duration_s", 0.01, self._limits.phase_s)
+        if streams * duration_s > MOST_STREAM_S:
+            raise ProtocolError(
+                f"streams times duration_s is {streams * duration_s:g}; "
+                f"at most {MOST_STREAM_S:g} s are allowed"
+            )
         options = stream.Options.from_json(fields.table.get("options", {}))
         most = self._limits.rate_mbps
         if most is not None and direction == "down":
@@ -254,12 +295,13 @@ class FarSession:
                 for sock in sockets:
                     sock.close()
             carried = sum(one.bytes for one in reports)
+            lasted_s = max(1e-3, *(one.duration_s for one in reports))
             self.say(
                 f"phase {phase.number}: TCP {direction}, {plural(streams, 'stream')}, "
-                f"{duration_s:g} s: {size(carried)}, {rate(carried * 8e-6 / duration_s)}"
+                f"{lasted_s:.1f} s: {size(carried)}, {rate(carried * 8e-6 / lasted_s)}"
             )
             each = min(stream.MOST_ENTRIES, _MOST_ENTRIES // streams)
-            return {"streams": [one.to_json(each) for one in reports], "others": others}
+            return {"streams": [one.to_json(each) for one in reports], "others": max(0, others)}
 
         return work
 
@@ -353,12 +395,51 @@ class FarSession:
                 f"phase {phase.number}: UDP {load.direction}, {rate(load.rate_mbps)}, "
                 f"{load.duration_s:g} s: {size(carried)}"
             )
-            return {**answer, "others": self._around.testing() - 1}
+            return {**answer, "others": max(0, self._around.testing() - 1)}
 
         return work
 
     def _mtu(self, fields: _Fields) -> Callable[[int], Json]:
-        raise ProtocolError("not yet")
+        """Send probes of the sizes that arrive as ``sizes`` messages, until ``stop``.
+
+        Probes upwards need no phase here, only the reflector; it is marked as testing nevertheless.
+        """
+        fields.direction()
+        phase = self._begin(fields.whole("phase", 0, 1 << 30))
+        phase.takes_sizes = True
+        end_s = time.monotonic() + self._limits.phase_s
+
+        def work(number: int) -> Json:
+            self._channel.send({"id": number, "ready": True})
+            while time.monotonic() < end_s:
+                with self._changed:
+                    self._changed.wait_for(lambda: phase.sizes or phase.stop.is_set(), _TICK_S)
+                    sizes, phase.sizes = phase.sizes, []
+                if phase.stop.is_set():
+                    return {}
+                if sizes:
+                    self._channel.send(
+                        {"id": number, "event": "probed", **self._probe(phase, sizes)}
+                    )
+            raise ProtocolError(
+                f"the search for the MTU took longer than {self._limits.phase_s:g} s"
+            )
+
+        return work
+
+    def _probe(self, phase: _Phase, sizes: Sequence[int]) -> Json:
+        wanted = path_mtu.TRIES * sum(sizes)
+        if wanted > self._left_bytes():
+            return {
+                "error": f"the session's data are used up ({size(self._left_bytes())} are left)"
+            }
+        probed = path_mtu.far_mtu_send(
+            self._around.reflector, self._datagrams, phase.number, sizes, phase.stop
+        )
+        self.used_bytes += sum(length * count for length, count in probed.sent.items())
+        fields = probed.to_json()
+        # A null error is none.
+        return {name: value for name, value in fields.items() if (name, value) != ("error", None)}
 
 
 class _Datagrams(stamp.Session):

@@ -75,8 +75,8 @@ def to_make_room(waiting: list[Peer]) -> int:
     alone cannot keep all others out.
     """
     names = [network(peer) for peer in waiting]
-    ((_, most),) = Counter(names).most_common(1)
     counts = Counter(names)
+    most = max(counts.values())
     return next(at for at, name in enumerate(names) if counts[name] == most)
 
 
@@ -90,18 +90,22 @@ class Narration:
 
     def refused(self, peer: Peer, why: str, now_s: float) -> None:
         """Say who was refused and why, or only count it."""
+        self.line(f"{spelled(peer)} refused: {why}", now_s)
+
+    def line(self, text: str, now_s: float) -> None:
+        """Say something, or only count it if too much was said."""
         self.flush(now_s)
         if self._shown >= MOST_LINES:
             self._hidden += 1
             return
         self._shown += 1
-        self._say(f"{spelled(peer)} refused: {why}")
+        self._say(text)
 
     def flush(self, now_s: float) -> None:
         """Say how many were not shown, once per ``LINES_S``."""
         if now_s - self._since_s < LINES_S:
             return
         if self._hidden:
-            self._say(f"{self._hidden} more connections refused")
+            self._say(f"{self._hidden} more connections were refused")
         self._shown = self._hidden = 0
         self._since_s = now_s

@@ -40,8 +40,8 @@ from airpath.measure.control import (
 from airpath.measure.far import MOST_REQUEST, FarSession, Surroundings, machine
 from airpath.measure.guard import Narration, Refusals, to_make_room
 
-MOST_WAITING = 64
-"""Connections at a time that have not proved themselves."""
+MOST_WAITING = 128
+"""Connections at a time that have not proved themselves: all streams of four sessions."""
 PROOF_S = 5.0
 """How long a connection may take to prove itself."""
 MOST_STREAMS = 32
@@ -93,6 +93,8 @@ class _Waiting:
     peer: Peer
     greeting: Greeting
     until_s: float
+    left: bool = False
+    """Whether it closed the connection."""
 
 
 @dataclass
@@ -177,7 +179,9 @@ class Server:
         end_s = time.monotonic() + _JOINED_S
         threads = [one.thread for one in served]
         for thread in [*threads, *([self._reflecting] if self._reflecting else [])]:
-            thread.join(max(0.0, end_s - time.monotonic()))
+            # A signal may have come before the thread was started.
+            if thread.ident is not None:
+                thread.join(max(0.0, end_s - time.monotonic()))
         self._selector.close()
         for sock in (self._listener, self._datagrams, self._wake, self._woken):
             sock.close()
@@ -211,7 +215,8 @@ class Server:
                 return
             except OSError as error:
                 # No descriptors are left, or the connection is gone again.
-                self._say(f"cannot accept a connection: {reason(error)}")
+                said = f"cannot accept a connection: {reason(error)}"
+                self._narration.line(said, time.monotonic())
                 self._stopped.wait(0.1)
                 return
             self._admit(sock, address(found))
@@ -238,6 +243,7 @@ class Server:
         try:
             data = waiting.sock.recv(MOST_FIRST_LINE)
             if not data:
+                waiting.left = True
                 self._refuse(waiting, RefusedError("it left without a proof"))
                 return
             self.traffic.received += len(data)
@@ -271,7 +277,9 @@ class Server:
         with suppress(OSError):
             if farewell:
                 self._answer(waiting, farewell)
-        self._narration.refused(waiting.peer, str(error), now_s)
+        # What only connects and leaves is a health check, or a scan of ports.
+        if waiting.greeting.received or not waiting.left:
+            self._narration.refused(waiting.peer, str(error), now_s)
         self._leave(waiting)
         waiting.sock.close()
 
@@ -413,7 +421,7 @@ def _bound(host: str, port: int) -> tuple[socket.socket, socket.socket]:
             either = host == "::"
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if either else 1)
         listener.bind(place)
-        listener.listen(128)
+        listener.listen(512)
         listener.setblocking(False)
         datagrams = stamp.bound(host, listener.getsockname()[1])
     except BaseException:
