@@ -1,7 +1,7 @@
 """The run directory of a measurement: the format of every run, with the driver ``measure``.
 
 Each TCP phase is a flow, and the probes of each phase are a ping. The scenario is the twin
-(`twin.py`). ``plan.json`` and ``phases.jsonl`` hold what ``--resume`` reads.
+(`twin.py`), and ``twin.toml`` is the twin without defaults. ``plan.json`` and ``phases.jsonl`` hold what ``--resume`` reads.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from airpath.documents import Finding, FlowSummary, Gain, Metric, PingSummary, Quantiles
     from airpath.measure.document import Figures, Measured, Record, Trips
     from airpath.runs.document import RunDocument
+
+TWIN = "twin.toml"
 
 
 def measure(options: MeasureOptions) -> Run:
@@ -106,6 +108,7 @@ def _written(
         "partial": partial,
     }
     _write_tables(pending.path, course, prov.table_metadata(scenario, seed))
+    (pending.path / TWIN).write_text(made.toml, encoding="utf-8")
     RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
     final = pending.commit()
     return Run(document, record, scenario.resolved_toml, RunDirectory(final).tables([seed]), final)

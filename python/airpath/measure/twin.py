@@ -100,7 +100,12 @@ def _delay(path: Path) -> list[str]:
 
 
 def _flow(path: Path) -> list[str]:
-    lines = ['id = "transfer"', 'kind = "bulk"', f'direction = "{path.direction}"']
+    lines = [
+        'id = "transfer"',
+        'kind = "bulk"',
+        f'direction = "{path.direction}"',
+        'profile = "linux-6.1"',
+    ]
     window = path.steady_mbps * 125 * (path.loaded_ms or path.idle_ms)
     if "receive-window" in path.causes:
         lines.append(f"receive_buffer_bytes = {max(8192, round(window))}")
