@@ -521,9 +521,11 @@ def test_sessions_data_rate_and_time_are_limited() -> None:
                              duration_s=0.1)["error"]  # fmt: skip
             assert "rate_mbps = 41" in error
             down = near.tcp(4, "down", 2, duration_s=0.4, options={"pacing_mbps": 1000})
-            assert 0 < down["seen"] <= 40e6 / 8 * 0.4
+            assert 0 < down["seen"] <= 40e6 / 8 * 0.4 * 1.3
             up = near.tcp(5, "up", 1)
-            assert sum(one["bytes"] for one in up["streams"]) <= 40e6 / 8 * 0.1 + (1 << 22)
+            assert sum(one["bytes"] for one in up["streams"]) <= 40e6 / 8 * 0.105 + (1 << 18) + (
+                1 << 22
+            )
             for phase in range(6, 20):
                 answer = near.ask("tcp", phase=phase, direction="down", streams=1, duration_s=0.5)
                 if "error" in answer:

@@ -194,8 +194,8 @@ def _announce(server: Server, host: str | None, token: str, file: Path | None) -
     else:
         output(token)
         narrate(
-            "the token is on standard output; at the near end save it in a file that only you can "
-            f"read, and type:\n{shlex.join([*words, '--token-file'])} FILE"
+            "the token is on standard output; at the near end set AIRPATH_TOKEN to it, or save it "
+            f"in a file that only you can read, and type: {shlex.join(words)}"
         )
     sys.stdout.flush()
 

@@ -34,7 +34,7 @@ from airpath.measure.control import (
 )
 
 JOIN_S = 5.0
-"""How long a phase waits for its streams, or for the near end's first datagram."""
+"""How long a phase waits for its next stream."""
 SILENT_S = 120.0
 """A session ends after this long without a request, a phase or a valid datagram."""
 DRAIN_S = 10.0
@@ -44,6 +44,7 @@ MOST_STREAM_S = 640.0
 MOST_REQUEST = 1 << 16
 """Bytes of a request."""
 _TICK_S = 0.5
+_RATE_MARGIN, _BURST_BYTES = 1.05, 1 << 18
 _MOST_ENTRIES = 40_000
 """Of all streams of a report, so that it fits into a line."""
 
@@ -309,18 +310,24 @@ class FarSession:
         """Say that the phase is ready, and wait until all its streams have joined."""
         self._channel.send({"id": number, "ready": True})
         with self._changed:
-            self._changed.wait_for(
-                lambda: len(phase.joined) == phase.streams or phase.stop.is_set(), JOIN_S
-            )
+            # Each stream that joins renews the patience: near ends may open one after the other.
+            known, until_s = 0, time.monotonic() + JOIN_S
+            while len(phase.joined) < phase.streams and not phase.stop.is_set():
+                left_s = until_s - time.monotonic()
+                if left_s <= 0:
+                    break
+                self._changed.wait(left_s)
+                if len(phase.joined) > known:
+                    known, until_s = len(phase.joined), time.monotonic() + JOIN_S
             phase.started = True
             joined = [phase.joined[at] for at in sorted(phase.joined)]
-        if len(joined) == phase.streams and not phase.stop.is_set():
-            return joined
-        for sock in joined:
-            sock.close()
-        raise ProtocolError(
-            f"{len(joined)} of {plural(phase.streams, 'stream')} joined within {JOIN_S:.0f} s"
-        )
+        if phase.stop.is_set():
+            raise ProtocolError("the phase was stopped before it started")
+        if len(joined) < phase.streams:
+            raise ProtocolError(
+                f"{len(joined)} of {plural(phase.streams, 'stream')} joined; none for {JOIN_S:g} s"
+            )
+        return joined
 
     def _stream(
         self,
@@ -335,7 +342,7 @@ class FarSession:
         role: stream.Role = "sender" if direction == "down" else "receiver"
         for sock in sockets:
             stream.accepted(sock, options, role, streams=count)
-        most = self._most_bytes(duration_s) // count
+        most = self._most_bytes(direction, duration_s) // count
         others = self._around.testing() - 1
 
         reports = [stream.StreamReport(error="the stream did not run") for _ in sockets]
@@ -363,10 +370,15 @@ class FarSession:
         self.used_bytes += sum(one.bytes for one in reports)
         return reports, max(others, self._around.testing() - 1)
 
-    def _most_bytes(self, duration_s: float) -> int:
-        """What a phase may carry: what is left to the session, and no more than its rate."""
+    def _most_bytes(self, direction: Direction, duration_s: float) -> int:
+        """What a phase may carry: what is left to the session, and upwards no more than its rate.
+
+        Downwards pacing keeps the rate. What arrives cannot be paced here, so it is cut off.
+        """
         left, most = self._left_bytes(), self._limits.rate_mbps
-        return left if most is None else min(left, round(most * 125_000 * duration_s))
+        if most is None or direction == "down":
+            return left
+        return min(left, round(most * 125_000 * duration_s * _RATE_MARGIN) + _BURST_BYTES)
 
     # --- UDP ----------------------------------------------------------------------------------
 
