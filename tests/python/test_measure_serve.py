@@ -521,7 +521,8 @@ def test_sessions_data_rate_and_time_are_limited() -> None:
                              duration_s=0.1)["error"]  # fmt: skip
             assert "rate_mbps = 41" in error
             down = near.tcp(4, "down", 2, duration_s=0.4, options={"pacing_mbps": 1000})
-            assert 0 < down["seen"] <= 40e6 / 8 * 0.4 * 1.3
+            # Linux does not pace the first ten segments, each of 64 KiB over loopback.
+            assert 0 < down["seen"] <= 40e6 / 8 * 0.4 * 1.1 + 2 * 10 * (1 << 16)
             up = near.tcp(5, "up", 1)
             assert sum(one["bytes"] for one in up["streams"]) <= 40e6 / 8 * 0.105 + (1 << 18) + (
                 1 << 22

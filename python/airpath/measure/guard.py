@@ -24,7 +24,7 @@ LINES_S = 10.0
 
 
 def network(peer: Peer) -> str:
-    """Return what counts as one address: an IPv4 address, or an IPv6 network of 64 bits."""
+    """Return what counts as one address: an IPv4 address, or an IPv6 network (/64)."""
     found = ipaddress.ip_address(peer[0].partition("%")[0])
     if found.version == 4:
         return str(found)
