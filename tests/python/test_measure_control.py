@@ -161,6 +161,16 @@ def test_first_lines_that_are_refused_get_no_word(line: bytes) -> None:
     assert (greeting.key, greeting.join) == (None, None)
 
 
+@pytest.mark.parametrize("pad", [0, 20, 40, 100])
+def test_another_version_is_named_to_who_sent_as_many_bytes(pad: int) -> None:
+    greeting = Greeting(TOKEN)
+    with pytest.raises(RefusedError) as caught:
+        greeting.feed(b'{"airpath-measure":2}' + b" " * pad + b"\n")
+    farewell = greeting.farewell(caught.value)
+    assert (b"version 1" in farewell) == (pad == 100)
+    assert greeting.sent == len(farewell) <= greeting.received
+
+
 @pytest.mark.parametrize("proof", ["", "\ud800" * 64, "0" * 64, 7, None])
 def test_proofs_that_are_refused(proof: Any) -> None:
     greeting, _ = greeted()
