@@ -88,6 +88,7 @@ HEALTHY = Seen(
         "window": effect("window", 1.0),
         "mss-1000": effect("mss-1000", 0.97),
     },
+    goodput={"bbr": effect("bbr", 1.04), "streams-4": effect("streams-4", 1.05)},
     loss={"paced": effect("paced", 0.001, 0.01), "bbr": effect("bbr", 2.0, 0.01)},
     loaded_ms={"paced": effect("paced", 0.8, 40.0)},
     idle_ms={"keep-alive": effect("keep-alive", 1.0, 25.0)},
@@ -150,10 +151,14 @@ def test_wide_intervals_name_nothing() -> None:
         ),
         (
             "slow-start-exit",
-            {"rate": {"bbr": effect("bbr", 1.6)}, "base_loss": 0.0, "ramp_s": None},
+            {"goodput": {"bbr": effect("bbr", 1.6)}, "base_loss": 0.0, "ramp_s": None},
         ),
         ("bufferbloat", {"loaded_ms": {"paced": effect("paced", 0.05, 800.0)}}),
         ("drx", {"idle_ms": {"keep-alive": effect("keep-alive", 0.5, 60.0)}}),
+        (
+            "uplink-access",
+            {"idle_ms": {"keep-alive": effect("keep-alive", 0.5, 60.0)}, "idle_out": 0.9},
+        ),
         ("rrc-promotion", {"first_ms": 400.0}),
         (
             "mtu",

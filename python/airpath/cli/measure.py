@@ -173,12 +173,13 @@ def _share(text: str) -> float:
 
 def _print_plan(options: MeasureOptions) -> None:
     """What would be sent, as far as it can be known without asking the server."""
-    from airpath.measure.measurement import drawn, resumed
+    from airpath.measure.measurement import drawn, resumed, worthwhile
+    from airpath.measure.plan import usual
     from airpath.measure.stream import available
 
     if options.resume is not None:
         plan = resumed(options.resume).plan
     else:
-        plan = drawn(options, available(), options.data_bytes, None)
+        plan = drawn(options, worthwhile(usual(available()), []))
     for line in plan.lines():
         output(line)

@@ -100,6 +100,21 @@ def _idle(pairs: Sequence[Pair]) -> dict[str, Effect]:
     return effects(_blocks(medians), BASE, _LEAST_MS)
 
 
+def _outward(pairs: Sequence[Pair]) -> float:
+    """Which share of the effect of ``keep-alive`` is on the way to the server; 0 without one."""
+    sides: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    for phase, one in pairs:
+        if phase.kind == "idle" and one["probes"] is not None:
+            both = zip(one["probes"]["rtt_ms"], one["probes"]["out_ms"], strict=True)
+            sides[phase.treatment.keep_alive] += [
+                (trip, out) for trip, out in both if trip is not None and out is not None
+            ]
+    if not all(sides.values()):
+        return 0.0
+    (trip, out), (kept_trip, kept_out) = (np.median(sides[kept], axis=0) for kept in (False, True))
+    return float((out - kept_out) / (trip - kept_trip)) if trip > kept_trip else 0.0
+
+
 def _median(probes: Trips | None) -> float | None:
     trips = _trips(probes)
     return float(np.median(trips)) if len(trips) >= _LEAST_REPLIES else None
@@ -140,6 +155,10 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
     return Seen(
         direction=direction,
         rate=effects(_blocks((p, one["steady_mbps"]) for p, one in own), BASE, _LEAST_RATE_MBPS),
+        goodput=effects(
+            _blocks((p, one["goodput_mbps"]) for p, one in own), BASE, _LEAST_RATE_MBPS
+        ),
+        idle_out=_outward(pairs),
         loss=effects(_blocks((p, loss_of(one)) for p, one in own), BASE, _LEAST_LOSS),
         loaded_ms=effects(_blocks((p, one["loaded_ms"]) for p, one in own), BASE, _LEAST_MS),
         idle_ms=idle,

@@ -19,6 +19,10 @@ from airpath.measure.effects import MATERIAL, Effect
 
 BASE = "base"
 """The treatment that changes nothing."""
+_UPLINK = (
+    "The UE waits for a grant before it may send: shorten the period of scheduling requests, or "
+    "use configured grants (TS 38.321 5.4.4, 5.8.2)."
+)
 _LIMITED = 0.5
 """What limits a sender for most of its time is its limit."""
 
@@ -27,13 +31,14 @@ _LIMITED = 0.5
 class Seen:
     """What a direction's phases showed; effects by treatment.
 
-    ``rate``: the steady rate in Mb/s; ``loss``: the share of segments that were retransmitted;
-    ``loaded_ms``: the median RTT of probes beside the transfer. ``idle_ms``: the effect of
-    ``keep_alive`` on the median RTT of an otherwise idle path.
+    ``rate``: the steady rate in Mb/s; ``goodput``: the rate over the whole phase; ``loss``: the
+    share of segments that were retransmitted; ``loaded_ms``: the median RTT of probes beside the
+    transfer; ``idle_ms``: the median RTT of an otherwise idle path.
     """
 
     direction: str
     rate: Mapping[str, Effect]
+    goodput: Mapping[str, Effect]
     loss: Mapping[str, Effect]
     loaded_ms: Mapping[str, Effect]
     idle_ms: Mapping[str, Effect]
@@ -49,6 +54,8 @@ class Seen:
     """RTT of the first probe after seconds of silence."""
     sparse_ms: float | None = None
     """Median RTT of sparse probes."""
+    idle_out: float = 0.0
+    """Which share of the effect of ``keep-alive`` is on the way to the server."""
     mtu: Mtu | None = None
     """What passed with DF set."""
     told: Told | None = None
@@ -91,7 +98,8 @@ def _strength(one: Named) -> float:
 
 
 def _named(cause: str, evidence: str, effect: Effect | None, metric: Metric) -> Named:
-    return Named(cause, evidence, effect, metric, ADVICE[cause], 0.95, intervened=True)
+    advice = ADVICE.get(cause, _UPLINK)
+    return Named(cause, evidence, effect, metric, advice, 0.95, intervened=True)
 
 
 def _rates(effect: Effect) -> str:
@@ -115,21 +123,24 @@ def _mtu(seen: Seen) -> Named | None:
 
 
 def _window(seen: Seen) -> Named | None:
-    """The sender waited for a window, and a larger one raises the rate."""
-    limit, share = max(seen.limited.items(), key=lambda one: one[1], default=("", 0.0))
-    effect = seen.rate.get("window")
-    if share < _LIMITED or limit not in ("receive_window", "send_buffer"):
+    """A larger window raises the rate, or the sender waited for one and connections have several.
+
+    Where losses limit the rate a window does not, however the intervals happen to be.
+    """
+    limit, share = max(seen.limited.items(), key=lambda one: one[1], default=("send_buffer", 0.0))
+    window, several = seen.rate.get("window"), seen.rate.get("streams-4")
+    waits = share >= _LIMITED
+    if window is not None and window.raised and (waits or seen.base_loss <= _LEAST_LOSS):
+        chosen, with_it = window, "a larger window"
+    elif several is not None and several.raised and waits:
+        chosen, with_it = several, "several connections"
+    else:
         return None
-    several = seen.rate.get("streams-4")
-    chosen = next((one for one in (effect, several) if one is not None and one.raised), None)
-    if chosen is None:
-        return None
-    with_it = "a larger window" if chosen is effect else "several connections"
-    cause = limit.replace("_", "-")
+    name = limit.replace("_", " ")
     return _named(
-        cause,
-        f"The kernel counts {percent(share)} of the sender's busy time as limited by the "
-        f"{limit.replace('_', ' ')}. With {with_it} the rate rises: {_rates(chosen)}.",
+        limit.replace("_", "-"),
+        f"With {with_it} the rate rises: {_rates(chosen)}. The kernel counts {percent(share)} of "
+        f"the sender's busy time as limited by the {name}.",
         chosen,
         "goodput_mbps",
     )
@@ -161,21 +172,22 @@ def _losses(seen: Seen) -> Named | None:
 
 
 def _slow_start(seen: Seen) -> Named | None:
-    """The rate still grows long after the start, without losses; another sender is there sooner."""
-    if seen.base_loss > _LEAST_LOSS or max(seen.limited.values(), default=0.0) >= _LIMITED:
+    """The rate grows slowly at first, without losses; another sender is there sooner."""
+    window = seen.rate.get("window")
+    if seen.base_loss > _LEAST_LOSS or (window is not None and window.raised):
         return None
-    found = [seen.rate[one] for one in ("bbr", "streams-4") if one in seen.rate]
+    if max(seen.limited.values(), default=0.0) >= _LIMITED:
+        return None
+    found = [seen.goodput[one] for one in ("bbr", "streams-4") if one in seen.goodput]
     best = max(found, key=lambda one: one.factor, default=None)
     if best is None or not best.raised:
-        return None
-    if seen.ramp_s is not None and seen.ramp_s < seen.phase_s / 4:
         return None
     ended = "does not end" if seen.ramp_s is None else f"ends after {seen.ramp_s:.1f} s"
     with_it = "BBR" if best.treatment == "bbr" else "several connections"
     return _named(
         "slow-start-exit",
         f"Without a loss the rate grows slowly: its growth {ended} in tests of "
-        f"{seen.phase_s:.0f} s. With {with_it} it rises: {_rates(best)}.",
+        f"{seen.phase_s:.0f} s. With {with_it} the rate of the whole test rises: {_rates(best)}.",
         best,
         "goodput_mbps",
     )
@@ -196,14 +208,16 @@ def _bufferbloat(seen: Seen) -> Named | None:
 
 
 def _sleep(seen: Seen) -> Named | None:
-    """Datagrams every 20 ms keep the UE awake, and round trips fall."""
+    """Datagrams every 20 ms keep the UE awake or its grants coming, and round trips fall."""
     effect = seen.idle_ms.get("keep-alive")
     if effect is None or not effect.lowered:
         return None
+    outward = seen.idle_out > 0.5
+    way = "on the way to the server" if outward else "on the way back"
     return _named(
-        "drx",
+        "uplink-access" if outward else "drx",
         f"On an idle path probes take {milliseconds(effect.before)}; while datagrams every 20 ms "
-        f"keep the UE awake, {milliseconds(effect.after)}.",
+        f"keep the UE awake, {milliseconds(effect.after)}. Most of the difference is {way}.",
         effect,
         "rtt_ms.p50",
     )

@@ -55,6 +55,9 @@ _TOKEN = re.compile(r"[!-~]{16,256}")
 Role = Literal["near", "far"]
 Peer = tuple[str, int]
 
+_MSS_BYTES = 536
+"""Of the control connection: the default of RFC 9293 3.7.1, which every path carries."""
+
 
 class ProtocolError(AirpathError):
     """The other end said something that the protocol does not allow, or went away."""
@@ -664,6 +667,8 @@ def _connected(host: str, port: int, deadline: float) -> socket.socket:
     for family, kind, protocol, _, to in found[:8]:
         sock = socket.socket(family, kind, protocol)
         try:
+            # Reports arrive even where large packets do not.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _MSS_BYTES)
             sock.settimeout(max(0.05, deadline - time.monotonic()))
             sock.connect(to)
         except OSError as error:

@@ -51,6 +51,8 @@ class Trips(TypedDict):
     """Since the start of the measurement."""
     rtt_ms: list[float | None]
     """null: lost."""
+    out_ms: list[float | None]
+    """On the way to the server, by two clocks: only its variation means something."""
 
 
 class Mtu(TypedDict):

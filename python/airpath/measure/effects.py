@@ -48,7 +48,7 @@ class Effect:
     @property
     def lowered(self) -> bool:
         """Whether the figure fell by more than noise, and by a seventh at least."""
-        return self.high < 1 and self.factor <= 1 / (1 + MATERIAL)
+        return self.high < 1 and self.factor <= 1 - MATERIAL
 
 
 def effects(blocks: Sequence[Mapping[str, float]], base: str, floor: float) -> dict[str, Effect]:

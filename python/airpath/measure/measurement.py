@@ -14,9 +14,9 @@ from airpath.base.json import parsed
 from airpath.base.shapes import MisfitError, fitted
 from airpath.errors import AirpathError, InputError
 from airpath.measure.analysis import base_rates
-from airpath.measure.document import Record
+from airpath.measure.document import Figures, Record
 from airpath.measure.intervals import anytime, narrow_enough
-from airpath.measure.outcome import record
+from airpath.measure.outcome import Outcome, record
 from airpath.measure.plan import BASE, OVERHEAD, Direction, Phase, Plan, Treatment, draw, usual
 from airpath.measure.stream import available
 
@@ -27,7 +27,10 @@ PLAN = "plan.json"
 PHASES = "phases.jsonl"
 _MOST_BYTES = 64 << 20
 _LEAST_VALUES = 2
-_SCOUT_S, _SCOUT_GAP_S = 2.0, 0.05
+_LOOK_S, _LOOK_GAP_S = 2.0, 0.05
+_LEAST_MBPS = 0.01
+"""Of a path on which transfers stand still."""
+_WAITED = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,36 +80,61 @@ def planned(options: MeasureOptions, session: Session) -> Course:
         return resumed(options.resume)
     found = session.welcome.host.get("congestion", [])
     far = found if isinstance(found, list) else []
-    rate, spent = session.welcome.limits.rate_mbps, 0
-    for direction in options.directions:
-        scouted, carried = _scout(options, session, direction)
-        spent += carried
-        rate = max(filter(None, (rate, scouted)), default=None)
-    return Course(drawn(options, far, options.data_bytes - spent, rate), [])
+    looks = [_look(options, session, direction) for direction in options.directions]
+    spent = sum(round(OVERHEAD * one["carried_bytes"]) for one in looks)
+    rates = [one["steady_mbps"] for one in looks if one["steady_mbps"] > _LEAST_MBPS]
+    if session.welcome.limits.rate_mbps is not None:
+        rates.append(session.welcome.limits.rate_mbps)
+    left = replace(
+        options,
+        time_s=max(1.0, options.time_s - session.now()),
+        data_bytes=max(1, options.data_bytes - spent),
+    )
+    return Course(drawn(left, worthwhile(usual(_common(far)), looks), max(rates, default=None)), [])
 
 
 def drawn(
-    options: MeasureOptions, far: Sequence[str], data_bytes: int, rate_mbps: float | None
+    options: MeasureOptions, treatments: Sequence[Treatment], rate_mbps: float | None = None
 ) -> Plan:
-    """Draw a plan; ``far``: congestion controls of the server."""
+    """Draw a plan."""
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
-    treatments = usual(set(available()) & set(far))
-    return draw(seed, treatments, options.directions, options.time_s, data_bytes, rate_mbps)
+    return draw(seed, treatments, options.directions, options.time_s, options.data_bytes, rate_mbps)
 
 
-def _scout(
-    options: MeasureOptions, session: Session, direction: Direction
-) -> tuple[float | None, int]:
-    """The rate that a short transfer reaches, and the bytes that it takes."""
+def _common(far: Sequence[str]) -> set[str]:
+    """Congestion controls that both ends have."""
+    return set(available()) & set(far)
+
+
+def worthwhile(treatments: Sequence[Treatment], looks: Sequence[Figures]) -> list[Treatment]:
+    """The treatments that may change something, after a first look in each direction.
+
+    Where large segments do not arrive, only smaller ones do; where they do, these change nothing.
+    A larger window is tried where the sender waited for one, or lost nothing.
+    """
+    if any(one["steady_mbps"] <= _LEAST_MBPS for one in looks):
+        return [one for one in treatments if one.options.mss_bytes or one.name == BASE]
+    waited = any(
+        not one["retransmitted_segments"] or max(one["limited"].values(), default=0.0) >= _WAITED
+        for one in looks
+    )
+    return [
+        one
+        for one in treatments
+        if not one.options.mss_bytes and (waited or not one.options.window_bytes)
+    ]
+
+
+def _look(options: MeasureOptions, session: Session, direction: Direction) -> Figures:
+    """A short transfer, which shows the rate and which treatments are worth their time."""
     most = options.data_bytes // 10
-    phase = Phase(0, -1, "tcp", direction, Treatment(BASE), _SCOUT_S, most, _SCOUT_GAP_S)
+    phase = Phase(0, -1, "tcp", direction, Treatment(BASE), _LOOK_S, most, _LOOK_GAP_S)
     kept = record(session.run(phase, None, most))
     options.say(f"first look, {told(phase, kept)}")
     session.drain()
-    figures = kept["figures"]
-    if figures is None:
-        return None, 0
-    return figures["steady_mbps"] or None, round(OVERHEAD * figures["carried_bytes"])
+    if kept["figures"] is None:
+        raise AirpathError(f"no transfer is possible: {'; '.join(kept['errors'])}")
+    return kept["figures"]
 
 
 def resumed(directory: Path) -> Course:
@@ -149,8 +177,7 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             options.progress(at / len(left))
             spent = round(OVERHEAD * _carried(course))
             most = course.plan.allowance(phase.number, spent)
-            outcome = session.run(phase, _pacing(course, phase), most)
-            kept = record(outcome)
+            kept = record(_outcome(course, session, phase, most))
             kept["started_s"] += begun_s
             kept["ended_s"] += begun_s
             course.records.append(kept)
@@ -166,6 +193,14 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
     course.stopped = "the plan is done"
 
 
+def _outcome(course: Course, session: Session, phase: Phase, most: int) -> Outcome:
+    try:
+        pacing = _pacing(course, phase)
+    except AirpathError as error:
+        return Outcome(phase, session.now(), session.now(), errors=[str(error)])
+    return session.run(phase, pacing, most)
+
+
 def _carried(course: Course) -> int:
     return sum(one["figures"]["carried_bytes"] for one in course.records if one["figures"])
 
@@ -178,7 +213,7 @@ def _pacing(course: Course, phase: Phase) -> float | None:
     rates = base_rates(course.pairs(), phase.direction or "down")
     mean = sum(rates) / len(rates) if rates else 0.0
     if mean <= 0:
-        raise AirpathError(f"phase {phase.number} cannot be paced: {BASE} carried nothing")
+        raise AirpathError(f"it cannot be paced, because {BASE} carried nothing")
     return max(0.01, share * mean)
 
 

@@ -176,12 +176,15 @@ def _seconds(
 
 
 def _trips(probes: Probes) -> Trips:
-    both: list[tuple[float, float | None]] = [(one.sent_s, one.rtt_ms) for one in probes.replies]
-    both += [(one.sent_s, None) for one in probes.lost]
-    both.sort(key=lambda one: one[0])
+    rows: list[tuple[float, float | None, float | None]] = [
+        (one.sent_s, round(max(one.rtt_ms, 0.0), 4), round(one.out_ms, 4)) for one in probes.replies
+    ]
+    rows += [(one.sent_s, None, None) for one in probes.lost]
+    rows.sort(key=lambda one: one[0])
     return {
-        "sent_s": [round(at, 6) for at, _ in both],
-        "rtt_ms": [None if trip is None else round(max(trip, 0.0), 4) for _, trip in both],
+        "sent_s": [round(at, 6) for at, _, _ in rows],
+        "rtt_ms": [trip for _, trip, _ in rows],
+        "out_ms": [out for _, _, out in rows],
     }
 
 

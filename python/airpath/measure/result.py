@@ -1,7 +1,8 @@
 """The run directory of a measurement: the format of every run, with the driver ``measure``.
 
 Each TCP phase is a flow, and the probes of each phase are a ping. The scenario is the twin
-(`twin.py`), and ``twin.toml`` is the twin without defaults. ``plan.json`` and ``phases.jsonl`` hold what ``--resume`` reads.
+(`twin.py`), and ``twin.toml`` is the twin without defaults. ``plan.json`` and ``phases.jsonl`` hold
+what ``--resume`` reads.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
 from airpath.measure import measurement, twin
 from airpath.measure.analysis import Analysis, analyse
-from airpath.measure.causes import Named
+from airpath.measure.causes import CAPACITY, Named
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
 from airpath.measure.plan import Phase
@@ -134,7 +135,7 @@ def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
         max(0.01, least),
         seen.base_loaded_ms,
         seen.base_loss if paced is None else paced.after,
-        [one.cause for one in found.named[direction]],
+        [one.cause for one in found.named[direction] if one.cause != CAPACITY],
     )
     return twin.run(path, server)
 

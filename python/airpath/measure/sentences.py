@@ -24,8 +24,11 @@ def sentences(run: Run) -> list[str]:
             f"undecided ({' and '.join(measured['undecided'])}): the intervals are too wide to "
             "tell a cause from the path's capacity; more blocks narrow them: --time 3min --data 2GB"
         )
-    if run.findings or not measured["undecided"]:
-        lines += describe.answer(run.summary)
+    causes, bounds = describe.causes_and_bounds(run.summary)
+    for place, finding in enumerate(causes):
+        label = "largest cause" if place == 0 else "also"
+        lines += describe.finding_lines(finding, label, [])
+    lines += [f"no cause found ({one['subject']}): {one['evidence']}" for one in bounds]
     score = measured["twin_score"]
     if score is not None:
         lines.append(f"twin: its transfer agrees to {score:.0%} with the measured one")
