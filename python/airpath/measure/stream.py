@@ -75,7 +75,8 @@ class Options:
     mss_bytes: int | None = None
     """Upper bound of the MSS in both directions (``TCP_MAXSEG`` of the end that connects)."""
     window_bytes: int | None = None
-    """Size of the receiver's ``SO_RCVBUF`` and of the sender's ``SO_SNDBUF``."""
+    """The receiver's ``SO_RCVBUF`` and the sender's ``SO_SNDBUF``. The kernel doubles the value for
+    its own overhead, so the advertised window reaches between one and two times this size."""
 
     def __post_init__(self) -> None:
         name = self.congestion
@@ -125,7 +126,10 @@ class StreamReport:
     duration_s: float = 0.0
     """From the beginning of the phase to the last byte (receiver), or to the end (sender)."""
     arrived: list[tuple[float, int]] = field(default_factory=list)
-    """Receiver only: seconds since the beginning of the phase, bytes that had arrived by then."""
+    """Receiver only: seconds since the beginning of the phase, bytes that had arrived by then.
+
+    The first arrival, and the last of each 10 ms in which bytes arrived.
+    """
     info: list[Info] = field(default_factory=list)
     """Sender only: readings of ``TCP_INFO``."""
     options_in_force: dict[str, Any] = field(default_factory=dict)
@@ -406,7 +410,9 @@ def receive(
         if receiver.total == 0 or not isinstance(failed, ConnectionResetError):
             report.error = f"receiving failed: {reason(failed)}"
     if receiver.total:
-        arrived.entries.append((receiver.last - begin, receiver.total))
+        last = (receiver.last - begin, receiver.total)
+        if arrived.entries[-1] != last:
+            arrived.entries.append(last)
         report.duration_s = receiver.last - begin
     report.bytes = receiver.total
     report.arrived = arrived.entries
@@ -442,10 +448,9 @@ class _Receiver:
             if count == 0:
                 return
             now = clock()
-            if now >= due and self.total:
-                # The last arrival of the interval that is over.
-                arrived.add((self.last - begin, self.total))
             if now >= due:
+                # The last arrival of the interval that is over, or the first of all.
+                arrived.add((self.last - begin, self.total) if self.total else (now - begin, count))
                 due = now - (now - begin) % arrived.interval_s + arrived.interval_s
             self.total += count
             self.last = now
