@@ -154,6 +154,10 @@ def test_wide_intervals_name_nothing() -> None:
             {"goodput": {"bbr": effect("bbr", 1.6)}, "base_loss": 0.0, "ramp_s": None},
         ),
         ("bufferbloat", {"loaded_ms": {"paced": effect("paced", 0.05, 800.0)}}),
+        (
+            "ack-starvation",
+            {"loaded_ms": {"paced": effect("paced", 0.05, 800.0)}, "loaded_out": 0.95},
+        ),
         ("drx", {"idle_ms": {"keep-alive": effect("keep-alive", 0.5, 60.0)}}),
         (
             "uplink-access",

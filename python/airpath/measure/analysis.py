@@ -100,19 +100,41 @@ def _idle(pairs: Sequence[Pair]) -> dict[str, Effect]:
     return effects(_blocks(medians), BASE, _LEAST_MS)
 
 
-def _outward(pairs: Sequence[Pair]) -> float:
-    """Which share of the effect of ``keep-alive`` is on the way to the server; 0 without one."""
-    sides: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-    for phase, one in pairs:
-        if phase.kind == "idle" and one["probes"] is not None:
-            both = zip(one["probes"]["rtt_ms"], one["probes"]["out_ms"], strict=True)
-            sides[phase.treatment.keep_alive] += [
-                (trip, out) for trip, out in both if trip is not None and out is not None
-            ]
-    if not all(sides.values()):
+def _out_share(longer: Sequence[Trips | None], shorter: Sequence[Trips | None]) -> float:
+    """Which share of what round trips take longer is on the way to the server; 0 if they do not."""
+    sides = [
+        [
+            (trip, out)
+            for one in probes
+            if one is not None
+            for trip, out in zip(one["rtt_ms"], one["out_ms"], strict=True)
+            if trip is not None and out is not None
+        ]
+        for probes in (longer, shorter)
+    ]
+    if not all(sides):
         return 0.0
-    (trip, out), (kept_trip, kept_out) = (np.median(sides[kept], axis=0) for kept in (False, True))
-    return float((out - kept_out) / (trip - kept_trip)) if trip > kept_trip else 0.0
+    (long, long_out), (short, short_out) = (np.median(one, axis=0) for one in sides)
+    return float((long_out - short_out) / (long - short)) if long > short else 0.0
+
+
+def _waits(probes: Sequence[Trips | None]) -> tuple[float, float, float] | None:
+    """The smallest RTT, and the median wait on the way to the server and back, in ms.
+
+    A wait is what a packet takes longer than the fastest one of the same direction.
+    """
+    both = [
+        (trip, out)
+        for one in probes
+        if one is not None
+        for trip, out in zip(one["rtt_ms"], one["out_ms"], strict=True)
+        if trip is not None and out is not None
+    ]
+    if len(both) < _LEAST_REPLIES:
+        return None
+    trips, out = np.array(both).T
+    back = trips - out
+    return float(trips.min()), *(float(np.median(one) - one.min()) for one in (out, back))
 
 
 def _median(probes: Trips | None) -> float | None:
@@ -138,6 +160,14 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         for phase, one in pairs
         if phase.kind == "idle" and not phase.treatment.keep_alive
     ]
+    awake = [
+        one["probes"] for phase, one in pairs if phase.kind == "idle" and phase.treatment.keep_alive
+    ]
+    beside = [
+        one["probes"]
+        for phase, one in pairs
+        if _tcp(phase, direction) and phase.treatment.name == BASE
+    ]
     mtu = next(
         (
             one["mtu"]
@@ -158,7 +188,9 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         goodput=effects(
             _blocks((p, one["goodput_mbps"]) for p, one in own), BASE, _LEAST_RATE_MBPS
         ),
-        idle_out=_outward(pairs),
+        idle_waits=_waits(sparse),
+        idle_out=_out_share(sparse, awake),
+        loaded_out=_out_share(beside, sparse),
         loss=effects(_blocks((p, loss_of(one)) for p, one in own), BASE, _LEAST_LOSS),
         loaded_ms=effects(_blocks((p, one["loaded_ms"]) for p, one in own), BASE, _LEAST_MS),
         idle_ms=idle,

@@ -8,7 +8,7 @@ can take away is left to the one diagnosis, from the features of the test's own 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airpath.base.text import milliseconds, percent, rate
 from airpath.causes.describe import ADVICE
@@ -54,8 +54,12 @@ class Seen:
     """RTT of the first probe after seconds of silence."""
     sparse_ms: float | None = None
     """Median RTT of sparse probes."""
+    idle_waits: tuple[float, float, float] | None = None
+    """Of sparse probes: the smallest RTT, and the median wait to the server and back, in ms."""
     idle_out: float = 0.0
     """Which share of the effect of ``keep-alive`` is on the way to the server."""
+    loaded_out: float = 0.0
+    """Likewise of what probes wait longer beside a transfer."""
     mtu: Mtu | None = None
     """What passed with DF set."""
     told: Told | None = None
@@ -182,6 +186,11 @@ def _slow_start(seen: Seen) -> Named | None:
     best = max(found, key=lambda one: one.factor, default=None)
     if best is None or not best.raised:
         return None
+    later = seen.rate.get(best.treatment)
+    if seen.ramp_s is not None and later is not None:
+        if best.factor < (1 + MATERIAL) * later.factor:
+            # What the steady rate gains as well is another limit of one connection.
+            return None
     ended = "does not end" if seen.ramp_s is None else f"ends after {seen.ramp_s:.1f} s"
     with_it = "BBR" if best.treatment == "bbr" else "several connections"
     return _named(
@@ -194,14 +203,16 @@ def _slow_start(seen: Seen) -> Named | None:
 
 
 def _bufferbloat(seen: Seen) -> Named | None:
-    """Pacing below the rate empties a queue that a loss-based sender fills."""
+    """Pacing below the rate empties a queue that the transfer fills, or its acknowledgements do."""
     loaded, paced = seen.loaded_ms.get("paced"), seen.rate.get("paced")
     if loaded is None or paced is None or not loaded.lowered or loaded.factor > 0.5:
         return None
+    acknowledgements = (seen.loaded_out > 0.5) == (seen.direction == "down")
+    way = "acknowledgements" if acknowledgements else "the data"
     return _named(
-        "bufferbloat",
+        "ack-starvation" if acknowledgements else "bufferbloat",
         f"Beside a transfer probes take {milliseconds(loaded.before)}; with the transfer paced "
-        f"below the rate, {milliseconds(loaded.after)}.",
+        f"below the rate, {milliseconds(loaded.after)}. They wait on the way of {way}.",
         loaded,
         "rtt_ms.p50",
     )
@@ -211,7 +222,7 @@ def _sleep(seen: Seen) -> Named | None:
     """Datagrams every 20 ms keep the UE awake or its grants coming, and round trips fall."""
     effect = seen.idle_ms.get("keep-alive")
     if effect is None or not effect.lowered:
-        return None
+        return _cycle(seen)
     outward = seen.idle_out > 0.5
     way = "on the way to the server" if outward else "on the way back"
     return _named(
@@ -220,6 +231,32 @@ def _sleep(seen: Seen) -> Named | None:
         f"keep the UE awake, {milliseconds(effect.after)}. Most of the difference is {way}.",
         effect,
         "rtt_ms.p50",
+    )
+
+
+def _cycle(seen: Seen) -> Named | None:
+    """Packets wait on an idle path, and keeping the UE awake does not change that.
+
+    The UE sleeps sooner than datagrams come, or something releases packets in cycles.
+    """
+    if seen.idle_waits is None:
+        return None
+    least, out, back = seen.idle_waits
+    if max(out, back) < _LONG_WAIT * least:
+        return None
+    cause, way = ("uplink-access", "to the server") if out > back else ("drx", "back")
+    return replace(
+        _named(
+            cause,
+            f"On an idle path packets wait {milliseconds(max(out, back))} (median) on the way "
+            f"{way}; the smallest round trip takes {milliseconds(least)}. Datagrams every 20 ms do "
+            "not change that: the UE sleeps sooner, or something on the way releases packets in "
+            "cycles.",
+            None,
+            "rtt_ms.p50",
+        ),
+        confidence=0.8,
+        intervened=False,
     )
 
 
@@ -283,6 +320,8 @@ WITHOUT_TREATMENT = frozenset(
 )
 """Causes that the ends cannot take away."""
 _SURE = 0.5
+_LONG_WAIT = 1 / 3
+"""Of the smallest round trip: a usual wait for grants (SR period 5 to 10 ms) is shorter."""
 _LEAST_LOSS = 1e-4
 _LEAST_PROMOTION_MS = 50.0
 RULES: Sequence[Rule] = (
