@@ -1,17 +1,53 @@
-"""How sure figures of ``airpath measure`` are: ramps, anytime-valid intervals, paired ratios."""
+"""How certain the figures of ``airpath measure`` are: ramps, anytime intervals, paired ratios.
+
+``ramp`` separates the start of a transfer from its steady rate. ``anytime`` is the interval of a
+mean that a stopping rule may look at after each value. ``ratio`` compares two treatments block by
+block.
+
+    found = anytime([52.1, 48.7, 55.0, 50.2, 51.4, 49.9])
+    done = narrow_enough(found, 0.05)
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from airpath.analysis.statistics import Interval, mean_interval
+from airpath.analysis.statistics import (
+    Interval,
+    _incomplete_beta,
+    mean_interval,
+    student_t_quantile,
+)
 
 Values = npt.NDArray[np.float64]
+
+BAND = 0.05
+"""A rate has settled when its mean stays within this share of the steady rate: the 5 % band of a
+settling time, as control engineering defines it."""
+ZERO_SHARE = 0.001
+"""What ``ratio`` takes for a rate of zero: this share of the largest rate that it compares."""
+
+_BIN_S = 0.1
+_MOST_BINS = 100
+_LEAST_BINS = 8
+_LATEST = 0.9
+"""Share of the phase by which a ramp has to end to be seen as ended."""
+_ROUNDS = 4
+_OUTLIER = 2.5
+_SMALLEST_NOISE = 0.02
+_LEAST_FOR_LOG = 1e-12
+
+_SPREAD = 0.1
+_CORRELATIONS = np.arange(10) / 10
+_CALIBRATION = 0.25
+_FARTHEST = 1e4
 
 
 @dataclass(frozen=True)
@@ -19,10 +55,126 @@ class Ramp:
     """When a transfer reached its steady rate, and that rate."""
 
     converged_after_s: float | None
-    """Time since the start of the phase; None if it did not converge within the phase."""
+    """Time since the start of the phase after which the mean rate stays within 5 % of the steady
+    rate; 0 without a ramp, None if the rate still grew when the phase ended."""
     steady_mbps: float
+    """Goodput from then on. Without convergence it is that of the last quarter of the phase, and
+    less than the steady rate."""
     steady_interval: Interval
-    """95 % interval of ``steady_mbps``; its bounds are None if the phase is too short for one."""
+    """95 % interval of ``steady_mbps`` as the rate of this phase in the long run; its bounds are
+    None without convergence."""
+    over_1s_after_s: float | None
+    """First time at which the goodput of the preceding second is at least 90 % of
+    ``steady_mbps``: ``converged_after_s`` of ``airpath run``, for comparison with simulations."""
+
+
+def merged(streams: Sequence[Sequence[tuple[float, int]]]) -> list[tuple[float, int]]:
+    """Add up the arrivals of parallel streams: seconds and cumulative bytes."""
+    steps = []
+    for stream in streams:
+        before = 0
+        for time_s, total in stream:
+            steps.append((time_s, total - before))
+            before = total
+    steps.sort()
+    made, total = [], 0
+    for time_s, more in steps:
+        total += more
+        made.append((time_s, total))
+    return made
+
+
+def ramp(arrived: Sequence[tuple[float, int]], duration_s: float) -> Ramp:
+    """Find when a transfer reached its steady rate, and its steady rate.
+
+    ``arrived`` has seconds since the start of the phase and cumulative bytes; ``duration_s`` is
+    how long the phase really took. Raises ``ValueError`` for a duration that is not positive.
+
+    The mean rate is modelled as a ramp of some shape (linear, convex, concave, exponential as in
+    slow start, or a step) from a first level to a constant one, which it may also reach after the
+    end of the phase, against a constant mean. Noise is first-order autoregressive, and outliers (a
+    stall and the burst after it) are weighted down (Huber 1964). Each end and shape of a ramp has
+    its likelihood, with the penalty of the Bayesian information criterion (Schwarz 1978) for the
+    additional level; the answer is the median over all of them. A saw-tooth of CUBIC is noise
+    around a constant mean. ``airpath run`` has a plainer figure, which needs phases of 5 s and is
+    about 0.5 s (of a step: 0.9 s) later, since it looks at the preceding second.
+
+    Measured on 600 synthetic phases of 4 to 10 s, seeds 20000 to 20599, with up to 20 % of noise
+    that is correlated over up to 0.5 s, stalls, bursts and saw-teeth: within 0.5 s or 10 % of the
+    true end in 97 % of exponential and 93 % of convex ramps, and 77 % of linear and 79 % of concave
+    ones, whose end is flat; 98 % of the phases without a ramp and 83 % of those that end before
+    their ramp are recognised. Of 40 simulated slow ramps (studies/5g-drx with uplink jitter), all
+    are; see ``test_measure_intervals.py``.
+    """
+    if not duration_s > 0:
+        raise ValueError("a phase has a positive duration")
+    times, totals = _curve(arrived, duration_s)
+    width = max(duration_s / _MOST_BINS, min(_BIN_S, duration_s / 20))
+    bins = math.floor(duration_s / width + 1e-9)
+    total = float(totals[-1])
+    if total <= 0 or bins < _LEAST_BINS or len(times) < 3:
+        rate = total * 8e-6 / duration_s
+        return Ramp(None, rate, Interval(rate, None, None), None)
+    at = np.searchsorted(times, np.arange(bins + 1) * width + 1e-9, side="right") - 1
+    rates = np.diff(totals[at]) * 8e-6 / width
+    settled, correlation = _settled(rates)
+    if settled is None:
+        first = bins - max(1, bins // 4)
+        rate = float(rates[first:].mean())
+        return Ramp(None, rate, Interval(rate, None, None), None)
+    found = _steady(rates[math.ceil(settled) :], correlation)
+    reached = _over_a_second(times, totals, found.mean)
+    return Ramp(settled * width, found.mean, found, reached)
+
+
+def anytime(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Mean of values and an interval that may be looked at after each value, to decide on more.
+
+    Values are normal, equally spaced in time, and either independent or first-order
+    autoregressive. Bounds are None while they are infinite: below three values.
+
+    The interval is the set of means that a Bayes factor does not refute. With independent values
+    it is the t confidence sequence (Lai 1976) with a normal mixture (Wang and Ramdas 2024, theorem
+    4.9): for a mean m, x = values - m, V = sum x², S = sum x and c² = 0.1,
+
+        M = sqrt(c² / (n + c²)) (V / (V - S² / (n + c²)))^(n / 2)
+
+    starts at 1 and is a martingale for the true m. Here both sides of the factor are also averaged
+    over the correlation of neighbours, 0 to 0.9, with prior weights that decrease linearly: blocks
+    that are close in time see the same state of the radio cell, and Lai's interval, which ignores
+    this, would then be too narrow. By Ville's inequality the set of M < 1 / (1 - confidence) holds
+    the truth at all times. Because measurements have tens of values and not infinitely many, that
+    holds far more than 95 %; the threshold is therefore a quarter of it.
+
+    Measured on drawn paths of 40 values, looking from the third value on (confidence 0.95): at
+    every look at once the interval holds the truth in 96.9 % of 3000 independent sequences, 95.0 %
+    with correlation 0.2 and 89 % with 0.4. When the half-width stops the sequence, it holds the
+    truth in 98 % of independent sequences, 97 to 98 % with correlation 0.3, 94 to 96 % with 0.5,
+    and 86 to 92 % with 0.7: a population of paths that drift (correlation uniform in 0 to 0.8, of
+    30 to 100 % of the variance) has 94.5 to 97.9 %. What no sequence can show is a drift slower
+    than itself. Median half-width in standard deviations: 3.2 with 3 values, 1.7 with 8, 1.0 with
+    20.
+
+    ``analysis.sequential`` looks a few times only, decides on rounds of seeds that are independent,
+    and needs ten of them; ``analysis.intervals`` is right for a single look. Neither may be looked
+    at after each block.
+    """
+    if not 0.5 <= confidence < 1:
+        raise ValueError("confidence must be in [0.5, 1)")
+    data = np.asarray(values, dtype=np.float64)
+    if not len(data):
+        raise ValueError("no values")
+    mean, deviation = float(data.mean()), float(data.std())
+    if len(data) < 3:
+        return Interval(mean, None, None)
+    if deviation <= 1e-12 * abs(mean):
+        return Interval(mean, mean, mean)
+    evidence = _Evidence.of((data - mean) / deviation)
+    threshold = math.log(max(1.0, _CALIBRATION / (1 - confidence)))
+    high, low = (_reach(evidence, side, threshold) for side in (1, -1))
+    if high is None or low is None:
+        return Interval(mean, None, None)
+    return Interval(mean, mean - low * deviation, mean + high * deviation)
 
 
 @dataclass(frozen=True)
@@ -34,9 +186,10 @@ class Ratio:
     """Geometric mean of treated over base."""
     low: float | None
     high: float | None
-    """Interval of ``ratio``; None for a single pair."""
+    """Interval of ``ratio``; None if there are too few pairs."""
     p: float | None
-    """Of no change, two-sided; None for a single pair."""
+    """Of no change, Student's t test for pairs, two-sided; None if there are too few pairs, or
+    if all pairs agree exactly. It is for a single look."""
 
     @property
     def told(self) -> bool:
@@ -44,33 +197,264 @@ class Ratio:
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
 
-def ramp(arrived: Sequence[tuple[float, int]], duration_s: float) -> Ramp:
-    """Find when a transfer reached its steady rate. ``arrived``: seconds and cumulative bytes."""
-    total = arrived[-1][1] if arrived else 0
-    rate = total * 8e-6 / duration_s
-    return Ramp(0.0, rate, Interval(rate, None, None))
+def ratio(
+    base: Sequence[float],
+    treated: Sequence[float],
+    confidence: float = 0.95,
+    *,
+    any_time: bool = False,
+) -> Ratio:
+    """Compare two treatments block by block, on the log scale: a drift of the path cancels.
 
-
-def anytime(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Mean of values and its time-uniform interval, which may be looked at after each value."""
-    return mean_interval([float(value) for value in values], confidence)
-
-
-def ratio(base: Sequence[float], treated: Sequence[float], confidence: float = 0.95) -> Ratio:
-    """Compare two treatments block by block, on the log scale."""
-    changes = np.log(np.asarray(treated) / np.asarray(base))
-    found = mean_interval([float(change) for change in changes], confidence)
+    A rate of zero counts as ``ZERO_SHARE`` of the largest one: a phase that carried nothing is a
+    result, and its logarithm would be infinite. The interval is Student's t, or ``anytime`` with
+    ``any_time``. Raises ``ValueError`` for samples of different length, without values, or with
+    values that are negative or not finite.
+    """
+    a, b = np.asarray(base, dtype=np.float64), np.asarray(treated, dtype=np.float64)
+    if len(a) != len(b) or not len(a):
+        raise ValueError("paired samples have the same length, and at least one value")
+    if not (np.isfinite(a).all() and np.isfinite(b).all() and min(a.min(), b.min()) >= 0):
+        raise ValueError("rates are finite and not negative")
+    floor = ZERO_SHARE * max(a.max(), b.max())
+    if floor == 0:
+        return Ratio(len(a), 1.0, None, None, None)
+    changes = [float(x) for x in np.log(np.maximum(b, floor) / np.maximum(a, floor))]
+    found = anytime(changes, confidence) if any_time else mean_interval(changes, confidence)
     bounds = found.bounds
-    return Ratio(
-        len(changes),
-        math.exp(found.mean),
-        None if bounds is None else math.exp(bounds[0]),
-        None if bounds is None else math.exp(bounds[1]),
-        None,
-    )
+    low, high = (None, None) if bounds is None else (math.exp(bounds[0]), math.exp(bounds[1]))
+    return Ratio(len(a), math.exp(found.mean), low, high, _p_of_no_change(changes))
 
 
 def narrow_enough(interval: Interval, until: float) -> bool:
-    """Whether half of the interval is at most this share of its mean."""
+    """Whether half of the interval is at most this share of its mean; 0.05: 5 %."""
     bounds = interval.bounds
     return bounds is not None and (bounds[1] - bounds[0]) / 2 <= until * abs(interval.mean)
+
+
+def _p_of_no_change(changes: list[float]) -> float | None:
+    count = len(changes)
+    if count < 2:
+        return None
+    error = float(np.std(changes, ddof=1)) / math.sqrt(count)
+    if error <= 1e-12:
+        return None
+    t = float(np.mean(changes)) / error
+    degrees = count - 1
+    return _incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5)
+
+
+# The ramp ----------------------------------------------------------------------------------------
+
+
+def _curve(arrived: Sequence[tuple[float, int]], duration_s: float) -> tuple[Values, Values]:
+    kept = [(max(0.0, time_s), total) for time_s, total in arrived if time_s <= duration_s]
+    times = np.array([0.0] + [time_s for time_s, _ in kept])
+    totals = np.array([0.0] + [float(total) for _, total in kept])
+    return np.maximum.accumulate(times), np.maximum.accumulate(totals)
+
+
+class _Shapes(NamedTuple):
+    """Ramps that a phase may have: from 0 to 1, which they have reached at their end."""
+
+    rows: Values
+    """Shape, one row for each."""
+    ends: Values
+    """End of each ramp, in bins; up to twice the phase."""
+    fits: tuple[Values, ...]
+    """Inverse of each shape, at thousandths of the way."""
+    kinds: npt.NDArray[np.int64]
+    prior: Values
+    """Logarithm of the prior weight of each; that of no ramp is 0."""
+
+
+_GRID = np.linspace(0, 1, 1001)
+
+
+def _profiles(along: Values) -> list[Values]:
+    """Shapes of a ramp, at shares of its time."""
+    powers = [along**power for power in (1, 2, 3)]
+    exponential = [np.expm1(growth * along) / math.expm1(growth) for growth in (2, 4, 7)]
+    return [*powers, *exponential, 1 - (1 - along) ** 2, (along >= 1).astype(np.float64)]
+
+
+@lru_cache(maxsize=16)
+def _shapes(bins: int) -> _Shapes:
+    ends = np.arange(1, 2 * bins + 1, dtype=np.float64)
+    ends = ends[(ends <= bins) | (ends % 4 == 0)]
+    along = np.minimum((np.arange(bins) + 0.5) / ends[:, None], 1)
+    rows = _profiles(along)
+    weight = np.where(ends > bins, 4.0, 1.0) / (2 * bins * len(rows))
+    return _Shapes(
+        np.concatenate(rows),
+        np.tile(ends, len(rows)),
+        tuple(_profiles(_GRID)),
+        np.repeat(np.arange(len(rows)), len(ends)),
+        np.tile(np.log(weight), len(rows)),
+    )
+
+
+def _settled(rates: Values) -> tuple[float | None, float]:
+    """When the rate settles, in bins, and the correlation of neighbouring bins."""
+    shapes, bins = _shapes(len(rates)), len(rates)
+    weights, correlation = np.ones(bins), 0.0
+    for _ in range(_ROUNDS):
+        first, last, lack = _fitted(rates, shapes.rows, weights, correlation)
+        level, lack_level = _constant(rates, weights, correlation)
+        settles = _settling(shapes, first, last)
+        falls = last < first
+        wrong = (first < -0.2 * np.abs(last)) | (last <= 0)
+        # A burst that a token bucket lets pass is at the start; a fall at the end is a stall.
+        wrong |= falls & ((settles > bins / 2) | (shapes.ends > bins))
+        likely = shapes.prior - bins / 2 * np.log(lack) - math.log(bins) / 2
+        likely[wrong] = -np.inf
+        without = -bins / 2 * math.log(lack_level)
+        best = int(likely.argmax())
+        mean = np.full(bins, level)
+        if likely[best] > without:
+            mean = first[best] + (last[best] - first[best]) * shapes.rows[best]
+        correlation = _correlation(rates - mean)
+        weights = _weights(_whitened(rates - mean, correlation), level, correlation)
+    every = np.append(likely, without)
+    chances = np.exp(every - every.max())
+    times = np.append(settles, 0.0)
+    order = np.argsort(times)
+    middle = np.searchsorted(np.cumsum(chances[order]), chances.sum() / 2)
+    median = float(times[order[min(int(middle), len(order) - 1)]])
+    return (None if median > _LATEST * bins else median), correlation
+
+
+def _fitted(
+    rates: Values, rows: Values, weights: Values, correlation: float
+) -> tuple[Values, Values, Values]:
+    """Least squares for each shape: first level, last level, and the squares that remain."""
+    y, one = _whitened(rates, correlation), _whitened(np.ones(len(rates)), correlation)
+    shape = _whitened(rows, correlation)
+    weighted = shape * weights
+    oo, oy, yy = (float((weights * a * b).sum()) for a, b in ((one, one), (one, y), (y, y)))
+    og, gg, gy = weighted @ one, (weighted * shape).sum(axis=1), weighted @ y
+    determinant = oo * gg - og * og
+    usable = determinant > 1e-6 * oo * gg
+    rise = (oo * gy - og * oy) / np.where(usable, determinant, 1)
+    first = (oy - rise * og) / oo
+    lack = np.where(usable, yy - first * oy - rise * gy, yy)
+    return first, first + rise, np.maximum(lack, 1e-9 * yy + _LEAST_FOR_LOG)
+
+
+def _constant(rates: Values, weights: Values, correlation: float) -> tuple[float, float]:
+    """Level of a constant mean, and the squares that remain."""
+    y, one = _whitened(rates, correlation), _whitened(np.ones(len(rates)), correlation)
+    level = float((weights * one * y).sum() / (weights * one * one).sum())
+    yy = float((weights * y * y).sum())
+    return level, max(float((weights * (y - level * one) ** 2).sum()), 1e-9 * yy + _LEAST_FOR_LOG)
+
+
+def _settling(shapes: _Shapes, first: Values, last: Values) -> Values:
+    """When each ramp comes within ``BAND`` of its last level, in bins; 0 if it is always within."""
+    way = np.abs(last - first)
+    share = 1 - BAND * np.abs(last) / np.maximum(way, _LEAST_FOR_LOG)
+    along = np.empty(len(share))
+    for kind, profile in enumerate(shapes.fits):
+        of = shapes.kinds == kind
+        along[of] = np.interp(share[of], profile, _GRID)
+    # A step has no inverse to interpolate: it settles at its end.
+    along[shapes.kinds == len(shapes.fits) - 1] = 1.0
+    return np.where(share <= 0, 0.0, along * shapes.ends)
+
+
+def _whitened(values: Values, correlation: float) -> Values:
+    """Values less what their predecessors predict (Prais and Winsten 1954)."""
+    made = values.copy()
+    made[..., 1:] -= correlation * values[..., :-1]
+    made[..., 0] *= math.sqrt(1 - correlation**2)
+    return made
+
+
+def _correlation(residuals: Values) -> float:
+    power = float((residuals * residuals).mean())
+    if power <= 0:
+        return 0.0
+    return float(np.clip((residuals[1:] * residuals[:-1]).mean() / power, 0, 0.9))
+
+
+def _weights(innovations: Values, level: float, correlation: float) -> Values:
+    """Weights of bins (Huber 1964): less for outliers."""
+    noise = 1.4826 * float(np.median(np.abs(innovations)))
+    noise = max(noise, _SMALLEST_NOISE * abs(level) * math.sqrt(1 - correlation**2), 1e-12)
+    return np.minimum(1, _OUTLIER * noise / np.maximum(np.abs(innovations), 1e-12))
+
+
+def _steady(rates: Values, correlation: float) -> Interval:
+    """Mean rate and its interval, with the number of values that independent ones would need."""
+    count = len(rates)
+    mean = float(rates.mean())
+    effective = count * (1 - correlation) / (1 + correlation)
+    if effective < 3:
+        return Interval(mean, None, None)
+    error = float(rates.std(ddof=1)) / math.sqrt(effective)
+    half = student_t_quantile(0.975, math.floor(effective) - 1) * error
+    return Interval(mean, max(0.0, mean - half), mean + half)
+
+
+def _over_a_second(times: Values, totals: Values, steady_mbps: float) -> float | None:
+    ago = np.interp(times - 1, times, totals)
+    rates = (totals - ago) * 8e-6
+    reached = np.flatnonzero((times >= 1) & (rates >= 0.9 * steady_mbps))
+    return float(times[reached[0]]) if len(reached) else None
+
+
+# The anytime interval ----------------------------------------------------------------------------
+
+
+class _Evidence(NamedTuple):
+    """Values, seen with each correlation: sums from which a mean is judged."""
+
+    length: int
+    squares: Values
+    """x' R⁻¹ x for the correlation matrix R."""
+    products: Values
+    """1' R⁻¹ x."""
+    effective: Values
+    """1' R⁻¹ 1: how many independent values say as much about the mean."""
+    weights: Values
+    """Logarithm of the prior weight, and of 1 / sqrt(det R)."""
+
+    @classmethod
+    def of(cls, values: Values) -> _Evidence:
+        """Sum up values."""
+        rest = 1 - _CORRELATIONS**2
+        later = values[1:] - _CORRELATIONS[:, None] * values[:-1]
+        one = 1 - _CORRELATIONS
+        count = len(values)
+        prior = one / one.sum()
+        return cls(
+            count,
+            values[0] ** 2 + (later * later).sum(axis=1) / rest,
+            values[0] + one * later.sum(axis=1) / rest,
+            1 + (count - 1) * one * one / rest,
+            np.log(prior) - (count - 1) / 2 * np.log(rest),
+        )
+
+    def against(self, mean: float) -> float:
+        """Logarithm of the Bayes factor against this mean."""
+        squares = self.squares - 2 * mean * self.products + mean * mean * self.effective
+        total = self.products - mean * self.effective
+        spread = self.effective + _SPREAD
+        null = self.weights - self.length / 2 * np.log(squares)
+        other = self.weights + np.log(_SPREAD / spread) / 2
+        other = other - self.length / 2 * np.log(squares - total * total / spread)
+        return float(np.logaddexp.reduce(other) - np.logaddexp.reduce(null))
+
+
+def _reach(evidence: _Evidence, side: int, threshold: float) -> float | None:
+    """How far from the mean the interval reaches to one side; None: to infinity."""
+    if evidence.against(side * _FARTHEST) < threshold:
+        return None
+    low, high = 1e-6, _FARTHEST
+    for _ in range(50):
+        middle = math.sqrt(low * high)
+        if evidence.against(side * middle) < threshold:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -1,4 +1,4 @@
-"""What ``airpath measure`` sends: phases, treatments, and randomised paired blocks.
+r"""What ``airpath measure`` sends: phases, treatments, and randomised paired blocks.
 
 A treatment is one change at one end: pacing, more streams, another congestion control. Each block
 has every treatment once, in random order, so that a drift of the radio cell hits all treatments
@@ -6,7 +6,7 @@ alike (randomised complete blocks, Fisher 1935), and what a treatment changes is
 blocks. A plan follows from its seed, and its JSON is what ``--resume`` reads.
 
     plan = draw(1, usual({"cubic", "bbr"}, "cubic"), ["down"], time_s=60, data_bytes=500_000_000)
-    print("\\n".join(plan.lines()))
+    print("\n".join(plan.lines()))
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ BASE = "base"
 KEEP_ALIVE_S = 0.02
 """Time between keep-alive datagrams: shorter than the inactivity timer of DRX (TS 38.331,
 drx-InactivityTimer: at least 1 ms, in networks commonly 10 to 100 ms)."""
-STAMP_BYTES = 140
-"""An authenticated STAMP packet (RFC 8762 4.2.2: 112 bytes) with UDP and IPv4 headers; IPv6: 160."""
+STAMP_BYTES = 160
+"""An authenticated STAMP packet (RFC 8762 4.2.2: 112 bytes) with UDP and IPv6 headers."""
 OVERHEAD = 1.10
 """Bytes on the path per byte of payload, at most as planned: headers (5 % with an MSS of 1,000
 bytes), acknowledgements (2 %) and retransmissions."""
@@ -45,13 +45,12 @@ MOST_FIRST_S = 10.0
 MOST_PHASES = 2000
 """With which a plan is still read and printed."""
 _LEAST_TCP_BYTES = 100_000
-_DATAGRAM_BYTES = 160
 _MTU_S = 1.0
 _MTU_BYTES = 250_000
-_IDLE_S = 3.0
-_IDLE_PAIRS = 2
+_IDLE_S = 1.5
+_IDLE_PAIRS = 4
 _IDLE_SHARE = 0.2
-_IDLE_GAP_S = 0.25
+_IDLE_GAP_S = 0.15
 _QUIET_S = 4.0
 _TCP_GAP_S = 0.05
 _PAUSE_S = 0.3
@@ -311,7 +310,9 @@ def _shape(treatments: int, directions: int, seconds: float, carried_s: float) -
             blocks = math.floor((seconds - directions * least) / (block_s + pauses))
             blocks = min(blocks, most, _floor((carried_s - directions * least) / block_s))
             if blocks >= LEAST_BLOCKS:
-                return _lengths(count, blocks, directions, min(seconds - blocks * pauses, carried_s))
+                return _lengths(
+                    count, blocks, directions, min(seconds - blocks * pauses, carried_s)
+                )
     return None
 
 
@@ -338,7 +339,6 @@ def _before_tcp(
     phases = [
         Phase(0, -1, "mtu", direction, plain, _MTU_S, _MTU_BYTES)
         for direction in get_args(Direction)
-        if directions
     ]
     idle = [plain, Treatment("keep-alive", keep_alive=True)]
     each = _rounded(min(_IDLE_S, time_s * _IDLE_SHARE / (2 * _IDLE_PAIRS)))
@@ -401,7 +401,7 @@ def _probe_bytes(phase: Phase) -> int:
         packets += mean + 5 * math.sqrt(mean) + 1
     if phase.treatment.keep_alive:
         packets += phase.duration_s / KEEP_ALIVE_S + 1
-    return math.ceil(packets) * 2 * _DATAGRAM_BYTES
+    return math.ceil(packets) * 2 * STAMP_BYTES
 
 
 def _fixed_bytes(phase: Phase) -> int:
@@ -515,7 +515,7 @@ def _phase(table: _PhaseTable, index: int) -> Phase:
         raise MisfitError(f"does not suit kind {table['kind']}", f"{place}.direction")
     udp = table["kind"] == "udp"
     for key in ("rate_mbps", "size_bytes"):
-        if (table[key] is not None) != udp:  # type: ignore[literal-required]
+        if (table[key] is not None) != udp:
             raise MisfitError(f"does not suit kind {table['kind']}", f"{place}.{key}")
     one = table["treatment"]
     try:
