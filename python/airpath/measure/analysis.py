@@ -134,7 +134,8 @@ def _waits(probes: Sequence[Trips | None]) -> tuple[float, float, float] | None:
         return None
     trips, out = np.array(both).T
     back = trips - out
-    return float(trips.min()), *(float(np.median(one) - one.min()) for one in (out, back))
+    waits = [float(np.median(one) - one.min()) for one in (out, back)]
+    return float(trips.min()), waits[0], waits[1]
 
 
 def _median(probes: Trips | None) -> float | None:

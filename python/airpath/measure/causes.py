@@ -187,10 +187,10 @@ def _slow_start(seen: Seen) -> Named | None:
     if best is None or not best.raised:
         return None
     later = seen.rate.get(best.treatment)
-    if seen.ramp_s is not None and later is not None:
-        if best.factor < (1 + MATERIAL) * later.factor:
-            # What the steady rate gains as well is another limit of one connection.
-            return None
+    factor = 1.0 if later is None else later.factor
+    if seen.ramp_s is not None and best.factor < (1 + MATERIAL) * factor:
+        # What the steady rate gains as well is another limit of one connection.
+        return None
     ended = "does not end" if seen.ramp_s is None else f"ends after {seen.ramp_s:.1f} s"
     with_it = "BBR" if best.treatment == "bbr" else "several connections"
     return _named(
