@@ -40,11 +40,14 @@ LEAST_BLOCKS = 2
 LEAST_TCP_S = 3.0
 """A TCP phase that is shorter is mostly slow start."""
 USUAL_TCP_S = 4.0
+_SHORT_TCP_S = (2.0, 1.0, 0.5)
 MOST_TCP_S = 5.0
 MOST_FIRST_S = 10.0
 MOST_PHASES = 2000
 """With which a plan is still read and printed."""
 _LEAST_TCP_BYTES = 100_000
+_USEFUL_TCP_BYTES = 1_000_000
+"""Rather than having less in each phase, there are fewer blocks."""
 _MTU_S = 1.0
 _MTU_BYTES = 250_000
 _IDLE_S = 1.5
@@ -181,6 +184,11 @@ class Plan:
         ]
         for direction in get_args(Direction):
             told += self._blocks_told(direction)
+        if any(one.duration_s < LEAST_TCP_S for one in self.phases if one.kind == "tcp"):
+            told.append(
+                f"TCP phases are shorter than {LEAST_TCP_S:g} s and may not reach the steady rate: "
+                "allow more with --time and --data"
+            )
         if self.dropped:
             told.append(
                 f"Left out, because {_seconds(self.time_s)} and {size(self.data_bytes)} are too "
@@ -265,21 +273,22 @@ def draw(
     ``treatments`` is in order of importance and has ``base`` first: where two blocks with phases
     of ``LEAST_TCP_S`` do not fit, the last is left out, then the one before it. With ``rate_mbps``
     (the rate of the path, or a limit) a phase counts as fitting only if the data also suffices for
-    it at this rate. Raises ``InputError`` if not even two blocks of ``base`` and one other
-    treatment fit.
+    it at this rate. Where ``base`` and one other treatment do not fit either, phases are shorter.
+    Raises ``InputError`` if two blocks of 0.5 s phases do not fit.
     """
     _check_request(treatments, directions, time_s, data_bytes)
     generator = random.Random(f"airpath measure {seed}")  # noqa: S311
-    start = _before_tcp(directions, time_s, generator)
+    start = _before_tcp(time_s, generator)
     used_s = sum(one.quiet_s + one.duration_s + _PAUSE_S for one in start)
     left_bytes = data_bytes - sum(one.path_bytes for one in start)
     seconds = time_s - used_s
-    carried = math.inf if rate_mbps is None else left_bytes * 8e-6 / (rate_mbps * OVERHEAD)
-    shape = _shape(len(treatments), len(directions), seconds, carried)
+    carried = _seconds_of(left_bytes, rate_mbps)
+    most = min(MOST_PHASES // 2, left_bytes // _USEFUL_TCP_BYTES)
+    shape = _shape(len(treatments), len(directions), seconds, carried, most)
     if shape is None:
         raise InputError(
             f"{_seconds(time_s)} and {size(data_bytes)} are too little for {LEAST_BLOCKS} blocks "
-            f"of {LEAST_TCP_S:g} s phases: allow more with --time and --data"
+            f"of {_SHORT_TCP_S[-1]:g} s phases: allow more with --time and --data"
         )
     kept = treatments[: shape.treatments]
     phases = start + _blocks(kept, directions, shape, generator)
@@ -299,27 +308,35 @@ class _Shape:
     """Of the very first base phase of a direction: it shows a slow ramp, and sets the pacing."""
 
 
-def _shape(treatments: int, directions: int, seconds: float, carried_s: float) -> _Shape | None:
-    """As many treatments as possible; then phases of ``USUAL_TCP_S``; then blocks."""
-    for count in range(treatments, 1, -1):
-        most = MOST_PHASES // 2 // (count * directions)
-        for least in (USUAL_TCP_S, LEAST_TCP_S):
-            # The first base phase takes the time of two, if two blocks allow it.
-            pauses = count * directions * _PAUSE_S
-            block_s = count * directions * least
-            blocks = math.floor((seconds - directions * least) / (block_s + pauses))
-            blocks = min(blocks, most, _floor((carried_s - directions * least) / block_s))
-            if blocks >= LEAST_BLOCKS:
-                return _lengths(
-                    count, blocks, directions, min(seconds - blocks * pauses, carried_s)
-                )
+def _shape(
+    treatments: int, directions: int, seconds: float, carried_s: float, most: int
+) -> _Shape | None:
+    """As many treatments as possible; then phases of ``USUAL_TCP_S``; then blocks.
+
+    The first base phase takes the time of two, unless that costs a treatment. Where not even two
+    treatments fit, phases are shorter than ``LEAST_TCP_S``.
+    """
+    usual_lengths = ((USUAL_TCP_S, 1), (LEAST_TCP_S, 1), (LEAST_TCP_S, 0))
+    tries = [(count, *one) for count in range(treatments, 1, -1) for one in usual_lengths]
+    tries += [(count, s, 0) for s in _SHORT_TCP_S for count in range(treatments, 1, -1)]
+    for count, least, more in tries:
+        pauses = count * directions * _PAUSE_S
+        block_s = count * directions * least
+        blocks = math.floor((seconds - more * directions * least) / (block_s + pauses))
+        blocks = min(
+            blocks,
+            max(LEAST_BLOCKS, most // (count * directions)),
+            _floor((carried_s - more * directions * least) / block_s),
+        )
+        if blocks >= LEAST_BLOCKS:
+            available = min(seconds - blocks * pauses, carried_s) / directions
+            return _lengths(count, blocks, more, available)
     return None
 
 
-def _lengths(count: int, blocks: int, directions: int, seconds: float) -> _Shape:
-    each = seconds / directions
-    duration = min(MOST_TCP_S, each / (count * blocks + 1))
-    first = min(MOST_FIRST_S, each - duration * (count * blocks - 1))
+def _lengths(count: int, blocks: int, more: int, seconds: float) -> _Shape:
+    duration = min(MOST_TCP_S, seconds / (count * blocks + more))
+    first = min(MOST_FIRST_S, seconds - duration * (count * blocks - 1))
     return _Shape(count, blocks, _rounded(duration), _rounded(max(first, duration)))
 
 
@@ -327,13 +344,20 @@ def _floor(value: float) -> int:
     return MOST_PHASES if value > MOST_PHASES else math.floor(value)
 
 
+def _seconds_of(data_bytes: int, rate_mbps: float | None) -> float:
+    """How many seconds of TCP phases the data suffices for."""
+    if rate_mbps is None:
+        return math.inf
+    one = Phase(0, 0, "tcp", "down", Treatment(BASE), _SHORT_TCP_S[-1], 0, _TCP_GAP_S)
+    probes = _probe_bytes(one) / one.duration_s
+    return data_bytes / (rate_mbps / 8e-6 * OVERHEAD + probes)
+
+
 def _rounded(seconds: float) -> float:
     return math.floor(seconds * 100) / 100
 
 
-def _before_tcp(
-    directions: Sequence[Direction], time_s: float, generator: random.Random
-) -> list[Phase]:
+def _before_tcp(time_s: float, generator: random.Random) -> list[Phase]:
     """Phases of the path MTU, then those without load."""
     plain = Treatment(BASE)
     phases = [
