@@ -117,6 +117,10 @@ class Probed:
 
 _MOST_SIZES = 256
 _SPACING_S = 0.005
+_PATIENCE_S = 1.0
+"""How long answers to probes may take before the RTT is known."""
+_AFTER_S = 0.3
+"""How long an end listens for ICMP errors and probes after the last one was sent."""
 _ROUND = 8
 """Sizes that are tried at once."""
 _USUAL = (576, 1200, 1280, 1358, 1400, 1420, 1428, 1430, 1440, 1452, 1460, 1472, 1480, 1492, 1500)
@@ -203,7 +207,7 @@ def far_mtu_send(
             else:
                 refused.add(size)
             time.sleep(_SPACING_S)
-    stop.wait(0.3)
+    stop.wait(_AFTER_S)
     return Probed(sent, sorted(refused), _icmp_reports(reflector.errors(address, begin)))
 
 
@@ -272,7 +276,7 @@ class _UpProber:
                 else:
                     refused.add(size)
                 self._listen(_SPACING_S, arrived, set())
-            patience_s = 1.0 if number == TRIES - 1 else max(0.5, 3 * self._rtt_s)
+            patience_s = 0.2 + 3 * self._rtt_s if self.answered else _PATIENCE_S
             self._listen(patience_s, arrived, set(sizes) - refused)
         return {size: Tried(size, sent[size], size in arrived, size in refused) for size in sizes}
 
@@ -321,7 +325,8 @@ class _DownProber:
         self.icmp += probed.icmp
         arrived: set[int] = set()
         wanted = set(sizes) - set(probed.refused)
-        end = time.monotonic() + 1.0
+        # What the far end says travels behind its probes.
+        end = time.monotonic() + _AFTER_S
         while (left := end - time.monotonic()) > 0 and not wanted <= arrived:
             if not self._inbox.wait(left):
                 continue

@@ -56,6 +56,8 @@ MOST_PER_S: Final = 2000.0
 MOST_PROBES: Final = 1_000_000
 """Packets that a prober sends at most."""
 
+Data: TypeAlias = bytes | bytearray | memoryview
+
 Address: TypeAlias = tuple[Any, ...]
 """As ``socket`` writes it: host and port, and with IPv6 flow information and scope."""
 
@@ -157,7 +159,7 @@ def sign(buffer: bytearray | memoryview, key: bytes) -> None:
     buffer[_COVERED:PACKET_BYTES] = hmac.digest(key, buffer[:_COVERED], "sha256")[:_HMAC_BYTES]
 
 
-def is_valid(data: bytes | memoryview, key: bytes) -> bool:
+def is_valid(data: Data, key: bytes) -> bool:
     """Whether a packet is long enough and has the right HMAC, compared in constant time."""
     if len(data) < PACKET_BYTES:
         return False
@@ -165,13 +167,13 @@ def is_valid(data: bytes | memoryview, key: bytes) -> bool:
     return hmac.compare_digest(right, data[_COVERED:PACKET_BYTES])
 
 
-def decode(data: bytes | memoryview) -> Packet:
+def decode(data: Data) -> Packet:
     """Parse the first part of a packet of at least 112 bytes; the HMAC is not checked."""
     sequence, kind, phase, value, stamp, error, ssid = _HEAD.unpack_from(data)
     return Packet(sequence, kind, phase, value, from_ntp(stamp), error, ssid)
 
 
-def decode_reflected(data: bytes | memoryview) -> Reflected:
+def decode_reflected(data: Data) -> Reflected:
     """Parse what a reflector added to a packet of at least 112 bytes."""
     received, sequence, stamp, error, ttl = _TAIL.unpack_from(data, _HEAD.size + 4)
     return Reflected(from_ntp(received), sequence, from_ntp(stamp), error, ttl)
@@ -375,7 +377,8 @@ def _offender(address: bytes) -> str | None:
     if family == socket.AF_INET:
         return socket.inet_ntop(socket.AF_INET, address[4:8])
     if family == socket.AF_INET6 and len(address) >= 24:
-        return socket.inet_ntop(socket.AF_INET6, address[8:24])
+        # An IPv6 socket gets IPv4 addresses in mapped form (RFC 4291 2.5.5.2).
+        return socket.inet_ntop(socket.AF_INET6, address[8:24]).removeprefix("::ffff:")
     return None
 
 
