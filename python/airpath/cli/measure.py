@@ -33,7 +33,7 @@ TokenFile = Annotated[
         show_default=False,
     ),
 ]
-Way = Annotated[
+Directions = Annotated[
     Literal["down", "up", "both"],
     typer.Option("--direction", help="The direction of the transfers, seen from this host."),
 ]
@@ -80,7 +80,7 @@ def command(
     host: Host,
     port: Port = 5212,
     token_file: TokenFile = None,
-    direction: Way = "down",
+    direction: Directions = "down",
     time: Time = "60s",
     data: Data = "500MB",
     until: Until = None,

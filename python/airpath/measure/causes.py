@@ -320,7 +320,7 @@ WITHOUT_TREATMENT = frozenset(
 )
 """Causes that the ends cannot take away."""
 _SURE = 0.5
-_LONG_WAIT = 1 / 3
+_LONG_WAIT = 1 / 2
 """Of the smallest round trip: a usual wait for grants (SR period 5 to 10 ms) is shorter."""
 _LEAST_LOSS = 1e-4
 _LEAST_PROMOTION_MS = 50.0

@@ -27,7 +27,7 @@ PLAN = "plan.json"
 PHASES = "phases.jsonl"
 _MOST_BYTES = 64 << 20
 _LEAST_VALUES = 2
-_LOOK_S, _LOOK_GAP_S = 2.0, 0.05
+_SCOUT_S, _SCOUT_GAP_S = 2.0, 0.05
 _LEAST_MBPS = 0.01
 """Of a path on which transfers stand still."""
 _WAITED = 0.1
@@ -80,9 +80,9 @@ def planned(options: MeasureOptions, session: Session) -> Course:
         return resumed(options.resume)
     found = session.welcome.host.get("congestion", [])
     far = found if isinstance(found, list) else []
-    looks = [_look(options, session, direction) for direction in options.directions]
-    spent = sum(round(OVERHEAD * one["carried_bytes"]) for one in looks)
-    rates = [one["steady_mbps"] for one in looks if one["steady_mbps"] > _LEAST_MBPS]
+    scouted = [_scout(options, session, direction) for direction in options.directions]
+    spent = sum(round(OVERHEAD * one["carried_bytes"]) for one in scouted)
+    rates = [one["steady_mbps"] for one in scouted if one["steady_mbps"] > _LEAST_MBPS]
     if session.welcome.limits.rate_mbps is not None:
         rates.append(session.welcome.limits.rate_mbps)
     left = replace(
@@ -90,7 +90,7 @@ def planned(options: MeasureOptions, session: Session) -> Course:
         time_s=max(1.0, options.time_s - session.now()),
         data_bytes=max(1, options.data_bytes - spent),
     )
-    return Course(drawn(left, worthwhile(usual(_common(far)), looks), max(rates, default=None)), [])
+    return Course(drawn(left, worthwhile(usual(_common(far)), scouted), max(rates, default=None)), [])
 
 
 def drawn(
@@ -106,17 +106,17 @@ def _common(far: Sequence[str]) -> set[str]:
     return set(available()) & set(far)
 
 
-def worthwhile(treatments: Sequence[Treatment], looks: Sequence[Figures]) -> list[Treatment]:
+def worthwhile(treatments: Sequence[Treatment], scouted: Sequence[Figures]) -> list[Treatment]:
     """The treatments that may change something, after a first look in each direction.
 
     Where large segments do not arrive, only smaller ones do; where they do, these change nothing.
     A larger window is tried where the sender waited for one, or lost nothing.
     """
-    if any(one["steady_mbps"] <= _LEAST_MBPS for one in looks):
+    if any(one["steady_mbps"] <= _LEAST_MBPS for one in scouted):
         return [one for one in treatments if one.options.mss_bytes or one.name == BASE]
     waited = any(
         not one["retransmitted_segments"] or max(one["limited"].values(), default=0.0) >= _WAITED
-        for one in looks
+        for one in scouted
     )
     return [
         one
@@ -125,10 +125,10 @@ def worthwhile(treatments: Sequence[Treatment], looks: Sequence[Figures]) -> lis
     ]
 
 
-def _look(options: MeasureOptions, session: Session, direction: Direction) -> Figures:
+def _scout(options: MeasureOptions, session: Session, direction: Direction) -> Figures:
     """A short transfer, which shows the rate and which treatments are worth their time."""
     most = options.data_bytes // 10
-    phase = Phase(0, -1, "tcp", direction, Treatment(BASE), _LOOK_S, most, _LOOK_GAP_S)
+    phase = Phase(0, -1, "tcp", direction, Treatment(BASE), _SCOUT_S, most, _SCOUT_GAP_S)
     kept = record(session.run(phase, None, most))
     options.say(f"first look, {told(phase, kept)}")
     session.drain()
@@ -175,6 +175,9 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             file.write(json.dumps(one) + "\n")
         for at, phase in enumerate(left):
             options.progress(at / len(left))
+            if session.now() + phase.quiet_s + phase.duration_s > options.time_s:
+                course.stopped = f"its time is spent ({options.time_s:g} s)"
+                return
             spent = round(OVERHEAD * _carried(course))
             most = course.plan.allowance(phase.number, spent)
             kept = record(_outcome(course, session, phase, most))
