@@ -46,6 +46,7 @@ _LEAST_FOR_LOG = 1e-12
 
 _SPREAD = 0.1
 _CORRELATIONS = np.arange(10) / 10
+_NO_CORRELATION = np.zeros(1)
 _CALIBRATION = 0.25
 _FARTHEST = 1e4
 
@@ -127,33 +128,38 @@ def ramp(arrived: Sequence[tuple[float, int]], duration_s: float) -> Ramp:
     return Ramp(settled * width, found.mean, found, reached)
 
 
-def anytime(values: Sequence[float], confidence: float = 0.95) -> Interval:
+def anytime(
+    values: Sequence[float] | Values, confidence: float = 0.95, *, drifts: bool = True
+) -> Interval:
     """Mean of values and an interval that may be looked at after each value, to decide on more.
 
-    Values are normal, equally spaced in time, and either independent or first-order
-    autoregressive. Bounds are None while they are infinite: below three values.
+    Values are normal and equally spaced in time. With ``drifts`` they may be first-order
+    autoregressive: blocks that are close in time see the same state of the radio cell. Without,
+    they are independent, as what remains of paired values in a block is. Bounds are None while they
+    are infinite: below three values.
 
     The interval is the set of means that a Bayes factor does not refute. With independent values
-    it is the t confidence sequence (Lai 1976) with a normal mixture (Wang and Ramdas 2024, theorem
-    4.9): for a mean m, x = values - m, V = sum x², S = sum x and c² = 0.1,
+    it is the t confidence sequence (Lai 1976) with a normal mixture (Wang and Ramdas 2024): for a
+    mean m, x = values - m, V = sum x², S = sum x and c² = 0.1,
 
         M = sqrt(c² / (n + c²)) (V / (V - S² / (n + c²)))^(n / 2)
 
-    starts at 1 and is a martingale for the true m. Here both sides of the factor are also averaged
-    over the correlation of neighbours, 0 to 0.9, with prior weights that decrease linearly: blocks
-    that are close in time see the same state of the radio cell, and Lai's interval, which ignores
-    this, would then be too narrow. By Ville's inequality the set of M < 1 / (1 - confidence) holds
-    the truth at all times. Because measurements have tens of values and not infinitely many, that
-    holds far more than 95 %; the threshold is therefore a quarter of it.
+    starts at 1 and is a martingale for the true m. With ``drifts``, both sides of the factor are
+    averaged over the correlation of neighbours, 0 to 0.9, with prior weights that decrease
+    linearly. By Ville's inequality the set of M < 1 / (1 - confidence) holds the truth at all
+    times. Because measurements have tens of values and not infinitely many, this set holds it far
+    more often than stated; the threshold is therefore a quarter, which was calibrated by
+    simulation and is no longer a theorem.
 
-    Measured on drawn paths of 40 values, looking from the third value on (confidence 0.95): at
-    every look at once the interval holds the truth in 96.9 % of 3000 independent sequences, 95.0 %
-    with correlation 0.2 and 89 % with 0.4. When the half-width stops the sequence, it holds the
-    truth in 98 % of independent sequences, 97 to 98 % with correlation 0.3, 94 to 96 % with 0.5,
-    and 86 to 92 % with 0.7: a population of paths that drift (correlation uniform in 0 to 0.8, of
-    30 to 100 % of the variance) has 94.5 to 97.9 %. What no sequence can show is a drift slower
-    than itself. Median half-width in standard deviations: 3.2 with 3 values, 1.7 with 8, 1.0 with
-    20.
+    Measured where the half-width or the end of the measurement stops a path that is looked at from
+    the third value on (6 to 40 values, correlation uniform in 0 to 0.8 of 30 to 100 % of the
+    variance, stop at 5 %; seeds 301, 302, 303): the interval holds the truth in 97.8, 95.8 and
+    95.3 % of 400 paths each. With a given correlation and 40 values (seed 2) it is 98 % for 0, 97
+    to 98 % for 0.3, 94 to 97 % for 0.5, and only 86 to 93 % for 0.7. Without ``drifts``,
+    independent values (seed 600): 96 to 98 %. All 38 looks at once, with ``drifts``: 96.9 % for
+    independent values, 95.0 % for a correlation of 0.2. Median half-width in standard deviations:
+    3.2 with 3 values, 1.7 with 8, 1.0 with 20. A drift that is slower than the measurement cannot
+    be seen in it.
 
     ``analysis.sequential`` looks a few times only, decides on rounds of seeds that are independent,
     and needs ten of them; ``analysis.intervals`` is right for a single look. Neither may be looked
@@ -169,7 +175,7 @@ def anytime(values: Sequence[float], confidence: float = 0.95) -> Interval:
         return Interval(mean, None, None)
     if deviation <= 1e-12 * abs(mean):
         return Interval(mean, mean, mean)
-    evidence = _Evidence.of((data - mean) / deviation)
+    evidence = _Evidence.of((data - mean) / deviation, _CORRELATIONS if drifts else _NO_CORRELATION)
     threshold = math.log(max(1.0, _CALIBRATION / (1 - confidence)))
     high, low = (_reach(evidence, side, threshold) for side in (1, -1))
     if high is None or low is None:
@@ -207,9 +213,10 @@ def ratio(
     """Compare two treatments block by block, on the log scale: a drift of the path cancels.
 
     A rate of zero counts as ``ZERO_SHARE`` of the largest one: a phase that carried nothing is a
-    result, and its logarithm would be infinite. The interval is Student's t, or ``anytime`` with
-    ``any_time``. Raises ``ValueError`` for samples of different length, without values, or with
-    values that are negative or not finite.
+    result, and its logarithm would be infinite. The interval is Student's t for a single look, or
+    ``anytime`` with ``any_time``: where the width of the interval decides on more blocks, Student's
+    t holds the truth in only 91 % of paths (seed 403). Raises ``ValueError`` for samples of
+    different length, without values, or with values that are negative or not finite.
     """
     a, b = np.asarray(base, dtype=np.float64), np.asarray(treated, dtype=np.float64)
     if len(a) != len(b) or not len(a):
@@ -220,7 +227,11 @@ def ratio(
     if floor == 0:
         return Ratio(len(a), 1.0, None, None, None)
     changes = [float(x) for x in np.log(np.maximum(b, floor) / np.maximum(a, floor))]
-    found = anytime(changes, confidence) if any_time else mean_interval(changes, confidence)
+    found = (
+        anytime(changes, confidence, drifts=False)
+        if any_time
+        else mean_interval(changes, confidence)
+    )
     bounds = found.bounds
     low, high = (None, None) if bounds is None else (math.exp(bounds[0]), math.exp(bounds[1]))
     return Ratio(len(a), math.exp(found.mean), low, high, _p_of_no_change(changes))
@@ -420,11 +431,11 @@ class _Evidence(NamedTuple):
     """Logarithm of the prior weight, and of 1 / sqrt(det R)."""
 
     @classmethod
-    def of(cls, values: Values) -> _Evidence:
+    def of(cls, values: Values, correlations: Values) -> _Evidence:
         """Sum up values."""
-        rest = 1 - _CORRELATIONS**2
-        later = values[1:] - _CORRELATIONS[:, None] * values[:-1]
-        one = 1 - _CORRELATIONS
+        rest = 1 - correlations**2
+        later = values[1:] - correlations[:, None] * values[:-1]
+        one = 1 - correlations
         count = len(values)
         prior = one / one.sum()
         return cls(
@@ -435,26 +446,28 @@ class _Evidence(NamedTuple):
             np.log(prior) - (count - 1) / 2 * np.log(rest),
         )
 
-    def against(self, mean: float) -> float:
-        """Logarithm of the Bayes factor against this mean."""
+    def against(self, means: Values) -> Values:
+        """Logarithm of the Bayes factor against each of these means."""
+        mean = means[:, None]
         squares = self.squares - 2 * mean * self.products + mean * mean * self.effective
         total = self.products - mean * self.effective
         spread = self.effective + _SPREAD
         null = self.weights - self.length / 2 * np.log(squares)
         other = self.weights + np.log(_SPREAD / spread) / 2
         other = other - self.length / 2 * np.log(squares - total * total / spread)
-        return float(np.logaddexp.reduce(other) - np.logaddexp.reduce(null))
+        found: Values = np.logaddexp.reduce(other, axis=1) - np.logaddexp.reduce(null, axis=1)
+        return found
 
 
 def _reach(evidence: _Evidence, side: int, threshold: float) -> float | None:
     """How far from the mean the interval reaches to one side; None: to infinity."""
-    if evidence.against(side * _FARTHEST) < threshold:
-        return None
     low, high = 1e-6, _FARTHEST
-    for _ in range(50):
-        middle = math.sqrt(low * high)
-        if evidence.against(side * middle) < threshold:
-            low = middle
-        else:
-            high = middle
+    for _ in range(5):
+        far = np.geomspace(low, high, 64)
+        within = evidence.against(side * far) < threshold
+        if within[-1]:
+            return None
+        # The farthest mean that is not refuted, should the set have gaps.
+        last = int(np.flatnonzero(within)[-1]) if within.any() else 0
+        low, high = float(far[last]), float(far[last + 1])
     return high
