@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import errno
+import itertools
 import json
 import random
 import socket

@@ -342,7 +342,7 @@ def test_a_report_survives_json() -> None:
             assert few.arrived[-1][1] == report.bytes
 
 
-def test_a_long_stream_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_stream_is_downsampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "MOST_ENTRIES", 20)
     sent, received = transfer(Options(pacing_mbps=50), 0.6)
     for entries in (received.arrived, sent.info):

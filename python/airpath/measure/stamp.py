@@ -393,7 +393,7 @@ class Session:
 
     def __init__(self, secret: bytes, ssid: int, *, most_per_s: float = MOST_PER_S) -> None:
         if not 0 < ssid < 1 << 16:
-            raise ValueError(f"{ssid} is no STAMP session identifier (RFC 8972 3)")
+            raise ValueError(f"{ssid} is not a STAMP session identifier, 1 to 65535 (RFC 8972 3)")
         self.key = mac_key(secret)
         self.ssid = ssid
         self.reflected = 0

@@ -46,7 +46,7 @@ INTERVAL_S = 0.01
 """Time between two readings of ``TCP_INFO``, and between two entries of a receiver, in seconds."""
 
 MOST_ENTRIES = 20_000
-"""Most entries that a report keeps; a longer stream is thinned to every second entry."""
+"""Most entries that a report keeps; a longer stream is downsampled to every second one."""
 
 MOST_WINDOW = 1 << 26
 """Most bytes that a stream may ask for as a socket buffer."""
@@ -138,7 +138,7 @@ class StreamReport:
 
     def to_json(self, most: int = MOST_ENTRIES) -> dict[str, Any]:
         """The report by columns, with at most ``most`` entries each."""
-        arrived, info = _thinned(self.arrived, most), _thinned(self.info, most)
+        arrived, info = _downsampled(self.arrived, most), _downsampled(self.info, most)
         return {
             "bytes": self.bytes,
             "duration_s": round(self.duration_s, 6),
@@ -497,7 +497,7 @@ class _Kept(Generic[Entry]):
 # --- JSON -------------------------------------------------------------------------------------
 
 
-def _thinned(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
+def _downsampled(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
     """At most ``most`` entries, evenly spaced, the last one among them."""
     step = -(-len(entries) // max(1, most))
     return entries if step <= 1 else entries[(len(entries) - 1) % step :: step]
