@@ -339,9 +339,9 @@ def test_ttl_and_icmp_errors_behind_a_router() -> None:
         with reflecting(far) as (reflector, session):
             port = far.getsockname()[1]
             mtu(path.router, "n0", 1300)
-            for host, mapped in ((FAR, True), (FAR6, False)):
+            for phase, host, mapped in ((1, FAR, True), (3, FAR6, False)):
                 near = within(path.near, lambda host=host: stamp.connected(host, port))  # type: ignore[misc]
-                stamp.hello(near, session.key, SSID, 1)
+                stamp.hello(near, session.key, SSID, phase)
                 time.sleep(0.05)
                 inbox = stamp.Inbox(near)
                 assert inbox.wait(5)
@@ -350,7 +350,7 @@ def test_ttl_and_icmp_errors_behind_a_router() -> None:
                 assert answer.ttl == 63
                 assert stamp.decode_reflected(answer.data).ttl == 63
                 # From far to near a datagram of 1,350 bytes does not fit through the router.
-                address = session.address(1, 5, threading.Event())
+                address = session.address(phase, 5, threading.Event())
                 assert stamp.header_bytes(address) == (28 if mapped else 48)
                 since = time.monotonic()
                 assert reflector.send(bytes(1350 - stamp.header_bytes(address)), address) is None
@@ -362,6 +362,6 @@ def test_ttl_and_icmp_errors_behind_a_router() -> None:
                 assert (error.type, error.code) == ((3, 4) if mapped else (2, 0))
                 assert error.who == ROUTER[host]
                 # The path works as before.
-                stamp.hello(near, session.key, SSID, 2)
-                assert session.address(2, 5, threading.Event()) == address
+                stamp.hello(near, session.key, SSID, phase + 1)
+                assert session.address(phase + 1, 5, threading.Event()) == address
                 near.close()
