@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ import pytest
 
 from airpath import run
 from airpath.analysis.statistics import Interval
-from airpath.measure.intervals import anytime, merged, narrow_enough, ramp, ratio
+from airpath.measure.intervals import anytime, merged, narrow_enough, ramp
 from airpath.runs.results import Run
 from airpath.scenario import STUDIES
 
@@ -131,79 +130,6 @@ def test_narrow_enough() -> None:
     assert narrow_enough(Interval(100, 95, 105), 0.05)
     assert not narrow_enough(Interval(100, 94, 105), 0.05)
     assert not narrow_enough(Interval(100, None, None), 0.05)
-
-
-# Pairs -------------------------------------------------------------------------------------------
-
-
-def walk(generator: Generator, count: int) -> Values:
-    return np.cumsum(generator.normal(0, 0.15, count))
-
-
-def waves(generator: Generator, count: int) -> Values:
-    return 0.3 * correlated(generator, count, 0.9)
-
-
-@pytest.mark.parametrize("drift", [walk, waves])
-@pytest.mark.parametrize("any_time", [False, True])
-def test_ratios_within_blocks_do_not_see_the_drift(
-    drift: Callable[[Generator, int], Values], any_time: bool
-) -> None:
-    generator = np.random.default_rng(21)
-    held, widths = [], []
-    for _ in range(300):
-        count = int(generator.integers(4, 15))
-        path, truth = drift(generator, count), math.exp(generator.uniform(-0.5, 0.5))
-        base = 50 * np.exp(path + generator.normal(0, 0.05, count))
-        treated = 50 * truth * np.exp(path + generator.normal(0, 0.05, count))
-        found = ratio(list(base), list(treated), any_time=any_time)
-        assert found.low is not None
-        assert found.high is not None
-        held.append(found.low <= truth <= found.high)
-        widths.append(math.log(found.high / found.low) / 2)
-    assert np.mean(held) >= 0.92
-    # Without pairs a walk of 15 % a block would make it 0.3.
-    assert np.median(widths) < (0.15 if any_time else 0.08)
-
-
-def test_ratio_stopped_by_its_own_width() -> None:
-    generator = np.random.default_rng(22)
-    held = []
-    for _ in range(200):
-        noise = generator.uniform(0.02, 0.15)
-        treated = 1.3 * np.exp(generator.normal(0, noise, int(generator.integers(4, 30))))
-        for count in range(3, len(treated) + 1):
-            found = ratio([1.0] * count, list(treated[:count]), any_time=True)
-            if found.low and found.high and math.log(found.high / found.low) / 2 <= 0.05:
-                break
-        held.append(holds(Interval(found.ratio, found.low, found.high), 1.3))
-    assert np.mean(held) >= 0.92
-
-
-def test_p_is_that_of_students_test() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    generator = np.random.default_rng(5)
-    for count in (2, 3, 7, 30):
-        a, b = (np.exp(generator.normal(0, 0.1, count)) for _ in range(2))
-        expected = stats.ttest_rel(np.log(b * 1.1), np.log(a)).pvalue
-        assert ratio(list(a), list(b * 1.1)).p == pytest.approx(expected, rel=1e-9)
-
-
-def test_a_phase_that_carried_nothing_counts() -> None:
-    found = ratio([50, 52, 49], [0, 0, 0])
-    assert found.ratio == pytest.approx(0.001, rel=0.1)
-    assert found.told
-    assert found.p is not None
-    assert found.p < 0.001
-    assert ratio([0, 0], [0, 0]).ratio == 1
-    assert ratio([50.0], [60.0]).low is None
-    assert not ratio([50, 52, 49], [52, 50, 50]).told
-
-
-@pytest.mark.parametrize("values", [[-1.0], [math.nan], [math.inf], [1.0, 2.0], []])
-def test_ratio_refuses(values: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"rates are|paired samples"):
-        ratio([1.0], values)
 
 
 # Ramps -------------------------------------------------------------------------------------------

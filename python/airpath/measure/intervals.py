@@ -1,8 +1,7 @@
-"""How certain the figures of ``airpath measure`` are: ramps, anytime intervals, paired ratios.
+"""How certain the figures of ``airpath measure`` are: ramps and anytime intervals.
 
 ``ramp`` separates the start of a transfer from its steady rate. ``anytime`` is the interval of a
-mean that a stopping rule may look at after each value. ``ratio`` compares two treatments block by
-block.
+mean that a stopping rule may look at after each value. What treatments change is in `effects`.
 
     found = anytime([52.1, 48.7, 55.0, 50.2, 51.4, 49.9])
     done = narrow_enough(found, 0.05)
@@ -19,20 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from airpath.analysis.statistics import (
-    Interval,
-    _incomplete_beta,
-    mean_interval,
-    student_t_quantile,
-)
+from airpath.analysis.statistics import Interval, student_t_quantile
 
 Values = npt.NDArray[np.float64]
 
 BAND = 0.05
 """A rate has settled when its mean stays within this share of the steady rate: the 5 % band of a
 settling time, as control engineering defines it."""
-ZERO_SHARE = 0.001
-"""What ``ratio`` takes for a rate of zero: this share of the largest rate that it compares."""
 
 _BIN_S = 0.1
 _MOST_BINS = 100
@@ -183,76 +175,10 @@ def anytime(
     return Interval(mean, mean - low * deviation, mean + high * deviation)
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """How much a treatment changes a figure, paired by block."""
-
-    pairs: int
-    ratio: float
-    """Geometric mean of treated over base."""
-    low: float | None
-    high: float | None
-    """Interval of ``ratio``; None if there are too few pairs."""
-    p: float | None
-    """Of no change, Student's t test for pairs, two-sided; None if there are too few pairs, or
-    if all pairs agree exactly. It is for a single look."""
-
-    @property
-    def told(self) -> bool:
-        """Whether the interval leaves 1, no change, out."""
-        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
-
-
-def ratio(
-    base: Sequence[float],
-    treated: Sequence[float],
-    confidence: float = 0.95,
-    *,
-    any_time: bool = False,
-) -> Ratio:
-    """Compare two treatments block by block, on the log scale: a drift of the path cancels.
-
-    A rate of zero counts as ``ZERO_SHARE`` of the largest one: a phase that carried nothing is a
-    result, and its logarithm would be infinite. The interval is Student's t for a single look, or
-    ``anytime`` with ``any_time``: where the width of the interval decides on more blocks, Student's
-    t holds the truth in only 91 % of paths (seed 403). Raises ``ValueError`` for samples of
-    different length, without values, or with values that are negative or not finite.
-    """
-    a, b = np.asarray(base, dtype=np.float64), np.asarray(treated, dtype=np.float64)
-    if len(a) != len(b) or not len(a):
-        raise ValueError("paired samples have the same length, and at least one value")
-    if not (np.isfinite(a).all() and np.isfinite(b).all() and min(a.min(), b.min()) >= 0):
-        raise ValueError("rates are finite and not negative")
-    floor = ZERO_SHARE * max(a.max(), b.max())
-    if floor == 0:
-        return Ratio(len(a), 1.0, None, None, None)
-    changes = [float(x) for x in np.log(np.maximum(b, floor) / np.maximum(a, floor))]
-    found = (
-        anytime(changes, confidence, drifts=False)
-        if any_time
-        else mean_interval(changes, confidence)
-    )
-    bounds = found.bounds
-    low, high = (None, None) if bounds is None else (math.exp(bounds[0]), math.exp(bounds[1]))
-    return Ratio(len(a), math.exp(found.mean), low, high, _p_of_no_change(changes))
-
-
 def narrow_enough(interval: Interval, until: float) -> bool:
     """Whether half of the interval is at most this share of its mean; 0.05: 5 %."""
     bounds = interval.bounds
     return bounds is not None and (bounds[1] - bounds[0]) / 2 <= until * abs(interval.mean)
-
-
-def _p_of_no_change(changes: list[float]) -> float | None:
-    count = len(changes)
-    if count < 2:
-        return None
-    error = float(np.std(changes, ddof=1)) / math.sqrt(count)
-    if error <= 1e-12:
-        return None
-    t = float(np.mean(changes)) / error
-    degrees = count - 1
-    return _incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5)
 
 
 # The ramp ----------------------------------------------------------------------------------------

@@ -90,13 +90,18 @@ def planned(options: MeasureOptions, session: Session) -> Course:
         time_s=max(1.0, options.time_s - session.now()),
         data_bytes=max(1, options.data_bytes - spent),
     )
-    return Course(drawn(left, worthwhile(usual(_common(far)), scouted), max(rates, default=None)), [])
+    return Course(
+        drawn(left, worthwhile(usual(_common(far)), scouted), max(rates, default=None)), []
+    )
 
 
 def drawn(
-    options: MeasureOptions, treatments: Sequence[Treatment], rate_mbps: float | None = None
+    options: MeasureOptions,
+    treatments: Sequence[Treatment],
+    rate_mbps: float | None = None,
+    rtt_ms: float | None = None,
 ) -> Plan:
-    """Draw a plan."""
+    """Draw a plan for a path with this rate and RTT, as far as they are known."""
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
     return draw(seed, treatments, options.directions, options.time_s, options.data_bytes, rate_mbps)
 

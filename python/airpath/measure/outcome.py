@@ -9,7 +9,7 @@ import numpy as np
 
 from airpath.fitting.observed import Floats
 from airpath.measure.document import Figures, Mtu, Record, Samples, Trips
-from airpath.measure.intervals import ramp
+from airpath.measure.intervals import merged, ramp
 from airpath.measure.path_mtu import MtuReport
 from airpath.measure.plan import Phase
 from airpath.measure.stamp import Probes
@@ -64,7 +64,7 @@ def record(outcome: Outcome) -> Record:
 
 def _figures(outcome: Outcome) -> Figures:
     lasted_s = outcome.lasted_s
-    found = ramp(_arrivals(outcome.receivers), lasted_s)
+    found = ramp(merged([one.arrived for one in outcome.receivers]), lasted_s)
     steady_from_s = found.converged_after_s
     since_s = outcome.started_s + (lasted_s / 2 if steady_from_s is None else steady_from_s)
     last = [one.info[-1] for one in outcome.senders if one.info]
@@ -83,21 +83,6 @@ def _figures(outcome: Outcome) -> Figures:
         "congestion": str(in_force["congestion"]) if "congestion" in in_force else None,
         "carried_bytes": carried,
     }
-
-
-def _arrivals(receivers: Sequence[StreamReport]) -> list[tuple[float, int]]:
-    """Cumulative bytes of all streams over the seconds of the phase."""
-    steps = []
-    for one in receivers:
-        before = 0
-        for at, total in one.arrived:
-            steps.append((at, total - before))
-            before = total
-    total, found = 0, []
-    for at, more in sorted(steps):
-        total += more
-        found.append((at, total))
-    return found
 
 
 def _limited(last: Sequence[Info]) -> dict[str, float]:

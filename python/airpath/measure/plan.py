@@ -15,7 +15,7 @@ import math
 import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, TypedDict, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
 from airpath.base.json import Json
 from airpath.base.shapes import Length, MisfitError, Range, fitted
@@ -41,7 +41,6 @@ LEAST_TCP_S = 3.0
 """A TCP phase that is shorter is mostly slow start."""
 USUAL_TCP_S = 4.0
 _SHORT_TCP_S = (2.0, 1.0, 0.5)
-MOST_TCP_S = 5.0
 MOST_FIRST_S = 10.0
 MOST_PHASES = 2000
 """With which a plan is still read and printed."""
@@ -57,6 +56,10 @@ _IDLE_GAP_S = 0.15
 _QUIET_S = 4.0
 _TCP_GAP_S = 0.05
 _PAUSE_S = 0.3
+_MOST_PAUSE_S = 3.0
+_USUAL_TRIPS, _LEAST_TRIPS, _PAUSE_TRIPS = 60, 45, 5
+"""Lengths in round trips: slow start to a BDP of 1,000 segments takes 7, a recovery of CUBIC some
+tens."""
 
 
 @dataclass(frozen=True)
@@ -248,15 +251,14 @@ def usual(available: Collection[str], system: str | None = None) -> tuple[Treatm
     ``available`` are the congestion controls that both ends have, ``system`` is the sender's own.
     """
     other = next((o for o in ("bbr", "reno", "cubic") if o in available and o != system), None)
-    chosen = [
-        Treatment(BASE),
-        Treatment("paced", pace_share=0.85),
+    chosen = [Treatment(BASE), Treatment("paced", pace_share=0.85)]
+    if other is not None:
+        chosen.append(Treatment(other, Options(congestion=other)))
+    chosen += [
         Treatment("streams-4", streams=4),
         Treatment("window", Options(window_bytes=16 << 20)),
         Treatment("mss-1000", Options(mss_bytes=1000)),
     ]
-    if other is not None:
-        chosen.insert(3, Treatment(other, Options(congestion=other)))
     return tuple(chosen)
 
 
@@ -267,8 +269,12 @@ def draw(
     time_s: float,
     data_bytes: int,
     rate_mbps: float | None = None,
+    rtt_ms: float | None = None,
 ) -> Plan:
     """Draw a plan that keeps within ``time_s`` and ``data_bytes``.
+
+    Phases last as many round trips as slow start and recovery take; without ``rtt_ms``, which is
+    that of the path beside a transfer, they are as long as on a slow one.
 
     ``treatments`` is in order of importance and has ``base`` first: where two blocks with phases
     of ``LEAST_TCP_S`` do not fit, the last is left out, then the one before it. With ``rate_mbps``
@@ -279,12 +285,13 @@ def draw(
     _check_request(treatments, directions, time_s, data_bytes)
     generator = random.Random(f"airpath measure {seed}")  # noqa: S311
     start = _before_tcp(time_s, generator)
-    used_s = sum(one.quiet_s + one.duration_s + _PAUSE_S for one in start)
+    lengths = _Lengths.of(rtt_ms)
+    used_s = sum(one.quiet_s + one.duration_s + lengths.pause_s for one in start)
     left_bytes = data_bytes - sum(one.path_bytes for one in start)
     seconds = time_s - used_s
     carried = _seconds_of(left_bytes, rate_mbps)
     most = min(MOST_PHASES // 2, left_bytes // _USEFUL_TCP_BYTES)
-    shape = _shape(len(treatments), len(directions), seconds, carried, most)
+    shape = _shape((len(treatments), len(directions)), lengths, seconds, carried, most)
     if shape is None:
         raise InputError(
             f"{_seconds(time_s)} and {size(data_bytes)} are too little for {LEAST_BLOCKS} blocks "
@@ -294,7 +301,28 @@ def draw(
     phases = start + _blocks(kept, directions, shape, generator)
     phases = [replace(one, number=number) for number, one in enumerate(phases)]
     dropped = [one.name for one in treatments[shape.treatments :]]
-    return Plan(seed, _with_data(phases, data_bytes), data_bytes, time_s, dropped)
+    phases = _with_data(phases, data_bytes)
+    return Plan(seed, phases, data_bytes, time_s, dropped, lengths.pause_s)
+
+
+class _Lengths(NamedTuple):
+    """How long TCP phases of a path last, and pauses between phases, in seconds."""
+
+    usual_s: float
+    least_s: float
+    pause_s: float
+
+    @classmethod
+    def of(cls, rtt_ms: float | None) -> _Lengths:
+        """On a path with this RTT."""
+        if rtt_ms is None:
+            return cls(USUAL_TCP_S, LEAST_TCP_S, _PAUSE_S)
+        trips = [one * rtt_ms / 1000 for one in (_USUAL_TRIPS, _LEAST_TRIPS, _PAUSE_TRIPS)]
+        return cls(
+            min(USUAL_TCP_S, max(_SHORT_TCP_S[0], trips[0])),
+            min(LEAST_TCP_S, max(_SHORT_TCP_S[0], trips[1])),
+            min(_MOST_PAUSE_S, _PAUSE_S + trips[2]),
+        )
 
 
 @dataclass(frozen=True)
@@ -309,18 +337,21 @@ class _Shape:
 
 
 def _shape(
-    treatments: int, directions: int, seconds: float, carried_s: float, most: int
+    counts: tuple[int, int], lengths: _Lengths, seconds: float, carried_s: float, most: int
 ) -> _Shape | None:
-    """As many treatments as possible; then phases of ``USUAL_TCP_S``; then blocks.
+    """As many treatments as possible; then phases of the usual length; then blocks.
+
+    ``counts``: treatments and directions.
 
     The first base phase takes the time of two, unless that costs a treatment. Where not even two
     treatments fit, phases are shorter than ``LEAST_TCP_S``.
     """
-    usual_lengths = ((USUAL_TCP_S, 1), (LEAST_TCP_S, 1), (LEAST_TCP_S, 0))
+    treatments, directions = counts
+    usual_lengths = ((lengths.usual_s, 1), (lengths.least_s, 1), (lengths.least_s, 0))
     tries = [(count, *one) for count in range(treatments, 1, -1) for one in usual_lengths]
     tries += [(count, s, 0) for s in _SHORT_TCP_S for count in range(treatments, 1, -1)]
     for count, least, more in tries:
-        pauses = count * directions * _PAUSE_S
+        pauses = count * directions * lengths.pause_s
         block_s = count * directions * least
         blocks = math.floor((seconds - more * directions * least) / (block_s + pauses))
         blocks = min(
@@ -330,12 +361,13 @@ def _shape(
         )
         if blocks >= LEAST_BLOCKS:
             available = min(seconds - blocks * pauses, carried_s) / directions
-            return _lengths(count, blocks, more, available)
+            return _fill(count, blocks, more, available, lengths)
     return None
 
 
-def _lengths(count: int, blocks: int, more: int, seconds: float) -> _Shape:
-    duration = min(MOST_TCP_S, seconds / (count * blocks + more))
+def _fill(count: int, blocks: int, more: int, seconds: float, lengths: _Lengths) -> _Shape:
+    """Use up the time: phases grow by a quarter at most, the first one further."""
+    duration = min(1.25 * max(lengths.usual_s, _SHORT_TCP_S[0]), seconds / (count * blocks + more))
     first = min(MOST_FIRST_S, seconds - duration * (count * blocks - 1))
     return _Shape(count, blocks, _rounded(duration), _rounded(max(first, duration)))
 
@@ -464,30 +496,30 @@ def _line(phase: Phase, rate_mbps: float | None) -> str:
     what = phase.kind if phase.kind == "mtu" else phase.treatment.name
     text = f"{phase.number:4}  {phase.kind:4}  {way:4}  {what:12}  {phase.duration_s:5.2f} s"
     text += f"  at most {size(_bytes_at(phase, rate_mbps))}"
-    notes = _notes(phase)
-    return text + (f"  ({', '.join(notes)})" if notes else "")
+    remarks = _remarks(phase)
+    return text + (f"  ({', '.join(remarks)})" if remarks else "")
 
 
-def _notes(phase: Phase) -> list[str]:
+def _remarks(phase: Phase) -> list[str]:
     options, treatment = phase.treatment.options, phase.treatment
-    notes = []
+    remarks = []
     if phase.quiet_s:
-        notes.append(f"after {_seconds(phase.quiet_s)} of silence")
+        remarks.append(f"after {_seconds(phase.quiet_s)} of silence")
     if treatment.keep_alive:
-        notes.append(f"a datagram every {milliseconds(KEEP_ALIVE_S * 1000)}")
+        remarks.append(f"a datagram every {milliseconds(KEEP_ALIVE_S * 1000)}")
     if phase.kind == "idle" and phase.probe_gap_s is not None:
-        notes.append(f"a probe every {milliseconds(phase.probe_gap_s * 1000)} on average")
+        remarks.append(f"a probe every {milliseconds(phase.probe_gap_s * 1000)} on average")
     if treatment.pace_share is not None:
-        notes.append(f"{treatment.pace_share:.0%} of the steady rate".replace("%", " %"))
+        remarks.append(f"{treatment.pace_share:.0%} of the steady rate".replace("%", " %"))
     if treatment.streams > 1:
-        notes.append(f"{treatment.streams} streams")
+        remarks.append(f"{treatment.streams} streams")
     if options.congestion is not None:
-        notes.append(f"congestion control {options.congestion}")
+        remarks.append(f"congestion control {options.congestion}")
     if options.mss_bytes is not None:
-        notes.append(f"MSS of {options.mss_bytes} bytes")
+        remarks.append(f"MSS of {options.mss_bytes} bytes")
     if options.window_bytes is not None:
-        notes.append(f"buffers of {size(options.window_bytes)}")
-    return notes
+        remarks.append(f"buffers of {size(options.window_bytes)}")
+    return remarks
 
 
 def _seconds(value: float) -> str:
