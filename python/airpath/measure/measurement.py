@@ -90,9 +90,10 @@ def planned(options: MeasureOptions, session: Session) -> Course:
         time_s=max(1.0, options.time_s - session.now()),
         data_bytes=max(1, options.data_bytes - spent),
     )
-    return Course(
-        drawn(left, worthwhile(usual(_common(far)), scouted), max(rates, default=None)), []
-    )
+    treatments = worthwhile(usual(_common(far)), scouted)
+    trips = [one["loaded_ms"] for one in scouted if one["loaded_ms"] is not None]
+    plan = drawn(left, treatments, max(rates, default=None), max(trips, default=None))
+    return Course(plan, [])
 
 
 def drawn(
@@ -103,7 +104,8 @@ def drawn(
 ) -> Plan:
     """Draw a plan for a path with this rate and RTT, as far as they are known."""
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
-    return draw(seed, treatments, options.directions, options.time_s, options.data_bytes, rate_mbps)
+    within = (options.time_s, options.data_bytes)
+    return draw(seed, treatments, options.directions, *within, rate_mbps, rtt_ms)
 
 
 def _common(far: Sequence[str]) -> set[str]:
