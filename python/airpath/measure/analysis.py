@@ -46,9 +46,9 @@ def analyse(plan: Plan, records: Sequence[Record]) -> Analysis:
     directions = [
         way for way in ("down", "up") if any(_tcp(phase, way) and _ran(one) for phase, one in pairs)
     ]
-    found = Analysis({}, {IDLE: {"rtt_ms.p50": _idle(pairs)}}, {}, {})
+    found = Analysis({}, {IDLE: {"rtt_ms.mean": _idle(pairs)}}, {}, {})
     for direction in directions:
-        seen = _seen(direction, pairs, found.effects[IDLE]["rtt_ms.p50"])
+        seen = _seen(direction, pairs, found.effects[IDLE]["rtt_ms.mean"])
         found.seen[direction] = seen
         found.named[direction] = name(seen)
         found.effects[direction] = {
@@ -96,8 +96,8 @@ def _blocks(values: Iterator[tuple[Phase, float | None]]) -> list[dict[str, floa
 
 
 def _idle(pairs: Sequence[Pair]) -> dict[str, Effect]:
-    medians = ((phase, _median(one["probes"])) for phase, one in pairs if phase.kind == "idle")
-    return effects(_blocks(medians), BASE, _LEAST_MS)
+    means = ((phase, _mean(_trips(one["probes"]))) for phase, one in pairs if phase.kind == "idle")
+    return effects(_blocks(means), BASE, _LEAST_MS)
 
 
 def _out_share(longer: Sequence[Trips | None], shorter: Sequence[Trips | None]) -> float:
@@ -119,7 +119,7 @@ def _out_share(longer: Sequence[Trips | None], shorter: Sequence[Trips | None]) 
 
 
 def _waits(probes: Sequence[Trips | None]) -> tuple[float, float, float] | None:
-    """The smallest RTT, and the median wait on the way to the server and back, in ms.
+    """The smallest RTT, and the mean wait on the way to the server and back, in ms.
 
     A wait is what a packet takes longer than the fastest one of the same direction.
     """
@@ -134,13 +134,18 @@ def _waits(probes: Sequence[Trips | None]) -> tuple[float, float, float] | None:
         return None
     trips, out = np.array(both).T
     back = trips - out
-    waits = [float(np.median(one) - one.min()) for one in (out, back)]
+    waits = [(_mean(list(one)) or 0.0) - float(one.min()) for one in (out, back)]
     return float(trips.min()), waits[0], waits[1]
 
 
-def _median(probes: Trips | None) -> float | None:
-    trips = _trips(probes)
-    return float(np.median(trips)) if len(trips) >= _LEAST_REPLIES else None
+def _mean(values: Sequence[float]) -> float | None:
+    """The mean without the largest tenth, which a handover or a lost packet may have made.
+
+    Waits for DRX or grants spread evenly over a cycle: their mean varies less than their median.
+    """
+    if len(values) < _LEAST_REPLIES:
+        return None
+    return float(np.mean(sorted(values)[: len(values) - len(values) // 10]))
 
 
 def _trips(probes: Trips | None) -> list[float]:

@@ -33,7 +33,7 @@ class Seen:
 
     ``rate``: the steady rate in Mb/s; ``goodput``: the rate over the whole phase; ``loss``: the
     share of segments that were retransmitted; ``loaded_ms``: the median RTT of probes beside the
-    transfer; ``idle_ms``: the median RTT of an otherwise idle path.
+    transfer; ``idle_ms``: the mean RTT of an otherwise idle path.
     """
 
     direction: str
@@ -55,7 +55,7 @@ class Seen:
     sparse_ms: float | None = None
     """Median RTT of sparse probes."""
     idle_waits: tuple[float, float, float] | None = None
-    """Of sparse probes: the smallest RTT, and the median wait to the server and back, in ms."""
+    """Of sparse probes: the smallest RTT, and the mean wait to the server and back, in ms."""
     idle_out: float = 0.0
     """Which share of the effect of ``keep-alive`` is on the way to the server."""
     loaded_out: float = 0.0
@@ -230,7 +230,7 @@ def _sleep(seen: Seen) -> Named | None:
         f"On an idle path probes take {milliseconds(effect.before)}; while datagrams every 20 ms "
         f"keep the UE awake, {milliseconds(effect.after)}. Most of the difference is {way}.",
         effect,
-        "rtt_ms.p50",
+        "rtt_ms.mean",
     )
 
 
@@ -248,12 +248,12 @@ def _cycle(seen: Seen) -> Named | None:
     return replace(
         _named(
             cause,
-            f"On an idle path packets wait {milliseconds(max(out, back))} (median) on the way "
+            f"On an idle path packets wait {milliseconds(max(out, back))} on average on the way "
             f"{way}; the smallest round trip takes {milliseconds(least)}. Datagrams every 20 ms do "
             "not change that: the UE sleeps sooner, or something on the way releases packets in "
             "cycles.",
             None,
-            "rtt_ms.p50",
+            "rtt_ms.mean",
         ),
         confidence=0.8,
         intervened=False,

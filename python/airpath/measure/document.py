@@ -105,7 +105,8 @@ class EffectDocument(TypedDict):
     """down or up; ``idle`` for the path without a transfer."""
     treatment: str
     metric: str
-    """``steady_mbps``, ``retransmitted_share`` or ``rtt_ms.p50``."""
+    """``steady_mbps``, ``retransmitted_share``, ``rtt_ms.p50`` (of probes beside a transfer) or
+    ``rtt_ms.mean`` (of an idle path, without the largest tenth)."""
     before: float
     """Geometric means over the blocks."""
     after: float

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from airpath.measure.document import EffectDocument, Measured
     from airpath.runs.results import Run
 
-_METRICS = {"steady_mbps": "rate", "retransmitted_share": "retransmitted", "rtt_ms.p50": "RTT"}
+_METRICS = {
+    "steady_mbps": "rate",
+    "retransmitted_share": "retransmitted",
+    "rtt_ms.p50": "RTT",
+    "rtt_ms.mean": "RTT",
+}
 
 
 def sentences(run: Run) -> list[str]:
@@ -69,4 +74,4 @@ def _figure(one: EffectDocument, key: str) -> str:
     value = one["before"] if key == "before" else one["after"]
     if one["metric"] == "steady_mbps":
         return rate(value)
-    return milliseconds(value) if one["metric"] == "rtt_ms.p50" else f"{value:.2%}"
+    return milliseconds(value) if one["metric"].startswith("rtt_ms") else f"{value:.2%}"
