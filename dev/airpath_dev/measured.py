@@ -80,7 +80,11 @@ def _numbers(seed: int, number: int) -> Iterator[Case]:
     for at in count():
         if left == 0:
             return
-        case = draw(seed, at)
+        try:
+            case = draw(seed, at)
+        except RuntimeError as error:
+            say(f"{seed}-{at} is left out: {error}")
+            continue
         if case.cause not in _OF_A_FLOW:
             left -= 1
             yield case
