@@ -133,12 +133,13 @@ def command(
         narrate(f"report: {report}")
     if json:
         output(summary.to_json(run.summary))
-        return
+        raise typer.Exit(int(bool(run.partial)))
     from airpath.measure.sentences import sentences
 
     for line in sentences(run):
         output(line)
     narrate(f"run: {run.directory}")
+    raise typer.Exit(int(bool(run.partial)))
 
 
 def _directions(direction: Literal["down", "up", "both"]) -> tuple[Direction, ...]:

@@ -207,6 +207,8 @@ def _bufferbloat(seen: Seen) -> Named | None:
     loaded, paced = seen.loaded_ms.get("paced"), seen.rate.get("paced")
     if loaded is None or paced is None or not loaded.lowered or loaded.factor > 0.5:
         return None
+    if loaded.before - loaded.after < _LEAST_QUEUE_MS:
+        return None
     acknowledgements = (seen.loaded_out > 0.5) == (seen.direction == "down")
     way = "acknowledgements" if acknowledgements else "the data"
     return _named(
@@ -221,7 +223,7 @@ def _bufferbloat(seen: Seen) -> Named | None:
 def _sleep(seen: Seen) -> Named | None:
     """Datagrams every 20 ms keep the UE awake or its grants coming, and round trips fall."""
     effect = seen.idle_ms.get("keep-alive")
-    if effect is None or not effect.lowered:
+    if effect is None or not effect.lowered or effect.before - effect.after < _LEAST_WAIT_MS:
         return _cycle(seen)
     outward = seen.idle_out > 0.5
     way = "on the way to the server" if outward else "on the way back"
@@ -242,7 +244,7 @@ def _cycle(seen: Seen) -> Named | None:
     if seen.idle_waits is None:
         return None
     least, out, back = seen.idle_waits
-    if max(out, back) < _LONG_WAIT * least:
+    if max(out, back) < max(_LEAST_WAIT_MS, _LONG_WAIT * least):
         return None
     cause, way = ("uplink-access", "to the server") if out > back else ("drx", "back")
     return replace(
@@ -322,6 +324,9 @@ WITHOUT_TREATMENT = frozenset(
 _SURE = 0.5
 _LONG_WAIT = 1 / 2
 """Of the smallest round trip: a usual wait for grants (SR period 5 to 10 ms) is shorter."""
+_LEAST_WAIT_MS = 1.0
+"""Two slots of NR at 30 kHz: below that a host's own wake-ups show."""
+_LEAST_QUEUE_MS = 10.0
 _LEAST_LOSS = 1e-4
 _LEAST_PROMOTION_MS = 50.0
 RULES: Sequence[Rule] = (

@@ -82,7 +82,7 @@ def planned(options: MeasureOptions, session: Session) -> Course:
     far = found if isinstance(found, list) else []
     scouted = [_scout(options, session, direction) for direction in options.directions]
     spent = sum(round(OVERHEAD * one["carried_bytes"]) for one in scouted)
-    rates = [one["steady_mbps"] for one in scouted if one["steady_mbps"] > _LEAST_MBPS]
+    rates = [max(one["steady_mbps"], one["goodput_mbps"]) for one in scouted]
     if session.welcome.limits.rate_mbps is not None:
         rates.append(session.welcome.limits.rate_mbps)
     left = replace(
@@ -92,7 +92,7 @@ def planned(options: MeasureOptions, session: Session) -> Course:
     )
     treatments = worthwhile(usual(_common(far)), scouted)
     trips = [one["loaded_ms"] for one in scouted if one["loaded_ms"] is not None]
-    plan = drawn(left, treatments, max(rates, default=None), max(trips, default=None))
+    plan = drawn(left, treatments, max(*rates, _LEAST_MBPS), max(trips, default=None))
     return Course(plan, [])
 
 
@@ -119,7 +119,7 @@ def worthwhile(treatments: Sequence[Treatment], scouted: Sequence[Figures]) -> l
     Where large segments do not arrive, only smaller ones do; where they do, these change nothing.
     A larger window is tried where the sender waited for one, or lost nothing.
     """
-    if any(one["steady_mbps"] <= _LEAST_MBPS for one in scouted):
+    if any(one["goodput_mbps"] <= _LEAST_MBPS for one in scouted):
         return [one for one in treatments if one.options.mss_bytes or one.name == BASE]
     waited = any(
         not one["retransmitted_segments"] or max(one["limited"].values(), default=0.0) >= _WAITED
@@ -199,7 +199,8 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
                     f"the interval of the steady rate is as narrow as asked ({options.until:.0%})"
                 )
                 return
-            session.drain()
+            if phase.kind == "tcp":
+                session.drain()
     course.stopped = "the plan is done"
 
 

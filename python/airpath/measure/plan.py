@@ -146,11 +146,14 @@ class Plan:
     dropped: list[str] = field(default_factory=list)
     """Treatments that time or data do not allow."""
     pause_s: float = _PAUSE_S
-    """Time between two phases, in which connections close and queues drain."""
+    """Time after a TCP phase, in which connections close and queues drain."""
 
     def duration_s(self) -> float:
         """Return how long the measurement takes, in seconds, pauses included."""
-        return sum(one.quiet_s + one.duration_s + self.pause_s for one in self.phases)
+        return sum(
+            one.quiet_s + one.duration_s + (self.pause_s if one.kind == "tcp" else _PAUSE_S)
+            for one in self.phases
+        )
 
     def most_bytes(self, rate_mbps: float | None = None) -> int:
         """Return how many bytes the plan puts on the path at most, in both directions together.
@@ -286,7 +289,7 @@ def draw(
     generator = random.Random(f"airpath measure {seed}")  # noqa: S311
     start = _before_tcp(time_s, generator)
     lengths = _Lengths.of(rtt_ms)
-    used_s = sum(one.quiet_s + one.duration_s + lengths.pause_s for one in start)
+    used_s = sum(one.quiet_s + one.duration_s + _PAUSE_S for one in start)
     left_bytes = data_bytes - sum(one.path_bytes for one in start)
     seconds = time_s - used_s
     carried = _seconds_of(left_bytes, rate_mbps)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from airpath.runs.document import RunDocument
 
 TWIN = "twin.toml"
+_RANGE = 1.02
+"""Between the bounds of a range of the RTT histogram."""
 
 
 def measure(options: MeasureOptions) -> Run:
@@ -80,6 +84,8 @@ def _partial(course: Course, interrupted: bool, failed: AirpathError | None) -> 
         return [f"it was interrupted: {left} of {len(course.plan.phases)} phases are missing"]
     if failed is not None:
         return [f"it failed with {left} of {len(course.plan.phases)} phases left: {failed}"]
+    if not any(one["figures"] for one in course.records):
+        return [f"no transfer ran: {course.stopped}"]
     return []
 
 
@@ -116,9 +122,7 @@ def _written(
 
 
 def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
-    """The twin of the first direction with a transfer."""
-    direction, seen = next(iter(found.seen.items()))
-    rates = [one.after for one in seen.rate.values()] + [seen.base_rate_mbps]
+    """The twin of the first direction with a transfer, or of the idle path."""
     idle = [
         trip
         for phase, one in course.pairs()
@@ -126,13 +130,16 @@ def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
         for trip in one["probes"]["rtt_ms"]
         if trip is not None
     ]
-    least = min(idle, default=seen.base_loaded_ms or 1.0)
+    least = max(0.01, min(idle, default=1.0))
+    if not found.seen:
+        return twin.run(twin.Path("down", None, 0.0, least, None, 0.0, []), server)
+    direction, seen = next(iter(found.seen.items()))
     paced = seen.loss.get("paced")
     path = twin.Path(
         direction,
         max(0.01, seen.base_rate_mbps),
-        max(0.01, *rates),
-        max(0.01, least),
+        max(0.01, seen.base_rate_mbps, *(one.after for one in seen.rate.values())),
+        least,
         seen.base_loaded_ms,
         seen.base_loss if paced is None else paced.after,
         [one.cause for one in found.named[direction] if one.cause != CAPACITY],
@@ -354,6 +361,8 @@ def _write_tables(place: Path, course: Course, metadata: dict[str, str]) -> None
         "flows": _rows(_flow_row(*pair) for pair in pairs if pair[1]["figures"]),
         "samples": _rows(row for pair in pairs for row in _sample_rows(*pair)),
         "pings": _rows(row for pair in pairs for row in _ping_rows(*pair)),
+        "rtt_histogram": _rows(row for pair in pairs for row in _histogram_rows(*pair)),
+        "links": {},
         "events": {},
     }
     for name, columns in tables.items():
@@ -422,4 +431,21 @@ def _ping_rows(phase: Phase, one: Record) -> Iterator[dict[str, object]]:
             "sent_ns": max(0, round(sent_s * NS_PER_S)),
             "rtt_ms": trip,
             "lost": trip is None,
+        }
+
+
+def _histogram_rows(phase: Phase, one: Record) -> Iterator[dict[str, object]]:
+    """Counts of the sender's smoothed RTT, each range 2 % wide."""
+    trips = [] if one["samples"] is None else _known(one["samples"]["srtt_ms"])
+    if not trips:
+        return
+    width = math.log(_RANGE)
+    for place, number in sorted(
+        Counter(math.floor(math.log(trip) / width) for trip in trips).items()
+    ):
+        yield {
+            "flow": name_of(phase),
+            "low_ms": math.exp(place * width),
+            "high_ms": math.exp((place + 1) * width),
+            "count": number,
         }

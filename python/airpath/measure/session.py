@@ -26,10 +26,11 @@ from airpath.measure.stream import Options, StreamReport
 
 _PATIENCE_S = 10.0
 _TICK_S = 0.2
-_DRAIN_S = 10.0
+_DRAIN_S = 5.0
 """How long a queue may take to drain; after that the next phase begins all the same."""
-_DRAINED = 1.5
-"""A queue has drained when probes take at most this many times the shortest RTT."""
+_DRAINED, _DRAINED_MS = 1.25, 2.0
+"""A queue has drained when the best of three probes takes at most this many times the shortest RTT,
+and this much more: waits for a grant or for DRX are long, but not each time."""
 _DRAIN_GAP_S = 0.05
 
 
@@ -73,6 +74,7 @@ class Session:
         What fails is in the outcome's errors. Raises ``ProtocolError`` if the session is over.
         """
         self._stop.wait(phase.quiet_s)
+        self._check()
         self._phases += 1
         work = {"idle": self._idle, "tcp": self._tcp, "mtu": self._mtu}[phase.kind]
         options = phase.treatment.options
@@ -87,8 +89,13 @@ class Session:
             outcome = Outcome(phase, started, self.now(), errors=(str(failed),))
         return replace(outcome, started_s=started, ended_s=self.now())
 
+    def _check(self) -> None:
+        """Raise ``ProtocolError`` if the server is gone."""
+        with suppress(SilenceError):
+            self._channel.receive(0)
+
     def drain(self) -> None:
-        """Wait until the queues that a phase left behind are empty, for 10 s at most."""
+        """Wait until the queues that a phase left behind are empty, for 5 s at most."""
         if self._least_ms is None:
             return
         with self._prober(_DRAIN_GAP_S) as prober:
@@ -97,7 +104,7 @@ class Session:
             while time.monotonic() < end:
                 time.sleep(_DRAIN_GAP_S)
                 last = [one.rtt_ms for one in prober.replies[-3:]]
-                if len(last) == 3 and max(last) <= _DRAINED * self._least_ms + 1:
+                if len(last) == 3 and min(last) <= _DRAINED * self._least_ms + _DRAINED_MS:
                     return
 
     def _idle(self, phase: Phase, _: Options, __: int) -> Outcome:

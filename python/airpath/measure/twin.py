@@ -15,8 +15,8 @@ class Path:
     """What was found of a direction."""
 
     direction: str
-    steady_mbps: float
-    """Of a transfer that nothing was done for."""
+    steady_mbps: float | None
+    """Of a transfer that nothing was done for; None if there was none."""
     most_mbps: float
     """The highest steady rate of any treatment: the path carries at least that."""
     idle_ms: float
@@ -76,6 +76,8 @@ def _stages(path: Path) -> list[list[str]]:
                 'excess = "drop"',
             ]
         )
+    if path.steady_mbps is None:
+        return [_delay(path)]
     link = ['stage = "link"', f"rate_mbps = {_link_mbps(path):.4g}"]
     if path.loaded_ms is not None and path.loaded_ms > path.idle_ms:
         waits = (path.loaded_ms - path.idle_ms) / 1e3
@@ -100,6 +102,8 @@ def _delay(path: Path) -> list[str]:
 
 
 def _flow(path: Path) -> list[str]:
+    if path.steady_mbps is None:
+        return ['id = "probes"', 'kind = "ping"']
     lines = [
         'id = "transfer"',
         'kind = "bulk"',
@@ -122,6 +126,8 @@ def run(path: Path, server: str) -> Twin:
 
     toml, missing = write(path, server)
     done = execute(scenarios.parse(toml, "twin"), SimulationOptions())
+    if path.steady_mbps is None:
+        return Twin(toml, None, missing)
     (flow,) = done.summary["flows"]
     pairs = [(path.steady_mbps, flow["steady_mbps"] or flow["goodput_mbps"] or 0.0)]
     if path.loaded_ms is not None and flow["rtt_ms"] is not None:
