@@ -44,6 +44,8 @@ COMMANDS = [
     "compare",
     "sensitivity",
     "emulate",
+    "serve",
+    "measure",
     "twin",
     "reproduce",
     "export",

@@ -206,6 +206,6 @@ def test_the_ten_keys_are_ten_and_each_is_set_by_its_command() -> None:
 
 
 def test_what_is_missing_is_the_same_everywhere() -> None:
-    missing = "measurement of real networks."
+    missing = "measurement against a server without airpath."
     assert f"Not in it yet: {missing}" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"**Not in it yet:** {missing}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -115,7 +115,7 @@ class Sent:
     """How much the sender was late altogether; that load is missing, it was not made up for."""
     error: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """All fields."""
         return asdict(self)
 
@@ -175,7 +175,7 @@ class UdpReport:
             error=self.error or sent.error,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """All fields."""
         return asdict(self)
 

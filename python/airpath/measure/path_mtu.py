@@ -82,7 +82,7 @@ class MtuReport:
     def _lost(self) -> list[Tried]:
         return [one for one in self.tried if not one.arrived]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """All fields, and what follows from them."""
         more = {"too_large_bytes": self.too_large_bytes, "is_black_hole": self.is_black_hole}
         return {**asdict(self), **more}
@@ -99,7 +99,7 @@ class Probed:
     icmp: list[IcmpReport]
     error: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """All fields; the sizes as pairs."""
         return {**asdict(self), "sent": [list(pair) for pair in self.sent.items()]}
 

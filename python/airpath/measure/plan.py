@@ -75,7 +75,7 @@ class Treatment:
     """Pacing at this share of the steady rate of earlier base phases; resolved when the phase
     starts."""
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, object]:
         """Return the treatment as a JSON table."""
         return {
             "name": self.name,
@@ -117,7 +117,7 @@ class Phase:
         probes = _probe_bytes(self)
         return probes + math.ceil(self.most_bytes * (OVERHEAD if self.kind == "tcp" else 1.0))
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, object]:
         """Return the phase as a JSON table."""
         return {
             "number": self.number,
@@ -210,7 +210,7 @@ class Plan:
         names = sorted({o.treatment.name for o in self.phases if o.kind == "tcp"})
         return [f"{way}: {count} blocks, each with {', '.join(names)} once in random order"]
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, object]:
         """Return the plan as a JSON table."""
         return {
             "version": VERSION,
@@ -535,7 +535,7 @@ def _assumed(rate_mbps: float | None) -> str:
 
 class _TreatmentTable(TypedDict):
     name: str
-    options: dict[str, Any]
+    options: dict[str, object]
     streams: Annotated[int, Range(1, 64)]
     keep_alive: bool
     pace_share: Annotated[float, Range(0.01, 10)] | None

@@ -388,7 +388,7 @@ def _flow_row(phase: Phase, one: Record) -> dict[str, object]:
         "retransmitted_segments", "steady_mbps", "converged_after_s", "self_inflicted_delay_ms",
         "power",
     )  # fmt: skip
-    row: dict[str, Any] = {"flow": flow["id"], **{each: dict(flow)[each] for each in kept}}
+    row: dict[str, object] = {"flow": flow["id"], **{each: dict(flow)[each] for each in kept}}
     row["start_ns"], row["end_ns"] = (
         round(at * NS_PER_S) for at in (one["started_s"], one["ended_s"])
     )

@@ -92,7 +92,7 @@ class Options:
             if value is not None and not least <= value <= most:
                 raise InputError(f"{key} = {value} is not between {least} and {most}")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The options that are set."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
@@ -132,11 +132,11 @@ class StreamReport:
     """
     info: list[Info] = field(default_factory=list)
     """Sender only: readings of ``TCP_INFO``."""
-    options_in_force: dict[str, Any] = field(default_factory=dict)
+    options_in_force: dict[str, object] = field(default_factory=dict)
     """What the kernel says at the end, see :func:`in_force`."""
     error: str | None = None
 
-    def to_json(self, most: int = MOST_ENTRIES) -> dict[str, Any]:
+    def to_json(self, most: int = MOST_ENTRIES) -> dict[str, object]:
         """The report by columns, with at most ``most`` entries each."""
         arrived, info = _downsampled(self.arrived, most), _downsampled(self.info, most)
         return {
@@ -283,7 +283,7 @@ def _sysctl(name: str) -> list[str]:
 # --- What the kernel says ---------------------------------------------------------------------
 
 
-def in_force(sock: socket.socket) -> dict[str, Any]:
+def in_force(sock: socket.socket) -> dict[str, object]:
     """What getsockopt says: congestion control, MSS, buffers (the kernel doubles them), pacing."""
     known = tcp_info.fields(tcp_info.read(sock))
     pacing = _pacing(sock)
