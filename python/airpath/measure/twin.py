@@ -47,7 +47,7 @@ def write(path: Path, server: str) -> tuple[str, list[str]]:
     lines = [
         f"# The twin of a measurement against {server}.",
         *[f"# Not in it: {one}." for one in missing],
-        f"title = {json.dumps(f'Twin of a measurement against {server}')}",
+        f"title = {json.dumps(f'The path to {server}, as measured')}",
         "",
         "[run]",
         f"duration_s = {_SECONDS}",

@@ -150,4 +150,5 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
 
 def _driver(provenance: Provenance) -> str:
     """What happened to the scenario; old runs without the word were simulated."""
-    return "emulated" if provenance.get("driver") == "emulate" else "simulated"
+    drivers = {"emulate": "emulated", "measure": "measured"}
+    return drivers.get(provenance.get("driver") or "", "simulated")
