@@ -142,6 +142,8 @@ class Measured(TypedDict):
     """Whether that is another one than the near end's own."""
     host: dict[str, str | int | list[str]]
     """The server's machine."""
+    limit_mbps: float | None
+    """What the server allows a session; null: no limit."""
     seed: int
     stopped: str
     """Why the measurement ended: the end of its plan, or the interval asked for."""

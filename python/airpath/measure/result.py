@@ -201,6 +201,7 @@ def _measured(
         "near_seen_as": welcome.you[0],
         "nat": welcome.you[0].removeprefix("::ffff:") != session.near[0].removeprefix("::ffff:"),
         "host": welcome.host,
+        "limit_mbps": welcome.limits.rate_mbps,
         "seed": course.plan.seed,
         "stopped": course.stopped,
         "carried_bytes": sum(

@@ -44,6 +44,9 @@ def sentences(run: Run) -> list[str]:
 def _path(measured: Measured) -> Iterator[str]:
     nat = ", behind a NAT" if measured["nat"] else ""
     yield f"{measured['server']} sees this host as {measured['near_seen_as']}{nat}"
+    limit = measured["limit_mbps"]
+    if limit is not None:
+        yield f"the server allows {rate(limit)} (--most-rate): no transfer can be faster"
     for one in measured["rates"]:
         within = ""
         if one["ci95"] is not None:

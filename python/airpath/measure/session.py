@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from airpath.base.json import Json
-from airpath.errors import AirpathError
+from airpath.errors import AirpathError, reason
 from airpath.measure import path_mtu, stamp, stream
 from airpath.measure.control import (
     Peer,
@@ -71,6 +71,7 @@ class Session:
         """Run a phase, after its silence.
 
         ``pacing_mbps`` is the rate of a paced treatment, ``most_bytes`` what the phase may carry.
+        A server that limits the rate paces downlink transfers itself.
         What fails is in the outcome's errors. Raises ``ProtocolError`` if the session is over.
         """
         self._stop.wait(phase.quiet_s)
@@ -78,15 +79,19 @@ class Session:
         self._phases += 1
         work = {"idle": self._idle, "tcp": self._tcp, "mtu": self._mtu}[phase.kind]
         options = phase.treatment.options
-        if pacing_mbps is not None:
-            options = replace(options, pacing_mbps=pacing_mbps)
+        limit = self.welcome.limits.rate_mbps if phase.direction == "up" else None
+        paces = [one for one in (pacing_mbps, limit) if one is not None]
+        if paces:
+            options = replace(options, pacing_mbps=min(paces))
         started = self.now()
         try:
             outcome = work(phase, options, most_bytes)
         except ProtocolError:
             raise
         except AirpathError as failed:
-            outcome = Outcome(phase, started, self.now(), errors=(str(failed),))
+            outcome = Outcome(phase, errors=[str(failed)])
+        except OSError as failed:
+            outcome = Outcome(phase, errors=[f"no connection: {reason(failed)}"])
         return replace(outcome, started_s=started, ended_s=self.now())
 
     def _check(self) -> None:
