@@ -17,7 +17,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
-from airpath.base.json import Json
 from airpath.base.shapes import Length, MisfitError, Range, fitted
 from airpath.base.text import milliseconds, size
 from airpath.errors import AirpathError, InputError
