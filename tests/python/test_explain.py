@@ -142,9 +142,13 @@ def test_advice_against_a_hidden_cause_holds_the_settings_of_both() -> None:
     assert "requires the advice against receive-window (download)" in (hidden["advice"] or "")
 
 
+LONG = {"run.duration_s": 2000}
+"""Takes longer than the time between two reports of progress, on a fast machine too."""
+
+
 def test_it_can_be_stopped() -> None:
     with pytest.raises(KeyboardInterrupt):
-        airpath.explain("wire", progress=lambda ended: False)
+        airpath.explain("wire", set=LONG, progress=lambda ended: False)
 
 
 def test_an_error_in_progress_comes_out() -> None:
@@ -152,7 +156,7 @@ def test_an_error_in_progress_comes_out() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        airpath.explain("wire", progress=fail)
+        airpath.explain("wire", set=LONG, progress=fail)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_a_t_interval_would_not_hold_it() -> None:
     assert np.mean(held) < 0.88
 
 
-def test_every_look_at_independent_values_holds_the_truth() -> None:
+def test_every_interval_of_independent_values_holds_the_truth() -> None:
     generator = np.random.default_rng(12)
     held = []
     for _ in range(100):

@@ -20,7 +20,9 @@ from airpath.scenario import shipped_scenarios
 IMSI = "001010000000001"
 SEPARATORS = str.maketrans("", "", " -:\\\n")
 QUIET = ("--explain", "off")
-ELSEWHERE = {"explore", "emulate", "twin", "reproduce", "doctor", "metrics"}
+ELSEWHERE = {
+    "explore", "emulate", "serve", "measure", "twin", "reproduce", "doctor", "metrics",
+}  # fmt: skip
 """Commands that take no keys (``explore`` refuses a core network), or need a real clock."""
 
 
