@@ -164,6 +164,15 @@ def test_wide_intervals_name_nothing() -> None:
             "uplink-access",
             {"idle_ms": {"keep-alive": effect("keep-alive", 0.5, 60.0)}, "idle_out": 0.9},
         ),
+        ("random-loss", {"idle_lost": (12, 2, 330)}),
+        (
+            "policer",
+            {
+                "loss": {"paced": effect("paced", 0.01, 0.02)},
+                "base_loss": 0.02,
+                "base_loaded_ms": 26.0,
+            },
+        ),
         ("rrc-promotion", {"first_ms": 400.0}),
         (
             "mtu",
@@ -186,6 +195,22 @@ def test_what_changes_when_a_suspect_is_away_is_the_cause(
 def test_a_change_within_noise_is_no_cause() -> None:
     noisy = replace(HEALTHY, idle_ms={"keep-alive": effect("keep-alive", 0.5, 60.0, spread=3.0)})
     assert [one.cause for one in name(noisy)] == [CAPACITY]
+
+
+def test_losses_in_a_row_are_no_random_loss() -> None:
+    away = replace(HEALTHY, idle_lost=(12, 12, 330))
+    assert [one.cause for one in name(away)] == [CAPACITY]
+
+
+def test_bbr_that_loses_where_it_probes_is_not_policed() -> None:
+    probing = replace(
+        HEALTHY,
+        congestion="bbr",
+        loss={"paced": effect("paced", 0.01, 0.02)},
+        base_loss=0.02,
+        base_loaded_ms=26.0,
+    )
+    assert [one.cause for one in name(probing)] == [CAPACITY]
 
 
 def test_the_larger_effect_is_first() -> None:

@@ -43,9 +43,7 @@ def analyse(plan: Plan, records: Sequence[Record]) -> Analysis:
     """What the phases that ran show; every phase may be missing."""
     phases = {one.number: one for one in plan.phases}
     pairs = [(phases[one["number"]], one) for one in records]
-    directions = [
-        way for way in ("down", "up") if any(_tcp(phase, way) and _ran(one) for phase, one in pairs)
-    ]
+    directions = [way for way in ("down", "up") if any(_tcp(one, way) for one in plan.phases)]
     found = Analysis({}, {IDLE: {"rtt_ms.mean": _idle(pairs)}}, {}, {})
     for direction in directions:
         seen = _seen(direction, pairs, found.effects[IDLE]["rtt_ms.mean"])
@@ -56,7 +54,8 @@ def analyse(plan: Plan, records: Sequence[Record]) -> Analysis:
             "retransmitted_share": dict(seen.loss),
             "rtt_ms.p50": dict(seen.loaded_ms),
         }
-        found.rates[direction] = anytime(base_rates(pairs, direction))
+        if rates := base_rates(pairs, direction):
+            found.rates[direction] = anytime(rates)
     return found
 
 
@@ -74,10 +73,6 @@ def base_rates(pairs: Sequence[Pair], direction: str) -> list[float]:
 
 def _tcp(phase: Phase, direction: str) -> bool:
     return phase.kind == "tcp" and phase.direction == direction
-
-
-def _ran(record: Record) -> bool:
-    return record["figures"] is not None
 
 
 def _figures(pairs: Sequence[Pair], direction: str) -> Iterator[tuple[Phase, Figures]]:
@@ -138,6 +133,19 @@ def _waits(probes: Sequence[Trips | None]) -> tuple[float, float, float] | None:
     return float(trips.min()), waits[0], waits[1]
 
 
+def _lost(probes: Sequence[Trips | None]) -> tuple[int, int, int]:
+    """Probes that were lost, the most of them in a row, and probes in all."""
+    lost = sent = longest = 0
+    for one in probes:
+        run = 0
+        for trip in [] if one is None else one["rtt_ms"]:
+            run = run + 1 if trip is None else 0
+            longest = max(longest, run)
+            lost += trip is None
+            sent += 1
+    return lost, longest, sent
+
+
 def _mean(values: Sequence[float]) -> float | None:
     """The mean without the largest tenth, which a handover or a lost packet may have made.
 
@@ -194,7 +202,9 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         goodput=effects(
             _blocks((p, one["goodput_mbps"]) for p, one in own), BASE, _LEAST_RATE_MBPS
         ),
+        congestion=base[0]["congestion"] if base else None,
         idle_waits=_waits(sparse),
+        idle_lost=_lost([*sparse, *awake]),
         idle_out=_out_share(sparse, awake),
         loaded_out=_out_share(beside, sparse),
         loss=effects(_blocks((p, loss_of(one)) for p, one in own), BASE, _LEAST_LOSS),

@@ -56,10 +56,14 @@ class Seen:
     """Median RTT of sparse probes."""
     idle_waits: tuple[float, float, float] | None = None
     """Of sparse probes: the smallest RTT, and the mean wait to the server and back, in ms."""
+    idle_lost: tuple[int, int, int] = (0, 0, 0)
+    """Probes of the idle path that were lost, the most of them in a row, and probes in all."""
     idle_out: float = 0.0
     """Which share of the effect of ``keep-alive`` is on the way to the server."""
     loaded_out: float = 0.0
     """Likewise of what probes wait longer beside a transfer."""
+    congestion: str | None = None
+    """The sender's congestion control in ``base``."""
     mtu: Mtu | None = None
     """What passed with DF set."""
     told: Told | None = None
@@ -154,16 +158,15 @@ def _losses(seen: Seen) -> Named | None:
     """A congestion control that does not back off for losses gets more."""
     effect = seen.rate.get("bbr")
     if effect is None or not effect.raised or seen.base_loss <= _LEAST_LOSS:
-        return None
+        return _lossy(seen) or _policed(seen)
     paced = seen.loss.get("paced")
     if paced is None:
-        return None
-    stays = not (paced.high < 1 and paced.factor <= 0.5)
-    cause = "random-loss" if stays else "policer"
+        return _lossy(seen)
+    cause = "policer" if paced.lowered else "random-loss"
     why = (
-        "Below the rate losses stay, so no queue or policer makes them"
-        if stays
-        else "Below the rate losses end, so what is above it is dropped instead of queued"
+        "Below the rate fewer are lost, so what is above it is dropped instead of queued"
+        if paced.lowered
+        else "Below the rate losses stay, so no queue or policer makes them"
     )
     return _named(
         cause,
@@ -172,6 +175,43 @@ def _losses(seen: Seen) -> Named | None:
         f"{_rates(effect)}.",
         effect,
         "goodput_mbps",
+    )
+
+
+def _lossy(seen: Seen) -> Named | None:
+    """Probes are lost though nothing else is sent, one here and one there."""
+    lost, longest, sent = seen.idle_lost
+    if lost < _LEAST_LOST or lost < _IDLE_LOSS * sent or longest > max(1, lost // 3):
+        return None
+    return _named(
+        "random-loss",
+        f"{lost} of {sent} probes are lost while nothing else is sent, {longest} in a row at most. "
+        "No queue overflows then.",
+        None,
+        "retransmitted_share",
+    )
+
+
+def _policed(seen: Seen) -> Named | None:
+    """What is above the rate is lost, and nothing waits: no queue is at the bottleneck."""
+    paced = seen.loss.get("paced")
+    if paced is None or not paced.lowered or seen.base_loss < _POLICED_LOSS:
+        return None
+    if seen.congestion == "bbr":
+        # It keeps queues short itself, and loses where it probes for more.
+        return None
+    if seen.base_loaded_ms is None or seen.sparse_ms is None:
+        return None
+    if seen.base_loaded_ms > _NO_QUEUE * seen.sparse_ms:
+        return None
+    return _named(
+        "policer",
+        f"{percent(seen.base_loss)} of the segments are retransmitted at "
+        f"{rate(seen.base_rate_mbps)} and {percent(paced.after)} below, but round trips are as short as on the idle path "
+        f"({milliseconds(seen.base_loaded_ms)}, {milliseconds(seen.sparse_ms)}): what is above the "
+        "rate is dropped instead of queued.",
+        None,
+        "retransmitted_share",
     )
 
 
@@ -327,6 +367,9 @@ _LONG_WAIT = 1 / 2
 _LEAST_WAIT_MS = 1.0
 """Two slots of NR at 30 kHz: below that a host's own wake-ups show."""
 _LEAST_QUEUE_MS = 10.0
+_LEAST_LOST, _IDLE_LOSS = 3, 0.005
+"""An idle path loses nothing; fewer may have been lost by chance."""
+_POLICED_LOSS, _NO_QUEUE = 0.002, 1.1
 _LEAST_LOSS = 1e-4
 _LEAST_PROMOTION_MS = 50.0
 RULES: Sequence[Rule] = (

@@ -63,8 +63,10 @@ def measure(options: MeasureOptions) -> Run:
                 measurement.run(course, session, options, pending.path / PHASES)
             except KeyboardInterrupt:
                 interrupted = True
+                course.stopped = "it was interrupted"
             except AirpathError as error:
                 failed = error
+                course.stopped = str(error)
             if not any(one["figures"] or one["probes"] for one in course.records):
                 if interrupted:
                     raise KeyboardInterrupt
@@ -131,9 +133,10 @@ def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
         if trip is not None
     ]
     least = max(0.01, min(idle, default=1.0))
-    if not found.seen:
+    measured = [one for one in found.seen if one in found.rates]
+    if not measured:
         return twin.run(twin.Path("down", None, 0.0, least, None, 0.0, []), server)
-    direction, seen = next(iter(found.seen.items()))
+    direction, seen = measured[0], found.seen[measured[0]]
     paced = seen.loss.get("paced")
     path = twin.Path(
         direction,
@@ -186,7 +189,7 @@ def _document(
             "seeds": 1,
             "runs": len(course.records),
             "events": 0,
-            "because": None if found.seen else "no transfer was measured",
+            "because": None if found.rates else "no transfer was measured",
         },
         "measured": _measured(course, found, made, session, options),
     }

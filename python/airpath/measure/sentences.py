@@ -59,7 +59,7 @@ def _path(measured: Measured) -> Iterator[str]:
                 f"{mtu['direction']}: IP packets of {mtu['path_bytes']} bytes pass, those of "
                 f"{mtu['too_large_bytes']} do not ({said})"
             )
-    yield f"{size(measured['carried_bytes'])} carried; ended because {measured['stopped']}"
+    yield f"{size(measured['carried_bytes'])} carried; it ended because {measured['stopped']}"
 
 
 def _effects(measured: Measured) -> Iterator[str]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from statistics import median
 
 from airpath.base.json import Json
 from airpath.errors import AirpathError, reason
@@ -29,9 +30,11 @@ _TICK_S = 0.2
 _DRAIN_S = 5.0
 """How long a queue may take to drain; after that the next phase begins all the same."""
 _DRAINED, _DRAINED_MS = 1.25, 2.0
-"""A queue has drained when the best of three probes takes at most this many times the shortest RTT,
-and this much more: waits for a grant or for DRX are long, but not each time."""
+"""A queue has drained when the best of three probes takes at most this many times the median RTT of
+the idle path, and this much more."""
 _DRAIN_GAP_S = 0.05
+_IDLE_PATIENCE_S, _LOADED_PATIENCE_S = 1.0, 3.0
+"""How long a probe may take; behind a full queue it takes seconds."""
 
 
 class Session:
@@ -46,7 +49,8 @@ class Session:
         self._peer: Peer = self._channel.peer
         self._began = time.monotonic()
         self._requests = self._phases = 0
-        self._least_ms: float | None = None
+        self._idle_ms: list[float] = []
+        """RTTs of probes beside nothing."""
         self._stop = threading.Event()
 
     def __enter__(self) -> Session:
@@ -101,15 +105,16 @@ class Session:
 
     def drain(self) -> None:
         """Wait until the queues that a phase left behind are empty, for 5 s at most."""
-        if self._least_ms is None:
+        if not self._idle_ms:
             return
+        usual_ms = median(self._idle_ms)
         with self._prober(_DRAIN_GAP_S) as prober:
             prober.start(_DRAIN_GAP_S)
             end = time.monotonic() + _DRAIN_S
             while time.monotonic() < end:
                 time.sleep(_DRAIN_GAP_S)
                 last = [one.rtt_ms for one in prober.replies[-3:]]
-                if len(last) == 3 and min(last) <= _DRAINED * self._least_ms + _DRAINED_MS:
+                if len(last) == 3 and min(last) <= _DRAINED * usual_ms + _DRAINED_MS:
                     return
 
     def _idle(self, phase: Phase, _: Options, __: int) -> Outcome:
@@ -212,7 +217,7 @@ class Session:
         return Outcome(phase, mtu=report, errors=[report.error] if report.error else [])
 
     @contextmanager
-    def _prober(self, patience_s: float = 3.0) -> Iterator[stamp.Prober]:
+    def _prober(self, patience_s: float) -> Iterator[stamp.Prober]:
         """A prober with a socket of its own, which has stopped in the end."""
         sock = stamp.connected(*self._peer)
         try:
@@ -238,18 +243,15 @@ class Session:
         if gap_s is None:
             yield lambda: None
             return
-        with self._prober() as prober:
+        idle = phase.kind == "idle"
+        with self._prober(_IDLE_PATIENCE_S if idle else _LOADED_PATIENCE_S) as prober:
             prober.start(gap_s, exponential=not phase.treatment.keep_alive, seed=phase.number)
             try:
                 yield lambda: found[0]
             finally:
                 found.append(prober.stop())
-                self._note(found[0])
-
-    def _note(self, probes: stamp.Probes) -> None:
-        trips = [one.rtt_ms for one in probes.replies]
-        if trips:
-            self._least_ms = min([*trips, self._least_ms or trips[0]])
+                if idle:
+                    self._idle_ms += [one.rtt_ms for one in found[0].replies]
 
     def _ask(self, do: str, phase: Phase, **fields: object) -> int:
         """Send a request and wait until the server is ready; the request's number."""
