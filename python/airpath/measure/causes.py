@@ -207,8 +207,8 @@ def _policed(seen: Seen) -> Named | None:
     return _named(
         "policer",
         f"{percent(seen.base_loss)} of the segments are retransmitted at "
-        f"{rate(seen.base_rate_mbps)} and {percent(paced.after)} below, but round trips are as short as on the idle path "
-        f"({milliseconds(seen.base_loaded_ms)}, {milliseconds(seen.sparse_ms)}): what is above the "
+        f"{rate(seen.base_rate_mbps)} and {percent(paced.after)} below, but round trips are as "
+        f"short as on the idle path ({milliseconds(seen.base_loaded_ms)}, {milliseconds(seen.sparse_ms)}): what is above the "
         "rate is dropped instead of queued.",
         None,
         "retransmitted_share",
