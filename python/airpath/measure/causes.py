@@ -204,12 +204,12 @@ def _policed(seen: Seen) -> Named | None:
         return None
     if seen.base_loaded_ms > _NO_QUEUE * seen.sparse_ms:
         return None
+    trips = f"{milliseconds(seen.base_loaded_ms)}, {milliseconds(seen.sparse_ms)}"
     return _named(
         "policer",
         f"{percent(seen.base_loss)} of the segments are retransmitted at "
         f"{rate(seen.base_rate_mbps)} and {percent(paced.after)} below, but round trips are as "
-        f"short as on the idle path ({milliseconds(seen.base_loaded_ms)}, {milliseconds(seen.sparse_ms)}): what is above the "
-        "rate is dropped instead of queued.",
+        f"short as on the idle path ({trips}): what is above the rate is dropped, not queued.",
         None,
         "retransmitted_share",
     )
