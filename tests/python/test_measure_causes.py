@@ -110,6 +110,11 @@ def test_a_full_path_is_no_cause() -> None:
     assert "full" in one.evidence
 
 
+def test_a_servers_own_limit_is_said() -> None:
+    (one,) = name(replace(HEALTHY, limit_mbps=10.5))
+    assert "--most-rate" in one.evidence
+
+
 def test_wide_intervals_name_nothing() -> None:
     rate = {each: effect(each, 1.1, spread=2.0) for each in HEALTHY.rate}
     assert name(replace(HEALTHY, rate=rate)) == []
@@ -189,7 +194,11 @@ def test_what_changes_when_a_suspect_is_away_is_the_cause(
     cause: str, changed: dict[str, object]
 ) -> None:
     seen = replace(HEALTHY, **changed)  # type: ignore[arg-type]
-    assert [one.cause for one in name(seen)] == [cause]
+    named = name(seen)
+    assert named[0].cause == cause
+    # What lengthens round trips says nothing about the rate.
+    about_rate = not named[0].metric.startswith("rtt")
+    assert [one.cause for one in named[1:]] == ([] if about_rate else [CAPACITY])
 
 
 def test_a_change_within_noise_is_no_cause() -> None:
@@ -219,4 +228,4 @@ def test_the_larger_effect_is_first() -> None:
         loaded_ms={"paced": effect("paced", 0.1, 800.0)},
         idle_ms={"keep-alive": effect("keep-alive", 0.5, 60.0)},
     )
-    assert [one.cause for one in name(both)] == ["bufferbloat", "drx"]
+    assert [one.cause for one in name(both)] == ["bufferbloat", "drx", CAPACITY]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -37,18 +38,16 @@ Directions = Annotated[
     Literal["down", "up", "both"],
     typer.Option("--direction", help="The direction of the transfers, seen from this host."),
 ]
-Time = Annotated[str, typer.Option(metavar="TIME", help="How long it may take at most.")]
+Time = Annotated[str, typer.Option(metavar="TIME", help="Maximum duration.")]
 Data = Annotated[
     str,
-    typer.Option(
-        metavar="SIZE", help="How much it may put on the path at most, both directions together."
-    ),
+    typer.Option(metavar="SIZE", help="Maximum data on the path, both directions together."),
 ]
 Until = Annotated[
     str | None,
     typer.Option(
         metavar="PERCENT",
-        help="Stop earlier, as soon as the steady rate is known this well: 5% stops when its 95 % "
+        help="Stop once the steady rate is known to within this: 5% stops when its 95 % "
         "interval reaches at most 5 % to each side.",
         show_default=False,
     ),
@@ -69,7 +68,7 @@ Resume = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Run the phases that an interrupted measurement lacks. The result is a new "
+        help="Run the remaining phases of an interrupted measurement. The result is a new "
         "directory; DIR stays as it is.",
         show_default=False,
     ),
@@ -95,16 +94,23 @@ def command(
 
     Run `airpath serve` at HOST first. Transfers with and without a change (pacing, BBR, several
     connections, a larger window, smaller segments, a UE that is kept awake) alternate in random
-    order, so that drift of the radio is not mistaken for an effect. What changes the outcome is the
-    cause. --plan says before how much data that takes.
+    order, so that drift of the radio is not mistaken for an effect. The change that alters
+    the result points to the cause. --plan shows beforehand how much data that takes.
     """
     from airpath.base.quantities import size_from, time_from
+    from airpath.errors import InputError
     from airpath.measure.measurement import MeasureOptions
     from airpath.runs import provenance, summary
-    from airpath.runs.directories import check_file_target
+    from airpath.runs.directories import check_file_target, refuse_occupied
 
     if report is not None:
         check_file_target(report)
+    if out is not None:
+        refuse_occupied(out)
+    if resume is not None and (direction != "down" or seed is not None):
+        raise InputError(
+            "--resume runs the plan of its directory: leave out --direction and --seed"
+        )
     options = MeasureOptions(
         host=host,
         port=port,
@@ -124,6 +130,9 @@ def command(
         return
     from airpath.measure.result import measure
 
+    # A closed terminal or `timeout` keeps what was measured, as Ctrl-C does.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     with progress_bar("measuring") as bar:
         run = measure(options.with_progress(bar))
     if report is not None:

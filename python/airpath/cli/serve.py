@@ -45,7 +45,7 @@ TokenFile = Annotated[
     ),
 ]
 Sessions = Annotated[
-    int, typer.Option(metavar="N", min=1, max=64, help="Near ends that are served at a time.")
+    int, typer.Option(metavar="N", min=1, max=64, help="Maximum simultaneous clients.")
 ]
 MostData = Annotated[
     str, typer.Option(metavar="SIZE", help="Data of one session, both directions together.")
@@ -90,7 +90,7 @@ def command(
     user: User = None,
     unit: Print = None,
 ) -> None:
-    """Be the far end of `airpath measure`, on a machine beyond the mobile network.
+    """Run the server for `airpath measure`, on a machine beyond the mobile network.
 
     It serves only near ends that prove that they know the token, which never crosses the wire.
     Ctrl-C ends it.

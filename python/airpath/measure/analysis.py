@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,14 +39,16 @@ class Analysis:
     seen: dict[str, Seen]
 
 
-def analyse(plan: Plan, records: Sequence[Record]) -> Analysis:
-    """What the phases that ran show; every phase may be missing."""
+def analyse(plan: Plan, records: Sequence[Record], limit_mbps: float | None = None) -> Analysis:
+    """What the phases that ran show; any phase may be missing."""
     phases = {one.number: one for one in plan.phases}
     pairs = [(phases[one["number"]], one) for one in records]
     directions = [way for way in ("down", "up") if any(_tcp(one, way) for one in plan.phases)]
     found = Analysis({}, {IDLE: {"rtt_ms.mean": _idle(pairs)}}, {}, {})
     for direction in directions:
-        seen = _seen(direction, pairs, found.effects[IDLE]["rtt_ms.mean"])
+        seen = replace(
+            _seen(direction, pairs, found.effects[IDLE]["rtt_ms.mean"]), limit_mbps=limit_mbps
+        )
         found.seen[direction] = seen
         found.named[direction] = name(seen)
         found.effects[direction] = {

@@ -1,8 +1,8 @@
-"""From what interventions changed to causes: what outcome moved when a suspect was taken away.
+"""From what interventions changed to causes.
 
-Each cause has the treatment that takes it away and the figure that must move. An effect counts if
-its 95 % interval excludes none and it is a seventh or more (`effects.MATERIAL`). What no treatment
-can take away is left to the one diagnosis, from the features of the test's own flows.
+Each cause has the treatment that removes it and the figure that must then change. An effect counts
+if its 95 % interval excludes no effect and it is a seventh or more (`effects.MATERIAL`). What no
+treatment can remove is left to the one diagnosis, from the features of the test's own flows.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class Seen:
     """Which share of the effect of ``keep-alive`` is on the way to the server."""
     loaded_out: float = 0.0
     """Likewise of what probes wait longer beside a transfer."""
+    limit_mbps: float | None = None
+    """What the server allows."""
     congestion: str | None = None
     """The sender's congestion control in ``base``."""
     mtu: Mtu | None = None
@@ -88,14 +90,20 @@ Rule = Callable[[Seen], "Named | None"]
 def name(seen: Seen) -> list[Named]:
     """The causes of one direction, those with the largest effect first.
 
-    If there is none, what no treatment can take away, or the capacity of the path; empty if the
-    intervals leave it open.
+    Last, if no cause is about the rate, what no treatment can test, or the capacity of the path;
+    neither if the intervals are inconclusive (`is_decided`).
     """
     found = [one for rule in RULES if (one := rule(seen)) is not None]
-    if found:
-        return sorted(found, key=lambda one: -_strength(one))
-    other = _inferred(seen) or _capacity(seen)
-    return [] if other is None else [other]
+    found.sort(key=lambda one: -_strength(one))
+    if not is_decided(found):
+        other = _inferred(seen) or _capacity(seen)
+        found += [] if other is None else [other]
+    return found
+
+
+def is_decided(named: Sequence[Named]) -> bool:
+    """Whether one of them says what limits the rate; others are about the RTT."""
+    return any(not one.metric.startswith("rtt") for one in named)
 
 
 def _strength(one: Named) -> float:
@@ -338,15 +346,22 @@ def _inferred(seen: Seen) -> Named | None:
 
 def _capacity(seen: Seen) -> Named | None:
     """Nothing raises the rate, and the intervals leave no room for it: the path is full."""
-    tried = [seen.rate[one] for one in ("streams-4", "bbr", "window") if one in seen.rate]
+    tried = [
+        seen.rate[one]
+        for one in ("streams-4", "bbr", "reno", "cubic", "window")
+        if one in seen.rate
+    ]
     if not tried or any(one.high >= 1 + 2 * MATERIAL for one in tried):
         return None
     most = max(tried, key=lambda one: one.factor)
+    limit = seen.limit_mbps
+    full = "the slowest link of the path is full"
+    if limit is not None and seen.base_rate_mbps >= _AT_LIMIT * limit:
+        full = f"the server's own limit (--most-rate, {rate(limit)}) is reached"
     return Named(
         CAPACITY,
-        f"Neither more connections nor another congestion control nor a larger window brings a "
-        f"seventh more than {rate(seen.base_rate_mbps)} (the best: {_rates(most)}). The slowest "
-        "link of the path is full.",
+        f"None of {', '.join(one.treatment for one in tried)} raises the rate by 1/7 or more above "
+        f"{rate(seen.base_rate_mbps)} ({most.treatment}: {rate(most.after)}): {full}.",
         None,
         "goodput_mbps",
         None,
@@ -362,6 +377,8 @@ WITHOUT_TREATMENT = frozenset(
 )
 """Causes that the ends cannot take away."""
 _SURE = 0.5
+_AT_LIMIT = 0.85
+"""Of a limit of the rate on the path: headers and retransmissions take the rest."""
 _LONG_WAIT = 1 / 2
 """Of the smallest round trip: a usual wait for grants (SR period 5 to 10 ms) is shorter."""
 _LEAST_WAIT_MS = 1.0

@@ -155,6 +155,11 @@ class Measured(TypedDict):
     mtu: list[MtuDocument]
     undecided: list[str]
     """Directions whose intervals leave open whether anything but the capacity limits the rate."""
+    time_s: float
+    data_bytes: int
+    """What the plan was drawn for."""
+    left_out: list[str]
+    """Treatments for which there was not enough time or data."""
     not_in_twin: list[str]
     """Named causes for which the twin has no place."""
     twin_score: float | None

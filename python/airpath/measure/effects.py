@@ -19,6 +19,8 @@ from airpath.analysis.statistics import student_t_quantile
 MATERIAL = 1 / 7
 """A cause counts if it costs a seventh of the rate or more, as in findings of captures."""
 _CONFIDENCE = 0.95
+_OPEN = 100.0
+"""An interval that reaches this many times further than the effect says nothing."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Effect:
 
     @property
     def interval(self) -> list[float] | None:
-        """``[low, high]``; None if a single block says nothing of the error."""
-        return None if math.isinf(self.high) else [self.low, self.high]
+        """``[low, high]``; None if the blocks give no useful estimate of the error."""
+        return [self.low, self.high] if self.high < _OPEN * self.factor else None
 
     @property
     def raised(self) -> bool:

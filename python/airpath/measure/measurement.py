@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from airpath.measure.document import Figures, Record
 from airpath.measure.intervals import anytime, narrow_enough
 from airpath.measure.outcome import Outcome, record
 from airpath.measure.plan import BASE, OVERHEAD, Direction, Phase, Plan, Treatment, draw, usual
-from airpath.measure.stream import available
+from airpath.measure.stream import available, buffer_limit
 
 if TYPE_CHECKING:
     from airpath.measure.session import Session
@@ -27,9 +28,11 @@ PLAN = "plan.json"
 PHASES = "phases.jsonl"
 _MOST_BYTES = 64 << 20
 _LEAST_VALUES = 2
+_LEAST_PROBES = 5
+MOST_WINDOW_BYTES = 16 << 20
 _SCOUT_S, _SCOUT_GAP_S = 2.0, 0.05
 _LEAST_MBPS = 0.01
-"""Of a path on which transfers stand still."""
+"""Of a path that carries nothing."""
 _WAITED = 0.1
 
 
@@ -75,10 +78,11 @@ class Course:
 
 
 def planned(options: MeasureOptions, session: Session) -> Course:
-    """A new plan for the rate that a short transfer finds, or one that goes on."""
+    """A new plan for the rate that a short transfer finds, or the one being resumed."""
     if options.resume is not None:
-        return resumed(options.resume)
-    found = session.welcome.host.get("congestion", [])
+        return resumed(options.resume, options.host)
+    host = session.welcome.host
+    found = host.get("congestion", [])
     far = found if isinstance(found, list) else []
     scouted = [_scout(options, session, direction) for direction in options.directions]
     spent = sum(round(OVERHEAD * one["carried_bytes"]) for one in scouted)
@@ -90,7 +94,8 @@ def planned(options: MeasureOptions, session: Session) -> Course:
         time_s=max(1.0, options.time_s - session.now()),
         data_bytes=max(1, options.data_bytes - spent),
     )
-    treatments = worthwhile(usual(_common(far)), scouted)
+    system = next((one["congestion"] for one in scouted if one["congestion"]), None)
+    treatments = worthwhile(usual(_common(far), system, _window(host)), scouted)
     trips = [one["loaded_ms"] for one in scouted if one["loaded_ms"] is not None]
     plan = drawn(left, treatments, max(*rates, _LEAST_MBPS), max(trips, default=None))
     return Course(plan, [])
@@ -106,6 +111,15 @@ def drawn(
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
     within = (options.time_s, options.data_bytes)
     return draw(seed, treatments, options.directions, *within, rate_mbps, rtt_ms)
+
+
+def _window(host: Mapping[str, object]) -> int:
+    """The largest buffer that both ends may set."""
+    limits = [host.get(name) for name in ("receive_set_max", "send_set_max")]
+    sizes = [one for one in limits if isinstance(one, int)]
+    if os.geteuid() != 0:
+        sizes += [most for name in ("rmem_max", "wmem_max") if (most := buffer_limit(name))]
+    return min([MOST_WINDOW_BYTES, *sizes])
 
 
 def _common(far: Sequence[str]) -> set[str]:
@@ -144,10 +158,14 @@ def _scout(options: MeasureOptions, session: Session, direction: Direction) -> F
     return kept["figures"]
 
 
-def resumed(directory: Path) -> Course:
-    """Read the plan and the records of a measurement. Raises ``InputError``."""
+def resumed(directory: Path, host: str | None = None) -> Course:
+    """Read the plan and the records of a measurement.
+
+    Raises ``InputError`` if they are damaged, or of another server than ``host``.
+    """
     try:
-        plan = Plan.from_json(parsed(read_regular(directory / PLAN, _MOST_BYTES).decode()))
+        table = parsed(read_regular(directory / PLAN, _MOST_BYTES).decode())
+        plan = Plan.from_json(table)
         lines = read_regular(directory / PHASES, _MOST_BYTES).decode().splitlines()
     except FileNotFoundError as missing:
         raise InputError(
@@ -166,6 +184,10 @@ def resumed(directory: Path) -> Course:
                 f"{directory / PHASES}:{number} is damaged: the plan has no such phase"
             )
         records.append(one)
+    if host is not None and table.get("server") != host:
+        raise InputError(f"{directory} was measured against {table.get('server')}, not {host}")
+    if host is not None and len(records) == len(plan.phases):
+        raise InputError(f"{directory} is complete: it has all {len(records)} phases")
     return Course(plan, records)
 
 
@@ -182,6 +204,8 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             file.write(json.dumps(one) + "\n")
         for at, phase in enumerate(left):
             options.progress(at / len(left))
+            if phase.kind == "idle" and _is_udp_blocked(course):
+                continue
             if session.now() + phase.quiet_s + phase.duration_s > options.time_s:
                 course.stopped = f"its time is spent ({options.time_s:g} s)"
                 return
@@ -194,14 +218,30 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             file.write(json.dumps(kept) + "\n")
             file.flush()
             options.say(told(phase, kept))
+            if phase.kind == "idle" and _is_udp_blocked(course):
+                options.say(
+                    f"no UDP datagram came back: is UDP port {options.port} open? Phases that need "
+                    "it are left out"
+                )
             if _ends_block(course.plan, phase) and _is_precise(course, options):
                 course.stopped = (
-                    f"the interval of the steady rate is as narrow as asked ({options.until:.0%})"
+                    f"the steady rate has the requested precision ({options.until:.0%})"
                 )
                 return
             if phase.kind == "tcp":
                 session.drain()
     course.stopped = "the plan is done"
+
+
+def _is_udp_blocked(course: Course) -> bool:
+    """Whether probes of the idle path were sent, and none was answered."""
+    probes = [
+        one["probes"]["rtt_ms"]
+        for phase, one in course.pairs()
+        if phase.kind == "idle" and one["probes"] is not None
+    ]
+    sent = sum(map(len, probes))
+    return sent >= _LEAST_PROBES and all(trip is None for one in probes for trip in one)
 
 
 def _outcome(course: Course, session: Session, phase: Phase, most: int) -> Outcome:
@@ -224,7 +264,7 @@ def _pacing(course: Course, phase: Phase) -> float | None:
     rates = base_rates(course.pairs(), phase.direction or "down")
     mean = sum(rates) / len(rates) if rates else 0.0
     if mean <= 0:
-        raise AirpathError(f"it cannot be paced, because {BASE} carried nothing")
+        raise AirpathError(f"no pacing rate: {BASE} carried no data")
     return max(0.01, share * mean)
 
 

@@ -34,7 +34,7 @@ class Outcome:
     mtu: MtuReport | None = None
     errors: Sequence[str] = field(default_factory=tuple)
     capped: bool = False
-    """It carried what it may before its time was over."""
+    """It hit its byte limit before its time was up."""
 
     @property
     def lasted_s(self) -> float:

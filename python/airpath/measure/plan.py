@@ -36,6 +36,7 @@ OVERHEAD = 1.10
 """Bytes on the path per byte of payload, at most as planned: headers (5 % with an MSS of 1,000
 bytes), acknowledgements (2 %) and retransmissions."""
 LEAST_BLOCKS = 2
+LEAST_WINDOW_BYTES = 4 << 20
 LEAST_TCP_S = 3.0
 """A TCP phase that is shorter is mostly slow start."""
 USUAL_TCP_S = 4.0
@@ -247,10 +248,14 @@ class Plan:
         return plan
 
 
-def usual(available: Collection[str], system: str | None = None) -> tuple[Treatment, ...]:
+def usual(
+    available: Collection[str], system: str | None = None, window_bytes: int = 16 << 20
+) -> tuple[Treatment, ...]:
     """Return the usual treatments, most important first.
 
     ``available`` are the congestion controls that both ends have, ``system`` is the sender's own.
+    ``window_bytes`` is the largest buffer that both ends may set; below ``LEAST_WINDOW_BYTES`` it
+    would be smaller than what Linux tunes by itself, and no treatment.
     """
     other = next((o for o in ("bbr", "reno", "cubic") if o in available and o != system), None)
     chosen = [Treatment(BASE), Treatment("paced", pace_share=0.85)]
@@ -258,9 +263,10 @@ def usual(available: Collection[str], system: str | None = None) -> tuple[Treatm
         chosen.append(Treatment(other, Options(congestion=other)))
     chosen += [
         Treatment("streams-4", streams=4),
-        Treatment("window", Options(window_bytes=16 << 20)),
         Treatment("mss-1000", Options(mss_bytes=1000)),
     ]
+    if window_bytes >= LEAST_WINDOW_BYTES:
+        chosen.insert(-1, Treatment("window", Options(window_bytes=window_bytes)))
     return tuple(chosen)
 
 

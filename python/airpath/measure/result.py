@@ -23,7 +23,7 @@ from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
 from airpath.measure import measurement, twin
 from airpath.measure.analysis import Analysis, analyse
-from airpath.measure.causes import CAPACITY, Named
+from airpath.measure.causes import CAPACITY, Named, is_decided
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
 from airpath.measure.plan import Phase
@@ -57,7 +57,8 @@ def measure(options: MeasureOptions) -> Run:
         out = options.out or Path("runs") / default_name("measure", identifier)
         with PendingDirectory(out, numbered=options.out is None) as pending:
             plan = pending.path / PLAN
-            plan.write_text(json.dumps(course.plan.to_json(), indent=1), encoding="utf-8")
+            table = {"server": options.host, **course.plan.to_json()}
+            plan.write_text(json.dumps(table, indent=1), encoding="utf-8")
             interrupted, failed = False, None
             try:
                 measurement.run(course, session, options, pending.path / PHASES)
@@ -100,7 +101,7 @@ def _written(
     partial: list[str],
     began: float,
 ) -> Run:
-    found = analyse(course.plan, course.records)
+    found = analyse(course.plan, course.records, session.welcome.limits.rate_mbps)
     made = _twin(course, found, options.host)
     scenario = scenarios.parse(made.toml, f"twin-of-{identifier}")
     seed = course.plan.seed
@@ -146,6 +147,7 @@ def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
         seen.base_loaded_ms,
         seen.base_loss if paced is None else paced.after,
         [one.cause for one in found.named[direction] if one.cause != CAPACITY],
+        seen.congestion,
     )
     return twin.run(path, server)
 
@@ -248,7 +250,10 @@ def _measured(
             for phase, one in course.pairs()
             if one["mtu"] is not None
         ],
-        "undecided": [direction for direction, named in found.named.items() if not named],
+        "undecided": [one for one, named in found.named.items() if not is_decided(named)],
+        "time_s": course.plan.time_s,
+        "data_bytes": course.plan.data_bytes,
+        "left_out": course.plan.dropped,
         "not_in_twin": made.not_in_it,
         "twin_score": made.score,
     }

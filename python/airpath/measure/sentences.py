@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from airpath.measure.document import EffectDocument, Measured
     from airpath.runs.results import Run
 
+_MORE = 3
+"""As much time and data narrow an interval to nearly a half."""
 _METRICS = {
     "steady_mbps": "rate",
     "retransmitted_share": "retransmitted",
@@ -27,8 +30,12 @@ def sentences(run: Run) -> list[str]:
     if measured["undecided"]:
         lines.append(
             f"undecided ({' and '.join(measured['undecided'])}): the intervals are too wide to "
-            "tell a cause from the path's capacity; more blocks narrow them: --time 3min --data 2GB"
+            "tell whether something limits TCP or the path is simply full; more blocks narrow "
+            f"them: --time {math.ceil(_MORE * measured['time_s'])}s "
+            f"--data {math.ceil(_MORE * measured['data_bytes'] / 1e6)}MB"
         )
+    if measured["left_out"]:
+        lines.append(f"not tried, for lack of time or data: {', '.join(measured['left_out'])}")
     causes, bounds = describe.causes_and_bounds(run.summary)
     for place, finding in enumerate(causes):
         label = "largest cause" if place == 0 else "also"
@@ -36,9 +43,14 @@ def sentences(run: Run) -> list[str]:
     lines += [f"no cause found ({one['subject']}): {one['evidence']}" for one in bounds]
     score = measured["twin_score"]
     if score is not None:
-        lines.append(f"twin: its transfer agrees to {score:.0%} with the measured one")
+        lines.append(f"twin: its transfer matches the measured one to {score:.0%}")
     lines += [f"  not in the twin: {one.replace('-', ' ')}" for one in measured["not_in_twin"]]
     return lines
+
+
+def overview(measured: Measured) -> list[str]:
+    """What was measured, and what changed it."""
+    return [*_path(measured), *(line.strip() for line in _effects(measured))]
 
 
 def _path(measured: Measured) -> Iterator[str]:
@@ -51,7 +63,7 @@ def _path(measured: Measured) -> Iterator[str]:
         within = ""
         if one["ci95"] is not None:
             within = f" (95 %: {rate(max(0.0, one['ci95'][0]))} to {rate(one['ci95'][1])})"
-        yield f"{one['direction']}: {rate(one['steady_mbps'])} once the rate is steady{within}"
+        yield f"{one['direction']}: {rate(one['steady_mbps'])} steady{within}"
     for mtu in measured["mtu"]:
         if mtu["too_large_bytes"] is not None:
             said = "; ".join(mtu["icmp"]) or "no ICMP error came back"
@@ -59,7 +71,7 @@ def _path(measured: Measured) -> Iterator[str]:
                 f"{mtu['direction']}: IP packets of {mtu['path_bytes']} bytes pass, those of "
                 f"{mtu['too_large_bytes']} do not ({said})"
             )
-    yield f"{size(measured['carried_bytes'])} carried; it ended because {measured['stopped']}"
+    yield f"{size(measured['carried_bytes'])} carried; it stopped because {measured['stopped']}"
 
 
 def _effects(measured: Measured) -> Iterator[str]:

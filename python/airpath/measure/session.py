@@ -11,9 +11,11 @@ from dataclasses import replace
 from statistics import median
 
 from airpath.base.json import Json
+from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, reason
 from airpath.measure import path_mtu, stamp, stream
 from airpath.measure.control import (
+    EndedError,
     Peer,
     ProtocolError,
     SilenceError,
@@ -40,8 +42,7 @@ _IDLE_PATIENCE_S, _LOADED_PATIENCE_S = 1.0, 3.0
 class Session:
     """A session with a server, used as a context manager.
 
-    Raises ``AirpathError`` if the server does not answer, and ``ProtocolError`` if it does not know
-    the token.
+    Raises ``AirpathError`` if the server does not answer, and ``ProtocolError`` for a wrong token.
     """
 
     def __init__(self, host: str, port: int, token: str) -> None:
@@ -90,7 +91,7 @@ class Session:
         started = self.now()
         try:
             outcome = work(phase, options, most_bytes)
-        except ProtocolError:
+        except (EndedError, SilenceError):
             raise
         except AirpathError as failed:
             outcome = Outcome(phase, errors=[str(failed)])
@@ -99,7 +100,7 @@ class Session:
         return replace(outcome, started_s=started, ended_s=self.now())
 
     def _check(self) -> None:
-        """Raise ``ProtocolError`` if the server is gone."""
+        """Raise ``ProtocolError`` if the server has disconnected."""
         with suppress(SilenceError):
             self._channel.receive(0)
 
@@ -154,7 +155,7 @@ class Session:
             raise ProtocolError(f"the far end reports {len(far)} streams of {len(near)}")
         senders, receivers = (far, near) if role == "receiver" else (near, far)
         capped = sum(one.bytes for one in receivers) >= most_bytes - len(receivers)
-        # The end that has enough closes the connection.
+        # The end that reaches its byte limit closes the connection.
         errors = [] if capped else [one.error for one in (*near, *far) if one.error]
         return Outcome(
             phase,
@@ -212,8 +213,9 @@ class Session:
                 report = path_mtu.near_mtu_down(*here, ask, self._stop)
         finally:
             sock.close()
-        self._channel.send({"do": "stop", "id": number})
-        self._answer(number, _PATIENCE_S)
+            self._channel.send({"do": "stop", "id": number})
+            with suppress(AirpathError):
+                self._answer(number, _PATIENCE_S)
         return Outcome(phase, mtu=report, errors=[report.error] if report.error else [])
 
     @contextmanager
@@ -231,7 +233,8 @@ class Session:
             try:
                 yield prober
             finally:
-                prober.stop()
+                with deferred():
+                    prober.stop()
         finally:
             sock.close()
 
@@ -270,7 +273,7 @@ class Session:
         end = time.monotonic() + patience_s
         while time.monotonic() < end:
             try:
-                # In parts, so that Ctrl-C is obeyed.
+                # In parts, so that Ctrl-C works.
                 message = self._channel.receive(_TICK_S)
             except SilenceError:
                 continue

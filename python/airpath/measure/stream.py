@@ -273,6 +273,12 @@ def available() -> list[str]:
     return _sysctl("ipv4/tcp_available_congestion_control")
 
 
+def buffer_limit(name: str) -> int | None:
+    """Bytes of ``net.core.rmem_max`` or ``wmem_max``: what a socket of a user may set."""
+    found = _sysctl(f"core/{name}")
+    return int(found[0]) if found else None
+
+
 def _sysctl(name: str) -> list[str]:
     try:
         return (_SYSCTL / name).read_text(encoding="ascii").split()

@@ -1,4 +1,4 @@
-"""The twin of a measurement: a scenario with the path that was found, and how alike it behaves."""
+"""The twin of a measurement: a scenario of the path that was found, and how well it matches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Path:
 
     direction: str
     steady_mbps: float | None
-    """Of a transfer that nothing was done for; None if there was none."""
+    """Of an unmodified transfer; None if there was none."""
     most_mbps: float
     """The highest steady rate of any treatment: the path carries at least that."""
     idle_ms: float
@@ -27,6 +27,8 @@ class Path:
     """Retransmitted share below the rate, where no queue overflows."""
     causes: Collection[str]
     """What was named."""
+    congestion: str | None = None
+    """The sender's congestion control."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ def write(path: Path, server: str) -> tuple[str, list[str]]:
     return "\n".join(lines), missing
 
 
+_CONTROLS = ("reno", "cubic", "bbr")
 _KNOWN = {"random-loss", "policer", "bufferbloat", "receive-window", "send-buffer"}
 
 
@@ -71,7 +74,7 @@ def _stages(path: Path) -> list[list[str]]:
             [
                 'stage = "policer"',
                 f"rate_mbps = {path.most_mbps:.4g}",
-                "# 10 ms of the rate; a burst that is lost does not tell its size.",
+                "# 10 ms of the rate; the burst size cannot be measured from losses.",
                 f"burst_bytes = {max(3000, round(path.most_mbps * 1250))}",
                 'excess = "drop"',
             ]
@@ -82,7 +85,7 @@ def _stages(path: Path) -> list[list[str]]:
     if path.loaded_ms is not None and path.loaded_ms > path.idle_ms:
         waits = (path.loaded_ms - path.idle_ms) / 1e3
         link += [
-            "# As much as waits beside a transfer half of the time, and as much again.",
+            "# Twice the median queue during a transfer.",
             f"queue_bytes = {max(10 * _MTU_BYTES, round(2 * waits * path.most_mbps * 125_000))}",
         ]
     return [*stages, link, _delay(path)]
@@ -109,6 +112,7 @@ def _flow(path: Path) -> list[str]:
         'kind = "bulk"',
         f'direction = "{path.direction}"',
         'profile = "linux-6.1"',
+        *([f'congestion = "{path.congestion}"'] if path.congestion in _CONTROLS else []),
     ]
     window = path.steady_mbps * 125 * (path.loaded_ms or path.idle_ms)
     if "receive-window" in path.causes:

@@ -53,7 +53,7 @@ def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
         "count": len(seeds),
         "lasted": f"{digits(summary['run']['duration_s'] / len(seeds))} s {_driver(record)}",
         "partial": describe.partial(summary),
-        "sentences": [sentence.partition(": ")[::2] for sentence in describe.sentences(summary)],
+        "sentences": [sentence.partition(": ")[::2] for sentence in _sentences(run)],
         "findings": [
             {
                 **finding,
@@ -78,6 +78,14 @@ def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
         "scenario_toml": scenario.toml,
         "scenario_left_out": scenario.left_out,
     }
+
+
+def _sentences(run: Run) -> list[str]:
+    if "measured" not in run.summary:
+        return describe.sentences(run.summary)
+    from airpath.measure.sentences import overview
+
+    return [*overview(run.summary["measured"]), *describe.sentences(run.summary)]
 
 
 def _tried(summary: RunDocument) -> Table:
