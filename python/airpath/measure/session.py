@@ -110,7 +110,8 @@ class Session:
             return
         usual_ms = median(self._idle_ms)
         with self._prober(_DRAIN_GAP_S) as prober:
-            prober.start(_DRAIN_GAP_S)
+            with deferred():
+                prober.start(_DRAIN_GAP_S)
             end = time.monotonic() + _DRAIN_S
             while time.monotonic() < end:
                 time.sleep(_DRAIN_GAP_S)
@@ -188,8 +189,9 @@ class Session:
             threading.Thread(target=carry, args=(at,), name="airpath-stream", daemon=True)
             for at in range(len(sockets))
         ]
-        for thread in threads:
-            thread.start()
+        with deferred():
+            for thread in threads:
+                thread.start()
         for thread in threads:
             # Without a bound Ctrl-C would wait for the thread.
             while thread.is_alive():
@@ -248,7 +250,9 @@ class Session:
             return
         idle = phase.kind == "idle"
         with self._prober(_IDLE_PATIENCE_S if idle else _LOADED_PATIENCE_S) as prober:
-            prober.start(gap_s, exponential=not phase.treatment.keep_alive, seed=phase.number)
+            # A thread that was interrupted while it starts cannot be joined.
+            with deferred():
+                prober.start(gap_s, exponential=not phase.treatment.keep_alive, seed=phase.number)
             try:
                 yield lambda: found[0]
             finally:
