@@ -169,13 +169,14 @@ def test_wide_intervals_name_nothing() -> None:
             "uplink-access",
             {"idle_ms": {"keep-alive": effect("keep-alive", 0.5, 60.0)}, "idle_out": 0.9},
         ),
-        ("random-loss", {"idle_lost": (12, 2, 330)}),
+        ("random-loss", {"idle_lost": (5, 1, 40)}),
         (
             "policer",
             {
                 "loss": {"paced": effect("paced", 0.01, 0.02)},
                 "base_loss": 0.02,
                 "base_loaded_ms": 26.0,
+                "idle_waits": (25.0, 0.1, 0.1),
             },
         ),
         ("rrc-promotion", {"first_ms": 400.0}),
@@ -207,7 +208,7 @@ def test_a_change_within_noise_is_no_cause() -> None:
 
 
 def test_losses_in_a_row_are_no_random_loss() -> None:
-    away = replace(HEALTHY, idle_lost=(12, 12, 330))
+    away = replace(HEALTHY, idle_lost=(5, 5, 40))
     assert [one.cause for one in name(away)] == [CAPACITY]
 
 
@@ -218,6 +219,7 @@ def test_bbr_that_loses_where_it_probes_is_not_policed() -> None:
         loss={"paced": effect("paced", 0.01, 0.02)},
         base_loss=0.02,
         base_loaded_ms=26.0,
+        idle_waits=(25.0, 0.1, 0.1),
     )
     assert [one.cause for one in name(probing)] == [CAPACITY]
 

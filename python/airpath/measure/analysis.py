@@ -206,7 +206,7 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         ),
         congestion=base[0]["congestion"] if base else None,
         idle_waits=_waits(sparse),
-        idle_lost=_lost([*sparse, *awake]),
+        idle_lost=_lost(sparse),
         idle_out=_out_share(sparse, awake),
         loaded_out=_out_share(beside, sparse),
         loss=effects(_blocks((p, loss_of(one)) for p, one in own), BASE, _LEAST_LOSS),

@@ -57,7 +57,7 @@ class Seen:
     idle_waits: tuple[float, float, float] | None = None
     """Of sparse probes: the smallest RTT, and the mean wait to the server and back, in ms."""
     idle_lost: tuple[int, int, int] = (0, 0, 0)
-    """Probes of the idle path that were lost, the most of them in a row, and probes in all."""
+    """Sparse probes that were lost, the most of them in a row, and probes in all."""
     idle_out: float = 0.0
     """Which share of the effect of ``keep-alive`` is on the way to the server."""
     loaded_out: float = 0.0
@@ -208,11 +208,13 @@ def _policed(seen: Seen) -> Named | None:
     if seen.congestion == "bbr":
         # It keeps queues short itself, and loses where it probes for more.
         return None
-    if seen.base_loaded_ms is None or seen.sparse_ms is None:
+    if seen.base_loaded_ms is None or seen.idle_waits is None:
         return None
-    if seen.base_loaded_ms > _NO_QUEUE * seen.sparse_ms:
+    # Not the usual RTT: a UE that sends all the time does not wait for grants.
+    least_ms, *_ = seen.idle_waits
+    if seen.base_loaded_ms > _NO_QUEUE * least_ms:
         return None
-    trips = f"{milliseconds(seen.base_loaded_ms)}, {milliseconds(seen.sparse_ms)}"
+    trips = f"{milliseconds(seen.base_loaded_ms)}, {milliseconds(least_ms)}"
     return _named(
         "policer",
         f"{percent(seen.base_loss)} of the segments are retransmitted at "
@@ -384,7 +386,7 @@ _LONG_WAIT = 1 / 2
 _LEAST_WAIT_MS = 1.0
 """Two slots of NR at 30 kHz: below that a host's own wake-ups show."""
 _LEAST_QUEUE_MS = 10.0
-_LEAST_LOST, _IDLE_LOSS = 3, 0.005
+_LEAST_LOST, _IDLE_LOSS = 3, 0.02
 """An idle path loses nothing; fewer may have been lost by chance."""
 _POLICED_LOSS, _NO_QUEUE = 0.002, 1.1
 _LEAST_LOSS = 1e-4
