@@ -398,14 +398,13 @@ KNOWN_MISS = pytest.mark.xfail(strict=True, reason="not named first by the model
             + RADIO,
             "policer",
         ),
-        pytest.param(
+        (
             ON_RADIO.format(
                 seconds=9.33, delay=13.96, stage="", control="cubic", radio=BRIEF_HANDOVERS
             )
             + RADIO
             + PING,
             "handover",
-            marks=KNOWN_MISS,
         ),
         pytest.param(
             SMALL_BUFFER.format(control="reno", bytes=5000, radio="lte-20") + stages(5, 5),

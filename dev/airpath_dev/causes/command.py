@@ -37,7 +37,7 @@ _JUDGED = 10
 
 def main(
     seed: Seed = 1,
-    count: Count = 8_000,
+    count: Count = 9_000,
     keep: Annotated[Path, typer.Option(help="Folder of the rows.")] = ROOT / "target/causes",
     write: Annotated[bool, typer.Option(help="Replace the package's models.")] = True,
     leave_out: Annotated[
@@ -120,7 +120,7 @@ def judge(learned: Model, held: Sequence[Row]) -> dict[str, Any]:
         "healthy blamed": round(blamed / max(1, healthy), 3),
         "calibration error": round(calibration_error(sure), 3),
         "causes": {
-            cause: {"cases": cases[cause], "first": right[cause]} for cause in sorted(cases)
+            cause: {"cases": cases[cause], "first": right[cause]} for cause in sorted(learned.costs)
         },
     }
 

@@ -16,18 +16,36 @@ from airpath_dev.planted.draft import Draft, Pick, Table, scaled, stage
 from airpath_dev.planted.draw import figures
 from airpath_dev.planted.plants import PLANTS, Edit, Plant, insert, of_flows, ping
 
+_LONG = (
+    "handover",
+    "radio-link-failure",
+    "congestion-control",
+    "slow-start-exit",
+    "test-too-short",
+)
+"""Causes of which transfers are not shortened: they come later, or are themselves short."""
 COSTS = 0.14
 """The least cost of a cause, as a logarithm: a seventh."""
 FREE = 0.05
 """The most that a cause costs that is taken to be none."""
 _TRIES = 6
-_PROFILES = ("linux-6.18", "linux-6.18", "linux-6.1", "linux-5.10", "linux-4.19")
+_PROFILES = (*3 * ("linux-6.18",), "linux-6.1", "linux-5.10", "linux-4.19")
 _FULL = {"wire": 0.8, "lte": 0.8, "nr": 0.8, "3g": 0.6}
 _SECOND = 0.15
 _TALKS = 12
 _MOST_MEGABITS = 600
 """Of a run over a wire."""
 _HEALTHY = 0.25
+_NAMED, _NAMED_HARD = 0.95, 0.75
+HARD_FROM = 8000
+"""Cases from this number on have causes that are hard to infer."""
+_HARD = ("bufferbloat", "policer", "send-buffer", "shaper", "short-queue", "stalling-host",
+         "test-too-short")  # fmt: skip
+_SLOW_MBPS = 6.0
+_SHORT = 0.2
+"""Of the cases with endless transfers: those that end soon instead."""
+_LEAST_BURST_BYTES = 12_000
+"""A shaper with a smaller bucket looks like a link with its rate."""
 TALK = "talk"
 """How the words of connections that say little begin."""
 
@@ -48,10 +66,13 @@ def draw(seed: int, number: int) -> Iterator[Drawn]:
     if number % _TALKS == 0:
         yield _talk(pick)
         return
-    plant = pick.choice(PLANTS_DRAWN)
+    is_hard = number >= HARD_FROM
+    plant = pick.choice(_PLANTS_HARD if is_hard else PLANTS_DRAWN)
     for _ in range(_TRIES):
         access = pick.choice(plant.into)
-        well = _drawn(pick, access, plant)
+        well = _drawn(pick, access, plant, _NAMED_HARD if is_hard else _NAMED)
+        if is_hard and access == "wire" and well.link["rate_mbps"] < _SLOW_MBPS:
+            well.seconds = pick.log(5, 70)
         before = _figures(well)
         known = _known(before, well, access)
         if known is None:
@@ -66,22 +87,86 @@ def draw(seed: int, number: int) -> Iterator[Drawn]:
         for one in (base, well, ill):
             beside(one)
             _begin(one, starts)
+        costs: dict[str, float] = {}
+        shortage: dict[str, float] = {}
+        plain = plant.cause not in _LONG and all(map(_is_plain, (base, well, ill)))
+        if plain and pick.chance(_SHORT):
+            as_files = pick.chance(0.5)
+            shorten = _shortened(pick, known, as_files=as_files)
+            count = sum(one["kind"] == "bulk" for one in base.flows)
+            rates = [_rate(_figures(one), count) for one in (base, ill)]
+            for one in (base, well, ill):
+                shorten(one)
+            # A short file is not a test that somebody stopped too early.
+            if not as_files:
+                shortage, costs = (
+                    _shortage(one, rate, count)
+                    for one, rate in zip((base, ill), rates, strict=True)
+                )
         gain = _cost(_figures(ill), _figures(well))
         if pick.chance(_HEALTHY):
-            yield Drawn(base.text(), {}, f"healthy, {access}", base.up)
-        if gain < COSTS:
+            kind = "short" if shortage else "healthy"
+            yield Drawn(base.text(), shortage, f"{kind}, {access}", base.up)
+        if gain < COSTS or _is_traceless(plant, ill, access):
             continue
         words = (
             f"{plant.cause} ({plant.name}) {severity:.2f}, {access} {'up' if ill.up else 'down'}"
         )
-        costs = {plant.cause: gain}
-        if pick.chance(_SECOND):
+        costs |= {plant.cause: gain}
+        if len(costs) == 1 and pick.chance(_SECOND):
             both = _second(pick, plant, access, well, ill, known)
             if both is not None:
                 yield both
                 return
         yield Drawn(ill.text(), costs, words, ill.up)
         return
+
+
+def _is_plain(draft: Draft) -> bool:
+    """Whether there are transfers, and none has an end or pauses of its own."""
+    ends = ("duration_s", "write_times_s")
+    bulk = [one for one in draft.flows if one["kind"] == "bulk"]
+    return bool(bulk) and not any(key in one for one in bulk for key in ends)
+
+
+def _shortened(pick: Pick, known: Known, *, as_files: bool) -> Edit:
+    """Let transfers end soon: tests that are stopped, or files."""
+    seconds = pick.log(0.8, 5)
+
+    def edit(draft: Draft) -> None:
+        bulk = [one for one in draft.transfers if one["kind"] == "bulk"]
+        for flow in bulk:
+            if as_files:
+                each = known.rate_mbps * 1e6 / 8 * seconds / len(bulk)
+                flow.update(kind="file", size_bytes=round(max(3e4, each)))
+            else:
+                flow["duration_s"] = seconds
+        if not as_files:
+            draft.seconds = max(flow.get("start_s", 0.0) for flow in bulk) + seconds + 2
+
+    return edit
+
+
+def _shortage(short: Draft, long: float, transfers: int) -> dict[str, float]:
+    """What it costs that transfers end before they reach the rate ``long`` in Mb/s."""
+    rate = _rate(_figures(short), transfers)
+    gain = math.log(long / rate) if long > 0 and rate > 0 else 0.0
+    return {"test-too-short": gain} if gain >= COSTS else {}
+
+
+def _rate(summary: Any, transfers: int) -> float:
+    """Goodput of the first flows in Mb/s."""
+    return sum(one["goodput_mbps"] or 0.0 for one in summary["flows"][:transfers])
+
+
+def _is_traceless(plant: Plant, ill: Draft, access: str) -> bool:
+    """Whether what is planted looks like a healthy path."""
+    if plant.cause == "bufferbloat":
+        return _known(_figures(ill), ill, access) is not None
+    if plant.cause == "shaper":
+        stages = [one for one in ill.there if one["stage"] == "shaper"]
+        return any(one["burst_bytes"] < _LEAST_BURST_BYTES for one in stages)
+    return False
 
 
 def _talk(pick: Pick) -> Drawn:
@@ -195,7 +280,8 @@ def _known(summary: Any, draft: Draft, access: str) -> Known | None:
     return Known(rate, shortest)
 
 
-def _drawn(pick: Pick, access: str, plant: Plant) -> Draft:
+def _drawn(pick: Pick, access: str, plant: Plant, named: float = _NAMED) -> Draft:
+    """A path and its transfers. ``named``: the share of runs with a profile of a kernel."""
     up = pick.chance(0.35) if plant.up is None else plant.up
     draft = Draft(seconds=pick.log(5, 12), up=up, seed=pick.randrange(1, 1000))
     one_way = pick.log(2, 90) if access == "wire" else pick.uniform(2, 40)
@@ -216,11 +302,20 @@ def _drawn(pick: Pick, access: str, plant: Plant) -> Draft:
         _cell(pick, access, draft)
     control = pick.choice(["cubic", "cubic", "cubic", "reno", "bbr"])
     flow: Table = {"kind": "bulk", "congestion": control}
-    if pick.chance(0.9):
+    if pick.chance(named):
         flow["profile"] = pick.choice(_PROFILES)
+    flow |= _receive_offload(pick)
     for _ in range(min(max(plant.flows, 3), pick.choice([1, 1, 1, 2, 3, 4]))):
         draft.flows.append(dict(flow))
     return draft
+
+
+def _receive_offload(pick: Pick) -> Table:
+    """Receive offload (GRO): segments that arrive together are acknowledged together."""
+    if pick.chance(0.3):
+        return {}
+    longest = pick.choice([0.0, pick.log(0.01, 0.3)])
+    return {"aggregation.max_bytes": 65_536, "aggregation.time_ms": longest}
 
 
 def _cell(pick: Pick, access: str, draft: Draft) -> None:
@@ -254,6 +349,11 @@ def _beside(pick: Pick, draft: Draft) -> Edit:
         times = ", ".join(f"{at + pick.uniform(0, 0.9):.2f}" for at in range(int(draft.seconds)))
         chat = {"kind": "file", "profile": "linux-6.18", "size_bytes": round(pick.log(300, 60_000))}
         flows.append(chat | {"write_times_s": times, "direction": pick.choice(["up", "down"])})
+    if pick.chance(0.3):
+        # The control connection of iperf3.
+        talk = {"kind": "file", "profile": "linux-6.18", "size_bytes": round(pick.log(200, 4000))}
+        talk |= {"write_times_s": f"0, 0.1, {draft.seconds - 0.2:.2f}", "start_s": 0}
+        flows.append(talk | {"direction": pick.choice(["up", "down"])})
     if pick.chance(0.1):
         flows.append({"kind": "udp", "rate_mbps": pick.log(0.02, 0.2)})
     stages: list[tuple[bool, bool, Table]] = []
@@ -288,6 +388,14 @@ def _window(_: Pick, severity: float, __: Draft, known: Known) -> Edit:
     return of_flows(window_bytes=bytes_)
 
 
+def _tuned(pick: Pick, severity: float, _: Draft, known: Known) -> Edit:
+    """A small maximum in tcp_rmem, or SO_RCVBUF: the window grows up to it."""
+    bytes_ = round(max(6000, known.bdp_bytes * scaled(severity, 1.0, 0.1)))
+    first = min(bytes_, round(pick.choice([14_600, 29_200, 64_240, 65_483])))
+    keys = {"receive_buffer_bytes": bytes_, "buffer.initial_receive_bytes": first}
+    return of_flows(**keys, **{"buffer.receive_tuning": pick.chance(0.5)})
+
+
 def _fixed(_: Pick, severity: float, __: Draft, known: Known) -> Edit:
     bytes_ = round(max(5000, known.bdp_bytes * scaled(severity, 1.2, 0.1)))
     return of_flows(send_buffer_bytes=bytes_)
@@ -297,6 +405,19 @@ def _stopped_reader(pick: Pick, _: float, well: Draft, known: Known) -> Edit:
     for flow in well.transfers:
         flow["receive_buffer_bytes"] = round(max(60e3, 3 * known.bdp_bytes))
     return of_flows(read_rate_mbps=known.rate_mbps * pick.log(0.005, 0.2))
+
+
+def _paced(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
+    """An application that writes blocks at a constant rate, as iperf3 -b does."""
+    rate = known.rate_mbps * 1e6 / 8 * (0.8 - 0.7 * severity)
+    block = pick.choice([131_072, 131_072, pick.log(3e3, 3e5)])
+    interval = max(0.004, block / rate)
+    count = max(2, int(0.9 * well.seconds / interval))
+    flow: Table = {"kind": "file", "congestion": pick.choice(["cubic", "cubic", "reno", "bbr"])}
+    flow |= {"profile": pick.choice(_PROFILES), "size_bytes": round(rate * interval * count)}
+    well.flows = [flow | _receive_offload(pick)]
+    times = ", ".join(f"{at * interval:.4f}" for at in range(count))
+    return of_flows(write_times_s=times)
 
 
 def _periodic(pick: Pick, severity: float, _: Draft, known: Known) -> Edit:
@@ -466,6 +587,27 @@ def _burst_at_start(pick: Pick, severity: float, well: Draft, known: Known) -> E
     return lambda draft: draft.flows.append(burst)
 
 
+def _irregular(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
+    """Handovers at irregular times, to a neighbour and back."""
+    edit = next(one for one in PLANTS if one.cause == "handover").edit(pick, severity, well, known)
+    at_s, well.handovers = pick.uniform(0.5, 3), []
+    for number in range(pick.randint(1, 6)):
+        if at_s < well.seconds - 0.5:
+            well.handovers.append({"at_s": at_s, "to": "one" if number % 2 else "two"})
+        at_s += pick.log(0.8, 5)
+    return edit
+
+
+def _failures(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
+    """Radio link failures, rarer or more frequent than in ``PLANTS``."""
+    edit = next(one for one in PLANTS if one.cause == "radio-link-failure").edit(
+        pick, severity, well, known
+    )
+    end = "_up" if well.up else ""
+    well.table(f"link_adaptation{end}")["fixed_bler_retransmission"] = pick.log(0.003, 0.03)
+    return edit
+
+
 def _cells(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
     edit = next(one for one in PLANTS if one.cause == "handover").edit(pick, severity, well, known)
     every = pick.log(1.2, 6)
@@ -483,6 +625,8 @@ PLANTS_DRAWN: tuple[Plant, ...] = (
     Plant("rrc-promotion", RADIO, 1, None, _connects_first, "file"),
     Plant("slow-start-exit", ALL, 1, None, _burst_at_start, "burst"),
     Plant("handover", CELLULAR, 2, None, _cells, "often"),
+    Plant("handover", CELLULAR, 2, None, _irregular, "irregular"),
+    Plant("radio-link-failure", CELLULAR, 2, None, _failures, "more"),
     Plant("random-loss", ALL, 3, None, _periodic, "periodic"),
     Plant("stalling-host", ALL, 3, None, _regular_stalls, "regular"),
     Plant("shaper", ALL, 3, None, _large_burst, "large burst"),
@@ -490,9 +634,11 @@ PLANTS_DRAWN: tuple[Plant, ...] = (
     Plant("bufferbloat", ALL, 3, None, _deep_queue, "deep"),
     Plant("reordering", ALL, 3, None, _jitter_out_of_order, "jitter"),
     Plant("receive-window", ALL, 1, None, _window, "window"),
+    Plant("receive-window", ALL, 2, None, _tuned, "tuned"),
     Plant("send-buffer", ALL, 1, None, _fixed, "fixed"),
     Plant("ack-batching", ALL, 2, None, _small_batches, "short"),
     Plant("application-limited", ALL, 1, None, _stopped_reader, "stopped"),
+    Plant("application-limited", ALL, 1, None, _paced, "paced"),
     Plant("host-processor", ALL, 3, None, _processor),
     Plant("host-processor", ALL, 2, None, _shared_processor, "shared"),
     Plant("interrupt-moderation", ALL, 3, None, _moderation),
@@ -502,3 +648,4 @@ PLANTS_DRAWN: tuple[Plant, ...] = (
     Plant("vpn", ALL, 3, None, _vpn),
     Plant("pdcp-gap", CELLULAR, 2, None, _pdcp_gap),
 )
+_PLANTS_HARD = tuple(one for one in PLANTS_DRAWN if one.cause in _HARD)

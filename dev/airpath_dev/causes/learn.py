@@ -31,6 +31,8 @@ _SETTINGS = {
     "seed": 1,
 }
 _WINDOWS = ("window_5", "window_25", "window_50", "window_75", "window_steady")
+_SIZES = ("window_bdp", "window_to_flight")
+"""Logarithms of windows."""
 _MOST_COST = 10.0
 _FEWER_OF_COSTS = 5
 _LARGEST = float(np.finfo(np.float32).max)
@@ -82,11 +84,13 @@ def learn(rows: Sequence[Row], trees: Trees) -> Model:
 
 def _blur(names: Sequence[str], table: NDArray[np.float64], cases: Sequence[int]) -> None:
     """Blur windows: simulated ones are exact, and a kernel's move with the sizes of its buffers."""
-    columns = [names.index(name) for name in _WINDOWS if name in names]
+    columns, sizes = ([names.index(name) for name in each if name in names] for each in
+                      (_WINDOWS, _SIZES))  # fmt: skip
     for row, case in zip(table, cases, strict=True):
         pick = Pick(f"airpath windows {case}")
         if columns and pick.chance(0.5):
             row[columns] *= pick.uniform(0.85, 1)
+            row[sizes] += pick.uniform(-0.15, 0.1)
 
 
 def _gain(row: Row, cause: str) -> float:

@@ -43,6 +43,7 @@ _TICK = 1000
 class Damage:
     """What a capture lacks: ends of headers, packets, the beginning; and how coarse a clock is.
 
+    ``noise_ms``: mean of an exponential time that a host takes for each packet.
     ``joined``: segments that left or came together are one packet, as segmentation and receive
     offload (TSO, GRO) show them.
     """
@@ -52,6 +53,7 @@ class Damage:
     late: float = 0.0
     tick: bool = False
     joined: bool = False
+    noise_ms: float = 0.0
 
     @classmethod
     def drawn(cls, pick: Pick) -> Damage:
@@ -61,7 +63,8 @@ class Damage:
             lose=pick.log(1e-4, 0.01) if pick.chance(0.15) else 0.0,
             late=pick.uniform(0.05, 0.3) if pick.chance(0.15) else 0.0,
             tick=pick.chance(0.85),
-            joined=pick.chance(0.3),
+            joined=pick.chance(0.5),
+            noise_ms=pick.log(0.002, 0.1) if pick.chance(0.8) else 0.0,
         )
 
 
@@ -160,11 +163,13 @@ def _damaged(point: _Point, damage: Damage, pick: Pick) -> bytes:
     """A file of the point's packets, as far as the damage leaves them."""
     # The last packet may be shorter than the headers that are looked at.
     raw = np.concatenate((point.raw, np.zeros(_HEADERS, dtype=np.uint8)))
-    keep = np.arange(len(point.at)) > damage.late * len(point.at)
+    keep = np.arange(len(point.at)) >= damage.late * len(point.at)
     if damage.lose:
         keep &= np.array([pick.random() >= damage.lose for _ in point.at])
     at, lengths = point.at[keep], point.lengths[keep]
     raw[at[:, None] + np.arange(8, 12)] = 0
+    if damage.noise_ms and len(at):
+        _blur(raw, at, damage.noise_ms, pick)
     if damage.joined and len(at):
         whole = _joined(raw, at)
         at, lengths = at[whole], lengths[whole]
@@ -175,6 +180,19 @@ def _damaged(point: _Point, damage: Damage, pick: Pick) -> bytes:
     every = np.arange(ends[-1] if len(ends) else 0) + np.repeat(at - ends + lengths, lengths)
     kept: bytes = raw[every].tobytes()
     return point.head + kept
+
+
+def _blur(raw: Bytes, at: Integers, noise_ms: float, pick: Pick) -> None:
+    """Delay each packet by some time; the order is kept, and so is what arrives together."""
+    time = _number(raw, at + 12) * 2**32 + _number(raw, at + 16)
+    random = np.random.default_rng(pick.randrange(2**32))
+    instant = np.unique(time, return_inverse=True)[1].reshape(-1)
+    later = random.exponential(noise_ms * 1e6, instant.max() + 1).astype(np.int64)[instant]
+    time = np.maximum.accumulate(time + later)
+    for place, part in ((12, time >> 32), (16, time & 0xFFFFFFFF)):
+        raw[at[:, None] + np.arange(place, place + 4)] = (
+            part.astype("<u4").view(np.uint8).reshape(-1, 4)
+        )
 
 
 def _cut(raw: Bytes, at: Integers, most: int) -> None:

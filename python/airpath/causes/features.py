@@ -27,6 +27,17 @@ UNKNOWN = float("nan")
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _MOST_BINS = 100_000
 _TENTHS = np.linspace(0.0, 1.0, 11)
+_LEAST_ECHO = 0.05
+"""Of the base RTT: a shorter round trip of an echo ends next to the capture point."""
+_AT_ONCE_MS = 0.1
+"""Hosts and captures take about this time, simulated ones none: shorter times count as this."""
+_FEW = 0.03
+"""Smaller shares count as 0: a kernel has some of everything, a simulated host has exactly 0."""
+_OUT_OF_ORDER = 0.003
+_LITTLE = 0.002
+"""Of the bytes of the transfers: a connection with less is not counted (iperf3's control)."""
+_REQUESTS = 10
+"""Packets with data that a receiver sends before they count: a handshake of TLS, a request."""
 _SLOTS_MS = (0.5, 1.0, 5 / 3, 2.0, 5.0, 10.0)
 
 
@@ -50,7 +61,8 @@ def _others(group: Group, report: CaptureReport) -> Features:
         for end, _ in ENDS
         if one["protocol"] == "udp" and one[end] == main.flow[main.sender]
     )
-    tcp = [one for one in flows if one["tcp"] and one["id"] not in numbers]
+    every = [one for one in flows if one["tcp"] and one["id"] not in numbers]
+    tcp = [one for one in every if total_bytes(one) > _LITTLE * ours]
     echoes = [one["icmp"] for one in flows if one["icmp"] and one["icmp"]["rtt_ms"]]
     echo = max(echoes, key=lambda one: one["replies"], default=None)
     rtt = echo["rtt_ms"] if echo else None
@@ -60,9 +72,16 @@ def _others(group: Group, report: CaptureReport) -> Features:
         "other_share": sum(map(total_bytes, tcp)) / max(1, ours),
         "echo_lost": echo["unanswered"] / max(1, echo["requests"]) if echo else UNKNOWN,
     }
+    # Next to the host that replies, an echo shows nothing of the path.
+    told = rtt is not None and rtt["p50"] > _LEAST_ECHO * group.base_ms
     for name in ("min", "p50", "p95", "max"):
-        found[f"echo_{name}"] = rtt[name] / group.base_ms if rtt else UNKNOWN
+        found[f"echo_{name}"] = rtt[name] / group.base_ms if rtt and told else UNKNOWN
     return found
+
+
+def _above(value: float, least: float) -> float:
+    """The value, or 0 if it is smaller than ``least``."""
+    return 0.0 if value < least else value
 
 
 def log10(value: float | None) -> float:
@@ -83,6 +102,7 @@ def _scale(group: Group) -> Features:
     main = group.main
     seen = main.seen
     options = main.stream["options"]
+    answers = _above(seen.other["data_packets"], _REQUESTS)
     return {
         "at_sender": main.at_sender,
         "between": seen.place == "between",
@@ -97,13 +117,11 @@ def _scale(group: Group) -> Features:
         "segment_bytes": main.segment_bytes,
         "transfers": len(group.transfers),
         "is_alone": group.is_alone,
-        "from_client": seen.sender == "client",
         "handshake_rounds": _handshake(main),
         "finished": seen.fin is not None,
         "unacknowledged": 1 - len(seen.acked[~np.isnan(seen.acked)]) / max(1, len(seen.acked)),
-        "answers": log10(main.seen.other["data_packets"] / max(1, len(seen.sent)) + 1e-5),
-        "log_answers": log10(main.seen.other["data_packets"] + 0.5),
-        "joined_share": main.stream["larger_than_mss"] / max(1, main.stream["data_packets"]),
+        "answers": answers / max(1, len(seen.sent)),
+        "log_answers": log10(max(_REQUESTS, answers)),
     }
 
 
@@ -183,9 +201,10 @@ def _gaps(group: Group) -> Features:
         value = float(longest[index]) if index < len(longest) else UNKNOWN
         found[f"longest_gap_{index}_ms"] = log10(value)
         found[f"longest_gap_{index}_rounds"] = log10(value / base)
-    found |= spread("apart_ms", apart, (0.05, 0.5, 0.95, 0.99))
+    visible = np.maximum(apart, _AT_ONCE_MS)
+    found |= spread("apart_ms", visible, (0.05, 0.5, 0.95, 0.99))
     service = group.main.segment_bytes * 0.008 / group.capacity_mbps
-    found |= spread("apart_services", apart / service, (0.05, 0.25, 0.5, 0.75, 0.95, 0.99))
+    found |= spread("apart_services", visible / service, (0.05, 0.25, 0.5, 0.75, 0.95, 0.99))
     together = (apart < min(0.3, 0.3 * service)).mean() if len(apart) else UNKNOWN
     found["arrive_together"] = together
     some = apart[apart > 0.125]
@@ -289,7 +308,7 @@ def _waits(group: Group) -> Features:
     )
     jitter = main.path.jitter_ms
     found["jitter_ms"] = UNKNOWN if jitter is None else jitter
-    found["overtaken"] = max(one.overtaken for one in group.transfers)
+    found["overtaken"] = _above(max(one.overtaken for one in group.transfers), _OUT_OF_ORDER)
     return found
 
 
@@ -332,7 +351,7 @@ def _way_back(group: Group) -> Features:
         "acks_together": float((apart < 0.3).mean()) if len(apart) else UNKNOWN,
     }  # fmt: skip
     found |= {
-        name: log10(value + 0.01)
+        name: log10(max(value, _AT_ONCE_MS))
         for name, value in spread("acks_apart_ms", apart, (0.05, 0.5, 0.75, 0.95, 0.99)).items()
     }
     found["duplicate_acks"] = main.stream["duplicate_acks"] / max(1, len(seen.ack))
@@ -358,7 +377,7 @@ def _losses(group: Group) -> Features:
         "timeouts": again["timeout"] / max(1, again["packets"]),
         "timeouts_per_s": again["timeout"] / max(1e-3, group.seconds),
         "probes": again["tail_loss_probe"] / max(1, again["packets"]),
-        "retransmitted": log10(again["packets"] / max(1, len(main.seen.sent)) + 1e-6),
+        "retransmitted": log10(float(main.seen.is_again.mean()) + 1e-6),
         "unseen_originals": again["original_unseen"] / max(1, again["packets"]),
         "out_of_order": log10(
             main.stream["out_of_order_packets"] / max(1, len(main.seen.sent)) + 1e-6
@@ -397,7 +416,7 @@ def _losses(group: Group) -> Features:
         else UNKNOWN
     )
     small = main.seen.payload < main.segment_bytes
-    found["small_share"] = float(small.mean())
+    found["small_share"] = _above(float(small.mean()), _FEW)
     return found
 
 
@@ -464,12 +483,12 @@ def _sending(main: Transfer) -> Features:
         "largest_burst": log10(sending["largest_burst"]) if sending else UNKNOWN,
         "unprompted": UNKNOWN
         if not sending or sending["unprompted"] is None
-        else sending["unprompted"],
+        else _above(sending["unprompted"], _FEW),
         "is_flat": main.is_flat,
         "sends_at_once": main.sends_at_once,
     }
     return found | {
-        name: log10(value + 0.001)
+        name: log10(max(value, _AT_ONCE_MS))
         for name, value in spread("sent_apart_ms", apart, (0.05, 0.5, 0.95, 0.99)).items()
     }
 
@@ -483,8 +502,8 @@ def _windows(group: Group) -> Features:
         "window_known": main.window_bytes is not None
         and window is not None
         and window["scale"] is not None,
-        "window_share": main.window_share,
-        "limited_share": main.limited_share,
+        "window_share": _above(main.window_share, _FEW),
+        "limited_share": _above(main.limited_share, _FEW),
         "closed_share": group.closed_share,
         "window_steady": main.window_steady,
         "window_bdp": log10(main.window_bytes / max(1.0, group.bdp_bytes))
@@ -511,7 +530,8 @@ def _windows(group: Group) -> Features:
         else 0.0
     )
     for name in ("path_s", "receive_window_s", "nothing_to_send_s", "recovery_s"):
-        found[f"limit_{name}"] = limits[name] / total if limits and total else UNKNOWN
+        share = limits[name] / total if limits and total else UNKNOWN
+        found[f"limit_{name}"] = _above(share, _FEW)
     return found
 
 
@@ -525,7 +545,6 @@ def _beginning(group: Group) -> Features:
         "ramp_s": log10(main.ramp_share * main.seconds + 0.01),
         "ramp_rounds": log10(main.ramp_share * main.seconds * 1e3 / main.base_ms + 0.1),
         "exit_bdp": log10(exit_bytes / max(1.0, group.bdp_bytes)) if exit_bytes else UNKNOWN,
-        "exit_round": UNKNOWN if not start or start["exit_round"] is None else start["exit_round"],
         "exit_by_loss": UNKNOWN if ended is None else ended == "loss",
         "exit_by_no_growth": UNKNOWN if ended is None else ended == "no-growth",
         "exits_early": main.exits_early,

@@ -118,7 +118,6 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "gap_ms_400": ("{} of the time passed in gaps longer than 400 ms", "share"),
     "hollow": ("{} of the time passed in gaps longer than half a round trip", "share"),
     "idle_share": ("for {} of the time everything that was sent had arrived", "share"),
-    "joined_share": ("{} of the packets are larger than the MSS", "share"),
     "late_loss": ("{} of the packets were lost after the first third", "log share"),
     "late_spread": ("the rate of tenths of the transfer varies by {}", "share"),
     "limit_nothing_to_send_s": ("for {} of the time the sender had nothing to send", "share"),

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from airpath.causes.apart import begun, taken_apart
 from airpath.fitting import path
 from airpath.fitting.observed import Bools, Floats, Ints, Observed
 from airpath.readers.flows import limited_s
@@ -55,10 +56,11 @@ class Gap:
 
 
 class Transfer:
-    """The data of one end of a flow."""
+    """The data of one end of a flow by segments (``seen``), and as captured (``packets``)."""
 
-    def __init__(self, seen: Observed) -> None:
-        self.seen = seen
+    def __init__(self, packets: Observed) -> None:
+        self.packets = packets
+        self.seen = seen = begun(taken_apart(packets))
         self.path = path.estimate(seen)
         self.stream = seen.stream
 
@@ -143,12 +145,12 @@ class Transfer:
         seen = self.seen
         if not self.at_sender or not len(seen.ack):
             return None
-        at = np.concatenate([seen.sent, seen.ack])
+        # At one instant an acknowledgement is before the segments that it releases.
+        at = np.concatenate([seen.ack, seen.sent])
         order = np.argsort(at, kind="stable")
         highest = np.maximum.accumulate(seen.offset + seen.payload)
-        new = np.concatenate([np.diff(highest, prepend=0), np.zeros(len(seen.ack), dtype=np.int64)])
         done = np.diff(np.maximum.accumulate(seen.delivered), prepend=0)
-        new[len(seen.sent) :] -= done
+        new = np.concatenate([-done, np.diff(highest, prepend=0)])
         at, under_way = at[order], np.maximum(np.cumsum(new[order]), 0)
         lasted = np.diff(at, append=at[-1])
         span = max(2 * self.typical_rtt_ms, _LEAST_SPAN_MS)
@@ -490,14 +492,15 @@ class Transfer:
 
     @cached_property
     def too_large(self) -> tuple[int, int] | None:
-        """Of lost segments the smallest payload, of others the largest, if that is smaller.
+        """Of lost packets the smallest payload, of others the largest, if that is smaller.
 
-        None: size does not tell which segments are lost.
+        None: size does not tell which packets are lost.
         """
-        seen, lost = self.seen, self.lost
+        seen, lost = self.packets, path.lost_segments(self.packets)
         acked = seen.ack_offset.max() if len(seen.ack) else 0
         arrived = ~lost & (seen.offset + seen.payload <= acked)
-        if not self.at_sender or len(self.episodes) < _LEAST_EVENTS or not arrived.any():
+        few = len(self.episodes) < _LEAST_EVENTS
+        if not self.at_sender or few or not arrived.any() or not lost.any():
             return None
         smallest, largest = int(seen.payload[lost].min()), int(seen.payload[arrived].max())
         return (smallest, largest) if smallest > largest else None

@@ -50,6 +50,8 @@ _CLEAR_QUEUE = 20
 """Segments; an error of the rate adds up over a longer queue, and over a longer busy time."""
 _LEAST_OF_ROUGH = 0.7
 _NEAR_MS = 0.3
+_NEAR_TRIP = 0.05
+"""Of an interval: one that differs less from the handshake's round trip is that."""
 
 
 @dataclass(frozen=True)
@@ -628,17 +630,27 @@ def _batch(seen: Observed, rate: float) -> float | None:
         stamps = np.unwrap(seen.timestamp[~np.isnan(seen.timestamp)], period=2.0**32)
         gaps = np.diff(np.unique(stamps)) * _tick(seen.sent, seen.timestamp)
         return _grid(seen, gaps[gaps >= _LEAST_BATCH_MS], service)
-    gaps = np.diff(seen.ack[seen.is_pure])
+    at = seen.ack[seen.is_pure]
+    gaps = np.diff(at)
     if len(gaps) < 40:
         return None
     within = gaps < 0.3
-    between = gaps[gaps >= max(_LEAST_BATCH_MS, 3 * service)]
+    between = np.diff(at[1:][gaps >= max(_LEAST_BATCH_MS, 3 * service)])
     if within.mean() >= 0.4 and len(between) >= 20:
         interval = float(np.quantile(between, 0.25))
         multiples = between / interval
-        if (np.abs(multiples - np.round(multiples)) < 0.1).mean() > 0.8:
+        whole = (np.abs(multiples - np.round(multiples)) < 0.1).mean() > 0.8
+        if whole and not _is_round_trip(seen, interval):
             return interval
     return _grid(seen, gaps[gaps >= _LEAST_BATCH_MS], service, float(within.mean()))
+
+
+def _is_round_trip(seen: Observed, interval: float) -> bool:
+    """Whether it is the handshake's: a window that is sent at once is acknowledged each RTT."""
+    first, _, third = seen.handshake
+    if first is None or third is None:
+        return False
+    return abs(interval - (third - first)) <= _NEAR_TRIP * interval
 
 
 def _keeps_phase(gaps: Floats, interval: float) -> bool:
