@@ -18,6 +18,7 @@ import pytest
 
 from airpath.errors import AirpathError
 from airpath.measure import stamp
+from airpath.measure.prober import Prober
 from measured_paths import FAR, FAR6, ROUTER, Relay, mtu, needs_namespaces, routed, within
 
 SECRET = bytes(range(32))
@@ -218,7 +219,7 @@ def test_a_prober_over_loopback() -> None:
         for host in ("127.0.0.1", "::1"):
             near = stamp.connected(host, port)
             begin = time.monotonic()
-            prober = stamp.Prober(near, SECRET, SSID, begin=begin, size_bytes=200)
+            prober = Prober(near, SECRET, SSID, begin=begin, size_bytes=200)
             prober.start(0.01)
             time.sleep(0.5)
             seen = prober.stop()
@@ -244,7 +245,7 @@ def test_a_prober_over_loopback() -> None:
 def test_poisson_intervals_are_drawn_from_the_seed() -> None:
     with reflecting(stamp.bound("127.0.0.1", 0)) as (reflector, _session):
         near = stamp.connected(*place_of(reflector))
-        prober = stamp.Prober(near, SECRET, SSID)
+        prober = Prober(near, SECRET, SSID)
         prober.start(0.002, exponential=True, seed=3)
         time.sleep(0.5)
         seen = prober.stop()
@@ -271,7 +272,7 @@ def test_losses_duplicates_and_reordering_are_counted_by_direction() -> None:
         place = place_of(reflector)
         with Relay(place, up, down) as relay:
             near = stamp.connected("127.0.0.1", relay.port)
-            prober = stamp.Prober(near, SECRET, SSID, patience_s=0.3)
+            prober = Prober(near, SECRET, SSID, patience_s=0.3)
             prober.start(0.002)
             while len(prober.replies) < 60:
                 time.sleep(0.01)
@@ -297,7 +298,7 @@ def test_a_mirror_and_a_forger_are_no_reflectors() -> None:
     mirror.bind(("127.0.0.1", 0))
     mirror.settimeout(5)
     near = stamp.connected("127.0.0.1", mirror.getsockname()[1])
-    prober = stamp.Prober(near, SECRET, SSID, patience_s=0.2)
+    prober = Prober(near, SECRET, SSID, patience_s=0.2)
     prober.start(0.02)
     for _ in range(5):
         data, address = mirror.recvfrom(2000)
@@ -320,7 +321,7 @@ def test_nobody_there_is_loss_and_the_icmp_error_is_kept() -> None:
     closed.bind(("127.0.0.1", 0))
     near = stamp.connected("127.0.0.1", closed.getsockname()[1])
     closed.close()
-    prober = stamp.Prober(near, SECRET, SSID, patience_s=0.1)
+    prober = Prober(near, SECRET, SSID, patience_s=0.1)
     prober.start(0.02)
     time.sleep(0.2)
     seen = prober.stop()

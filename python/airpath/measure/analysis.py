@@ -12,7 +12,8 @@ from airpath.causes.tools import Pinged, Told
 from airpath.measure.causes import Named, Seen, name
 from airpath.measure.effects import Effect, effects
 from airpath.measure.intervals import anytime
-from airpath.measure.plan import BASE, Direction, Phase, Plan
+from airpath.measure.outcome import LEAST_REPLIES
+from airpath.measure.plan import BASE, Phase, Plan
 
 if TYPE_CHECKING:
     from airpath.analysis.statistics import Interval
@@ -23,12 +24,11 @@ _LEAST_RATE_MBPS = 0.01
 """A phase that carried less counts as carrying this much."""
 _LEAST_LOSS = 1e-5
 _LEAST_MS = 1e-3
-_LEAST_REPLIES = 5
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a measurement showed."""
+    """Causes, effects and rates of a measurement."""
 
     named: dict[str, list[Named]]
     """Causes by direction."""
@@ -40,7 +40,7 @@ class Analysis:
 
 
 def analyse(plan: Plan, records: Sequence[Record], limit_mbps: float | None = None) -> Analysis:
-    """What the phases that ran show; any phase may be missing."""
+    """Analyse the phases that ran; any phase may be missing."""
     phases = {one.number: one for one in plan.phases}
     pairs = [(phases[one["number"]], one) for one in records]
     directions = [way for way in ("down", "up") if any(_tcp(one, way) for one in plan.phases)]
@@ -97,18 +97,23 @@ def _idle(pairs: Sequence[Pair]) -> dict[str, Effect]:
     return effects(_blocks(means), BASE, _LEAST_MS)
 
 
-def _out_share(longer: Sequence[Trips | None], shorter: Sequence[Trips | None]) -> float:
-    """Which share of what round trips take longer is on the way to the server; 0 if they do not."""
-    sides = [
-        [
-            (trip, out)
-            for one in probes
-            if one is not None
-            for trip, out in zip(one["rtt_ms"], one["out_ms"], strict=True)
-            if trip is not None and out is not None
-        ]
-        for probes in (longer, shorter)
+def _both(probes: Sequence[Trips | None]) -> list[tuple[float, float]]:
+    """Round trip, and the part of it to the server, of each probe that was answered."""
+    return [
+        (trip, out)
+        for one in probes
+        if one is not None
+        for trip, out in zip(one["rtt_ms"], one["out_ms"], strict=True)
+        if trip is not None and out is not None
     ]
+
+
+def _out_share(longer: Sequence[Trips | None], shorter: Sequence[Trips | None]) -> float:
+    """Share of the difference of two median round trips that arises on the way to the server.
+
+    0 if the first is not longer.
+    """
+    sides = [_both(longer), _both(shorter)]
     if not all(sides):
         return 0.0
     (long, long_out), (short, short_out) = (np.median(one, axis=0) for one in sides)
@@ -118,16 +123,10 @@ def _out_share(longer: Sequence[Trips | None], shorter: Sequence[Trips | None]) 
 def _waits(probes: Sequence[Trips | None]) -> tuple[float, float, float] | None:
     """The smallest RTT, and the mean wait on the way to the server and back, in ms.
 
-    A wait is what a packet takes longer than the fastest one of the same direction.
+    A wait is the time by which a packet takes longer than the fastest one of its direction.
     """
-    both = [
-        (trip, out)
-        for one in probes
-        if one is not None
-        for trip, out in zip(one["rtt_ms"], one["out_ms"], strict=True)
-        if trip is not None and out is not None
-    ]
-    if len(both) < _LEAST_REPLIES:
+    both = _both(probes)
+    if len(both) < LEAST_REPLIES:
         return None
     trips, out = np.array(both).T
     back = trips - out
@@ -153,7 +152,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
     Waits for DRX or grants spread evenly over a cycle: their mean varies less than their median.
     """
-    if len(values) < _LEAST_REPLIES:
+    if len(values) < LEAST_REPLIES:
         return None
     return float(np.mean(sorted(values)[: len(values) - len(values) // 10]))
 
@@ -256,13 +255,8 @@ def _told(record: Record, sparse: Sequence[Trips | None]) -> Told | None:
 
 def _pinged(probes: Trips | None) -> Pinged | None:
     trips = _trips(probes)
-    if probes is None or len(trips) < _LEAST_REPLIES:
+    if probes is None or len(trips) < LEAST_REPLIES:
         return None
     least, middle, high, most = (float(one) for one in np.quantile(trips, [0, 0.5, 0.95, 1]))
     lost = 1 - len(trips) / len(probes["rtt_ms"])
     return Pinged(lost, (max(least, _LEAST_MS), middle, high, most))
-
-
-def direction_of(value: str) -> Direction:
-    """``down`` or ``up``."""
-    return "up" if value == "up" else "down"

@@ -12,12 +12,13 @@ from airpath.measure.document import Figures, Mtu, Record, Samples, Trips
 from airpath.measure.intervals import merged, ramp
 from airpath.measure.path_mtu import MtuReport
 from airpath.measure.plan import Phase
-from airpath.measure.stamp import Probes
+from airpath.measure.prober import Probes
 from airpath.measure.stream import Info, StreamReport
 
-_LEAST_REPLIES = 5
+LEAST_REPLIES = 5
+"""Replies from which figures of a phase's probes are taken."""
 _STEP_S = 0.1
-"""Of the samples that are kept."""
+"""Time between two samples that are kept."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def _loaded(probes: Probes | None, since_s: float) -> float | None:
     if probes is None:
         return None
     trips = [one.rtt_ms for one in probes.replies if one.sent_s >= since_s]
-    return float(np.median(trips)) if len(trips) >= _LEAST_REPLIES else None
+    return float(np.median(trips)) if len(trips) >= LEAST_REPLIES else None
 
 
 def _samples(outcome: Outcome) -> Samples:

@@ -25,6 +25,7 @@ from airpath.measure.control import (
 )
 from airpath.measure.outcome import Outcome
 from airpath.measure.plan import KEEP_ALIVE_S, Phase
+from airpath.measure.prober import Prober, Probes
 from airpath.measure.stream import Options, StreamReport
 
 _PATIENCE_S = 10.0
@@ -221,11 +222,11 @@ class Session:
         return Outcome(phase, mtu=report, errors=[report.error] if report.error else [])
 
     @contextmanager
-    def _prober(self, patience_s: float) -> Iterator[stamp.Prober]:
+    def _prober(self, patience_s: float) -> Iterator[Prober]:
         """A prober with a socket of its own, which has stopped in the end."""
         sock = stamp.connected(*self._peer)
         try:
-            prober = stamp.Prober(
+            prober = Prober(
                 sock,
                 self._key.secret,
                 self.welcome.ssid,
@@ -241,9 +242,9 @@ class Session:
             sock.close()
 
     @contextmanager
-    def _probing(self, phase: Phase) -> Iterator[Callable[[], stamp.Probes | None]]:
+    def _probing(self, phase: Phase) -> Iterator[Callable[[], Probes | None]]:
         """Probe during a phase; keep the radio awake, if it is the phase's treatment."""
-        found: list[stamp.Probes] = []
+        found: list[Probes] = []
         gap_s = KEEP_ALIVE_S if phase.treatment.keep_alive else phase.probe_gap_s
         if gap_s is None:
             yield lambda: None
