@@ -10,6 +10,7 @@ import pytest
 
 from airpath.measure.causes import CAPACITY, Seen, name
 from airpath.measure.effects import Effect, effects
+from airpath.measure.twin import Path, run
 
 SEED = 20261128
 
@@ -39,6 +40,11 @@ def test_the_interval_is_that_of_the_two_way_layout() -> None:
     change = float((logs[:, 1] - logs[:, 0]).mean())
     assert math.log(found.factor) == pytest.approx(change)
     assert math.log(found.high) == pytest.approx(change + half, rel=1e-6)
+
+
+def test_blocks_that_agree_are_counted() -> None:
+    blocks = [{"base": 1.0, "bbr": 2.0}, {"base": 1.0, "bbr": 3.0}, {"base": 1.0, "bbr": 0.9}]
+    assert effects(blocks, "base", 0.01)["bbr"].agreeing == pytest.approx(2 / 3)
 
 
 def test_a_single_block_leaves_the_interval_open() -> None:
@@ -77,7 +83,9 @@ def test_intervals_hold_the_truth() -> None:
 
 
 def effect(treatment: str, factor: float, before: float = 10.0, spread: float = 1.05) -> Effect:
-    return Effect(treatment, factor, factor / spread, factor * spread, before, before * factor, 3)
+    return Effect(
+        treatment, factor, factor / spread, factor * spread, before, before * factor, 3, 1.0
+    )
 
 
 HEALTHY = Seen(
@@ -222,6 +230,25 @@ def test_bbr_that_loses_where_it_probes_is_not_policed() -> None:
         idle_waits=(25.0, 0.1, 0.1),
     )
     assert [one.cause for one in name(probing)] == [CAPACITY]
+
+
+def test_a_cause_that_was_only_seen_has_no_confidence() -> None:
+    lossy = replace(HEALTHY, idle_lost=(5, 1, 40))
+    assert name(lossy)[0].confidence == 0
+    bloated = replace(HEALTHY, loaded_ms={"paced": effect("paced", 0.05, 800.0)})
+    assert name(bloated)[0].confidence == 1
+
+
+@pytest.mark.parametrize("cause", ["policer", "random-loss", "receive-window", "send-buffer", None])
+def test_a_twin_is_a_scenario_that_runs(cause: str | None) -> None:
+    path = Path("down", 8.0, 18.0, 30.0, 34.0, 0.01, [cause] if cause else [], "cubic")
+    made = run(path, "core.example")
+    assert made.score is not None
+    assert ("link" in made.toml) == (cause != "policer")
+
+
+def test_the_twin_of_an_idle_path_has_a_ping() -> None:
+    assert run(Path("down", None, 0.0, 30.0, None, 0.0, []), "core.example").score is None
 
 
 def test_the_larger_effect_is_first() -> None:

@@ -8,7 +8,7 @@ treatment can remove is left to the one diagnosis, from the features of the test
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from airpath.base.text import milliseconds, percent, rate
 from airpath.causes.describe import ADVICE
@@ -17,14 +17,12 @@ from airpath.documents import Metric
 from airpath.measure.document import Mtu
 from airpath.measure.effects import MATERIAL, Effect
 
-BASE = "base"
-"""The treatment that changes nothing."""
 _UPLINK = (
     "The UE waits for a grant before it may send: shorten the period of scheduling requests, or "
     "use configured grants (TS 38.321 5.4.4, 5.8.2)."
 )
 _LIMITED = 0.5
-"""What limits a sender for most of its time is its limit."""
+"""A limit counts if it holds the sender back for at least half of its busy time."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +59,13 @@ class Seen:
     idle_out: float = 0.0
     """Which share of the effect of ``keep-alive`` is on the way to the server."""
     loaded_out: float = 0.0
-    """Likewise of what probes wait longer beside a transfer."""
+    """Which share of the additional wait beside a transfer is on the way to the server."""
     limit_mbps: float | None = None
-    """What the server allows."""
+    """Rate that the server allows a session."""
     congestion: str | None = None
     """The sender's congestion control in ``base``."""
     mtu: Mtu | None = None
-    """What passed with DF set."""
+    """Sizes that passed with DF set."""
     told: Told | None = None
 
 
@@ -80,8 +78,15 @@ class Named:
     effect: Effect | None
     metric: Metric
     advice: str | None
-    confidence: float
-    intervened: bool
+    likely: float | None = None
+    """Probability of a cause that was inferred; None: it was not."""
+
+    @property
+    def confidence(self) -> float:
+        """Share of the blocks in which the treatment helped; 0 if the cause was only seen."""
+        if self.effect is not None:
+            return self.effect.agreeing
+        return self.likely or 0.0
 
 
 Rule = Callable[[Seen], "Named | None"]
@@ -114,8 +119,7 @@ def _strength(one: Named) -> float:
 
 
 def _named(cause: str, evidence: str, effect: Effect | None, metric: Metric) -> Named:
-    advice = ADVICE.get(cause, _UPLINK)
-    return Named(cause, evidence, effect, metric, advice, 0.95, intervened=True)
+    return Named(cause, evidence, effect, metric, ADVICE.get(cause, _UPLINK))
 
 
 def _rates(effect: Effect) -> str:
@@ -139,9 +143,9 @@ def _mtu(seen: Seen) -> Named | None:
 
 
 def _window(seen: Seen) -> Named | None:
-    """A larger window raises the rate, or the sender waited for one and connections have several.
+    """A larger window raises the rate, or the sender waits for one and several connections help.
 
-    Where losses limit the rate a window does not, however the intervals happen to be.
+    Where losses limit the rate, the window does not.
     """
     limit, share = max(seen.limited.items(), key=lambda one: one[1], default=("send_buffer", 0.0))
     window, several = seen.rate.get("window"), seen.rate.get("streams-4")
@@ -152,11 +156,13 @@ def _window(seen: Seen) -> Named | None:
         chosen, with_it = several, "several connections"
     else:
         return None
-    name = limit.replace("_", " ")
+    counts = f"{percent(share)} of the sender's busy time as limited by the"
+    said = (
+        f"counts {counts} {limit.replace('_', ' ')}" if share else "counts neither buffer's limit"
+    )
     return _named(
         limit.replace("_", "-"),
-        f"With {with_it} the rate rises: {_rates(chosen)}. The kernel counts {percent(share)} of "
-        f"the sender's busy time as limited by the {name}.",
+        f"With {with_it} the rate rises: {_rates(chosen)}. The kernel {said}.",
         chosen,
         "goodput_mbps",
     )
@@ -172,14 +178,14 @@ def _losses(seen: Seen) -> Named | None:
         return _lossy(seen)
     cause = "policer" if paced.lowered else "random-loss"
     why = (
-        "Below the rate fewer are lost, so what is above it is dropped instead of queued"
+        "Pacing below the rate avoids losses: excess traffic is dropped, not queued"
         if paced.lowered
-        else "Below the rate losses stay, so no queue or policer makes them"
+        else "Losses persist below the rate, so no queue or policer causes them"
     )
     return _named(
         cause,
-        f"{percent(seen.base_loss)} of the segments are retransmitted. {why}: "
-        f"{percent(paced.before)} → {percent(paced.after)} with pacing. With BBR the rate rises: "
+        f"{percent(seen.base_loss)} of the segments are retransmitted. {why} "
+        f"({percent(paced.before)} → {percent(paced.after)}). With BBR the rate rises: "
         f"{_rates(effect)}.",
         effect,
         "goodput_mbps",
@@ -201,12 +207,12 @@ def _lossy(seen: Seen) -> Named | None:
 
 
 def _policed(seen: Seen) -> Named | None:
-    """What is above the rate is lost, and nothing waits: no queue is at the bottleneck."""
+    """Excess traffic is lost and nothing waits: the bottleneck has no queue."""
     paced = seen.loss.get("paced")
     if paced is None or not paced.lowered or seen.base_loss < _POLICED_LOSS:
         return None
     if seen.congestion == "bbr":
-        # It keeps queues short itself, and loses where it probes for more.
+        # BBR keeps queues short itself, and loses packets where it probes for more bandwidth.
         return None
     if seen.base_loaded_ms is None or seen.idle_waits is None:
         return None
@@ -226,7 +232,7 @@ def _policed(seen: Seen) -> Named | None:
 
 
 def _slow_start(seen: Seen) -> Named | None:
-    """The rate grows slowly at first, without losses; another sender is there sooner."""
+    """The rate grows slowly at first, without losses, and another treatment gets there sooner."""
     window = seen.rate.get("window")
     if seen.base_loss > _LEAST_LOSS or (window is not None and window.raised):
         return None
@@ -239,13 +245,13 @@ def _slow_start(seen: Seen) -> Named | None:
     later = seen.rate.get(best.treatment)
     factor = 1.0 if later is None else later.factor
     if seen.ramp_s is not None and best.factor < (1 + MATERIAL) * factor:
-        # What the steady rate gains as well is another limit of one connection.
+        # The steady rate gains as much: something else limits one connection.
         return None
     ended = "does not end" if seen.ramp_s is None else f"ends after {seen.ramp_s:.1f} s"
     with_it = "BBR" if best.treatment == "bbr" else "several connections"
     return _named(
         "slow-start-exit",
-        f"Without a loss the rate grows slowly: its growth {ended} in tests of "
+        f"The rate grows slowly although nothing is lost: its growth {ended} in tests of "
         f"{seen.phase_s:.0f} s. With {with_it} the rate of the whole test rises: {_rates(best)}.",
         best,
         "goodput_mbps",
@@ -260,11 +266,11 @@ def _bufferbloat(seen: Seen) -> Named | None:
     if loaded.before - loaded.after < _LEAST_QUEUE_MS:
         return None
     acknowledgements = (seen.loaded_out > 0.5) == (seen.direction == "down")
-    way = "acknowledgements" if acknowledgements else "the data"
+    way = "the acknowledgements" if acknowledgements else "the data"
     return _named(
         "ack-starvation" if acknowledgements else "bufferbloat",
-        f"Beside a transfer probes take {milliseconds(loaded.before)}; with the transfer paced "
-        f"below the rate, {milliseconds(loaded.after)}. They wait on the way of {way}.",
+        f"During a transfer probes take {milliseconds(loaded.before)}; with the transfer paced "
+        f"below the rate, {milliseconds(loaded.after)}. They wait in the direction of {way}.",
         loaded,
         "rtt_ms.p50",
     )
@@ -297,38 +303,34 @@ def _cycle(seen: Seen) -> Named | None:
     if max(out, back) < max(_LEAST_WAIT_MS, _LONG_WAIT * least):
         return None
     cause, way = ("uplink-access", "to the server") if out > back else ("drx", "back")
-    return replace(
-        _named(
-            cause,
-            f"On an idle path packets wait {milliseconds(max(out, back))} on average on the way "
-            f"{way}; the smallest round trip takes {milliseconds(least)}. Datagrams every 20 ms do "
-            "not change that: the UE sleeps sooner, or something on the way releases packets in "
-            "cycles.",
-            None,
-            "rtt_ms.mean",
-        ),
-        confidence=0.8,
-        intervened=False,
+    return _named(
+        cause,
+        f"On an idle path packets wait {milliseconds(max(out, back))} on average on the way "
+        f"{way}; the smallest round trip takes {milliseconds(least)}. Datagrams every 20 ms do "
+        "not change that: the UE sleeps sooner, or something on the way releases packets in "
+        "cycles.",
+        None,
+        "rtt_ms.mean",
     )
 
 
 def _promotion(seen: Seen) -> Named | None:
-    """The first packet after seconds of silence waits for a connection of the radio."""
+    """The first packet after seconds of silence waits for the RRC connection."""
     if seen.first_ms is None or seen.sparse_ms is None:
         return None
     if seen.first_ms < 2 * seen.sparse_ms or seen.first_ms - seen.sparse_ms < _LEAST_PROMOTION_MS:
         return None
-    evidence = (
+    return _named(
+        "rrc-promotion",
         f"The first probe after seconds of silence takes {milliseconds(seen.first_ms)}, others "
-        f"{milliseconds(seen.sparse_ms)}."
-    )
-    return Named(
-        "rrc-promotion", evidence, None, "rtt_ms.p50", ADVICE["rrc-promotion"], 0.9, intervened=True
+        f"{milliseconds(seen.sparse_ms)}.",
+        None,
+        "rtt_ms.p50",
     )
 
 
 def _inferred(seen: Seen) -> Named | None:
-    """What the one diagnosis says of the longest transfer, of causes without a treatment."""
+    """The diagnosis of the longest transfer, as far as it names causes without a treatment."""
     if seen.told is None:
         return None
     blamed = blame(seen.told)
@@ -336,12 +338,11 @@ def _inferred(seen: Seen) -> Named | None:
         if one.cause in WITHOUT_TREATMENT and (one.confidence or 0.0) >= _SURE:
             return Named(
                 one.cause,
-                f"{one.evidence} No treatment takes this cause away, so this is inferred.",
+                f"{one.evidence} No treatment can remove this cause, so it is inferred.",
                 None,
                 "goodput_mbps",
                 one.advice,
-                one.confidence or 0.0,
-                intervened=False,
+                one.confidence,
             )
     return None
 
@@ -353,22 +354,22 @@ def _capacity(seen: Seen) -> Named | None:
         for one in ("streams-4", "bbr", "reno", "cubic", "window")
         if one in seen.rate
     ]
-    if not tried or any(one.high >= 1 + 2 * MATERIAL for one in tried):
+    if not tried or any(one.high >= _LEAVES_OPEN for one in tried):
         return None
     most = max(tried, key=lambda one: one.factor)
     limit = seen.limit_mbps
     full = "the slowest link of the path is full"
     if limit is not None and seen.base_rate_mbps >= _AT_LIMIT * limit:
         full = f"the server's own limit (--most-rate, {rate(limit)}) is reached"
+    gain = percent(max(0.0, max(one.high for one in tried) - 1))
     return Named(
         CAPACITY,
-        f"None of {', '.join(one.treatment for one in tried)} raises the rate by 1/7 or more above "
-        f"{rate(seen.base_rate_mbps)} ({most.treatment}: {rate(most.after)}): {full}.",
+        f"None of {', '.join(one.treatment for one in tried)} raises the rate of "
+        f"{rate(seen.base_rate_mbps)} by more than {gain} (95 %; the best, {most.treatment}: "
+        f"{_rates(most)}): {full}.",
         None,
         "goodput_mbps",
         None,
-        0.95,
-        intervened=True,
     )
 
 
@@ -377,12 +378,14 @@ CAPACITY = "link-capacity"
 WITHOUT_TREATMENT = frozenset(
     {"handover", "radio-link-failure", "stalling-host", "reordering", "ack-starvation"}
 )
-"""Causes that the ends cannot take away."""
+"""Causes that the end hosts cannot remove."""
+_LEAVES_OPEN = 1 + 2 * MATERIAL
+"""An interval that reaches this far may hide a gain of twice what counts."""
 _SURE = 0.5
 _AT_LIMIT = 0.85
-"""Of a limit of the rate on the path: headers and retransmissions take the rest."""
+"""Share of a limit that goodput reaches: headers and retransmissions take the rest."""
 _LONG_WAIT = 1 / 2
-"""Of the smallest round trip: a usual wait for grants (SR period 5 to 10 ms) is shorter."""
+"""Share of the smallest round trip: usual waits for grants (SR period 5 to 10 ms) are shorter."""
 _LEAST_WAIT_MS = 1.0
 """Two slots of NR at 30 kHz: below that a host's own wake-ups show."""
 _LEAST_QUEUE_MS = 10.0

@@ -14,7 +14,7 @@ class Figures(TypedDict):
     """Figures of a TCP phase, all its streams together."""
 
     goodput_mbps: Positive
-    """What arrived over the whole phase."""
+    """Payload that arrived over the whole phase, per second."""
     steady_mbps: Positive
     """The rate after slow start; that of the phase's second half if it still grew."""
     ramp_s: Positive | None
@@ -68,7 +68,7 @@ class Mtu(TypedDict):
 
 
 class Record(TypedDict):
-    """What is kept of a phase: ``phases.jsonl`` has one on each line."""
+    """Record of a phase: ``phases.jsonl`` has one on each line."""
 
     number: int
     started_s: float
@@ -112,7 +112,7 @@ class EffectDocument(TypedDict):
     after: float
     factor: float
     ci95: list[float] | None
-    """Of the factor; null if a single block says nothing of the error."""
+    """Interval of the factor; null if the blocks give no useful estimate of the error."""
     blocks: int
 
 
@@ -132,7 +132,7 @@ class RateDocument(TypedDict):
 
 
 class Measured(TypedDict):
-    """What was measured, and how."""
+    """Plan, course and figures of a measurement."""
 
     server: str
     """Where ``airpath serve`` is, as it was given."""
@@ -143,7 +143,7 @@ class Measured(TypedDict):
     host: dict[str, str | int | list[str]]
     """The server's machine."""
     limit_mbps: float | None
-    """What the server allows a session; null: no limit."""
+    """Rate that the server allows a session; null: no limit."""
     seed: int
     stopped: str
     """Why the measurement ended: the end of its plan, or the interval asked for."""
@@ -157,7 +157,7 @@ class Measured(TypedDict):
     """Directions whose intervals leave open whether anything but the capacity limits the rate."""
     time_s: float
     data_bytes: int
-    """What the plan was drawn for."""
+    """Limits that the plan was drawn for."""
     left_out: list[str]
     """Treatments for which there was not enough time or data."""
     not_in_twin: list[str]

@@ -36,6 +36,8 @@ class Effect:
     """Geometric means, in the figure's unit."""
     after: float
     blocks: int
+    agreeing: float
+    """Share of the blocks in which the figure moved the same way as the factor says."""
 
     @property
     def interval(self) -> list[float] | None:
@@ -73,8 +75,16 @@ def effects(blocks: Sequence[Mapping[str, float]], base: str, floor: float) -> d
             half = quantile * deviation * math.sqrt(2 / len(pairs))
         change = after - before
         low, high = (math.exp(change - half), _exp(change + half))
+        agreeing = float(np.mean([(treated - plain) * change > 0 for plain, treated in pairs]))
         found[name] = Effect(
-            name, math.exp(change), low, high, math.exp(before), math.exp(after), len(pairs)
+            name,
+            math.exp(change),
+            low,
+            high,
+            math.exp(before),
+            math.exp(after),
+            len(pairs),
+            agreeing,
         )
     return found
 
@@ -84,7 +94,7 @@ def _exp(value: float) -> float:
 
 
 def _error(logs: Sequence[Mapping[str, float]]) -> tuple[float, int]:
-    """Standard deviation of a cell around its block's and treatment's effects; its freedom.
+    """Standard deviation of a cell around its block's and treatment's effects; degrees of freedom.
 
     Least squares over the cells that are there: an interrupted measurement has an unfinished block.
     """

@@ -29,16 +29,17 @@ PHASES = "phases.jsonl"
 _MOST_BYTES = 64 << 20
 _LEAST_VALUES = 2
 _LEAST_PROBES = 5
+_MTU_BYTES = 1500
 MOST_WINDOW_BYTES = 16 << 20
 _SCOUT_S, _SCOUT_GAP_S = 2.0, 0.05
 _LEAST_MBPS = 0.01
-"""Of a path that carries nothing."""
+"""Rate of a path that carries nothing."""
 _WAITED = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureOptions:
-    """What is measured, and how long."""
+    """Server, duration and limits of a measurement."""
 
     host: str
     port: int
@@ -49,7 +50,7 @@ class MeasureOptions:
     until: float | None = None
     """Stop when half of the interval of the steady rate is at most this share of it."""
     seed: int | None = None
-    """Of the order of treatments; None: a random one."""
+    """Seed of the order of treatments; None: a random one."""
     resume: Path | None = None
     """A measurement whose remaining phases run now."""
     out: Path | None = None
@@ -209,7 +210,7 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             if session.now() + phase.quiet_s + phase.duration_s > options.time_s:
                 course.stopped = f"its time is spent ({options.time_s:g} s)"
                 return
-            spent = round(OVERHEAD * _carried(course))
+            spent = sum(map(_spent, course.records))
             most = course.plan.allowance(phase.number, spent)
             kept = record(_outcome(course, session, phase, most))
             kept["started_s"] += begun_s
@@ -252,8 +253,12 @@ def _outcome(course: Course, session: Session, phase: Phase, most: int) -> Outco
     return session.run(phase, pacing, most)
 
 
-def _carried(course: Course) -> int:
-    return sum(one["figures"]["carried_bytes"] for one in course.records if one["figures"])
+def _spent(kept: Record) -> int:
+    """Bytes of a TCP phase on the path, with retransmissions beyond those that are planned for."""
+    figures = kept["figures"]
+    if figures is None:
+        return 0
+    return max(round(OVERHEAD * figures["carried_bytes"]), _MTU_BYTES * figures["segments"])
 
 
 def _pacing(course: Course, phase: Phase) -> float | None:
@@ -276,8 +281,8 @@ def _ends_block(plan: Plan, phase: Phase) -> bool:
 def _is_precise(course: Course, options: MeasureOptions) -> bool:
     if options.until is None:
         return False
-    for direction in options.directions:
-        rates = base_rates(course.pairs(), direction)
+    for direction in {one.direction for one in course.plan.phases if one.kind == "tcp"}:
+        rates = base_rates(course.pairs(), direction or "down")
         if len(rates) < _LEAST_VALUES or not narrow_enough(anytime(rates), options.until):
             return False
     return True

@@ -26,7 +26,7 @@ class Path:
     loss: float
     """Retransmitted share below the rate, where no queue overflows."""
     causes: Collection[str]
-    """What was named."""
+    """Causes that were named."""
     congestion: str | None = None
     """The sender's congestion control."""
 
@@ -66,6 +66,8 @@ _KNOWN = {"random-loss", "policer", "bufferbloat", "receive-window", "send-buffe
 
 
 def _stages(path: Path) -> list[list[str]]:
+    if path.steady_mbps is None:
+        return [_delay(path)]
     stages = []
     if "random-loss" in path.causes:
         stages.append(['stage = "loss"', f"probability = {max(1e-6, path.loss):.4g}"])
@@ -79,9 +81,9 @@ def _stages(path: Path) -> list[list[str]]:
                 'excess = "drop"',
             ]
         )
-    if path.steady_mbps is None:
-        return [_delay(path)]
-    link = ['stage = "link"', f"rate_mbps = {_link_mbps(path):.4g}"]
+    if "policer" in path.causes:
+        return [*stages, _delay(path)]
+    link = ['stage = "link"', f"rate_mbps = {path.most_mbps:.4g}"]
     if path.loaded_ms is not None and path.loaded_ms > path.idle_ms:
         waits = (path.loaded_ms - path.idle_ms) / 1e3
         link += [
@@ -89,11 +91,6 @@ def _stages(path: Path) -> list[list[str]]:
             f"queue_bytes = {max(10 * _MTU_BYTES, round(2 * waits * path.most_mbps * 125_000))}",
         ]
     return [*stages, link, _delay(path)]
-
-
-def _link_mbps(path: Path) -> float:
-    # Behind a policer the link itself is faster.
-    return path.most_mbps * (4 if "policer" in path.causes else 1)
 
 
 def _delay(path: Path) -> list[str]:
