@@ -23,7 +23,7 @@ _LONG = (
     "slow-start-exit",
     "test-too-short",
 )
-"""Causes of which transfers are not shortened: they come later, or are themselves short."""
+"""Causes whose transfers are not shortened: they show later, or are about short tests."""
 COSTS = 0.14
 """The least cost of a cause, as a logarithm: a seventh."""
 FREE = 0.05
@@ -43,7 +43,7 @@ _HARD = ("bufferbloat", "policer", "send-buffer", "shaper", "short-queue", "stal
          "test-too-short")  # fmt: skip
 _SLOW_MBPS = 6.0
 _SHORT = 0.2
-"""Of the cases with endless transfers: those that end soon instead."""
+"""Share of the cases with endless transfers in which they end soon instead."""
 _LEAST_BURST_BYTES = 12_000
 """A shaper with a smaller bucket looks like a link with its rate."""
 TALK = "talk"
@@ -148,7 +148,7 @@ def _shortened(pick: Pick, known: Known, *, as_files: bool) -> Edit:
 
 
 def _shortage(short: Draft, long: float, transfers: int) -> dict[str, float]:
-    """What it costs that transfers end before they reach the rate ``long`` in Mb/s."""
+    """Cost of transfers that end before they reach the rate ``long`` in Mb/s."""
     rate = _rate(_figures(short), transfers)
     gain = math.log(long / rate) if long > 0 and rate > 0 else 0.0
     return {"test-too-short": gain} if gain >= COSTS else {}

@@ -20,9 +20,9 @@ _LEAST_BYTES = 500
 _MOST_BYTES = 1460
 """Full segments have from ``_LEAST_BYTES`` to these, if no SYN says more."""
 _USUAL = 0.05
-"""Of the packets: some full segments are packets of their own."""
+"""Share of the packets that are single full segments."""
 _WHOLE = 0.5
-"""Of the longer packets: most are a multiple of a full segment."""
+"""Share of the longer packets that are a multiple of a full segment."""
 _MOST_SEGMENTS = 2_000_000
 _MOST_FIRST = 8
 _FIRST_BYTES = 4000

@@ -28,14 +28,14 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _MOST_BINS = 100_000
 _TENTHS = np.linspace(0.0, 1.0, 11)
 _LEAST_ECHO = 0.05
-"""Of the base RTT: a shorter round trip of an echo ends next to the capture point."""
+"""Share of the base RTT: a shorter echo ends next to the capture point."""
 _AT_ONCE_MS = 0.1
 """Hosts and captures take about this time, simulated ones none: shorter times count as this."""
 _FEW = 0.03
 """Smaller shares count as 0: a kernel has some of everything, a simulated host has exactly 0."""
 _OUT_OF_ORDER = 0.003
 _LITTLE = 0.002
-"""Of the bytes of the transfers: a connection with less is not counted (iperf3's control)."""
+"""Share of the transfers' bytes: connections with less are not counted (iperf3's control)."""
 _REQUESTS = 10
 """Packets with data that a receiver sends before they count: a handshake of TLS, a request."""
 _SLOTS_MS = (0.5, 1.0, 5 / 3, 2.0, 5.0, 10.0)

@@ -95,7 +95,8 @@ def command(
     Run `airpath serve` at HOST first. Transfers with and without a change (pacing, BBR, several
     connections, a larger window, smaller segments, a UE that is kept awake) alternate in random
     order, so that drift of the radio is not mistaken for an effect. The change that alters
-    the result points to the cause. --plan shows beforehand how much data that takes.
+    the result points to the cause. --plan prints a plan and sends nothing; as the rate is not
+    known then, the plan that runs may be another one.
     """
     from airpath.base.quantities import size_from, time_from
     from airpath.errors import InputError
@@ -182,7 +183,7 @@ def _share(text: str) -> float:
 
 
 def _print_plan(options: MeasureOptions) -> None:
-    """What would be sent, as far as it can be known without asking the server."""
+    """Print what would be sent, as far as that is known without the server."""
     from airpath.measure.measurement import drawn, resumed, worthwhile
     from airpath.measure.plan import usual
     from airpath.measure.stream import available

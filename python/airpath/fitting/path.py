@@ -51,7 +51,7 @@ _CLEAR_QUEUE = 20
 _LEAST_OF_ROUGH = 0.7
 _NEAR_MS = 0.3
 _NEAR_TRIP = 0.05
-"""Of an interval: one that differs less from the handshake's round trip is that."""
+"""Share of an interval by which it may differ from the handshake's round trip and still be that."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ Role = Literal["near", "far"]
 Peer = tuple[str, int]
 
 _MSS_BYTES = 536
-"""Of the control connection: the default of RFC 9293 3.7.1, which every path carries."""
+"""MSS of the control connection: the default of RFC 9293 3.7.1, which every path carries."""
 
 
 class ProtocolError(AirpathError):
@@ -176,7 +176,7 @@ def stream_line(key: Key, phase: int, stream: int) -> bytes:
 
 @dataclass(frozen=True)
 class Join:
-    """What the first line of a data connection claims; nothing of it is proven yet."""
+    """Claims in the first line of a data connection; none is proven yet."""
 
     session: str
     phase: int
@@ -199,13 +199,13 @@ class Greeting:
         self.received = 0
         self.sent = 0
         self.key: Key | None = None
-        """Of a control connection whose token is right."""
+        """Session key of a control connection whose token is right."""
         self.join: Join | None = None
-        """Of a data connection."""
+        """Claims of a data connection."""
 
     @property
     def rest(self) -> bytes:
-        """What arrived after the line that ended the greeting."""
+        """Bytes that arrived after the line that ended the greeting."""
         return self._buffer
 
     def feed(self, data: bytes) -> bytes:
@@ -495,16 +495,16 @@ def spelled(peer: Peer) -> str:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the far end lets one session do."""
+    """Limits of one session at the far end."""
 
     streams: int
-    """Of one phase."""
+    """Streams of one phase."""
     phase_s: float
     session_s: float
     data_bytes: int
-    """Of a session, both directions together."""
+    """Data of a session, both directions together."""
     rate_mbps: float | None
-    """Of a session; None: no limit."""
+    """Rate of a session; None: no limit."""
 
     def to_json(self) -> Json:
         """Return it as in the welcome."""
@@ -578,7 +578,7 @@ def _peer(value: Any) -> Peer:
 
 
 def _host(table: Json) -> Iterator[tuple[str, str | int | list[str]]]:
-    """What is said of the machine, as far as it is text that can be shown."""
+    """The description of the machine, as far as it can be shown as text."""
     for name, value in list(table.items())[:32]:
         if isinstance(value, str):
             yield printable(name)[:64], printable(value)[:256]

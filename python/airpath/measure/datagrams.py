@@ -107,7 +107,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Sent:
-    """What the sender of a load test knows."""
+    """The sender's view of a load test."""
 
     datagrams: int
     duration_s: float
@@ -133,7 +133,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class UdpReport:
-    """What arrived of a load test."""
+    """The receiver's view of a load test."""
 
     received: int
     """Datagrams without duplicates."""

@@ -24,10 +24,10 @@ _NOBODY = 65534
 
 @dataclass(frozen=True)
 class Unit:
-    """What a unit runs."""
+    """Command that a unit runs."""
 
     options: Sequence[str]
-    """Those of `airpath serve` besides port and token."""
+    """Options of `airpath serve` besides port and token."""
     port: int
     sessions: int
     token: str | None = None

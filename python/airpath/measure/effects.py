@@ -1,4 +1,4 @@
-"""What the treatments of a measurement changed: paired by block, with one pooled error.
+"""Effects of the treatments of a measurement: paired by block, with one pooled error.
 
 A block runs each treatment once, so that drift of the radio is common to all of them. With ``b``
 blocks and ``k`` treatments the logarithm of a figure is the sum of a block's effect, a treatment's

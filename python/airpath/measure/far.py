@@ -46,14 +46,14 @@ MOST_REQUEST = 1 << 16
 _TICK_S = 0.5
 _RATE_MARGIN, _BURST_BYTES = 1.05, 1 << 18
 _MOST_ENTRIES = 40_000
-"""Of all streams of a report, so that it fits into a line."""
+"""Entries of all streams of a report, so that it fits into a line."""
 
 Direction = Literal["down", "up"]
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a session shares with the others."""
+    """Things that all sessions share."""
 
     limits: Limits
     host: Callable[[], dict[str, str | int | list[str]]]
@@ -74,7 +74,7 @@ class _Phase:
     started: bool = False
     takes_sizes: bool = False
     sizes: list[int] = field(default_factory=list)
-    """Of probes that are to be sent."""
+    """Sizes of probes that are to be sent."""
 
 
 class FarSession:

@@ -1,4 +1,4 @@
-"""What a phase of a measurement showed, and the record that is kept of it."""
+"""The outcome of a phase of a measurement, and the record that is kept of it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Outcome:
     mtu: MtuReport | None = None
     errors: Sequence[str] = field(default_factory=tuple)
     capped: bool = False
-    """It hit its byte limit before its time was up."""
+    """Whether it hit its byte limit before its time was up."""
 
     @property
     def lasted_s(self) -> float:
@@ -46,7 +46,7 @@ class Outcome:
 
 
 def record(outcome: Outcome) -> Record:
-    """What is kept of a phase."""
+    """Make the record of a phase."""
     carried = bool(outcome.receivers)
     lasted_s = outcome.lasted_s
     pairs = list(zip(outcome.senders, outcome.receivers, strict=True))

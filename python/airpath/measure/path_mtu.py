@@ -44,7 +44,7 @@ class IcmpReport:
 
 @dataclass(frozen=True)
 class Tried:
-    """What became of the probes of one size."""
+    """Fate of the probes of one size."""
 
     size_bytes: int
     """Size of the IP packet."""
@@ -90,7 +90,7 @@ class MtuReport:
 
 @dataclass(frozen=True)
 class Probed:
-    """What the sender of probes downwards knows of one round."""
+    """One round of probes downwards, as their sender knows it."""
 
     sent: dict[int, int]
     """Number of probes of each size."""

@@ -64,7 +64,7 @@ tens."""
 
 @dataclass(frozen=True)
 class Treatment:
-    """What is different in a phase; ``base`` is what the two systems do by themselves."""
+    """One change for the time of a phase; ``base`` leaves both systems as they are."""
 
     name: str
     options: Options = field(default_factory=Options)
@@ -107,9 +107,9 @@ class Phase:
     quiet_s: float = 0.0
     """Silence before the phase. The first probe after it shows a promotion of the RRC state."""
     rate_mbps: float | None = None
-    """Of ``udp``: rate of IP datagrams."""
+    """Rate of the IP datagrams of a ``udp`` phase."""
     size_bytes: int | None = None
-    """Of ``udp``: length of each IP datagram."""
+    """Length of each IP datagram of a ``udp`` phase."""
 
     @property
     def path_bytes(self) -> int:
@@ -341,7 +341,7 @@ class _Shape:
     blocks: int
     duration_s: float
     first_s: float
-    """Of the very first base phase of a direction: it shows a slow ramp, and sets the pacing."""
+    """Length of the first base phase of a direction: it shows slow ramps and sets the pacing."""
 
 
 def _shape(

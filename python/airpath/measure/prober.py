@@ -58,7 +58,7 @@ class Lost(NamedTuple):
 
 @dataclass
 class Probes:
-    """What a prober saw."""
+    """Replies and losses that a prober saw."""
 
     sent: int = 0
     replies: list[Reply] = field(default_factory=list)

@@ -24,7 +24,7 @@ _METRICS = {
 
 
 def sentences(run: Run) -> list[str]:
-    """What was measured, what changed it, and what that means."""
+    """Describe a measurement: the path, the effects, the causes."""
     measured = run.summary["measured"]
     lines = [*describe.partial(run.summary), *_path(measured), *_effects(measured)]
     if measured["undecided"]:
@@ -49,7 +49,7 @@ def sentences(run: Run) -> list[str]:
 
 
 def overview(measured: Measured) -> list[str]:
-    """What was measured, and what changed it."""
+    """Describe the path and the effects."""
     return [*_path(measured), *(line.strip() for line in _effects(measured))]
 
 

@@ -65,10 +65,10 @@ class ServerOptions:
     sessions: int = USUAL_SESSIONS
     """At a time."""
     data_bytes: int = USUAL_DATA_BYTES
-    """Of a session."""
+    """Data of one session."""
     session_s: float = USUAL_SESSION_S
     rate_mbps: float | None = None
-    """Of all sessions together: each has an equal share, whether the others use theirs or not."""
+    """Rate of all sessions together: each has an equal share, even if others use less."""
 
     def limits(self) -> Limits:
         """Return the limits of one session."""

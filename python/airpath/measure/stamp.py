@@ -91,7 +91,7 @@ class Packet(NamedTuple):
 
 
 class Reflected(NamedTuple):
-    """What a reflector adds to its reply."""
+    """Fields that a reflector adds to its reply."""
 
     received_ns: int
     sequence: int
@@ -271,7 +271,7 @@ Transmit: TypeAlias = Callable[[bytearray], int | None]
 
 
 def transmitter(sock: socket.socket) -> Transmit:
-    """What sends datagrams to the address to which a socket is connected."""
+    """A function that sends datagrams to the address to which a socket is connected."""
 
     def transmit(data: bytearray) -> int | None:
         try:
@@ -299,7 +299,7 @@ class Inbox:
         self._poller = select.poll()
         self._poller.register(sock, select.POLLIN)
         self.errors: deque[IcmpError] = deque(maxlen=256)
-        """What the kernel reported about datagrams that this socket sent."""
+        """Errors that the kernel reported about datagrams that this socket sent."""
 
     def wait(self, seconds: float) -> bool:
         """Wait for datagrams; collects errors meanwhile. Whether there is something to read."""
@@ -383,7 +383,7 @@ Sink: TypeAlias = Callable[[Packet, int, int], None]
 
 
 class Session:
-    """What the far end's UDP socket knows of a session. Its methods may be called by any thread."""
+    """A session as the far end's UDP socket knows it. Its methods may be called by any thread."""
 
     def __init__(self, secret: bytes, ssid: int, *, most_per_s: float = MOST_PER_S) -> None:
         if not 0 < ssid < 1 << 16:

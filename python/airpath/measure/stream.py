@@ -119,7 +119,7 @@ class Options:
 
 @dataclass
 class StreamReport:
-    """What one end saw of a stream."""
+    """A stream as one end saw it."""
 
     bytes: int = 0
     """Bytes that arrived (receiver), or that the peer acknowledged (sender)."""
@@ -133,7 +133,7 @@ class StreamReport:
     info: list[Info] = field(default_factory=list)
     """Sender only: readings of ``TCP_INFO``."""
     options_in_force: dict[str, object] = field(default_factory=dict)
-    """What the kernel says at the end, see :func:`in_force`."""
+    """Options that are in force at the end, see :func:`in_force`."""
     error: str | None = None
 
     def to_json(self, most: int = MOST_ENTRIES) -> dict[str, object]:
@@ -290,7 +290,7 @@ def _sysctl(name: str) -> list[str]:
 
 
 def in_force(sock: socket.socket) -> dict[str, object]:
-    """What getsockopt says: congestion control, MSS, buffers (the kernel doubles them), pacing."""
+    """Options that getsockopt reports; the kernel doubles the sizes of buffers."""
     known = tcp_info.fields(tcp_info.read(sock))
     pacing = _pacing(sock)
     return {
