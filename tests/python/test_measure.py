@@ -68,7 +68,8 @@ SHORT = ("--time", "18s", "--data", "60MB", "--seed", "5")
 @pytest.mark.real_clock
 def test_a_measurement_is_a_run(server: tuple[str, Path], tmp_path: Path) -> None:
     out, page = tmp_path / "run", tmp_path / "page.html"
-    done = measure(server, *SHORT, "--out", str(out), "--report", str(page), "--json")
+    captures = ["--capture"] if os.geteuid() == 0 else []
+    done = measure(server, *SHORT, *captures, "--out", str(out), "--report", str(page), "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     measured = document["measured"]
@@ -76,6 +77,17 @@ def test_a_measurement_is_a_run(server: tuple[str, Path], tmp_path: Path) -> Non
     assert measured["carried_bytes"] <= 60_000_000
     assert document["run"]["duration_s"] <= 20
     assert not measured["nat"]
+    assert measured["captured"] == (["far", "near"] if captures else [])
+    if captures:
+        base = [one for one in document["flows"] if one["id"].endswith("-base")]
+        kept = sorted((out / "captures").iterdir())
+        assert [one.stem for one in kept] == sorted(one["id"] for one in base)
+        assert (
+            "Mb/s"
+            in subprocess.run(
+                [*AIRPATH, "diagnose", str(kept[0])], capture_output=True, text=True, check=True
+            ).stdout
+        )
     run = Run.open(out)
     assert run.provenance["driver"] == "measure"
     assert run.flows["bytes_delivered"].sum() == measured["carried_bytes"]

@@ -10,7 +10,7 @@ from typing import TypedDict, cast
 from airpath import _core
 from airpath.causes import probes
 from airpath.causes.describe import describe
-from airpath.causes.features import features
+from airpath.causes.features import Features, features
 from airpath.causes.group import Group
 from airpath.causes.model import answer, packaged
 from airpath.causes.phrases import evidence
@@ -32,7 +32,7 @@ MAIN = 0.1
 """Of the bytes of the largest group: smaller ones are beside it, and nothing is said of them."""
 _SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
 """Causes of silences. Where these are seen between two points, they are not inferred elsewhere."""
-_OF_DELAY = ("bufferbloat", "drx")
+OF_DELAY = ("bufferbloat", "drx")
 """What these cost is seen in round trips, too."""
 LEAST_SEGMENTS = 20
 _LEAST_SECONDS = 3.0
@@ -124,35 +124,35 @@ def inferred(
     sure = list(seen(group, found))
     if sure or not is_transfer:
         return sure, []
-    learned = packaged(MODEL)
-    every = learned.probabilities(found)
+    every = packaged(MODEL).probabilities(found)
     likely = answer(every)
-    flows = tuple(one.seen.flow["id"] for one in group.transfers)
-    suspects = []
-    for cause, probability in likely.causes:
-        words = describe(cause, group, found)
-        why = evidence(learned.moved(cause, found), found)
-        told = f" What speaks for it most: {'; '.join(why)}." if why else ""
-        cost: float | None = learned.cost(cause, found)
-        if cause not in _OF_DELAY and not group.was_full:
-            cost = None
-            told += (
-                f" The path was never full: it carries {group.capacity_mbps:.4g} Mb/s or more, and "
-                "the capture does not show how much more."
-            )
-        suspects.append(
-            Suspect(
-                cause,
-                cost,
-                words.evidence + told,
-                flows,
-                words.frames,
-                words.at_s,
-                words.advice,
-                round(probability, 2),
-            )
-        )
+    suspects = [suspected(cause, sure, group, found) for cause, sure in likely.causes]
     return suspects, likely.leaning
+
+
+def suspected(cause: str, probability: float, group: Group, found: Features) -> Suspect:
+    """A cause that the model infers, in words."""
+    learned = packaged(MODEL)
+    words = describe(cause, group, found)
+    why = evidence(learned.moved(cause, found), found)
+    told = f" What speaks for it most: {'; '.join(why)}." if why else ""
+    cost: float | None = learned.cost(cause, found)
+    if cause not in OF_DELAY and not group.was_full:
+        cost = None
+        told += (
+            f" The path was never full: it carries {group.capacity_mbps:.4g} Mb/s or more, and "
+            "the capture does not show how much more."
+        )
+    return Suspect(
+        cause,
+        cost,
+        words.evidence + told,
+        tuple(one.seen.flow["id"] for one in group.transfers),
+        words.frames,
+        words.at_s,
+        words.advice,
+        round(probability, 2),
+    )
 
 
 def _unknown(leaning: list[tuple[str, float]]) -> str:

@@ -75,6 +75,16 @@ Resume = Annotated[
 ]
 
 
+Capture = Annotated[
+    bool,
+    typer.Option(
+        "--capture",
+        help="Keep this host's captures of the transfers (headers only) in the run directory. "
+        "Needs root or CAP_NET_RAW.",
+    ),
+]
+
+
 def command(
     host: Host,
     port: Port = 5212,
@@ -86,6 +96,7 @@ def command(
     plan: ShowPlan = False,
     seed: Seed = None,
     resume: Resume = None,
+    capture: Capture = False,
     out: Out = None,
     report: Report = None,
     json: AsJson = False,
@@ -122,6 +133,7 @@ def command(
         until=None if until is None else _share(until),
         seed=seed,
         resume=resume,
+        capture=capture,
         out=out,
         command_line=provenance.command_line(),
         say=narrate,

@@ -222,6 +222,12 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         if (trips := [t for p in sparse for t in _trips(p)])
         else None,
         mtu=mtu,
+        shown=[
+            each
+            for phase, one in pairs
+            if _tcp(phase, direction) and one["shown"]
+            for each in one["shown"].values()
+        ],
         told=None if record is None else _told(record, sparse),
     )
 

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 from airpath.base.text import milliseconds, percent, rate
 from airpath.causes.describe import ADVICE
+from airpath.causes.model import LIKELIER_THAN_NOT, answer
+from airpath.causes.rank import OF_DELAY
 from airpath.causes.tools import Told, blame
 from airpath.documents import Metric
-from airpath.measure.document import Mtu
+from airpath.measure.document import Mtu, Shown
 from airpath.measure.effects import MATERIAL, Effect
+from airpath.measure.shown import pooled
 
 _UPLINK = (
     "The UE waits for a grant before it may send: shorten the period of scheduling requests, or "
@@ -66,7 +69,10 @@ class Seen:
     """The sender's congestion control in ``base``."""
     mtu: Mtu | None = None
     """Sizes that passed with DF set."""
+    shown: Sequence[Shown] = ()
+    """What captures of ``base`` at both ends show."""
     told: Told | None = None
+    """What the seconds of the longest phase show, where there are no captures."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,8 @@ class Named:
     advice: str | None
     likely: float | None = None
     """Probability of a cause that was inferred; None: it was not."""
+    cost: float | None = None
+    """Share of the rate, or of the round trip, that an inferred cause takes away."""
 
     @property
     def confidence(self) -> float:
@@ -99,10 +107,12 @@ def name(seen: Seen) -> list[Named]:
     neither if the intervals are inconclusive (`is_decided`).
     """
     found = [one for rule in RULES if (one := rule(seen)) is not None]
-    found.sort(key=lambda one: -_strength(one))
     if not is_decided(found):
-        other = _inferred(seen) or _capacity(seen)
-        found += [] if other is None else [other]
+        known = {one.cause for one in found}
+        found += [one for one in _inferred(seen) if one.cause not in known]
+    found.sort(key=lambda one: (-_strength(one), -one.confidence))
+    if not is_decided(found) and (full := _capacity(seen)) is not None:
+        found.append(full)
     return found
 
 
@@ -112,10 +122,10 @@ def is_decided(named: Sequence[Named]) -> bool:
 
 
 def _strength(one: Named) -> float:
-    if one.effect is None:
-        return 1.0
-    factor = one.effect.factor
-    return max(factor, 1 / max(factor, 1e-9))
+    """By which factor removing it changes its figure; 1 if that is not known."""
+    if one.effect is not None:
+        return max(one.effect.factor, 1 / max(one.effect.factor, 1e-9))
+    return 1 / (1 - min(one.cost or 0.0, 0.99))
 
 
 def _named(cause: str, evidence: str, effect: Effect | None, metric: Metric) -> Named:
@@ -211,6 +221,9 @@ def _policed(seen: Seen) -> Named | None:
     paced = seen.loss.get("paced")
     if paced is None or not paced.lowered or seen.base_loss < _POLICED_LOSS:
         return None
+    if seen.shown:
+        # Captures show losses and waits in more detail.
+        return None
     if seen.congestion == "bbr":
         # BBR keeps queues short itself, and loses packets where it probes for more bandwidth.
         return None
@@ -261,7 +274,7 @@ def _slow_start(seen: Seen) -> Named | None:
 def _bufferbloat(seen: Seen) -> Named | None:
     """Pacing below the rate empties a queue that the transfer fills, or its acknowledgements do."""
     loaded, paced = seen.loaded_ms.get("paced"), seen.rate.get("paced")
-    if loaded is None or paced is None or not loaded.lowered or loaded.factor > 0.5:
+    if loaded is None or paced is None or not loaded.lowered or loaded.high > _ONE_BDP:
         return None
     if loaded.before - loaded.after < _LEAST_QUEUE_MS:
         return None
@@ -300,12 +313,18 @@ def _cycle(seen: Seen) -> Named | None:
     if seen.idle_waits is None:
         return None
     least, out, back = seen.idle_waits
-    if max(out, back) < max(_LEAST_WAIT_MS, _LONG_WAIT * least):
+    floors = (_USUAL_ACCESS_MS, _LEAST_WAIT_MS)
+    long = [
+        wait >= max(floor, _LONG_WAIT * least)
+        for wait, floor in zip((out, back), floors, strict=True)
+    ]
+    if not any(long):
         return None
-    cause, way = ("uplink-access", "to the server") if out > back else ("drx", "back")
+    outward = long[0] and (out > back or not long[1])
+    cause, way, wait = ("uplink-access", "to the server", out) if outward else ("drx", "back", back)
     return _named(
         cause,
-        f"On an idle path packets wait {milliseconds(max(out, back))} on average on the way "
+        f"On an idle path packets wait {milliseconds(wait)} on average on the way "
         f"{way}; the smallest round trip takes {milliseconds(least)}. Datagrams every 20 ms do "
         "not change that: the UE sleeps sooner, or something on the way releases packets in "
         "cycles.",
@@ -329,22 +348,56 @@ def _promotion(seen: Seen) -> Named | None:
     )
 
 
-def _inferred(seen: Seen) -> Named | None:
-    """The diagnosis of the longest transfer, as far as it names causes without a treatment."""
+def _inferred(seen: Seen) -> list[Named]:
+    """What the one diagnosis infers from the transfers' packets, or else from their seconds."""
+    if not seen.shown:
+        return _told(seen)
+    likely = answer(pooled(seen.shown))
+    return [one for cause, sure in likely.causes for one in _described(seen, cause, sure)]
+
+
+def _described(seen: Seen, cause: str, sure: float) -> list[Named]:
+    """A cause in the words of the capture that makes it likeliest."""
+    showing = [
+        (one["probabilities"][cause], each)
+        for one in seen.shown
+        for each in one["causes"]
+        if each["cause"] == cause
+    ]
+    if not showing:
+        return []
+    _, words = max(showing, key=lambda one: one[0])
+    costs = [each["cost"] for _, each in showing if each["cost"] is not None]
+    return [
+        Named(
+            cause,
+            f"{words['evidence']} This is inferred from the transfers' packets.",
+            None,
+            "rtt_ms.p50" if cause in OF_DELAY else "goodput_mbps",
+            words["advice"],
+            sure,
+            sum(costs) / len(costs) if costs else None,
+        )
+    ]
+
+
+def _told(seen: Seen) -> list[Named]:
+    """What the seconds of the longest transfer show, of causes that no treatment removes."""
     if seen.told is None:
-        return None
-    blamed = blame(seen.told)
-    for one in blamed.suspects:
-        if one.cause in WITHOUT_TREATMENT and (one.confidence or 0.0) >= _SURE:
-            return Named(
-                one.cause,
-                f"{one.evidence} No treatment can remove this cause, so it is inferred.",
-                None,
-                "goodput_mbps",
-                one.advice,
-                one.confidence,
-            )
-    return None
+        return []
+    return [
+        Named(
+            one.cause,
+            f"{one.evidence} No treatment can remove this cause, so it is inferred.",
+            None,
+            "goodput_mbps",
+            one.advice,
+            one.confidence,
+            one.cost,
+        )
+        for one in blame(seen.told).suspects
+        if one.cause in WITHOUT_TREATMENT and (one.confidence or 0.0) >= LIKELIER_THAN_NOT
+    ][:1]
 
 
 def _capacity(seen: Seen) -> Named | None:
@@ -381,14 +434,18 @@ WITHOUT_TREATMENT = frozenset(
 """Causes that the end hosts cannot remove."""
 _LEAVES_OPEN = 1 + 2 * MATERIAL
 """An interval that reaches this far may hide a gain of twice what counts."""
-_SURE = 0.5
 _AT_LIMIT = 0.85
 """Share of a limit that goodput reaches: headers and retransmissions take the rest."""
-_LONG_WAIT = 1 / 2
-"""Share of the smallest round trip: usual waits for grants (SR period 5 to 10 ms) are shorter."""
+_LONG_WAIT = 1 / 4
+"""Share of the smallest round trip."""
+_USUAL_ACCESS_MS = 15.0
+"""Scheduling requests each 20 ms wait 10 ms on average; HARQ adds to that."""
 _LEAST_WAIT_MS = 1.0
 """Two slots of NR at 30 kHz: below that a host's own wake-ups show."""
-_LEAST_QUEUE_MS = 10.0
+_LEAST_QUEUE_MS = 30.0
+"""Tests of bufferbloat give their best grades up to this; base stations with CoDel keep 25 ms."""
+_ONE_BDP = 0.5
+"""A full queue of one BDP, as a buffer for one connection needs it, doubles the round trip."""
 _LEAST_LOST, _IDLE_LOSS = 3, 0.02
 """An idle path loses nothing; fewer may have been lost by chance."""
 _POLICED_LOSS, _NO_QUEUE = 0.002, 1.1

@@ -67,6 +67,27 @@ class Mtu(TypedDict):
     icmp: list[str]
 
 
+Fraction = Annotated[float, Range(0.0, 1.0)]
+
+
+class Likely(TypedDict):
+    """A cause that a capture makes likely, in the words of the diagnosis."""
+
+    cause: str
+    cost: Fraction | None
+    """Share of the rate, or of the round trip, that it takes away; null: unknown."""
+    evidence: str
+    advice: str
+
+
+class Shown(TypedDict):
+    """What a capture of a phase's streams shows."""
+
+    probabilities: dict[str, Fraction]
+    """By cause, that it costs a seventh or more; ``any``: that anything does."""
+    causes: Annotated[list[Likely], Length(0, 100)]
+
+
 class Record(TypedDict):
     """Record of a phase: ``phases.jsonl`` has one on each line."""
 
@@ -81,6 +102,8 @@ class Record(TypedDict):
     """For each stream and second: bytes, retransmissions, cwnd in bytes, smoothed RTT in ms."""
     probes: Trips | None
     mtu: Mtu | None
+    shown: dict[str, Shown] | None
+    """What captures at the ``near`` and the ``far`` end show; null: there were none."""
     errors: list[str]
 
 
@@ -153,6 +176,8 @@ class Measured(TypedDict):
     effects: list[EffectDocument]
     rates: list[RateDocument]
     mtu: list[MtuDocument]
+    captured: list[str]
+    """Ends at which transfers were captured: ``near``, ``far``."""
     undecided: list[str]
     """Directions whose intervals leave open whether anything but the capacity limits the rate."""
     time_s: float

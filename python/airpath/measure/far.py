@@ -18,7 +18,7 @@ from typing import Literal
 from airpath.base.json import Json
 from airpath.base.text import plural, printable, rate, size
 from airpath.errors import AirpathError, reason
-from airpath.measure import datagrams, path_mtu, stamp, stream
+from airpath.measure import datagrams, path_mtu, shown, stamp, stream
 from airpath.measure.control import (
     Channel,
     EndedError,
@@ -32,6 +32,7 @@ from airpath.measure.control import (
     address,
     spelled,
 )
+from airpath.measure.packets import Packets
 
 JOIN_S = 5.0
 """How long a phase waits for its next stream."""
@@ -61,6 +62,7 @@ class Surroundings:
     say: Callable[[str], None]
     testing: Callable[[], int]
     """Sessions in which a phase runs now."""
+    packets: Packets
 
 
 @dataclass
@@ -283,18 +285,21 @@ class FarSession:
                 f"at most {MOST_STREAM_S:g} s are allowed"
             )
         options = stream.Options.from_json(fields.table.get("options", {}))
+        capture = fields.flag("capture")
         most = self._limits.rate_mbps
         if most is not None and direction == "down":
             options = replace(options, pacing_mbps=min(most, options.pacing_mbps or most))
         phase = self._begin(fields.whole("phase", 0, 1 << 30), streams)
 
         def work(number: int) -> Json:
-            sockets = self._joined(phase, number)
-            try:
-                reports, others = self._stream(phase, sockets, direction, duration_s, options)
-            finally:
-                for sock in sockets:
-                    sock.close()
+            with self._around.packets.capturing(self._channel.here[1], capture) as packets:
+                sockets = self._joined(phase, number)
+                ports = [address(one.getpeername())[1] for one in sockets]
+                try:
+                    reports, others = self._stream(phase, sockets, direction, duration_s, options)
+                finally:
+                    for sock in sockets:
+                        sock.close()
             carried = sum(one.bytes for one in reports)
             lasted_s = max(1e-3, *(one.duration_s for one in reports))
             self.say(
@@ -302,7 +307,11 @@ class FarSession:
                 f"{lasted_s:.1f} s: {size(carried)}, {rate(carried * 8e-6 / lasted_s)}"
             )
             each = min(stream.MOST_ENTRIES, _MOST_ENTRIES // streams)
-            return {"streams": [one.to_json(each) for one in reports], "others": max(0, others)}
+            return {
+                "streams": [one.to_json(each) for one in reports],
+                "others": max(0, others),
+                "shown": shown.judged(packets(), ports),
+            }
 
         return work
 
@@ -494,6 +503,12 @@ class _Fields:
         if not least <= value <= most:
             raise ProtocolError(f"{name} = {value:.6g} is not from {least:g} to {most:g}")
         return float(value)
+
+    def flag(self, name: str) -> bool:
+        value = self.table.get(name, False)
+        if not isinstance(value, bool):
+            raise ProtocolError(f"{name} is not true or false")
+        return value
 
     def whole(self, name: str, least: int, most: int) -> int:
         value = self.table.get(name)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PLAN = "plan.json"
 PHASES = "phases.jsonl"
+CAPTURES = "captures"
 _MOST_BYTES = 64 << 20
 _LEAST_VALUES = 2
 _LEAST_PROBES = 5
@@ -53,6 +54,8 @@ class MeasureOptions:
     """Seed of the order of treatments; None: a random one."""
     resume: Path | None = None
     """A measurement whose remaining phases run now."""
+    capture: bool = False
+    """Keep the captures of this host in the run directory."""
     out: Path | None = None
     command_line: list[str] | None = None
     progress: Callable[[float], None] = lambda _: None
@@ -82,6 +85,13 @@ def planned(options: MeasureOptions, session: Session) -> Course:
     """A new plan for the rate that a short transfer finds, or the one being resumed."""
     if options.resume is not None:
         return resumed(options.resume, options.host)
+    if session.uncaptured:
+        if options.capture:
+            raise AirpathError(f"--capture: this host captures no packets ({session.uncaptured})")
+        options.say(
+            f"this host captures no packets ({session.uncaptured}): causes that no treatment "
+            "removes are harder to tell; run airpath as root or with CAP_NET_RAW"
+        )
     host = session.welcome.host
     found = host.get("congestion", [])
     far = found if isinstance(found, list) else []
@@ -212,7 +222,10 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
                 return
             spent = sum(map(_spent, course.records))
             most = course.plan.allowance(phase.number, spent)
-            kept = record(_outcome(course, session, phase, most))
+            outcome = _outcome(course, session, phase, most)
+            if options.capture and outcome.packets:
+                _keep(journal.parent / CAPTURES, phase, outcome.packets)
+            kept = record(outcome)
             kept["started_s"] += begun_s
             kept["ended_s"] += begun_s
             course.records.append(kept)
@@ -232,6 +245,11 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             if phase.kind == "tcp":
                 session.drain()
     course.stopped = "the plan is done"
+
+
+def _keep(place: Path, phase: Phase, packets: bytes) -> None:
+    place.mkdir(exist_ok=True)
+    (place / f"{phase.name}.pcap").write_bytes(packets)
 
 
 def _is_udp_blocked(course: Course) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from airpath.fitting.observed import Floats
-from airpath.measure.document import Figures, Mtu, Record, Samples, Trips
+from airpath.measure.document import Figures, Mtu, Record, Samples, Shown, Trips
 from airpath.measure.intervals import merged, ramp
 from airpath.measure.path_mtu import MtuReport
 from airpath.measure.plan import Phase
@@ -33,6 +33,10 @@ class Outcome:
     """The receivers of the same streams, in the same order."""
     probes: Probes | None = None
     mtu: MtuReport | None = None
+    shown: Mapping[str, Shown] = field(default_factory=dict)
+    """What captures at the ``near`` and the ``far`` end show."""
+    packets: bytes = b""
+    """The capture at the near end, as a pcap file."""
     errors: Sequence[str] = field(default_factory=tuple)
     capped: bool = False
     """Whether it hit its byte limit before its time was up."""
@@ -59,6 +63,7 @@ def record(outcome: Outcome) -> Record:
         "seconds": [_seconds(*pair, lasted_s) for pair in pairs],
         "probes": None if outcome.probes is None else _trips(outcome.probes),
         "mtu": None if outcome.mtu is None else _mtu(outcome.mtu),
+        "shown": dict(outcome.shown) or None,
         "errors": list(outcome.errors),
     }
 

@@ -112,6 +112,11 @@ class Phase:
     """Length of each IP datagram of a ``udp`` phase."""
 
     @property
+    def name(self) -> str:
+        """The id of the phase's flow or ping: ``7-down-paced``."""
+        return f"{self.number}-{self.direction or self.kind}-{self.treatment.name}"
+
+    @property
     def path_bytes(self) -> int:
         """Bytes that the phase puts on the path at most, both directions, headers included."""
         probes = _probe_bytes(self)

@@ -250,6 +250,7 @@ def _measured(
             for phase, one in course.pairs()
             if one["mtu"] is not None
         ],
+        "captured": sorted({end for one in course.records for end in one["shown"] or {}}),
         "undecided": [one for one, named in found.named.items() if not is_decided(named)],
         "time_s": course.plan.time_s,
         "data_bytes": course.plan.data_bytes,
@@ -285,11 +286,6 @@ def _gain(direction: str, effect: Effect, metric: Metric) -> Gain:
     }
 
 
-def name_of(phase: Phase) -> str:
-    """The id of a phase's flow or ping: ``7-down-paced``."""
-    return f"{phase.number}-{phase.direction or phase.kind}-{phase.treatment.name}"
-
-
 def _flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
     trips = [] if one["samples"] is None else _known(one["samples"]["srtt_ms"])
     rtt = _quantiles(trips)
@@ -298,7 +294,7 @@ def _flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
         for each in ("receive_window", "send_buffer")
     )
     return {
-        "id": name_of(phase),
+        "id": phase.name,
         "kind": "bulk",
         "direction": phase.direction or "down",
         "ue": None,
@@ -338,7 +334,7 @@ def _ping(phase: Phase, probes: Trips) -> PingSummary:
     trips = _known(probes["rtt_ms"])
     sent = len(probes["rtt_ms"])
     return {
-        "id": name_of(phase),
+        "id": phase.name,
         "sent": sent,
         "lost": sent - len(trips),
         "rtt_ms": _quantiles(trips),
@@ -418,7 +414,7 @@ def _sample_rows(phase: Phase, one: Record) -> Iterator[dict[str, object]]:
         step_s = time_s - (samples["time_s"][at - 1] if at else 0.0)
         yield {
             "time_ns": round((one["started_s"] + time_s) * NS_PER_S),
-            "flow": name_of(phase),
+            "flow": phase.name,
             "goodput_mbps": (total - before) * 8e-6 / step_s,
             "delivered_bytes": total,
             "cwnd_segments": samples["cwnd_segments"][at],
@@ -435,7 +431,7 @@ def _ping_rows(phase: Phase, one: Record) -> Iterator[dict[str, object]]:
     both = zip(one["probes"]["sent_s"], one["probes"]["rtt_ms"], strict=True)
     for at, (sent_s, trip) in enumerate(both):
         yield {
-            "flow": name_of(phase),
+            "flow": phase.name,
             "sequence": at,
             "sent_ns": max(0, round(sent_s * NS_PER_S)),
             "rtt_ms": trip,
@@ -453,7 +449,7 @@ def _histogram_rows(phase: Phase, one: Record) -> Iterator[dict[str, object]]:
         Counter(math.floor(math.log(trip) / width) for trip in trips).items()
     ):
         yield {
-            "flow": name_of(phase),
+            "flow": phase.name,
             "low_ms": math.exp(place * width),
             "high_ms": math.exp((place + 1) * width),
             "count": number,

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from airpath.base.text import printable
 from airpath.errors import AirpathError, reason
-from airpath.measure import stamp
+from airpath.measure import shown, stamp
 from airpath.measure.control import (
     MOST_FIRST_LINE,
     PORT,
@@ -39,6 +39,7 @@ from airpath.measure.control import (
 )
 from airpath.measure.far import MOST_REQUEST, FarSession, Surroundings, machine
 from airpath.measure.guard import Narration, Refusals, to_make_room
+from airpath.measure.packets import Packets
 
 MOST_WAITING = 128
 """Connections at a time that have not proved themselves: all streams of four sessions."""
@@ -129,8 +130,12 @@ class Server:
         self._wake, self._woken = socket.socketpair()
         self._woken.setblocking(False)
         self._reflecting: threading.Thread | None = None
+        self._packets = Packets()
+        if not self._packets.refused:
+            # What another user may not be able to read.
+            shown.prepare()
         self._around = Surroundings(
-            options.limits(), machine, self._reflector, self._say, self._testing
+            options.limits(), machine, self._reflector, self._say, self._testing, self._packets
         )
 
     @property
@@ -183,6 +188,7 @@ class Server:
             if thread.ident is not None:
                 thread.join(max(0.0, end_s - time.monotonic()))
         self._selector.close()
+        self._packets.close()
         for sock in (self._listener, self._datagrams, self._wake, self._woken):
             sock.close()
 

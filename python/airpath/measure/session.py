@@ -13,7 +13,7 @@ from statistics import median
 from airpath.base.json import Json
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, reason
-from airpath.measure import path_mtu, stamp, stream
+from airpath.measure import path_mtu, shown, stamp, stream
 from airpath.measure.control import (
     EndedError,
     Peer,
@@ -24,7 +24,8 @@ from airpath.measure.control import (
     stream_line,
 )
 from airpath.measure.outcome import Outcome
-from airpath.measure.plan import KEEP_ALIVE_S, Phase
+from airpath.measure.packets import Packets
+from airpath.measure.plan import BASE, KEEP_ALIVE_S, Phase
 from airpath.measure.prober import Prober, Probes
 from airpath.measure.stream import Options, StreamReport
 
@@ -54,6 +55,7 @@ class Session:
         self._idle_ms: list[float] = []
         """RTTs of probes beside nothing."""
         self._stop = threading.Event()
+        self._packets = Packets()
 
     def __enter__(self) -> Session:
         return self
@@ -63,6 +65,12 @@ class Session:
         with suppress(AirpathError, OSError):
             self._channel.send({"do": "bye"})
         self._channel.close()
+        self._packets.close()
+
+    @property
+    def uncaptured(self) -> str:
+        """Why this host captures no packets; empty if it does."""
+        return self._packets.refused
 
     @property
     def near(self) -> Peer:
@@ -129,14 +137,47 @@ class Session:
     def _tcp(self, phase: Phase, options: Options, most_bytes: int) -> Outcome:
         role: stream.Role = "receiver" if phase.direction == "down" else "sender"
         count = phase.treatment.streams
-        number = self._ask(
-            "tcp",
+        # What the first transfer shows only serves the plan.
+        wanted = phase.treatment.name == BASE and phase.block >= 0
+        with self._packets.capturing(self._peer[1], wanted) as packets:
+            number = self._ask(
+                "tcp",
+                phase,
+                streams=count,
+                duration_s=phase.duration_s,
+                options=options.to_json(),
+                capture=wanted,
+            )
+            with self._streams(role, count, options) as sockets:
+                ports = [one.getsockname()[1] for one in sockets]
+                with self._probing(phase) as probes:
+                    near = self._carry(sockets, phase, role, most_bytes)
+        done = self._answer(number, phase.duration_s + _DRAIN_S + _PATIENCE_S)
+        far = [StreamReport.from_json(one) for one in done.get("streams", [])]
+        if len(far) != len(near):
+            raise ProtocolError(f"the far end reports {len(far)} streams of {len(near)}")
+        senders, receivers = (far, near) if role == "receiver" else (near, far)
+        capped = sum(one.bytes for one in receivers) >= most_bytes - len(receivers)
+        # The end that reaches its byte limit closes the connection.
+        errors = [] if capped else [one.error for one in (*near, *far) if one.error]
+        both = {"near": shown.judged(packets(), ports), "far": shown.from_json(done.get("shown"))}
+        return Outcome(
             phase,
-            streams=count,
-            duration_s=phase.duration_s,
-            options=options.to_json(),
+            senders=senders,
+            receivers=receivers,
+            probes=probes(),
+            shown={end: one for end, one in both.items() if one is not None},
+            packets=packets(),
+            errors=errors,
+            capped=capped,
         )
-        sockets = []
+
+    @contextmanager
+    def _streams(
+        self, role: stream.Role, count: int, options: Options
+    ) -> Iterator[list[socket.socket]]:
+        """Open the streams of a phase; the server has accepted them all."""
+        sockets: list[socket.socket] = []
         try:
             for at in range(count):
                 sock = stream.connect(
@@ -146,27 +187,10 @@ class Session:
                 sock.sendall(stream_line(self._key, self._phases, at))
             for sock in sockets:
                 await_start(sock, _PATIENCE_S)
-            with self._probing(phase) as probes:
-                near = self._carry(sockets, phase, role, most_bytes)
+            yield sockets
         finally:
             for sock in sockets:
                 sock.close()
-        done = self._answer(number, phase.duration_s + _DRAIN_S + _PATIENCE_S)
-        far = [StreamReport.from_json(one) for one in done.get("streams", [])]
-        if len(far) != len(near):
-            raise ProtocolError(f"the far end reports {len(far)} streams of {len(near)}")
-        senders, receivers = (far, near) if role == "receiver" else (near, far)
-        capped = sum(one.bytes for one in receivers) >= most_bytes - len(receivers)
-        # The end that reaches its byte limit closes the connection.
-        errors = [] if capped else [one.error for one in (*near, *far) if one.error]
-        return Outcome(
-            phase,
-            senders=senders,
-            receivers=receivers,
-            probes=probes(),
-            errors=errors,
-            capped=capped,
-        )
 
     def _carry(
         self, sockets: list[socket.socket], phase: Phase, role: stream.Role, most_bytes: int

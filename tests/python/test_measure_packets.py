@@ -1,0 +1,192 @@
+"""Captures of a measurement's own streams, and what they show."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from airpath import _core
+from airpath.causes.model import ANY, packaged
+from airpath.causes.rank import MODEL
+from airpath.measure import packets, shown
+from airpath.measure.causes import CAPACITY, name
+from airpath.measure.control import ProtocolError
+from airpath.measure.document import Shown
+from airpath.measure.packets import Packets
+from test_measure_causes import HEALTHY
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="captures need root")
+
+
+@pytest.fixture
+def capture() -> Iterator[Packets]:
+    with closing(Packets()) as opened:
+        yield opened
+
+
+def exchange(family: socket.AddressFamily, port: int, sent: int) -> tuple[int, int]:
+    """Send to a listener of this port on the loopback; return both ports."""
+    here = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+    with socket.create_server((here, port), family=family) as listener:
+        port = listener.getsockname()[1]
+        with socket.create_connection((here, port)) as near, listener.accept()[0] as far:
+            for _ in range(sent):
+                near.sendall(b"x" * 1000)
+                far.recv(1000, socket.MSG_WAITALL)
+            return near.getsockname()[1], port
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return int(sock.getsockname()[1])
+
+
+@needs_root
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_a_port_is_captured_and_nothing_else(
+    capture: Packets, tmp_path: Path, family: socket.AddressFamily
+) -> None:
+    port = free_port()
+    with capture.capturing(port, True) as taken:
+        near, _ = exchange(family, port, 50)
+        exchange(family, 0, 50)
+    (tmp_path / "file.pcap").write_bytes(taken())
+    report = _core.read_capture(tmp_path / "file.pcap")
+    (flow,) = report["flows"]
+    assert (flow["client_port"], flow["server_port"]) == (near, port)
+    assert flow["tcp"]
+    # Each packet once, although the loopback shows it twice; and with its options.
+    assert flow["tcp"]["from_client"]["data_bytes"] == 50_000
+    assert flow["tcp"]["from_client"]["retransmissions"]["packets"] == 0
+    assert flow["tcp"]["from_client"]["options"]
+    assert report["backward_times"] == 0
+
+
+@needs_root
+def test_one_capture_at_a_time_and_the_next_one_is_new(capture: Packets) -> None:
+    port = free_port()
+    with capture.capturing(port, True) as taken:
+        exchange(socket.AF_INET, port, 3)
+        with capture.capturing(port, True) as other:
+            pass
+    assert other() == b""
+    first = taken()
+    assert len(first) > 1000
+    with capture.capturing(port, True) as taken:
+        pass
+    assert len(taken()) == len(packets.pcap(np.zeros((0, 256), np.uint8)))
+
+
+@needs_root
+def test_a_long_capture_is_its_beginning(
+    capture: Packets, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(packets, "MOST_PACKETS", 256)
+    port = free_port()
+    with capture.capturing(port, True) as taken:
+        exchange(socket.AF_INET, port, 500)
+    (tmp_path / "file.pcap").write_bytes(taken())
+    report = _core.read_capture(tmp_path / "file.pcap")
+    assert report["packets"] <= 256
+    assert report["flows"][0]["tcp"]
+
+
+@needs_root
+def test_a_capture_can_be_used_after_root_is_given_up(tmp_path: Path) -> None:
+    opened = Packets()
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+        port = free_port()
+        with opened.capturing(port, True) as taken:
+            exchange(socket.AF_INET, port, 20)
+        os.write(write, str(len(taken())).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    opened.close()
+    assert int(os.read(read, 20)) > 1000
+    os.close(read)
+    os.close(write)
+
+
+def test_without_the_right_captures_are_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> socket.socket:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    with closing(Packets()) as opened:
+        assert "not permitted" in opened.refused
+        with opened.capturing(5, True) as taken:
+            pass
+        assert taken() == b""
+
+
+def test_what_is_no_capture_shows_nothing() -> None:
+    assert shown.judged(b"", [1]) is None
+    assert shown.judged(b"\xff" * 500, [1]) is None
+    assert shown.judged(packets.pcap(np.zeros((0, 256), np.uint8)), [1]) is None
+
+
+# --- From captures to causes ----------------------------------------------------------------------
+
+
+def opinion(cause: str, sure: float, any_cause: float = 0.99) -> Shown:
+    every = dict.fromkeys(packaged(MODEL).forests, 0.001)
+    return {
+        "probabilities": {**every, ANY: any_cause, cause: sure},
+        "causes": [{"cause": cause, "cost": 0.5, "evidence": "It is seen.", "advice": "Do it."}],
+    }
+
+
+def test_captures_are_pooled_by_their_odds() -> None:
+    found = shown.pooled([opinion("handover", 0.9), opinion("handover", 0.5)])
+    assert found["handover"] == pytest.approx(0.75)  # odds of 9 and 1: 3
+    assert shown.pooled([]) == {}
+
+
+def test_what_no_treatment_removes_is_inferred() -> None:
+    seen = replace(HEALTHY, shown=[opinion("handover", 0.9), opinion("handover", 0.6)])
+    (first,) = name(seen)
+    assert first.cause == "handover"
+    assert first.confidence == pytest.approx(0.786, abs=0.001)
+    assert "inferred" in first.evidence
+
+
+def test_what_a_treatment_removed_is_not_overruled() -> None:
+    several = replace(HEALTHY.rate["streams-4"], factor=3.0, low=2.5, high=3.5, after=30.0)
+    seen = replace(
+        HEALTHY,
+        rate={**HEALTHY.rate, "streams-4": several},
+        limited={"receive_window": 0.9, "send_buffer": 0.0},
+        shown=[opinion("handover", 0.9)],
+    )
+    assert [one.cause for one in name(seen)] == ["receive-window"]
+
+
+def test_unlikely_causes_are_not_named() -> None:
+    (one,) = name(replace(HEALTHY, shown=[opinion("handover", 0.3, 0.4)]))
+    assert one.cause == CAPACITY
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"probabilities": {"handover": 2.0}, "causes": []},
+        {"probabilities": [], "causes": []},
+        {"probabilities": {}, "causes": [{"cause": 3}]},
+        "much",
+    ],
+)
+def test_what_the_far_end_sends_is_checked(damage: object) -> None:
+    with pytest.raises(ProtocolError, match="the far end's capture is damaged"):
+        shown.from_json(damage)
