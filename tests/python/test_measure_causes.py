@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from airpath.measure.analysis import missed
 from airpath.measure.causes import CAPACITY, Seen, name
 from airpath.measure.effects import Effect, effects
 from airpath.measure.twin import Path, run
@@ -258,3 +259,26 @@ def test_the_larger_effect_is_first() -> None:
         idle_ms={"keep-alive": effect("keep-alive", 0.5, 60.0)},
     )
     assert [one.cause for one in name(both)] == ["bufferbloat", "drx", CAPACITY]
+
+
+def test_what_a_short_test_misses_is_said() -> None:
+    from airpath.measure.document import RateDocument
+    from airpath.measure.sentences import ramp
+
+    one: RateDocument = {
+        "direction": "down", "steady_mbps": 200.0, "ci95": None, "ramp_s": 5.2, "longest_s": 9.0,
+        "short_test_mbps": 150.0,
+    }  # fmt: skip
+    assert "grows for 5.2 s: iperf3 -t 10 shows 150 Mb/s, 25% less (iperf3 -O 6" in ramp(one)
+    assert ramp({**one, "short_test_mbps": 199.0}) == ""
+    assert "too little" in ramp({**one, "ramp_s": None, "short_test_mbps": None})
+
+
+def test_the_average_of_a_short_test_is_that_of_a_ramp() -> None:
+    """A rate that grows linearly for 4 s carries half of it: 10 s show 80 % of the steady rate."""
+    from airpath.measure.plan import Phase, Treatment
+
+    phase = Phase(0, 0, "tcp", "down", Treatment("base"), 8.0, 1 << 30)
+    figures = {"steady_mbps": 100.0, "goodput_mbps": 75.0}
+    missed_s = missed(figures, phase)  # type: ignore[arg-type]
+    assert 100 * (1 - missed_s / 10) == pytest.approx(80)

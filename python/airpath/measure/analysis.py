@@ -197,6 +197,7 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         default=None,
     )
     record = next((one for phase, one in pairs if phase is longest), None)
+    figures = None if record is None else record["figures"]
     return Seen(
         direction=direction,
         rate=effects(_blocks((p, one["steady_mbps"]) for p, one in own), BASE, _LEAST_RATE_MBPS),
@@ -215,7 +216,8 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         base_loss=float(np.mean([loss_of(one) for one in base])) if base else 0.0,
         base_loaded_ms=float(np.median(loaded)) if loaded else None,
         limited=_mean_shares([one["limited"] for one in base]),
-        ramp_s=None if record is None or record["figures"] is None else record["figures"]["ramp_s"],
+        ramp_s=None if figures is None else figures["ramp_s"],
+        missed_s=0.0 if figures is None or longest is None else missed(figures, longest),
         phase_s=0.0 if longest is None else longest.duration_s,
         first_ms=_first(pairs),
         sparse_ms=float(np.median(trips))
@@ -230,6 +232,12 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         ],
         told=None if record is None else _told(record, sparse),
     )
+
+
+def missed(figures: Figures, phase: Phase) -> float:
+    """Seconds at the steady rate that would carry what the ramp of a phase did not."""
+    steady = max(figures["steady_mbps"], _LEAST_RATE_MBPS)
+    return max(0.0, phase.duration_s * (1 - figures["goodput_mbps"] / steady))
 
 
 def _mean_shares(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:

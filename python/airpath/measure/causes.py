@@ -51,6 +51,9 @@ class Seen:
     ramp_s: float | None
     """How long the rate of ``base`` grew; None: it had not converged when the phase ended."""
     phase_s: float
+    """Length of the longest phase of ``base``, which shows the ramp."""
+    missed_s: float = 0.0
+    """Seconds at the steady rate that would carry what the ramp did not."""
     first_ms: float | None = None
     """RTT of the first probe after seconds of silence."""
     sparse_ms: float | None = None

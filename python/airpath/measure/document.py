@@ -152,6 +152,12 @@ class RateDocument(TypedDict):
     steady_mbps: float
     ci95: list[float] | None
     """Anytime-valid: it holds although it was looked at after each block."""
+    ramp_s: float | None
+    """How long the rate grew in the longest test; null: until its end."""
+    longest_s: float
+    """Length of that test."""
+    short_test_mbps: float | None
+    """Average rate of a test of 10 s, slow start included; null: it is not over by then."""
 
 
 class Measured(TypedDict):

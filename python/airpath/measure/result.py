@@ -23,7 +23,7 @@ from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
 from airpath.measure import measurement, twin
 from airpath.measure.analysis import Analysis, analyse
-from airpath.measure.causes import CAPACITY, Named, is_decided
+from airpath.measure.causes import CAPACITY, Named, Seen, is_decided
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
 from airpath.measure.plan import Phase
@@ -34,11 +34,14 @@ from airpath.runs.results import Run, RunDirectory
 from airpath.runs.tables import NS_PER_S, write_table
 
 if TYPE_CHECKING:
+    from airpath.analysis.statistics import Interval
     from airpath.documents import Finding, FlowSummary, Gain, Metric, PingSummary, Quantiles
-    from airpath.measure.document import Figures, Measured, Record, Trips
+    from airpath.measure.document import Figures, Measured, RateDocument, Record, Trips
     from airpath.runs.document import RunDocument
 
 TWIN = "twin.toml"
+SHORT_TEST_S = 10.0
+"""What iperf3 takes unless it is told otherwise."""
 _RANGE = 1.02
 """Between the bounds of a range of the RTT histogram."""
 
@@ -242,8 +245,7 @@ def _measured(
             for one in by_treatment.values()
         ],
         "rates": [
-            {"direction": direction, "steady_mbps": one.mean, "ci95": one.bounds}
-            for direction, one in found.rates.items()
+            _rate(direction, one, found.seen[direction]) for direction, one in found.rates.items()
         ],
         "mtu": [
             {"direction": phase.direction or "down", **one["mtu"]}
@@ -257,6 +259,18 @@ def _measured(
         "left_out": course.plan.dropped,
         "not_in_twin": made.not_in_it,
         "twin_score": made.score,
+    }
+
+
+def _rate(direction: str, one: Interval, seen: Seen) -> RateDocument:
+    over = seen.ramp_s is not None and seen.ramp_s < SHORT_TEST_S
+    return {
+        "direction": direction,
+        "steady_mbps": one.mean,
+        "ci95": one.bounds,
+        "ramp_s": seen.ramp_s,
+        "longest_s": seen.phase_s,
+        "short_test_mbps": one.mean * (1 - seen.missed_s / SHORT_TEST_S) if over else None,
     }
 
 

@@ -10,9 +10,11 @@ from airpath.base.text import digits, milliseconds, rate, size
 from airpath.runs import describe
 
 if TYPE_CHECKING:
-    from airpath.measure.document import EffectDocument, Measured
+    from airpath.measure.document import EffectDocument, Measured, RateDocument
     from airpath.runs.results import Run
 
+_NOTICED = 0.03
+"""Share of the rate by which a short test must miss to be worth a word."""
 _MORE = 3
 """As much time and data narrow an interval to nearly a half."""
 _METRICS = {
@@ -63,7 +65,7 @@ def _path(measured: Measured) -> Iterator[str]:
         within = ""
         if one["ci95"] is not None:
             within = f" (95 %: {rate(max(0.0, one['ci95'][0]))} to {rate(one['ci95'][1])})"
-        yield f"{one['direction']}: {rate(one['steady_mbps'])} steady{within}"
+        yield f"{one['direction']}: {rate(one['steady_mbps'])} steady{within}{ramp(one)}"
     for mtu in measured["mtu"]:
         if mtu["too_large_bytes"] is not None:
             said = "; ".join(mtu["icmp"]) or "no ICMP error came back"
@@ -72,6 +74,23 @@ def _path(measured: Measured) -> Iterator[str]:
                 f"{mtu['too_large_bytes']} do not ({said})"
             )
     yield f"{size(measured['carried_bytes'])} carried; it stopped because {measured['stopped']}"
+
+
+def ramp(one: RateDocument) -> str:
+    """How long the rate grows, and what that means for a short test."""
+    short = one["short_test_mbps"]
+    if short is None:
+        return (
+            f"; it still grew when the longest test ({one['longest_s']:.1f} s) ended: a short one "
+            "(iperf3 -t 10) may show much too little"
+        )
+    missing = 1 - short / max(one["steady_mbps"], 1e-9)
+    if missing < _NOTICED:
+        return ""
+    return (
+        f"; it grows for {one['ramp_s'] or 0.0:.1f} s: iperf3 -t 10 shows {rate(short)}, "
+        f"{missing:.0%} less (iperf3 -O {math.ceil(one['ramp_s'] or 0.0)} leaves slow start out)"
+    )
 
 
 def _effects(measured: Measured) -> Iterator[str]:
