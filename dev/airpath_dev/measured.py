@@ -32,9 +32,9 @@ from airpath_dev.planted.draw import Case, draw
 _WANTED, _HEALTHY = 0.9, 0.97
 _OF_A_FLOW = {
     "application-limited", "cross-traffic", "congestion-control", "one-way-path", "nat-binding",
-    "fragmentation", "test-too-short",
+    "fragmentation", "send-buffer", "test-too-short",
 }  # fmt: skip
-"""Causes that are in the flows of a scenario, and not on its path."""
+"""Causes that are in the flows of a scenario, and not on its path or in its hosts."""
 _INVALID = 3
 _ATTEMPTS = 3
 

@@ -282,3 +282,31 @@ def test_the_average_of_a_short_test_is_that_of_a_ramp() -> None:
     figures = {"steady_mbps": 100.0, "goodput_mbps": 75.0}
     missed_s = missed(figures, phase)  # type: ignore[arg-type]
     assert 100 * (1 - missed_s / 10) == pytest.approx(80)
+
+
+@pytest.mark.parametrize(
+    ("direction", "waits", "paced_ms", "cause"),
+    [
+        # Traffic ends the wait: the UE slept, or had no grant.
+        ("down", (50.0, 3.0, 20.0), 55.0, "drx"),
+        ("down", (50.0, 20.0, 0.5), 55.0, "uplink-access"),
+        # It does not: acknowledgements are held, or the path's delay varies.
+        ("down", (50.0, 20.0, 0.5), 70.0, "ack-batching"),
+        ("up", (50.0, 0.5, 20.0), 70.0, "ack-batching"),
+        ("down", (50.0, 0.5, 20.0), 70.0, CAPACITY),
+        ("up", (50.0, 20.0, 0.5), 70.0, CAPACITY),
+        # Waits that a usual period of scheduling requests explains.
+        ("down", (30.0, 12.0, 0.5), 31.0, CAPACITY),
+    ],
+)
+def test_waits_of_an_idle_path(
+    direction: str, waits: tuple[float, float, float], paced_ms: float, cause: str
+) -> None:
+    seen = replace(
+        HEALTHY,
+        direction=direction,
+        idle_waits=waits,
+        idle_ms={"keep-alive": effect("keep-alive", 1.0, sum(waits))},
+        loaded_ms={"paced": effect("paced", 0.8, paced_ms / 0.8)},
+    )
+    assert name(seen)[0].cause == cause

@@ -309,9 +309,10 @@ def _sleep(seen: Seen) -> Named | None:
 
 
 def _cycle(seen: Seen) -> Named | None:
-    """Packets wait on an idle path, and keeping the UE awake does not change that.
+    """Packets wait on an idle path, and datagrams every 20 ms do not change that.
 
-    The UE sleeps sooner than datagrams come, or something releases packets in cycles.
+    If a paced transfer does, the UE sleeps or loses its grants sooner than datagrams come. If it
+    does not, something holds packets all the time; what it does to acknowledgements is a cause.
     """
     if seen.idle_waits is None:
         return None
@@ -325,15 +326,23 @@ def _cycle(seen: Seen) -> Named | None:
         return None
     outward = long[0] and (out > back or not long[1])
     cause, way, wait = ("uplink-access", "to the server", out) if outward else ("drx", "back", back)
-    return _named(
-        cause,
-        f"On an idle path packets wait {milliseconds(wait)} on average on the way "
-        f"{way}; the smallest round trip takes {milliseconds(least)}. Datagrams every 20 ms do "
-        "not change that: the UE sleeps sooner, or something on the way releases packets in "
-        "cycles.",
-        None,
-        "rtt_ms.mean",
+    said = (
+        f"On an idle path packets wait {milliseconds(wait)} on average on the way {way}; the "
+        f"smallest round trip takes {milliseconds(least)}. "
     )
+    paced, idle = seen.loaded_ms.get("paced"), seen.idle_ms.get("keep-alive")
+    if paced is None or idle is None or idle.before - paced.after >= wait / 2:
+        beside = "" if paced is None else f" Beside a paced transfer {milliseconds(paced.after)}."
+        said += f"Datagrams every 20 ms do not change that: the UE sleeps sooner.{beside}"
+        return _named(cause, said, None, "rtt_ms.mean")
+    if outward != (seen.direction == "down"):
+        # The data's direction: a path whose delay varies, which no setting removes.
+        return None
+    said += (
+        f"Beside a paced transfer round trips take {milliseconds(paced.after)}: something holds "
+        "acknowledgements and releases them together."
+    )
+    return _named("ack-batching", said, None, "rtt_ms.mean")
 
 
 def _promotion(seen: Seen) -> Named | None:
