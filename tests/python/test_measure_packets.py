@@ -16,7 +16,7 @@ from airpath import _core
 from airpath.causes.model import ANY, packaged
 from airpath.causes.rank import MODEL
 from airpath.measure import packets, shown
-from airpath.measure.causes import CAPACITY, name
+from airpath.measure.causes import CAPACITY, leaning, name
 from airpath.measure.control import ProtocolError
 from airpath.measure.document import Shown
 from airpath.measure.packets import Packets
@@ -175,6 +175,20 @@ def test_what_a_treatment_removed_is_not_overruled() -> None:
 
 def test_unlikely_causes_are_not_named() -> None:
     (one,) = name(replace(HEALTHY, shown=[opinion("handover", 0.3, 0.4)]))
+    assert one.cause == CAPACITY
+
+
+def test_what_is_unknown_has_likeliest_causes() -> None:
+    seen = replace(HEALTHY, shown=[opinion("handover", 0.3)])
+    (first, sure), *_ = leaning(seen)
+    assert first == "handover"
+    assert sure == pytest.approx(0.3)
+    assert leaning(replace(HEALTHY, shown=[opinion("handover", 0.9)])) == []
+    assert leaning(HEALTHY) == []
+
+
+def test_the_length_of_the_test_is_no_cause() -> None:
+    (one,) = name(replace(HEALTHY, shown=[opinion("test-too-short", 0.9)]))
     assert one.cause == CAPACITY
 
 

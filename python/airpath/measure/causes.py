@@ -364,8 +364,17 @@ def _inferred(seen: Seen) -> list[Named]:
     """What the one diagnosis infers from the transfers' packets, or else from their seconds."""
     if not seen.shown:
         return _told(seen)
-    likely = answer(pooled(seen.shown))
-    return [one for cause, sure in likely.causes for one in _described(seen, cause, sure)]
+    likely = answer(pooled(seen.shown)).causes
+    kept = [one for one in likely if one[0] not in OF_THE_TEST]
+    return [one for cause, sure in kept for one in _described(seen, cause, sure)]
+
+
+def leaning(seen: Seen) -> list[tuple[str, float]]:
+    """The likeliest causes where captures show that something unknown costs a seventh."""
+    if not seen.shown:
+        return []
+    every = [one for one in answer(pooled(seen.shown)).leaning if one[0] not in OF_THE_TEST]
+    return every[:_LIKELIEST]
 
 
 def _described(seen: Seen, cause: str, sure: float) -> list[Named]:
@@ -440,6 +449,9 @@ def _capacity(seen: Seen) -> Named | None:
 
 CAPACITY = "link-capacity"
 """Says what bounds the rate; it is no cause."""
+OF_THE_TEST = frozenset({"application-limited", "test-too-short"})
+"""Causes that lie in how a test was made: a measurement knows that itself."""
+_LIKELIEST = 3
 WITHOUT_TREATMENT = frozenset(
     {"handover", "radio-link-failure", "stalling-host", "reordering", "ack-starvation"}
 )

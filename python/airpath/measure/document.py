@@ -160,6 +160,14 @@ class RateDocument(TypedDict):
     """Average rate of a test of 10 s, slow start included; null: it is not over by then."""
 
 
+class LikelyDocument(TypedDict):
+    """How likely a cause is by the captures of a direction."""
+
+    direction: str
+    cause: str
+    probability: float
+
+
 class Measured(TypedDict):
     """Plan, course and figures of a measurement."""
 
@@ -186,6 +194,8 @@ class Measured(TypedDict):
     """Ends at which transfers were captured: ``near``, ``far``."""
     undecided: list[str]
     """Directions whose intervals leave open whether anything but the capacity limits the rate."""
+    likeliest: list[LikelyDocument]
+    """Where captures show that something limits TCP, but not what."""
     time_s: float
     data_bytes: int
     """Limits that the plan was drawn for."""

@@ -23,7 +23,7 @@ from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
 from airpath.measure import measurement, twin
 from airpath.measure.analysis import Analysis, analyse
-from airpath.measure.causes import CAPACITY, Named, Seen, is_decided
+from airpath.measure.causes import CAPACITY, Named, Seen, is_decided, leaning
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
 from airpath.measure.plan import Phase
@@ -254,6 +254,12 @@ def _measured(
         ],
         "captured": sorted({end for one in course.records for end in one["shown"] or {}}),
         "undecided": [one for one, named in found.named.items() if not is_decided(named)],
+        "likeliest": [
+            {"direction": direction, "cause": cause, "probability": round(sure, 3)}
+            for direction, named in found.named.items()
+            if not is_decided(named)
+            for cause, sure in leaning(found.seen[direction])
+        ],
         "time_s": course.plan.time_s,
         "data_bytes": course.plan.data_bytes,
         "left_out": course.plan.dropped,

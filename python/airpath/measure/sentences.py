@@ -36,6 +36,12 @@ def sentences(run: Run) -> list[str]:
             f"them: --time {math.ceil(_MORE * measured['time_s'])}s "
             f"--data {math.ceil(_MORE * measured['data_bytes'] / 1e6)}MB"
         )
+    if measured["likeliest"]:
+        names = (
+            f"{one['cause'].replace('-', ' ')} ({one['direction']}, {one['probability']:.0%})"
+            for one in measured["likeliest"]
+        )
+        lines.append(f"likeliest by the captures: {', '.join(names)}")
     if measured["left_out"]:
         lines.append(f"not tried, for lack of time or data: {', '.join(measured['left_out'])}")
     causes, bounds = describe.causes_and_bounds(run.summary)
