@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -20,6 +22,8 @@ from airpath.measure.causes import CAPACITY, leaning, name
 from airpath.measure.control import ProtocolError
 from airpath.measure.document import Shown
 from airpath.measure.packets import Packets
+from airpath.measure.plan import BASE, Phase, Treatment
+from airpath.measure.session import Session
 from test_measure_causes import HEALTHY
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="captures need root")
@@ -204,3 +208,38 @@ def test_the_length_of_the_test_is_no_cause() -> None:
 def test_what_the_far_end_sends_is_checked(damage: object) -> None:
     with pytest.raises(ProtocolError, match="the far end's capture is damaged"):
         shown.from_json(damage)
+
+
+# --- The far end's rights -------------------------------------------------------------------------
+
+
+@needs_root
+@pytest.mark.real_clock
+def test_a_server_with_the_right_captures_and_gives_it_up(tmp_path: Path) -> None:
+    raw = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+net_raw")
+    python = (*raw, "--ambient-caps=+net_raw", sys.executable)
+    if subprocess.run([*python, "-c", "import airpath"], check=False).returncode:
+        pytest.skip("an ordinary user cannot run airpath here")
+    token = "0123456789abcdef" * 2
+    (tmp_path / "token").write_text(token)
+    for place, mode in ((tmp_path / "token", 0o400), (tmp_path, 0o500)):
+        os.chown(place, 65534, 65534)
+        place.chmod(mode)
+    options = ["--host", "127.0.0.1", "--port", "0", "--token-file", "token"]
+    with subprocess.Popen(
+        [*python, "-m", "airpath", "serve", *options, "--most-rate", "20Mb/s"],
+        stdout=subprocess.PIPE, text=True, cwd=tmp_path,
+    ) as server:  # fmt: skip
+        try:
+            assert server.stdout
+            words = server.stdout.readline().split()
+            status = Path(f"/proc/{server.pid}/status").read_text()
+            assert "CapEff:\t0000000000000000" in status
+            assert "CapPrm:\t0000000000000000" in status
+            with Session("127.0.0.1", int(words[words.index("--port") + 1]), token) as near:
+                phase = Phase(1, 0, "tcp", "down", Treatment(BASE), 1.5, 1 << 30)
+                outcome = near.run(phase, None, 1 << 30)
+        finally:
+            server.kill()
+    assert set(outcome.shown) == {"near", "far"}
+    assert outcome.packets

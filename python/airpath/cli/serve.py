@@ -156,8 +156,12 @@ def _allow_descriptors() -> None:
 
 
 def _drop_rights(user: str | None) -> None:
-    """Become another user, if this is root: nothing here needs root once the port is open."""
+    """Give up what is not needed once the sockets are open: root, or capabilities.
+
+    Root becomes another user.
+    """
     if os.geteuid() != 0:
+        _drop_capabilities()
         if user is not None:
             narrate(f"--user {user} is ignored: only root can become another user")
         return
@@ -180,6 +184,16 @@ def _drop_rights(user: str | None) -> None:
             f"cannot become {who.name}: {reason(error)}; start airpath as another user than root, "
             "or add --user root"
         ) from None
+
+
+def _drop_capabilities() -> None:
+    """Give up the capabilities that the process was started with (capset(2), version 3)."""
+    import ctypes
+    import struct
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if hasattr(libc, "capset"):
+        libc.capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
 
 
 def _announce(server: Server, host: str | None, token: str, file: Path | None) -> None:

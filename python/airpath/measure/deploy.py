@@ -54,7 +54,7 @@ def _systemd(unit: Unit) -> str:
     # systemd would expand these characters (systemd.service(5), systemd.unit(5)).
     words = [_quoted(word) for word in unit.words("")]
     words[words.index('""')] = "${CREDENTIALS_DIRECTORY}/token"
-    bind = "CAP_NET_BIND_SERVICE" if port < 1024 else ""
+    rights = "CAP_NET_RAW" + (" CAP_NET_BIND_SERVICE" if port < 1024 else "")
     home = "read-only" if re.match(r"/(home|root|run/user)/", program) else "yes"
     return f"""\
 # The far end of `airpath measure`.
@@ -81,8 +81,9 @@ RestartSec=5
 DynamicUser=yes
 UMask=0077
 NoNewPrivileges=yes
-CapabilityBoundingSet={bind}
-AmbientCapabilities={bind}
+# Captures of its own streams; airpath gives this up once its sockets are open.
+CapabilityBoundingSet={rights}
+AmbientCapabilities={rights}
 ProtectSystem=strict
 ProtectHome={home}
 ProtectClock=yes
@@ -97,7 +98,7 @@ PrivateTmp=yes
 PrivateIPC=yes
 RemoveIPC=yes
 KeyringMode=private
-RestrictAddressFamilies=AF_INET AF_INET6
+RestrictAddressFamilies=AF_INET AF_INET6 AF_PACKET
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
