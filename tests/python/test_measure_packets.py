@@ -24,7 +24,7 @@ from airpath.measure.document import Shown
 from airpath.measure.packets import Packets
 from airpath.measure.plan import BASE, Phase, Treatment
 from airpath.measure.session import Session
-from test_measure_causes import HEALTHY
+from test_measure_causes import HEALTHY, effect
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="captures need root")
 
@@ -189,6 +189,23 @@ def test_what_is_unknown_has_likeliest_causes() -> None:
     assert sure == pytest.approx(0.3)
     assert leaning(replace(HEALTHY, shown=[opinion("handover", 0.9)])) == []
     assert leaning(HEALTHY) == []
+
+
+@pytest.mark.parametrize(
+    ("cause", "left", "named"),
+    [
+        ("policer", 0.001, "policer"),
+        ("policer", 0.9, CAPACITY),
+        ("random-loss", 0.9, "random-loss"),
+        ("random-loss", 0.001, CAPACITY),
+    ],
+)
+def test_a_treatment_overrules_what_captures_make_likely(
+    cause: str, left: float, named: str
+) -> None:
+    loss = {"paced": effect("paced", left, 0.01)}
+    seen = replace(HEALTHY, loss=loss, shown=[opinion(cause, 0.9)])
+    assert [one.cause for one in name(seen)] == [named]
 
 
 def test_the_length_of_the_test_is_no_cause() -> None:

@@ -365,8 +365,23 @@ def _inferred(seen: Seen) -> list[Named]:
     if not seen.shown:
         return _told(seen)
     likely = answer(pooled(seen.shown)).causes
-    kept = [one for one in likely if one[0] not in OF_THE_TEST]
+    kept = [
+        one for one in likely if one[0] not in OF_THE_TEST and not _is_contradicted(seen, one[0])
+    ]
     return [one for cause, sure in kept for one in _described(seen, cause, sure)]
+
+
+def _is_contradicted(seen: Seen, cause: str) -> bool:
+    """Whether a treatment shows that a cause, which captures make likely, cannot be it.
+
+    Below the rate a policer and a short queue drop nothing, and a lossy link drops as before.
+    """
+    paced = seen.loss.get("paced")
+    if paced is None:
+        return False
+    if cause in ("policer", "short-queue"):
+        return paced.factor > _STILL_LOST
+    return cause in ("random-loss", "radio-loss") and paced.high < _STILL_LOST / 10
 
 
 def leaning(seen: Seen) -> list[tuple[str, float]]:
@@ -473,6 +488,8 @@ _ONE_BDP = 0.5
 _LEAST_LOST, _IDLE_LOSS = 3, 0.02
 """An idle path loses nothing; fewer may have been lost by chance."""
 _POLICED_LOSS, _NO_QUEUE = 0.002, 1.1
+_STILL_LOST = 0.5
+"""Share of the losses that a path still has below the rate: half of them is more than chance."""
 _LEAST_LOSS = 1e-4
 _LEAST_PROMOTION_MS = 50.0
 RULES: Sequence[Rule] = (
