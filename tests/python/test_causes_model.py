@@ -71,6 +71,8 @@ def test_trees_follow_their_thresholds_and_unknown_values_their_default() -> Non
         ({"mtu": 0.45, "drx": 0.2, ANY: 0.7}, ["mtu"], False),
         ({"mtu": 0.1, "drx": 0.1, ANY: 0.95}, [], True),
         ({"mtu": 0.1, "drx": 0.1, ANY: 0.2}, [], False),
+        # A cause is no likelier than that there is any.
+        ({"mtu": 0.6, "drx": 0.1, ANY: 0.2}, ["mtu"], False),
     ],
 )
 def test_the_likeliest_answer_is_given(

@@ -110,12 +110,14 @@ def answer(probabilities: Mapping[str, float]) -> Answer:
     The probability of something unknown is that of any cause, times that of none of the known ones.
     """
     every = dict(probabilities)
-    any_cause = every.pop(ANY)
+    some = every.pop(ANY)
     likely = sorted(every.items(), key=lambda one: -one[1])
+    first = likely[0][1]
+    # Each forest was learned by itself; that there is any cause is at least as likely as each one.
+    any_cause = max(some, first)
     unknown = any_cause
     for _, sure in likely:
-        unknown *= max(0.0, 1 - sure / max(any_cause, sure))
-    first = likely[0][1]
+        unknown *= 1 - sure / any_cause
     if first >= max(unknown, 1 - any_cause):
         return Answer([one for one in likely if one[1] >= min(first, LIKELIER_THAN_NOT)], [])
     return Answer([], likely if unknown > 1 - any_cause else [])
