@@ -103,6 +103,21 @@ def test_a_long_capture_is_its_beginning(
 
 
 @needs_root
+def test_without_memory_for_it_a_capture_is_empty(
+    capture: Packets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    with monkeypatch.context() as less:
+        less.setattr(packets, "MOST_PACKETS", (1 << 32) - 1)
+        with capture.capturing(port, True) as taken:
+            exchange(socket.AF_INET, port, 3)
+    assert taken() == b""
+    with capture.capturing(port, True) as taken:
+        exchange(socket.AF_INET, port, 3)
+    assert len(taken()) > 1000
+
+
+@needs_root
 def test_a_capture_can_be_used_after_root_is_given_up(tmp_path: Path) -> None:
     opened = Packets()
     read, write = os.pipe()

@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,14 +65,16 @@ class Packets:
         """Capture TCP to and from a port as long as the context lasts, if that is wanted.
 
         Afterwards the function returns the packets as a pcap file: those of one interface, without
-        any that came after the ring was full. It is empty if another capture runs.
+        any that came after the ring was full. It is empty if another capture runs, or if the kernel
+        has no memory for it.
         """
         found = b""
         if not wanted or self._socket is None or not self._busy.acquire(blocking=False):
             yield lambda: b""
             return
         try:
-            self._start(self._socket, port)
+            with suppress(OSError):
+                self._start(self._socket, port)
             yield lambda: found
             found = self._stop(self._socket)
         finally:
@@ -89,19 +91,20 @@ class Packets:
         _bind(sock, _ETH_P_ALL)
 
     def _stop(self, sock: socket.socket) -> bytes:
-        _bind(sock, 0)
         if self._ring is None:
             return b""
+        _bind(sock, 0)
         frames = np.frombuffer(self._ring, dtype=np.uint8).reshape(-1, FRAME_BYTES)
         return pcap(_each_once(frames[_column(frames, 0, np.uint32) & 1 == 1]))
 
     def _release(self) -> None:
         """Unmap the ring and let the kernel free it."""
-        if self._ring is None or self._socket is None:
+        if self._socket is None:
             return
         _bind(self._socket, 0)
-        self._ring.close()
-        self._ring = None
+        if self._ring is not None:
+            self._ring.close()
+            self._ring = None
         self._socket.setsockopt(_SOL_PACKET, _RX_RING, bytes(16))
 
 
