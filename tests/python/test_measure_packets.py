@@ -223,6 +223,27 @@ def test_a_treatment_overrules_what_captures_make_likely(
     assert [one.cause for one in name(seen)] == [named]
 
 
+@pytest.mark.parametrize(
+    ("shown", "named"),
+    [
+        ([], ["random-loss"]),
+        ([opinion("random-loss", 0.4)], ["random-loss"]),
+        # What is retransmitted was not lost.
+        ([opinion("reordering", 0.9)], ["reordering"]),
+        ([opinion("reordering", 0.4)], []),
+    ],
+)
+def test_captures_tell_why_segments_are_retransmitted(shown: list[Shown], named: list[str]) -> None:
+    seen = replace(
+        HEALTHY,
+        rate={**HEALTHY.rate, "bbr": effect("bbr", 3.0), "streams-4": effect("streams-4", 1.0)},
+        loss={"paced": effect("paced", 0.95, 0.01)},
+        base_loss=0.01,
+        shown=shown,
+    )
+    assert [one.cause for one in name(seen)] == named
+
+
 def test_the_length_of_the_test_is_no_cause() -> None:
     (one,) = name(replace(HEALTHY, shown=[opinion("test-too-short", 0.9)]))
     assert one.cause == CAPACITY

@@ -8,17 +8,18 @@ treatment can remove is left to the one diagnosis, from the features of the test
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airpath.base.text import milliseconds, percent, rate
 from airpath.causes.describe import ADVICE
-from airpath.causes.model import LIKELIER_THAN_NOT, answer
+from airpath.causes.model import ANY, LIKELIER_THAN_NOT, answer
 from airpath.causes.rank import OF_DELAY
+from airpath.causes.suspect import alike
 from airpath.causes.tools import Told, blame
 from airpath.documents import Metric
 from airpath.measure.document import Mtu, Shown
 from airpath.measure.effects import MATERIAL, Effect
-from airpath.measure.shown import pooled
+from airpath.measure.shown import LIKELY, pooled
 
 _UPLINK = (
     "The UE waits for a grant before it may send: shorten the period of scheduling requests, or "
@@ -182,7 +183,10 @@ def _window(seen: Seen) -> Named | None:
 
 
 def _losses(seen: Seen) -> Named | None:
-    """A congestion control that does not back off for losses gets more."""
+    """A congestion control that does not back off for losses gets more.
+
+    Why segments are retransmitted is told by pacing, and by captures where they are surer.
+    """
     effect = seen.rate.get("bbr")
     if effect is None or not effect.raised or seen.base_loss <= _LEAST_LOSS:
         return _lossy(seen) or _policed(seen)
@@ -190,6 +194,17 @@ def _losses(seen: Seen) -> Named | None:
     if paced is None:
         return _lossy(seen)
     cause = "policer" if paced.lowered else "random-loss"
+    rises = f"With BBR the rate rises: {_rates(effect)}."
+    likely = {
+        one: sure for one, sure in pooled(seen.shown).items() if one not in (ANY, *OF_THE_TEST)
+    }
+    if likely:
+        first = max(likely, key=lambda one: likely[one])
+        if first not in alike(cause) and likely[first] >= LIKELIER_THAN_NOT:
+            for one in _described(seen, first, likely[first]):
+                return replace(one, evidence=f"{one.evidence} {rises}", effect=effect)
+        if max(likely.get(one, 0.0) for one in alike(cause)) < LIKELY:
+            return None
     why = (
         "Pacing below the rate avoids losses: excess traffic is dropped, not queued"
         if paced.lowered
@@ -198,8 +213,7 @@ def _losses(seen: Seen) -> Named | None:
     return _named(
         cause,
         f"{percent(seen.base_loss)} of the segments are retransmitted. {why} "
-        f"({percent(paced.before)} → {percent(paced.after)}). With BBR the rate rises: "
-        f"{_rates(effect)}.",
+        f"({percent(paced.before)} → {percent(paced.after)}). {rises}",
         effect,
         "goodput_mbps",
     )

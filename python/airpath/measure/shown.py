@@ -20,7 +20,7 @@ from airpath.measure.control import ProtocolError
 from airpath.measure.document import Shown
 from airpath.readers.flows import LEAST_BYTES, main_sender, total_bytes
 
-_LIKELY = 0.05
+LIKELY = 0.05
 """Causes that are less likely are not described."""
 _MOST_CERTAIN = 1e-4
 """No single capture is surer than this: others of the same path count, too."""
@@ -77,7 +77,7 @@ def _of(file: Path, ports: Collection[int]) -> Shown | None:
     likely = [
         suspected(cause, sure, group, found)
         for cause, sure in every.items()
-        if cause in packaged(MODEL).costs and sure >= _LIKELY
+        if cause in packaged(MODEL).costs and sure >= LIKELY
     ]
     return {
         "probabilities": {cause: round(sure, 5) for cause, sure in every.items()},
