@@ -285,6 +285,14 @@ def test_the_average_of_a_short_test_is_that_of_a_ramp() -> None:
 
 
 @pytest.mark.parametrize(
+    ("opened_ms", "cause"),
+    [(26.0, CAPACITY), (300.0, "rrc-promotion"), (1030.0, CAPACITY)],  # 1030: its SYN was lost
+)
+def test_the_first_connection_after_silence(opened_ms: float, cause: str) -> None:
+    assert name(replace(HEALTHY, opened_ms=opened_ms))[0].cause == cause
+
+
+@pytest.mark.parametrize(
     ("direction", "waits", "paced_ms", "cause"),
     [
         # Traffic ends the wait: the UE slept, or had no grant.

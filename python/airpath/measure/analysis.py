@@ -39,15 +39,26 @@ class Analysis:
     seen: dict[str, Seen]
 
 
-def analyse(plan: Plan, records: Sequence[Record], limit_mbps: float | None = None) -> Analysis:
-    """Analyse the phases that ran; any phase may be missing."""
+def analyse(
+    plan: Plan,
+    records: Sequence[Record],
+    limit_mbps: float | None = None,
+    opened_ms: float | None = None,
+) -> Analysis:
+    """Analyse the phases that ran; any phase may be missing.
+
+    ``limit_mbps`` is the rate that the server allows, ``opened_ms`` how long the first connection
+    took to open.
+    """
     phases = {one.number: one for one in plan.phases}
     pairs = [(phases[one["number"]], one) for one in records]
     directions = [way for way in ("down", "up") if any(_tcp(one, way) for one in plan.phases)]
     found = Analysis({}, {IDLE: {"rtt_ms.mean": _idle(pairs)}}, {}, {})
     for direction in directions:
         seen = replace(
-            _seen(direction, pairs, found.effects[IDLE]["rtt_ms.mean"]), limit_mbps=limit_mbps
+            _seen(direction, pairs, found.effects[IDLE]["rtt_ms.mean"]),
+            limit_mbps=limit_mbps,
+            opened_ms=opened_ms,
         )
         found.seen[direction] = seen
         found.named[direction] = name(seen)

@@ -57,6 +57,8 @@ class Seen:
     """Seconds at the steady rate that would carry what the ramp did not."""
     first_ms: float | None = None
     """RTT of the first probe after seconds of silence."""
+    opened_ms: float | None = None
+    """How long the first connection took to open, after whatever silence was before it."""
     sparse_ms: float | None = None
     """Median RTT of sparse probes."""
     idle_waits: tuple[float, float, float] | None = None
@@ -360,18 +362,25 @@ def _cycle(seen: Seen) -> Named | None:
 
 
 def _promotion(seen: Seen) -> Named | None:
-    """The first packet after seconds of silence waits for the RRC connection."""
-    if seen.first_ms is None or seen.sparse_ms is None:
-        return None
-    if seen.first_ms < 2 * seen.sparse_ms or seen.first_ms - seen.sparse_ms < _LEAST_PROMOTION_MS:
-        return None
-    return _named(
-        "rrc-promotion",
-        f"The first probe after seconds of silence takes {milliseconds(seen.first_ms)}, others "
-        f"{milliseconds(seen.sparse_ms)}.",
-        None,
-        "rtt_ms.p50",
-    )
+    """The first packet after silence waits for the RRC connection."""
+    opened_ms = seen.opened_ms
+    if opened_ms is not None and opened_ms >= _SYN_AGAIN_MS:
+        opened_ms = None
+    for first_ms, what in (
+        (seen.first_ms, "The first probe after seconds of silence takes"),
+        (opened_ms, "Opening the first connection took"),
+    ):
+        if first_ms is None or seen.sparse_ms is None:
+            continue
+        if first_ms >= max(2 * seen.sparse_ms, seen.sparse_ms + _LEAST_PROMOTION_MS):
+            return _named(
+                "rrc-promotion",
+                f"{what} {milliseconds(first_ms)}, later round trips take "
+                f"{milliseconds(seen.sparse_ms)}.",
+                None,
+                "rtt_ms.p50",
+            )
+    return None
 
 
 def _inferred(seen: Seen) -> list[Named]:
@@ -506,6 +515,8 @@ _STILL_LOST = 0.5
 """Share of the losses that a path still has below the rate: half of them is more than chance."""
 _LEAST_LOSS = 1e-4
 _LEAST_PROMOTION_MS = 50.0
+_SYN_AGAIN_MS = 1000.0
+"""A connection that took longer to open may have lost its SYN (RFC 6298 2.1)."""
 RULES: Sequence[Rule] = (
     _mtu, _window, _losses, _slow_start, _bufferbloat, _sleep, _promotion,
 )  # fmt: skip

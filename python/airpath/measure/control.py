@@ -337,6 +337,8 @@ class Channel:
         self._lock = threading.Lock()
         self.peer: Peer = address(sock.getpeername())
         self.here: Peer = address(sock.getsockname())
+        self.opened_ms: float | None = None
+        """How long the near end waited for the connection."""
 
     def fileno(self) -> int:
         """Return the descriptor, to wait for lines with select."""
@@ -596,12 +598,13 @@ def connect(host: str, port: int, token: str, timeout_s: float) -> tuple[Channel
     """
     deadline = time.monotonic() + timeout_s
     where = spelled((host, port))
-    sock = _connected(host, port, deadline)
+    sock, opened_ms = _connected(host, port, deadline)
     try:
         sock.setblocking(False)
         lines = _Lines(sock)
         key = _prove(sock, lines, token, where, deadline)
         channel = Channel(sock, key, "near", arrived=lines.rest())
+        channel.opened_ms = opened_ms
         first = _within(deadline, channel.receive, where)
         if "error" in first:
             raise ProtocolError(f"{where} refused the session: {_said(first)}")
@@ -656,8 +659,8 @@ def _within(deadline: float, call: Callable[[float], Any], where: str) -> Any:
         ) from None
 
 
-def _connected(host: str, port: int, deadline: float) -> socket.socket:
-    """Connect to the first address of a host that answers."""
+def _connected(host: str, port: int, deadline: float) -> tuple[socket.socket, float]:
+    """Connect to the first address of a host that answers; also how long that took, in ms."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -670,12 +673,13 @@ def _connected(host: str, port: int, deadline: float) -> socket.socket:
             # Reports arrive even where large packets do not.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _MSS_BYTES)
             sock.settimeout(max(0.05, deadline - time.monotonic()))
+            began = time.monotonic()
             sock.connect(to)
         except OSError as error:
             failed = error
             sock.close()
         else:
-            return sock
+            return sock, (time.monotonic() - began) * 1e3
     why = "no answer in time" if isinstance(failed, TimeoutError) else reason(failed or OSError())
     raise AirpathError(
         f"cannot connect to {spelled((host, port))}: {why}; is `airpath serve` running there?"

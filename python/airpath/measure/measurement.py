@@ -74,6 +74,8 @@ class Course:
     records: list[Record]
     stopped: str = ""
     """Why it ended; empty while it runs."""
+    opened_ms: float | None = None
+    """How long its first connection took to open."""
 
     def pairs(self) -> list[tuple[Phase, Record]]:
         """Each record with its phase."""
@@ -109,7 +111,7 @@ def planned(options: MeasureOptions, session: Session) -> Course:
     treatments = worthwhile(usual(_common(far), system, _window(host)), scouted)
     trips = [one["loaded_ms"] for one in scouted if one["loaded_ms"] is not None]
     plan = drawn(left, treatments, max(*rates, _LEAST_MBPS), max(trips, default=None))
-    return Course(plan, [])
+    return Course(plan, [], opened_ms=session.opened_ms)
 
 
 def drawn(
@@ -199,7 +201,8 @@ def resumed(directory: Path, host: str | None = None) -> Course:
         raise InputError(f"{directory} was measured against {table.get('server')}, not {host}")
     if host is not None and len(records) == len(plan.phases):
         raise InputError(f"{directory} is complete: it has all {len(records)} phases")
-    return Course(plan, records)
+    opened_ms = table.get("opened_ms")
+    return Course(plan, records, opened_ms=opened_ms if isinstance(opened_ms, float) else None)
 
 
 def run(course: Course, session: Session, options: MeasureOptions, journal: Path) -> None:

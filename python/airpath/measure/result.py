@@ -60,7 +60,11 @@ def measure(options: MeasureOptions) -> Run:
         out = options.out or Path("runs") / default_name("measure", identifier)
         with PendingDirectory(out, numbered=options.out is None) as pending:
             plan = pending.path / PLAN
-            table = {"server": options.host, **course.plan.to_json()}
+            table = {
+                "server": options.host,
+                "opened_ms": course.opened_ms,
+                **course.plan.to_json(),
+            }
             plan.write_text(json.dumps(table, indent=1), encoding="utf-8")
             interrupted, failed = False, None
             try:
@@ -104,7 +108,8 @@ def _written(
     partial: list[str],
     began: float,
 ) -> Run:
-    found = analyse(course.plan, course.records, session.welcome.limits.rate_mbps)
+    limit_mbps = session.welcome.limits.rate_mbps
+    found = analyse(course.plan, course.records, limit_mbps, course.opened_ms)
     made = _twin(course, found, options.host)
     scenario = scenarios.parse(made.toml, f"twin-of-{identifier}")
     seed = course.plan.seed

@@ -73,6 +73,11 @@ class Session:
         return self._packets.refused
 
     @property
+    def opened_ms(self) -> float | None:
+        """How long this host waited for the control connection."""
+        return self._channel.opened_ms
+
+    @property
     def near(self) -> Peer:
         """Address and port of the control connection as this host has them."""
         return self._channel.here
