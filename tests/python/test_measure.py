@@ -81,6 +81,7 @@ def test_a_measurement_is_a_run(server: tuple[str, Path], tmp_path: Path) -> Non
     if captures:
         base = [one for one in document["flows"] if one["id"].endswith("-base")]
         kept = sorted((out / "captures").iterdir())
+        assert {one.stat().st_mode & 0o777 for one in kept} == {0o600}
         assert [one.stem for one in kept] == sorted(one["id"] for one in base)
         assert (
             "Mb/s"

@@ -252,7 +252,9 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
 
 def _keep(place: Path, phase: Phase, packets: bytes) -> None:
     place.mkdir(exist_ok=True)
-    (place / f"{phase.name}.pcap").write_bytes(packets)
+    file = place / f"{phase.name}.pcap"
+    file.touch(0o600, exist_ok=False)
+    file.write_bytes(packets)
 
 
 def _is_udp_blocked(course: Course) -> bool:
