@@ -15,6 +15,7 @@ from airpath.measure.plan import (
     LEAST_BLOCKS,
     LEAST_TCP_S,
     OVERHEAD,
+    UDP_SHARES,
     Direction,
     Plan,
     Treatment,
@@ -114,7 +115,7 @@ def test_the_least_important_treatments_are_left_out_first() -> None:
     plan = drawn(1, time_s=40)
     kept = {one.treatment.name for one in plan.phases if one.kind == "tcp"}
     names = [one.name for one in ALL]
-    assert plan.dropped == names[len(kept) :]
+    assert plan.dropped == [*names[len(kept) :], "udp"]
     assert kept == set(names[: len(kept)])
     assert any("Left out" in line and plan.dropped[0] in line for line in plan.lines())
 
@@ -149,7 +150,8 @@ def test_what_is_left_over_goes_to_later_phases(seed: int) -> None:
             spent += one.path_bytes
     assert spent <= plan.data_bytes + len(plan.phases)
     assert given[-1] > 0
-    assert plan.allowance(plan.phases[-1].number, plan.data_bytes) == 0
+    loaded = [one.number for one in plan.phases if one.kind in ("tcp", "udp")]
+    assert {plan.allowance(number, plan.data_bytes) for number in loaded} == {0}
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,8 @@ DAMAGE: list[tuple[list[str | int], Any, str]] = [
     (["phases", 0, "direction"], None, "phases[0].direction"),
     (["phases", 3, "duration_s"], "long", "phases[3].duration_s"),
     (["phases", -1, "most_bytes"], 10**12, "data_bytes"),
-    (["phases", -1, "rate_mbps"], 5, "rate_mbps"),
+    (["phases", -1, "size_bytes"], 5, "size_bytes"),
+    (["phases", 0, "kind"], "udp", "size_bytes"),
     (["phases", -1, "treatment", "streams"], 0, "treatment.streams"),
     (["phases", -1, "treatment", "options"], {"mss_bytes": 1}, "mss_bytes"),
     (["phases", -1, "treatment", "options"], {"shell": "sh"}, "shell"),
@@ -233,3 +236,37 @@ def test_too_little_is_refused(changed: dict[str, Any]) -> None:
 def test_treatments_begin_with_base() -> None:
     with pytest.raises(ValueError, match="base"):
         drawn(1, treatments=[Treatment("paced"), Treatment(BASE)])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_udp_costs_no_treatment_and_no_block(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan with UDP against that of the same request without it."""
+    asked = asked_at_random(random.Random(seed)) | {"data_bytes": 10**10}
+    plan = draw(seed, **asked)
+    monkeypatch.setattr("airpath.measure.plan._UDP_BLOCKS", 0)
+    without = draw(seed, **asked)
+    blocks: dict[tuple[int, str | None], list[str]] = {}
+    for one in plan.phases:
+        if one.kind == "udp":
+            blocks.setdefault((one.block, one.direction), []).append(one.treatment.name)
+    assert ("udp" in plan.dropped) == (not blocks)
+    assert [one for one in plan.dropped if one != "udp"] == without.dropped[:-1]
+    for direction in asked["directions"]:
+        assert plan.blocks(direction) == without.blocks(direction)
+    for names in blocks.values():
+        assert sorted(names) == sorted(UDP_SHARES)
+    # The rate is known before the first of them.
+    for direction in asked["directions"] if blocks else []:
+        kinds = [(o.kind, o.block) for o in plan.phases if o.direction == direction]
+        first = kinds.index(("udp", 0))
+        assert ("tcp", 0) in kinds[:first]
+        assert ("tcp", 0) not in kinds[first:]
+    seconds = sum(one.duration_s + 0.8 for one in plan.phases if one.kind == "udp")
+    assert seconds <= 0.15 * asked["time_s"]
+
+
+def test_most_plans_of_a_minute_have_udp() -> None:
+    plans = [drawn(seed, time_s=60, treatments=ALL[:4], rate_mbps=20, rtt_ms=50) for seed in (1, 2)]
+    orders = {tuple(o.treatment.name for o in one.phases if o.kind == "udp") for one in plans}
+    assert len(orders) == 2
+    assert any("115 % of the rate found" in line for line in plans[0].lines())

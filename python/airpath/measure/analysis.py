@@ -14,6 +14,7 @@ from airpath.measure.effects import Effect, effects
 from airpath.measure.intervals import anytime
 from airpath.measure.outcome import LEAST_REPLIES
 from airpath.measure.plan import BASE, Phase, Plan
+from airpath.measure.udp import phases_together
 
 if TYPE_CHECKING:
     from airpath.analysis.statistics import Interval
@@ -82,6 +83,14 @@ def base_rates(pairs: Sequence[Pair], direction: str) -> list[float]:
         for phase, one in _figures(pairs, direction)
         if phase.treatment.name == BASE
     ]
+
+
+def rate_found(pairs: Sequence[Pair], direction: str) -> float:
+    """Mean steady rate of the fastest treatment so far, in Mb/s; 0 if nothing was carried."""
+    rates: dict[str, list[float]] = {}
+    for phase, one in _figures(pairs, direction):
+        rates.setdefault(phase.treatment.name, []).append(one["steady_mbps"])
+    return max((sum(each) / len(each) for each in rates.values()), default=0.0)
 
 
 def _tcp(phase: Phase, direction: str) -> bool:
@@ -241,6 +250,11 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
             if _tcp(phase, direction) and one["shown"]
             for each in one["shown"].values()
         ],
+        udp={
+            one["treatment"]: one
+            for one in phases_together(pairs)
+            if one["direction"] == direction and not one["discarded"]
+        },
         told=None if record is None else _told(record, sparse),
     )
 

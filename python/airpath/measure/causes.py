@@ -8,7 +8,7 @@ treatment can remove is left to the one diagnosis, from the features of the test
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from airpath.base.text import milliseconds, percent, rate
 from airpath.causes.describe import ADVICE
@@ -17,7 +17,7 @@ from airpath.causes.rank import OF_DELAY
 from airpath.causes.suspect import alike
 from airpath.causes.tools import Told, blame
 from airpath.documents import Metric
-from airpath.measure.document import Mtu, Shown
+from airpath.measure.document import Mtu, Shown, UdpDocument
 from airpath.measure.effects import MATERIAL, Effect
 from airpath.measure.shown import LIKELY, pooled
 
@@ -77,6 +77,8 @@ class Seen:
     """Sizes that passed with DF set."""
     shown: Sequence[Shown] = ()
     """What captures of ``base`` at both ends show."""
+    udp: Mapping[str, UdpDocument] = field(default_factory=dict)
+    """UDP below, at and above the rate found, by treatment."""
     told: Told | None = None
     """What the seconds of the longest phase show, where there are no captures."""
 

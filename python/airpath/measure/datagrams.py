@@ -42,7 +42,7 @@ PATIENCE_S: Final = 5.0
 """How long an end waits for the first datagram."""
 
 _TICK_S = 0.001
-_SILENCE_S = 1.0
+_SILENCE_S = 0.5
 _BEHIND_S = 0.1
 _MOST_SAMPLES = 200_000
 _MOST_BINS = 36_000
@@ -160,6 +160,8 @@ class UdpReport:
     """``None`` until the sender's count is known; :meth:`with_sent`."""
     lost: int | None = None
     error: str | None = None
+    discarded: int = 0
+    """Lost datagrams that the receiver's own socket discarded: its host was too slow."""
 
     def with_sent(self, sent: Sent) -> UdpReport:
         """The report completed with the sender's count: losses at the end are known too."""
@@ -202,6 +204,7 @@ class UdpReport:
             sent=None if table.get("sent") is None else checked.whole(table, "sent"),
             lost=None if table.get("lost") is None else checked.whole(table, "lost"),
             error=checked.text(table, "error"),
+            discarded=checked.whole(table, "discarded"),
         )
 
 
@@ -212,6 +215,8 @@ class Meter:
         self._seen = bytearray(min(MOST_DATAGRAMS, load.datagrams + 1000))
         self.last: float | None = None
         """When the last datagram was taken, by ``time.monotonic()``."""
+        self._wanted = load.datagrams
+        self._discarded: tuple[int, int] | None = None
         self._received = self._bytes = self._duplicates = self._reordered = 0
         self._newest = -1
         self._first_ns = self._last_ns = 0
@@ -222,6 +227,16 @@ class Meter:
         self._bin_bytes = array("q")
         self._bin_counts = array("q")
         self._bin_transits = array("q")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all datagrams of the load have arrived."""
+        return self._received >= self._wanted
+
+    def overflowed(self, total: int) -> None:
+        """Note how many datagrams the receiver's socket has discarded in its life."""
+        first = total if self._discarded is None else self._discarded[0]
+        self._discarded = (first, total)
 
     def take(self, packet: stamp.Packet, size: int, arrived_ns: int) -> None:
         """Count a valid datagram."""
@@ -299,6 +314,7 @@ class Meter:
                 for total, count in zip(self._bin_transits, self._bin_counts, strict=True)
             ],
             error=error or (None if self._received else "no datagram arrived"),
+            discarded=0 if self._discarded is None else self._discarded[1] - self._discarded[0],
         )
         return report if sent is None else report.with_sent(sent)
 
@@ -349,6 +365,7 @@ def near_receive(
                 break
             packet = stamp.decode_valid(received, key, ssid, load.phase, stamp.LOAD_DOWN)
             if packet is not None:
+                meter.overflowed(received.discarded)
                 meter.take(packet, len(received.data), received.time_ns)
     return meter.report()
 
@@ -357,7 +374,12 @@ def far_receive(session: stamp.Session, load: Load, stop: threading.Event) -> Ud
     """Count a load upwards until it is over."""
     meter = Meter(load)
     begin = time.monotonic()
-    session.expect(load.phase, stamp.LOAD_UP, meter.take)
+
+    def take(packet: stamp.Packet, size: int, arrived_ns: int) -> None:
+        meter.overflowed(session.discarded)
+        meter.take(packet, size, arrived_ns)
+
+    session.expect(load.phase, stamp.LOAD_UP, take)
     try:
         while not stop.is_set() and not _is_over(meter, load, begin):
             stop.wait(0.05)
@@ -371,6 +393,8 @@ def _is_over(meter: Meter, load: Load, begin: float) -> bool:
     now = time.monotonic()
     if meter.last is None:
         return now - begin > PATIENCE_S
+    if meter.is_full:
+        return True
     past = now - begin - load.duration_s
     return past > PATIENCE_S + _SILENCE_S or (past > 0 and now - meter.last > _SILENCE_S)
 

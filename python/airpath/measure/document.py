@@ -88,6 +88,32 @@ class Shown(TypedDict):
     causes: Annotated[list[Likely], Length(0, 100)]
 
 
+class Udp(TypedDict):
+    """UDP at a rate, as its receiver saw it."""
+
+    sent_mbps: Positive
+    """UDP payload that was sent, per second; a late sender sends less than it was to."""
+    received_mbps: Positive
+    size_bytes: int
+    """UDP payload of a datagram."""
+    sent: int
+    """Datagrams."""
+    lost: int
+    """Datagrams that did not arrive (RFC 7680)."""
+    duplicates: int
+    reordered: int
+    """Datagrams that arrived after a later one (RFC 4737 3.3)."""
+    discarded: int
+    """Lost datagrams that the receiver's own socket discarded, because its host was too slow."""
+    loss_bursts: int
+    """Runs of datagrams that were lost one after the other (loss periods, RFC 3357)."""
+    longest_burst: int
+    jitter_ms: Positive
+    """Interarrival jitter at the end (RFC 3550 6.4.1)."""
+    delay_ms: dict[str, Positive]
+    """One-way delay beyond the least of the phase (RFC 5481 4.2): p50, p95, p99 and max."""
+
+
 class Record(TypedDict):
     """Record of a phase: ``phases.jsonl`` has one on each line."""
 
@@ -104,6 +130,7 @@ class Record(TypedDict):
     mtu: Mtu | None
     shown: dict[str, Shown] | None
     """What captures at the ``near`` and the ``far`` end show; null: there were none."""
+    udp: Udp | None
     errors: list[str]
 
 
@@ -118,6 +145,7 @@ class PhaseDocument(TypedDict):
     started_s: float
     ended_s: float
     figures: Figures | None
+    udp: Udp | None
     errors: list[str]
 
 
@@ -137,6 +165,33 @@ class EffectDocument(TypedDict):
     ci95: list[float] | None
     """Interval of the factor; null if the blocks give no useful estimate of the error."""
     blocks: int
+
+
+class UdpDocument(TypedDict):
+    """UDP phases of a direction and a treatment, together."""
+
+    direction: str
+    treatment: str
+    """``udp-50``, ``udp-95`` or ``udp-115``: the rate as a percentage of the rate found, which is
+    that of the fastest TCP treatment; payload is compared with payload."""
+    phases: int
+    sent_mbps: float
+    """Mean of the phases."""
+    received_mbps: float
+    sent: int
+    lost: int
+    lost_share: float
+    duplicates: int
+    reordered: int
+    reordered_share: float
+    """Over those that arrived (RFC 4737 4.1)."""
+    discarded: int
+    loss_bursts: int
+    longest_burst: int
+    jitter_ms: float
+    """Mean of the phases (RFC 3550 6.4.1)."""
+    delay_ms: dict[str, float]
+    """Means of the phases: one-way delay beyond the least of the phase, p50, p95, p99 and max."""
 
 
 class MtuDocument(Mtu):
@@ -192,6 +247,7 @@ class Measured(TypedDict):
     mtu: list[MtuDocument]
     captured: list[str]
     """Ends at which transfers were captured: ``near``, ``far``."""
+    udp: list[UdpDocument]
     undecided: list[str]
     """Directions whose intervals leave open whether anything but the capacity limits the rate."""
     likeliest: list[LikelyDocument]

@@ -14,12 +14,13 @@ from airpath.base.files import read_regular
 from airpath.base.json import parsed
 from airpath.base.shapes import MisfitError, fitted
 from airpath.errors import AirpathError, InputError
-from airpath.measure.analysis import base_rates
+from airpath.measure.analysis import base_rates, rate_found
 from airpath.measure.document import Figures, Record
 from airpath.measure.intervals import anytime, narrow_enough
 from airpath.measure.outcome import Outcome, record
 from airpath.measure.plan import BASE, OVERHEAD, Direction, Phase, Plan, Treatment, draw, usual
 from airpath.measure.stream import available, buffer_limit
+from airpath.measure.udp import lost_share
 
 if TYPE_CHECKING:
     from airpath.measure.session import Session
@@ -31,6 +32,8 @@ _MOST_BYTES = 64 << 20
 _LEAST_VALUES = 2
 _LEAST_PROBES = 5
 _MTU_BYTES = 1500
+_UDP_HEADER_BYTES = 48
+"""UDP and IPv6; IPv4 has fewer."""
 MOST_WINDOW_BYTES = 16 << 20
 _SCOUT_S, _SCOUT_GAP_S = 2.0, 0.05
 _LEAST_MBPS = 0.01
@@ -218,7 +221,7 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             file.write(json.dumps(one) + "\n")
         for at, phase in enumerate(left):
             options.progress(at / len(left))
-            if phase.kind == "idle" and _is_udp_blocked(course):
+            if phase.kind in ("idle", "udp") and _is_udp_blocked(course):
                 continue
             if session.now() + phase.quiet_s + phase.duration_s > options.time_s:
                 course.stopped = f"its time is spent ({options.time_s:g} s)"
@@ -245,7 +248,7 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
                     f"the steady rate has the requested precision ({options.until:.0%})"
                 )
                 return
-            if phase.kind == "tcp":
+            if phase.kind in ("tcp", "udp"):
                 session.drain()
     course.stopped = "the plan is done"
 
@@ -277,20 +280,29 @@ def _outcome(course: Course, session: Session, phase: Phase, most: int) -> Outco
 
 
 def _spent(kept: Record) -> int:
-    """Bytes of a TCP phase on the path, with retransmissions beyond those that are planned for."""
-    figures = kept["figures"]
+    """Bytes of a phase on the path, with retransmissions beyond those that are planned for."""
+    figures, sent = kept["figures"], kept["udp"]
+    if sent is not None:
+        return sent["sent"] * (sent["size_bytes"] + _UDP_HEADER_BYTES)
     if figures is None:
         return 0
     return max(round(OVERHEAD * figures["carried_bytes"]), _MTU_BYTES * figures["segments"])
 
 
 def _pacing(course: Course, phase: Phase) -> float | None:
-    """The rate of a paced treatment: a share of the steady rate of base phases so far."""
+    """The rate of a paced treatment: a share of the steady rate of base phases so far.
+
+    With UDP it is a share of the rate found, the mean of the fastest treatment.
+    """
     share = phase.treatment.pace_share
     if share is None:
         return None
-    rates = base_rates(course.pairs(), phase.direction or "down")
-    mean = sum(rates) / len(rates) if rates else 0.0
+    direction = phase.direction or "down"
+    if phase.kind == "udp":
+        mean = rate_found(course.pairs(), direction)
+    else:
+        rates = base_rates(course.pairs(), direction)
+        mean = sum(rates) / len(rates) if rates else 0.0
     if mean <= 0:
         raise AirpathError(f"no pacing rate: {BASE} carried no data")
     return max(0.01, share * mean)
@@ -313,7 +325,7 @@ def _is_precise(course: Course, options: MeasureOptions) -> bool:
 
 def told(phase: Phase, kept: Record) -> str:
     """A line of narration."""
-    from airpath.base.text import milliseconds, rate
+    from airpath.base.text import milliseconds, percent, rate
 
     what = " ".join([phase.kind, *([phase.direction] if phase.direction else [])])
     if phase.kind != "mtu":
@@ -326,6 +338,8 @@ def told(phase: Phase, kept: Record) -> str:
     trips = [] if kept["probes"] is None else [one for one in kept["probes"]["rtt_ms"] if one]
     if trips:
         said.append(f"RTT {milliseconds(sorted(trips)[len(trips) // 2])}")
+    if kept["udp"] is not None:
+        said.append(f"{rate(kept['udp']['sent_mbps'])}, {percent(lost_share(kept['udp']))} lost")
     if kept["mtu"] is not None:
         said.append(f"{kept['mtu']['path_bytes']} bytes")
     return f"{what}: {', '.join(said) or 'nothing arrived'}"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from airpath.fitting.observed import Floats
-from airpath.measure.document import Figures, Mtu, Record, Samples, Shown, Trips
+from airpath.measure.datagrams import Load, UdpReport
+from airpath.measure.document import Figures, Mtu, Record, Samples, Shown, Trips, Udp
 from airpath.measure.intervals import merged, ramp
 from airpath.measure.path_mtu import MtuReport
 from airpath.measure.plan import Phase
@@ -37,6 +38,7 @@ class Outcome:
     """What captures at the ``near`` and the ``far`` end show."""
     packets: bytes = b""
     """The capture at the near end, as a pcap file."""
+    udp: tuple[Load, UdpReport] | None = None
     errors: Sequence[str] = field(default_factory=tuple)
     capped: bool = False
     """Whether it hit its byte limit before its time was up."""
@@ -64,6 +66,7 @@ def record(outcome: Outcome) -> Record:
         "probes": None if outcome.probes is None else _trips(outcome.probes),
         "mtu": None if outcome.mtu is None else _mtu(outcome.mtu),
         "shown": dict(outcome.shown) or None,
+        "udp": None if outcome.udp is None else _udp(*outcome.udp),
         "errors": list(outcome.errors),
     }
 
@@ -176,6 +179,25 @@ def _trips(probes: Probes) -> Trips:
         "sent_s": [round(at, 6) for at, _, _ in rows],
         "rtt_ms": [trip for _, trip, _ in rows],
         "out_ms": [out for _, _, out in rows],
+    }
+
+
+def _udp(load: Load, report: UdpReport) -> Udp:
+    lengths = [length for _, length in report.loss_bursts]
+    seconds = max(report.duration_s, 1 / load.per_s)
+    return {
+        "sent_mbps": (report.sent or 0) * load.size_bytes * 8e-6 / load.duration_s,
+        "received_mbps": report.bytes * 8e-6 / seconds,
+        "size_bytes": load.size_bytes,
+        "sent": report.sent or 0,
+        "lost": report.lost or 0,
+        "duplicates": report.duplicates,
+        "reordered": report.reordered,
+        "discarded": report.discarded,
+        "loss_bursts": len(lengths),
+        "longest_burst": max(lengths, default=0),
+        "jitter_ms": report.jitter_ms,
+        "delay_ms": report.delay_variation_ms,
     }
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
@@ -47,6 +47,23 @@ MOST_PHASES = 2000
 _LEAST_TCP_BYTES = 100_000
 _USEFUL_TCP_BYTES = 1_000_000
 """Rather than having less in each phase, there are fewer blocks."""
+UDP_SHARES = {"udp-50": 0.5, "udp-95": 0.95, "udp-115": 1.15}
+"""UDP treatments: below, at and above the rate found, as shares of it. 95 % leaves a twentieth for
+what the rate drifts; at 115 % a seventh of what is sent does not fit."""
+UDP_BYTES = 1280
+"""Length of a UDP treatment's IP datagrams: every path carries them (RFC 8200 5)."""
+_UDP_S, _LEAST_UDP_S, _UDP_DATAGRAMS = 0.6, 0.2, 10_000
+"""Length of a UDP phase: shorter on fast paths, where this many datagrams show a loss of 0.1 %."""
+MOST_UDP_MBPS = 200.0
+"""Rate that both ends still send and receive: 20,000 datagrams per second take a fifth of a core of
+2020 at each end."""
+_UDP_AFTER_S = 0.5
+"""How long a receiver waits for the last datagrams (`datagrams._SILENCE_S`)."""
+_UDP_BLOCKS = 2
+_UDP_SHARE = 0.15
+"""Share of the time and of the data that UDP may take: less than a treatment of TCP has."""
+_UDP_MARGIN = 2.0
+"""The rate found may exceed the one for which the plan is drawn; a UDP phase is shorter then."""
 _MTU_S = 1.0
 _MTU_BYTES = 250_000
 _IDLE_S = 1.5
@@ -73,7 +90,7 @@ class Treatment:
     """Whether datagrams every ``KEEP_ALIVE_S`` keep the radio awake."""
     pace_share: float | None = None
     """Pacing at this share of the steady rate of earlier base phases; resolved when the phase
-    starts."""
+    starts. With UDP: sending at this share of the rate found, that of the fastest treatment."""
 
     def to_json(self) -> dict[str, object]:
         """Return the treatment as a JSON table."""
@@ -106,8 +123,6 @@ class Phase:
     of DRX is sampled as often as it occurs (RFC 2330 11.1.1)."""
     quiet_s: float = 0.0
     """Silence before the phase. The first probe after it shows a promotion of the RRC state."""
-    rate_mbps: float | None = None
-    """Rate of the IP datagrams of a ``udp`` phase."""
     size_bytes: int | None = None
     """Length of each IP datagram of a ``udp`` phase."""
 
@@ -134,7 +149,6 @@ class Phase:
             "most_bytes": self.most_bytes,
             "probe_gap_s": self.probe_gap_s,
             "quiet_s": self.quiet_s,
-            "rate_mbps": self.rate_mbps,
             "size_bytes": self.size_bytes,
         }
 
@@ -151,13 +165,12 @@ class Plan:
     dropped: list[str] = field(default_factory=list)
     """Treatments that time or data do not allow."""
     pause_s: float = _PAUSE_S
-    """Time after a TCP phase, in which connections close and queues drain."""
+    """Time after a phase with load, in which connections close and queues drain."""
 
     def duration_s(self) -> float:
         """Return how long the measurement takes, in seconds, pauses included."""
         return sum(
-            one.quiet_s + one.duration_s + (self.pause_s if one.kind == "tcp" else _PAUSE_S)
-            for one in self.phases
+            one.quiet_s + one.duration_s + _after_s(one.kind, self.pause_s) for one in self.phases
         )
 
     def most_bytes(self, rate_mbps: float | None = None) -> int:
@@ -168,12 +181,14 @@ class Plan:
         return sum(_bytes_at(one, rate_mbps) for one in self.phases)
 
     def allowance(self, number: int, spent_bytes: int) -> int:
-        """Return the payload bytes that a TCP phase may carry, after ``spent_bytes`` on the path.
+        """Return the bytes that a phase may carry, after ``spent_bytes`` on the path.
 
-        What earlier phases left over goes to the later ones in proportion to their duration, and
-        is never less than nothing: the total stays within ``data_bytes``.
+        What earlier phases left over goes to the later ones of TCP in proportion to their duration,
+        and is never less than nothing: the total stays within ``data_bytes``.
         """
         phase = next(one for one in self.phases if one.number == number)
+        if phase.kind == "udp":
+            return max(0, min(phase.most_bytes, self.data_bytes - spent_bytes))
         if phase.kind != "tcp":
             return phase.most_bytes
         later = [one for one in self.phases if one.number >= number]
@@ -301,19 +316,19 @@ def draw(
     lengths = _Lengths.of(rtt_ms)
     used_s = sum(one.quiet_s + one.duration_s + _PAUSE_S for one in start)
     left_bytes = data_bytes - sum(one.path_bytes for one in start)
-    seconds = time_s - used_s
-    carried = _seconds_of(left_bytes, rate_mbps)
-    most = min(MOST_PHASES // 2, left_bytes // _USEFUL_TCP_BYTES)
-    shape = _shape((len(treatments), len(directions)), lengths, seconds, carried, most)
+    counts = (len(treatments), len(directions))
+    room = _Room(counts, lengths, time_s - used_s, left_bytes, rate_mbps)
+    shape = room.shape()
     if shape is None:
         raise InputError(
             f"{_seconds(time_s)} and {size(data_bytes)} are too little for {LEAST_BLOCKS} blocks "
             f"of {_SHORT_TCP_S[-1]:g} s phases: allow more with --time and --data"
         )
+    shape, udp = _with_udp(room, shape, _UDP_SHARE * time_s, _UDP_SHARE * data_bytes)
     kept = treatments[: shape.treatments]
-    phases = start + _blocks(kept, directions, shape, generator)
+    phases = start + _blocks(kept, directions, shape, udp, generator)
     phases = [replace(one, number=number) for number, one in enumerate(phases)]
-    dropped = [one.name for one in treatments[shape.treatments :]]
+    dropped = [one.name for one in treatments[shape.treatments :]] + ([] if udp else ["udp"])
     phases = _with_data(phases, data_bytes)
     return Plan(seed, phases, data_bytes, time_s, dropped, lengths.pause_s)
 
@@ -337,6 +352,10 @@ class _Lengths(NamedTuple):
             min(_MOST_PAUSE_S, _PAUSE_S + trips[2]),
         )
 
+    def shortened(self) -> _Lengths:
+        """Lengths of phases that give up a tenth for UDP: 40 round trips are left."""
+        return _Lengths(0.9 * self.usual_s, 0.9 * self.least_s, self.pause_s)
+
 
 @dataclass(frozen=True)
 class _Shape:
@@ -347,6 +366,11 @@ class _Shape:
     duration_s: float
     first_s: float
     """Length of the first base phase of a direction: it shows slow ramps and sets the pacing."""
+    udp_s: float = _UDP_S
+
+    def parts(self) -> tuple[int, int, bool]:
+        """Treatments, blocks, and whether the first phase is a longer one."""
+        return self.treatments, self.blocks, self.first_s > self.duration_s
 
 
 def _shape(
@@ -376,6 +400,72 @@ def _shape(
             available = min(seconds - blocks * pauses, carried_s) / directions
             return _fill(count, blocks, more, available, lengths)
     return None
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Time and data for phases with load; ``counts``: treatments and directions."""
+
+    counts: tuple[int, int]
+    lengths: _Lengths
+    seconds: float
+    left_bytes: int
+    rate_mbps: float | None
+
+    def shape(self, less_s: float = 0.0, less_bytes: int = 0) -> _Shape | None:
+        """The TCP phases for which there is room beside something else."""
+        lengths = self.lengths.shortened() if less_s else self.lengths
+        left_bytes = self.left_bytes - less_bytes
+        most = min(MOST_PHASES // 2, left_bytes // _USEFUL_TCP_BYTES)
+        carried_s = _seconds_of(left_bytes, self.rate_mbps)
+        return _shape(self.counts, lengths, self.seconds - less_s, carried_s, most)
+
+
+def _with_udp(
+    room: _Room, shape: _Shape, most_s: float, most_bytes: float
+) -> tuple[_Shape, list[dict[str, int]]]:
+    """Shorten the TCP phases for blocks of UDP, as long as none of them is lost.
+
+    For each block of UDP: the bytes of each of its phases.
+    """
+    for blocks in range(_UDP_BLOCKS, 0, -1):
+        count = blocks * room.counts[1]
+        each = {
+            name: _udp_bytes(share, most_bytes / count, room) for name, share in UDP_SHARES.items()
+        }
+        used_bytes = count * sum(each.values())
+        used_s = (
+            count
+            * len(UDP_SHARES)
+            * (udp_s(room.rate_mbps) + _after_s("udp", room.lengths.pause_s))
+        )
+        other = room.shape(used_s, used_bytes)
+        if other is None or used_s > most_s or used_bytes > most_bytes:
+            continue
+        if other.parts() == shape.parts():
+            return replace(other, udp_s=udp_s(room.rate_mbps)), [each] * blocks
+    return shape, []
+
+
+def _udp_bytes(share: float, most: float, room: _Room) -> int:
+    """Bytes of a UDP phase: at an unknown rate its part of ``most``, which a block may have."""
+    if room.rate_mbps is None:
+        return math.floor(most * share / sum(UDP_SHARES.values()))
+    seconds = udp_s(room.rate_mbps)
+    return math.ceil(_UDP_MARGIN * share * room.rate_mbps * seconds / 8e-6)
+
+
+def udp_s(rate_mbps: float | None) -> float:
+    """Length of a UDP phase on a path of this rate, in seconds."""
+    if rate_mbps is None:
+        return _UDP_S
+    wanted_s = _UDP_DATAGRAMS * UDP_BYTES * 8e-6 / rate_mbps
+    return _rounded(min(_UDP_S, max(_LEAST_UDP_S, wanted_s)))
+
+
+def _after_s(kind: Kind, pause_s: float) -> float:
+    """Time after a phase, before the next one begins."""
+    return {"tcp": pause_s, "udp": _UDP_AFTER_S + pause_s}.get(kind, _PAUSE_S)
 
 
 def _fill(count: int, blocks: int, more: int, seconds: float, lengths: _Lengths) -> _Shape:
@@ -426,8 +516,13 @@ def _blocks(
     treatments: Sequence[Treatment],
     directions: Sequence[Direction],
     shape: _Shape,
+    udp: Sequence[Mapping[str, int]],
     generator: random.Random,
 ) -> list[Phase]:
+    """Blocks of TCP, each followed by one of UDP as long as there are any.
+
+    ``udp``: for each block the bytes of each treatment.
+    """
     phases: list[Phase] = []
     for block in range(shape.blocks):
         for direction in generator.sample(list(directions), len(directions)):
@@ -439,6 +534,11 @@ def _blocks(
                 first = block == 0 and place == 0
                 length = shape.first_s if first else shape.duration_s
                 phases.append(Phase(0, block, "tcp", direction, treatment, length, 0, _TCP_GAP_S))
+            most = udp[block] if block < len(udp) else {}
+            for name in generator.sample(list(most), len(most)):
+                treatment = Treatment(name, pace_share=UDP_SHARES[name])
+                phase = Phase(0, block, "udp", direction, treatment, shape.udp_s, most[name])
+                phases.append(replace(phase, size_bytes=UDP_BYTES))
     return phases
 
 
@@ -478,7 +578,7 @@ def _fixed_bytes(phase: Phase) -> int:
 
 
 def _bytes_at(phase: Phase, rate_mbps: float | None) -> int:
-    if rate_mbps is None or phase.kind != "tcp":
+    if rate_mbps is None or phase.kind not in ("tcp", "udp"):
         return phase.path_bytes
     rate = rate_mbps
     if phase.treatment.pace_share is not None:
@@ -523,7 +623,8 @@ def _remarks(phase: Phase) -> list[str]:
     if phase.kind == "idle" and phase.probe_gap_s is not None:
         remarks.append(f"a probe every {milliseconds(phase.probe_gap_s * 1000)} on average")
     if treatment.pace_share is not None:
-        remarks.append(f"{treatment.pace_share:.0%} of the steady rate".replace("%", " %"))
+        found = "rate found" if phase.kind == "udp" else "steady rate"
+        remarks.append(f"{treatment.pace_share:.0%} of the {found}".replace("%", " %"))
     if treatment.streams > 1:
         remarks.append(f"{treatment.streams} streams")
     if options.congestion is not None:
@@ -561,7 +662,6 @@ class _PhaseTable(TypedDict):
     most_bytes: Annotated[int, Range(0)]
     probe_gap_s: Annotated[float, Range(0.001, 3600)] | None
     quiet_s: Annotated[float, Range(0, 3600)]
-    rate_mbps: Annotated[float, Range(0.001, 1_000_000)] | None
     size_bytes: Annotated[int, Range(28, 65_535)] | None
 
 
@@ -583,8 +683,11 @@ def _phase(table: _PhaseTable, index: int) -> Phase:
     if (table["direction"] is None) != (table["kind"] == "idle"):
         raise MisfitError(f"does not suit kind {table['kind']}", f"{place}.direction")
     udp = table["kind"] == "udp"
-    for key in ("rate_mbps", "size_bytes"):
-        if (table[key] is not None) != udp:
+    for key, given in (
+        ("size_bytes", table["size_bytes"]),
+        ("treatment.pace_share", table["treatment"]["pace_share"]),
+    ):
+        if (udp and given is None) or (not udp and key == "size_bytes" and given is not None):
             raise MisfitError(f"does not suit kind {table['kind']}", f"{place}.{key}")
     one = table["treatment"]
     try:
@@ -604,6 +707,5 @@ def _phase(table: _PhaseTable, index: int) -> Phase:
         table["most_bytes"],
         table["probe_gap_s"],
         table["quiet_s"],
-        table["rate_mbps"],
         table["size_bytes"],
     )

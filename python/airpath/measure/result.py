@@ -21,7 +21,7 @@ import numpy as np
 from airpath import scenario as scenarios
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
-from airpath.measure import measurement, twin
+from airpath.measure import measurement, twin, udp
 from airpath.measure.analysis import Analysis, analyse
 from airpath.measure.causes import CAPACITY, Named, Seen, is_decided, leaning
 from airpath.measure.effects import Effect
@@ -36,7 +36,7 @@ from airpath.runs.tables import NS_PER_S, write_table
 if TYPE_CHECKING:
     from airpath.analysis.statistics import Interval
     from airpath.documents import Finding, FlowSummary, Gain, Metric, PingSummary, Quantiles
-    from airpath.measure.document import Figures, Measured, RateDocument, Record, Trips
+    from airpath.measure.document import Figures, Measured, RateDocument, Record, Trips, Udp
     from airpath.runs.document import RunDocument
 
 TWIN = "twin.toml"
@@ -164,9 +164,7 @@ def _document(
     course: Course, found: Analysis, made: twin.Twin, session: Session, options: MeasureOptions
 ) -> RunDocument:
     pairs = course.pairs()
-    flows = [
-        _flow(phase, one, one["figures"]) for phase, one in pairs if one["figures"] is not None
-    ]
+    flows = [flow for pair in pairs if (flow := _flow(*pair)) is not None]
     pings = [
         _ping(phase, one["probes"])
         for phase, one in pairs
@@ -230,6 +228,7 @@ def _measured(
                 "started_s": one["started_s"],
                 "ended_s": one["ended_s"],
                 "figures": one["figures"],
+                "udp": one["udp"],
                 "errors": one["errors"],
             }
             for phase, one in course.pairs()
@@ -258,6 +257,7 @@ def _measured(
             if one["mtu"] is not None
         ],
         "captured": sorted({end for one in course.records for end in one["shown"] or {}}),
+        "udp": udp.phases_together(course.pairs()),
         "undecided": [one for one, named in found.named.items() if not is_decided(named)],
         "likeliest": [
             {"direction": direction, "cause": cause, "probability": round(sure, 3)}
@@ -311,7 +311,47 @@ def _gain(direction: str, effect: Effect, metric: Metric) -> Gain:
     }
 
 
-def _flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
+def _flow(phase: Phase, one: Record) -> FlowSummary | None:
+    """The flow of a phase; None if it had none."""
+    if one["figures"] is not None:
+        return _tcp_flow(phase, one, one["figures"])
+    return None if one["udp"] is None else _udp_flow(phase, one["udp"])
+
+
+def _udp_flow(phase: Phase, found: Udp) -> FlowSummary:
+    carried = (found["sent"] - found["lost"]) * found["size_bytes"]
+    return {
+        "id": phase.name,
+        "kind": "udp",
+        "direction": phase.direction or "down",
+        "ue": None,
+        "congestion": None,
+        "profile": None,
+        "bytes_delivered": carried,
+        "goodput_mbps": found["received_mbps"],
+        "written_mbps": None,
+        "rtt_ms": None,
+        "self_inflicted_delay_ms": None,
+        "power": None,
+        "segments_sent": None,
+        "retransmitted_segments": None,
+        "rto_count": None,
+        "undo_count": None,
+        "tail_loss_probes": None,
+        "ecn_reductions": None,
+        "steady_mbps": None,
+        "converged_after_s": None,
+        "completed_s": None,
+        "slow_start_exit": None,
+        "limited_s": None,
+        "packets_sent": found["sent"],
+        "packets_lost": found["lost"],
+        "delay_ms": None,
+        "jitter_ms": found["jitter_ms"],
+    }
+
+
+def _tcp_flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
     trips = [] if one["samples"] is None else _known(one["samples"]["srtt_ms"])
     rtt = _quantiles(trips)
     window_s, buffer_s = (
@@ -388,7 +428,7 @@ def _quantiles(trips: Sequence[float]) -> Quantiles | None:
 def _write_tables(place: Path, course: Course, metadata: dict[str, str]) -> None:
     pairs = course.pairs()
     tables = {
-        "flows": _rows(_flow_row(*pair) for pair in pairs if pair[1]["figures"]),
+        "flows": _rows(_flow_row(flow, *pair) for pair in pairs if (flow := _flow(*pair))),
         "samples": _rows(row for pair in pairs for row in _sample_rows(*pair)),
         "pings": _rows(row for pair in pairs for row in _ping_rows(*pair)),
         "rtt_histogram": _rows(row for pair in pairs for row in _histogram_rows(*pair)),
@@ -407,16 +447,13 @@ def _rows(rows: Iterator[dict[str, object]]) -> dict[str, list[object]]:
     return columns
 
 
-def _flow_row(phase: Phase, one: Record) -> dict[str, object]:
-    if one["figures"] is None:
-        raise ValueError("a phase without figures has no flow")
-    flow = _flow(phase, one, one["figures"])
+def _flow_row(flow: FlowSummary, _: Phase, one: Record) -> dict[str, object]:
     rtt = flow["rtt_ms"]
     limited = flow["limited_s"]
     kept = (
         "kind", "direction", "congestion", "bytes_delivered", "goodput_mbps", "segments_sent",
         "retransmitted_segments", "steady_mbps", "converged_after_s", "self_inflicted_delay_ms",
-        "power",
+        "power", "packets_sent", "packets_lost", "jitter_ms",
     )  # fmt: skip
     row: dict[str, object] = {"flow": flow["id"], **{each: dict(flow)[each] for each in kept}}
     row["start_ns"], row["end_ns"] = (
@@ -424,8 +461,8 @@ def _flow_row(phase: Phase, one: Record) -> dict[str, object]:
     )
     for each in ("min", "mean", "p50", "p95", "p99"):
         row[f"rtt_ms_{each}"] = None if rtt is None else dict(rtt)[each]
-    for each, seconds in (dict(limited) if limited else {}).items():
-        row[f"{each}_limited_s"] = seconds
+    for each in ("cwnd", "pacing", "receive_window", "send_buffer", "application"):
+        row[f"{each}_limited_s"] = None if limited is None else dict(limited)[each]
     return row
 
 

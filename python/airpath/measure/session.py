@@ -13,7 +13,7 @@ from statistics import median
 from airpath.base.json import Json
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, reason
-from airpath.measure import path_mtu, shown, stamp, stream
+from airpath.measure import datagrams, path_mtu, shown, stamp, stream
 from airpath.measure.control import (
     EndedError,
     Peer,
@@ -25,7 +25,7 @@ from airpath.measure.control import (
 )
 from airpath.measure.outcome import Outcome
 from airpath.measure.packets import Packets
-from airpath.measure.plan import BASE, KEEP_ALIVE_S, Phase
+from airpath.measure.plan import BASE, KEEP_ALIVE_S, MOST_UDP_MBPS, Phase
 from airpath.measure.prober import Prober, Probes
 from airpath.measure.stream import Options, StreamReport
 
@@ -96,9 +96,12 @@ class Session:
         self._stop.wait(phase.quiet_s)
         self._check()
         self._phases += 1
-        work = {"idle": self._idle, "tcp": self._tcp, "mtu": self._mtu}[phase.kind]
+        works = {"idle": self._idle, "tcp": self._tcp, "udp": self._udp, "mtu": self._mtu}
+        work = works[phase.kind]
         options = phase.treatment.options
-        limit = self.welcome.limits.rate_mbps if phase.direction == "up" else None
+        # The server paces what it sends with TCP itself.
+        is_limited = phase.direction == "up" or phase.kind == "udp"
+        limit = self.welcome.limits.rate_mbps if is_limited else None
         paces = [one for one in (pacing_mbps, limit) if one is not None]
         if paces:
             options = replace(options, pacing_mbps=min(paces))
@@ -227,6 +230,35 @@ class Session:
             while thread.is_alive():
                 thread.join(_TICK_S)
         return reports
+
+    def _udp(self, phase: Phase, options: Options, most_bytes: int) -> Outcome:
+        """Send or receive datagrams at a rate; a phase with too few bytes for it is shorter."""
+        rate_mbps = options.pacing_mbps
+        if rate_mbps is None or phase.size_bytes is None:
+            raise AirpathError("no rate for UDP: no transfer has run")
+        rate_mbps = min(rate_mbps, MOST_UDP_MBPS)
+        sock = stamp.connected(*self._peer)
+        try:
+            size_bytes = phase.size_bytes - stamp.header_bytes(sock.getpeername())
+            carried_bytes = most_bytes * size_bytes / phase.size_bytes
+            duration_s = max(0.01, min(phase.duration_s, carried_bytes * 8e-6 / rate_mbps))
+            direction = phase.direction or "down"
+            load = datagrams.Load(self._phases, direction, rate_mbps, size_bytes, duration_s)
+            number = self._ask(
+                "udp", phase, rate_mbps=rate_mbps, size_bytes=size_bytes, duration_s=duration_s
+            )
+            here = (sock, self._key.secret, self.welcome.ssid, load, self._stop)
+            near = (
+                datagrams.near_send(*here) if direction == "up" else datagrams.near_receive(*here)
+            )
+        finally:
+            sock.close()
+        done = self._answer(number, duration_s + _DRAIN_S + _PATIENCE_S)
+        if isinstance(near, datagrams.Sent):
+            report = datagrams.UdpReport.from_json(done.get("udp")).with_sent(near)
+        else:
+            report = near.with_sent(datagrams.Sent.from_json(done.get("sent")))
+        return Outcome(phase, udp=(load, report), errors=[report.error] if report.error else [])
 
     def _mtu(self, phase: Phase, _: Options, __: int) -> Outcome:
         """Find the path MTU of a direction."""

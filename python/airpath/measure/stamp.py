@@ -65,7 +65,7 @@ _UNRECOGNISED = 0x80
 _HEAD = struct.Struct("!IBxxxIIQHH")
 _TAIL = struct.Struct("!Q8xI12xQH6xB15x")
 _MOST_DATAGRAM = 65_536
-_SO_TIMESTAMPNS = 35
+_SO_TIMESTAMPNS, _SO_RXQ_OVFL = 35, 40
 _IP_RECVTTL, _IP_TTL = 12, 2
 _IPV6_RECVHOPLIMIT, _IPV6_HOPLIMIT = 51, 52
 _IP_MTU_DISCOVER, _IPV6_MTU_DISCOVER, _PMTUDISC_PROBE = 10, 23, 3
@@ -186,6 +186,8 @@ class Received(NamedTuple):
     """The kernel's time of arrival, by the real-time clock."""
     ttl: int
     """TTL or hop limit; 0 if it is unknown."""
+    discarded: int = 0
+    """Datagrams that the socket discarded so far because its buffer was full (SO_RXQ_OVFL)."""
 
 
 def decode_valid(received: Received, key: bytes, ssid: int, phase: int, kind: int) -> Packet | None:
@@ -252,7 +254,8 @@ def prepare(sock: socket.socket) -> None:
     (``IP_PMTUDISC_PROBE``): a datagram arrives whole or not at all.
     """
     sock.setblocking(False)
-    sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    for option in (_SO_TIMESTAMPNS, _SO_RXQ_OVFL):
+        sock.setsockopt(socket.SOL_SOCKET, option, 1)
     for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
         sock.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
     # A dual-stack socket needs the options of IPv4 too.
@@ -321,8 +324,9 @@ class Inbox:
                     raise
                 self._read_errors()
                 continue
-            stamp, ttl = _ancillary(ancillary)
-            return Received(self._view[:size], address, stamp or time.time_ns(), ttl)
+            stamp, ttl, discarded = _ancillary(ancillary)
+            at_ns = stamp or time.time_ns()
+            return Received(self._view[:size], address, at_ns, ttl, discarded)
 
     def _read_errors(self) -> None:
         # Reading SO_ERROR clears it; otherwise the next call fails with it.
@@ -340,19 +344,21 @@ class Inbox:
                     self.errors.append(_icmp_error(data, to))
 
 
-def _ancillary(ancillary: Sequence[tuple[int, int, bytes]]) -> tuple[int | None, int]:
-    """The kernel's stamp in nanoseconds, and the TTL."""
-    stamp, ttl = None, 0
+def _ancillary(ancillary: Sequence[tuple[int, int, bytes]]) -> tuple[int | None, int, int]:
+    """The kernel's stamp in nanoseconds, the TTL, and how many datagrams the socket discarded."""
+    stamp, ttl, discarded = None, 0, 0
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
             seconds, rest = struct.unpack("@ll", data[:16])
             stamp = seconds * 1_000_000_000 + rest
+        elif level == socket.SOL_SOCKET and kind == _SO_RXQ_OVFL:
+            discarded = struct.unpack("@I", data[:4])[0]
         elif (level, kind) in (
             (socket.IPPROTO_IP, _IP_TTL),
             (socket.IPPROTO_IPV6, _IPV6_HOPLIMIT),
         ):
             ttl = struct.unpack("@i", data[:4])[0] & 0xFF
-    return stamp, ttl
+    return stamp, ttl, discarded
 
 
 def _icmp_error(data: bytes, to: Address) -> IcmpError:
@@ -394,6 +400,8 @@ class Session:
         """Replies so far."""
         self.invalid = 0
         """Datagrams with this SSID and a wrong HMAC."""
+        self.discarded = 0
+        """Datagrams that the socket had discarded when the newest one of this session arrived."""
         self.limited = 0
         """Datagrams without a reply because there were too many."""
         self._bucket = _Bucket(most_per_s)
@@ -525,6 +533,7 @@ class Reflector:
             else:
                 session.limited += 1
             return
+        session.discarded = received.discarded
         sink = session._sinks.get((packet.phase, packet.kind))
         if sink is not None:
             sink(packet, len(data), received.time_ns)
