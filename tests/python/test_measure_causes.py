@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from airpath.base.shapes import fitted
 from airpath.measure.analysis import missed
 from airpath.measure.causes import CAPACITY, Seen, name
+from airpath.measure.document import UdpDocument
 from airpath.measure.effects import Effect, effects
 from airpath.measure.twin import Path, run
 
@@ -318,3 +320,68 @@ def test_waits_of_an_idle_path(
         loaded_ms={"paced": effect("paced", 0.8, paced_ms / 0.8)},
     )
     assert name(seen)[0].cause == cause
+
+
+def udp(treatment: str, **changed: float) -> UdpDocument:
+    """UDP phases of 2,000 datagrams in which nothing was lost and nothing waited."""
+    found: dict[str, object] = {
+        "direction": "down", "treatment": treatment, "phases": 2, "sent_mbps": 5.0,
+        "received_mbps": 5.0, "sent": 2000, "lost": 0, "lost_share": 0.0, "duplicates": 0,
+        "reordered": 0, "reordered_share": 0.0, "discarded": 0, "loss_bursts": 0,
+        "longest_burst": 0, "jitter_ms": 0.2, "delay_ms": {"p50": 0.1, "p95": 0.4},
+    }  # fmt: skip
+    if "lost" in changed:
+        changed = {"lost_share": changed["lost"] / 2000, "longest_burst": 1, **changed}
+    if "p95" in changed:
+        found["delay_ms"] = {"p50": 0.1, "p95": changed.pop("p95")}
+    one: UdpDocument = fitted({**found, **changed}, UdpDocument)
+    return one
+
+
+LOSSY = replace(HEALTHY, base_loss=0.02, rate={**HEALTHY.rate, "bbr": effect("bbr", 2.0)})
+
+
+@pytest.mark.parametrize(
+    ("paced", "below", "cause"),
+    [
+        # The interval of the paced treatment includes 1; half the rate tells.
+        (effect("paced", 0.9, 0.02), udp("udp-50"), "policer"),
+        (effect("paced", 0.1, 0.02), udp("udp-50", lost=40), "random-loss"),
+        # With 60 datagrams one loss is expected: that none is lost says nothing.
+        (effect("paced", 0.9, 0.02), udp("udp-50", sent=60), "random-loss"),
+    ],
+)
+def test_udp_at_half_the_rate_tells_a_policer_from_random_loss(
+    paced: Effect, below: UdpDocument, cause: str
+) -> None:
+    seen = replace(LOSSY, loss={"paced": paced}, udp={"udp-50": below})
+    assert name(seen)[0].cause == cause
+
+
+def test_datagrams_that_overtake_each_other_are_reordering() -> None:
+    late = {one: udp(one, reordered=100, reordered_share=0.05) for one in ("udp-50", "udp-95")}
+    seen = replace(LOSSY, loss={"paced": effect("paced", 0.9, 0.02)}, udp=late)
+    first = name(seen)[0]
+    assert first.cause == "reordering"
+    assert "5 %" in first.evidence
+    # Not where datagrams are lost as often as segments, nor where TCP reaches the capacity.
+    lost = {one: {**late[one], "lost": 40, "lost_share": 0.02} for one in late}
+    assert name(replace(seen, udp=fitted(lost, dict[str, UdpDocument])))[0].cause == "random-loss"
+    assert name(replace(HEALTHY, udp=late))[0].cause == CAPACITY
+
+
+def test_udp_that_is_lost_above_the_rate_without_a_wait_is_policed() -> None:
+    rates = {"udp-50": udp("udp-50"), "udp-95": udp("udp-95", p95=0.6)}
+    seen = replace(HEALTHY, base_loss=0.01)
+    dropped = udp("udp-115", lost=240, p95=0.9)
+    assert name(replace(seen, udp={**rates, "udp-115": dropped}))[0].cause == "policer"
+    # With a queue what arrives waits.
+    queued = udp("udp-115", lost=240, p95=30.0)
+    assert name(replace(seen, udp={**rates, "udp-115": queued}))[0].cause == CAPACITY
+
+
+def test_udp_that_is_lost_at_half_the_rate_is_random_loss() -> None:
+    seen = replace(HEALTHY, udp={"udp-50": udp("udp-50", lost=60)})
+    assert name(seen)[0].cause == "random-loss"
+    burst = udp("udp-50", lost=60, longest_burst=60)
+    assert name(replace(HEALTHY, udp={"udp-50": burst}))[0].cause == CAPACITY

@@ -19,6 +19,7 @@ from airpath.causes.tools import Told, blame
 from airpath.documents import Metric
 from airpath.measure.document import Mtu, Shown, UdpDocument
 from airpath.measure.effects import MATERIAL, Effect
+from airpath.measure.plan import UDP_SHARES
 from airpath.measure.shown import LIKELY, pooled
 
 _UPLINK = (
@@ -192,12 +193,20 @@ def _losses(seen: Seen) -> Named | None:
     Why segments are retransmitted is told by pacing, and by captures where they are surer.
     """
     effect = seen.rate.get("bbr")
+    if (late := _reordered(seen)) is not None:
+        return late
     if effect is None or not effect.raised or seen.base_loss <= _LEAST_LOSS:
-        return _lossy(seen) or _policed(seen)
+        return _lossy(seen) or _policed(seen) or _dropped(seen)
     paced = seen.loss.get("paced")
     if paced is None:
         return _lossy(seen)
-    cause = "policer" if paced.lowered else "random-loss"
+    below, lowered = seen.udp.get("udp-50"), paced.lowered
+    said = f"{percent(paced.before)} → {percent(paced.after)}"
+    if below is not None and below["sent"] * seen.base_loss >= _EXPECTED_LOST:
+        # Half the rate is below that of a policer whose burst 85 % still exceed.
+        lowered = below["lost_share"] < _STILL_LOST * seen.base_loss
+        said += f"; UDP at half the rate: {percent(below['lost_share'])}"
+    cause = "policer" if lowered else "random-loss"
     rises = f"With BBR the rate rises: {_rates(effect)}."
     likely = {
         one: sure for one, sure in pooled(seen.shown).items() if one not in (ANY, *OF_THE_TEST)
@@ -211,13 +220,12 @@ def _losses(seen: Seen) -> Named | None:
             return None
     why = (
         "Pacing below the rate avoids losses: excess traffic is dropped, not queued"
-        if paced.lowered
+        if lowered
         else "Losses persist below the rate, so no queue or policer causes them"
     )
     return _named(
         cause,
-        f"{percent(seen.base_loss)} of the segments are retransmitted. {why} "
-        f"({percent(paced.before)} → {percent(paced.after)}). {rises}",
+        f"{percent(seen.base_loss)} of the segments are retransmitted. {why} ({said}). {rises}",
         effect,
         "goodput_mbps",
     )
@@ -226,12 +234,61 @@ def _losses(seen: Seen) -> Named | None:
 def _lossy(seen: Seen) -> Named | None:
     """Probes are lost though nothing else is sent, one here and one there."""
     lost, longest, sent = seen.idle_lost
+    what, why = "probes", "while nothing else is sent"
+    below = seen.udp.get("udp-50")
+    if below is not None and below["sent"] > sent:
+        lost, longest, sent = below["lost"], below["longest_burst"], below["sent"]
+        what, why = "UDP datagrams", "at half the rate"
     if lost < _LEAST_LOST or lost < _IDLE_LOSS * sent or longest > max(1, lost // 3):
         return None
     return _named(
         "random-loss",
-        f"{lost} of {sent} probes are lost while nothing else is sent, {longest} in a row at most. "
+        f"{lost} of {sent} {what} are lost {why}, {longest} in a row at most. "
         "No queue overflows then.",
+        None,
+        "retransmitted_share",
+    )
+
+
+def _reordered(seen: Seen) -> Named | None:
+    """Datagrams overtake each other, few are lost, and TCP retransmits what is only late."""
+    calm = [seen.udp[one] for one in ("udp-50", "udp-95") if one in seen.udp]
+    reordered, sent = sum(one["reordered"] for one in calm), sum(one["sent"] for one in calm)
+    lost = sum(one["lost"] for one in calm) / max(1, sent)
+    if reordered < _LEAST_LOST or seen.base_loss <= max(_LEAST_LOSS, lost / _STILL_LOST):
+        return None
+    if _capacity(seen) is not None:
+        # Linux adapts to reordering (tcp_max_reordering), and it costs nothing here.
+        return None
+    several = [seen.rate[one] for one in ("bbr", "streams-4") if one in seen.rate]
+    best = max((one for one in several if one.raised), key=lambda one: one.factor, default=None)
+    more = "" if best is None else f" With {best.treatment} the rate rises: {_rates(best)}."
+    return _named(
+        "reordering",
+        f"{percent(reordered / sent)} of the UDP datagrams at or below the rate arrive after later "
+        f"ones (RFC 4737) and {percent(lost)} are lost, but TCP retransmits "
+        f"{percent(seen.base_loss)} of its segments: it takes late ones for lost ones.{more}",
+        best,
+        "goodput_mbps",
+    )
+
+
+def _dropped(seen: Seen) -> Named | None:
+    """UDP above the rate is lost and what arrives did not wait; below the rate nothing is lost."""
+    below, at, above = (seen.udp.get(one) for one in UDP_SHARES)
+    if below is None or at is None or above is None or seen.base_loss < _POLICED_LOSS:
+        return None
+    if above["lost_share"] < _EXCESS_LOST or below["lost_share"] > above["lost_share"] / 10:
+        return None
+    waits = [one["delay_ms"].get("p95", 0.0) for one in (below, at, above)]
+    if waits[2] > max(waits[:2]) + _LEAST_WAIT_MS:
+        return None
+    return _named(
+        "policer",
+        f"UDP at 115 % of the rate loses {percent(above['lost_share'])} and what arrives waits "
+        f"no longer than below the rate ({milliseconds(waits[2])}, {milliseconds(waits[0])} at "
+        f"p95); at half the rate {percent(below['lost_share'])} are lost. TCP retransmits "
+        f"{percent(seen.base_loss)}: what is above the rate is dropped, not queued.",
         None,
         "retransmitted_share",
     )
@@ -516,6 +573,10 @@ _POLICED_LOSS, _NO_QUEUE = 0.002, 1.1
 _STILL_LOST = 0.5
 """Share of the losses that a path still has below the rate: half of them is more than chance."""
 _LEAST_LOSS = 1e-4
+_EXPECTED_LOST = 10
+"""With so many losses to expect, none by chance is one case in 20,000 (Poisson)."""
+_EXCESS_LOST = 0.05
+"""A seventh of what is sent at 115 % does not fit; the rate drifts by less than the rest."""
 _LEAST_PROMOTION_MS = 50.0
 _SYN_AGAIN_MS = 1000.0
 """A connection that took longer to open may have lost its SYN (RFC 6298 2.1)."""

@@ -333,7 +333,7 @@ def _udp_flow(phase: Phase, found: Udp) -> FlowSummary:
         "rtt_ms": None,
         "self_inflicted_delay_ms": None,
         "power": None,
-        "segments_sent": None,
+        "segments_sent": 0.0,
         "retransmitted_segments": None,
         "rto_count": None,
         "undo_count": None,

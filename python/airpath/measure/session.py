@@ -11,6 +11,7 @@ from dataclasses import replace
 from statistics import median
 
 from airpath.base.json import Json
+from airpath.base.text import rate
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, reason
 from airpath.measure import datagrams, path_mtu, shown, stamp, stream
@@ -99,9 +100,8 @@ class Session:
         works = {"idle": self._idle, "tcp": self._tcp, "udp": self._udp, "mtu": self._mtu}
         work = works[phase.kind]
         options = phase.treatment.options
-        # The server paces what it sends with TCP itself.
-        is_limited = phase.direction == "up" or phase.kind == "udp"
-        limit = self.welcome.limits.rate_mbps if is_limited else None
+        is_up = (phase.kind, phase.direction) == ("tcp", "up")
+        limit = self.welcome.limits.rate_mbps if is_up else None
         paces = [one for one in (pacing_mbps, limit) if one is not None]
         if paces:
             options = replace(options, pacing_mbps=min(paces))
@@ -236,7 +236,9 @@ class Session:
         rate_mbps = options.pacing_mbps
         if rate_mbps is None or phase.size_bytes is None:
             raise AirpathError("no rate for UDP: no transfer has run")
-        rate_mbps = min(rate_mbps, MOST_UDP_MBPS)
+        most_mbps = min(MOST_UDP_MBPS, self.welcome.limits.rate_mbps or MOST_UDP_MBPS)
+        if rate_mbps > most_mbps:
+            raise AirpathError(f"UDP at {rate(rate_mbps)} is left out: {rate(most_mbps)} at most")
         sock = stamp.connected(*self._peer)
         try:
             size_bytes = phase.size_bytes - stamp.header_bytes(sock.getpeername())

@@ -1,0 +1,168 @@
+"""Figures of a measurement over the emulation, against captures at both ends of the same test."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airpath.measure import stamp
+from conftest import UNEXPLAINED, Command
+from emulated import needs
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+_LATE = 3
+"""Exit code of an emulation whose packets were late: this machine could not judge."""
+
+NEAR = """
+import json, sys
+from airpath.measure.outcome import record
+from airpath.measure.plan import UDP_BYTES, Phase, Treatment
+from airpath.measure.session import Session
+
+def udp(number, rate_mbps):
+    phase = Phase(number, 0, "udp", "down", Treatment("udp"), 1.0, 10**8, size_bytes=UDP_BYTES)
+    return record(session.run(phase, rate_mbps, 10**8))
+
+with Session("server", 5212, sys.argv[1]) as session:
+    print(json.dumps(eval(sys.argv[2])))
+"""
+
+
+@dataclass
+class Captured:
+    """What a test at the near end returned, and the captures of both ends."""
+
+    found: Any
+    near: Path
+    far: Path
+
+
+def captured(
+    command: Command, place: Path, scenario: str, expression: str, filter_: str
+) -> Captured:
+    """Run an expression of ``NEAR`` over the emulation while tcpdump captures at both ends."""
+    (place / "path.toml").write_text(scenario)
+    (place / "near.py").write_text(NEAR)
+    (place / "token").touch(0o600)
+    (place / "token").write_text(TOKEN)
+    near, far = place / "near.pcap", place / "far.pcap"
+    dump = "tcpdump -i any -s 256 -B 16384 -U --time-stamp-precision=nano"
+    server = f"{sys.executable} -m airpath serve --user root --token-file {place}/token"
+    script = (
+        f"{dump} -w {near} {filter_} 2>{place}/said & sleep 1; "
+        f"{sys.executable} {place}/near.py {TOKEN} '{expression}' >{place}/found; sleep 0.3; "
+        "kill $!"
+    )
+    done = command(
+        *("emulate", *UNEXPLAINED, str(place / "path.toml"), "--no-live", "--user", "root"),
+        *("--server", f"{dump} -w {far} {filter_} & exec {server}", "--", "sh", "-c", script),
+    )
+    if done.returncode == _LATE:
+        pytest.skip("this machine is too busy to emulate")
+    assert (place / "found").read_text(), done.stderr
+    return Captured(json.loads((place / "found").read_text()), near, far)
+
+
+def fields(capture: Path, filter_: str, *names: str) -> Iterator[list[str]]:
+    """Fields of the packets of a capture, as tshark has them."""
+    each = [word for name in names for word in ("-e", name)]
+    words = ["tshark", "-n", "-r", str(capture), "-Y", filter_, "-T", "fields", *each]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        yield line.split("\t")
+
+
+def nanoseconds(text: str) -> int:
+    """A time as tshark prints it."""
+    seconds, _, rest = text.partition(".")
+    return int(seconds) * 10**9 + int(rest.ljust(9, "0"))
+
+
+@dataclass
+class Datagram:
+    """A datagram of a load in a capture."""
+
+    sequence: int
+    phase: int
+    stamped_ns: int
+    """The sender's timestamp inside, as RFC 3550 uses it."""
+    at_ns: int
+
+
+def load(capture: Path) -> list[Datagram]:
+    """Datagrams of a load downwards, in the order of the capture."""
+    found = []
+    wanted = "udp.srcport == 5212 && udp.length > 1000"
+    for at, payload in fields(capture, wanted, "frame.time_epoch", "udp.payload"):
+        packet = stamp.decode(bytes.fromhex(payload[:96]))
+        if packet.kind == stamp.LOAD_DOWN:
+            found.append(Datagram(packet.sequence, packet.phase, packet.time_ns, nanoseconds(at)))
+    return found
+
+
+def jitter(arrived: Sequence[Datagram]) -> float:
+    """RFC 3550 6.4.1, in ms."""
+    found = 0.0
+    for one, other in itertools.pairwise(arrived):
+        change = (other.at_ns - one.at_ns) - (other.stamped_ns - one.stamped_ns)
+        found += (abs(change) / 1e6 - found) / 16
+    return found
+
+
+ROUGH = """
+title = "Losses, jitter that reorders, and a queue that overflows at 12 Mb/s"
+[run]
+duration_s = 10
+[[path.down]]
+stage = "link"
+rate_mbps = 12
+queue_packets = 20
+[[path.down]]
+stage = "delay"
+delay_ms = 10
+jitter_ms = 3
+keep_order = false
+[[path.down]]
+stage = "loss"
+probability = 0.01
+[[path.up]]
+stage = "delay"
+delay_ms = 10
+[[flow]]
+kind = "bulk"
+"""
+
+
+@needs("tcpdump", "tshark")
+def test_udp_is_what_captures_at_both_ends_show(airpath_command: Command, tmp_path: Path) -> None:
+    """Loss and reordering to the datagram, jitter to a thousandth."""
+    test = captured(airpath_command, tmp_path, ROUGH, "[udp(0, 6.0), udp(1, 14.0)]", "udp")
+    sent, arrived = load(test.far), load(test.near)
+    phases = sorted({one.phase for one in sent})
+    assert len(phases) == len(test.found) == 2
+    for phase, record in zip(phases, test.found, strict=True):
+        assert not record["errors"]
+        left = {one.sequence for one in sent if one.phase == phase}
+        came = [one for one in arrived if one.phase == phase]
+        udp = record["udp"]
+        assert udp["sent"] == len(left) > 400
+        assert udp["lost"] == len(left - {one.sequence for one in came}) > 0
+        newest = list(itertools.accumulate((one.sequence for one in came), max))
+        assert udp["reordered"] == sum(
+            one.sequence < most for one, most in zip(came, newest, strict=True)
+        )
+        assert udp["jitter_ms"] == pytest.approx(jitter(came), rel=1e-3)
+        delays = [one.at_ns - one.stamped_ns for one in came]
+        assert udp["delay_ms"]["max"] == pytest.approx((max(delays) - min(delays)) / 1e6, abs=1e-3)
+    below, above = (one["udp"] for one in test.found)
+    assert below["reordered"] > 50
+    # Three sevenths of a queue's overflow, and one in a hundred.
+    assert above["lost"] / above["sent"] > 0.1 > below["lost"] / below["sent"]
