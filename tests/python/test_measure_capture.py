@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,14 +23,23 @@ _LATE = 3
 """Exit code of an emulation whose packets were late: this machine could not judge."""
 
 NEAR = """
-import json, sys
+import json, sys, time
 from airpath.measure.outcome import record
 from airpath.measure.plan import UDP_BYTES, Phase, Treatment
+from airpath.measure.responsiveness import responsiveness
 from airpath.measure.session import Session
 
 def udp(number, rate_mbps):
     phase = Phase(number, 0, "udp", "down", Treatment("udp"), 1.0, 10**8, size_bytes=UDP_BYTES)
     return record(session.run(phase, rate_mbps, 10**8))
+
+def loaded():
+    treatment = Treatment("streams-4", streams=4)
+    phase = Phase(0, 0, "tcp", "down", treatment, 4.0, 10**8, request_gap_s=0.05)
+    began = time.time() - session.now()
+    found = record(session.run(phase, None, 10**8))
+    together = responsiveness("down", 4, [found["responses"]])
+    return {"began": began, "record": found, "responsiveness": together}
 
 with Session("server", 5212, sys.argv[1]) as session:
     print(json.dumps(eval(sys.argv[2])))
@@ -43,6 +53,8 @@ class Captured:
     found: Any
     near: Path
     far: Path
+    late: bool
+    """Whether this machine was too busy to keep the path's times."""
 
 
 def captured(
@@ -65,10 +77,9 @@ def captured(
         *("emulate", *UNEXPLAINED, str(place / "path.toml"), "--no-live", "--user", "root"),
         *("--server", f"{dump} -w {far} {filter_} & exec {server}", "--", "sh", "-c", script),
     )
-    if done.returncode == _LATE:
-        pytest.skip("this machine is too busy to emulate")
     assert (place / "found").read_text(), done.stderr
-    return Captured(json.loads((place / "found").read_text()), near, far)
+    found = json.loads((place / "found").read_text())
+    return Captured(found, near, far, late=done.returncode == _LATE)
 
 
 def fields(capture: Path, filter_: str, *names: str) -> Iterator[list[str]]:
@@ -166,3 +177,72 @@ def test_udp_is_what_captures_at_both_ends_show(airpath_command: Command, tmp_pa
     assert below["reordered"] > 50
     # Three sevenths of a queue's overflow, and one in a hundred.
     assert above["lost"] / above["sent"] > 0.1 > below["lost"] / below["sent"]
+
+
+DEEP = """
+title = "A queue of 60 packets at 10 Mb/s"
+[run]
+duration_s = 10
+[[path.down]]
+stage = "link"
+rate_mbps = 10
+queue_packets = 60
+[[path.down]]
+stage = "delay"
+delay_ms = 10
+[[path.up]]
+stage = "delay"
+delay_ms = 10
+[[flow]]
+kind = "bulk"
+"""
+
+
+def trimmed(values: Sequence[float]) -> float:
+    """The mean of the lowest 95 %."""
+    kept = sorted(values)[: math.ceil(0.95 * len(values))]
+    return sum(kept) / len(kept)
+
+
+@needs("tcpdump", "tshark")
+def test_responsiveness_is_what_captures_show(airpath_command: Command, tmp_path: Path) -> None:
+    """Within a tenth of the definition of draft-ietf-ippm-responsiveness-09, TCP only."""
+    test = captured(airpath_command, tmp_path, DEEP, "loaded()", "tcp")
+    record, found = test.found["record"], test.found["responsiveness"]
+    assert not record["errors"]
+    begin_s = test.found["began"] + record["started_s"] + record["figures"]["ramp_s"]
+    end_s = test.found["began"] + record["started_s"] + 4.0
+    # Handshakes and requests, from the capture at the near end.
+    at: dict[str, dict[str, float]] = {}
+    names = ("tcp.stream", "frame.time_epoch", "tcp.srcport", "tcp.flags.syn", "tcp.len")
+    for stream, time, source, syn, length in fields(test.near, "tcp.port == 5212", *names):
+        first = at.setdefault(stream, {})
+        end = "far" if source == "5212" else "near"
+        kind = "syn" if syn in ("1", "True") else "data" if int(length) else "other"
+        first.setdefault(f"{end} {kind}", float(time))
+        first["bytes"] = first.get("bytes", 0.0) + int(length)
+    requests = [
+        one
+        for one in at.values()
+        if one["bytes"] < 1000 and "far data" in one and begin_s <= one["near syn"] <= end_s
+    ]
+    handshakes = [1000 * (one["far syn"] - one["near syn"]) for one in requests]
+    answers = [1000 * (one["far data"] - one["near data"]) for one in requests]
+    # Round trips of the load, from the capture at the sender.
+    columns = ("frame.time_epoch", "tcp.dstport", "tcp.analysis.ack_rtt", "tcp.stream")
+    carried: dict[str, list[float]] = {}
+    for time, to, trip, stream in fields(test.far, "tcp.analysis.ack_rtt", *columns):
+        if to == "5212" and begin_s <= float(time) <= end_s:
+            carried.setdefault(stream, []).append(1000 * float(trip))
+    trips = [trip for one in carried.values() if len(one) > 100 for trip in one]
+    assert len(handshakes) > 20
+    assert len(trips) > 500
+    if test.late:
+        pytest.skip("this machine is too busy to time round trips in Python")
+    foreign = 60_000 / ((trimmed(handshakes) + trimmed(answers)) / 2)
+    loaded = 60_000 / trimmed(trips)
+    assert found["foreign_rpm"] == pytest.approx(foreign, rel=0.1)
+    assert found["loaded_rpm"] == pytest.approx(loaded, rel=0.1)
+    assert found["rpm"] == pytest.approx((foreign + loaded) / 2, rel=0.1)
+    # The queue holds 72 ms, the path takes 20 ms.
+    assert 400 < found["rpm"] < 2000

@@ -114,6 +114,22 @@ class Udp(TypedDict):
     """One-way delay beyond the least of the phase (RFC 5481 4.2): p50, p95, p99 and max."""
 
 
+class Responses(TypedDict):
+    """What load-bearing phases showed of responsiveness, once the rate was steady.
+
+    The first three columns have a value for each new connection with one request.
+    """
+
+    sent_s: list[float]
+    """Since the start of the measurement."""
+    tcp_ms: list[Positive | None]
+    """The TCP handshake; null: it took longer than 3 s."""
+    request_ms: list[Positive | None]
+    """The request and its answer of one byte."""
+    loaded_ms: list[Positive | None]
+    """The sender's smoothed RTT, each 100 ms and of each connection with load."""
+
+
 class Record(TypedDict):
     """Record of a phase: ``phases.jsonl`` has one on each line."""
 
@@ -131,6 +147,7 @@ class Record(TypedDict):
     shown: dict[str, Shown] | None
     """What captures at the ``near`` and the ``far`` end show; null: there were none."""
     udp: Udp | None
+    responses: Responses | None
     errors: list[str]
 
 
@@ -194,6 +211,30 @@ class UdpDocument(TypedDict):
     """Means of the phases: one-way delay beyond the least of the phase, p50, p95, p99 and max."""
 
 
+class ResponsivenessDocument(TypedDict):
+    """Round trips per minute under load."""
+
+    direction: str
+    definition: str
+    """The draft, and which of its cases."""
+    connections: int
+    """Connections that carry the load."""
+    rpm: float
+    """Mean of the next two."""
+    foreign_rpm: float
+    """60,000 over the mean of ``tcp_ms`` and ``request_ms``."""
+    loaded_rpm: float
+    """60,000 over ``loaded_ms``."""
+    tcp_ms: float
+    """Mean of the lowest 95 %: the TCP handshake of a new connection."""
+    request_ms: float
+    """Likewise: a request on it and its answer of one byte."""
+    loaded_ms: float
+    """Likewise: the sender's smoothed RTT of the connections with load."""
+    requests: int
+    unanswered: int
+
+
 class MtuDocument(Mtu):
     """The path MTU of a direction."""
 
@@ -248,6 +289,7 @@ class Measured(TypedDict):
     captured: list[str]
     """Ends at which transfers were captured: ``near``, ``far``."""
     udp: list[UdpDocument]
+    responsiveness: list[ResponsivenessDocument]
     undecided: list[str]
     """Directions whose intervals leave open whether anything but the capacity limits the rate."""
     likeliest: list[LikelyDocument]

@@ -33,6 +33,7 @@ from airpath.measure.control import (
     spelled,
 )
 from airpath.measure.packets import Packets
+from airpath.measure.responsiveness import REQUESTS
 
 JOIN_S = 5.0
 """How long a phase waits for its next stream."""
@@ -74,6 +75,8 @@ class _Phase:
     joined: dict[int, socket.socket] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
     started: bool = False
+    request: int = REQUESTS - 1
+    """Number of the newest request that was answered."""
     takes_sizes: bool = False
     sizes: list[int] = field(default_factory=list)
     """Sizes of probes that are to be sent."""
@@ -140,12 +143,24 @@ class FarSession:
         """Take a stream whose proof is right. Raises ProtocolError if no phase waits for it."""
         with self._changed:
             phase = self._phase
+            if phase is not None and claim.stream >= REQUESTS:
+                self._answer(phase, claim, sock)
+                return
             if phase is None or phase.number != claim.phase or phase.started or phase.stop.is_set():
                 raise ProtocolError(f"no phase {claim.phase} waits for streams")
             if claim.stream >= phase.streams or claim.stream in phase.joined:
                 raise ProtocolError(f"phase {claim.phase} does not wait for stream {claim.stream}")
             phase.joined[claim.stream] = sock
             self._changed.notify_all()
+
+    def _answer(self, phase: _Phase, claim: Join, sock: socket.socket) -> None:
+        """Answer a request beside the load with one byte; each number is answered once."""
+        if phase.number != claim.phase or not phase.started or claim.stream <= phase.request:
+            raise ProtocolError(f"no phase {claim.phase} waits for request {claim.stream}")
+        phase.request = claim.stream
+        with suppress(OSError):
+            sock.send(b"+")
+        sock.close()
 
     def _welcome(self) -> Welcome:
         channel = self._channel

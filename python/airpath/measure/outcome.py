@@ -9,7 +9,7 @@ import numpy as np
 
 from airpath.fitting.observed import Floats
 from airpath.measure.datagrams import Load, UdpReport
-from airpath.measure.document import Figures, Mtu, Record, Samples, Shown, Trips, Udp
+from airpath.measure.document import Figures, Mtu, Record, Responses, Samples, Shown, Trips, Udp
 from airpath.measure.intervals import merged, ramp
 from airpath.measure.path_mtu import MtuReport
 from airpath.measure.plan import Phase
@@ -39,6 +39,8 @@ class Outcome:
     packets: bytes = b""
     """The capture at the near end, as a pcap file."""
     udp: tuple[Load, UdpReport] | None = None
+    responses: Responses | None = None
+    """Requests beside the load; ``loaded_ms`` is still empty."""
     errors: Sequence[str] = field(default_factory=tuple)
     capped: bool = False
     """Whether it hit its byte limit before its time was up."""
@@ -67,6 +69,7 @@ def record(outcome: Outcome) -> Record:
         "mtu": None if outcome.mtu is None else _mtu(outcome.mtu),
         "shown": dict(outcome.shown) or None,
         "udp": None if outcome.udp is None else _udp(*outcome.udp),
+        "responses": None if outcome.responses is None else _responses(outcome, outcome.responses),
         "errors": list(outcome.errors),
     }
 
@@ -179,6 +182,27 @@ def _trips(probes: Probes) -> Trips:
         "sent_s": [round(at, 6) for at, _, _ in rows],
         "rtt_ms": [trip for _, trip, _ in rows],
         "out_ms": [out for _, _, out in rows],
+    }
+
+
+def _responses(outcome: Outcome, found: Responses) -> Responses:
+    """What was measured once the rate was steady."""
+    ramp_s = _figures(outcome)["ramp_s"]
+    steady_s = outcome.lasted_s / 2 if ramp_s is None else ramp_s
+    ends = np.arange(steady_s, outcome.lasted_s, _STEP_S)
+    since_s = outcome.started_s + steady_s
+    rows = zip(found["sent_s"], found["tcp_ms"], found["request_ms"], strict=True)
+    steady = [row for row in rows if row[0] >= since_s]
+    return {
+        "sent_s": [row[0] for row in steady],
+        "tcp_ms": [row[1] for row in steady],
+        "request_ms": [row[2] for row in steady],
+        "loaded_ms": [
+            one.rtt_ms
+            for sender in outcome.senders
+            for one in _at(sender.info, ends)
+            if one.rtt_ms is not None
+        ],
     }
 
 

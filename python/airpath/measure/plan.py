@@ -72,6 +72,8 @@ _IDLE_SHARE = 0.2
 _IDLE_GAP_S = 0.15
 _QUIET_S = 4.0
 _TCP_GAP_S = 0.05
+_REQUEST_GAP_S, _REQUEST_BYTES, _REQUEST_SHARE = 0.1, 1000, 0.05
+"""Requests take at most 5 % of the rate (PTC of draft-ietf-ippm-responsiveness-09)."""
 _PAUSE_S = 0.3
 _MOST_PAUSE_S = 3.0
 _USUAL_TRIPS, _LEAST_TRIPS, _PAUSE_TRIPS = 60, 45, 5
@@ -123,6 +125,8 @@ class Phase:
     of DRX is sampled as often as it occurs (RFC 2330 11.1.1)."""
     quiet_s: float = 0.0
     """Silence before the phase. The first probe after it shows a promotion of the RRC state."""
+    request_gap_s: float | None = None
+    """Time between new connections with a request beside a ``tcp`` phase (responsiveness)."""
     size_bytes: int | None = None
     """Length of each IP datagram of a ``udp`` phase."""
 
@@ -149,6 +153,7 @@ class Phase:
             "most_bytes": self.most_bytes,
             "probe_gap_s": self.probe_gap_s,
             "quiet_s": self.quiet_s,
+            "request_gap_s": self.request_gap_s,
             "size_bytes": self.size_bytes,
         }
 
@@ -328,6 +333,15 @@ def draw(
     kept = treatments[: shape.treatments]
     phases = start + _blocks(kept, directions, shape, udp, generator)
     phases = [replace(one, number=number) for number, one in enumerate(phases)]
+    most = max(one.streams for one in kept)
+    gap_s = _request_gap_s(rate_mbps)
+    phases = [
+        replace(one, request_gap_s=gap_s)
+        if one.kind == "tcp"
+        and (one.treatment.streams == most > 1 or (most == 1 and one.treatment.name == BASE))
+        else one
+        for one in phases
+    ]
     dropped = [one.name for one in treatments[shape.treatments :]] + ([] if udp else ["udp"])
     phases = _with_data(phases, data_bytes)
     return Plan(seed, phases, data_bytes, time_s, dropped, lengths.pause_s)
@@ -484,8 +498,15 @@ def _seconds_of(data_bytes: int, rate_mbps: float | None) -> float:
     if rate_mbps is None:
         return math.inf
     one = Phase(0, 0, "tcp", "down", Treatment(BASE), _SHORT_TCP_S[-1], 0, _TCP_GAP_S)
+    one = replace(one, request_gap_s=_request_gap_s(rate_mbps))
     probes = _probe_bytes(one) / one.duration_s
     return data_bytes / (rate_mbps / 8e-6 * OVERHEAD + probes)
+
+
+def _request_gap_s(rate_mbps: float | None) -> float:
+    if rate_mbps is None:
+        return _REQUEST_GAP_S
+    return max(_REQUEST_GAP_S, _REQUEST_BYTES * 8e-6 / (_REQUEST_SHARE * rate_mbps))
 
 
 def _rounded(seconds: float) -> float:
@@ -563,14 +584,16 @@ def _with_data(phases: list[Phase], data_bytes: int) -> list[Phase]:
 
 
 def _probe_bytes(phase: Phase) -> int:
-    """Most bytes of STAMP packets, both directions: beyond the mean, five standard deviations."""
+    """Most bytes of probes, both directions: beyond the mean, five standard deviations."""
     packets = 0.0
     if phase.probe_gap_s is not None:
         mean = phase.duration_s / phase.probe_gap_s
         packets += mean + 5 * math.sqrt(mean) + 1
     if phase.treatment.keep_alive:
         packets += phase.duration_s / KEEP_ALIVE_S + 1
-    return math.ceil(packets) * 2 * STAMP_BYTES
+    gap_s = phase.request_gap_s
+    requests = 0 if gap_s is None else math.ceil(phase.duration_s / gap_s) + 1
+    return math.ceil(packets) * 2 * STAMP_BYTES + requests * _REQUEST_BYTES
 
 
 def _fixed_bytes(phase: Phase) -> int:
@@ -662,6 +685,7 @@ class _PhaseTable(TypedDict):
     most_bytes: Annotated[int, Range(0)]
     probe_gap_s: Annotated[float, Range(0.001, 3600)] | None
     quiet_s: Annotated[float, Range(0, 3600)]
+    request_gap_s: Annotated[float, Range(0.01, 3600)] | None
     size_bytes: Annotated[int, Range(28, 65_535)] | None
 
 
@@ -707,5 +731,6 @@ def _phase(table: _PhaseTable, index: int) -> Phase:
         table["most_bytes"],
         table["probe_gap_s"],
         table["quiet_s"],
+        table["request_gap_s"],
         table["size_bytes"],
     )

@@ -27,6 +27,7 @@ from airpath.measure.causes import CAPACITY, Named, Seen, is_decided, leaning
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
 from airpath.measure.plan import Phase
+from airpath.measure.responsiveness import responsiveness
 from airpath.measure.session import Session
 from airpath.runs import provenance as prov
 from airpath.runs.directories import PendingDirectory, default_name
@@ -36,7 +37,16 @@ from airpath.runs.tables import NS_PER_S, write_table
 if TYPE_CHECKING:
     from airpath.analysis.statistics import Interval
     from airpath.documents import Finding, FlowSummary, Gain, Metric, PingSummary, Quantiles
-    from airpath.measure.document import Figures, Measured, RateDocument, Record, Trips, Udp
+    from airpath.measure.document import (
+        Figures,
+        Measured,
+        RateDocument,
+        Record,
+        Responses,
+        ResponsivenessDocument,
+        Trips,
+        Udp,
+    )
     from airpath.runs.document import RunDocument
 
 TWIN = "twin.toml"
@@ -258,6 +268,7 @@ def _measured(
         ],
         "captured": sorted({end for one in course.records for end in one["shown"] or {}}),
         "udp": udp.phases_together(course.pairs()),
+        "responsiveness": _responsiveness(course),
         "undecided": [one for one, named in found.named.items() if not is_decided(named)],
         "likeliest": [
             {"direction": direction, "cause": cause, "probability": round(sure, 3)}
@@ -283,6 +294,17 @@ def _rate(direction: str, one: Interval, seen: Seen) -> RateDocument:
         "longest_s": seen.phase_s,
         "short_test_mbps": one.mean * (1 - seen.missed_s / SHORT_TEST_S) if over else None,
     }
+
+
+def _responsiveness(course: Course) -> list[ResponsivenessDocument]:
+    """Of each direction with requests beside its transfers."""
+    found: dict[tuple[str, int], list[Responses]] = {}
+    for phase, one in course.pairs():
+        if one["responses"] is not None:
+            key = (phase.direction or "down", phase.treatment.streams)
+            found.setdefault(key, []).append(one["responses"])
+    both = [responsiveness(*key, found[key]) for key in sorted(found)]
+    return [one for one in both if one is not None]
 
 
 def _finding(direction: str, one: Named) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from airpath.base.text import digits, milliseconds, rate, size
-from airpath.measure import udp
+from airpath.measure import responsiveness, udp
 from airpath.runs import describe
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def _path(measured: Measured) -> Iterator[str]:
                 f"{mtu['direction']}: IP packets of {mtu['path_bytes']} bytes pass, those of "
                 f"{mtu['too_large_bytes']} do not ({said})"
             )
+    yield from responsiveness.sentences(measured["responsiveness"])
     yield from udp.sentences(measured["udp"])
     yield f"{size(measured['carried_bytes'])} carried; it stopped because {measured['stopped']}"
 

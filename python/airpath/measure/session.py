@@ -24,10 +24,12 @@ from airpath.measure.control import (
     connect,
     stream_line,
 )
+from airpath.measure.document import Responses
 from airpath.measure.outcome import Outcome
 from airpath.measure.packets import Packets
 from airpath.measure.plan import BASE, KEEP_ALIVE_S, MOST_UDP_MBPS, Phase
 from airpath.measure.prober import Prober, Probes
+from airpath.measure.responsiveness import Requester
 from airpath.measure.stream import Options, StreamReport
 
 _PATIENCE_S = 10.0
@@ -158,7 +160,7 @@ class Session:
             )
             with self._streams(role, count, options) as sockets:
                 ports = [one.getsockname()[1] for one in sockets]
-                with self._probing(phase) as probes:
+                with self._probing(phase) as probes, self._requesting(phase) as responses:
                     near = self._carry(sockets, phase, role, most_bytes)
         done = self._answer(number, phase.duration_s + _DRAIN_S + _PATIENCE_S)
         far = [StreamReport.from_json(one) for one in done.get("streams", [])]
@@ -176,6 +178,7 @@ class Session:
             probes=probes(),
             shown={end: one for end, one in both.items() if one is not None},
             packets=packets(),
+            responses=responses(),
             errors=errors,
             capped=capped,
         )
@@ -323,6 +326,23 @@ class Session:
                 found.append(prober.stop())
                 if idle:
                     self._idle_ms += [one.rtt_ms for one in found[0].replies]
+
+    @contextmanager
+    def _requesting(self, phase: Phase) -> Iterator[Callable[[], Responses | None]]:
+        """Connect and request beside a phase, if its plan wants that."""
+        found: list[Responses] = []
+        if phase.request_gap_s is None:
+            yield lambda: None
+            return
+        here = (self._peer, self._key, self._phases, self._began)
+        requester = Requester(*here, phase.request_gap_s)
+        with deferred():
+            requester.start()
+        try:
+            yield lambda: found[0]
+        finally:
+            with deferred():
+                found.append(requester.stop())
 
     def _ask(self, do: str, phase: Phase, **fields: object) -> int:
         """Send a request and wait until the server is ready; the request's number."""
