@@ -165,6 +165,7 @@ def test_a_plan_sends_nothing(tmp_path: Path) -> None:
         (("--until", "fast"), "--until fast"),
         (("--time", "soon"), "--time soon"),
         (("--data", "much"), "--data much"),
+        (("--binding-lifetime", "1h"), "--binding-lifetime 1h"),
         (("--resume", "nowhere"), "nowhere is not a measurement"),
     ],
 )

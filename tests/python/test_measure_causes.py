@@ -196,7 +196,8 @@ def test_wide_intervals_name_nothing() -> None:
             {
                 "rate": {"mss-1000": effect("mss-1000", 1000.0, 0.01)},
                 "mtu": {
-                    "path_bytes": 1400, "too_large_bytes": 1401, "black_hole": True, "icmp": [],
+                    "path_bytes": 1400, "too_large_bytes": 1401, "too_large_sent": 3,
+                    "black_hole": True, "icmp": [],
                 },
             },
         ),

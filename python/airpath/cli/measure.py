@@ -84,6 +84,16 @@ Capture = Annotated[
     ),
 ]
 
+BindingLifetime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Afterwards find out how long NATs keep the binding of a silent UDP flow. That takes "
+        "as long as the binding lives, but no longer than this, at most 10m.",
+        show_default=False,
+    ),
+]
+
 
 def command(
     host: Host,
@@ -97,6 +107,7 @@ def command(
     seed: Seed = None,
     resume: Resume = None,
     capture: Capture = False,
+    binding_lifetime: BindingLifetime = None,
     out: Out = None,
     report: Report = None,
     json: AsJson = False,
@@ -134,6 +145,7 @@ def command(
         seed=seed,
         resume=resume,
         capture=capture,
+        binding_s=None if binding_lifetime is None else _silence(binding_lifetime),
         out=out,
         command_line=provenance.command_line(),
         say=narrate,
@@ -182,6 +194,16 @@ def _token(file: Path | None) -> str:
     return found
 
 
+def _silence(text: str) -> float:
+    from airpath.base.quantities import time_from
+    from airpath.errors import InputError
+
+    seconds = time_from(text, "--binding-lifetime")
+    if not 2 <= seconds <= 600:
+        raise InputError(f"--binding-lifetime {text}: expects 2s to 10m")
+    return seconds
+
+
 def _share(text: str) -> float:
     from airpath.errors import InputError
 
@@ -206,3 +228,5 @@ def _print_plan(options: MeasureOptions) -> None:
         plan = drawn(options, worthwhile(usual(available()), []))
     for line in plan.lines():
         output(line)
+    if options.binding_s is not None:
+        output(f"Afterwards: silent UDP flows, for {options.binding_s:g} s at most")

@@ -62,6 +62,8 @@ class Mtu(TypedDict):
     """null: not even the smallest one passed."""
     too_large_bytes: int | None
     """The smallest size that did not pass."""
+    too_large_sent: int
+    """Probes of that size with DF set; none of them arrived."""
     black_hole: bool
     """Larger ones are lost without an ICMP error."""
     icmp: list[str]
@@ -264,6 +266,35 @@ class LikelyDocument(TypedDict):
     probability: float
 
 
+class Hop(TypedDict):
+    """A router between the ends."""
+
+    ttl: int
+    """With which a datagram of this host ends there."""
+    address: str | None
+    """null: it does not say."""
+
+
+class Nats(TypedDict):
+    """NATs between the ends."""
+
+    own: str
+    """This host's own address."""
+    seen_as: str
+    port_kept: bool
+    """Whether the control connection has the same port on both sides."""
+    least: int
+    """So many NATs there are at least."""
+    most: int | None
+    """null: more are possible."""
+    reason: str
+    hops: list[Hop]
+    """The first routers on the way; empty if the address is not translated."""
+    binding_s: list[float | None] | None
+    """After how many seconds of silence a UDP binding still existed, and after how many it was
+    gone; null: not tried."""
+
+
 class Measured(TypedDict):
     """Plan, course and figures of a measurement."""
 
@@ -273,6 +304,7 @@ class Measured(TypedDict):
     """The near end's address as the server sees it."""
     nat: bool
     """Whether that is another one than the near end's own."""
+    nats: Nats | None
     host: dict[str, str | int | list[str]]
     """The server's machine."""
     limit_mbps: float | None

@@ -15,7 +15,7 @@ from airpath.base.json import parsed
 from airpath.base.shapes import MisfitError, fitted
 from airpath.errors import AirpathError, InputError
 from airpath.measure.analysis import base_rates, rate_found
-from airpath.measure.document import Figures, Record
+from airpath.measure.document import Figures, Nats, Record
 from airpath.measure.intervals import anytime, narrow_enough
 from airpath.measure.outcome import Outcome, record
 from airpath.measure.plan import BASE, OVERHEAD, Direction, Phase, Plan, Treatment, draw, usual
@@ -59,6 +59,8 @@ class MeasureOptions:
     """A measurement whose remaining phases run now."""
     capture: bool = False
     """Keep the captures of this host in the run directory."""
+    binding_s: float | None = None
+    """Find out how long a UDP binding lives in silence, up to so many seconds; None: do not."""
     out: Path | None = None
     command_line: list[str] | None = None
     progress: Callable[[float], None] = lambda _: None
@@ -79,6 +81,7 @@ class Course:
     """Why it ended; empty while it runs."""
     opened_ms: float | None = None
     """How long its first connection took to open."""
+    nats: Nats | None = None
 
     def pairs(self) -> list[tuple[Phase, Record]]:
         """Each record with its phase."""

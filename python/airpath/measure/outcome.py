@@ -229,6 +229,9 @@ def _mtu(report: MtuReport) -> Mtu:
     return {
         "path_bytes": report.path_bytes,
         "too_large_bytes": report.too_large_bytes,
+        "too_large_sent": sum(
+            one.sent for one in report.tried if one.size_bytes == report.too_large_bytes
+        ),
         "black_hole": report.is_black_hole,
         "icmp": [
             f"type {one.type}, code {one.code}"

@@ -440,33 +440,31 @@ def _with_udp(
 ) -> tuple[_Shape, list[dict[str, int]]]:
     """Shorten the TCP phases for blocks of UDP, as long as none of them is lost.
 
-    For each block of UDP: the bytes of each of its phases.
+    For each block of UDP: the bytes of each of its phases. They suffice for the rate, and for a
+    higher one where no TCP phase is shorter for it: the first transfer may have found too little.
     """
+    length_s = udp_s(room.rate_mbps)
     for blocks in range(_UDP_BLOCKS, 0, -1):
         count = blocks * room.counts[1]
-        each = {
-            name: _udp_bytes(share, most_bytes / count, room) for name, share in UDP_SHARES.items()
-        }
-        used_bytes = count * sum(each.values())
-        used_s = (
-            count
-            * len(UDP_SHARES)
-            * (udp_s(room.rate_mbps) + _after_s("udp", room.lengths.pause_s))
-        )
-        other = room.shape(used_s, used_bytes)
-        if other is None or used_s > most_s or used_bytes > most_bytes:
-            continue
-        if other.parts() == shape.parts():
-            return replace(other, udp_s=udp_s(room.rate_mbps)), [each] * blocks
+        used_s = count * len(UDP_SHARES) * (length_s + _after_s("udp", room.lengths.pause_s))
+        budgets = {most_bytes / count}
+        if room.rate_mbps is not None:
+            rates = _UDP_MARGIN * sum(UDP_SHARES.values()) * room.rate_mbps
+            budgets.add(rates * length_s / 8e-6)
+        found: tuple[_Shape, float] | None = None
+        for budget in sorted(budgets):
+            other = room.shape(used_s, math.ceil(count * budget))
+            fits = used_s <= most_s and count * budget <= most_bytes
+            if not fits or other is None or other.parts() != shape.parts():
+                break
+            if found is None or other == found[0]:
+                found = other, budget
+        if found is not None:
+            other, budget = found
+            whole = sum(UDP_SHARES.values())
+            each = {name: math.floor(budget * part / whole) for name, part in UDP_SHARES.items()}
+            return replace(other, udp_s=length_s), [each] * blocks
     return shape, []
-
-
-def _udp_bytes(share: float, most: float, room: _Room) -> int:
-    """Bytes of a UDP phase: at an unknown rate its part of ``most``, which a block may have."""
-    if room.rate_mbps is None:
-        return math.floor(most * share / sum(UDP_SHARES.values()))
-    seconds = udp_s(room.rate_mbps)
-    return math.ceil(_UDP_MARGIN * share * room.rate_mbps * seconds / 8e-6)
 
 
 def udp_s(rate_mbps: float | None) -> float:

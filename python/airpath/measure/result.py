@@ -62,6 +62,7 @@ def measure(options: MeasureOptions) -> Run:
     Raises ``StoppedError`` after Ctrl-C, with what was kept.
     """
     with Session(options.host, options.port, options.token) as session:
+        nats = session.nats()
         course = measurement.planned(options, session)
         started, began = time.time_ns(), time.monotonic()
         identifier = hashlib.sha256(
@@ -79,6 +80,9 @@ def measure(options: MeasureOptions) -> Run:
             interrupted, failed = False, None
             try:
                 measurement.run(course, session, options, pending.path / PHASES)
+                if options.binding_s is not None:
+                    options.say(f"a silent UDP binding, {options.binding_s:g} s at most")
+                    nats["binding_s"] = session.binding(options.binding_s)
             except KeyboardInterrupt:
                 interrupted = True
                 course.stopped = "it was interrupted"
@@ -92,6 +96,7 @@ def measure(options: MeasureOptions) -> Run:
             with deferred():
                 partial = _partial(course, interrupted, failed)
                 pending.free_reserve()
+                course.nats = nats
                 run = _written(pending, course, session, options, identifier, partial, began)
     if interrupted:
         raise StoppedError(run.directory or out, partial)
@@ -221,6 +226,7 @@ def _measured(
         "server": options.host,
         "near_seen_as": welcome.you[0],
         "nat": welcome.you[0].removeprefix("::ffff:") != session.near[0].removeprefix("::ffff:"),
+        "nats": course.nats,
         "host": welcome.host,
         "limit_mbps": welcome.limits.rate_mbps,
         "seed": course.plan.seed,
@@ -355,7 +361,7 @@ def _udp_flow(phase: Phase, found: Udp) -> FlowSummary:
         "rtt_ms": None,
         "self_inflicted_delay_ms": None,
         "power": None,
-        "segments_sent": 0.0,
+        "segments_sent": 0,
         "retransmitted_segments": None,
         "rto_count": None,
         "undo_count": None,

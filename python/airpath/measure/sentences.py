@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from airpath.base.text import digits, milliseconds, rate, size
-from airpath.measure import responsiveness, udp
+from airpath.measure import nats, responsiveness, udp
 from airpath.runs import describe
 
 if TYPE_CHECKING:
-    from airpath.measure.document import EffectDocument, Measured, RateDocument
+    from airpath.measure.document import EffectDocument, Measured, MtuDocument, RateDocument
     from airpath.runs.results import Run
 
 _NOTICED = 0.03
@@ -63,8 +63,10 @@ def overview(measured: Measured) -> list[str]:
 
 
 def _path(measured: Measured) -> Iterator[str]:
-    nat = ", behind a NAT" if measured["nat"] else ""
-    yield f"{measured['server']} sees this host as {measured['near_seen_as']}{nat}"
+    yield f"{measured['server']} sees this host as {measured['near_seen_as']}"
+    found = measured["nats"]
+    if found is not None and (measured["nat"] or found["binding_s"] is not None):
+        yield nats.sentence(found)
     limit = measured["limit_mbps"]
     if limit is not None:
         yield f"the server allows {rate(limit)} (--most-rate): no transfer can be faster"
@@ -73,13 +75,7 @@ def _path(measured: Measured) -> Iterator[str]:
         if one["ci95"] is not None:
             within = f" (95 %: {rate(max(0.0, one['ci95'][0]))} to {rate(one['ci95'][1])})"
         yield f"{one['direction']}: {rate(one['steady_mbps'])} steady{within}{ramp(one)}"
-    for mtu in measured["mtu"]:
-        if mtu["too_large_bytes"] is not None:
-            said = "; ".join(mtu["icmp"]) or "no ICMP error came back"
-            yield (
-                f"{mtu['direction']}: IP packets of {mtu['path_bytes']} bytes pass, those of "
-                f"{mtu['too_large_bytes']} do not ({said})"
-            )
+    yield from _sizes(measured["mtu"])
     yield from responsiveness.sentences(measured["responsiveness"])
     yield from udp.sentences(measured["udp"])
     yield f"{size(measured['carried_bytes'])} carried; it stopped because {measured['stopped']}"
@@ -100,6 +96,20 @@ def ramp(one: RateDocument) -> str:
         f"; it grows for {one['ramp_s'] or 0.0:.1f} s: iperf3 -t 10 shows {rate(short)}, "
         f"{missing:.0%} less (iperf3 -O {math.ceil(one['ramp_s'] or 0.0)} leaves slow start out)"
     )
+
+
+def _sizes(all_: Sequence[MtuDocument]) -> Iterator[str]:
+    """Which sizes pass with DF set, and the probes that prove it."""
+    for one in all_:
+        larger, sent = one["too_large_bytes"], one["too_large_sent"]
+        if larger is None or one["path_bytes"] is None:
+            continue
+        said = f"{one['direction']}: IP packets of {one['path_bytes']} bytes pass with DF set"
+        if not sent:
+            yield f"{said}; the sender's interface takes no larger ones"
+            continue
+        icmp = "; ".join(one["icmp"]) or "no ICMP error came back"
+        yield f"{said}; of {sent} probes of {larger} bytes none arrived ({icmp})"
 
 
 def _effects(measured: Measured) -> Iterator[str]:

@@ -14,7 +14,7 @@ from airpath.base.json import Json
 from airpath.base.text import rate
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, reason
-from airpath.measure import datagrams, path_mtu, shown, stamp, stream
+from airpath.measure import datagrams, nats, path_mtu, shown, stamp, stream
 from airpath.measure.control import (
     EndedError,
     Peer,
@@ -24,10 +24,10 @@ from airpath.measure.control import (
     connect,
     stream_line,
 )
-from airpath.measure.document import Responses
+from airpath.measure.document import Nats, Responses
 from airpath.measure.outcome import Outcome
 from airpath.measure.packets import Packets
-from airpath.measure.plan import BASE, KEEP_ALIVE_S, MOST_UDP_MBPS, Phase
+from airpath.measure.plan import BASE, KEEP_ALIVE_S, MOST_UDP_MBPS, Phase, Treatment
 from airpath.measure.prober import Prober, Probes
 from airpath.measure.responsiveness import Requester
 from airpath.measure.stream import Options, StreamReport
@@ -40,6 +40,8 @@ _DRAINED, _DRAINED_MS = 1.25, 2.0
 """A queue has drained when the best of three probes takes at most this many times the median RTT of
 the idle path, and this much more."""
 _DRAIN_GAP_S = 0.05
+_DATAGRAM_MBPS, _DATAGRAM_S = 0.1, 0.02
+"""Three datagrams of 112 bytes: one may be lost."""
 _IDLE_PATIENCE_S, _LOADED_PATIENCE_S = 1.0, 3.0
 """How long a probe may take; behind a full queue it takes seconds."""
 
@@ -286,6 +288,26 @@ class Session:
             with suppress(AirpathError):
                 self._answer(number, _PATIENCE_S)
         return Outcome(phase, mtu=report, errors=[report.error] if report.error else [])
+
+    def nats(self) -> Nats:
+        """Find the NATs between the ends."""
+        here = (self.near, self.welcome.you, self._peer)
+        return nats.between(*here, self._key.secret, self.welcome.ssid)
+
+    def binding(self, most_s: float) -> list[float | None]:
+        """Find out how long a UDP binding lives in silence; takes ``most_s`` at most."""
+        key = stamp.mac_key(self._key.secret)
+        phase = Phase(0, -1, "udp", "down", Treatment(BASE), _DATAGRAM_S, 0)
+
+        def ask() -> int:
+            self._phases += 1
+            load = {"rate_mbps": _DATAGRAM_MBPS, "size_bytes": stamp.PACKET_BYTES}
+            number = self._ask("udp", phase, duration_s=_DATAGRAM_S, **load)
+            self._answer(number, _PATIENCE_S)
+            return self._phases
+
+        here = (self._peer, key, self.welcome.ssid, self._phases + 1)
+        return nats.binding(*here, most_s, ask, self._stop)
 
     @contextmanager
     def _prober(self, patience_s: float) -> Iterator[Prober]:
