@@ -17,6 +17,7 @@ nothing more is gained. Figures of tools with TLS, HTTP/2 or both directions at 
 from __future__ import annotations
 
 import math
+import os
 import select
 import socket
 import threading
@@ -64,11 +65,12 @@ class Requester:
         while not self._stop.wait(max(0.0, due - time.monotonic())):
             due = max(due, time.monotonic()) + self._gap_s
             sent_s = time.monotonic() - self._begin
+            number += 1
             try:
                 taken = self._request(number)
             except OSError:
-                taken = (None, None)
-            number += 1
+                # The server refused it: the load is over there.
+                continue
             if self._stop.is_set():
                 return
             for name, value in zip(("tcp_ms", "request_ms"), taken, strict=True):
@@ -88,8 +90,10 @@ class Requester:
                 return None, None
             connected = time.monotonic()
             sock.send(line)
-            if not self._await(sock, select.POLLIN, connected) or sock.recv(1) != b"+":
+            if not self._await(sock, select.POLLIN, connected):
                 return 1000 * (connected - begin), None
+            if sock.recv(1) != b"+":
+                raise ConnectionResetError
             return 1000 * (connected - begin), 1000 * (time.monotonic() - connected)
 
     def _await(self, sock: socket.socket, event: int, since: float) -> bool:
@@ -97,7 +101,9 @@ class Requester:
         poll.register(sock, event)
         while not self._stop.is_set() and time.monotonic() < since + PATIENCE_S:
             if poll.poll(_TICK_MS):
-                return sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+                if failed := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                    raise OSError(failed, os.strerror(failed))
+                return True
         return False
 
 
