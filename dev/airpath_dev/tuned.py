@@ -7,6 +7,7 @@ than 15 % from what was promised, or a setting makes worse what it should make b
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +21,14 @@ from airpath.drivers.options import EmulationOptions
 from airpath.runs.describe import figure_name, figure_text
 from airpath.runs.results import Run
 from airpath.study.definition import load_study
-from airpath.tune.document import Changed
-from airpath.tune.judge import compared
+from airpath.tune.judge import LEAST, THROUGHPUT, Effect, compared
 from airpath.tune.prepared import Prepared, prepared
 from airpath.tune.tuning import tuned
 from airpath_dev import ROOT
 from airpath_dev.harness import FINE, WRONG, need, say
 
 if TYPE_CHECKING:
-    from airpath.tune.document import Tuning
+    from airpath.tune.document import Changed, Tuning
 
 _WITHIN = 0.15
 _ATTEMPTS = 3
@@ -46,12 +46,21 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """Settings, those beneath them, and what they change."""
+
+    name: str
+    sets: Sequence[str]
+    base: Sequence[str]
+    gains: Sequence[Changed]
+    harms: Sequence[Changed]
+
+
+@dataclass(frozen=True)
 class Judged:
     """A figure as promised and as measured."""
 
     case: str
-    setting: str
-    figure: str
     promised: float
     """After over before."""
     measured: float
@@ -64,8 +73,8 @@ class Judged:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the figure went the other way."""
-        return (self.measured - 1) * (self.promised - 1) < 0
+        """Whether the figure went the other way, or fell although nothing was announced."""
+        return self.promised == 1 or (self.measured - 1) * (self.promised - 1) < 0
 
 
 def main(
@@ -99,92 +108,74 @@ def cases() -> list[Case]:
     return [*rows, *radio]
 
 
-def judge(case: Case, keep: Path, blocks: int) -> list[Judged]:
-    """Tune a case, and emulate what is advised."""
+def judge(case: Case, keep: Path, blocks: int, most: int | None = None) -> list[Judged]:
+    """Tune a case, and emulate what is advised, or only the ``most`` valuable settings."""
+    found: list[Judged] = []
     with prepared(case.scenario, case.sets) as ready:
-        tuning = tuned(ready).document
-        before = _emulated(ready, [], keep / "as-it-is", blocks)
-        found: list[Judged] = []
-        for place, (name, sets, base, changes) in enumerate(_promises(tuning)):
-            first = before if not base else _emulated(ready, base, keep / f"{place}-base", blocks)
-            after = _emulated(ready, sets, keep / str(place), blocks)
-            if first is None or after is None:
-                say(f"{case.name}: {name}: no emulated run counts")
+        promises = list(_promises(tuned(ready).document))[:most]
+        for promise in promises:
+            before = _emulated(ready, promise.base, keep, blocks)
+            after = _emulated(ready, promise.sets, keep, blocks)
+            if before is None or after is None:
+                say(f"{case.name}: {promise.name}: no emulated run counts")
                 continue
-            effects = compared(
-                ready.compared,
-                [run.summary for run in first],
-                [run.summary for run in after],
-            ).effects
-            for change in changes:
-                same = (
-                    one
-                    for one in effects
-                    if (one.flow, one.metric) == (change["flow"], change["metric"])
-                )
-                for effect in same:
-                    figures = [
-                        figure_text(effect.metric, value)
-                        for value in (
-                            change["before"],
-                            change["after"],
-                            effect.before,
-                            effect.after,
-                        )
-                    ]
-                    words = (
-                        f"{name}: {figure_name(effect.metric)} of {effect.flow}: promised "
-                        f"{figures[0]} → {figures[1]}, emulated {figures[2]} → {figures[3]}"
-                    )
-                    found.append(
-                        Judged(
-                            case.name,
-                            name,
-                            effect.metric,
-                            1 + change["change"],
-                            1 + effect.change,
-                            words,
-                        )
-                    )
-        return found
+            summaries = [[run.summary for run in runs] for runs in (before, after)]
+            found += _compared(case, promise, compared(ready.compared, *summaries).effects)
+    return found
 
 
-def _promises(
-    tuning: Tuning,
-) -> Iterator[tuple[str, list[str], list[str], list[Changed]]]:
-    """Name, settings, those beneath them, and promised gains."""
+def _compared(case: Case, promise: Promise, effects: Sequence[Effect]) -> Iterator[Judged]:
+    """Judge the promised gains, and throughputs that fall although no harm was announced."""
+    gains = {(one["flow"], one["metric"]): one for one in promise.gains}
+    harms = {(one["flow"], one["metric"]) for one in promise.harms}
+    for effect in effects:
+        figure = (effect.flow, effect.metric)
+        of = f"{promise.name}: {figure_name(effect.metric)} of {effect.flow}:"
+        emulated = _words(effect.metric, effect.before, effect.after)
+        measured = 1 + effect.change
+        if (gain := gains.get(figure)) is not None:
+            promised = _words(effect.metric, gain["before"], gain["after"])
+            words = f"{of} promised {promised}, emulated {emulated}"
+            yield Judged(case.name, 1 + gain["change"], measured, words)
+        elif figure not in harms and effect.metric in THROUGHPUT and effect.improvement < -LEAST:
+            yield Judged(case.name, 1.0, measured, f"{of} unchanged in simulation, {emulated}")
+
+
+def _words(metric: str, before: float, after: float) -> str:
+    return f"{figure_text(metric, before)} → {figure_text(metric, after)}"
+
+
+def _promises(tuning: Tuning) -> Iterator[Promise]:
     sets = {one["name"]: one["set"] for one in tuning["advised"]}
     for one in tuning["advised"]:
         base = [each for name in one["beside"] for each in sets[name]]
-        yield one["name"], [*base, *one["set"]], base, one["gains"]
+        yield Promise(one["name"], [*base, *one["set"]], base, one["gains"], one["harms"])
     together = tuning["together"]
     if together is not None and len(together["names"]) > 1:
-        yield "together", together["set"], [], together["gains"]
+        gains, harms = together["gains"], together["harms"]
+        yield Promise("together", together["set"], [], gains, harms)
 
 
 def _emulated(ready: Prepared, sets: Sequence[str], place: Path, blocks: int) -> list[Run] | None:
-    runs = []
-    for index in range(blocks):
-        run = _run(ready, sets, place / f"seed-{index}", index)
-        if run is None:
-            return None
-        runs.append(run)
-    return runs
+    runs = [_run(ready, sets, place, index) for index in range(blocks)]
+    counted = [run for run in runs if run is not None]
+    return counted if len(counted) == blocks else None
 
 
 def _run(ready: Prepared, sets: Sequence[str], place: Path, index: int) -> Run | None:
     _, scenario = ready.seed_of(sets, index)
-    for attempt in range(_ATTEMPTS):
-        out = place.with_name(f"{place.name}-{scenario.sha256[:12]}-{attempt}")
-        if (out / "summary.json").exists():
-            run = Run.open(out)
-        else:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            seed = scenario.seed + index
-            run = emulate.emulate(scenario, EmulationOptions(seed=seed, out=out, flows=True))
-        if run.summary["emulation"]["invalid_because"] is None:
+    seed = scenario.seed + index
+    out = place / f"{scenario.sha256[:12]}-{seed}"
+    if (out / "summary.json").exists():
+        return Run.open(out)
+    place.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        run = emulate.emulate(scenario, EmulationOptions(seed=seed, out=out, flows=True))
+        because = run.summary["emulation"]["invalid_because"]
+        if because is None:
             return run
-        say(f"{place}: does not count: {run.summary['emulation']['invalid_because']}")
+        say(f"{out}: does not count: {because}")
+        shutil.rmtree(out)
     return None
 
 

@@ -35,7 +35,7 @@ _HALF_MORE = 0.5
 """Retransmissions are a harm if there are half as many again (docs/adr/0031)."""
 _MOST = 1e3
 """A larger ratio counts as this one, so that something instead of nothing has a value."""
-_THROUGHPUT = ("goodput_mbps", "completed_s", "answered_share")
+THROUGHPUT = ("goodput_mbps", "completed_s", "answered_share")
 
 Tick = Callable[[float], None]
 
@@ -111,7 +111,7 @@ class Verdict:
     @property
     def lost(self) -> list[Effect]:
         """Throughputs that fall by more than a tenth, for which no gain is large enough."""
-        return [one for one in self.harms if one.metric in _THROUGHPUT and one.improvement < -LEAST]
+        return [one for one in self.harms if one.metric in THROUGHPUT and one.improvement < -LEAST]
 
     @property
     def is_good(self) -> bool:
@@ -126,7 +126,7 @@ class Verdict:
     @property
     def is_trade(self) -> bool:
         """Whether a throughput pays for the gain."""
-        return any(one.metric in _THROUGHPUT for one in self.harms)
+        return any(one.metric in THROUGHPUT for one in self.harms)
 
 
 class Judge:
@@ -185,7 +185,7 @@ def _sum(worth: Iterable[tuple[str, float]]) -> float:
 
 
 def _price(harm: Effect) -> float:
-    return -harm.improvement * (WORTH if harm.metric in _THROUGHPUT else harm.worth)
+    return -harm.improvement * (WORTH if harm.metric in THROUGHPUT else harm.worth)
 
 
 def compared(

@@ -13,6 +13,7 @@ from airpath import scenario as scenarios
 from airpath.base.json import Json
 from airpath.base.toml import parse_toml, toml_text
 from airpath.errors import InputError
+from airpath.explorer.begin import FILE_KEYS, files
 from airpath.runs.directories import newest_run
 from airpath.runs.results import Run
 from airpath.tune.packets import largest_packet
@@ -20,11 +21,11 @@ from airpath.twin.comparable import Comparable, make_comparable
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.measure.document import MtuDocument
     from airpath.tune.settings import Direction, Role
 
 _TUNING = ("initial_receive_bytes", "send_factor")
 """0: the application sets the size."""
-FILE_KEYS = ("file", "subscribers", "keys")
 
 
 @dataclass(frozen=True)
@@ -188,12 +189,32 @@ def _source(what: str | None, place: Path) -> tuple[str, str]:
         what = str(newest_run(Path("runs")))
     if not Path(what, "summary.json").is_file():
         return what, what
-    document = parse_toml(Run.open(what).scenario_toml)
+    run = Run.open(what)
+    document = parse_toml(run.scenario_toml)
+    for name in files(document):
+        if not name.startswith(scenarios.BUILT_IN) and not Path(name).is_absolute():
+            raise InputError(
+                f"the run {what} needs the file {name}, but does not say where it is: tune the "
+                "scenario file instead"
+            )
     for flow in document["flow"]:
         _without_defaults(flow)
+    for found in run.summary["measured"]["mtu"] if "measured" in run.summary else ():
+        _add_hole(document, found)
     file = place / "result.toml"
     file.write_text(toml_text(document))
     return what, str(file)
+
+
+def _add_hole(document: Json, found: MtuDocument) -> None:
+    """Add the hop at which a measurement's large packets vanished; its twin has no place for it.
+
+    Where ICMP errors arrive, senders adapt, and nothing needs to be set.
+    """
+    if found["black_hole"] and found["path_bytes"] is not None:
+        hole = {"stage": "mtu", "mtu_bytes": found["path_bytes"]}
+        stages = document.setdefault("path", {}).setdefault(found["direction"], [])
+        stages.append(hole)
 
 
 def _defaults(profile: str) -> Json:

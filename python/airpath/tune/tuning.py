@@ -150,7 +150,8 @@ def _together(
         chosen.append(found[0][0])
     joint = judge.verdict(_sets(chosen))
     if joint.net < (1 - _ALIKE) * best[0][1].net:
-        # Each was worth it beside the others, but all of them are not worth more than the first.
+        # Each was worth it beside the others, but what all of them cost is too much.
+        advised[:] = [one for one in advised if not one["beside"]]
         chosen, joint = [best[0][0]], best[0][1]
     names = [one.name for one in chosen]
     return chosen, {
