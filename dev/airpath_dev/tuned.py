@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _WITHIN = 0.15
 _ATTEMPTS = 3
-_RADIO = ("lte-5", "nr-private-drx", "umts-hspa-plus")
-"""Cells whose rates a busy machine emulates in time."""
+_RADIO = {"lte-5": 5, "nr-fdd-20": 0, "umts-hspa-plus": 20}
+"""Presets with an SINR in dB at which a busy machine emulates them in time, at 10 to 15 Mb/s."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,10 @@ def cases() -> list[Case]:
         which = "transfer" if figure.scenario == "scenario-transfer.toml" else "main"
         rows.append(Case(figure.id.rpartition("/")[2], f"3g-latency/{which}", figure.sets))
     # A download and pings.
-    radio = [Case(name, "nr-n78", [f"radio.preset={name}"]) for name in _RADIO]
+    radio = [
+        Case(name, "nr-n78", [f"radio.preset={name}", f"radio.channel.sinr_db={sinr_db}"])
+        for name, sinr_db in _RADIO.items()
+    ]
     return [*rows, *radio]
 
 

@@ -30,6 +30,8 @@ SEEDS = 5
 _ALIKE = 0.05
 """Candidates within 5 % of each other are alike: fewer changes take precedence."""
 
+_TWICE = math.log(2)
+
 Judged = tuple[Candidate, Verdict]
 
 
@@ -110,16 +112,16 @@ def _best_of_kinds(judged: Sequence[Judged]) -> list[Judged]:
     return list(best.values())
 
 
-def _rank(one: Judged) -> tuple[float, int]:
+def _rank(one: Judged) -> tuple[bool, float, int]:
     """Most valuable first; of those that are alike the one with fewest changes.
 
-    Settings that cost nothing take precedence over a trade that gains less than twice as much
-    (docs/adr/0110), and so over settings that limit connections over other paths, too.
+    Settings that limit connections over other paths come last: what those lose is not simulated.
+    Settings that cost no throughput take precedence over a trade that gains less than twice as much
+    (docs/adr/0110).
     """
     candidate, verdict = one
-    costs = verdict.is_trade or candidate.limits_others
-    value = verdict.net - (math.log(2) if costs else 0.0)
-    return -round(value / _ALIKE), len(candidate.settings)
+    value = verdict.net - (_TWICE if verdict.is_trade else 0.0)
+    return candidate.limits_others, -round(value / _ALIKE), len(candidate.settings)
 
 
 def _together(
@@ -141,7 +143,7 @@ def _together(
         others = [one for one in wanted if not any(one.excludes(each) for each in chosen)]
         judge.run([(*sets, *one.sets) for one in others])
         beside = [(one, judge.verdict((*sets, *one.sets), sets)) for one in others]
-        found = _best_of_kinds(beside)
+        found = _best_of_kinds([one for one in beside if _is_worth_adding(*one)])
         if not found:
             break
         if found[0][0].name not in {one["name"] for one in advised}:
@@ -162,6 +164,11 @@ def _together(
         "harms": [_changed(one) for one in joint.harms],
         "left_out": [one["name"] for one in advised if one["name"] not in names],
     }
+
+
+def _is_worth_adding(candidate: Candidate, verdict: Verdict) -> bool:
+    """Beside others, what limits connections over other paths must gain twice as much again."""
+    return not candidate.limits_others or verdict.net >= _TWICE
 
 
 def _sets(chosen: Sequence[Candidate]) -> tuple[str, ...]:
