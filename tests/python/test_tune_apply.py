@@ -32,6 +32,9 @@ def state():
             mode = file.lstat().st_mode
             files[str(file)] = (mode, file.read_bytes() if file.is_file() else b"")
     for file in sorted(Path("/proc/sys/net/ipv4").glob("tcp_*")):
+        # Lists of the whole machine: emulations that run beside this test load congestion controls.
+        if file.name in ("tcp_available_congestion_control", "tcp_allowed_congestion_control"):
+            continue
         try:
             files[str(file)] = file.read_bytes()
         except OSError:
@@ -59,11 +62,15 @@ set -e
 mount --bind "$1/etc" /etc
 mount -t tmpfs none /var/lib
 mount --bind "$1/hystart" /sys/module/tcp_cubic/parameters/hystart
+echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6
+echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
 ip link set lo up
 ip link add modem type veth peer name far
 ip address add 10.9.0.1/24 dev modem
 ip link set modem up
 ip link set far up
+# The kernel reports changes of links once a second.
+until [ "$(ip -o link | grep -c 'state UP')" = 2 ]; do sleep 0.05; done
 ip route add default via 10.9.0.2 dev modem proto static metric 100
 shift
 exec "$@"
@@ -143,7 +150,7 @@ for made in range(9):
     try:
         apply(SETTINGS)
     except AirpathError as error:
-        assert "airpath tune --undo" in str(error)
+        assert "airpath tune --undo" in str(error), (made, error)
     else:
         raise AssertionError("a second apply was not refused")
     undo()
@@ -229,7 +236,7 @@ try:
     apply([Shaper("ue", "up", 1.9, 3028, 9.6, 100)])
 except AirpathError as error:
     assert "pfifo 5:" in str(error), error
-assert differs(before, state()) == []
+assert differs(before, state()) == [], differs(before, state())
 """,
     )
 
@@ -249,3 +256,45 @@ def test_the_command_applies_and_restores(tmp_path: Path) -> None:
     assert value in done.stderr.replace("\t", " ")
     assert rest.splitlines()[0] == "restored: /proc/sys/net/ipv4/tcp_rmem"
     assert rest.splitlines()[-1] == "there is nothing to undo"
+
+
+def test_settings_that_do_not_help_the_real_path_are_withdrawn(tmp_path: Path) -> None:
+    python(
+        tmp_path,
+        """
+from airpath.tune.verify import Seen, verify
+
+idle = Path("/proc/sys/net/ipv4/tcp_slow_start_after_idle")
+SETTINGS = [Sysctl("ue", "net.ipv4.tcp_slow_start_after_idle", "0")]
+before = state()
+
+def path(rate, trip, errors=()):
+    measured = []
+    def measure():
+        on = idle.read_text() == "0\\n"
+        measured.append(on)
+        if len(measured) in errors:
+            raise AirpathError("the server is gone")
+        drift = 1 + 0.01 * len(measured)
+        return Seen(drift * (rate if on else 10), drift * (trip if on else 100))
+    return measure, measured
+
+for rate, trip, kept in ((10, 100, False), (13, 100, True), (10, 50, True), (8, 50, False)):
+    measure, measured = path(rate, trip)
+    verified = verify(SETTINGS, None, measure)
+    assert verified.kept == kept, (rate, trip, verified)
+    assert len(measured) == 8 and sum(measured) == 4
+    assert all(sum(measured[at : at + 2]) == 1 for at in range(0, 8, 2)), measured
+    if kept:
+        assert idle.read_text() == "0\\n"
+        undo()
+    assert differs(before, state()) == [], differs(before, state())
+for at in range(1, 9):
+    measure, _ = path(13, 100, errors=(at,))
+    try:
+        verify(SETTINGS, None, measure)
+    except AirpathError as error:
+        assert "gone" in str(error)
+    assert differs(before, state()) == [], differs(before, state())
+""",
+    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from airpath.cli.console import narrate, output, progress_bar
+from airpath.cli.measure import Port, TokenFile, token_from
 from airpath.cli.run import AsJson, Sets, Workers, shipped_names
 
 if TYPE_CHECKING:
@@ -46,6 +47,15 @@ Device = Annotated[
         show_default=False,
     ),
 ]
+Verify = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST",
+        help="With --apply, measure the path to HOST, where `airpath serve` runs, with and without "
+        "the settings, eight times 20 s in all. They stay applied only if they surely help.",
+        show_default=False,
+    ),
+]
 Undo = Annotated[
     bool,
     typer.Option(
@@ -66,6 +76,9 @@ def command(
     workers: Workers = None,
     apply: Apply = False,
     device: Device = None,
+    verify: Verify = None,
+    port: Port = 5212,
+    token_file: TokenFile = None,
     undo: Undo = False,
     force: Force = False,
     json: AsJson = False,
@@ -77,7 +90,7 @@ def command(
     is, with the same seeds, and advised only if its gain is sure and worth its harm. Nothing on
     this host changes without --apply.
     """
-    from airpath.errors import InputError
+    from airpath.errors import AirpathError, InputError
     from airpath.runs import summary
 
     if undo:
@@ -96,8 +109,12 @@ def command(
         raise InputError("--force needs --undo")
     if apply and end is None:
         raise InputError("--apply needs --end ue or --end server: which of the two this host is")
-    if device is not None and not apply:
-        raise InputError("--device needs --apply")
+    for name, value in (("--device", device), ("--verify", verify)):
+        if value is not None and not apply:
+            raise InputError(f"{name} needs --apply")
+    if token_file is not None and verify is None:
+        raise InputError("--token-file needs --verify")
+    token = "" if verify is None else token_from(token_file)
     found = _tuned(result, sets, end, seeds, workers)
     if json:
         output(summary.to_json(found.document))
@@ -106,7 +123,11 @@ def command(
 
         for line in sentences(found.document):
             output(line)
-    if apply:
+    if apply and not found.settings:
+        raise AirpathError("there is nothing to apply: no setting helps this path")
+    if verify is not None and end is not None:
+        _verify(found, device, end, host=verify, port=port, token=token)
+    elif apply:
         _apply(found, device)
 
 
@@ -127,14 +148,36 @@ def _tuned(
 
 
 def _apply(found: Tuned, device: str | None) -> None:
-    from airpath.errors import AirpathError
     from airpath.tune.apply import apply
 
-    if not found.settings:
-        raise AirpathError("there is nothing to apply: no setting helps this path")
     for name in apply(found.settings, device):
         narrate(f"changed: {name}")
     narrate("`airpath tune --undo` restores what was there before")
+
+
+def _verify(
+    found: Tuned,
+    device: str | None,
+    end: Literal["ue", "server"],
+    *,
+    host: str,
+    port: int,
+    token: str,
+) -> None:
+    from airpath.measure.measurement import MeasureOptions
+    from airpath.tune.verify import measured, verify
+
+    other: dict[str, Literal["down", "up"]] = {"down": "up", "up": "down"}
+    # `airpath measure` names directions as its own host sees them.
+    seen = [way if end == "ue" else other[way] for way in found.directions]
+    options = MeasureOptions(host=host, port=port, token=token, directions=seen)
+    verified = verify(found.settings, device, lambda: measured(options), say=narrate)
+    for line in verified.lines:
+        output(line)
+    if not verified.kept:
+        output("the settings do not surely help this path, and are withdrawn")
+        raise typer.Exit(1)
+    narrate("the settings stay applied; `airpath tune --undo` restores what was there before")
 
 
 def _undo(*, force: bool, json: bool) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from airpath import scenario as scenarios
     from airpath.tune.document import Advised, Changed, Line, Together, Tuning
     from airpath.tune.prepared import Prepared
-    from airpath.tune.settings import End, Setting
+    from airpath.tune.settings import Direction, End, Setting
 
 SEEDS = 5
 """Default number of paired seeds."""
@@ -63,6 +63,8 @@ class Tuned:
     document: Tuning
     settings: Sequence[Setting]
     """The settings that are worth it together."""
+    directions: Sequence[Direction]
+    """Directions of the data."""
 
 
 def tuned(
@@ -81,7 +83,8 @@ def tuned(
             f"seeds is {seeds}, but must be from 2 to {MOST_SEEDS}: pairs are compared"
         )
     judge = Judge(ready, seeds, workers)
-    wanted = [one for one in Candidates(ready, judge).all() if end is None or one.ends == {end}]
+    candidates = Candidates(ready, judge)
+    wanted = [one for one in candidates.all() if end is None or one.ends == {end}]
     judge.run([(), *(one.sets for one in wanted)], progress)
     judged = [(one, judge.verdict(one.sets)) for one in wanted]
     advised = [_advised(*one) for one in _best_of_kinds(judged)]
@@ -102,7 +105,8 @@ def tuned(
             if one[0].name not in names
         ],
     }
-    return Tuned(document, [setting for one in chosen for setting in one.settings])
+    settings = [setting for one in chosen for setting in one.settings]
+    return Tuned(document, settings, candidates.directions)
 
 
 def _best_of_kinds(judged: Sequence[Judged]) -> list[Judged]:
