@@ -104,8 +104,10 @@ def cases() -> list[Case]:
         which = "transfer" if figure.scenario == "scenario-transfer.toml" else "main"
         rows.append(Case(figure.id.rpartition("/")[2], f"3g-latency/{which}", figure.sets))
     # A download and pings.
+    # The median of ten pings, one each second, would be chance.
+    pings = "flow.1.interval_ms=100"
     radio = [
-        Case(name, "nr-n78", [f"radio.preset={name}", f"radio.channel.sinr_db={sinr_db}"])
+        Case(name, "nr-n78", [f"radio.preset={name}", f"radio.channel.sinr_db={sinr_db}", pings])
         for name, sinr_db in _RADIO.items()
     ]
     return [*rows, *radio]

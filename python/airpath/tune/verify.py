@@ -57,8 +57,8 @@ def verify(
     """Measure with and without settings, and keep them only if they surely help.
 
     Each block measures both, in random order. Settings stay applied if the rate or the loaded round
-    trip is surely better by 2 %, and the rate is not surely worse by that. Whatever ends this, the settings do not
-    stay applied unless they were found to help.
+    trip is surely better by 2 %, and the rate is not surely worse by that. If the measurement fails
+    or is interrupted, they do not stay.
     """
     found: list[dict[bool, Seen]] = []
     # Each order as often as the other, so that a steady drift of the path cancels.
