@@ -9,6 +9,8 @@ import pytest
 
 import airpath
 from airpath.errors import InputError
+from airpath.measure.document import MtuDocument
+from airpath.tune import prepared as prepared_module
 from airpath.tune.candidates import Candidates, Load
 from airpath.tune.judge import Effect, Judge, Verdict
 from airpath.tune.packets import largest_packet
@@ -186,6 +188,32 @@ def test_a_run_is_tuned_as_its_scenario(tmp_path: Path, monkeypatch: pytest.Monk
     of_scenario = tune("small-window", set=sets, seeds=2)
     assert of_run["advised"] == of_scenario["advised"]
     assert tune(seeds=2)["source"] == "runs/one"
+
+
+@pytest.mark.parametrize(("black_hole", "stages"), [(True, 2), (False, 1)])
+def test_a_measured_hole_is_added_to_the_twin(black_hole: bool, stages: int) -> None:
+    """Where ICMP errors arrive, senders adapt."""
+    twin = {"path": {"down": [{"stage": "delay", "delay_ms": 5}]}}
+    found: MtuDocument = {
+        "direction": "down", "path_bytes": 1400, "too_large_bytes": 1401, "icmp": [],
+        "black_hole": black_hole,
+    }  # fmt: skip
+    prepared_module._add_hole(twin, found)
+    assert len(twin["path"]["down"]) == stages
+    assert largest_packet(twin["path"]["down"]) == (1400 if black_hole else None)
+
+
+def test_a_run_that_needs_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.trace").write_text("1\n2\n3\n")
+    scenario = tmp_path / "traced.toml"
+    scenario.write_text(
+        '[[path.down]]\nstage = "trace"\nfile = "a.trace"\n[[flow]]\nkind = "bulk"\n'
+        "[run]\nduration_s = 2\n"
+    )
+    airpath.run(str(scenario), out=tmp_path / "run")
+    assert tune(str(scenario), seeds=2)["seeds"] == 2
+    with pytest.raises(InputError, match=r"needs the file .*a\.trace"):
+        tune(str(tmp_path / "run"), seeds=2)
 
 
 def test_what_cannot_be_tuned_is_refused(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ Verify = Annotated[
     typer.Option(
         metavar="HOST",
         help="With --apply, measure the path to HOST, where `airpath serve` runs, with and without "
-        "the settings, eight times 20 s in all. They stay applied only if they surely help.",
+        "the settings, eight times 30 s in all. They stay applied only if they surely help.",
         show_default=False,
     ),
 ]

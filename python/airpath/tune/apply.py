@@ -51,6 +51,8 @@ def apply(
         try:
             for change in planned:
                 change.make(machine)
+                if (there := change.state(machine)) != AFTER:
+                    raise AirpathError(f"{change.name()} did not change as it should: {there}")
         except BaseException:
             _undo(planned, machine)
             _forget(machine)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 BLOCKS = 4
 """Pairs of measurements: of three, Student's t is half as wide again."""
-SECONDS = 20.0
-"""A measurement: the path MTU, round trips of the idle path, and a few transfers."""
+SECONDS = 30.0
+"""Of a measurement: the path MTU, round trips of the idle path, and several transfers."""
 
 
 @dataclass(frozen=True)
