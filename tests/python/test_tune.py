@@ -36,8 +36,9 @@ def effect(
         ([effect("goodput_mbps", 0.2)], True),
         ([effect("goodput_mbps", -0.2)], False),
         ([effect("rtt_ms.p95", -0.2)], True),
-        # Below a tenth, or not sure.
+        # Below a tenth, or not surely above.
         ([effect("goodput_mbps", 0.08)], False),
+        ([effect("goodput_mbps", 0.12, wide=0.03)], False),
         ([effect("goodput_mbps", 0.2, wide=0.3)], False),
         # A gain is worth ten times the throughput that it costs, and no gain is worth a tenth.
         ([effect("rtt_ms.p95", -0.5, flow="ping"), effect("goodput_mbps", -0.05)], True),

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from airpath.tune.settings import Direction
 
 LEAST = 0.1
-"""A smaller change is no gain (docs/adr/0031)."""
+"""A smaller change is no gain (docs/adr/0031). It is the nearer end of the interval that counts:
+with dozens of settings and several figures each, some smaller gains would be chance."""
 HARM = 0.02
 """A smaller change is no harm (docs/adr/0031)."""
 WORTH = 10.0
@@ -70,9 +71,9 @@ class Effect:
 
     @property
     def is_gain(self) -> bool:
-        """Whether it is surely better, and by enough."""
-        counts = self.metric != "retransmitted_share" and abs(self.change) >= LEAST
-        return self.is_sure and self.improvement > 0 and counts
+        """Whether it is better by enough, at the nearer end of the interval too."""
+        counts = self.metric != "retransmitted_share" and self.improvement > 0
+        return counts and self.is_sure and min(map(abs, self.interval)) >= LEAST
 
     @property
     def is_harm(self) -> bool:

@@ -218,5 +218,4 @@ def _because(verdict: Verdict) -> str:
     most = max(better, key=lambda one: one.worth * one.improvement, default=None)
     if most is None or abs(most.change) < HARM:
         return f"only harms{harm}" if worst else "changes nothing"
-    gain = effect_text(_changed(most))
-    return f"gains less than 10 %: {gain}" if most.is_sure else f"no gain that is sure: {gain}"
+    return f"no gain of 10 % that is sure: {effect_text(_changed(most))}"
