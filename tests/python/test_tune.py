@@ -258,7 +258,7 @@ def test_a_shaper_has_a_target_that_a_packet_meets() -> None:
     """At 350 kb/s a packet alone takes longer than CoDel's 5 ms."""
     with prepared("bufferbloat", ["path.down.0.rate_mbps=0.35", "run.duration_s=20"]) as ready:
         found = [one for one in Candidates(ready, Judge(ready, 2, 1)).all()
-                 if one.kind == "shaper down"]  # fmt: skip
+                 if one.kind == "downlink shaper"]  # fmt: skip
     shaper = found[0].settings[0]
     assert isinstance(shaper, Shaper)
     assert shaper.target_ms > 1.5 * 1514 * 8 / 350

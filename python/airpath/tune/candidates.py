@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from airpath.base.text import exact_size, percent, rate
-from airpath.tune.settings import Cubic, Direction, End, Route, Setting, Shaper, Sysctl
+from airpath.tune.settings import LINKS, Cubic, Direction, End, Route, Setting, Shaper, Sysctl
 
 if TYPE_CHECKING:
     from airpath.runs.document import RunDocument
@@ -65,7 +65,10 @@ class Candidate:
         return self.kind == other.kind or {self.kind, other.kind} in _EXCLUSIVE
 
 
-_EXCLUSIVE = [{f"congestion {direction}", f"hystart {direction}"} for direction in ("down", "up")]
+_EXCLUSIVE = [
+    {f"{LINKS[direction]} congestion control", f"{LINKS[direction]} HyStart"}
+    for direction in ("down", "up")
+]
 """Only CUBIC has HyStart."""
 
 
@@ -180,12 +183,11 @@ class Candidates:
                 f"no connection of the host may need more than {exact_size(window)} a round trip "
                 f"({rate(8 * window / 1e5)} at 100 ms)"
             )
-        name = (
-            f"{' and '.join(_BUFFERS[end] for end in ends)} for twice what the {which} path holds"
-        )
+        whose = " and ".join(_ROLE_WORDS[end] for end in ends)
+        name = f"{whose} buffers of twice what the {which} path holds"
         return Candidate(
-            f"buffers {direction}",
-            f"{name} ({exact_size(window)} {direction})",
+            f"{LINKS[direction]} buffers",
+            f"{name} ({exact_size(window)}, {LINKS[direction]})",
             tuple(sets),
             tuple(settings),
             tuple(needs),
@@ -247,8 +249,8 @@ class Candidates:
         if not self.ready.has_radio:
             keys += ["enabled=true", f"burst_bytes={burst}"]
         return Candidate(
-            f"shaper {direction}",
-            f"a shaper with FQ-CoDel at {words} ({rate(mbps)} {direction})",
+            f"{LINKS[direction]} shaper",
+            f"a shaper with FQ-CoDel at {words} ({rate(mbps)}, {LINKS[direction]})",
             tuple(f"{self.ready.shapers[direction]}.{one}" for one in keys),
             (shaper,),
         )
@@ -263,8 +265,8 @@ class Candidates:
                     continue
                 _, sender = _ends(direction)
                 yield Candidate(
-                    f"congestion {direction}",
-                    f"{control.upper()} for data {direction}",
+                    f"{LINKS[direction]} congestion control",
+                    f"{control.upper()} for {LINKS[direction]} data",
                     _each(flows, f"congestion={control}"),
                     (Sysctl(sender, "net.ipv4.tcp_congestion_control", control),),
                 )
@@ -281,8 +283,8 @@ class Candidates:
             if flows:
                 _, sender = _ends(direction)
                 yield Candidate(
-                    f"hystart {direction}",
-                    f"CUBIC without HyStart for data {direction}",
+                    f"{LINKS[direction]} HyStart",
+                    f"CUBIC without HyStart for {LINKS[direction]} data",
                     _each(flows, "slow_start=none"),
                     (Cubic(sender, "hystart", "0"),),
                 )
@@ -299,8 +301,8 @@ class Candidates:
             return
         _, sender = _ends(direction)
         yield Candidate(
-            f"initial window {direction}",
-            f"an initial window of {segments} segments for data {direction}",
+            f"{LINKS[direction]} initial window",
+            f"an initial window of {segments} segments for {LINKS[direction]} data",
             _each(flows, f"initial_window_segments={segments}"),
             (Route(sender, "initcwnd", segments),),
         )
@@ -316,8 +318,8 @@ class Candidates:
             if flows:
                 _, sender = _ends(direction)
                 yield Candidate(
-                    f"after idle {direction}",
-                    f"no slow start after idle times for data {direction}",
+                    f"{LINKS[direction]} idle times",
+                    f"no slow start after idle times for {LINKS[direction]} data",
                     _each(flows, 'cwnd.after_idle="keep"'),
                     (Sysctl(sender, "net.ipv4.tcp_slow_start_after_idle", "0"),),
                 )
@@ -327,7 +329,7 @@ class Candidates:
         flows = [flow for flow in self.flows if not flow.has_ecn]
         if self.ready.marks and flows:
             yield Candidate(
-                "ecn",
+                "ECN",
                 "ECN",
                 _each(flows, 'options.ecn="classic"'),
                 (
@@ -348,8 +350,8 @@ class Candidates:
                 continue
             receiver, _ = _ends(direction)
             yield Candidate(
-                f"mss {direction}",
-                f"segments for packets of {packet} bytes {direction}",
+                f"{LINKS[direction]} segment size",
+                f"{LINKS[direction]} segments for packets of {packet} bytes",
                 _each(flows, f"mss_bytes={mss}"),
                 # The option MSS has no room for the options of later segments (RFC 6691 2).
                 (Route(receiver, "advmss", packet - 40),),
@@ -358,7 +360,7 @@ class Candidates:
 
 _LEAVE_ALONE = "applications must leave SO_SNDBUF and SO_RCVBUF alone (iperf3: no -w)"
 _ROLES: list[tuple[Role, ...]] = [("receiver",), ("sender",), ("receiver", "sender")]
-_BUFFERS: dict[Role, str] = {"receiver": "receive buffers", "sender": "send buffers"}
+_ROLE_WORDS: dict[Role, str] = {"receiver": "receive", "sender": "send"}
 
 
 def _ends(direction: Direction) -> tuple[End, End]:

@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from airpath.base.text import plural
 from airpath.runs.describe import figure_name, figure_text
 from airpath.tune.settings import HOSTS
 
 if TYPE_CHECKING:
-    from airpath.tune.document import Changed, Line, Rejected, Tuning
+    from airpath.tune.document import Advised, Changed, Line, Rejected, Tuning
+
+
+_PARTS: tuple[Literal["names"], Literal["left_out"]] = ("names", "left_out")
 
 
 def sentences(answer: Tuning) -> list[str]:
     """Return the advised settings with gain and harm, then what was tried besides."""
-    lines: list[str] = []
     names = [one["name"] for one in answer["advised"]]
-    for number, one in enumerate(answer["advised"], 1):
-        beside = [f"({names.index(each) + 1})" for each in one["beside"]]
-        on_top = f", on top of {' and '.join(beside)}" if beside else ""
-        lines.append(f"({number}) {one['name']}{on_top}")
-        lines += [f"    {line}" for line in _settings(one["lines"])]
-        lines += [f"    needs: {need}" for need in one["needs"]]
-        lines += [f"    {line}" for line in _effects(one["gains"], one["harms"])]
-        lines.append("")
-    lines += _together(answer)
+    paragraphs = [_advised(one, names) for one in answer["advised"]]
+    paragraphs.append(_together(answer))
     if answer["rejected"]:
-        lines += ["", "tried and not advised:"]
-        lines += [f"  {line}" for line in _rejected(answer["rejected"])]
-    return [*lines, "", *_footer(answer)]
+        lines = [f"  {line}" for line in _rejected(answer["rejected"])]
+        paragraphs.append(["tried and not advised:", *lines])
+    paragraphs.append(_footer(answer))
+    return [line for one in paragraphs if one for line in [*one, ""]][:-1]
+
+
+def _advised(one: Advised, names: list[str]) -> list[str]:
+    number = names.index(one["name"]) + 1
+    beside = [names.index(each) + 1 for each in one["beside"]]
+    on_top = f", on top of {_numbers(beside)}" if beside else ""
+    lines = [
+        *_settings(one["lines"]),
+        *(f"needs: {need}" for need in one["needs"]),
+        *_effects(one["gains"], one["harms"]),
+    ]
+    return [f"({number}) {one['name']}{on_top}", *(f"    {line}" for line in lines)]
 
 
 def effect_text(one: Changed) -> str:
@@ -60,22 +68,22 @@ def _together(answer: Tuning) -> list[str]:
         return ["no setting helps this path"]
     if len(answer["advised"]) == 1:
         return []
-    numbers = [
-        number
-        for number, one in enumerate(answer["advised"], 1)
-        if one["name"] in together["names"]
-    ]
-    left = [
-        f"({number})"
-        for number, one in enumerate(answer["advised"], 1)
-        if one["name"] in together["left_out"]
-    ]
-    if len(numbers) == 1:
-        return [f"use only ({numbers[0]}): the others add nothing to it, or harm"]
-    names = " and ".join(f"({number})" for number in numbers)
-    said = [f"use {names} together:"]
-    said += [f"    {line}" for line in _effects(together["gains"], together["harms"])]
-    return said + ([f"    not beside them: {', '.join(left)}"] if left else [])
+    chosen, left = (
+        [number for number, one in enumerate(answer["advised"], 1) if one["name"] in together[key]]
+        for key in _PARTS
+    )
+    if len(chosen) == 1:
+        return [f"use only {_numbers(chosen)}: the others add nothing to it, or harm"]
+    lines = [f"    {line}" for line in _effects(together["gains"], together["harms"])]
+    said = [f"use {_numbers(chosen)} together:", *lines]
+    return [*said, f"    not beside them: {_numbers(left)}"] if left else said
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """``(1), (2) and (4)``."""
+    words = [f"({number})" for number in numbers]
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _rejected(rejected: Sequence[Rejected]) -> list[str]:

@@ -9,6 +9,7 @@ End = Literal["ue", "server"]
 Direction = Literal["down", "up"]
 Role = Literal["sender", "receiver"]
 
+LINKS: dict[Direction, str] = {"down": "downlink", "up": "uplink"}
 HOSTS: dict[End, str] = {"ue": "the UE's host", "server": "the server"}
 
 

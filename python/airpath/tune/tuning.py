@@ -1,8 +1,8 @@
 """Derives settings for a result, judges each and what they do together.
 
 >>> answer = tune("small-window", seeds=2)
->>> [one["name"].partition(" for ")[0] for one in answer["advised"]]
-['receive buffers and send buffers']
+>>> [one["name"].partition(" of ")[0] for one in answer["advised"]]
+['receive and send buffers']
 """
 
 from __future__ import annotations
