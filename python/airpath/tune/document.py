@@ -83,6 +83,8 @@ class Tuning(TypedDict):
     seeds: int
     not_as_kernel: list[str]
     """Flows with keys for which no kernel has a setting, and those keys."""
+    missing: list[str]
+    """Causes that a measurement named, and that its twin has no place for."""
     advised: list[Advised]
     """The best of each kind, the most valuable first."""
     together: Together | None

@@ -110,6 +110,8 @@ class Prepared:
     """The largest packet that passes; None: any."""
     marks: bool
     """Whether a queue or a policer could mark packets (ECN)."""
+    missing: Sequence[str] = ()
+    """Causes that a measurement named, and that its twin has no place for."""
 
     def seed_of(self, sets: Sequence[str], index: int) -> tuple[_core.Scenario, _core.Scenario]:
         """Return the ``index``-th seed with settings: for a simulation, and for an emulation."""
@@ -126,7 +128,7 @@ def prepared(what: str | None, sets: scenarios.Sets = None) -> Iterator[Prepared
     """
     with TemporaryDirectory(prefix="airpath-tune-") as folder:
         place = Path(folder)
-        source, name = _source(what, place)
+        source, name, missing = _source(what, place)
         comparable = make_comparable(name, [*scenarios.set_list(sets), "run.radio_log=false"])
         document = parse_toml(comparable.scenario.resolved_toml)
         document["run"]["ack_table"] = False
@@ -141,7 +143,7 @@ def prepared(what: str | None, sets: scenarios.Sets = None) -> Iterator[Prepared
                 del flow["cubic"]
         file = place / f"{scenarios.stem(comparable.scenario)}.toml"
         file.write_text(toml_text(document))
-        ready = _prepared(source, file, comparable, document, defaults)
+        ready = replace(_prepared(source, file, comparable, document, defaults), missing=missing)
         if not ready.flows:
             raise InputError(f"{source} has no TCP flow whose settings could be tuned")
         yield ready
@@ -183,12 +185,12 @@ def _shaper_keys(path: Json, *, has_radio: bool) -> dict[Direction, str]:
     return {"down": f"path.down.{len(path['down']) - 1}", "up": "path.up.0"}
 
 
-def _source(what: str | None, place: Path) -> tuple[str, str]:
-    """Return what was meant, and the name or file of its scenario."""
+def _source(what: str | None, place: Path) -> tuple[str, str, list[str]]:
+    """Return what was meant, the name or file of its scenario, and causes that this lacks."""
     if what is None:
         what = str(newest_run(Path("runs")))
     if not Path(what, "summary.json").is_file():
-        return what, what
+        return what, what, []
     run = Run.open(what)
     document = parse_toml(run.scenario_toml)
     for name in files(document):
@@ -199,22 +201,27 @@ def _source(what: str | None, place: Path) -> tuple[str, str]:
             )
     for flow in document["flow"]:
         _without_defaults(flow)
-    for found in run.summary["measured"]["mtu"] if "measured" in run.summary else ():
-        _add_hole(document, found)
+    missing: list[str] = []
+    if "measured" in run.summary:
+        measured = run.summary["measured"]
+        holes = [_add_hole(document, found) for found in measured["mtu"]]
+        missing = [one for one in measured["not_in_twin"] if one != "mtu" or not any(holes)]
     file = place / "result.toml"
     file.write_text(toml_text(document))
-    return what, str(file)
+    return what, str(file), missing
 
 
-def _add_hole(document: Json, found: MtuDocument) -> None:
+def _add_hole(document: Json, found: MtuDocument) -> bool:
     """Add the hop at which a measurement's large packets vanished; its twin has no place for it.
 
-    Where ICMP errors arrive, senders adapt, and nothing needs to be set.
+    Where ICMP errors arrive, senders adapt, and nothing needs to be set. Returns whether there is
+    such a hop.
     """
-    if found["black_hole"] and found["path_bytes"] is not None:
-        hole = {"stage": "mtu", "mtu_bytes": found["path_bytes"]}
-        stages = document.setdefault("path", {}).setdefault(found["direction"], [])
-        stages.append(hole)
+    if not found["black_hole"] or found["path_bytes"] is None:
+        return False
+    stages = document.setdefault("path", {}).setdefault(found["direction"], [])
+    stages.append({"stage": "mtu", "mtu_bytes": found["path_bytes"]})
+    return True
 
 
 def _defaults(profile: str) -> Json:

@@ -102,6 +102,9 @@ def _footer(answer: Tuning) -> list[str]:
         f"Means over {plural(answer['seeds'], 'paired seed')} of a simulation with the TCP of "
         f"{answer['profile']}; in brackets the change and its 95 % confidence interval."
     ]
-    return lines + [
-        f"The kernel differs from the scenario: {one}." for one in answer["not_as_kernel"]
+    if answer["missing"]:
+        lines.append(f"Not in the simulation: {', '.join(answer['missing'])}.")
+    return [
+        *lines,
+        *(f"The kernel differs from the scenario: {one}." for one in answer["not_as_kernel"]),
     ]

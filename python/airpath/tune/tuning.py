@@ -96,6 +96,7 @@ def tuned(
         "kernel": ready.comparable.kernel,
         "profile": ready.comparable.profile,
         "seeds": judge.seeds,
+        "missing": list(ready.missing),
         "not_as_kernel": [f"{flow}: {why}" for flow, why in ready.comparable.reasons.items()],
         "advised": advised,
         "together": together,
