@@ -56,8 +56,12 @@ class Route:
     kind: ClassVar[Literal["route"]] = "route"
 
     def lines(self) -> list[str]:
-        """Return the command."""
-        return [f"ip route change default … {self.attribute} {self.value}"]
+        """Return the command; a router on the path can limit segments instead."""
+        line = f"ip route change default … {self.attribute} {self.value}"
+        if self.attribute == "advmss":
+            clamp = f"tcp flags syn tcp option maxseg size set {self.value}"
+            line += f" (or at a router: nft add rule inet filter forward {clamp})"
+        return [line]
 
 
 @dataclass(frozen=True)
