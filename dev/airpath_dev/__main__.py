@@ -52,6 +52,7 @@ COMMANDS = {
     "referee": "referee.command",
     "studies-emulated": "private",
     "study-search": "search",
+    "tuned": "tuned",
     "twin": "twin.command",
     "twin-random": "twin.drawn",
     "which-cc": "pages.which_cc",

@@ -45,6 +45,7 @@ COMMANDS = [
     "sensitivity",
     "emulate",
     "serve",
+    "tune",
     "measure",
     "twin",
     "reproduce",

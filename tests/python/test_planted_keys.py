@@ -189,6 +189,7 @@ def test_a_scenario_file_leaves_no_key(planted: Planted) -> None:
             *(("--json",) if number else ("--chart", "w.html")),
         )
         planted.run("whatif", name, *wanted, *words)
+    planted.run("tune", name, "--seeds", "2", "--set", f"radio.ue.0.key={key()}", "--json")
     planted.run("report", "run0", "run1", "-o", "both.html")
     planted.run("export", "run0", "--radio", "traces")
     planted.run("query", "select * from flows", "run0")

@@ -23,6 +23,7 @@ _COMMANDS = {
     "sensitivity": ("query.sensitivity", "Find which varied key determines an outcome."),
     "emulate": ("emulate.command", "Run a command inside a scenario's network."),
     "measure": ("measure.command", "Measure a real path and find what limits TCP on it."),
+    "tune": ("tune.command", "Find settings of hosts for a path, with gain and harm."),
     "twin": ("twin.command", "Simulate and emulate a scenario and compare both."),
     "reproduce": ("reproduce.command", "Rerun published studies and judge each figure."),
     "diagnose": ("diagnose.command", "Explain captures and the outputs of network tools."),

@@ -137,7 +137,7 @@ def command(
     options = MeasureOptions(
         host=host,
         port=port,
-        token="" if plan else _token(token_file),
+        token="" if plan else token_from(token_file),
         directions=_directions(direction),
         time_s=time_from(time, "--time"),
         data_bytes=size_from(data, "--data"),
@@ -180,7 +180,8 @@ def _directions(direction: Literal["down", "up", "both"]) -> tuple[Direction, ..
     return ("down", "up") if direction == "both" else (direction,)
 
 
-def _token(file: Path | None) -> str:
+def token_from(file: Path | None) -> str:
+    """Return the server's token, from a file or from the environment."""
     from airpath.errors import InputError
     from airpath.measure.control import read_token
 

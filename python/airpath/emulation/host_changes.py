@@ -158,7 +158,7 @@ def _recorded(change: Change, machine: Machine) -> Iterator[None]:
     name = f"{PREFIX}{network()}-{change.interface}.json"
     file = machine.at(DIRECTORY) / name
     try:
-        descriptor = _locked(file)
+        descriptor = locked(file)
     except OSError as error:
         raise AirpathError(
             f"{file}: {reason(error)}; --gateway needs root and {DIRECTORY}"
@@ -187,7 +187,7 @@ def _recorded(change: Change, machine: Machine) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _locked(file: Path, *, create: bool = True) -> int | None:
+def locked(file: Path, *, create: bool = True) -> int | None:
     """Open and lock a file; None if another process has locked it."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_CREAT if create else 0)
     while True:
@@ -220,7 +220,7 @@ class Left:
     def undo(self) -> str | None:
         """Restore the interface; return a sentence, or None if there was nothing to do."""
         try:
-            descriptor = _locked(self.file, create=False)
+            descriptor = locked(self.file, create=False)
         except FileNotFoundError:
             return None
         if descriptor is None:

@@ -72,7 +72,7 @@ def check_files(resolved: str) -> None:
         tables = parse_toml(resolved)
     except ValueError as error:
         raise InputError(f"the scenario is not TOML: {error}") from None
-    for file in _files(tables):
+    for file in files(tables):
         if not file.startswith(scenarios.BUILT_IN):
             raise InputError(
                 f"the scenario needs the file {file}, but the explorer, a page in a browser, "
@@ -80,14 +80,14 @@ def check_files(resolved: str) -> None:
             )
 
 
-def _files(value: Any) -> Iterator[str]:
+def files(value: Any) -> Iterator[str]:
     """Values of the keys that name a file."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key in FILE_KEYS and isinstance(inner, str):
                 yield inner
             else:
-                yield from _files(inner)
+                yield from files(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _files(inner)
+            yield from files(inner)

@@ -1,0 +1,1 @@
+"""Settings of hosts for a path: derived from it, judged by simulation, applied and undone."""
