@@ -198,7 +198,7 @@ def test_a_measured_hole_is_added_to_the_twin(black_hole: bool, stages: int) -> 
     twin = {"path": {"down": [{"stage": "delay", "delay_ms": 5}]}}
     found: MtuDocument = {
         "direction": "down", "path_bytes": 1400, "too_large_bytes": 1401, "icmp": [],
-        "black_hole": black_hole,
+        "black_hole": black_hole, "too_large_sent": 3,
     }  # fmt: skip
     prepared_module._add_hole(twin, found)
     assert len(twin["path"]["down"]) == stages
