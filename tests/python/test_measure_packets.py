@@ -296,3 +296,10 @@ def test_a_server_with_the_right_captures_and_gives_it_up(tmp_path: Path) -> Non
             server.kill()
     assert set(outcome.shown) == {"near", "far"}
     assert outcome.packets
+
+
+def test_captures_overrule_a_slow_start_that_something_else_explains() -> None:
+    slow = replace(HEALTHY, base_loss=0.0, goodput={"bbr": effect("bbr", 1.5)}, ramp_s=2.0)
+    assert name(slow)[0].cause == "slow-start-exit"
+    assert name(replace(slow, shown=[opinion("drx", 0.2)]))[0].cause == "slow-start-exit"
+    assert name(replace(slow, shown=[opinion("ack-starvation", 0.9)]))[0].cause == "ack-starvation"

@@ -208,16 +208,11 @@ def _losses(seen: Seen) -> Named | None:
         said += f"; UDP at half the rate: {percent(below['lost_share'])}"
     cause = "policer" if lowered else "random-loss"
     rises = f"With BBR the rate rises: {_rates(effect)}."
-    likely = {
-        one: sure for one, sure in pooled(seen.shown).items() if one not in (ANY, *OF_THE_TEST)
-    }
-    if likely:
-        first = max(likely, key=lambda one: likely[one])
-        if first not in alike(cause) and likely[first] >= LIKELIER_THAN_NOT:
-            for one in _described(seen, first, likely[first]):
-                return replace(one, evidence=f"{one.evidence} {rises}", effect=effect)
-        if max(likely.get(one, 0.0) for one in alike(cause)) < LIKELY:
-            return None
+    if (other := _surer(seen, cause, effect, rises)) is not None:
+        return other
+    likely = _likely(seen)
+    if likely and max(likely.get(one, 0.0) for one in alike(cause)) < LIKELY:
+        return None
     why = (
         "Pacing below the rate avoids losses: excess traffic is dropped, not queued"
         if lowered
@@ -229,6 +224,23 @@ def _losses(seen: Seen) -> Named | None:
         effect,
         "goodput_mbps",
     )
+
+
+def _likely(seen: Seen) -> dict[str, float]:
+    """Probabilities of causes by the captures, without those that lie in the test."""
+    every = pooled(seen.shown).items()
+    return {cause: sure for cause, sure in every if cause not in (ANY, *OF_THE_TEST)}
+
+
+def _surer(seen: Seen, cause: str, effect: Effect, rises: str) -> Named | None:
+    """Another cause than the one that a treatment suggests, if captures make it likely."""
+    likely = _likely(seen)
+    first = max(likely, key=lambda one: likely[one], default=cause)
+    if first in alike(cause) or likely[first] < LIKELIER_THAN_NOT:
+        return None
+    for one in _described(seen, first, likely[first]):
+        return replace(one, evidence=f"{one.evidence} {rises}", effect=effect)
+    return None
 
 
 def _lossy(seen: Seen) -> Named | None:
@@ -340,10 +352,11 @@ def _slow_start(seen: Seen) -> Named | None:
         return None
     ended = "does not end" if seen.ramp_s is None else f"ends after {seen.ramp_s:.1f} s"
     with_it = "BBR" if best.treatment == "bbr" else "several connections"
-    return _named(
+    rises = f"With {with_it} the rate of the whole test rises: {_rates(best)}."
+    return _surer(seen, "slow-start-exit", best, rises) or _named(
         "slow-start-exit",
         f"The rate grows slowly although nothing is lost: its growth {ended} in tests of "
-        f"{seen.phase_s:.0f} s. With {with_it} the rate of the whole test rises: {_rates(best)}.",
+        f"{seen.phase_s:.0f} s. {rises}",
         best,
         "goodput_mbps",
     )
