@@ -14,7 +14,9 @@ from airpath.measure.datagrams import Load, Meter, Sent
 from airpath.measure.document import Record
 from airpath.measure.measurement import Course, _pacing, told
 from airpath.measure.outcome import Outcome, record
-from airpath.measure.plan import UDP_SHARES, Phase, Plan, draw, usual
+from airpath.measure.plan import UDP_SHARES, Direction, Phase, Plan, Treatment, draw, usual
+from airpath.measure.serve import Server, ServerOptions
+from airpath.measure.session import Session
 from airpath.measure.stamp import LOAD_DOWN, Packet
 from airpath.measure.udp import phases_together, sentences
 
@@ -118,3 +120,26 @@ def test_the_probes_that_prove_an_mtu_are_said() -> None:
     refused: MtuDocument = {**one, "too_large_sent": 0}
     assert next(_sizes([refused])).endswith("the sender's interface takes no larger ones")
     assert not list(_sizes([{**one, "too_large_bytes": None}]))
+
+
+@pytest.mark.real_clock
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_session_sends_datagrams_either_way(direction: Direction) -> None:
+    token = "0123456789abcdef0123456789abcdef"
+    with (
+        Server(token, ServerOptions("127.0.0.1", 0, rate_mbps=40), lambda _: None).running() as far,
+        Session("127.0.0.1", far.address[1], token) as session,
+    ):
+        phase = Phase(0, 0, "udp", direction, Treatment("udp-50"), 0.3, 10**7, size_bytes=1280)
+        found = record(session.run(phase, 8.0, 10**7))["udp"]
+        assert found is not None
+        assert (found["lost"], found["size_bytes"]) == (0, 1252)
+        assert found["sent"] == pytest.approx(240, abs=5)
+        assert found["received_mbps"] == pytest.approx(8, rel=0.1)
+        # With fewer bytes it is shorter.
+        short = record(session.run(phase, 8.0, 128_000))["udp"]
+        assert short is not None
+        assert short["sent"] == pytest.approx(100, abs=2)
+        # The four sessions of this server share 40 Mb/s.
+        refused = session.run(phase, 12.0, 10**7)
+        assert refused.errors == ["UDP at 12 Mb/s is left out: 10 Mb/s at most"]

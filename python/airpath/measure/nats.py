@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 
+from airpath.base.text import digits
 from airpath.measure import stamp
 from airpath.measure.control import Peer
 from airpath.measure.document import Hop, Nats
@@ -206,9 +207,9 @@ def sentence(found: Nats) -> str:
     if lives is not None:
         alive, gone = lives
         if gone is None:
-            said += f"; a silent UDP binding lives for more than {alive:.0f} s"
+            said += f"; a silent UDP binding lives for more than {digits(alive or 0.0)} s"
         elif alive is None:
-            said += f"; a silent UDP binding lives for less than {gone:.0f} s"
+            said += f"; a silent UDP binding lives for less than {digits(gone)} s"
         else:
-            said += f"; a silent UDP binding lives for {alive:.0f} to {gone:.0f} s"
+            said += f"; a silent UDP binding lives for {digits(alive)} to {digits(gone)} s"
     return said

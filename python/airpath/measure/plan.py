@@ -646,6 +646,9 @@ def _remarks(phase: Phase) -> list[str]:
     if treatment.pace_share is not None:
         found = "rate found" if phase.kind == "udp" else "steady rate"
         remarks.append(f"{treatment.pace_share:.0%} of the {found}".replace("%", " %"))
+    if phase.request_gap_s is not None:
+        gap = milliseconds(phase.request_gap_s * 1000)
+        remarks.append(f"a new connection with a request every {gap}")
     if treatment.streams > 1:
         remarks.append(f"{treatment.streams} streams")
     if options.congestion is not None:

@@ -36,7 +36,7 @@ PATIENCE_S = 3.0
 _TRIMMED = 0.95
 """TMP of the draft: a mean of the lowest 95 % of the values."""
 _LEAST = 10
-"""With fewer values a mean of the lowest 95 % is one of all."""
+"""A second of requests; from fewer no figure is made."""
 _TICK_MS = 20
 
 
