@@ -201,11 +201,12 @@ def _losses(seen: Seen) -> Named | None:
     if paced is None:
         return _lossy(seen)
     below, lowered = seen.udp.get("udp-50"), paced.lowered
-    said = f"{percent(paced.before)} → {percent(paced.after)}"
+    lower = f"Pacing below the rate changes that from {percent(paced.before)} to "
+    lower += percent(paced.after)
     if below is not None and below["sent"] * seen.base_loss >= _EXPECTED_LOST:
         # Half the rate is below that of a policer whose burst 85 % still exceed.
         lowered = below["lost_share"] < _STILL_LOST * seen.base_loss
-        said += f"; UDP at half the rate: {percent(below['lost_share'])}"
+        lower = f"UDP at half the rate loses {percent(below['lost_share'])} of its datagrams"
     cause = "policer" if lowered else "random-loss"
     rises = f"With BBR the rate rises: {_rates(effect)}."
     if (other := _surer(seen, cause, effect, rises)) is not None:
@@ -214,13 +215,13 @@ def _losses(seen: Seen) -> Named | None:
     if likely and max(likely.get(one, 0.0) for one in alike(cause)) < LIKELY:
         return None
     why = (
-        "Pacing below the rate avoids losses: excess traffic is dropped, not queued"
+        "excess traffic is dropped, not queued"
         if lowered
-        else "Losses persist below the rate, so no queue or policer causes them"
+        else "losses persist below the rate, so no queue or policer causes them"
     )
     return _named(
         cause,
-        f"{percent(seen.base_loss)} of the segments are retransmitted. {why} ({said}). {rises}",
+        f"{percent(seen.base_loss)} of the segments are retransmitted. {lower}: {why}. {rises}",
         effect,
         "goodput_mbps",
     )

@@ -143,7 +143,7 @@ class FarSession:
         """Take a stream whose proof is right. Raises ProtocolError if no phase waits for it."""
         with self._changed:
             phase = self._phase
-            if phase is not None and claim.stream >= REQUESTS:
+            if claim.stream >= REQUESTS:
                 self._answer(phase, claim, sock)
                 return
             if phase is None or phase.number != claim.phase or phase.started or phase.stop.is_set():
@@ -153,13 +153,16 @@ class FarSession:
             phase.joined[claim.stream] = sock
             self._changed.notify_all()
 
-    def _answer(self, phase: _Phase, claim: Join, sock: socket.socket) -> None:
-        """Answer a request beside the load with one byte; each number is answered once."""
-        if phase.number != claim.phase or not phase.started or claim.stream <= phase.request:
-            raise ProtocolError(f"no phase {claim.phase} waits for request {claim.stream}")
-        phase.request = claim.stream
-        with suppress(OSError):
-            sock.send(b"+")
+    def _answer(self, phase: _Phase | None, claim: Join, sock: socket.socket) -> None:
+        """Answer a request beside the load with one byte; each number is answered once.
+
+        One that arrives when the load is over has no answer.
+        """
+        running = phase is not None and phase.started and phase.number == claim.phase
+        if phase is not None and running and claim.stream > phase.request:
+            phase.request = claim.stream
+            with suppress(OSError):
+                sock.send(b"+")
         sock.close()
 
     def _welcome(self) -> Welcome:
