@@ -19,7 +19,10 @@ _COMMANDS = {
     "sweep": ("sweep.command", "Run a campaign: many runs, here or on a cluster."),
     "query": ("query.query", "Query campaigns, runs and captures in SQL."),
     "plot": ("plot.command", "Plot a campaign."),
-    "compare": ("query.compare", "Compare two campaigns, or two variants of one."),
+    "compare": (
+        "query.compare",
+        "Compare two campaigns, two variants of one, or two measurements.",
+    ),
     "sensitivity": ("query.sensitivity", "Find which varied key determines an outcome."),
     "emulate": ("emulate.command", "Run a command inside a scenario's network."),
     "measure": ("measure.command", "Measure a real path and find what limits TCP on it."),

@@ -73,8 +73,15 @@ Resume = Annotated[
         show_default=False,
     ),
 ]
-
-
+Again = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Run the plan of an earlier measurement again, for example after a change: `airpath "
+        "compare` pairs the blocks of both.",
+        show_default=False,
+    ),
+]
 Capture = Annotated[
     bool,
     typer.Option(
@@ -106,6 +113,7 @@ def command(
     plan: ShowPlan = False,
     seed: Seed = None,
     resume: Resume = None,
+    again: Again = None,
     capture: Capture = False,
     binding_lifetime: BindingLifetime = None,
     out: Out = None,
@@ -130,9 +138,16 @@ def command(
         check_file_target(report)
     if out is not None:
         refuse_occupied(out)
+    if resume is not None and again is not None:
+        raise InputError("--resume and --again exclude each other: name one directory")
     if resume is not None and (direction != "down" or seed is not None):
         raise InputError(
             "--resume runs the plan of its directory: leave out --direction and --seed"
+        )
+    if again is not None and (direction, seed, time, data) != ("down", None, "60s", "500MB"):
+        raise InputError(
+            "--again runs the plan of its directory: leave out --direction, --seed, --time and "
+            "--data"
         )
     options = MeasureOptions(
         host=host,
@@ -144,6 +159,7 @@ def command(
         until=None if until is None else _share(until),
         seed=seed,
         resume=resume,
+        again=again,
         capture=capture,
         binding_s=None if binding_lifetime is None else _silence(binding_lifetime),
         out=out,
@@ -223,8 +239,9 @@ def _print_plan(options: MeasureOptions) -> None:
     from airpath.measure.plan import usual
     from airpath.measure.stream import available
 
-    if options.resume is not None:
-        plan = resumed(options.resume).plan
+    known = options.resume or options.again
+    if known is not None:
+        plan = resumed(known).plan
     else:
         plan = drawn(options, worthwhile(usual(available()), []))
     for line in plan.lines():

@@ -83,18 +83,26 @@ def compare(
         ),
     ] = None,
     unpaired: Annotated[
-        bool, typer.Option("--unpaired", help="Treat the seeds as independent samples.")
+        bool, typer.Option("--unpaired", help="Treat seeds or blocks as independent samples.")
     ] = False,
     form: Printed = Form.table,
 ) -> None:
-    """Compare two campaigns, or two variants within one, seed by seed.
+    """Compare two campaigns, two variants within one, or two measurements.
 
-    The same seed draws the same randomness in both, so small differences are visible: each row has
-    the change with its 95 % interval, the standardised effect and the p-value of the paired test.
+    Campaigns are compared seed by seed: the same seed draws the same randomness in both, so small
+    differences are visible. Each row has the change with its 95 % interval, the standardised
+    effect and the p-value of the paired test. Measurements (before and after a change) are
+    compared block by block if both ran the same plan, and it is said which causes went and came.
     """
     from airpath.campaign.compare import compare as against
     from airpath.errors import InputError
+    from airpath.measure.compare import is_measurement
 
+    if is_measurement(before) or (after is not None and is_measurement(after)):
+        if after is None or axis is not None or figures:
+            raise InputError("compare two measurements, A B, without --axis and --figure")
+        _compare_measurements(before, after, form, pairs=not unpaired)
+        return
     if (after is None) == (axis is None):
         raise InputError("compare two campaigns, A B, or one campaign with --axis NAME=X,Y")
     name, equals, two = (axis or "").partition("=")
@@ -106,6 +114,25 @@ def compare(
         None if picked is None else (picked[0], picked[1]), pairs=not unpaired,
     )  # fmt: skip
     show(found, form)
+
+
+def _compare_measurements(before: str, after: str, form: Form, *, pairs: bool) -> None:
+    import polars as pl
+
+    from airpath.measure.compare import compare as against
+    from airpath.measure.compare import sentences
+    from airpath.runs.summary import to_json
+
+    found = against(before, after, pairs=pairs)
+    if form is Form.json:
+        output(to_json(found))
+        return
+    for line in found["remarks"]:
+        (output if form is Form.table else narrate)(line)
+    show(pl.DataFrame(found["figures"], infer_schema_length=None), form)
+    if form is Form.table:
+        for line in sentences(found):
+            output(line)
 
 
 def sensitivity(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -91,6 +91,28 @@ def rate_found(pairs: Sequence[Pair], direction: str) -> float:
     for phase, one in _figures(pairs, direction):
         rates.setdefault(phase.treatment.name, []).append(one["steady_mbps"])
     return max((sum(each) / len(each) for each in rates.values()), default=0.0)
+
+
+def base_values(pairs: Sequence[Pair], direction: str) -> dict[str, dict[int, float]]:
+    """Figures of base phases by block, in a direction or of the idle path."""
+    if direction == IDLE:
+        means = ((p, _mean(_trips(one["probes"]))) for p, one in pairs if p.kind == "idle")
+        return {"rtt_ms.mean": _by_block(means, _LEAST_MS)}
+    own = list(_figures(pairs, direction))
+    return {
+        "steady_mbps": _by_block(((p, one["steady_mbps"]) for p, one in own), _LEAST_RATE_MBPS),
+        "goodput_mbps": _by_block(((p, one["goodput_mbps"]) for p, one in own), _LEAST_RATE_MBPS),
+        "retransmitted_share": _by_block(((p, loss_of(one)) for p, one in own), 0.0),
+        "rtt_ms.p50": _by_block(((p, one["loaded_ms"]) for p, one in own), _LEAST_MS),
+    }
+
+
+def _by_block(values: Iterable[tuple[Phase, float | None]], floor: float) -> dict[int, float]:
+    return {
+        phase.block: max(floor, value)
+        for phase, value in values
+        if value is not None and phase.treatment.name == BASE
+    }
 
 
 def _tcp(phase: Phase, direction: str) -> bool:

@@ -41,6 +41,7 @@ _CORRELATIONS = np.arange(10) / 10
 _NO_CORRELATION = np.zeros(1)
 _CALIBRATION = 0.25
 _FARTHEST = 1e4
+_DRAWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,29 @@ def anytime(
     if high is None or low is None:
         return Interval(mean, None, None)
     return Interval(mean, mean - low * deviation, mean + high * deviation)
+
+
+def plausible(values: Values, generator: np.random.Generator) -> Values:
+    """Draw means that the values, in the order of time, make plausible in the long run.
+
+    Values are normal and first-order autoregressive, with a correlation of 0 to 0.9 whose prior
+    weights decrease linearly, as in ``anytime``; level and logarithm of the spread have flat
+    priors. Given the correlation the mean then has a t distribution about its least-squares
+    estimate (Zellner 1971, 4.1). For a single look at values, two at least.
+    """
+    count = len(values)
+    centre, spread = float(values.mean()), float(values.std())
+    if spread <= 1e-12 * abs(centre) or spread == 0:
+        return np.full(_DRAWS, centre)
+    found = _Evidence.of((values - centre) / spread, _CORRELATIONS)
+    means = found.products / found.effective
+    rest = np.maximum(found.squares - found.products * means, 1e-12)
+    weights = found.weights - np.log(found.effective) / 2 - (count - 1) / 2 * np.log(rest)
+    chances = np.exp(weights - weights.max())
+    which = generator.choice(len(chances), size=_DRAWS, p=chances / chances.sum())
+    errors = np.sqrt(rest / (count - 1) / found.effective)
+    drawn = means[which] + errors[which] * generator.standard_t(count - 1, size=_DRAWS)
+    return centre + spread * drawn
 
 
 def narrow_enough(interval: Interval, until: float) -> bool:

@@ -57,6 +57,8 @@ class MeasureOptions:
     """Seed of the order of treatments; None: a random one."""
     resume: Path | None = None
     """A measurement whose remaining phases run now."""
+    again: Path | None = None
+    """A measurement whose plan runs again, within its own limits of time and data."""
     capture: bool = False
     """Keep the captures of this host in the run directory."""
     binding_s: float | None = None
@@ -90,7 +92,7 @@ class Course:
 
 
 def planned(options: MeasureOptions, session: Session) -> Course:
-    """A new plan for the rate that a short transfer finds, or the one being resumed."""
+    """A new plan for the rate that a short transfer finds, or that of another measurement."""
     if options.resume is not None:
         return resumed(options.resume, options.host)
     if session.uncaptured:
@@ -100,6 +102,8 @@ def planned(options: MeasureOptions, session: Session) -> Course:
             f"this host captures no packets ({session.uncaptured}): causes that no treatment "
             "removes are harder to tell; run airpath as root or with CAP_NET_RAW"
         )
+    if options.again is not None:
+        return Course(resumed(options.again).plan, [])
     host = session.welcome.host
     found = host.get("congestion", [])
     far = found if isinstance(found, list) else []
@@ -219,6 +223,7 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
     done = {one["number"] for one in course.records}
     left = [one for one in course.plan.phases if one.number not in done]
     begun_s = max((one["ended_s"] for one in course.records), default=0.0)
+    time_s = options.time_s if options.again is None else course.plan.time_s
     with journal.open("a", encoding="utf-8") as file:
         for one in course.records:
             file.write(json.dumps(one) + "\n")
@@ -226,8 +231,8 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             options.progress(at / len(left))
             if phase.kind in ("idle", "udp") and _is_udp_blocked(course):
                 continue
-            if session.now() + phase.quiet_s + phase.duration_s > options.time_s:
-                course.stopped = f"its time is spent ({options.time_s:g} s)"
+            if session.now() + phase.quiet_s + phase.duration_s > time_s:
+                course.stopped = f"its time is spent ({time_s:g} s)"
                 return
             spent = sum(map(_spent, course.records))
             most = course.plan.allowance(phase.number, spent)
