@@ -76,5 +76,7 @@ def written(
         (pending.path / PLAN).write_text(json.dumps(table))
         lines = [json.dumps(one) + "\n" for one in course.records]
         (pending.path / PHASES).write_text("".join(lines))
-        result._written(pending, course, session, options, "0123456789ab", [], time.monotonic())
+        sessions = (session, None)
+        identifier, began = "0123456789ab", time.monotonic()
+        result._written(pending, course, sessions, options, identifier, [], began)
     return place

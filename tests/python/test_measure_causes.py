@@ -13,6 +13,7 @@ from airpath.measure.analysis import missed
 from airpath.measure.causes import CAPACITY, Seen, name
 from airpath.measure.document import UdpDocument
 from airpath.measure.effects import Effect, effects
+from airpath.measure.placement import Servers
 from airpath.measure.twin import Path, run
 
 SEED = 20261128
@@ -122,7 +123,7 @@ def test_a_full_path_is_no_cause() -> None:
 
 
 def test_a_servers_own_limit_is_said() -> None:
-    (one,) = name(replace(HEALTHY, limit_mbps=10.5))
+    (one,) = name(replace(HEALTHY, servers=Servers(limit_mbps=10.5)))
     assert "--most-rate" in one.evidence
 
 

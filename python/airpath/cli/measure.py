@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,7 +14,7 @@ from airpath.cli.console import narrate, output, progress_bar
 from airpath.cli.run import AsJson, Out, Report
 
 if TYPE_CHECKING:
-    from airpath.measure.measurement import MeasureOptions
+    from airpath.measure.measurement import MeasureOptions, Server
     from airpath.measure.plan import Direction
 
 TOKEN = "AIRPATH_TOKEN"  # noqa: S105 - a name, no token
@@ -73,6 +74,24 @@ Resume = Annotated[
         show_default=False,
     ),
 ]
+Also = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST[:PORT]",
+        help="A second `airpath serve`, with which phases without a change alternate: is the "
+        "server's place the cause? An address of the other IP version compares the two. "
+        "[default port: that of --port]",
+        show_default=False,
+    ),
+]
+AlsoTokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A file with the second server's token. [default: the same token]",
+        show_default=False,
+    ),
+]
 Again = Annotated[
     Path | None,
     typer.Option(
@@ -106,6 +125,8 @@ def command(
     host: Host,
     port: Port = 5212,
     token_file: TokenFile = None,
+    also: Also = None,
+    also_token_file: AlsoTokenFile = None,
     direction: Directions = "down",
     time: Time = "60s",
     data: Data = "500MB",
@@ -149,10 +170,12 @@ def command(
             "--again runs the plan of its directory: leave out --direction, --seed, --time and "
             "--data"
         )
+    token = "" if plan else token_from(token_file)
     options = MeasureOptions(
         host=host,
         port=port,
-        token="" if plan else token_from(token_file),
+        token=token,
+        also=_other(also, also_token_file, port, token),
         directions=_directions(direction),
         time_s=time_from(time, "--time"),
         data_bytes=size_from(data, "--data"),
@@ -221,6 +244,25 @@ def _silence(text: str) -> float:
     return seconds
 
 
+def _other(also: str | None, token_file: Path | None, port: int, token: str) -> Server | None:
+    """The second server; it shares the first one's token unless it has a file of its own."""
+    from airpath.errors import InputError
+    from airpath.measure.control import read_token
+    from airpath.measure.measurement import Server
+
+    if also is None:
+        if token_file is not None:
+            raise InputError("--also-token-file is for a second server: name it with --also")
+        return None
+    found = re.fullmatch(r"(?:\[(.+)\]|([^:\[\]]+)):(\d{1,5})|\[?([^\[\]]+)\]?", also)
+    if found is None:
+        raise InputError(f"--also {also}: expects HOST or HOST:PORT, with IPv6 as [ADDRESS]:PORT")
+    host, number = found[1] or found[2] or found[4], int(found[3] or port)
+    if not 1 <= number <= 65535:
+        raise InputError(f"--also {also}: the port must be from 1 to 65535")
+    return Server(host, number, token if token_file is None else read_token(token_file))
+
+
 def _share(text: str) -> float:
     from airpath.errors import InputError
 
@@ -235,7 +277,7 @@ def _share(text: str) -> float:
 
 def _print_plan(options: MeasureOptions) -> None:
     """Print what would be sent, as far as that is known without the server."""
-    from airpath.measure.measurement import drawn, resumed, worthwhile
+    from airpath.measure.measurement import drawn, resumed, tried
     from airpath.measure.plan import usual
     from airpath.measure.stream import available
 
@@ -243,7 +285,7 @@ def _print_plan(options: MeasureOptions) -> None:
     if known is not None:
         plan = resumed(known).plan
     else:
-        plan = drawn(options, worthwhile(usual(available()), []))
+        plan = drawn(options, tried(options, usual(available()), []))
     for line in plan.lines():
         output(line)
     if options.binding_s is not None:

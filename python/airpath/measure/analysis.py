@@ -13,6 +13,7 @@ from airpath.measure.causes import Named, Seen, name
 from airpath.measure.effects import Effect, effects
 from airpath.measure.intervals import anytime
 from airpath.measure.outcome import LEAST_REPLIES
+from airpath.measure.placement import Servers
 from airpath.measure.plan import BASE, Phase, Plan
 from airpath.measure.udp import phases_together
 
@@ -43,13 +44,13 @@ class Analysis:
 def analyse(
     plan: Plan,
     records: Sequence[Record],
-    limit_mbps: float | None = None,
+    servers: Servers | None = None,
     opened_ms: float | None = None,
 ) -> Analysis:
     """Analyse the phases that ran; any phase may be missing.
 
-    ``limit_mbps`` is the rate that the server allows, ``opened_ms`` how long the first connection
-    took to open.
+    ``servers`` says what the servers allow, ``opened_ms`` how long the first connection took to
+    open.
     """
     phases = {one.number: one for one in plan.phases}
     pairs = [(phases[one["number"]], one) for one in records]
@@ -58,7 +59,7 @@ def analyse(
     for direction in directions:
         seen = replace(
             _seen(direction, pairs, found.effects[IDLE]["rtt_ms.mean"]),
-            limit_mbps=limit_mbps,
+            servers=servers or Servers(),
             opened_ms=opened_ms,
         )
         found.seen[direction] = seen
@@ -215,7 +216,7 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
     sparse = [
         one["probes"]
         for phase, one in pairs
-        if phase.kind == "idle" and not phase.treatment.keep_alive
+        if phase.kind == "idle" and phase.treatment.name == BASE
     ]
     awake = [
         one["probes"] for phase, one in pairs if phase.kind == "idle" and phase.treatment.keep_alive

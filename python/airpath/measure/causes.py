@@ -17,8 +17,10 @@ from airpath.causes.rank import OF_DELAY
 from airpath.causes.suspect import alike
 from airpath.causes.tools import Told, blame
 from airpath.documents import Metric
+from airpath.measure import placement
 from airpath.measure.document import Mtu, Shown, UdpDocument
 from airpath.measure.effects import MATERIAL, Effect
+from airpath.measure.placement import Servers
 from airpath.measure.plan import UDP_SHARES
 from airpath.measure.shown import LIKELY, pooled
 
@@ -70,8 +72,8 @@ class Seen:
     """Which share of the effect of ``keep-alive`` is on the way to the server."""
     loaded_out: float = 0.0
     """Which share of the additional wait beside a transfer is on the way to the server."""
-    limit_mbps: float | None = None
-    """Rate that the server allows a session."""
+    servers: Servers = field(default_factory=Servers)
+    """Limits of the server, and the other server."""
     congestion: str | None = None
     """The sender's congestion control in ``base``."""
     mtu: Mtu | None = None
@@ -185,6 +187,14 @@ def _window(seen: Seen) -> Named | None:
         chosen,
         "goodput_mbps",
     )
+
+
+def _placement(seen: Seen) -> Named | None:
+    """Another server does better on the same radio."""
+    found = placement.judge(seen.rate, seen.idle_ms, seen.servers)
+    if found is None or found.verdict != "cause" or found.effect is None:
+        return None
+    return Named("placement", found.said, found.effect, found.metric, placement.ADVICE)
 
 
 def _losses(seen: Seen) -> Named | None:
@@ -542,9 +552,9 @@ def _capacity(seen: Seen) -> Named | None:
     if not tried or any(one.high >= _LEAVES_OPEN for one in tried):
         return None
     most = max(tried, key=lambda one: one.factor)
-    limit = seen.limit_mbps
+    limit = seen.servers.limit_mbps
     full = "the slowest link of the path is full"
-    if limit is not None and seen.base_rate_mbps >= _AT_LIMIT * limit:
+    if limit is not None and seen.base_rate_mbps >= placement.AT_LIMIT * limit:
         full = f"the server's own limit (--most-rate, {rate(limit)}) is reached"
     gain = percent(max(0.0, max(one.high for one in tried) - 1))
     return Named(
@@ -569,8 +579,6 @@ WITHOUT_TREATMENT = frozenset(
 """Causes that the end hosts cannot remove."""
 _LEAVES_OPEN = 1 + 2 * MATERIAL
 """An interval that reaches this far may hide a gain of twice what counts."""
-_AT_LIMIT = 0.85
-"""Share of a limit that goodput reaches: headers and retransmissions take the rest."""
 _LONG_WAIT = 1 / 4
 """Share of the smallest round trip."""
 _USUAL_ACCESS_MS = 15.0
@@ -595,5 +603,5 @@ _LEAST_PROMOTION_MS = 50.0
 _SYN_AGAIN_MS = 1000.0
 """A connection that took longer to open may have lost its SYN (RFC 6298 2.1)."""
 RULES: Sequence[Rule] = (
-    _mtu, _window, _losses, _slow_start, _bufferbloat, _sleep, _promotion,
+    _mtu, _placement, _window, _losses, _slow_start, _bufferbloat, _sleep, _promotion,
 )  # fmt: skip

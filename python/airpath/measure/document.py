@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from airpath.base.shapes import Length, Range
 
@@ -295,6 +295,29 @@ class Nats(TypedDict):
     gone; null: not tried."""
 
 
+class PlacementDocument(TypedDict):
+    """Whether the server's place limits a direction, judged against the other server."""
+
+    direction: str
+    verdict: str
+    """``cause``; ``none``: the other server gains less than a seventh; ``open``: undecided."""
+    said: str
+
+
+class AlsoDocument(TypedDict):
+    """The other server (``--also``)."""
+
+    server: str
+    near_seen_as: str
+    """The near end's address as this server sees it."""
+    family: str
+    """``IPv4`` or ``IPv6``."""
+    host: dict[str, str | int | list[str]]
+    """Its machine."""
+    limit_mbps: float | None
+    placement: list[PlacementDocument]
+
+
 class Measured(TypedDict):
     """Plan, course and figures of a measurement."""
 
@@ -307,6 +330,8 @@ class Measured(TypedDict):
     nats: Nats | None
     host: dict[str, str | int | list[str]]
     """The server's machine."""
+    also: NotRequired[AlsoDocument]
+    """Absent without another server."""
     limit_mbps: float | None
     """Rate that the server allows a session; null: no limit."""
     seed: int

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,17 @@ from airpath.measure.analysis import base_rates, rate_found
 from airpath.measure.document import Figures, Nats, Record
 from airpath.measure.intervals import anytime, narrow_enough
 from airpath.measure.outcome import Outcome, record
-from airpath.measure.plan import BASE, OVERHEAD, Direction, Phase, Plan, Treatment, draw, usual
+from airpath.measure.plan import (
+    BASE,
+    OTHER_SERVER,
+    OVERHEAD,
+    Direction,
+    Phase,
+    Plan,
+    Treatment,
+    draw,
+    usual,
+)
 from airpath.measure.stream import available, buffer_limit
 from airpath.measure.udp import lost_share
 
@@ -41,6 +51,15 @@ _LEAST_MBPS = 0.01
 _WAITED = 0.1
 
 
+@dataclass(frozen=True)
+class Server:
+    """Where ``airpath serve`` runs, and its token."""
+
+    host: str
+    port: int
+    token: str = field(repr=False)
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasureOptions:
     """Server, duration and limits of a measurement."""
@@ -48,6 +67,8 @@ class MeasureOptions:
     host: str
     port: int
     token: str
+    also: Server | None = None
+    """Another server, with which phases without a change alternate."""
     directions: Sequence[Direction] = ("down",)
     time_s: float = 60.0
     data_bytes: int = 500_000_000
@@ -94,7 +115,7 @@ class Course:
 def planned(options: MeasureOptions, session: Session) -> Course:
     """A new plan for the rate that a short transfer finds, or that of another measurement."""
     if options.resume is not None:
-        return resumed(options.resume, options.host)
+        return _with_servers(resumed(options.resume, options.host), options, options.resume)
     if session.uncaptured:
         if options.capture:
             raise AirpathError(f"--capture: this host captures no packets ({session.uncaptured})")
@@ -103,7 +124,8 @@ def planned(options: MeasureOptions, session: Session) -> Course:
             "removes are harder to tell; run airpath as root or with CAP_NET_RAW"
         )
     if options.again is not None:
-        return Course(resumed(options.again).plan, [])
+        course = Course(resumed(options.again).plan, [])
+        return _with_servers(course, options, options.again)
     host = session.welcome.host
     found = host.get("congestion", [])
     far = found if isinstance(found, list) else []
@@ -118,10 +140,28 @@ def planned(options: MeasureOptions, session: Session) -> Course:
         data_bytes=max(1, options.data_bytes - spent),
     )
     system = next((one["congestion"] for one in scouted if one["congestion"]), None)
-    treatments = worthwhile(usual(_common(far), system, _window(host)), scouted)
+    treatments = tried(options, usual(_common(far), system, _window(host)), scouted)
     trips = [one["loaded_ms"] for one in scouted if one["loaded_ms"] is not None]
     plan = drawn(left, treatments, max(*rates, _LEAST_MBPS), max(trips, default=None))
     return Course(plan, [], opened_ms=session.opened_ms)
+
+
+def tried(
+    options: MeasureOptions, treatments: Sequence[Treatment], scouted: Sequence[Figures]
+) -> list[Treatment]:
+    """The treatments of a plan, most important first: ``base``, the other server, the rest."""
+    base, *rest = worthwhile(treatments, scouted)
+    return [base, *([OTHER_SERVER] if options.also is not None else []), *rest]
+
+
+def _with_servers(course: Course, options: MeasureOptions, directory: Path) -> Course:
+    """A course for which the servers of its plan are there."""
+    needs = any(one.treatment.other for one in course.plan.phases)
+    if needs and options.also is None:
+        raise InputError(f"{directory} has phases with a second server: name it with --also")
+    if options.also is not None and not needs:
+        raise InputError(f"{directory} has no phases with a second server: leave out --also")
+    return course
 
 
 def drawn(
@@ -215,9 +255,16 @@ def resumed(directory: Path, host: str | None = None) -> Course:
     return Course(plan, records, opened_ms=opened_ms if isinstance(opened_ms, float) else None)
 
 
-def run(course: Course, session: Session, options: MeasureOptions, journal: Path) -> None:
+def run(
+    course: Course,
+    session: Session,
+    options: MeasureOptions,
+    journal: Path,
+    other: Session | None = None,
+) -> None:
     """Run the phases that are left; each is kept in the journal as soon as it is over.
 
+    ``other`` is the session with the other server, if phases need it.
     Interrupted, ``course`` has what was measured until then.
     """
     done = {one["number"] for one in course.records}
@@ -229,14 +276,19 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             file.write(json.dumps(one) + "\n")
         for at, phase in enumerate(left):
             options.progress(at / len(left))
-            if phase.kind in ("idle", "udp") and _is_udp_blocked(course):
+            serving = session
+            if other is not None:
+                for each in (session, other):
+                    each.stay()
+                serving = other if phase.treatment.other else session
+            if phase.kind in ("idle", "udp") and _is_udp_blocked(course, phase):
                 continue
             if session.now() + phase.quiet_s + phase.duration_s > time_s:
                 course.stopped = f"its time is spent ({time_s:g} s)"
                 return
             spent = sum(map(_spent, course.records))
             most = course.plan.allowance(phase.number, spent)
-            outcome = _outcome(course, session, phase, most)
+            outcome = _outcome(course, serving, phase, most)
             if options.capture and outcome.packets:
                 _keep(journal.parent / CAPTURES, phase, outcome.packets)
             kept = record(outcome)
@@ -246,10 +298,11 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
             file.write(json.dumps(kept) + "\n")
             file.flush()
             options.say(told(phase, kept))
-            if phase.kind == "idle" and _is_udp_blocked(course):
+            if phase.kind == "idle" and _is_udp_blocked(course, phase):
+                at_fault = options.also if phase.treatment.other and options.also else options
                 options.say(
-                    f"no UDP datagram came back: is UDP port {options.port} open? Phases that need "
-                    "it are left out"
+                    f"no UDP datagram came back: is UDP port {at_fault.port} of {at_fault.host} "
+                    "open? Phases that need it are left out"
                 )
             if _ends_block(course.plan, phase) and _is_precise(course, options):
                 course.stopped = (
@@ -257,7 +310,7 @@ def run(course: Course, session: Session, options: MeasureOptions, journal: Path
                 )
                 return
             if phase.kind in ("tcp", "udp"):
-                session.drain()
+                serving.drain()
     course.stopped = "the plan is done"
 
 
@@ -268,12 +321,14 @@ def _keep(place: Path, phase: Phase, packets: bytes) -> None:
     file.write_bytes(packets)
 
 
-def _is_udp_blocked(course: Course) -> bool:
-    """Whether probes of the idle path were sent, and none was answered."""
+def _is_udp_blocked(course: Course, phase: Phase) -> bool:
+    """Whether probes of the idle path were sent to the phase's server, and none was answered."""
     probes = [
         one["probes"]["rtt_ms"]
-        for phase, one in course.pairs()
-        if phase.kind == "idle" and one["probes"] is not None
+        for before, one in course.pairs()
+        if before.kind == "idle"
+        and one["probes"] is not None
+        and before.treatment.other == phase.treatment.other
     ]
     sent = sum(map(len, probes))
     return sent >= _LEAST_PROBES and all(trip is None for one in probes for trip in one)

@@ -15,7 +15,7 @@ import math
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, get_args
 
 from airpath.base.shapes import Length, MisfitError, Range, fitted
 from airpath.base.text import milliseconds, size
@@ -26,7 +26,7 @@ Direction = Literal["down", "up"]
 Kind = Literal["idle", "tcp", "udp", "mtu"]
 
 VERSION = 1
-BASE = "base"
+BASE, ALSO = "base", "also"
 KEEP_ALIVE_S = 0.02
 """Time between keep-alive datagrams: shorter than the inactivity timer of DRX (TS 38.331,
 drx-InactivityTimer: at least 1 ms, in networks commonly 10 to 100 ms)."""
@@ -93,6 +93,8 @@ class Treatment:
     pace_share: float | None = None
     """Pacing at this share of the steady rate of earlier base phases; resolved when the phase
     starts. With UDP: sending at this share of the rate found, that of the fastest treatment."""
+    other: bool = False
+    """Whether the phase is with the other server."""
 
     def to_json(self) -> dict[str, object]:
         """Return the treatment as a JSON table."""
@@ -102,6 +104,7 @@ class Treatment:
             "streams": self.streams,
             "keep_alive": self.keep_alive,
             "pace_share": self.pace_share,
+            "other": self.other,
         }
 
 
@@ -295,6 +298,10 @@ def usual(
     return tuple(chosen)
 
 
+OTHER_SERVER = Treatment(ALSO, other=True)
+"""Nothing is changed but the server."""
+
+
 def draw(
     seed: int,
     treatments: Sequence[Treatment],
@@ -317,7 +324,7 @@ def draw(
     """
     _check_request(treatments, directions, time_s, data_bytes)
     generator = random.Random(f"airpath measure {seed}")  # noqa: S311
-    start = _before_tcp(time_s, generator)
+    start = _before_tcp(time_s, generator, [one for one in treatments if one.other])
     lengths = _Lengths.of(rtt_ms)
     used_s = sum(one.quiet_s + one.duration_s + _PAUSE_S for one in start)
     left_bytes = data_bytes - sum(one.path_bytes for one in start)
@@ -511,19 +518,22 @@ def _rounded(seconds: float) -> float:
     return math.floor(seconds * 100) / 100
 
 
-def _before_tcp(time_s: float, generator: random.Random) -> list[Phase]:
+def _before_tcp(
+    time_s: float, generator: random.Random, others: Sequence[Treatment]
+) -> list[Phase]:
     """Phases of the path MTU, then those without load."""
     plain = Treatment(BASE)
     phases = [
         Phase(0, -1, "mtu", direction, plain, _MTU_S, _MTU_BYTES)
         for direction in get_args(Direction)
     ]
-    idle = [plain, Treatment("keep-alive", keep_alive=True)]
+    idle = [plain, Treatment("keep-alive", keep_alive=True), *others]
     each = _rounded(min(_IDLE_S, time_s * _IDLE_SHARE / (2 * _IDLE_PAIRS)))
     for block in range(_IDLE_PAIRS):
-        order = generator.sample(idle, 2)
+        order = generator.sample(idle, len(idle))
+        begins = next(one for one in order if not one.other)
         for treatment in order:
-            first = block == 0 and treatment is order[0]
+            first = block == 0 and treatment is begins
             quiet = min(_QUIET_S, time_s / 10) if first else 0.0
             phases.append(
                 Phase(0, block, "idle", None, treatment, each, 0, _IDLE_GAP_S, _rounded(quiet))
@@ -649,6 +659,8 @@ def _remarks(phase: Phase) -> list[str]:
     if phase.request_gap_s is not None:
         gap = milliseconds(phase.request_gap_s * 1000)
         remarks.append(f"a new connection with a request every {gap}")
+    if treatment.other:
+        remarks.append("with the other server")
     if treatment.streams > 1:
         remarks.append(f"{treatment.streams} streams")
     if options.congestion is not None:
@@ -674,6 +686,7 @@ class _TreatmentTable(TypedDict):
     streams: Annotated[int, Range(1, 64)]
     keep_alive: bool
     pace_share: Annotated[float, Range(0.01, 10)] | None
+    other: NotRequired[bool]
 
 
 class _PhaseTable(TypedDict):
@@ -720,8 +733,9 @@ def _phase(table: _PhaseTable, index: int) -> Phase:
     except (AirpathError, MisfitError) as error:
         raise MisfitError(f"is wrong: {error}", f"{place}.treatment.options") from None
     treatment = Treatment(
-        one["name"], options, one["streams"], one["keep_alive"], one["pace_share"]
-    )
+        one["name"], options, one["streams"], one["keep_alive"], one["pace_share"],
+        one.get("other", False),
+    )  # fmt: skip
     return Phase(
         table["number"],
         table["block"],

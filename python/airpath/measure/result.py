@@ -13,6 +13,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,12 +22,13 @@ import numpy as np
 from airpath import scenario as scenarios
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
-from airpath.measure import measurement, twin, udp
+from airpath.measure import measurement, placement, twin, udp
 from airpath.measure.analysis import Analysis, analyse
 from airpath.measure.causes import CAPACITY, Named, Seen, is_decided, leaning
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
-from airpath.measure.plan import Phase
+from airpath.measure.placement import Servers
+from airpath.measure.plan import ALSO, Phase
 from airpath.measure.responsiveness import responsiveness
 from airpath.measure.session import Session
 from airpath.runs import provenance as prov
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from airpath.analysis.statistics import Interval
     from airpath.documents import Finding, FlowSummary, Gain, Metric, PingSummary, Quantiles
     from airpath.measure.document import (
+        AlsoDocument,
         Figures,
         Measured,
         RateDocument,
@@ -61,7 +64,12 @@ def measure(options: MeasureOptions) -> Run:
 
     Raises ``StoppedError`` after Ctrl-C, with what was kept.
     """
-    with Session(options.host, options.port, options.token) as session:
+    with ExitStack() as stack:
+        session = stack.enter_context(Session(options.host, options.port, options.token))
+        other = None
+        if options.also is not None:
+            also = options.also
+            other = stack.enter_context(Session(also.host, also.port, also.token, beside=session))
         nats = session.nats()
         course = measurement.planned(options, session)
         started, began = time.time_ns(), time.monotonic()
@@ -79,7 +87,7 @@ def measure(options: MeasureOptions) -> Run:
             plan.write_text(json.dumps(table, indent=1), encoding="utf-8")
             interrupted, failed = False, None
             try:
-                measurement.run(course, session, options, pending.path / PHASES)
+                measurement.run(course, session, options, pending.path / PHASES, other)
                 if options.binding_s is not None:
                     options.say(f"a silent UDP binding, {options.binding_s:g} s at most")
                     nats["binding_s"] = session.binding(options.binding_s)
@@ -97,7 +105,9 @@ def measure(options: MeasureOptions) -> Run:
                 partial = _partial(course, interrupted, failed)
                 pending.free_reserve()
                 course.nats = nats
-                run = _written(pending, course, session, options, identifier, partial, began)
+                run = _written(
+                    pending, course, (session, other), options, identifier, partial, began
+                )
     if interrupted:
         raise StoppedError(run.directory or out, partial)
     return run
@@ -117,14 +127,20 @@ def _partial(course: Course, interrupted: bool, failed: AirpathError | None) -> 
 def _written(
     pending: PendingDirectory,
     course: Course,
-    session: Session,
+    sessions: tuple[Session, Session | None],
     options: MeasureOptions,
     identifier: str,
     partial: list[str],
     began: float,
 ) -> Run:
-    limit_mbps = session.welcome.limits.rate_mbps
-    found = analyse(course.plan, course.records, limit_mbps, course.opened_ms)
+    session, other = sessions
+    servers = Servers(
+        session.welcome.limits.rate_mbps,
+        None if options.also is None else options.also.host,
+        None if other is None else other.welcome.limits.rate_mbps,
+        (_family(session), None if other is None else _family(other)),
+    )
+    found = analyse(course.plan, course.records, servers, course.opened_ms)
     made = _twin(course, found, options.host)
     scenario = scenarios.parse(made.toml, f"twin-of-{identifier}")
     seed = course.plan.seed
@@ -133,6 +149,8 @@ def _written(
     record["partial"] = partial
     record["wall_s"] = round(time.monotonic() - began, 6)
     document = _document(course, found, made, session, options)
+    if other is not None:
+        document["measured"]["also"] = _also(servers, other, found)
     document["run"] |= {
         "id": identifier,
         "version": record["version"],
@@ -147,12 +165,37 @@ def _written(
     return Run(document, record, scenario.resolved_toml, RunDirectory(final).tables([seed]), final)
 
 
+def _also(servers: Servers, other: Session, found: Analysis) -> AlsoDocument:
+    judged = {
+        direction: placement.judge(seen.rate, seen.idle_ms, servers)
+        for direction, seen in found.seen.items()
+    }
+    return {
+        "server": servers.also or "",
+        "near_seen_as": other.welcome.you[0],
+        "family": _family(other),
+        "host": other.welcome.host,
+        "limit_mbps": servers.also_limit_mbps,
+        "placement": [
+            {"direction": direction, "verdict": one.verdict, "said": one.said}
+            for direction, one in judged.items()
+            if one is not None
+        ],
+    }
+
+
+def _family(session: Session) -> str:
+    """The family of the addresses between both ends."""
+    address = session.near[0]
+    return "IPv6" if ":" in address and not address.startswith("::ffff:") else "IPv4"
+
+
 def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
     """The twin of the first direction with a transfer, or of the idle path."""
     idle = [
         trip
         for phase, one in course.pairs()
-        if phase.kind == "idle" and one["probes"] is not None
+        if phase.kind == "idle" and one["probes"] is not None and not phase.treatment.other
         for trip in one["probes"]["rtt_ms"]
         if trip is not None
     ]
@@ -162,10 +205,11 @@ def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
         return twin.run(twin.Path("down", None, 0.0, least, None, 0.0, []), server)
     direction, seen = measured[0], found.seen[measured[0]]
     paced = seen.loss.get("paced")
+    rates = [one.after for name, one in seen.rate.items() if name != ALSO]
     path = twin.Path(
         direction,
         max(0.01, seen.base_rate_mbps),
-        max(0.01, seen.base_rate_mbps, *(one.after for one in seen.rate.values())),
+        max(0.01, seen.base_rate_mbps, *rates),
         least,
         seen.base_loaded_ms,
         seen.base_loss if paced is None else paced.after,

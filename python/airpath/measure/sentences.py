@@ -30,6 +30,7 @@ def sentences(run: Run) -> list[str]:
     """Describe a measurement: the path, the effects, the causes."""
     measured = run.summary["measured"]
     lines = [*describe.partial(run.summary), *_path(measured), *_effects(measured)]
+    lines += _placement(measured)
     if measured["undecided"]:
         lines.append(
             f"undecided ({' and '.join(measured['undecided'])}): the intervals are too wide to "
@@ -59,7 +60,16 @@ def sentences(run: Run) -> list[str]:
 
 def overview(measured: Measured) -> list[str]:
     """Describe the path and the effects."""
-    return [*_path(measured), *(line.strip() for line in _effects(measured))]
+    effects = (line.strip() for line in _effects(measured))
+    return [*_path(measured), *effects, *_placement(measured)]
+
+
+def _placement(measured: Measured) -> Iterator[str]:
+    """Say where the server's place is not the cause; where it is, a finding says so."""
+    verdicts = {"none": "is not the cause", "open": "is undecided: more blocks may tell"}
+    for one in measured["also"]["placement"] if "also" in measured else []:
+        if one["verdict"] in verdicts:
+            yield f"placement ({one['direction']}) {verdicts[one['verdict']]}. {one['said']}"
 
 
 def _path(measured: Measured) -> Iterator[str]:
@@ -67,6 +77,9 @@ def _path(measured: Measured) -> Iterator[str]:
     found = measured["nats"]
     if found is not None and (measured["nat"] or found["binding_s"] is not None):
         yield nats.sentence(found)
+    if "also" in measured:
+        also = measured["also"]
+        yield f"the other server, {also['server']}, sees it as {also['near_seen_as']}"
     limit = measured["limit_mbps"]
     if limit is not None:
         yield f"the server allows {rate(limit)} (--most-rate): no transfer can be faster"

@@ -52,10 +52,11 @@ class Session:
     Raises ``AirpathError`` if the server does not answer, and ``ProtocolError`` for a wrong token.
     """
 
-    def __init__(self, host: str, port: int, token: str) -> None:
+    def __init__(self, host: str, port: int, token: str, *, beside: Session | None = None) -> None:
+        """Connect; a session ``beside`` another one has the other one's clock."""
         self._channel, self._key, self.welcome = connect(host, port, token, _PATIENCE_S)
         self._peer: Peer = self._channel.peer
-        self._began = time.monotonic()
+        self._began: float = time.monotonic() if beside is None else beside._began
         self._requests = self._phases = 0
         self._idle_ms: list[float] = []
         """RTTs of probes beside nothing."""
@@ -124,6 +125,11 @@ class Session:
         """Raise ``ProtocolError`` if the server has disconnected."""
         with suppress(SilenceError):
             self._channel.receive(0)
+
+    def stay(self) -> None:
+        """Say that the measurement goes on: the server ends sessions that are silent for long."""
+        self._requests += 1
+        self._channel.send({"do": "stop", "id": self._requests})
 
     def drain(self) -> None:
         """Wait until the queues that a phase left behind are empty, for 5 s at most."""
