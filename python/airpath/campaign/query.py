@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING, Any
 from airpath.campaign.files import MOST_ROWS_A_BYTE
 from airpath.campaign.results import Campaign, is_campaign, newest_campaign, open_campaign
 from airpath.campaign.sampling import missing
-from airpath.campaign.work import TABLES, empty_frames
+from airpath.campaign.work import TABLES, empty_frames, finding_row, finding_schema
 from airpath.errors import InputError, reason
 from airpath.runs.results import RunDirectory
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from airpath.runs.document import RunDocument
 
 _OLDEST = 2
 """Before that a query could switch on a log in a file of its choice, whatever was locked."""
@@ -64,8 +66,9 @@ def query(sql: str, *sources: Campaign | str | os.PathLike[str]) -> pl.DataFrame
     """Query campaigns, run directories and captures in SQL.
 
     The default source is the newest campaign in ``campaigns``. A campaign has the tables ``runs``,
-    ``flows``, ``groups``, ``pings``, ``links`` and ``findings``, a run those of its directory, and
-    a capture ``flows``. Raises ``InputError`` with DuckDB's message about the query.
+    ``flows``, ``groups``, ``pings``, ``links`` and ``findings``. A run has those of its directory
+    and ``findings``, a measurement also ``phases`` and ``effects``. A capture has ``flows``. Raises
+    ``InputError`` with DuckDB's message about the query.
 
     The answer has the types of DuckDB where polars has them. Whole numbers beyond 64 bits are
     ``Int128``; intervals, bit strings, enums, unions, times with a zone, and dates within lists or
@@ -202,6 +205,27 @@ def _of_run(path: Path, files: _Files) -> dict[str, list[str]]:
     }
     if not found:
         raise InputError(f"{path} has no tables; a source is {_ROWS}")
+    for table, frame in _summarised(RunDirectory(path).open().summary).items():
+        found[table] = [_kept(frame, files)]
+    return found
+
+
+def _summarised(summary: RunDocument) -> dict[str, pl.DataFrame]:
+    """Tables that a run has only in its summary; a measurement has its phases and effects too."""
+    import polars as pl
+
+    rows = [finding_row(place, one) for place, one in enumerate(summary["findings"])]
+    found = {"findings": pl.DataFrame(rows, schema=finding_schema())}
+    if "measured" in summary:
+        from airpath.measure.document import effect_rows, phase_rows
+
+        kinds = {int: pl.Int64, float: pl.Float64, str: pl.String}
+        for name, (columns, lines) in {
+            "phases": phase_rows(summary["measured"]),
+            "effects": effect_rows(summary["measured"]),
+        }.items():
+            schema = {column: kinds[kind] for column, kind in columns.items()}
+            found[name] = pl.DataFrame(lines, schema=schema, orient="row")
     return found
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from airpath import _core
     from airpath.base.choices import Explain
+    from airpath.documents import Finding
 
 TABLES = ("runs", "flows", "groups", "pings", "links", "findings")
 """``findings`` has rows only if they were asked for."""
@@ -196,27 +197,35 @@ def _findings(ready: list[tuple[int, _core.Scenario, int]], budget: Explain) -> 
             break
         answer = _core.explain(scenario, seed, 1, budget, 1, [])
         for place, found in enumerate(answer["findings"]):
-            gain = found["gain"]
-            rows.append(
-                {
-                    "run": number,
-                    "place": place,
-                    "cause": found["cause"],
-                    "subject": found["subject"],
-                    "confidence": found["confidence"],
-                    "evidence": found["evidence"],
-                    "advice": found["advice"],
-                    "set": None if found["set"] is None else " ".join(found["set"]),
-                    "gain_metric": None if gain is None else gain["metric"],
-                    "gain_flow": None if gain is None else gain["flow"],
-                    "gain_before": None if gain is None else gain["before"],
-                    "gain_after": None if gain is None else gain["after"],
-                }
-            )
-    text, number_ = pl.String, pl.Float64
-    schema = {
-        "run": pl.UInt64, "place": pl.UInt32, "cause": text, "subject": text,
-        "confidence": number_, "evidence": text, "advice": text, "set": text, "gain_metric": text,
-        "gain_flow": text, "gain_before": number_, "gain_after": number_,
+            rows.append({"run": number, **finding_row(place, found)})
+    return pl.DataFrame(rows, schema={"run": pl.UInt64, **finding_schema()})
+
+
+def finding_row(place: int, found: Finding) -> dict[str, object]:
+    """A finding as a row; the largest has place 0."""
+    gain = found["gain"]
+    return {
+        "place": place,
+        "cause": found["cause"],
+        "subject": found["subject"],
+        "confidence": found["confidence"],
+        "evidence": found["evidence"],
+        "advice": found["advice"],
+        "set": None if found["set"] is None else " ".join(found["set"]),
+        "gain_metric": None if gain is None else gain["metric"],
+        "gain_flow": None if gain is None else gain["flow"],
+        "gain_before": None if gain is None else gain["before"],
+        "gain_after": None if gain is None else gain["after"],
+    }
+
+
+def finding_schema() -> dict[str, pl.DataType | type[pl.DataType]]:
+    """Columns of such rows."""
+    import polars as pl
+
+    text, number = pl.String, pl.Float64
+    return {
+        "place": pl.UInt32, "cause": text, "subject": text, "confidence": number,
+        "evidence": text, "advice": text, "set": text, "gain_metric": text, "gain_flow": text,
+        "gain_before": number, "gain_after": number,
     }  # fmt: skip
-    return pl.DataFrame(rows, schema=schema)

@@ -54,7 +54,8 @@ def query(
 
     A campaign has the tables runs, flows, groups, pings, links and findings, with each varied key
     as a column: select "flow.0.congestion", avg(goodput_mbps) from flows group by 1. A run has the
-    tables of its directory, a capture has flows. With several sources, the column source names
+    tables of its directory and findings, a measurement also phases and effects, a capture has
+    flows. With several sources, the column source names
     each row's.
     """
     from airpath.campaign.query import query as ask

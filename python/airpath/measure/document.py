@@ -8,6 +8,8 @@ from airpath.base.shapes import Length, Range
 
 Positive = Annotated[float, Range(0.0)]
 """At least 0."""
+Bounds = Annotated[list[float], Length(2, 2)]
+"""The low and the high end of an interval."""
 
 
 class Figures(TypedDict):
@@ -181,7 +183,7 @@ class EffectDocument(TypedDict):
     """Geometric means over the blocks."""
     after: float
     factor: float
-    ci95: list[float] | None
+    ci95: Bounds | None
     """Interval of the factor; null if the blocks give no useful estimate of the error."""
     blocks: int
 
@@ -248,7 +250,7 @@ class RateDocument(TypedDict):
 
     direction: str
     steady_mbps: float
-    ci95: list[float] | None
+    ci95: Bounds | None
     """Anytime-valid: it holds although it was looked at after each block."""
     ramp_s: float | None
     """How long the rate grew in the longest test; null: until its end."""
@@ -360,3 +362,38 @@ class Measured(TypedDict):
     """Named causes for which the twin has no place."""
     twin_score: float | None
     """Agreement of the twin's transfer with the measured one, 1 for equal figures."""
+
+
+Columns = dict[str, type[int] | type[float] | type[str]]
+Rows = tuple[Columns, list[tuple[object, ...]]]
+"""Columns of a table, and its rows."""
+
+
+def phase_rows(measured: Measured) -> Rows:
+    """The phases that ran, one row each; a phase without a transfer has no figures."""
+    names: Columns = {
+        "number": int, "block": int, "kind": str, "direction": str, "treatment": str,
+        "started_s": float, "ended_s": float, "goodput_mbps": float, "steady_mbps": float,
+        "ramp_s": float, "loaded_ms": float, "segments": int, "retransmitted_segments": int,
+        "carried_bytes": int, "errors": str,
+    }  # fmt: skip
+    rows = []
+    for one in measured["phases"]:
+        figures = one["figures"]
+        known = {**one, **(figures or {}), "errors": "; ".join(one["errors"]) or None}
+        rows.append(tuple(known.get(name) for name in names))
+    return names, rows
+
+
+def effect_rows(measured: Measured) -> Rows:
+    """The effects of the treatments, one row each; ``low`` and ``high`` bound ``factor``."""
+    names: Columns = {
+        "direction": str, "treatment": str, "metric": str, "before": float, "after": float,
+        "factor": float, "low": float, "high": float, "blocks": int,
+    }  # fmt: skip
+    rows = []
+    for one in measured["effects"]:
+        low, high = one["ci95"] or (None, None)
+        known = {**one, "low": low, "high": high}
+        rows.append(tuple(known.get(name) for name in names))
+    return names, rows

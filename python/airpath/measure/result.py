@@ -25,6 +25,7 @@ from airpath.errors import AirpathError
 from airpath.measure import measurement, placement, twin, udp
 from airpath.measure.analysis import Analysis, analyse
 from airpath.measure.causes import CAPACITY, Named, Seen, is_decided, leaning
+from airpath.measure.control import spelled
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
 from airpath.measure.placement import Servers
@@ -136,7 +137,7 @@ def _written(
     session, other = sessions
     servers = Servers(
         session.welcome.limits.rate_mbps,
-        None if options.also is None else options.also.host,
+        _spelled(options),
         None if other is None else other.welcome.limits.rate_mbps,
         (_family(session), None if other is None else _family(other)),
     )
@@ -163,6 +164,14 @@ def _written(
     RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
     final = pending.commit()
     return Run(document, record, scenario.resolved_toml, RunDirectory(final).tables([seed]), final)
+
+
+def _spelled(options: MeasureOptions) -> str | None:
+    """The other server, with its port if that tells it from the first one."""
+    also = options.also
+    if also is None:
+        return None
+    return also.host if also.host != options.host else spelled((also.host, also.port))
 
 
 def _also(servers: Servers, other: Session, found: Analysis) -> AlsoDocument:

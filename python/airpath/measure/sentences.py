@@ -12,6 +12,7 @@ from airpath.runs import describe
 
 if TYPE_CHECKING:
     from airpath.measure.document import EffectDocument, Measured, MtuDocument, RateDocument
+    from airpath.runs.document import RunDocument
     from airpath.runs.results import Run
 
 _NOTICED = 0.03
@@ -30,22 +31,7 @@ def sentences(run: Run) -> list[str]:
     """Describe a measurement: the path, the effects, the causes."""
     measured = run.summary["measured"]
     lines = [*describe.partial(run.summary), *_path(measured), *_effects(measured)]
-    lines += _placement(measured)
-    if measured["undecided"]:
-        lines.append(
-            f"undecided ({' and '.join(measured['undecided'])}): the intervals are too wide to "
-            "tell whether something limits TCP or the path is simply full; more blocks narrow "
-            f"them: --time {math.ceil(_MORE * measured['time_s'])}s "
-            f"--data {math.ceil(_MORE * measured['data_bytes'] / 1e6)}MB"
-        )
-    if measured["likeliest"]:
-        names = (
-            f"{one['cause'].replace('-', ' ')} ({one['direction']}, {one['probability']:.0%})"
-            for one in measured["likeliest"]
-        )
-        lines.append(f"likeliest by the captures: {', '.join(names)}")
-    if measured["left_out"]:
-        lines.append(f"not tried, for lack of time or data: {', '.join(measured['left_out'])}")
+    lines += _open(measured)
     causes, bounds = describe.causes_and_bounds(run.summary)
     for place, finding in enumerate(causes):
         label = "largest cause" if place == 0 else "also"
@@ -59,9 +45,85 @@ def sentences(run: Run) -> list[str]:
 
 
 def overview(measured: Measured) -> list[str]:
-    """Describe the path and the effects."""
-    effects = (line.strip() for line in _effects(measured))
-    return [*_path(measured), *effects, *_placement(measured)]
+    """Describe the path, and what is left open."""
+    return [*_path(measured), *_open(measured)]
+
+
+def effects_table(measured: Measured) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows: what each treatment changed, against ``base`` in the same blocks."""
+    rows = []
+    for one in measured["effects"]:
+        within = "too few blocks"
+        if one["ci95"] is not None:
+            within = f"{digits(one['ci95'][0])} to {digits(one['ci95'][1])}"
+        rows.append(
+            [
+                f"{one['direction']}, {one['treatment']}",
+                _METRICS[one["metric"]],
+                _figure(one, "before"),
+                _figure(one, "after"),
+                f"x {digits(one['factor'])}",
+                within,
+                str(one["blocks"]),
+            ]
+        )
+    return ["treatment", "figure", "before", "after", "factor", "95 %", "blocks"], rows
+
+
+def phases_table(summary: RunDocument) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows: the phases in the order in which they ran.
+
+    The RTT is the median of probes, beside a transfer once it is steady.
+    """
+    idle = {one["id"]: one["rtt_ms"] for one in summary["pings"]}
+    rows = []
+    for one in summary["measured"]["phases"]:
+        what = one["kind"] if one["direction"] is None else f"{one['kind']} {one['direction']}"
+        figures = one["figures"]
+        told = ["", "", ""]
+        if figures is not None:
+            lost = figures["retransmitted_segments"] / max(1, figures["segments"])
+            trips = figures["loaded_ms"]
+            told = [rate(figures["steady_mbps"]), f"{lost:.2%}", ""]
+        else:
+            probes = idle.get(f"{one['number']}-{one['kind']}-{one['treatment']}")
+            trips = None if probes is None else probes["p50"]
+        if trips is not None:
+            told[2] = milliseconds(trips)
+        block = "" if one["block"] < 0 else str(one["block"])
+        treatment = "" if one["kind"] == "mtu" else one["treatment"]
+        rows.append(
+            [
+                f"{one['number']} {what}",
+                treatment,
+                block,
+                f"{one['started_s']:.1f} s",
+                *told,
+                "; ".join(one["errors"]),
+            ]
+        )
+    heads = ["phase", "treatment", "block", "start", "rate", "retransmitted", "RTT", "errors"]
+    return heads, rows
+
+
+def _open(measured: Measured) -> Iterator[str]:
+    """Say what was not decided or not tried."""
+    yield from _placement(measured)
+    if measured["undecided"]:
+        yield (
+            f"undecided ({' and '.join(measured['undecided'])}): the intervals are too wide to "
+            "tell whether something limits TCP or the path is simply full; more blocks narrow "
+            f"them: --time {math.ceil(_MORE * measured['time_s'])}s "
+            f"--data {math.ceil(_MORE * measured['data_bytes'] / 1e6)}MB"
+        )
+    if measured["likeliest"]:
+        names = (
+            f"{one['cause'].replace('-', ' ')} ({one['direction']}, {one['probability']:.0%})"
+            for one in measured["likeliest"]
+        )
+        yield (f"likeliest by the captures: {', '.join(names)}")
+    if measured["left_out"]:
+        yield (f"not tried, for lack of time or data: {', '.join(measured['left_out'])}")
 
 
 def _placement(measured: Measured) -> Iterator[str]:

@@ -69,6 +69,7 @@ def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
             for finding in summary["findings"]
         ],
         "explained": summary.get("explained"),
+        "measured": _measured(summary),
         "tried": _tried(summary),
         "parameters": parameters(scenario.tables, scenario.given_tables),
         "tables": tables(run),
@@ -85,7 +86,21 @@ def _sentences(run: Run) -> list[str]:
         return describe.sentences(run.summary)
     from airpath.measure.sentences import overview
 
-    return [*overview(run.summary["measured"]), *describe.sentences(run.summary)]
+    return overview(run.summary["measured"])
+
+
+def _measured(summary: RunDocument) -> dict[str, object] | None:
+    """The effects and phases of a measurement; None for another run."""
+    if "measured" not in summary:
+        return None
+    from airpath.measure.sentences import effects_table, phases_table
+
+    measured = summary["measured"]
+    return {
+        "effects": Table(*effects_table(measured)),
+        "phases": Table(*phases_table(summary)),
+        "undecided": measured["undecided"],
+    }
 
 
 def _tried(summary: RunDocument) -> Table:
@@ -140,9 +155,11 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
     record = run.provenance
     machine = record.get("platform") or {}
     command = record.get("command")
+    driver = record.get("driver") or "simulate"
+    clock = "virtual" if driver == "simulate" else "real"
     rows = [
         ("run", run.id),
-        ("driver", f"{record.get('driver', '')} (virtual clock)"),
+        ("driver", f"{driver} ({clock} clock)"),
         ("version", str(record["version"])),
         ("core", str(record.get("core_sha256") or "")),
         ("scenario sha256", str(record["scenario"]["sha256"])),
