@@ -18,6 +18,7 @@ import pytest
 from airpath.errors import InputError
 from airpath.measure import stream, tcp_info
 from airpath.measure.control import ProtocolError
+from airpath.measure.outcome import _ecn
 from airpath.measure.stream import Options, StreamReport
 from measured_paths import FAR, FAR6, Routed, needs_namespaces, routed, within
 
@@ -60,6 +61,32 @@ def transfer(
     sent = stream.send(sender, duration_s, stop, begin=begin, **limits)
     thread.join()
     return sent, reports[0]
+
+
+@needs_namespaces
+@pytest.mark.parametrize(
+    ("rule", "arrives", "marked"),
+    [(None, True, False), ("not-ect", False, False), ("ce", True, True)],
+)
+def test_ecn_is_what_the_kernels_say(rule: str | None, arrives: bool, marked: bool) -> None:
+    """A router that leaves ECN's bits alone, clears them, or marks everything."""
+    with routed() as path:
+        path.near.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_ecn")
+        if rule is not None:
+            path.nft(f"forward ip ecn ect0 ip ecn set {rule}")
+        sent, received = transfer(Options(pacing_mbps=20), 0.3, host=FAR, path=path)
+        found = _ecn([sent], [received])
+        assert found["negotiated"]
+        assert found["arrives"] is arrives
+        assert (found["marked_segments"] > 0) is marked
+    plain = _ecn(*([one] for one in transfer(Options(pacing_mbps=20), 0.1)))
+    asks = stream.setting("ipv4/tcp_ecn") == 1
+    assert plain["negotiated"] is asks
+
+
+def test_a_far_end_may_say_anything_of_ecn() -> None:
+    odd = StreamReport(options_in_force={"ecn": "yes", "ecn_seen": 1, "delivered_ce": "many"})
+    assert _ecn([odd], [odd]) == {"negotiated": False, "arrives": False, "marked_segments": 0}
 
 
 def test_both_ends_count_the_same_bytes() -> None:

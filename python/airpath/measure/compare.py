@@ -256,6 +256,9 @@ def _remarks(sides: tuple[_Side, _Side]) -> Iterable[str]:
     limits = [one.measured["limit_mbps"] for one in sides]
     if limits[0] != limits[1]:
         yield "the servers allow different rates (--most-rate)"
+    ecn = [_negotiated(one) for one in sides]
+    if ecn[0] != ecn[1]:
+        yield "ECN is negotiated in one of them, and not in the other"
     for one in sides:
         yield from (f"{one.place} is partial: {why}" for why in one.partial)
         if undecided := one.measured["undecided"]:
@@ -267,6 +270,10 @@ def _remarks(sides: tuple[_Side, _Side]) -> Iterable[str]:
                 f"{one.place} did not try {', '.join(lacks)}: causes that only these show are "
                 "missing there"
             )
+
+
+def _negotiated(side: _Side) -> bool:
+    return any(one["negotiated"] for one in side.measured.get("ecn", []))
 
 
 def _treatments(side: _Side) -> set[str]:

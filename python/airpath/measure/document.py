@@ -12,6 +12,18 @@ Bounds = Annotated[list[float], Length(2, 2)]
 """The low and the high end of an interval."""
 
 
+class Ecn(TypedDict):
+    """Explicit congestion notification (RFC 3168) of a phase's streams."""
+
+    negotiated: bool
+    """Whether all of them agreed on it."""
+    arrives: bool
+    """Whether data arrived with ECT or CE at the receiver of each; if not, something clears the
+    field on the way (bleaching), or the sender does not set it."""
+    marked_segments: int
+    """Segments of which receivers said that they arrived with CE."""
+
+
 class Figures(TypedDict):
     """Figures of a TCP phase, all its streams together."""
 
@@ -32,6 +44,7 @@ class Figures(TypedDict):
     congestion: str | None
     """The sender's congestion control."""
     carried_bytes: int
+    ecn: NotRequired[Ecn]
 
 
 class Samples(TypedDict):
@@ -297,6 +310,15 @@ class Nats(TypedDict):
     gone; null: not tried."""
 
 
+class EcnDocument(Ecn):
+    """All phases of a direction with the server; ``arrives`` if it did in any of them."""
+
+    direction: str
+    near_setting: int | None
+    """net.ipv4.tcp_ecn of this host: 0 off, 1 asks for it, 2 agrees if the peer asks."""
+    far_setting: int | None
+
+
 class PlacementDocument(TypedDict):
     """Whether the server's place limits a direction, judged against the other server."""
 
@@ -334,6 +356,7 @@ class Measured(TypedDict):
     """The server's machine."""
     also: NotRequired[AlsoDocument]
     """Absent without another server."""
+    ecn: NotRequired[list[EcnDocument]]
     limit_mbps: float | None
     """Rate that the server allows a session; null: no limit."""
     seed: int

@@ -549,6 +549,8 @@ def machine() -> dict[str, str | int | list[str]]:
     for name, sysctl in (("receive_max", "tcp_rmem"), ("send_max", "tcp_wmem")):
         with suppress(OSError, ValueError, IndexError):
             found[name] = int(_sysctl(f"ipv4/{sysctl}")[2])
+    with suppress(OSError, ValueError, IndexError):
+        found["tcp_ecn"] = int(_sysctl("ipv4/tcp_ecn")[0])
     for name, sysctl in (("receive_set_max", "rmem_max"), ("send_set_max", "wmem_max")):
         with suppress(OSError, ValueError, IndexError):
             found[name] = int(_sysctl(f"core/{sysctl}")[0])

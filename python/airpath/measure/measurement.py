@@ -124,7 +124,7 @@ def planned(options: MeasureOptions, session: Session) -> Course:
             "removes are harder to tell; run airpath as root or with CAP_NET_RAW"
         )
     if options.again is not None:
-        course = Course(resumed(options.again).plan, [])
+        course = Course(resumed(options.again).plan, [], opened_ms=session.opened_ms)
         return _with_servers(course, options, options.again)
     host = session.welcome.host
     found = host.get("congestion", [])

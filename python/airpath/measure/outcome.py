@@ -9,7 +9,17 @@ import numpy as np
 
 from airpath.fitting.observed import Floats
 from airpath.measure.datagrams import Load, UdpReport
-from airpath.measure.document import Figures, Mtu, Record, Responses, Samples, Shown, Trips, Udp
+from airpath.measure.document import (
+    Ecn,
+    Figures,
+    Mtu,
+    Record,
+    Responses,
+    Samples,
+    Shown,
+    Trips,
+    Udp,
+)
 from airpath.measure.intervals import merged, ramp
 from airpath.measure.path_mtu import MtuReport
 from airpath.measure.plan import Phase
@@ -94,6 +104,18 @@ def _figures(outcome: Outcome) -> Figures:
         "loaded_ms": _loaded(outcome.probes, since_s),
         "congestion": str(in_force["congestion"]) if "congestion" in in_force else None,
         "carried_bytes": carried,
+        "ecn": _ecn(outcome.senders, outcome.receivers),
+    }
+
+
+def _ecn(senders: Sequence[StreamReport], receivers: Sequence[StreamReport]) -> Ecn:
+    """What both ends' kernels say of ECN; a far end may say anything."""
+    ends = [one.options_in_force for one in (*senders, *receivers)]
+    marked = [one.options_in_force.get("delivered_ce") for one in senders]
+    return {
+        "negotiated": all(one.get("ecn") is True for one in ends),
+        "arrives": all(one.options_in_force.get("ecn_seen") is True for one in receivers),
+        "marked_segments": sum(max(0, one) for one in marked if isinstance(one, int)),
     }
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from airpath import scenario as scenarios
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
-from airpath.measure import measurement, placement, twin, udp
+from airpath.measure import measurement, placement, stream, twin, udp
 from airpath.measure.analysis import Analysis, analyse
 from airpath.measure.causes import CAPACITY, Named, Seen, is_decided, leaning
 from airpath.measure.control import spelled
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from airpath.documents import Finding, FlowSummary, Gain, Metric, PingSummary, Quantiles
     from airpath.measure.document import (
         AlsoDocument,
+        EcnDocument,
         Figures,
         Measured,
         RateDocument,
@@ -281,6 +282,7 @@ def _measured(
         "nat": welcome.you[0].removeprefix("::ffff:") != session.near[0].removeprefix("::ffff:"),
         "nats": course.nats,
         "host": welcome.host,
+        "ecn": _ecn(course, found, welcome.host.get("tcp_ecn")),
         "limit_mbps": welcome.limits.rate_mbps,
         "seed": course.plan.seed,
         "stopped": course.stopped,
@@ -341,6 +343,33 @@ def _measured(
         "not_in_twin": made.not_in_it,
         "twin_score": made.score,
     }
+
+
+def _ecn(course: Course, found: Analysis, far: object) -> list[EcnDocument]:
+    """ECN of the directions that were measured."""
+    near = stream.setting("ipv4/tcp_ecn")
+    made: list[EcnDocument] = []
+    for direction in found.seen:
+        every = [
+            one["figures"]["ecn"]
+            for phase, one in course.pairs()
+            if phase.direction == direction
+            and not phase.treatment.other
+            and one["figures"] is not None
+            and "ecn" in one["figures"]
+        ]
+        if every:
+            made.append(
+                {
+                    "direction": direction,
+                    "negotiated": all(one["negotiated"] for one in every),
+                    "arrives": any(one["arrives"] for one in every),
+                    "marked_segments": sum(one["marked_segments"] for one in every),
+                    "near_setting": near,
+                    "far_setting": far if isinstance(far, int) else None,
+                }
+            )
+    return made
 
 
 def _rate(direction: str, one: Interval, seen: Seen) -> RateDocument:

@@ -6,12 +6,18 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from airpath.base.text import digits, milliseconds, rate, size
+from airpath.base.text import digits, milliseconds, plural, rate, size
 from airpath.measure import nats, responsiveness, udp
 from airpath.runs import describe
 
 if TYPE_CHECKING:
-    from airpath.measure.document import EffectDocument, Measured, MtuDocument, RateDocument
+    from airpath.measure.document import (
+        EcnDocument,
+        EffectDocument,
+        Measured,
+        MtuDocument,
+        RateDocument,
+    )
     from airpath.runs.document import RunDocument
     from airpath.runs.results import Run
 
@@ -153,6 +159,7 @@ def _path(measured: Measured) -> Iterator[str]:
     yield from _sizes(measured["mtu"])
     yield from responsiveness.sentences(measured["responsiveness"])
     yield from udp.sentences(measured["udp"])
+    yield from map(_ecn, measured.get("ecn", []))
     yield f"{size(measured['carried_bytes'])} carried; it stopped because {measured['stopped']}"
 
 
@@ -185,6 +192,24 @@ def _sizes(all_: Sequence[MtuDocument]) -> Iterator[str]:
             continue
         icmp = "; ".join(one["icmp"]) or "no ICMP error came back"
         yield f"{said}; of {sent} probes of {larger} bytes none arrived ({icmp})"
+
+
+def _ecn(one: EcnDocument) -> str:
+    if not one["negotiated"]:
+        settings = (
+            "unknown" if each is None else str(each)
+            for each in (one["near_setting"], one["far_setting"])
+        )
+        here, there = settings
+        return (
+            f"{one['direction']}: no ECN (net.ipv4.tcp_ecn is {here} here, {there} at the server; "
+            "1 at the end that connects, this one, asks for it)"
+        )
+    if not one["arrives"]:
+        return f"{one['direction']}: ECN is negotiated, but something on the path clears its bits"
+    marked = one["marked_segments"]
+    said = f"{plural(marked, 'segment')} marked" if marked else "no segment was marked"
+    return f"{one['direction']}: ECN is negotiated, its bits arrive, and {said}"
 
 
 def _effects(measured: Measured) -> Iterator[str]:

@@ -273,6 +273,12 @@ def available() -> list[str]:
     return _sysctl("ipv4/tcp_available_congestion_control")
 
 
+def setting(name: str) -> int | None:
+    """A number of ``/proc/sys/net``, such as ``ipv4/tcp_ecn``; None if there is none."""
+    found = _sysctl(name)
+    return int(found[0]) if found and found[0].isdecimal() else None
+
+
 def buffer_limit(name: str) -> int | None:
     """Bytes of ``net.core.rmem_max`` or ``wmem_max``: what a socket of a user may set."""
     found = _sysctl(f"core/{name}")
@@ -290,7 +296,7 @@ def _sysctl(name: str) -> list[str]:
 
 
 def in_force(sock: socket.socket) -> dict[str, object]:
-    """Options that getsockopt reports; the kernel doubles the sizes of buffers."""
+    """Options that getsockopt reports, and ECN; the kernel doubles the sizes of buffers."""
     known = tcp_info.fields(tcp_info.read(sock))
     pacing = _pacing(sock)
     return {
@@ -300,6 +306,7 @@ def in_force(sock: socket.socket) -> dict[str, object]:
         "receive_buffer_bytes": sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
         "send_buffer_bytes": sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
         "pacing_mbps": None if pacing is None else round(pacing * 8e-6, 6),
+        **tcp_info.ecn(known),
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -67,6 +68,7 @@ _SIZES = tuple(struct.calcsize(kind) for kind, names in _LAYOUT for _ in names.s
 _ENDS = tuple(accumulate(_SIZES))
 _STRUCT = struct.Struct("=" + "".join(kind * len(names.split()) for kind, names in _LAYOUT))
 _MOST_BYTES = 256
+_OPT_ECN, _OPT_ECN_SEEN = 8, 16
 _NO_THRESHOLD = 0x7FFFFFFF
 _UNKNOWN_U32 = 0xFFFFFFFF
 UNLIMITED: Final = 0xFFFFFFFFFFFFFFFF
@@ -120,6 +122,20 @@ def fields(data: bytes) -> dict[str, int | None]:
         return known
     ends = zip(_NAMES, _ENDS, strict=True)
     return {name: known[name] if end <= len(data) else None for name, end in ends}
+
+
+def ecn(known: Mapping[str, int | None]) -> dict[str, bool | int | None]:
+    """What fields say of ECN (RFC 3168), ``None`` where the kernel does not know it.
+
+    ``ecn``: it was negotiated; ``ecn_seen``: at least one packet arrived with ECT or CE, which says
+    something at a receiver of data; ``delivered_ce``: segments of which the peer said CE.
+    """
+    options = known["options"]
+    return {
+        "ecn": None if options is None else bool(options & _OPT_ECN),
+        "ecn_seen": None if options is None else bool(options & _OPT_ECN_SEEN),
+        "delivered_ce": known["delivered_ce"],
+    }
 
 
 def _thousandth(value: int | None) -> float | None:
