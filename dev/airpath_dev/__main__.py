@@ -48,6 +48,7 @@ COMMANDS = {
     "machines": "machines",
     "mahimahi": "mahimahi",
     "measured": "measured",
+    "placed": "placed",
     "private": "pages.private",
     "referee": "referee.command",
     "studies-emulated": "private",

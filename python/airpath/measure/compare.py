@@ -45,7 +45,7 @@ class FigureChange(TypedDict):
     blocks_before: int
     blocks_after: int
     before: float
-    """Geometric mean over the blocks; arithmetic for shares."""
+    """Geometric mean over the blocks; arithmetic for shares. Rates below 10 kb/s count as that."""
     after: float
     change: float
     """``after`` less ``before``."""
