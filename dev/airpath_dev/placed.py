@@ -1,4 +1,4 @@
-"""Measures 5g-drx's path to two servers: one beside the UPF, one behind a host that forwards (root).
+"""Measures 5g-drx with a server beside the UPF and one behind a host that forwards (root).
 
 The emulation has one server. Its namespace gets a second one behind it, whose host it forwards to
 and translates addresses for, as a hypervisor does; ``nftables`` gives that host the study's faults.
