@@ -51,6 +51,8 @@ def record(phase: Phase, values: Values) -> Record:
             "probes": probes,
             "mtu": None,
             "shown": None,
+            "udp": None,
+            "responses": None,
             "errors": [],
         },
     )

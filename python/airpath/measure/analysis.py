@@ -90,6 +90,8 @@ def rate_found(pairs: Sequence[Pair], direction: str) -> float:
     """Mean steady rate of the fastest treatment so far, in Mb/s; 0 if nothing was carried."""
     rates: dict[str, list[float]] = {}
     for phase, one in _figures(pairs, direction):
+        if phase.treatment.other:
+            continue
         rates.setdefault(phase.treatment.name, []).append(one["steady_mbps"])
     return max((sum(each) / len(each) for each in rates.values()), default=0.0)
 
