@@ -22,10 +22,11 @@ from airpath import scenario as scenarios
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
 from airpath.measure import measurement, twin, udp
-from airpath.measure.analysis import Analysis, analyse
+from airpath.measure.analysis import IDLE, Analysis, analyse
 from airpath.measure.causes import CAPACITY, Named, Seen, is_decided, leaning
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
+from airpath.measure.plain import Iperf3Session, PingSession
 from airpath.measure.plan import Phase
 from airpath.measure.responsiveness import responsiveness
 from airpath.measure.session import Session
@@ -36,7 +37,15 @@ from airpath.runs.tables import NS_PER_S, write_table
 
 if TYPE_CHECKING:
     from airpath.analysis.statistics import Interval
-    from airpath.documents import Finding, FlowSummary, Gain, Metric, PingSummary, Quantiles
+    from airpath.documents import (
+        Finding,
+        FlowSummary,
+        Gain,
+        LimitSeconds,
+        Metric,
+        PingSummary,
+        Quantiles,
+    )
     from airpath.measure.document import (
         Figures,
         Measured,
@@ -61,7 +70,7 @@ def measure(options: MeasureOptions) -> Run:
 
     Raises ``StoppedError`` after Ctrl-C, with what was kept.
     """
-    with Session(options.host, options.port, options.token) as session:
+    with _session(options) as session:
         nats = session.nats()
         course = measurement.planned(options, session)
         started, began = time.time_ns(), time.monotonic()
@@ -73,6 +82,7 @@ def measure(options: MeasureOptions) -> Run:
             plan = pending.path / PLAN
             table = {
                 "server": options.host,
+                "far": options.far,
                 "opened_ms": course.opened_ms,
                 **course.plan.to_json(),
             }
@@ -80,7 +90,7 @@ def measure(options: MeasureOptions) -> Run:
             interrupted, failed = False, None
             try:
                 measurement.run(course, session, options, pending.path / PHASES)
-                if options.binding_s is not None:
+                if options.binding_s is not None and nats is not None:
                     options.say(f"a silent UDP binding, {options.binding_s:g} s at most")
                     nats["binding_s"] = session.binding(options.binding_s)
             except KeyboardInterrupt:
@@ -103,13 +113,24 @@ def measure(options: MeasureOptions) -> Run:
     return run
 
 
+def _session(options: MeasureOptions) -> Session:
+    """A session with the far end, whatever it runs."""
+    if options.far == "ping":
+        return PingSession(options.host)
+    if options.far == "iperf3":
+        explores = options.resume is None
+        return Iperf3Session(options.host, options.port, options.say, explores=explores)
+    return Session(options.host, options.port, options.token)
+
+
 def _partial(course: Course, interrupted: bool, failed: AirpathError | None) -> list[str]:
     left = len(course.plan.phases) - len(course.records)
     if interrupted:
         return [f"it was interrupted: {left} of {len(course.plan.phases)} phases are missing"]
     if failed is not None:
         return [f"it failed with {left} of {len(course.plan.phases)} phases left: {failed}"]
-    if not any(one["figures"] for one in course.records):
+    transfers = any(one.kind == "tcp" for one in course.plan.phases)
+    if transfers and not any(one["figures"] for one in course.records):
         return [f"no transfer ran: {course.stopped}"]
     return []
 
@@ -125,7 +146,7 @@ def _written(
 ) -> Run:
     limit_mbps = session.welcome.limits.rate_mbps
     found = analyse(course.plan, course.records, limit_mbps, course.opened_ms)
-    made = _twin(course, found, options.host)
+    made = _twin(course, found, options.host, session.handshake_ms)
     scenario = scenarios.parse(made.toml, f"twin-of-{identifier}")
     seed = course.plan.seed
     record = prov.provenance(scenario, [seed], options.command_line, identifier)
@@ -147,7 +168,7 @@ def _written(
     return Run(document, record, scenario.resolved_toml, RunDirectory(final).tables([seed]), final)
 
 
-def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
+def _twin(course: Course, found: Analysis, server: str, handshake_ms: float | None) -> twin.Twin:
     """The twin of the first direction with a transfer, or of the idle path."""
     idle = [
         trip
@@ -156,23 +177,30 @@ def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
         for trip in one["probes"]["rtt_ms"]
         if trip is not None
     ]
-    least = max(0.01, min(idle, default=1.0))
+    least = max(0.01, min(idle, default=handshake_ms or 1.0))
     measured = [one for one in found.seen if one in found.rates]
     if not measured:
         return twin.run(twin.Path("down", None, 0.0, least, None, 0.0, []), server)
     direction, seen = measured[0], found.seen[measured[0]]
-    paced = seen.loss.get("paced")
     path = twin.Path(
         direction,
         max(0.01, seen.base_rate_mbps),
         max(0.01, seen.base_rate_mbps, *(one.after for one in seen.rate.values())),
         least,
         seen.base_loaded_ms,
-        seen.base_loss if paced is None else paced.after,
+        _loss(seen),
         [one.cause for one in found.named[direction] if one.cause != CAPACITY],
         seen.congestion,
     )
     return twin.run(path, server)
+
+
+def _loss(seen: Seen) -> float:
+    """The share that is lost below the rate, as far as it is known."""
+    if (paced := seen.loss.get("paced")) is not None:
+        return paced.after
+    lost, _, sent = seen.idle_lost
+    return lost / max(1, sent) if seen.base_loss is None else seen.base_loss
 
 
 def _document(
@@ -222,10 +250,15 @@ def _measured(
     course: Course, found: Analysis, made: twin.Twin, session: Session, options: MeasureOptions
 ) -> Measured:
     welcome = session.welcome
+    you = None if welcome.you is None else welcome.you[0]
+    own = session.near[0].removeprefix("::ffff:")
     return {
         "server": options.host,
-        "near_seen_as": welcome.you[0],
-        "nat": welcome.you[0].removeprefix("::ffff:") != session.near[0].removeprefix("::ffff:"),
+        "far": options.far,
+        "unprobed": session.unprobed,
+        "handshake_ms": session.handshake_ms,
+        "near_seen_as": you,
+        "nat": None if you is None else you.removeprefix("::ffff:") != own,
         "nats": course.nats,
         "host": welcome.host,
         "limit_mbps": welcome.limits.rate_mbps,
@@ -275,11 +308,10 @@ def _measured(
         "captured": sorted({end for one in course.records for end in one["shown"] or {}}),
         "udp": udp.phases_together(course.pairs()),
         "responsiveness": _responsiveness(course),
-        "undecided": [one for one, named in found.named.items() if not is_decided(named)],
+        "undecided": _undecided(found),
         "likeliest": [
             {"direction": direction, "cause": cause, "probability": round(sure, 3)}
-            for direction, named in found.named.items()
-            if not is_decided(named)
+            for direction in _undecided(found)
             for cause, sure in leaning(found.seen[direction])
         ],
         "time_s": course.plan.time_s,
@@ -311,6 +343,11 @@ def _responsiveness(course: Course) -> list[ResponsivenessDocument]:
             found.setdefault(key, []).append(one["responses"])
     both = [responsiveness(*key, found[key]) for key in sorted(found)]
     return [one for one in both if one is not None]
+
+
+def _undecided(found: Analysis) -> list[str]:
+    """Directions with transfers of which nothing says what limits the rate."""
+    return [one for one, named in found.named.items() if one != IDLE and not is_decided(named)]
 
 
 def _finding(direction: str, one: Named) -> Finding:
@@ -382,10 +419,6 @@ def _udp_flow(phase: Phase, found: Udp) -> FlowSummary:
 def _tcp_flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
     trips = [] if one["samples"] is None else _known(one["samples"]["srtt_ms"])
     rtt = _quantiles(trips)
-    window_s, buffer_s = (
-        phase.duration_s * found["limited"].get(each, 0.0)
-        for each in ("receive_window", "send_buffer")
-    )
     return {
         "id": phase.name,
         "kind": "bulk",
@@ -409,17 +442,28 @@ def _tcp_flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
         "converged_after_s": found["ramp_s"],
         "completed_s": None,
         "slow_start_exit": None,
-        "limited_s": {
-            "cwnd": max(0.0, phase.duration_s - window_s - buffer_s),
-            "pacing": 0.0,
-            "receive_window": window_s,
-            "send_buffer": buffer_s,
-            "application": 0.0,
-        },
+        "limited_s": _limited(phase, found),
         "packets_sent": None,
         "packets_lost": None,
         "delay_ms": None,
         "jitter_ms": None,
+    }
+
+
+def _limited(phase: Phase, found: Figures) -> LimitSeconds | None:
+    """What limited the sender, in seconds; None if nobody read its TCP_INFO."""
+    if not found["limited"]:
+        return None
+    window_s, buffer_s = (
+        phase.duration_s * found["limited"].get(each, 0.0)
+        for each in ("receive_window", "send_buffer")
+    )
+    return {
+        "cwnd": max(0.0, phase.duration_s - window_s - buffer_s),
+        "pacing": 0.0,
+        "receive_window": window_s,
+        "send_buffer": buffer_s,
+        "application": 0.0,
     }
 
 

@@ -63,10 +63,17 @@ def overview(measured: Measured) -> list[str]:
 
 
 def _path(measured: Measured) -> Iterator[str]:
-    yield f"{measured['server']} sees this host as {measured['near_seen_as']}"
+    if measured["near_seen_as"] is not None:
+        yield f"{measured['server']} sees this host as {measured['near_seen_as']}"
     found = measured["nats"]
     if found is not None and (measured["nat"] or found["binding_s"] is not None):
         yield nats.sentence(found)
+    elif measured["nat"]:
+        yield "this host is behind a NAT"
+    if measured["unprobed"] is not None:
+        yield f"no round trips of probes: {measured['unprobed']}"
+    if measured["handshake_ms"] is not None:
+        yield f"the fastest TCP handshake took {milliseconds(measured['handshake_ms'])}"
     limit = measured["limit_mbps"]
     if limit is not None:
         yield f"the server allows {rate(limit)} (--most-rate): no transfer can be faster"
