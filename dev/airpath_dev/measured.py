@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -60,6 +60,9 @@ def main(
     number: Annotated[int, typer.Argument(help="How many cases.", envvar="COUNT")],
     keep: Annotated[Path, typer.Option(help="Folder of the results.")] = ROOT / "target/measured",
     at_once: Annotated[int, typer.Option(min=1, help="Measurements at the same time.")] = 1,
+    far: Annotated[
+        Literal["airpath", "iperf3", "ping"], typer.Option(help="As in `airpath measure`.")
+    ] = "airpath",
 ) -> int:
     """Measure randomly drawn paths with planted causes, and judge what is named first."""
     need(root=True)
@@ -67,7 +70,7 @@ def main(
     numbers = _numbers(seed, number)
     found: list[Judged] = []
     with ThreadPoolExecutor(at_once) as pool, progress_bar("measured") as shown:
-        for one in pool.map(partial(judge, keep), numbers):
+        for one in pool.map(partial(judge, keep, far=far), numbers):
             found.append(one)
             shown(len(found) / number)
             say(f"{one.case}: {one.words}: {', '.join(one.named) or one.problem or 'nothing'}")
@@ -90,7 +93,7 @@ def _numbers(seed: int, number: int) -> Iterator[Case]:
             yield case
 
 
-def judge(keep: Path, case: Case) -> Judged:
+def judge(keep: Path, case: Case, *, far: str = "airpath") -> Judged:
     """Emulate a case with a measurement inside, and judge it, unless its judgment is kept."""
     kept = keep / f"{case.name}.json"
     if kept.exists():
@@ -100,7 +103,7 @@ def judge(keep: Path, case: Case) -> Judged:
     scenario.write_text(case.text)
     problem = "late"
     for _ in range(_ATTEMPTS):
-        problem = _measure(scenario, out, keep / f"{case.name}.token", up=case.up)
+        problem = _measure(scenario, out, keep / f"{case.name}.token", up=case.up, far=far)
         if problem != "late":
             break
     found = _judged(case, out, problem)
@@ -111,21 +114,28 @@ def judge(keep: Path, case: Case) -> Judged:
     return found
 
 
-def _measure(scenario: Path, out: Path, token: Path, *, up: bool) -> str:
+def _measure(scenario: Path, out: Path, token: Path, *, up: bool, far: str) -> str:
     """Run the measurement; why there is no result, or nothing."""
     shutil.rmtree(out, ignore_errors=True)
     shutil.rmtree(out.with_suffix(".emulated"), ignore_errors=True)
     token.touch(0o600)
     token.write_text("0123456789abcdef" * 2)
     airpath = f"{sys.executable} -m airpath"
+    direction = [] if far == "ping" else ["--direction", "up" if up else "down"]
+    server, access = (
+        f"{airpath} serve --user root --token-file {token}",
+        ["--token-file", str(token)],
+    )
+    if far != "airpath":
+        server, access = "sh -c 'exec iperf3 -s >/dev/null'", ["--far", far]
     variables = [f"--env={name}" for name in ("PYTHONPATH",) if name in os.environ]
     done = subprocess.run(
         [
             *airpath.split(), "emulate", str(scenario), "--no-live", "--user", "root",
             *variables, "--out", str(out.with_suffix(".emulated")), "--explain", "off",
-            "--server", f"{airpath} serve --user root --token-file {token}", "--",
-            *airpath.split(), "measure", "server", "--token-file", str(token), "--out", str(out),
-            "--direction", "up" if up else "down", "--seed", "1",
+            "--server", server, "--",
+            *airpath.split(), "measure", "server", *access, "--out", str(out), *direction,
+            "--seed", "1",
         ],
         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip

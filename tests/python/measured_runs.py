@@ -71,7 +71,9 @@ def written(
     welcome = SimpleNamespace(
         limits=SimpleNamespace(rate_mbps=limit_mbps), you=("192.0.2.1", 1), host={}
     )
-    session: Any = SimpleNamespace(welcome=welcome, near=("192.0.2.1", 1))
+    session: Any = SimpleNamespace(
+        welcome=welcome, near=("192.0.2.1", 1), handshake_ms=None, unprobed=None
+    )
     options = MeasureOptions(host=server, port=5212, token="")
     with PendingDirectory(place, numbered=False) as pending:
         table = {"server": server, **plan.to_json()}

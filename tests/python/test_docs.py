@@ -203,9 +203,3 @@ def test_the_ten_keys_are_ten_and_each_is_set_by_its_command() -> None:
     assert len(keys) == 10
     for key, (command, _) in zip(keys, TEN_RUNS, strict=True):
         assert f".{key}=" in command
-
-
-def test_what_is_missing_is_the_same_everywhere() -> None:
-    missing = "measurement against a server without airpath."
-    assert f"Not in it yet: {missing}" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"**Not in it yet:** {missing}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

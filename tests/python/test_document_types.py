@@ -23,6 +23,7 @@ PARSERS = {
     *("export/recorded.py", "export/netem.py", "export/replayed.py"),
     *("measure/checked.py", "measure/control.py", "measure/far.py", "measure/session.py"),
     "tune/prepared.py",
+    "measure/iperf3.py",
 }
 """Modules that read JSON or TOML, whose tables have the type ``Json`` until they are checked.
 

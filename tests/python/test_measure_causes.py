@@ -188,7 +188,7 @@ def test_wide_intervals_name_nothing() -> None:
                 "loss": {"paced": effect("paced", 0.01, 0.02)},
                 "base_loss": 0.02,
                 "base_loaded_ms": 26.0,
-                "idle_waits": (25.0, 0.1, 0.1),
+                "idle_least_ms": 25.0,
             },
         ),
         ("rrc-promotion", {"first_ms": 400.0}),
@@ -233,6 +233,7 @@ def test_bbr_that_loses_where_it_probes_is_not_policed() -> None:
         base_loss=0.02,
         base_loaded_ms=26.0,
         idle_waits=(25.0, 0.1, 0.1),
+        idle_least_ms=25.0,
     )
     assert [one.cause for one in name(probing)] == [CAPACITY]
 

@@ -146,6 +146,7 @@ def test_without_a_nat_nothing_is_sent() -> None:
         Session("127.0.0.1", server.address[1], TOKEN) as session,
     ):
         found = session.nats()
+        assert found is not None
         assert (found["least"], found["most"], found["hops"]) == (0, 0, [])
         assert sentence(found) == "no NAT: the server sees this host's own address"
         assert threading.active_count() < 20

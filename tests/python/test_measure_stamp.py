@@ -237,6 +237,8 @@ def test_a_prober_over_loopback() -> None:
             for reply in seen.replies:
                 assert 0 < reply.rtt_ms < 50
                 # One clock here, so the directions add up.
+                assert reply.out_ms is not None
+                assert reply.back_ms is not None
                 assert reply.out_ms + reply.back_ms == pytest.approx(reply.rtt_ms, abs=0.5)
                 assert reply.out_ms > 0
                 assert reply.back_ms > 0

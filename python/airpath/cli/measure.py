@@ -22,10 +22,28 @@ TOKEN = "AIRPATH_TOKEN"  # noqa: S105 - a name, no token
 
 Host = Annotated[
     str,
-    typer.Argument(metavar="HOST", help="Where `airpath serve` runs.", show_default=False),
+    typer.Argument(metavar="HOST", help="The far end.", show_default=False),
+]
+FarEnd = Annotated[
+    Literal["airpath", "iperf3", "ping"],
+    typer.Option(
+        "--far",
+        help="What HOST runs: `airpath serve`, `iperf3 -s` (3.9 or newer), or nothing, if it "
+        "answers pings.",
+    ),
 ]
 Port = Annotated[
     int, typer.Option(metavar="N", min=1, max=65535, help="The server's port, of TCP and UDP.")
+]
+AnyPort = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        max=65535,
+        help="The server's port. [default: 5212 of `airpath serve`, TCP and UDP; 5201 of iperf3]",
+        show_default=False,
+    ),
 ]
 TokenFile = Annotated[
     Path | None,
@@ -123,7 +141,8 @@ BindingLifetime = Annotated[
 
 def command(
     host: Host,
-    port: Port = 5212,
+    far: FarEnd = "airpath",
+    port: AnyPort = None,
     token_file: TokenFile = None,
     also: Also = None,
     also_token_file: AlsoTokenFile = None,
@@ -143,11 +162,11 @@ def command(
 ) -> None:
     """Measure the path to a server, and find out what limits TCP on it.
 
-    Run `airpath serve` at HOST first. Transfers with and without a change (pacing, BBR, several
-    connections, a larger window, smaller segments, a UE that is kept awake) alternate in random
-    order, so that drift of the radio is not mistaken for an effect. The change that alters
-    the result points to the cause. --plan prints a plan and sends nothing; as the rate is not
-    known then, the plan that runs may be another one.
+    Run `airpath serve` at HOST first; --far names what else HOST may run. Transfers with and
+    without a change (pacing, BBR, several connections, a larger window, smaller segments, a UE that
+    is kept awake) alternate in random order, so that drift of the radio is not mistaken for an
+    effect. The change that alters the result points to the cause. --plan prints a plan and sends
+    nothing; as the rate is not known then, the plan that runs may be another one.
     """
     from airpath.base.quantities import size_from, time_from
     from airpath.errors import InputError
@@ -170,12 +189,20 @@ def command(
             "--again runs the plan of its directory: leave out --direction, --seed, --time and "
             "--data"
         )
-    token = "" if plan else token_from(token_file)
+    _check_far(far, token_file, binding_lifetime)
+    if far != "airpath" and also is not None:
+        raise InputError(f"--also needs `airpath serve` at both ends; --far {far} has none")
+    if far == "ping":
+        given = {"--port": port is not None, "--direction": direction != "down"}
+        _refuse_transfers({**given, "--until": until is not None, "--capture": capture})
+    token = "" if plan or far != "airpath" else token_from(token_file)
+    near_port = port or _PORTS[far]
     options = MeasureOptions(
         host=host,
-        port=port,
+        far=far,
+        port=near_port,
         token=token,
-        also=_other(also, also_token_file, port, token),
+        also=_other(also, also_token_file, near_port, token),
         directions=_directions(direction),
         time_s=time_from(time, "--time"),
         data_bytes=size_from(data, "--data"),
@@ -213,6 +240,26 @@ def command(
         output(line)
     narrate(f"run: {run.directory}")
     raise typer.Exit(int(bool(run.partial)))
+
+
+_PORTS = {"airpath": 5212, "iperf3": 5201, "ping": 0}
+
+
+def _check_far(far: str, token_file: Path | None, binding_lifetime: str | None) -> None:
+    from airpath.errors import InputError
+
+    for name, given in (("--token-file", token_file), ("--binding-lifetime", binding_lifetime)):
+        if far != "airpath" and given is not None:
+            raise InputError(f"{name} is for `airpath serve`; leave it out with --far {far}")
+
+
+def _refuse_transfers(given: dict[str, bool]) -> None:
+    """Refuse options about transfers; there are none where the far end only answers pings."""
+    from airpath.errors import InputError
+
+    for name, is_given in given.items():
+        if is_given:
+            raise InputError(f"--far ping has no transfers: leave out {name}")
 
 
 def _directions(direction: Literal["down", "up", "both"]) -> tuple[Direction, ...]:
@@ -278,14 +325,15 @@ def _share(text: str) -> float:
 def _print_plan(options: MeasureOptions) -> None:
     """Print what would be sent, as far as that is known without the server."""
     from airpath.measure.measurement import drawn, resumed, tried
-    from airpath.measure.plan import usual
+    from airpath.measure.plan import Probing, usual
     from airpath.measure.stream import available
 
     known = options.resume or options.again
     if known is not None:
         plan = resumed(known).plan
     else:
-        plan = drawn(options, tried(options, usual(available()), []))
+        probing: Probing = "stamp" if options.far == "airpath" else "echo"
+        plan = drawn(options, tried(options, usual(available()), []), probing=probing)
     for line in plan.lines():
         output(line)
     if options.binding_s is not None:

@@ -56,7 +56,8 @@ def analyse(
     pairs = [(phases[one["number"]], one) for one in records]
     directions = [way for way in ("down", "up") if any(_tcp(one, way) for one in plan.phases)]
     found = Analysis({}, {IDLE: {"rtt_ms.mean": _idle(pairs)}}, {}, {})
-    for direction in directions:
+    # Without transfers only the idle path has causes.
+    for direction in directions or [IDLE]:
         seen = replace(
             _seen(direction, pairs, found.effects[IDLE]["rtt_ms.mean"]),
             servers=servers or Servers(),
@@ -64,6 +65,8 @@ def analyse(
         )
         found.seen[direction] = seen
         found.named[direction] = name(seen)
+        if direction == IDLE:
+            continue
         found.effects[direction] = {
             "steady_mbps": dict(seen.rate),
             "retransmitted_share": dict(seen.loss),
@@ -153,14 +156,14 @@ def _both(probes: Sequence[Trips | None]) -> list[tuple[float, float]]:
     ]
 
 
-def _out_share(longer: Sequence[Trips | None], shorter: Sequence[Trips | None]) -> float:
+def _out_share(longer: Sequence[Trips | None], shorter: Sequence[Trips | None]) -> float | None:
     """Share of the difference of two median round trips that arises on the way to the server.
 
-    0 if the first is not longer.
+    0 if the first is not longer; None if the other end does not stamp what arrives.
     """
     sides = [_both(longer), _both(shorter)]
     if not all(sides):
-        return 0.0
+        return None
     (long, long_out), (short, short_out) = (np.median(one, axis=0) for one in sides)
     return float((long_out - short_out) / (long - short)) if long > short else 0.0
 
@@ -177,6 +180,12 @@ def _waits(probes: Sequence[Trips | None]) -> tuple[float, float, float] | None:
     back = trips - out
     waits = [(_mean(list(one)) or 0.0) - float(one.min()) for one in (out, back)]
     return float(trips.min()), waits[0], waits[1]
+
+
+def _least(probes: Sequence[Trips | None]) -> float | None:
+    """The smallest RTT, if there are enough."""
+    trips = [trip for one in probes for trip in _trips(one)]
+    return min(trips) if len(trips) >= LEAST_REPLIES else None
 
 
 def _lost(probes: Sequence[Trips | None]) -> tuple[int, int, int]:
@@ -206,9 +215,10 @@ def _trips(probes: Trips | None) -> list[float]:
     return [] if probes is None else [one for one in probes["rtt_ms"] if one is not None]
 
 
-def loss_of(one: Figures) -> float:
-    """Retransmissions over segments sent."""
-    return one["retransmitted_segments"] / max(1, one["segments"])
+def loss_of(one: Figures) -> float | None:
+    """Retransmissions over segments sent; None if the sender did not count them."""
+    again = one["retransmitted_segments"]
+    return None if again is None else again / max(1, one["segments"])
 
 
 def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> Seen:
@@ -251,6 +261,7 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         ),
         congestion=base[0]["congestion"] if base else None,
         idle_waits=_waits(sparse),
+        idle_least_ms=_least(sparse),
         idle_lost=_lost(sparse),
         idle_out=_out_share(sparse, awake),
         loaded_out=_out_share(beside, sparse),
@@ -258,7 +269,7 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         loaded_ms=effects(_blocks((p, one["loaded_ms"]) for p, one in own), BASE, _LEAST_MS),
         idle_ms=idle,
         base_rate_mbps=float(np.mean([one["steady_mbps"] for one in base])) if base else 0.0,
-        base_loss=float(np.mean([loss_of(one) for one in base])) if base else 0.0,
+        base_loss=_mean_loss(base),
         base_loaded_ms=float(np.median(loaded)) if loaded else None,
         limited=_mean_shares([one["limited"] for one in base]),
         ramp_s=None if figures is None else figures["ramp_s"],
@@ -288,6 +299,11 @@ def missed(figures: Figures, phase: Phase) -> float:
     """Seconds at the steady rate that would carry what the ramp of a phase did not."""
     steady = max(figures["steady_mbps"], _LEAST_RATE_MBPS)
     return max(0.0, phase.duration_s * (1 - figures["goodput_mbps"] / steady))
+
+
+def _mean_loss(phases: Sequence[Figures]) -> float | None:
+    known = [loss for one in phases if (loss := loss_of(one)) is not None]
+    return float(np.mean(known)) if known else None
 
 
 def _mean_shares(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -48,7 +48,8 @@ class Seen:
     loaded_ms: Mapping[str, Effect]
     idle_ms: Mapping[str, Effect]
     base_rate_mbps: float
-    base_loss: float
+    base_loss: float | None
+    """None: the sender does not say."""
     base_loaded_ms: float | None
     limited: Mapping[str, float]
     """Shares of the busy time of ``base`` in which Linux's sender was limited (tcp_info)."""
@@ -66,12 +67,15 @@ class Seen:
     """Median RTT of sparse probes."""
     idle_waits: tuple[float, float, float] | None = None
     """Of sparse probes: the smallest RTT, and the mean wait to the server and back, in ms."""
+    idle_least_ms: float | None = None
+    """The smallest RTT of sparse probes."""
     idle_lost: tuple[int, int, int] = (0, 0, 0)
     """Sparse probes that were lost, the most of them in a row, and probes in all."""
-    idle_out: float = 0.0
-    """Which share of the effect of ``keep-alive`` is on the way to the server."""
-    loaded_out: float = 0.0
-    """Which share of the additional wait beside a transfer is on the way to the server."""
+    idle_out: float | None = 0.0
+    """Which share of the effect of ``keep-alive`` is on the way to the server; None: unknown."""
+    loaded_out: float | None = 0.0
+    """Which share of the additional wait beside a transfer is on the way to the server; None:
+    unknown."""
     servers: Servers = field(default_factory=Servers)
     """Limits of the server, and the other server."""
     congestion: str | None = None
@@ -171,7 +175,7 @@ def _window(seen: Seen) -> Named | None:
     limit, share = max(seen.limited.items(), key=lambda one: one[1], default=("send_buffer", 0.0))
     window, several = seen.rate.get("window"), seen.rate.get("streams-4")
     waits = share >= _LIMITED
-    if window is not None and window.raised and (waits or seen.base_loss <= _LEAST_LOSS):
+    if window is not None and window.raised and (waits or _loses_nothing(seen)):
         chosen, with_it = window, "a larger window"
     elif several is not None and several.raised and waits:
         chosen, with_it = several, "several connections"
@@ -205,7 +209,7 @@ def _losses(seen: Seen) -> Named | None:
     effect = seen.rate.get("bbr")
     if (late := _reordered(seen)) is not None:
         return late
-    if effect is None or not effect.raised or seen.base_loss <= _LEAST_LOSS:
+    if effect is None or not effect.raised or seen.base_loss is None or _loses_nothing(seen):
         return _lossy(seen) or _policed(seen) or _dropped(seen)
     paced = seen.loss.get("paced")
     if paced is None:
@@ -278,6 +282,8 @@ def _reordered(seen: Seen) -> Named | None:
     calm = [seen.udp[one] for one in ("udp-50", "udp-95") if one in seen.udp]
     reordered, sent = sum(one["reordered"] for one in calm), sum(one["sent"] for one in calm)
     lost = sum(one["lost"] for one in calm) / max(1, sent)
+    if seen.base_loss is None:
+        return None
     if reordered < _LEAST_LOST or seen.base_loss <= max(_LEAST_LOSS, lost / _STILL_LOST):
         return None
     if _capacity(seen) is not None:
@@ -299,7 +305,9 @@ def _reordered(seen: Seen) -> Named | None:
 def _dropped(seen: Seen) -> Named | None:
     """UDP above the rate is lost and what arrives did not wait; below the rate nothing is lost."""
     below, at, above = (seen.udp.get(one) for one in UDP_SHARES)
-    if below is None or at is None or above is None or seen.base_loss < _POLICED_LOSS:
+    if below is None or at is None or above is None:
+        return None
+    if seen.base_loss is None or seen.base_loss < _POLICED_LOSS:
         return None
     if above["lost_share"] < _EXCESS_LOST or below["lost_share"] > above["lost_share"] / 10:
         return None
@@ -320,7 +328,7 @@ def _dropped(seen: Seen) -> Named | None:
 def _policed(seen: Seen) -> Named | None:
     """Excess traffic is lost and nothing waits: the bottleneck has no queue."""
     paced = seen.loss.get("paced")
-    if paced is None or not paced.lowered or seen.base_loss < _POLICED_LOSS:
+    if paced is None or not paced.lowered or (seen.base_loss or 0.0) < _POLICED_LOSS:
         return None
     if seen.shown:
         # Captures show losses and waits in more detail.
@@ -328,10 +336,10 @@ def _policed(seen: Seen) -> Named | None:
     if seen.congestion == "bbr":
         # BBR keeps queues short itself, and loses packets where it probes for more bandwidth.
         return None
-    if seen.base_loaded_ms is None or seen.idle_waits is None:
+    least_ms = seen.idle_least_ms
+    if seen.base_loaded_ms is None or least_ms is None or seen.base_loss is None:
         return None
     # Not the usual RTT: a UE that sends all the time does not wait for grants.
-    least_ms, *_ = seen.idle_waits
     if seen.base_loaded_ms > _NO_QUEUE * least_ms:
         return None
     trips = f"{milliseconds(seen.base_loaded_ms)}, {milliseconds(least_ms)}"
@@ -348,7 +356,7 @@ def _policed(seen: Seen) -> Named | None:
 def _slow_start(seen: Seen) -> Named | None:
     """The rate grows slowly at first, without losses, and another treatment gets there sooner."""
     window = seen.rate.get("window")
-    if seen.base_loss > _LEAST_LOSS or (window is not None and window.raised):
+    if not _loses_nothing(seen) or (window is not None and window.raised):
         return None
     if max(seen.limited.values(), default=0.0) >= _LIMITED:
         return None
@@ -380,12 +388,18 @@ def _bufferbloat(seen: Seen) -> Named | None:
         return None
     if loaded.before - loaded.after < _LEAST_QUEUE_MS:
         return None
-    acknowledgements = (seen.loaded_out > 0.5) == (seen.direction == "down")
-    way = "the acknowledgements" if acknowledgements else "the data"
+    acknowledgements, where = (
+        False,
+        _NO_DIRECTION.format("it may also be that of the acknowledgements"),
+    )
+    if seen.loaded_out is not None:
+        acknowledgements = (seen.loaded_out > 0.5) == (seen.direction == "down")
+        way = "the acknowledgements" if acknowledgements else "the data"
+        where = f"They wait in the direction of {way}."
     return _named(
         "ack-starvation" if acknowledgements else "bufferbloat",
         f"During a transfer probes take {milliseconds(loaded.before)}; with the transfer paced "
-        f"below the rate, {milliseconds(loaded.after)}. They wait in the direction of {way}.",
+        f"below the rate, {milliseconds(loaded.after)}. {where}",
         loaded,
         "rtt_ms.p50",
     )
@@ -396,12 +410,18 @@ def _sleep(seen: Seen) -> Named | None:
     effect = seen.idle_ms.get("keep-alive")
     if effect is None or not effect.lowered or effect.before - effect.after < _LEAST_WAIT_MS:
         return _cycle(seen)
-    outward = seen.idle_out > 0.5
-    way = "on the way to the server" if outward else "on the way back"
+    outward, where = (
+        False,
+        _NO_DIRECTION.format("it may also be waits for uplink grants (uplink-access)"),
+    )
+    if seen.idle_out is not None:
+        outward = seen.idle_out > 0.5
+        way = "on the way to the server" if outward else "on the way back"
+        where = f"Most of the difference is {way}."
     return _named(
         "uplink-access" if outward else "drx",
         f"On an idle path probes take {milliseconds(effect.before)}; while datagrams every 20 ms "
-        f"keep the UE awake, {milliseconds(effect.after)}. Most of the difference is {way}.",
+        f"keep the UE awake, {milliseconds(effect.after)}. {where}",
         effect,
         "rtt_ms.mean",
     )
@@ -568,6 +588,12 @@ def _capacity(seen: Seen) -> Named | None:
     )
 
 
+def _loses_nothing(seen: Seen) -> bool:
+    """Whether the sender says that it retransmits almost nothing."""
+    return seen.base_loss is not None and seen.base_loss <= _LEAST_LOSS
+
+
+_NO_DIRECTION = "Round trips alone do not show the direction of the wait: {}."
 CAPACITY = "link-capacity"
 """Says what bounds the rate; it is no cause."""
 OF_THE_TEST = frozenset({"application-limited", "test-too-short"})

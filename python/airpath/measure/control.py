@@ -538,8 +538,9 @@ class Welcome:
     session: str
     ssid: int
     """STAMP session identifier (RFC 8972 3)."""
-    you: Peer
-    """The near end's address and port as the far end sees them: behind a NAT, the NAT's."""
+    you: Peer | None
+    """The near end's address and port as the far end sees them: behind a NAT, the NAT's.
+    ``None`` if the far end does not say it."""
     here: Peer
     limits: Limits
     host: dict[str, str | int | list[str]]
@@ -550,7 +551,7 @@ class Welcome:
         return {
             "session": self.session,
             "ssid": self.ssid,
-            "you": list(self.you),
+            "you": list(self.you or ()),
             "here": list(self.here),
             "limits": self.limits.to_json(),
             "host": self.host,

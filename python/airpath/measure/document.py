@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from airpath.base.shapes import Length, Range
 
@@ -33,9 +33,10 @@ class Figures(TypedDict):
     """The rate after slow start; that of the phase's second half if it still grew."""
     ramp_s: Positive | None
     """When the rate had stopped growing; null: it still grew when the phase ended."""
-    retransmitted_segments: int
+    retransmitted_segments: int | None
+    """null: the sender did not say."""
     segments: int
-    """Segments sent, retransmissions included."""
+    """Segments sent, known retransmissions included."""
     limited: dict[str, Positive]
     """Shares of the sender's busy time that Linux counts as limited by ``receive_window`` and
     ``send_buffer`` (tcp_info)."""
@@ -67,7 +68,8 @@ class Trips(TypedDict):
     rtt_ms: list[float | None]
     """null: lost."""
     out_ms: list[float | None]
-    """On the way to the server, by two clocks: only its variation means something."""
+    """On the way to the server, by two clocks: only its variation means something. null also for
+    ICMP echoes."""
 
 
 class Mtu(TypedDict):
@@ -332,7 +334,7 @@ class AlsoDocument(TypedDict):
     """The other server (``--also``)."""
 
     server: str
-    near_seen_as: str
+    near_seen_as: str | None
     """The near end's address as this server sees it."""
     family: str
     """``IPv4`` or ``IPv6``."""
@@ -346,14 +348,20 @@ class Measured(TypedDict):
     """Plan, course and figures of a measurement."""
 
     server: str
-    """Where ``airpath serve`` is, as it was given."""
-    near_seen_as: str
-    """The near end's address as the server sees it."""
-    nat: bool
-    """Whether that is another one than the near end's own."""
+    """The far end, as it was given."""
+    far: Literal["airpath", "iperf3", "ping"]
+    """What it runs: ``airpath serve``, ``iperf3 -s``, or nothing: it answers pings."""
+    unprobed: str | None
+    """Why no probes show round trips; null: there are probes."""
+    handshake_ms: Positive | None
+    """The least RTT of TCP handshakes; null: not measured."""
+    near_seen_as: str | None
+    """The near end's address as the server sees it; null: unknown."""
+    nat: bool | None
+    """Whether that is another one than the near end's own; null: unknown."""
     nats: Nats | None
     host: dict[str, str | int | list[str]]
-    """The server's machine."""
+    """The server's machine, as far as it is known."""
     also: NotRequired[AlsoDocument]
     """Absent without another server."""
     ecn: NotRequired[list[EcnDocument]]

@@ -22,11 +22,15 @@ from airpath.measure.plan import (
     BASE,
     OTHER_SERVER,
     OVERHEAD,
+    PAUSE_TRIPS,
     Direction,
+    Far,
     Phase,
     Plan,
+    Probing,
     Treatment,
     draw,
+    draw_idle,
     usual,
 )
 from airpath.measure.stream import available, buffer_limit
@@ -65,6 +69,7 @@ class MeasureOptions:
     """Server, duration and limits of a measurement."""
 
     host: str
+    far: Far = "airpath"
     port: int
     token: str
     also: Server | None = None
@@ -115,7 +120,12 @@ class Course:
 def planned(options: MeasureOptions, session: Session) -> Course:
     """A new plan for the rate that a short transfer finds, or that of another measurement."""
     if options.resume is not None:
-        return _with_servers(resumed(options.resume, options.host), options, options.resume)
+        return _with_servers(
+            resumed(options.resume, options.host, options.far), options, options.resume
+        )
+    if options.far == "ping":
+        left = replace(options, time_s=max(1.0, options.time_s - session.now()))
+        return Course(drawn(left, []), [], opened_ms=session.opened_ms)
     if session.uncaptured:
         if options.capture:
             raise AirpathError(f"--capture: this host captures no packets ({session.uncaptured})")
@@ -130,7 +140,7 @@ def planned(options: MeasureOptions, session: Session) -> Course:
     found = host.get("congestion", [])
     far = found if isinstance(found, list) else []
     scouted = [_scout(options, session, direction) for direction in options.directions]
-    spent = sum(round(OVERHEAD * one["carried_bytes"]) for one in scouted)
+    spent = sum(round(OVERHEAD * one["carried_bytes"]) + _after(options, one) for one in scouted)
     rates = [max(one["steady_mbps"], one["goodput_mbps"]) for one in scouted]
     if session.welcome.limits.rate_mbps is not None:
         rates.append(session.welcome.limits.rate_mbps)
@@ -142,7 +152,15 @@ def planned(options: MeasureOptions, session: Session) -> Course:
     system = next((one["congestion"] for one in scouted if one["congestion"]), None)
     treatments = tried(options, usual(_common(far), system, _window(host)), scouted)
     trips = [one["loaded_ms"] for one in scouted if one["loaded_ms"] is not None]
-    plan = drawn(left, treatments, max(*rates, _LEAST_MBPS), max(trips, default=None))
+    probing: Probing = "stamp" if options.far == "airpath" else "echo"
+    plan = drawn(
+        left,
+        treatments,
+        max(*rates, _LEAST_MBPS),
+        max(trips, default=None),
+        "none" if session.unprobed else probing,
+        session.pause_trips,
+    )
     return Course(plan, [], opened_ms=session.opened_ms)
 
 
@@ -169,11 +187,17 @@ def drawn(
     treatments: Sequence[Treatment],
     rate_mbps: float | None = None,
     rtt_ms: float | None = None,
+    probing: Probing = "stamp",
+    pause_trips: int = PAUSE_TRIPS,
 ) -> Plan:
     """Draw a plan for a path with this rate and RTT, as far as they are known."""
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
     within = (options.time_s, options.data_bytes)
-    return draw(seed, treatments, options.directions, *within, rate_mbps, rtt_ms)
+    if options.far == "ping":
+        return draw_idle(seed, *within)
+    return draw(
+        seed, treatments, options.directions, *within, rate_mbps, rtt_ms, probing, pause_trips
+    )
 
 
 def _window(host: Mapping[str, object]) -> int:
@@ -221,7 +245,7 @@ def _scout(options: MeasureOptions, session: Session, direction: Direction) -> F
     return kept["figures"]
 
 
-def resumed(directory: Path, host: str | None = None) -> Course:
+def resumed(directory: Path, host: str | None = None, far: Far = "airpath") -> Course:
     """Read the plan and the records of a measurement.
 
     Raises ``InputError`` if they are damaged, or of another server than ``host``.
@@ -249,6 +273,10 @@ def resumed(directory: Path, host: str | None = None) -> Course:
         records.append(one)
     if host is not None and table.get("server") != host:
         raise InputError(f"{directory} was measured against {table.get('server')}, not {host}")
+    if host is not None and table.get("far", "airpath") != far:
+        raise InputError(
+            f"{directory} was measured with --far {table.get('far', 'airpath')}, not {far}"
+        )
     if host is not None and len(records) == len(plan.phases):
         raise InputError(f"{directory} is complete: it has all {len(records)} phases")
     opened_ms = table.get("opened_ms")
@@ -286,7 +314,9 @@ def run(
             if session.now() + phase.quiet_s + phase.duration_s > time_s:
                 course.stopped = f"its time is spent ({time_s:g} s)"
                 return
-            spent = sum(map(_spent, course.records))
+            after = [_in_flight(options, one) for one in course.records]
+            # What arrives after this phase must fit, too.
+            spent = sum(map(_spent, course.records)) + sum(after) + max(after, default=0)
             most = course.plan.allowance(phase.number, spent)
             outcome = _outcome(course, serving, phase, most)
             if options.capture and outcome.packets:
@@ -300,10 +330,12 @@ def run(
             options.say(told(phase, kept))
             if phase.kind == "idle" and _is_udp_blocked(course, phase):
                 at_fault = options.also if phase.treatment.other and options.also else options
-                options.say(
-                    f"no UDP datagram came back: is UDP port {at_fault.port} of {at_fault.host} "
-                    "open? Phases that need it are left out"
+                what = (
+                    f"UDP datagram came back: is UDP port {at_fault.port} of {at_fault.host} open?"
+                    if options.far == "airpath"
+                    else "ICMP echo came back."
                 )
+                options.say(f"no {what} Phases that need it are left out")
             if _ends_block(course.plan, phase) and _is_precise(course, options):
                 course.stopped = (
                     f"the steady rate has the requested precision ({options.until:.0%})"
@@ -350,6 +382,17 @@ def _spent(kept: Record) -> int:
     if figures is None:
         return 0
     return max(round(OVERHEAD * figures["carried_bytes"]), _MTU_BYTES * figures["segments"])
+
+
+def _in_flight(options: MeasureOptions, kept: Record) -> int:
+    return 0 if kept["figures"] is None else _after(options, kept["figures"])
+
+
+def _after(options: MeasureOptions, figures: Figures) -> int:
+    """Bytes that still arrive when this end has ended a phase whose sender does not: one RTT's."""
+    if options.far == "airpath":
+        return 0
+    return round(figures["steady_mbps"] * 125 * (figures["loaded_ms"] or 0.0))
 
 
 def _pacing(course: Course, phase: Phase) -> float | None:

@@ -89,8 +89,11 @@ def _figures(outcome: Outcome) -> Figures:
     found = ramp(merged([one.arrived for one in outcome.receivers]), lasted_s)
     steady_from_s = found.converged_after_s
     since_s = outcome.started_s + (lasted_s / 2 if steady_from_s is None else steady_from_s)
-    last = [one.info[-1] for one in outcome.senders if one.info]
-    again = sum(one.retrans_total or 0 for one in last)
+    last = [one.totals or one.info[-1] for one in outcome.senders if one.totals or one.info]
+    counts = [one.retrans_total for one in last]
+    # A sender that is not there, or does not count them, leaves them unknown.
+    is_known = len(counts) == len(outcome.senders) and None not in counts
+    again = sum(one or 0 for one in counts)
     carried = sum(one.bytes for one in outcome.receivers)
     sent = sum(-(-(one.bytes_acked or 0) // max(1, one.mss_bytes or 1)) for one in last)
     in_force = outcome.senders[0].options_in_force
@@ -98,7 +101,7 @@ def _figures(outcome: Outcome) -> Figures:
         "goodput_mbps": carried * 8e-6 / lasted_s,
         "steady_mbps": max(0.0, found.steady_mbps),
         "ramp_s": steady_from_s,
-        "retransmitted_segments": again,
+        "retransmitted_segments": again if is_known else None,
         "segments": sent + again,
         "limited": _limited(last),
         "loaded_ms": _loaded(outcome.probes, since_s),
@@ -196,7 +199,7 @@ def _seconds(
 
 def _trips(probes: Probes) -> Trips:
     rows: list[tuple[float, float | None, float | None]] = [
-        (one.sent_s, round(max(one.rtt_ms, 0.0), 4), round(one.out_ms, 4)) for one in probes.replies
+        (one.sent_s, round(max(one.rtt_ms, 0.0), 4), _rounded(one.out_ms)) for one in probes.replies
     ]
     rows += [(one.sent_s, None, None) for one in probes.lost]
     rows.sort(key=lambda one: one[0])
@@ -245,6 +248,10 @@ def _udp(load: Load, report: UdpReport) -> Udp:
         "jitter_ms": report.jitter_ms,
         "delay_ms": report.delay_variation_ms,
     }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 def _mtu(report: MtuReport) -> Mtu:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
@@ -145,9 +146,13 @@ def near_mtu_up(
     most: int = 1500,
 ) -> MtuReport:
     """Find the path MTU upwards, to ``most``; the far end's short replies say what arrived."""
-    prober = _UpProber(sock, stamp.mac_key(secret), ssid, phase)
+    return search_up(_StampProber(sock, stamp.mac_key(secret), ssid, phase), most, stop)
+
+
+def search_up(prober: UpProber, most: int, stop: threading.Event) -> MtuReport:
+    """Find the path MTU upwards, to ``most``, with probes that are answered."""
     begin = time.monotonic()
-    search = _search(prober.round, _least(sock), most, stop)
+    search = _search(prober.round, _least(prober.header), most, stop)
     if prober.answered == 0:
         return MtuReport("up", None, search, [], "no probe was answered")
     icmp = _icmp_reports([one for one in prober.inbox.errors if one.time >= begin])
@@ -170,7 +175,8 @@ def near_mtu_down(
     has done so.
     """
     prober = _DownProber(sock, stamp.mac_key(secret), ssid, phase, ask)
-    search = _search(prober.round, _least(sock), most, stop)
+    least = _least(stamp.header_bytes(sock.getpeername()))
+    search = _search(prober.round, least, most, stop)
     largest = _largest(search)
     error = prober.error or ("no probe arrived" if largest is None else None)
     return MtuReport("down", largest, search, list(dict.fromkeys(prober.icmp)), error)
@@ -243,35 +249,39 @@ def _largest(tried: Sequence[Tried]) -> int | None:
     return max((one.size_bytes for one in tried if one.arrived), default=None)
 
 
-def _least(sock: socket.socket) -> int:
+def _least(header_bytes: int) -> int:
     """The smallest size of a search: every path has it (RFC 8899 5.1.2, RFC 8200 5)."""
-    return 576 if stamp.header_bytes(sock.getpeername()) == 28 else 1280
+    return 576 if header_bytes == 28 else 1280
 
 
-class _UpProber:
-    """Rounds of probes upwards."""
+class UpProber(ABC):
+    """Rounds of probes upwards, through a connected socket; a subclass makes the probes."""
 
-    def __init__(self, sock: socket.socket, key: bytes, ssid: int, phase: int) -> None:
+    def __init__(self, sock: socket.socket, header_bytes: int) -> None:
+        self.sock = sock
         self.inbox = stamp.Inbox(sock)
         self.answered = 0
-        self._sock, self._key, self._ssid, self._phase = sock, key, ssid, phase
-        self._header = stamp.header_bytes(sock.getpeername())
+        self.header = header_bytes
+        """Bytes of the headers below the probe: IP, and UDP or ICMP."""
         self._rtt_s = 0.0
 
+    @abstractmethod
+    def probe(self, number: int, size: int) -> bytearray:
+        """A probe whose IP packet has this size."""
+
+    @abstractmethod
+    def answer(self, received: stamp.Received) -> tuple[int, int] | None:
+        """The size of the IP packet that arrived, and when it was sent (in ns, real-time clock)."""
+
     def round(self, sizes: Sequence[int]) -> dict[int, Tried]:
+        """Try some sizes."""
         sent = dict.fromkeys(sizes, 0)
         arrived: set[int] = set()
         refused: set[int] = set()
         for number in range(TRIES):
             open_ = [size for size in sizes if size not in arrived | refused]
             for size in open_:
-                packet = stamp.Packet(
-                    number, stamp.PROBE_UP, self._phase, size, time.time_ns(),
-                    stamp.ERROR_ESTIMATE, self._ssid,
-                )  # fmt: skip
-                data = stamp.blank(size - self._header)
-                stamp.write(data, self._key, packet)
-                if _probe(stamp.transmitter(self._sock), data):
+                if _probe(stamp.transmitter(self.sock), self.probe(number, size)):
                     sent[size] += 1
                 else:
                     refused.add(size)
@@ -287,15 +297,37 @@ class _UpProber:
             if not self.inbox.wait(left):
                 continue
             while (received := self.inbox.read()) is not None:
-                packet = stamp.decode_valid(
-                    received, self._key, self._ssid, self._phase, stamp.PROBE_ANSWER
-                )
-                if packet is None:
+                found = self.answer(received)
+                if found is None:
                     continue
                 self.answered += 1
-                arrived.add(packet.value + self._header)
-                sent_ns = stamp.decode_reflected(received.data).time_ns
-                self._rtt_s = max(self._rtt_s, (received.time_ns - sent_ns) / 1e9)
+                arrived.add(found[0])
+                self._rtt_s = max(self._rtt_s, (received.time_ns - found[1]) / 1e9)
+
+
+class _StampProber(UpProber):
+    """Probes that the far end answers with a short datagram."""
+
+    def __init__(self, sock: socket.socket, key: bytes, ssid: int, phase: int) -> None:
+        super().__init__(sock, stamp.header_bytes(sock.getpeername()))
+        self._key, self._ssid, self._phase = key, ssid, phase
+
+    def probe(self, number: int, size: int) -> bytearray:
+        packet = stamp.Packet(
+            number, stamp.PROBE_UP, self._phase, size, time.time_ns(),
+            stamp.ERROR_ESTIMATE, self._ssid,
+        )  # fmt: skip
+        data = stamp.blank(size - self.header)
+        stamp.write(data, self._key, packet)
+        return data
+
+    def answer(self, received: stamp.Received) -> tuple[int, int] | None:
+        packet = stamp.decode_valid(
+            received, self._key, self._ssid, self._phase, stamp.PROBE_ANSWER
+        )
+        if packet is None:
+            return None
+        return packet.value + self.header, stamp.decode_reflected(received.data).time_ns
 
 
 class _DownProber:

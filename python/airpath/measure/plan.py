@@ -24,6 +24,10 @@ from airpath.measure.stream import Options
 
 Direction = Literal["down", "up"]
 Kind = Literal["idle", "tcp", "udp", "mtu"]
+Far = Literal["airpath", "iperf3", "ping"]
+"""What the far end runs: ``airpath serve``, ``iperf3 -s``, or nothing: it only answers pings."""
+Probing = Literal["stamp", "echo", "none"]
+"""What probes the path: STAMP, ICMP echo, or nothing, because no echo comes back."""
 
 VERSION = 1
 BASE, ALSO = "base", "also"
@@ -69,6 +73,8 @@ _MTU_BYTES = 250_000
 _IDLE_S = 1.5
 _IDLE_PAIRS = 4
 _IDLE_SHARE = 0.2
+_IDLE_PARTS = 8
+"""Without transfers an idle phase takes an eighth of a short time: two pairs, and as much again."""
 _IDLE_GAP_S = 0.15
 _QUIET_S = 4.0
 _TCP_GAP_S = 0.05
@@ -76,9 +82,11 @@ _REQUEST_GAP_S, _REQUEST_BYTES, _REQUEST_SHARE = 0.1, 1000, 0.05
 """Requests take at most 5 % of the rate (PTC of draft-ietf-ippm-responsiveness-09)."""
 _PAUSE_S = 0.3
 _MOST_PAUSE_S = 3.0
-_USUAL_TRIPS, _LEAST_TRIPS, _PAUSE_TRIPS = 60, 45, 5
+_USUAL_TRIPS, _LEAST_TRIPS = 60, 45
 """Lengths in round trips: slow start to a BDP of 1,000 segments takes 7, a recovery of CUBIC some
 tens."""
+PAUSE_TRIPS = 5
+"""Round trips between two phases of TCP in which none is measured."""
 
 
 @dataclass(frozen=True)
@@ -310,11 +318,14 @@ def draw(
     data_bytes: int,
     rate_mbps: float | None = None,
     rtt_ms: float | None = None,
+    probing: Probing = "stamp",
+    pause_trips: int = PAUSE_TRIPS,
 ) -> Plan:
     """Draw a plan that keeps within ``time_s`` and ``data_bytes``.
 
     Phases last as many round trips as slow start and recovery take; without ``rtt_ms``, which is
-    that of the path beside a transfer, they are as long as on a slow one.
+    that of the path beside a transfer, they are as long as on a slow one. ``pause_trips`` is how
+    many round trips the far end needs between two phases.
 
     ``treatments`` is in order of importance and has ``base`` first: where two blocks with phases
     of ``LEAST_TCP_S`` do not fit, the last is left out, then the one before it. With ``rate_mbps``
@@ -324,8 +335,9 @@ def draw(
     """
     _check_request(treatments, directions, time_s, data_bytes)
     generator = random.Random(f"airpath measure {seed}")  # noqa: S311
-    start = _before_tcp(time_s, generator, [one for one in treatments if one.other])
-    lengths = _Lengths.of(rtt_ms)
+    others = [one for one in treatments if one.other]
+    start = _before_tcp(time_s, generator, probing, others=others)
+    lengths = _Lengths.of(rtt_ms, pause_trips)
     used_s = sum(one.quiet_s + one.duration_s + _PAUSE_S for one in start)
     left_bytes = data_bytes - sum(one.path_bytes for one in start)
     counts = (len(treatments), len(directions))
@@ -336,12 +348,16 @@ def draw(
             f"{_seconds(time_s)} and {size(data_bytes)} are too little for {LEAST_BLOCKS} blocks "
             f"of {_SHORT_TCP_S[-1]:g} s phases: allow more with --time and --data"
         )
-    shape, udp = _with_udp(room, shape, _UDP_SHARE * time_s, _UDP_SHARE * data_bytes)
+    udp: list[dict[str, int]] = []
+    if probing == "stamp":
+        shape, udp = _with_udp(room, shape, _UDP_SHARE * time_s, _UDP_SHARE * data_bytes)
     kept = treatments[: shape.treatments]
     phases = start + _blocks(kept, directions, shape, udp, generator)
+    if probing == "none":
+        phases = [replace(one, probe_gap_s=None) for one in phases]
     phases = [replace(one, number=number) for number, one in enumerate(phases)]
     most = max(one.streams for one in kept)
-    gap_s = _request_gap_s(rate_mbps)
+    gap_s = _request_gap_s(rate_mbps) if probing == "stamp" else None
     phases = [
         replace(one, request_gap_s=gap_s)
         if one.kind == "tcp"
@@ -349,9 +365,37 @@ def draw(
         else one
         for one in phases
     ]
-    dropped = [one.name for one in treatments[shape.treatments :]] + ([] if udp else ["udp"])
+    dropped = [one.name for one in treatments[shape.treatments :]]
+    dropped += ["udp"] if probing == "stamp" and not udp else []
     phases = _with_data(phases, data_bytes)
     return Plan(seed, phases, data_bytes, time_s, dropped, lengths.pause_s)
+
+
+def draw_idle(seed: int, time_s: float, data_bytes: int) -> Plan:
+    """Draw a plan for a host that only answers pings: phases without load fill ``time_s``.
+
+    Raises ``InputError`` if two blocks do not fit into time and data.
+    """
+    _check_limits(time_s, data_bytes)
+    seeded, each_s = f"airpath measure {seed}", _rounded(min(_IDLE_S, time_s / _IDLE_PARTS))
+    *start, first, second = _before_tcp(time_s, random.Random(seeded), "echo", (1, each_s))  # noqa: S311
+    used_s = sum(one.quiet_s + one.duration_s + _PAUSE_S for one in start) + first.quiet_s
+    used_bytes = sum(one.path_bytes for one in start)
+    pair_s = first.duration_s + second.duration_s + 2 * _PAUSE_S
+    pair_bytes = first.path_bytes + second.path_bytes
+    pairs = min(
+        MOST_PHASES // 4,
+        math.floor((time_s - used_s) / pair_s),
+        (data_bytes - used_bytes) // pair_bytes,
+    )
+    if pairs < LEAST_BLOCKS:
+        raise InputError(
+            f"{_seconds(time_s)} and {size(data_bytes)} are too little for {LEAST_BLOCKS} blocks "
+            "of idle phases: allow more with --time and --data"
+        )
+    phases = _before_tcp(time_s, random.Random(seeded), "echo", (pairs, each_s))  # noqa: S311
+    phases = [replace(one, number=number) for number, one in enumerate(phases)]
+    return Plan(seed, phases, data_bytes, time_s)
 
 
 class _Lengths(NamedTuple):
@@ -362,11 +406,11 @@ class _Lengths(NamedTuple):
     pause_s: float
 
     @classmethod
-    def of(cls, rtt_ms: float | None) -> _Lengths:
+    def of(cls, rtt_ms: float | None, pause_trips: int) -> _Lengths:
         """On a path with this RTT."""
         if rtt_ms is None:
             return cls(USUAL_TCP_S, LEAST_TCP_S, _PAUSE_S)
-        trips = [one * rtt_ms / 1000 for one in (_USUAL_TRIPS, _LEAST_TRIPS, _PAUSE_TRIPS)]
+        trips = [one * rtt_ms / 1000 for one in (_USUAL_TRIPS, _LEAST_TRIPS, pause_trips)]
         return cls(
             min(USUAL_TCP_S, max(_SHORT_TCP_S[0], trips[0])),
             min(LEAST_TCP_S, max(_SHORT_TCP_S[0], trips[1])),
@@ -519,18 +563,31 @@ def _rounded(seconds: float) -> float:
 
 
 def _before_tcp(
-    time_s: float, generator: random.Random, others: Sequence[Treatment]
+    time_s: float,
+    generator: random.Random,
+    probing: Probing,
+    idle: tuple[int, float] | None = None,
+    others: Sequence[Treatment] = (),
 ) -> list[Phase]:
-    """Phases of the path MTU, then those without load."""
+    """Phases of the path MTU, then those without load.
+
+    ``idle`` is how many pairs of the latter there are, and how long each phase lasts; ``others``
+    are treatments with another server. An echo is as long as its request, so it does not show the
+    MTU of a single direction downwards.
+    """
+    if probing == "none":
+        return []
     plain = Treatment(BASE)
     phases = [
         Phase(0, -1, "mtu", direction, plain, _MTU_S, _MTU_BYTES)
         for direction in get_args(Direction)
+        if probing == "stamp" or direction == "up"
     ]
-    idle = [plain, Treatment("keep-alive", keep_alive=True), *others]
-    each = _rounded(min(_IDLE_S, time_s * _IDLE_SHARE / (2 * _IDLE_PAIRS)))
-    for block in range(_IDLE_PAIRS):
-        order = generator.sample(idle, len(idle))
+    each_one = [plain, Treatment("keep-alive", keep_alive=True), *others]
+    usual_s = _rounded(min(_IDLE_S, time_s * _IDLE_SHARE / (2 * _IDLE_PAIRS)))
+    pairs, each = idle or (_IDLE_PAIRS, usual_s)
+    for block in range(pairs):
+        order = generator.sample(each_one, len(each_one))
         begins = next(one for one in order if not one.other)
         for treatment in order:
             first = block == 0 and treatment is begins
@@ -629,6 +686,10 @@ def _check_request(
         raise ValueError("treatments are base and at least one other, each once")
     if not directions or len(set(directions)) != len(directions):
         raise ValueError("each direction is named once")
+    _check_limits(time_s, data_bytes)
+
+
+def _check_limits(time_s: float, data_bytes: int) -> None:
     if not math.isfinite(time_s) or not 0 < time_s <= 86_400:
         raise InputError(f"--time is {time_s:g} s; expected up to one day")
     if data_bytes < 1:

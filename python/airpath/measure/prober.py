@@ -31,6 +31,10 @@ MOST_PROBES: Final = 1_000_000
 """Packets that a prober sends at most."""
 
 
+_OUT_OF_ORDER: Final = 3
+"""Packets by which a reply may be late (the DupThresh of RFC 5681 3.2)."""
+
+
 class Reply(NamedTuple):
     """A packet that came back."""
 
@@ -39,12 +43,14 @@ class Reply(NamedTuple):
     """Seconds since the beginning."""
     rtt_ms: float
     """Without the time that the reflector took."""
-    out_ms: float
-    """From this host to the reflector, by two clocks: only its variation means something."""
-    back_ms: float
-    reflector_ms: float
+    out_ms: float | None
+    """From this host to the reflector, by two clocks: only its variation means something.
+
+    ``None``, as the fields that follow, if the other end stamps nothing."""
+    back_ms: float | None
+    reflector_ms: float | None
     size_bytes: int
-    reflector_sequence: int
+    reflector_sequence: int | None
 
 
 class Lost(NamedTuple):
@@ -155,25 +161,33 @@ class Prober:
         return self._result()
 
     def _is_waiting(self) -> bool:
-        """Whether a packet without a reply may still be answered in time."""
+        """Whether a packet without a reply may still be answered in time.
+
+        One that was sent well before a packet that was answered counts as lost.
+        """
         since = time.monotonic_ns() - self._patience_ns
-        for sequence in range(len(self._sent_ns) - 1, -1, -1):
+        for sequence in range(len(self._sent_ns) - 1, max(-1, self._newest - _OUT_OF_ORDER), -1):
             if self._sent_ns[sequence] < since:
                 return False
             if not self._answered[sequence] and sequence not in self._refused:
                 return True
         return False
 
-    def _send(self) -> None:
-        sequence = len(self._sent_ns)
-        sent_ns = time.monotonic_ns()
+    def _written(self, sequence: int, sent_ns: int) -> bytes | bytearray:
+        """The packet with this number."""
         clock_ns = sent_ns + self._offset_ns
         packet = Packet(sequence, STAMP, 0, 0, clock_ns, ERROR_ESTIMATE, self._ssid)
         write(self._packet, self._key, packet)
+        return self._packet
+
+    def _send(self) -> None:
+        sequence = len(self._sent_ns)
+        sent_ns = time.monotonic_ns()
+        packet = self._written(sequence, sent_ns)
         self._sent_ns.append(sent_ns)
         self._answered.append(0)
         try:
-            self._sock.send(self._packet)
+            self._sock.send(packet)
         except OSError:
             # The kernel's buffer is full, there is no route, or an ICMP error is reported here.
             self._refused.add(sequence)
@@ -204,12 +218,8 @@ class Prober:
         if reflected.time_ns != sent_ns + self._offset_ns:
             self._seen.invalid += 1
             return
-        if self._answered[sequence]:
-            self._seen.duplicates += 1
+        if not self._is_first(sequence):
             return
-        self._answered[sequence] = 1
-        self._seen.reordered += sequence < self._newest
-        self._newest = max(self._newest, sequence)
         reflector_ns = packet.time_ns - reflected.received_ns
         self._seen.replies.append(
             Reply(
@@ -223,6 +233,16 @@ class Prober:
                 reflector_sequence=packet.sequence,
             )
         )
+
+    def _is_first(self, sequence: int) -> bool:
+        """Count a reply; whether it is the first to this packet."""
+        if self._answered[sequence]:
+            self._seen.duplicates += 1
+            return False
+        self._answered[sequence] = 1
+        self._seen.reordered += sequence < self._newest
+        self._newest = max(self._newest, sequence)
+        return True
 
     def _result(self) -> Probes:
         seen = self._seen
@@ -243,6 +263,8 @@ def _directions(replies: Sequence[Reply]) -> dict[int, Literal["out", "back"]]:
     found: dict[int, Literal["out", "back"]] = {}
     ordered = sorted(replies, key=lambda reply: reply.sequence)
     for one, following in pairwise(ordered):
+        if one.reflector_sequence is None or following.reflector_sequence is None:
+            continue
         missing = range(one.sequence + 1, following.sequence)
         back = following.reflector_sequence - one.reflector_sequence - 1
         if missing and back == 0:

@@ -23,12 +23,13 @@ from airpath import scenario as scenarios
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
 from airpath.measure import measurement, placement, stream, twin, udp
-from airpath.measure.analysis import Analysis, analyse
+from airpath.measure.analysis import IDLE, Analysis, analyse
 from airpath.measure.causes import CAPACITY, Named, Seen, is_decided, leaning
 from airpath.measure.control import spelled
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
 from airpath.measure.placement import Servers
+from airpath.measure.plain import Iperf3Session, PingSession
 from airpath.measure.plan import ALSO, Phase
 from airpath.measure.responsiveness import responsiveness
 from airpath.measure.session import Session
@@ -39,7 +40,15 @@ from airpath.runs.tables import NS_PER_S, write_table
 
 if TYPE_CHECKING:
     from airpath.analysis.statistics import Interval
-    from airpath.documents import Finding, FlowSummary, Gain, Metric, PingSummary, Quantiles
+    from airpath.documents import (
+        Finding,
+        FlowSummary,
+        Gain,
+        LimitSeconds,
+        Metric,
+        PingSummary,
+        Quantiles,
+    )
     from airpath.measure.document import (
         AlsoDocument,
         EcnDocument,
@@ -67,7 +76,7 @@ def measure(options: MeasureOptions) -> Run:
     Raises ``StoppedError`` after Ctrl-C, with what was kept.
     """
     with ExitStack() as stack:
-        session = stack.enter_context(Session(options.host, options.port, options.token))
+        session = stack.enter_context(_session(options))
         other = None
         if options.also is not None:
             also = options.also
@@ -83,6 +92,7 @@ def measure(options: MeasureOptions) -> Run:
             plan = pending.path / PLAN
             table = {
                 "server": options.host,
+                "far": options.far,
                 "opened_ms": course.opened_ms,
                 **course.plan.to_json(),
             }
@@ -90,7 +100,7 @@ def measure(options: MeasureOptions) -> Run:
             interrupted, failed = False, None
             try:
                 measurement.run(course, session, options, pending.path / PHASES, other)
-                if options.binding_s is not None:
+                if options.binding_s is not None and nats is not None:
                     options.say(f"a silent UDP binding, {options.binding_s:g} s at most")
                     nats["binding_s"] = session.binding(options.binding_s)
             except KeyboardInterrupt:
@@ -115,13 +125,24 @@ def measure(options: MeasureOptions) -> Run:
     return run
 
 
+def _session(options: MeasureOptions) -> Session:
+    """A session with the far end, whatever it runs."""
+    if options.far == "ping":
+        return PingSession(options.host)
+    if options.far == "iperf3":
+        explores = options.resume is None
+        return Iperf3Session(options.host, options.port, options.say, explores=explores)
+    return Session(options.host, options.port, options.token)
+
+
 def _partial(course: Course, interrupted: bool, failed: AirpathError | None) -> list[str]:
     left = len(course.plan.phases) - len(course.records)
     if interrupted:
         return [f"it was interrupted: {left} of {len(course.plan.phases)} phases are missing"]
     if failed is not None:
         return [f"it failed with {left} of {len(course.plan.phases)} phases left: {failed}"]
-    if not any(one["figures"] for one in course.records):
+    transfers = any(one.kind == "tcp" for one in course.plan.phases)
+    if transfers and not any(one["figures"] for one in course.records):
         return [f"no transfer ran: {course.stopped}"]
     return []
 
@@ -143,7 +164,7 @@ def _written(
         (_family(session), None if other is None else _family(other)),
     )
     found = analyse(course.plan, course.records, servers, course.opened_ms)
-    made = _twin(course, found, options.host)
+    made = _twin(course, found, options.host, session.handshake_ms)
     scenario = scenarios.parse(made.toml, f"twin-of-{identifier}")
     seed = course.plan.seed
     record = prov.provenance(scenario, [seed], options.command_line, identifier)
@@ -182,7 +203,7 @@ def _also(servers: Servers, other: Session, found: Analysis) -> AlsoDocument:
     }
     return {
         "server": servers.also or "",
-        "near_seen_as": other.welcome.you[0],
+        "near_seen_as": None if other.welcome.you is None else other.welcome.you[0],
         "family": _family(other),
         "host": other.welcome.host,
         "limit_mbps": servers.also_limit_mbps,
@@ -200,7 +221,7 @@ def _family(session: Session) -> str:
     return "IPv6" if ":" in address and not address.startswith("::ffff:") else "IPv4"
 
 
-def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
+def _twin(course: Course, found: Analysis, server: str, handshake_ms: float | None) -> twin.Twin:
     """The twin of the first direction with a transfer, or of the idle path."""
     idle = [
         trip
@@ -209,12 +230,11 @@ def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
         for trip in one["probes"]["rtt_ms"]
         if trip is not None
     ]
-    least = max(0.01, min(idle, default=1.0))
+    least = max(0.01, min(idle, default=handshake_ms or 1.0))
     measured = [one for one in found.seen if one in found.rates]
     if not measured:
         return twin.run(twin.Path("down", None, 0.0, least, None, 0.0, []), server)
     direction, seen = measured[0], found.seen[measured[0]]
-    paced = seen.loss.get("paced")
     rates = [one.after for name, one in seen.rate.items() if name != ALSO]
     path = twin.Path(
         direction,
@@ -222,11 +242,19 @@ def _twin(course: Course, found: Analysis, server: str) -> twin.Twin:
         max(0.01, seen.base_rate_mbps, *rates),
         least,
         seen.base_loaded_ms,
-        seen.base_loss if paced is None else paced.after,
+        _loss(seen),
         [one.cause for one in found.named[direction] if one.cause != CAPACITY],
         seen.congestion,
     )
     return twin.run(path, server)
+
+
+def _loss(seen: Seen) -> float:
+    """The share that is lost below the rate, as far as it is known."""
+    if (paced := seen.loss.get("paced")) is not None:
+        return paced.after
+    lost, _, sent = seen.idle_lost
+    return lost / max(1, sent) if seen.base_loss is None else seen.base_loss
 
 
 def _document(
@@ -276,10 +304,15 @@ def _measured(
     course: Course, found: Analysis, made: twin.Twin, session: Session, options: MeasureOptions
 ) -> Measured:
     welcome = session.welcome
+    you = None if welcome.you is None else welcome.you[0]
+    own = session.near[0].removeprefix("::ffff:")
     return {
         "server": options.host,
-        "near_seen_as": welcome.you[0],
-        "nat": welcome.you[0].removeprefix("::ffff:") != session.near[0].removeprefix("::ffff:"),
+        "far": options.far,
+        "unprobed": session.unprobed,
+        "handshake_ms": session.handshake_ms,
+        "near_seen_as": you,
+        "nat": None if you is None else you.removeprefix("::ffff:") != own,
         "nats": course.nats,
         "host": welcome.host,
         "ecn": _ecn(course, found, welcome.host.get("tcp_ecn")),
@@ -330,11 +363,10 @@ def _measured(
         "captured": sorted({end for one in course.records for end in one["shown"] or {}}),
         "udp": udp.phases_together(course.pairs()),
         "responsiveness": _responsiveness(course),
-        "undecided": [one for one, named in found.named.items() if not is_decided(named)],
+        "undecided": _undecided(found),
         "likeliest": [
             {"direction": direction, "cause": cause, "probability": round(sure, 3)}
-            for direction, named in found.named.items()
-            if not is_decided(named)
+            for direction in _undecided(found)
             for cause, sure in leaning(found.seen[direction])
         ],
         "time_s": course.plan.time_s,
@@ -393,6 +425,11 @@ def _responsiveness(course: Course) -> list[ResponsivenessDocument]:
             found.setdefault(key, []).append(one["responses"])
     both = [responsiveness(*key, found[key]) for key in sorted(found)]
     return [one for one in both if one is not None]
+
+
+def _undecided(found: Analysis) -> list[str]:
+    """Directions with transfers of which nothing says what limits the rate."""
+    return [one for one, named in found.named.items() if one != IDLE and not is_decided(named)]
 
 
 def _finding(direction: str, one: Named) -> Finding:
@@ -464,10 +501,6 @@ def _udp_flow(phase: Phase, found: Udp) -> FlowSummary:
 def _tcp_flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
     trips = [] if one["samples"] is None else _known(one["samples"]["srtt_ms"])
     rtt = _quantiles(trips)
-    window_s, buffer_s = (
-        phase.duration_s * found["limited"].get(each, 0.0)
-        for each in ("receive_window", "send_buffer")
-    )
     return {
         "id": phase.name,
         "kind": "bulk",
@@ -491,17 +524,28 @@ def _tcp_flow(phase: Phase, one: Record, found: Figures) -> FlowSummary:
         "converged_after_s": found["ramp_s"],
         "completed_s": None,
         "slow_start_exit": None,
-        "limited_s": {
-            "cwnd": max(0.0, phase.duration_s - window_s - buffer_s),
-            "pacing": 0.0,
-            "receive_window": window_s,
-            "send_buffer": buffer_s,
-            "application": 0.0,
-        },
+        "limited_s": _limited(phase, found),
         "packets_sent": None,
         "packets_lost": None,
         "delay_ms": None,
         "jitter_ms": None,
+    }
+
+
+def _limited(phase: Phase, found: Figures) -> LimitSeconds | None:
+    """What limited the sender, in seconds; None if nobody read its TCP_INFO."""
+    if not found["limited"]:
+        return None
+    window_s, buffer_s = (
+        phase.duration_s * found["limited"].get(each, 0.0)
+        for each in ("receive_window", "send_buffer")
+    )
+    return {
+        "cwnd": max(0.0, phase.duration_s - window_s - buffer_s),
+        "pacing": 0.0,
+        "receive_window": window_s,
+        "send_buffer": buffer_s,
+        "application": 0.0,
     }
 
 

@@ -88,9 +88,9 @@ def phases_table(summary: RunDocument) -> tuple[list[str], list[list[str]]]:
         figures = one["figures"]
         told = ["", "", ""]
         if figures is not None:
-            lost = figures["retransmitted_segments"] / max(1, figures["segments"])
-            trips = figures["loaded_ms"]
-            told = [rate(figures["steady_mbps"]), f"{lost:.2%}", ""]
+            again, trips = figures["retransmitted_segments"], figures["loaded_ms"]
+            lost = "" if again is None else f"{again / max(1, figures['segments']):.2%}"
+            told = [rate(figures["steady_mbps"]), lost, ""]
         else:
             probes = idle.get(f"{one['number']}-{one['kind']}-{one['treatment']}")
             trips = None if probes is None else probes["p50"]
@@ -141,13 +141,20 @@ def _placement(measured: Measured) -> Iterator[str]:
 
 
 def _path(measured: Measured) -> Iterator[str]:
-    yield f"{measured['server']} sees this host as {measured['near_seen_as']}"
+    if measured["near_seen_as"] is not None:
+        yield f"{measured['server']} sees this host as {measured['near_seen_as']}"
     found = measured["nats"]
     if found is not None and (measured["nat"] or found["binding_s"] is not None):
         yield nats.sentence(found)
+    elif measured["nat"]:
+        yield "this host is behind a NAT"
     if "also" in measured:
         also = measured["also"]
         yield f"the other server, {also['server']}, sees it as {also['near_seen_as']}"
+    if measured["unprobed"] is not None:
+        yield f"no round trips of probes: {measured['unprobed']}"
+    if measured["handshake_ms"] is not None:
+        yield f"the fastest TCP handshake took {milliseconds(measured['handshake_ms'])}"
     limit = measured["limit_mbps"]
     if limit is not None:
         yield f"the server allows {rate(limit)} (--most-rate): no transfer can be faster"

@@ -27,7 +27,14 @@ from airpath.measure.control import (
 from airpath.measure.document import Nats, Responses
 from airpath.measure.outcome import Outcome
 from airpath.measure.packets import Packets
-from airpath.measure.plan import BASE, KEEP_ALIVE_S, MOST_UDP_MBPS, Phase, Treatment
+from airpath.measure.plan import (
+    BASE,
+    KEEP_ALIVE_S,
+    MOST_UDP_MBPS,
+    PAUSE_TRIPS,
+    Phase,
+    Treatment,
+)
 from airpath.measure.prober import Prober, Probes
 from airpath.measure.responsiveness import Requester
 from airpath.measure.stream import Options, StreamReport
@@ -52,10 +59,20 @@ class Session:
     Raises ``AirpathError`` if the server does not answer, and ``ProtocolError`` for a wrong token.
     """
 
+    unprobed: str | None = None
+    """Why there are no probes; ``None`` if there are."""
+    pause_trips = PAUSE_TRIPS
+    handshake_ms: float | None = None
+    """The least RTT of TCP handshakes; ``None`` if it was not measured."""
+
     def __init__(self, host: str, port: int, token: str, *, beside: Session | None = None) -> None:
         """Connect; a session ``beside`` another one has the other one's clock."""
         self._channel, self._key, self.welcome = connect(host, port, token, _PATIENCE_S)
         self._peer: Peer = self._channel.peer
+        self._start(beside)
+
+    def _start(self, beside: Session | None = None) -> None:
+        """Begin the session's clock, or take that of another session."""
         self._began: float = time.monotonic() if beside is None else beside._began
         self._requests = self._phases = 0
         self._idle_ms: list[float] = []
@@ -212,21 +229,37 @@ class Session:
                 sock.close()
 
     def _carry(
-        self, sockets: list[socket.socket], phase: Phase, role: stream.Role, most_bytes: int
+        self,
+        sockets: list[socket.socket],
+        phase: Phase,
+        role: stream.Role,
+        most_bytes: int,
+        ending: Callable[[StreamReport], None] | None = None,
     ) -> list[StreamReport]:
-        """Send or receive on all streams, each in a thread, until the phase is over."""
+        """Send or receive on all streams, each in a thread, until the phase is over.
+
+        With ``ending`` this end ends the phase, once the first stream is over: each stream calls it
+        before it closes, and a receiver does not wait until the sender ends.
+        """
+        stop = self._stop if ending is None else threading.Event()
+
+        def over(report: StreamReport) -> None:
+            if ending is not None:
+                stop.set()
+                ending(report)
+
         begin, most = time.monotonic(), most_bytes // len(sockets)
         reports = [StreamReport(error="the stream did not run") for _ in sockets]
 
         def carry(at: int) -> None:
             if role == "sender":
                 reports[at] = stream.send(
-                    sockets[at], phase.duration_s, self._stop, most, begin=begin
+                    sockets[at], phase.duration_s, stop, most, begin=begin, ending=over
                 )
             else:
-                patience_s = phase.duration_s + _DRAIN_S
+                most_s = phase.duration_s + (0.0 if ending else _DRAIN_S)
                 reports[at] = stream.receive(
-                    sockets[at], self._stop, most, begin=begin, most_s=patience_s
+                    sockets[at], stop, most, begin=begin, most_s=most_s, ending=over
                 )
 
         threads = [
@@ -295,8 +328,10 @@ class Session:
                 self._answer(number, _PATIENCE_S)
         return Outcome(phase, mtu=report, errors=[report.error] if report.error else [])
 
-    def nats(self) -> Nats:
-        """Find the NATs between the ends."""
+    def nats(self) -> Nats | None:
+        """Find the NATs between the ends; None if the far end does not say whom it sees."""
+        if self.welcome.you is None:
+            return None
         here = (self.near, self.welcome.you, self._peer)
         return nats.between(*here, self._key.secret, self.welcome.ssid)
 
@@ -340,7 +375,7 @@ class Session:
         """Probe during a phase; keep the radio awake, if it is the phase's treatment."""
         found: list[Probes] = []
         gap_s = KEEP_ALIVE_S if phase.treatment.keep_alive else phase.probe_gap_s
-        if gap_s is None:
+        if gap_s is None or self.unprobed:
             yield lambda: None
             return
         idle = phase.kind == "idle"

@@ -23,7 +23,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -132,6 +132,8 @@ class StreamReport:
     """
     info: list[Info] = field(default_factory=list)
     """Sender only: readings of ``TCP_INFO``."""
+    totals: Info | None = None
+    """Sender only, if nobody read its ``TCP_INFO``: what it said of the whole stream."""
     options_in_force: dict[str, object] = field(default_factory=dict)
     """Options that are in force at the end, see :func:`in_force`."""
     error: str | None = None
@@ -191,6 +193,13 @@ def connect(
         sock.settimeout(timeout_s)
         sock.connect(place)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if (
+            role == "sender"
+            and options.congestion is not None
+            and _congestion(sock) != options.congestion
+        ):
+            # The route has one of its own (congctl, ip-route(8)), which the handshake set.
+            _set_congestion(sock, options.congestion)
         if options.mss_bytes is not None and _mss(sock) > options.mss_bytes:
             raise OptionError(f"mss_bytes = {options.mss_bytes}: the kernel uses {_mss(sock)}")
     except BaseException:
@@ -341,11 +350,13 @@ def send(
     most_bytes: int | None = None,
     *,
     begin: float | None = None,
+    ending: Callable[[StreamReport], None] = lambda _: None,
 ) -> StreamReport:
     """Send for ``duration_s`` or until ``stop``, then close the socket with a reset.
 
     After ``most_bytes`` it sends no more, and waits until they are acknowledged. ``begin`` is the
-    beginning of the phase by ``time.monotonic()``: now, if it is not given.
+    beginning of the phase by ``time.monotonic()``: now, if it is not given. ``ending`` is called
+    before the reset.
     """
     begin = time.monotonic() if begin is None else begin
     report = StreamReport()
@@ -361,6 +372,7 @@ def send(
     with suppress(OSError):
         report.bytes = max(0, sender.handed - _unacknowledged(sock))
         report.options_in_force = in_force(sock)
+    ending(report)
     reset(sock)
     return report
 
@@ -403,10 +415,12 @@ def receive(
     *,
     begin: float | None = None,
     most_s: float | None = None,
+    ending: Callable[[StreamReport], None] = lambda _: None,
 ) -> StreamReport:
     """Receive until the sender ends, ``stop``, ``most_bytes`` or ``most_s``; close the socket.
 
     ``begin`` is the beginning of the phase by ``time.monotonic()``: now, if it is not given.
+    ``ending`` is called before the socket is closed.
     """
     begin = time.monotonic() if begin is None else begin
     report = StreamReport()
@@ -431,6 +445,7 @@ def receive(
     report.arrived = arrived.entries
     with suppress(OSError):
         report.options_in_force = in_force(sock)
+    ending(report)
     reset(sock)
     return report
 
