@@ -194,8 +194,13 @@ def test_a_shell_inside_has_jobs_sizes_and_keys(screen: Screen, nobodys: Path) -
     assert screen.shows("33 99"), screen.seen
     assert screen.shows("a-2"), screen.seen
     screen.resize(44, 111)
-    screen.type("stty size\n")
-    assert screen.shows("44 111"), screen.seen
+
+    def is_resized() -> bool:
+        # The new size arrives by a signal, when the machine gets to it.
+        screen.type("stty size\n")
+        return screen.shows("44 111", 1.0)
+
+    assert until(is_resized, 20.0), screen.seen
     # Ctrl-C ends what is in the foreground, and nothing else.
     screen.type("sleep 600; echo b-$((1+2))\n")
     until(lambda: False, 0.5)
