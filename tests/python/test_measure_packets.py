@@ -303,3 +303,18 @@ def test_captures_overrule_a_slow_start_that_something_else_explains() -> None:
     assert name(slow)[0].cause == "slow-start-exit"
     assert name(replace(slow, shown=[opinion("drx", 0.2)]))[0].cause == "slow-start-exit"
     assert name(replace(slow, shown=[opinion("ack-starvation", 0.9)]))[0].cause == "ack-starvation"
+
+
+def test_a_cause_that_was_seen_is_not_inferred_again_by_another_name() -> None:
+    """From packets alone sleep, grants and held acknowledgements look alike."""
+    seen = replace(
+        HEALTHY,
+        idle_waits=(50.0, 20.0, 0.5),
+        idle_ms={"keep-alive": effect("keep-alive", 1.0, 70.0)},
+        loaded_ms={"paced": effect("paced", 0.8, 88.0)},
+        shown=[opinion("drx", 0.9)],
+    )
+    first, *others = name(seen)
+    assert first.cause == "ack-batching"
+    assert first.confidence == pytest.approx(0.9)
+    assert "drx" not in [one.cause for one in others]

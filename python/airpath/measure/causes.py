@@ -123,12 +123,31 @@ def name(seen: Seen) -> list[Named]:
     """
     found = [one for rule in RULES if (one := rule(seen)) is not None]
     if not is_decided(found):
-        known = {one.cause for one in found}
-        found += [one for one in _inferred(seen) if one.cause not in known]
+        found = _together(found, _inferred(seen))
     found.sort(key=lambda one: (-_strength(one), -one.confidence))
     if not is_decided(found) and (full := _capacity(seen)) is not None:
         found.append(full)
     return found
+
+
+def _together(found: Sequence[Named], inferred: Sequence[Named]) -> list[Named]:
+    """Add what was inferred; a cause that was also seen has the name by which it was seen.
+
+    From packets alone some look alike (`suspect.GROUPS`).
+    """
+    both = [
+        next(
+            (
+                replace(one, likely=also.likely, cost=also.cost)
+                for also in inferred
+                if one.effect is None and also.cause in alike(one.cause)
+            ),
+            one,
+        )
+        for one in found
+    ]
+    known = {each for one in found for each in alike(one.cause)}
+    return both + [one for one in inferred if one.cause not in known]
 
 
 def is_decided(named: Sequence[Named]) -> bool:
