@@ -145,9 +145,11 @@ def test_without_a_nat_nothing_is_sent() -> None:
         Server(TOKEN, ServerOptions("127.0.0.1", 0), lambda _: None).running() as server,
         Session("127.0.0.1", server.address[1], TOKEN) as session,
     ):
+        before = threading.active_count()
         found = session.nats()
         assert found is not None
         assert (found["least"], found["most"], found["hops"]) == (0, 0, [])
         assert sentence(found) == "no NAT: the server sees this host's own address"
-        assert threading.active_count() < 20
+        # Other tests of this process may have left threads.
+        assert threading.active_count() <= before
         assert session.binding(2.5) == [pytest.approx(2.3), None]
