@@ -13,7 +13,7 @@ from airpath.measure.document import MtuDocument
 from airpath.tune import prepared as prepared_module
 from airpath.tune.candidates import Candidates, Load
 from airpath.tune.judge import Effect, Judge, Verdict
-from airpath.tune.packets import largest_packet
+from airpath.tune.mtu import largest_packet
 from airpath.tune.prepared import prepared
 from airpath.tune.sentences import sentences
 from airpath.tune.settings import Shaper

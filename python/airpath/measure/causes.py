@@ -596,11 +596,12 @@ def _capacity(seen: Seen) -> Named | None:
     if limit is not None and seen.base_rate_mbps >= placement.AT_LIMIT * limit:
         full = f"the server's own limit (--most-rate, {rate(limit)}) is reached"
     gain = percent(max(0.0, max(one.high for one in tried) - 1))
+    names = [one.treatment for one in tried]
+    who = f"None of {', '.join(names)} raises" if len(names) > 1 else f"{names[0]} does not raise"
     return Named(
         CAPACITY,
-        f"None of {', '.join(one.treatment for one in tried)} raises the rate of "
-        f"{rate(seen.base_rate_mbps)} by more than {gain} (95 %; the best, {most.treatment}: "
-        f"{_rates(most)}): {full}.",
+        f"{who} the rate of {rate(seen.base_rate_mbps)} by more than {gain} (95 %; the best, "
+        f"{most.treatment}: {_rates(most)}): {full}.",
         None,
         "goodput_mbps",
         None,

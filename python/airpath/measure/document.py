@@ -301,7 +301,7 @@ class Nats(TypedDict):
     port_kept: bool
     """Whether the control connection has the same port on both sides."""
     least: int
-    """So many NATs there are at least."""
+    """The least number of NATs between the ends."""
     most: int | None
     """null: more are possible."""
     reason: str
@@ -339,7 +339,7 @@ class AlsoDocument(TypedDict):
     family: str
     """``IPv4`` or ``IPv6``."""
     host: dict[str, str | int | list[str]]
-    """Its machine."""
+    """What the other server says of its machine."""
     limit_mbps: float | None
     placement: list[PlacementDocument]
 

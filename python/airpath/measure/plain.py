@@ -19,7 +19,7 @@ from airpath.measure import echo, iperf3, path_mtu, shown, stream
 from airpath.measure.control import Limits, Peer, Welcome
 from airpath.measure.document import Nats
 from airpath.measure.outcome import Outcome
-from airpath.measure.plan import BASE, LEAST_WINDOW_BYTES, PAUSE_TRIPS, Phase
+from airpath.measure.plan import LEAST_WINDOW_BYTES, PAUSE_TRIPS, Phase
 from airpath.measure.prober import Prober
 from airpath.measure.session import Session
 from airpath.measure.stream import Options, StreamReport
@@ -272,9 +272,8 @@ class Iperf3Session(PingSession):
         role: stream.Role = "receiver" if down else "sender"
         count = phase.treatment.streams
         most = round(_ARRIVING * most_bytes) if down else most_bytes
-        # What the first transfer shows only serves the plan.
-        wanted = phase.treatment.name == BASE and phase.block >= 0
-        with self._packets.capturing(self._peer[1], wanted) as packets, self._test() as test:
+        captured = self._packets.capturing(self._peer[1], phase.is_captured)
+        with captured as packets, self._test() as test:
             asked = options if down else replace(options, congestion=None)
             test.begin(iperf3.parameters(asked, count, phase.duration_s, down=down))
             with self._joined(test, options, role, count) as sockets:

@@ -147,6 +147,11 @@ class Phase:
         return f"{self.number}-{self.direction or self.kind}-{self.treatment.name}"
 
     @property
+    def is_captured(self) -> bool:
+        """Whether its packets are judged; the first transfer, which is in no block, is not."""
+        return self.treatment.name == BASE and self.block >= 0
+
+    @property
     def path_bytes(self) -> int:
         """Bytes that the phase puts on the path at most, both directions, headers included."""
         probes = _probe_bytes(self)

@@ -127,7 +127,7 @@ def _open(measured: Measured) -> Iterator[str]:
             f"{one['cause'].replace('-', ' ')} ({one['direction']}, {one['probability']:.0%})"
             for one in measured["likeliest"]
         )
-        yield (f"likeliest by the captures: {', '.join(names)}")
+        yield (f"likeliest causes, by the captures: {', '.join(names)}")
     if measured["left_out"]:
         yield (f"not tried, for lack of time or data: {', '.join(measured['left_out'])}")
 
@@ -175,14 +175,14 @@ def ramp(one: RateDocument) -> str:
     short = one["short_test_mbps"]
     if short is None:
         return (
-            f"; it still grew when the longest test ({one['longest_s']:.1f} s) ended: a short one "
-            "(iperf3 -t 10) may show much too little"
+            f"; the rate still grew when the longest test ({one['longest_s']:.1f} s) ended: a "
+            "short one (iperf3 -t 10) may show much too little"
         )
     missing = 1 - short / max(one["steady_mbps"], 1e-9)
     if missing < _NOTICED:
         return ""
     return (
-        f"; it grows for {one['ramp_s'] or 0.0:.1f} s: iperf3 -t 10 shows {rate(short)}, "
+        f"; the rate grows for {one['ramp_s'] or 0.0:.1f} s: iperf3 -t 10 shows {rate(short)}, "
         f"{missing:.0%} less (iperf3 -O {math.ceil(one['ramp_s'] or 0.0)} leaves slow start out)"
     )
 

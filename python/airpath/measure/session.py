@@ -172,16 +172,14 @@ class Session:
     def _tcp(self, phase: Phase, options: Options, most_bytes: int) -> Outcome:
         role: stream.Role = "receiver" if phase.direction == "down" else "sender"
         count = phase.treatment.streams
-        # What the first transfer shows only serves the plan.
-        wanted = phase.treatment.name == BASE and phase.block >= 0
-        with self._packets.capturing(self._peer[1], wanted) as packets:
+        with self._packets.capturing(self._peer[1], phase.is_captured) as packets:
             number = self._ask(
                 "tcp",
                 phase,
                 streams=count,
                 duration_s=phase.duration_s,
                 options=options.to_json(),
-                capture=wanted,
+                capture=phase.is_captured,
             )
             with self._streams(role, count, options) as sockets:
                 ports = [one.getsockname()[1] for one in sockets]

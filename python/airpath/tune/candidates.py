@@ -47,7 +47,7 @@ class Candidate:
     name: str
     """What they do, in words."""
     sets: tuple[str, ...]
-    """The same for the model, as in ``--set``."""
+    """Keys of the scenario with the same effect, as ``--set`` takes them."""
     settings: tuple[Setting, ...]
     """For hosts."""
     needs: tuple[str, ...] = ()

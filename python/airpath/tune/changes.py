@@ -51,7 +51,7 @@ class Value:
 
     file: str
     before: str
-    """Its exact content."""
+    """The file's content, byte for byte."""
     after: str
 
     def state(self, machine: Machine) -> str:

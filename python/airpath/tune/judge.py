@@ -55,7 +55,7 @@ class Effect:
     """95 % interval of ``change``."""
     more_is_better: bool
     worth: float
-    """Its weight among others: a bulk flow that waits in its own queue harms only itself."""
+    """Weight among the effects: a bulk flow that waits in its own queue harms only itself."""
 
     @property
     def improvement(self) -> float:

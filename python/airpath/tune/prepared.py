@@ -16,7 +16,7 @@ from airpath.errors import InputError
 from airpath.explorer.begin import FILE_KEYS, files
 from airpath.runs.directories import newest_run
 from airpath.runs.results import Run
-from airpath.tune.packets import largest_packet
+from airpath.tune.mtu import largest_packet
 from airpath.twin.comparable import Comparable, make_comparable
 
 if TYPE_CHECKING:
