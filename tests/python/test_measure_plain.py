@@ -300,6 +300,12 @@ def test_the_parameters_of_a_test() -> None:
 # --- iperf3 itself ----------------------------------------------------------------------------
 
 
+def buffered_bytes() -> int:
+    """Return how many bytes the two sockets of a connection hold at most, once tuned."""
+    kept = [Path(f"/proc/sys/net/ipv4/tcp_{kind}mem").read_text().split()[2] for kind in "rw"]
+    return sum(map(int, kept))
+
+
 @needs_iperf3
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_transfers_with_iperf3(host: str) -> None:
@@ -315,7 +321,9 @@ def test_transfers_with_iperf3(host: str) -> None:
             assert outcome.errors == []
             assert figures is not None
             assert outcome.capped
-            assert 0.89 * (20 << 20) <= figures["carried_bytes"] <= 1.02 * (20 << 20)
+            # What is in flight when a far sender is told to stop still arrives.
+            above = buffered_bytes() if direction == "down" else 0.02 * (20 << 20)
+            assert 0.89 * (20 << 20) <= figures["carried_bytes"] <= (20 << 20) + above
             assert figures["congestion"] is not None
             if may_ping():
                 assert outcome.probes is not None
@@ -375,11 +383,11 @@ def test_the_server_is_paced() -> None:
 @needs_iperf3
 def test_a_busy_server_and_a_closed_port_are_said() -> None:
     with iperf3_server() as port:
-        other = start(
-            ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-t", "20", "-b", "1M"],
-            stdout=subprocess.DEVNULL,
-        )
-        assert until(lambda: is_busy(port), 10)
+        words = ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-t", "20", "-b", "1M"]
+        other = start([*words, "--forceflush"], stdout=subprocess.PIPE)
+        # Its test has begun: whoever asked before would have taken its place.
+        assert other.stdout is not None
+        assert any(b"connected to" in line for line in other.stdout)
         done = measured("127.0.0.1", "--far", "iperf3", "--port", str(port))
         other.kill()
     assert done.returncode == 1
@@ -387,16 +395,6 @@ def test_a_busy_server_and_a_closed_port_are_said() -> None:
     done = measured("127.0.0.1", "--far", "iperf3", "--port", str(free_port()))
     assert done.returncode == 1
     assert "Connection refused; is `iperf3 -s` running there?" in done.stderr
-
-
-def is_busy(port: int) -> bool:
-    try:
-        iperf3.Test(("127.0.0.1", port), 2.0).__exit__()
-    except iperf3.BusyError:
-        return True
-    except AirpathError:
-        return False
-    return False
 
 
 @needs_iperf3
