@@ -73,8 +73,10 @@ rust-root-test:
 	$(BARE) outcomes rust; \
 	else echo 'Left out, because they need root: $(NEEDS_ROOT)'; fi
 
+# More than processors, because many tests wait for programs that do.
+WORKERS := $(shell echo $$(($$(nproc) + 2)))
 python-test:
-	$(VENV)/python -m pytest --quiet --numprocesses auto --dist loadfile -m 'not real_clock'
+	$(VENV)/python -m pytest --quiet --numprocesses $(WORKERS) --dist loadfile -m 'not real_clock'
 
 # Two at a time; what goes wrong beside another one is judged alone.
 DEFERRED := $(CURDIR)/target/deferred
