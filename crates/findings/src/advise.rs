@@ -12,7 +12,7 @@ use crate::finding::{Finding, Gain, Tried};
 use crate::measure::{Measure, Metric};
 use crate::observed::Observed;
 use crate::price::{HARM, Price, taken};
-use crate::trial::{Advised, Beside, Trial};
+use crate::trial::{Advised, Trial};
 
 /// The basis of a recommendation: the scenario as it is, or with what is advised against the causes that
 /// hide this one.
@@ -46,6 +46,90 @@ impl Merit {
     }
 }
 
+/// The figures that suffer from a cause. Advice may improve any of them; the one that suffers most is
+/// preferred.
+struct Suffering<'t> {
+    most: &'t Effect,
+    all: Vec<&'t Effect>,
+}
+
+impl<'t> Suffering<'t> {
+    fn of(effects: &'t [Effect], most: &'t Effect) -> Self {
+        let suffers = |effect: &&Effect| counts(effect) && effect.mean() > LEAST;
+        Self { most, all: effects.iter().filter(suffers).collect() }
+    }
+
+    fn has(&self, effect: &Effect) -> bool {
+        self.all.iter().any(|one| is_alike(one, effect))
+    }
+
+    /// What an effect is worth: helping the figure that suffers most comes first, then the gain.
+    fn worth(&self, effect: &Effect) -> (bool, f64) {
+        (is_alike(effect, self.most) && helps(effect), effect.mean())
+    }
+
+    /// The effect on a figure that suffers which is worth most.
+    fn most<'e>(&self, effects: &'e [Effect]) -> Option<&'e Effect> {
+        effects.iter().filter(|effect| self.has(effect)).max_by(|one, other| {
+            let (one, other) = (self.worth(one), self.worth(other));
+            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+        })
+    }
+}
+
+/// What a cure did.
+struct Outcome {
+    change: Change,
+    runs: Vec<Vec<Measure>>,
+    /// Effects compared with the ground, and with the scenario as it is.
+    effects: Vec<Effect>,
+    all: Vec<Effect>,
+    /// Number of seeds on which a cure that may be advised runs.
+    seeds: usize,
+}
+
+impl Outcome {
+    fn new(
+        change: Change,
+        runs: Vec<Vec<Measure>>,
+        trial: &Trial,
+        ground: &Ground,
+        before: &[Vec<Measure>],
+    ) -> Self {
+        // The effect of the removal was measured before.
+        let is_removal = trial.beside.is_none() && change.edits == trial.change.edits;
+        let effects = match is_removal {
+            true => trial.effects.clone(),
+            false => effects(&ground.runs, &runs),
+        };
+        let all = self::effects(before, &runs);
+        Self { change, runs, effects, all, seeds: before.len() }
+    }
+}
+
+/// How good a cure is.
+struct Verdict<'o> {
+    /// The effect for which it would be advised, and the one that is promised.
+    obtained: &'o Effect,
+    promised: Option<&'o Effect>,
+    price: Price<'o>,
+    merit: Merit,
+    /// Whether it helps beyond noise on all seeds and harms nothing.
+    is_sure: bool,
+}
+
+impl Verdict<'_> {
+    /// Whether nothing else needs to be tried.
+    fn is_enough(&self, cause: Cause, wanted: &Effect) -> bool {
+        // One congestion control may achieve as much as another, and still give a reason to go on
+        // to that.
+        cause != Cause::CongestionMix
+            && self.price.is_nothing()
+            && self.merit.rank == [true; 2]
+            && self.merit.mean > 0.8 * wanted.mean()
+    }
+}
+
 const NO_KEY: &str = "the scenario has no key for it";
 const NO_BUDGET: &str =
     "the budget ran out before one could be tried; --explain full has a larger one";
@@ -63,12 +147,9 @@ impl Lab<'_, '_> {
         let parsed = self.question.parsed;
         let Some((wanted, _)) = best(&trial.effects) else { return Ok(NO_KEY.to_owned()) };
         self.open_share(place);
-        let ground = match &trial.beside {
-            None => Ground { edits: Vec::new(), told: String::new(), runs: before.to_vec() },
-            Some(beside) => match self.ground(observed, beside, before)? {
-                Ok(ground) => ground,
-                Err(because) => return Ok(because.to_owned()),
-            },
+        let ground = match self.ground(observed, trial, before)? {
+            Ok(ground) => ground,
+            Err(because) => return Ok(because.to_owned()),
         };
         if trial.beside.is_some() && !self.still_counts(trial, &ground)? {
             return Ok(self.nothing_more(&ground, before, finding).to_owned());
@@ -76,19 +157,11 @@ impl Lab<'_, '_> {
         // The run with which it was compared showed the symptom.
         let seen = trial.beside.as_ref().and_then(|beside| beside.observed());
         let observed = seen.as_ref().unwrap_or(observed);
-        // The advice may improve any figure that suffers from the cause; the one that suffers most
-        // is preferred.
-        let suffers: Vec<&Effect> =
-            trial.effects.iter().filter(|effect| counts(effect) && effect.mean() > LEAST).collect();
-        let is = |one: &Effect, other: &Effect| {
-            one.subject == other.subject && one.metric == other.metric
-        };
-        let same = |effect: &&Effect| suffers.iter().any(|one| is(one, effect));
+        let suffering = Suffering::of(&trial.effects, wanted);
         let mut because = NO_KEY;
         // The harmful advice that did the least harm.
         let mut least: Option<(f64, String)> = None;
         let mut kept: Option<Merit> = None;
-        let removed: Option<Vec<Vec<Measure>>> = trial.runs.iter().cloned().collect();
         for cure in cures::cures(observed, &trial.candidate, trial.removal()) {
             // A higher rate is for somebody else to grant: it is only suggested if nothing else
             // helps.
@@ -100,88 +173,78 @@ impl Lab<'_, '_> {
             let with = |own: &Vec<Edit>| [&ground.edits[..], own].concat();
             let alternatives: Vec<_> = cure.alternatives.iter().map(with).collect();
             let Ok(change) = change(parsed, parsed, &alternatives) else { continue };
-            let Some(runs) = self.tried(&change, trial, &ground, &same)? else {
+            let Some(runs) = self.tried(&change, trial, &ground, &suffering)? else {
                 because = NO_BUDGET;
                 continue;
             };
-            // The effect of the removal was measured before.
-            let judged = trial.beside.is_none() && change.edits == trial.change.edits;
-            let effects = match judged {
-                true => trial.effects.clone(),
-                false => effects(&ground.runs, &runs),
-            };
-            let helps = |effect: &Effect| {
-                effect.metric.worth(effect.mean()) > LEAST && effect.beyond_noise()
-            };
-            let worth = |effect: &Effect| (is(effect, wanted) && helps(effect), effect.mean());
-            let most = effects.iter().filter(same).max_by(|one, other| {
-                let (one, other) = (worth(one), worth(other));
-                one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
-            });
-            let Some(obtained) = most else { continue };
-            // If the removal would help as much again, the same advice would be given again.
-            let rest = removed.as_ref().filter(|removed| removed.len() == runs.len());
-            let gone = rest.is_none_or(|removed| {
-                let left = self::effects(&runs, removed);
-                left.iter().filter(same).all(|effect| effect.metric.worth(effect.mean()) <= LEAST)
-            });
-            let (preferred, mean) = worth(obtained);
-            let all = self::effects(before, &runs);
-            // What is promised is relative to the scenario as it is. Behind another cause this one
-            // may not have done harm yet: then the promise is what both achieve together.
-            let itself = all.iter().find(|effect| is(effect, obtained) && effect.mean() > 0.0);
-            let promised = match trial.beside {
-                None => itself,
-                Some(_) => itself.filter(|effect| helps(effect)).or(best(&all).map(|(one, _)| one)),
-            };
-            let mut price = self.price(&effects, obtained);
-            if trial.beside.is_some() {
-                price = price.or(self.price(&all, promised.unwrap_or(obtained)));
-            }
-            let now = Merit { rank: [preferred, gone], mean, costs: price.costs() };
-            let sure = runs.len() == before.len() && helps(obtained) && price.harm().is_none();
-            let better = kept.is_none_or(|was| now.is_better(was));
-            let promised = promised.filter(|_| sure && better);
-            if let Some(promised) = promised {
-                kept = Some(now);
-                let (told, trade) = (ground.told(obtained), price.told());
+            let outcome = Outcome::new(change, runs, trial, &ground, before);
+            let Some(verdict) = self.verdict(&outcome, trial, &suffering) else { continue };
+            let is_better = kept.is_none_or(|was| verdict.merit.is_better(was));
+            if let Some(promised) = verdict.promised.filter(|_| verdict.is_sure && is_better) {
+                kept = Some(verdict.merit);
+                let (told, trade) = (ground.told(verdict.obtained), verdict.price.told());
                 finding.advice = Some(format!("{}{trade}{told}", cure.advice));
                 finding.gain = Some(Gain::of(promised));
-                finding.costs = losses(before, &runs, HARM).iter().map(Gain::of).collect();
-                let own = change.edits[ground.edits.len()..].to_vec();
-                self.remember(trial, own, change.parsed.scenario, runs);
-                finding.set = Some(change.edits);
-                // One congestion control may achieve as much as another, and still give a reason to
-                // go on to that.
-                let only = trial.candidate.cause != Cause::CongestionMix;
-                let free = only && price.is_nothing();
-                if free && now.rank == [true; 2] && mean > 0.8 * wanted.mean() {
+                finding.costs = losses(before, &outcome.runs, HARM).iter().map(Gain::of).collect();
+                let is_enough = verdict.is_enough(trial.candidate.cause, wanted);
+                finding.set = Some(self.remember(trial, &ground, outcome));
+                if is_enough {
                     break;
                 }
-            } else {
-                let outcome = if let Some(harmed) = price.harm() {
-                    let (lost, taken) = (harmed.mean(), taken(harmed));
-                    if least.as_ref().is_none_or(|(least, _)| lost > *least) {
-                        let what = cure.advice.trim_end_matches('.');
-                        least =
-                            Some((lost, format!("with the best that was tried ({what}), {taken}")));
-                    }
-                    format!("Not advised: {taken}.")
-                } else {
-                    because = "what was tried helps too little, or not reliably";
-                    "Not advised: it helps too little, or no more than other advice.".to_owned()
-                };
-                self.answer.tried.push(Tried {
-                    cause: trial.candidate.cause.name(),
-                    subject: finding.subject.clone(),
-                    set: change.edits,
-                    outcome,
-                    score: Some(obtained.mean()),
-                    gain: Some(Gain::of(obtained)),
-                });
+                continue;
             }
+            let outcome_told = if let Some(harmed) = verdict.price.harm() {
+                let (lost, taken) = (harmed.mean(), taken(harmed));
+                if least.as_ref().is_none_or(|(least, _)| lost > *least) {
+                    let what = cure.advice.trim_end_matches('.');
+                    least = Some((lost, format!("with the best that was tried ({what}), {taken}")));
+                }
+                format!("Not advised: {taken}.")
+            } else {
+                because = "what was tried helps too little, or not reliably";
+                "Not advised: it helps too little, or no more than other advice.".to_owned()
+            };
+            self.answer.tried.push(Tried {
+                cause: trial.candidate.cause.name(),
+                subject: finding.subject.clone(),
+                score: Some(verdict.obtained.mean()),
+                gain: Some(Gain::of(verdict.obtained)),
+                set: outcome.change.edits,
+                outcome: outcome_told,
+            });
         }
         Ok(least.map_or_else(|| because.to_owned(), |(_, harmed)| harmed))
+    }
+
+    /// Judges what a cure did. `None` if it changed no figure that suffers.
+    fn verdict<'o>(
+        &self,
+        outcome: &'o Outcome,
+        trial: &Trial,
+        suffering: &Suffering<'_>,
+    ) -> Option<Verdict<'o>> {
+        let Outcome { runs, effects, all, .. } = outcome;
+        let obtained = suffering.most(effects)?;
+        // If the removal would help as much again, the same advice would be given again.
+        let removed: Option<Vec<Vec<Measure>>> = trial.runs.iter().cloned().collect();
+        let is_gone = removed.filter(|removed| removed.len() == runs.len()).is_none_or(|removed| {
+            let left = self::effects(runs, &removed);
+            let mut left = left.iter().filter(|effect| suffering.has(effect));
+            left.all(|effect| effect.metric.worth(effect.mean()) <= LEAST)
+        });
+        let (is_preferred, mean) = suffering.worth(obtained);
+        // What is promised is relative to the scenario as it is. Behind another cause this one may
+        // not have done harm yet: then the promise is what both achieve together.
+        let itself = all.iter().find(|effect| is_alike(effect, obtained) && effect.mean() > 0.0);
+        let mut price = self.price(effects, obtained);
+        let mut promised = itself;
+        if trial.beside.is_some() {
+            promised = itself.filter(|effect| helps(effect)).or(best(all).map(|(one, _)| one));
+            price = price.or(self.price(all, promised.unwrap_or(obtained)));
+        }
+        let is_sure = runs.len() == outcome.seeds && helps(obtained) && price.harm().is_none();
+        let merit = Merit { rank: [is_preferred, is_gone], mean, costs: price.costs() };
+        Some(Verdict { obtained, promised, price, merit, is_sure })
     }
 
     /// The runs of a change, known or new. If a change is useless on the first seed, no other seed
@@ -191,7 +254,7 @@ impl Lab<'_, '_> {
         change: &Change,
         trial: &Trial,
         ground: &Ground,
-        same: &dyn Fn(&&Effect) -> bool,
+        suffering: &Suffering<'_>,
     ) -> Result<Option<Vec<Vec<Measure>>>, Stopped> {
         if let Some(known) = self.known(&change.parsed.scenario, Some(trial), ground.runs.len()) {
             return Ok(Some(known));
@@ -202,7 +265,8 @@ impl Lab<'_, '_> {
         self.changes += 1;
         let mut result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
         let first = effects(&ground.runs[..1], &self.measured(&change.parsed, &result));
-        let gain = first.iter().filter(same).map(Effect::mean).fold(0.0, f64::max);
+        let suffers = first.iter().filter(|effect| suffering.has(effect));
+        let gain = suffers.map(Effect::mean).fold(0.0, f64::max);
         let scenario = &self.question.parsed.scenario;
         let harms = || Price::of(&first, scenario, gain).harm().is_some();
         if gain > LEAST && (worst_throughput(&first) >= -3.0 * HARM || !harms()) {
@@ -285,26 +349,31 @@ impl Lab<'_, '_> {
             })
     }
 
-    fn remember(
-        &mut self,
-        trial: &Trial,
-        own: Vec<Edit>,
-        scenario: Scenario,
-        runs: Vec<Vec<Measure>>,
-    ) {
+    /// Keeps what is advised for causes that hide behind this one, and returns its edits.
+    fn remember(&mut self, trial: &Trial, ground: &Ground, outcome: Outcome) -> Vec<Edit> {
+        let Outcome { change, runs, .. } = outcome;
         let candidate = trial.candidate.clone();
+        let own = change.edits[ground.edits.len()..].to_vec();
         self.advised.retain(|one| !one.candidate.is_like(&candidate));
-        self.advised.push(Advised { candidate, own, scenario, runs });
+        self.advised.push(Advised { candidate, own, scenario: change.parsed.scenario, runs });
+        change.edits
     }
 
-    /// What is advised against the causes that hide another one; if nothing has been advised yet,
-    /// what can be done against them. Otherwise why there is nothing.
+    /// The scenario as it is; or what is advised against the causes that hide this one and, if
+    /// nothing has been advised yet, what can be done against them. Otherwise why there is nothing.
     fn ground(
         &mut self,
         observed: &Observed<'_>,
-        beside: &Beside,
+        trial: &Trial,
         before: &[Vec<Measure>],
     ) -> Result<Result<Ground, &'static str>, Stopped> {
+        let Some(beside) = &trial.beside else {
+            return Ok(Ok(Ground {
+                edits: Vec::new(),
+                told: String::new(),
+                runs: before.to_vec(),
+            }));
+        };
         let parsed = self.question.parsed;
         let (mut own, mut told) = (Vec::new(), Vec::new());
         for (other, removal) in &beside.others {
@@ -366,6 +435,15 @@ impl Ground {
             obtained.subject
         )
     }
+}
+
+/// Whether two effects are on one figure.
+fn is_alike(one: &Effect, other: &Effect) -> bool {
+    one.subject == other.subject && one.metric == other.metric
+}
+
+fn helps(effect: &Effect) -> bool {
+    effect.metric.worth(effect.mean()) > LEAST && effect.beyond_noise()
 }
 
 /// How identical flows share is chance, so it does not count.

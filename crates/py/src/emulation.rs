@@ -209,6 +209,14 @@ impl From<PyIdentity> for Identity {
     }
 }
 
+fn failed(error: EmuError) -> PyErr {
+    match error {
+        EmuError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+        error if error.is_bad_use() => PyValueError::new_err(error.to_string()),
+        error => PyOSError::new_err(error.to_string()),
+    }
+}
+
 /// Runs a scenario on the real clock, without the GIL: a command inside its network, its flows, or
 /// both; or between two interfaces of the host. `capture` is a pcapng file to create, `files` a
 /// directory for the output of programs.
@@ -262,11 +270,7 @@ pub(crate) fn emulate(
     if let Some(error) = raised {
         return Err(error);
     }
-    let mut ended = ended.map_err(|error| match error {
-        EmuError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
-        error if error.is_bad_use() => PyValueError::new_err(error.to_string()),
-        error => PyOSError::new_err(error.to_string()),
-    })?;
+    let mut ended = ended.map_err(failed)?;
     airpath_network::summarise_groups(scenario, &mut ended.summary, &mut ended.tables);
     let replayed = match ended.journal.take() {
         Some(journal) => {

@@ -272,6 +272,50 @@ fn hand_up(get: &Get<'_>) -> Option<HandUpConfig> {
     })
 }
 
+fn congestion(get: &Get<'_>) -> CongestionConfig {
+    match get.chosen() {
+        Congestion::Reno => CongestionConfig::Reno(RenoConfig {
+            halves: match get.chosen() {
+                RenoHalves::Cwnd => Halved::Cwnd,
+                RenoHalves::Flight => Halved::Flight,
+            },
+            grows_by: match get.chosen() {
+                RenoGrowsBy::Acknowledgements => GrowthUnit::Acknowledgements,
+                RenoGrowsBy::Segments => GrowthUnit::Segments,
+            },
+        }),
+        // The run seeds each flow separately.
+        Congestion::Bbr => CongestionConfig::Bbr1 { seed: 0 },
+        Congestion::Bbr3 => CongestionConfig::Bbr3 { seed: 0 },
+        Congestion::Fixed => {
+            CongestionConfig::Fixed { segments: get.narrow("fixed_window_segments") }
+        }
+        Congestion::Cubic => CongestionConfig::Cubic(CubicConfig {
+            fast_convergence: get.flag("cubic.fast_convergence"),
+            arithmetic: match get.chosen() {
+                Arithmetic::Linux => CubicArithmetic::Linux,
+                Arithmetic::Rfc => CubicArithmetic::Rfc9438,
+            },
+            c: get.real("cubic.c"),
+            beta: get.real("cubic.beta"),
+        }),
+    }
+}
+
+fn delayed_ack(get: &Get<'_>) -> DelayedAckConfig {
+    DelayedAckConfig {
+        segments: get.narrow("ack.delayed_segments"),
+        timeout: get.time("ack.delay_ms"),
+        max_timeout: get.time("ack.max_delay_ms"),
+        ticking: get.flag("ack.ticking"),
+        quick_segments: get.narrow("ack.quick_segments"),
+        pushed_at_once: get.flag("ack.pushed_at_once"),
+        handshake_at_once: get.flag("ack.handshake_at_once"),
+        wake: get.time("ack.wake_ms"),
+        repeat_limit: get.time("ack.repeat_limit_ms"),
+    }
+}
+
 fn endpoint(get: &Get<'_>) -> EndpointConfig {
     EndpointConfig {
         mss: get.narrow("mss_bytes"),
@@ -284,33 +328,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             },
             exit: early_exit(get),
         },
-        congestion: match get.chosen() {
-            Congestion::Reno => CongestionConfig::Reno(RenoConfig {
-                halves: match get.chosen() {
-                    RenoHalves::Cwnd => Halved::Cwnd,
-                    RenoHalves::Flight => Halved::Flight,
-                },
-                grows_by: match get.chosen() {
-                    RenoGrowsBy::Acknowledgements => GrowthUnit::Acknowledgements,
-                    RenoGrowsBy::Segments => GrowthUnit::Segments,
-                },
-            }),
-            // The run seeds each flow separately.
-            Congestion::Bbr => CongestionConfig::Bbr1 { seed: 0 },
-            Congestion::Bbr3 => CongestionConfig::Bbr3 { seed: 0 },
-            Congestion::Fixed => {
-                CongestionConfig::Fixed { segments: get.narrow("fixed_window_segments") }
-            }
-            Congestion::Cubic => CongestionConfig::Cubic(CubicConfig {
-                fast_convergence: get.flag("cubic.fast_convergence"),
-                arithmetic: match get.chosen() {
-                    Arithmetic::Linux => CubicArithmetic::Linux,
-                    Arithmetic::Rfc => CubicArithmetic::Rfc9438,
-                },
-                c: get.real("cubic.c"),
-                beta: get.real("cubic.beta"),
-            }),
-        },
+        congestion: congestion(get),
         rto: RtoConfig {
             initial: get.time("rto.initial_ms"),
             min: get.time("rto.min_ms"),
@@ -333,17 +351,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
                 AfterIdle::Keep => IdleRestart::Keep,
             },
         },
-        delayed_ack: DelayedAckConfig {
-            segments: get.narrow("ack.delayed_segments"),
-            timeout: get.time("ack.delay_ms"),
-            max_timeout: get.time("ack.max_delay_ms"),
-            ticking: get.flag("ack.ticking"),
-            quick_segments: get.narrow("ack.quick_segments"),
-            pushed_at_once: get.flag("ack.pushed_at_once"),
-            handshake_at_once: get.flag("ack.handshake_at_once"),
-            wake: get.time("ack.wake_ms"),
-            repeat_limit: get.time("ack.repeat_limit_ms"),
-        },
+        delayed_ack: delayed_ack(get),
         sack_compression: SackCompressionConfig {
             delay: get.time("ack.sack_compression_ms"),
             acks: get.narrow("ack.sack_compression_acks"),

@@ -1,5 +1,7 @@
 //! Decodes one value according to its kind and range.
 
+use std::ops::RangeInclusive;
+
 use airpath_base::{Duration, Rate};
 
 use crate::decimal::{Misfit, scaled, unscaled};
@@ -37,15 +39,7 @@ pub(crate) type Refusal = (String, Option<String>);
 /// Checks and decodes one value.
 pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
     if let Kind::OrWord { word, kind } = key.kind {
-        return match &node.value {
-            Value::Text(text) if text == word => Ok(Setting::Text(text.clone())),
-            Value::Integer(_) | Value::Float(_) => decode(&Key { kind: *kind, ..*key }, node)
-                .map_err(|(message, help)| (format!("{message}, or \"{word}\""), help)),
-            found => {
-                let (expects, found) = (key.kind.expects(), found.describe());
-                Err((format!("`{}` expects {expects}, not {found}", key.name), None))
-            }
-        };
+        return decode_or_word(key, word, kind, node);
     }
     let name = key.name;
     let mismatch = || {
@@ -63,6 +57,15 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
             Ok(value) => Ok((value, text)),
             Err(Misfit::NotANumber) => Err(mismatch()),
             Err(Misfit::Negative | Misfit::TooLarge) => Err(out_of_range(text)),
+        },
+        _ => Err(mismatch()),
+    };
+    let real = |range: RangeInclusive<f64>| match &node.value {
+        Value::Integer(text) | Value::Float(text) => match text.parse::<f64>() {
+            // `+ 0.0` turns -0 into 0.
+            Ok(value) if range.contains(&value) => Ok(value + 0.0),
+            Ok(value) if value.is_finite() => Err(out_of_range(text)),
+            _ => Err(mismatch()),
         },
         _ => Err(mismatch()),
     };
@@ -101,23 +104,22 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
             let rate = Rate::from_bps(bps).filter(|rate| rate.bps() <= FASTEST_BPS);
             rate.map(Setting::Rate).ok_or_else(|| out_of_range(text))
         }
-        (Kind::Fraction, Value::Integer(text) | Value::Float(text)) => {
-            match text.parse::<f64>() {
-                // `+ 0.0` turns -0 into 0.
-                Ok(share) if (0.0..=1.0).contains(&share) => Ok(Setting::Fraction(share + 0.0)),
-                Ok(share) if share.is_finite() => Err(out_of_range(text)),
-                _ => Err(mismatch()),
-            }
-        }
-        (Kind::Real { min, max, .. }, Value::Integer(text) | Value::Float(text)) => {
-            match text.parse::<f64>() {
-                // `+ 0.0` turns -0 into 0.
-                Ok(value) if (min..=max).contains(&value) => Ok(Setting::Real(value + 0.0)),
-                Ok(value) if value.is_finite() => Err(out_of_range(text)),
-                _ => Err(mismatch()),
-            }
-        }
+        (Kind::Fraction, _) => real(0.0..=1.0).map(Setting::Fraction),
+        (Kind::Real { min, max, .. }, _) => real(min..=max).map(Setting::Real),
         _ => Err(mismatch()),
+    }
+}
+
+/// Decodes a value that may be one word instead of what `kind` allows.
+fn decode_or_word(key: &Key, word: &str, kind: &Kind, node: &Node) -> Result<Setting, Refusal> {
+    match &node.value {
+        Value::Text(text) if text == word => Ok(Setting::Text(text.clone())),
+        Value::Integer(_) | Value::Float(_) => decode(&Key { kind: *kind, ..*key }, node)
+            .map_err(|(message, help)| (format!("{message}, or \"{word}\""), help)),
+        found => {
+            let (expects, found) = (key.kind.expects(), found.describe());
+            Err((format!("`{}` expects {expects}, not {found}", key.name), None))
+        }
     }
 }
 
