@@ -33,6 +33,7 @@ COMMANDS = {
     "causes-emulated": "causes.emulated",
     "causes-field": "causes.field",
     "cluster": "cluster.command",
+    "cost": "cost",
     "cures": "pages.cures",
     "docs": "pages.website",
     "findings-captures": "planted.command",

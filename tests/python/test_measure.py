@@ -9,14 +9,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from airpath.measure.measurement import resumed
+from airpath.errors import AirpathError
+from airpath.measure.control import Limits, Welcome
+from airpath.measure.measurement import MeasureOptions, planned, resumed
+from airpath.measure.outcome import Outcome, record
+from airpath.measure.plan import Phase, Treatment
+from airpath.measure.result import measure as measured
+from airpath.measure.session import Session
+from airpath.measure.stream import StreamReport
 from airpath.runs.results import Run
+from conftest import until
+from measured_paths import FAR, needs_namespaces, routed, within
 
 AIRPATH = [sys.executable, "-m", "airpath"]
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -212,6 +221,90 @@ def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
         (tmp_path / "phases.jsonl").write_text(line)
         with pytest.raises(InputError, match=r"phases\.jsonl:1"):
             resumed(tmp_path)
+
+
+def test_what_a_queue_still_holds_at_the_end_is_not_in_the_rate() -> None:
+    phase = Phase(0, 0, "tcp", "down", Treatment("base"), 2.0, 10**9)
+    arrived = [(0.5, 250_000), (1.0, 500_000), (2.0, 1_000_000), (2.5, 1_250_000)]
+    receiver = StreamReport(bytes=1_250_000, duration_s=2.5, arrived=arrived)
+    figures = record(Outcome(phase, senders=[StreamReport()], receivers=[receiver]))["figures"]
+    assert figures is not None
+    assert figures["goodput_mbps"] == pytest.approx(4.0)
+    assert figures["carried_bytes"] == 1_250_000
+
+
+@needs_namespaces
+@pytest.mark.real_clock
+@pytest.mark.parametrize(
+    ("dropped", "said", "causes"),
+    [
+        ("tcp dport 5212", "cannot connect", ["one-way-path"]),
+        # The session opens, and the first transfer does not.
+        ("meta length > 700", "", ["mtu"]),
+    ],
+)
+def test_without_a_transfer_the_rest_is_measured(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dropped: str,
+    said: str,
+    causes: list[str],
+) -> None:
+    monkeypatch.setattr("airpath.measure.session._PATIENCE_S", 1.5)
+    (tmp_path / "token").touch(0o600)
+    (tmp_path / "token").write_text(TOKEN)
+    with routed() as path:
+        words = f"serve --user root --host {FAR} --token-file {tmp_path / 'token'}"
+        path.far.start(*AIRPATH, *words.split(), stdout=subprocess.DEVNULL)
+        assert until(lambda: ":5212" in path.far.run("ss", "-Htln"), 20)
+        path.nft(f"forward {dropped} drop")
+        options = MeasureOptions(
+            host=FAR, port=5212, token=TOKEN, time_s=14.0, seed=1, out=tmp_path / "out"
+        )
+        found = within(path.near, lambda: measured(options)).summary
+    assert [one["cause"] for one in found["findings"]] == causes
+    assert all(said in one for one in found["run"]["partial"])
+    assert bool(found["run"]["partial"]) == bool(said)
+    assert found["pings"]
+    assert found["measured"]["mtu"]
+
+
+class Untransferred(Session):
+    """A session whose transfers fail in some directions."""
+
+    uncaptured = ""
+    opened_ms = 3.0
+
+    def __init__(self, failing: Sequence[str], *, unprobed: str | None = None) -> None:
+        self._failing, self.unprobed = failing, unprobed
+        limits = Limits(64, 3600.0, 3600.0, 1 << 40, None)
+        self.welcome = Welcome("", 0, None, ("192.0.2.1", 5212), limits, {"congestion": ["bbr"]})
+
+    def run(self, phase: Phase, _: float | None, __: int) -> Outcome:
+        if phase.direction in self._failing:
+            return Outcome(phase, errors=["no connection: timed out"])
+        stream = StreamReport(bytes=10**7, duration_s=2.0, arrived=[(1.0, 5 * 10**6), (2.0, 10**7)])
+        return Outcome(phase, senders=[StreamReport()], receivers=[stream])
+
+    def drain(self) -> None:
+        pass
+
+    def now(self) -> float:
+        return 20.0
+
+
+def test_a_direction_without_transfers_is_left_out_of_the_plan() -> None:
+    options = MeasureOptions(host="h", port=1, token="", directions=("down", "up"), seed=1)
+    course = planned(options, Untransferred(["up"]))
+    assert {one.direction for one in course.plan.phases if one.kind == "tcp"} == {"down"}
+    assert course.untransferred == ["no transfer is possible (up): no connection: timed out"]
+    course = planned(options, Untransferred(["up", "down"]))
+    assert {one.kind for one in course.plan.phases} == {"idle", "mtu"}
+    assert [one.direction for one in course.plan.phases if one.kind == "mtu"] == ["down", "up"]
+    assert course.plan.duration_s() <= 40
+    assert len(course.untransferred) == 2
+    with pytest.raises(AirpathError, match="no transfer is possible: no connection"):
+        planned(options, Untransferred(["up", "down"], unprobed="no echo"))
 
 
 def test_a_killed_server_is_said(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from airpath.base.shapes import fitted
 from airpath.measure.analysis import missed
 from airpath.measure.causes import CAPACITY, Seen, name
-from airpath.measure.document import UdpDocument
+from airpath.measure.document import Mtu, UdpDocument
 from airpath.measure.effects import Effect, effects
 from airpath.measure.placement import Servers
 from airpath.measure.twin import Path, run
@@ -125,6 +125,35 @@ def test_a_full_path_is_no_cause() -> None:
 def test_a_servers_own_limit_is_said() -> None:
     (one,) = name(replace(HEALTHY, servers=Servers(limit_mbps=10.5)))
     assert "--most-rate" in one.evidence
+
+
+HOLE: Mtu = {
+    "path_bytes": 900, "too_large_bytes": 901, "too_large_sent": 3, "black_hole": True, "icmp": [],
+}  # fmt: skip
+
+
+def test_a_black_hole_that_no_treatment_passes_is_named() -> None:
+    empty = replace(
+        HEALTHY, rate={}, goodput={}, base_rate_mbps=0.0, mtu=HOLE, idle_lost=(0, 0, 40)
+    )
+    (one,) = name(empty)
+    assert (one.cause, one.effect, one.confidence) == ("mtu", None, 0.0)
+    assert "up to 900 bytes pass" in one.evidence
+    # Three probes in a row are lost by chance where seven of ten are, and data still passes.
+    assert "mtu" not in [one.cause for one in name(replace(empty, idle_lost=(28, 4, 40)))]
+    assert "mtu" not in [one.cause for one in name(replace(empty, base_rate_mbps=3.0))]
+    # Nothing was transferred, and nobody knows what a transfer would have carried.
+    assert "mtu" not in [one.cause for one in name(replace(empty, phase_s=0.0))]
+
+
+def test_a_port_that_answers_no_syn_is_named_unless_packets_are_lost_anyway() -> None:
+    closed = Seen("idle", {}, {}, {}, {}, {}, 0.0, None, None, {}, None, 0.0, unopened=True)
+    (one,) = name(replace(closed, sparse_ms=20.0, idle_lost=(0, 0, 40)))
+    assert one.cause == "one-way-path"
+    assert "answers no SYN" in one.evidence
+    (one,) = name(replace(closed, sparse_ms=20.0, idle_lost=(28, 4, 40)))
+    assert one.cause == "random-loss"
+    assert name(replace(closed, sparse_ms=20.0, idle_lost=(0, 0, 40), unopened=False)) == []
 
 
 def test_wide_intervals_name_nothing() -> None:

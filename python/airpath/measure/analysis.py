@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airpath.causes.tools import Pinged, Told
-from airpath.measure.causes import Named, Seen, name
+from airpath.measure.causes import LEAST_RATE_MBPS, Named, Seen, name
 from airpath.measure.effects import Effect, effects
 from airpath.measure.intervals import anytime
 from airpath.measure.outcome import LEAST_REPLIES
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from airpath.measure.document import Figures, Record, Trips
 
 IDLE = "idle"
-_LEAST_RATE_MBPS = 0.01
-"""A phase that carried less counts as carrying this much."""
 _LEAST_LOSS = 1e-5
 _LEAST_MS = 1e-3
 
@@ -46,11 +44,13 @@ def analyse(
     records: Sequence[Record],
     servers: Servers | None = None,
     opened_ms: float | None = None,
+    *,
+    unopened: bool = False,
 ) -> Analysis:
     """Analyse the phases that ran; any phase may be missing.
 
     ``servers`` says what the servers allow, ``opened_ms`` how long the first connection took to
-    open.
+    open, ``unopened`` that none opened.
     """
     phases = {one.number: one for one in plan.phases}
     pairs = [(phases[one["number"]], one) for one in records]
@@ -62,6 +62,7 @@ def analyse(
             _seen(direction, pairs, found.effects[IDLE]["rtt_ms.mean"]),
             servers=servers or Servers(),
             opened_ms=opened_ms,
+            unopened=unopened,
         )
         found.seen[direction] = seen
         found.named[direction] = name(seen)
@@ -106,8 +107,8 @@ def base_values(pairs: Sequence[Pair], direction: str) -> dict[str, dict[int, fl
         return {"rtt_ms.mean": _by_block(means, _LEAST_MS)}
     own = list(_figures(pairs, direction))
     return {
-        "steady_mbps": _by_block(((p, one["steady_mbps"]) for p, one in own), _LEAST_RATE_MBPS),
-        "goodput_mbps": _by_block(((p, one["goodput_mbps"]) for p, one in own), _LEAST_RATE_MBPS),
+        "steady_mbps": _by_block(((p, one["steady_mbps"]) for p, one in own), LEAST_RATE_MBPS),
+        "goodput_mbps": _by_block(((p, one["goodput_mbps"]) for p, one in own), LEAST_RATE_MBPS),
         "retransmitted_share": _by_block(((p, loss_of(one)) for p, one in own), 0.0),
         "rtt_ms.p50": _by_block(((p, one["loaded_ms"]) for p, one in own), _LEAST_MS),
     }
@@ -255,10 +256,8 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
     figures = None if record is None else record["figures"]
     return Seen(
         direction=direction,
-        rate=effects(_blocks((p, one["steady_mbps"]) for p, one in own), BASE, _LEAST_RATE_MBPS),
-        goodput=effects(
-            _blocks((p, one["goodput_mbps"]) for p, one in own), BASE, _LEAST_RATE_MBPS
-        ),
+        rate=effects(_blocks((p, one["steady_mbps"]) for p, one in own), BASE, LEAST_RATE_MBPS),
+        goodput=effects(_blocks((p, one["goodput_mbps"]) for p, one in own), BASE, LEAST_RATE_MBPS),
         congestion=base[0]["congestion"] if base else None,
         idle_waits=_waits(sparse),
         idle_least_ms=_least(sparse),
@@ -297,7 +296,7 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
 
 def missed(figures: Figures, phase: Phase) -> float:
     """Seconds at the steady rate that would carry what the ramp of a phase did not."""
-    steady = max(figures["steady_mbps"], _LEAST_RATE_MBPS)
+    steady = max(figures["steady_mbps"], LEAST_RATE_MBPS)
     return max(0.0, phase.duration_s * (1 - figures["goodput_mbps"] / steady))
 
 

@@ -61,6 +61,8 @@ class Seen:
     """Seconds at the steady rate that would carry what the ramp did not."""
     first_ms: float | None = None
     """RTT of the first probe after seconds of silence."""
+    unopened: bool = False
+    """Whether no TCP connection opened."""
     opened_ms: float | None = None
     """How long the first connection took to open, after whatever silence was before it."""
     sparse_ms: float | None = None
@@ -171,18 +173,41 @@ def _rates(effect: Effect) -> str:
 
 
 def _mtu(seen: Seen) -> Named | None:
-    """Large segments do not arrive and nobody says so: smaller ones do."""
+    """Large segments do not arrive and nobody says so: smaller ones do, or transfers stay empty."""
     effect = seen.rate.get("mss-1000")
     mtu = seen.mtu
-    if effect is None or not effect.raised or mtu is None or mtu["too_large_bytes"] is None:
+    if mtu is None or mtu["too_large_bytes"] is None or mtu["path_bytes"] is None:
         return None
     icmp = "a router reports it" if mtu["icmp"] else "no router reports it (ICMP)"
-    return _named(
-        "mtu",
-        f"IP packets of up to {mtu['path_bytes']} bytes pass with DF set, larger ones are lost, "
-        f"and {icmp}. With smaller segments the rate rises: {_rates(effect)}.",
-        effect,
+    said = f"IP packets of up to {mtu['path_bytes']} bytes pass with DF set, larger ones are lost, "
+    said += f"and {icmp}. "
+    if effect is not None and effect.raised:
+        said += f"With smaller segments the rate rises: {_rates(effect)}."
+        return _named("mtu", said, effect, "goodput_mbps")
+    is_empty = seen.phase_s > 0 and seen.base_rate_mbps <= LEAST_RATE_MBPS
+    if is_empty and not _by_chance(seen, mtu["too_large_sent"]):
+        said += "No transfer carries data, although connections open."
+        return _named("mtu", said, None, "goodput_mbps")
+    return None
+
+
+def _by_chance(seen: Seen, sent: int) -> bool:
+    """Whether the losses of the idle path explain that none of so many packets arrived."""
+    lost, _, probes = seen.idle_lost
+    return probes == 0 or (lost / probes) ** sent > _CHANCE
+
+
+def _blocked(seen: Seen) -> Named | None:
+    """No TCP connection opens, though pings show that packets pass both ways."""
+    if not seen.unopened or seen.sparse_ms is None or _by_chance(seen, _SYNS):
+        return None
+    return Named(
+        "one-way-path",
+        f"The server's port answers no SYN, while its host answers pings within "
+        f"{milliseconds(seen.sparse_ms)}.",
+        None,
         "goodput_mbps",
+        "See whether a firewall drops TCP to this port, in the network or at the server's host.",
     )
 
 
@@ -648,6 +673,11 @@ _EXCESS_LOST = 0.05
 _LEAST_PROMOTION_MS = 50.0
 _SYN_AGAIN_MS = 1000.0
 """A connection that took longer to open may have lost its SYN (RFC 6298 2.1)."""
+_CHANCE = 0.05
+_SYNS = 4
+"""SYNs within 10 s: at 0, 1, 3 and 7 s (RFC 6298)."""
+LEAST_RATE_MBPS = 0.01
+"""A phase that carried less counts as carrying this much."""
 RULES: Sequence[Rule] = (
-    _mtu, _placement, _window, _losses, _slow_start, _bufferbloat, _sleep, _promotion,
+    _blocked, _mtu, _placement, _window, _losses, _slow_start, _bufferbloat, _sleep, _promotion,
 )  # fmt: skip

@@ -71,6 +71,14 @@ class EndedError(ProtocolError):
     """The other end closed or reset the connection."""
 
 
+class UnansweredError(AirpathError):
+    """The far end does not answer; ``opened``: although it accepted the connection."""
+
+    def __init__(self, text: str, *, opened: bool) -> None:
+        super().__init__(text)
+        self.opened = opened
+
+
 class RefusedError(ProtocolError):
     """A peer does not prove itself. ``answer``: what it may be told; None: nothing."""
 
@@ -652,7 +660,8 @@ def _within(deadline: float, call: Callable[[float], Any], where: str) -> Any:
     try:
         return call(max(0.0, deadline - time.monotonic()))
     except SilenceError:
-        raise ProtocolError(f"{where} accepts connections, but does not answer") from None
+        said = f"{where} accepts connections, but does not answer"
+        raise UnansweredError(said, opened=True) from None
     except EndedError:
         raise ProtocolError(
             f"{where} closed the connection: it is not `airpath serve`, or refuses this address "
@@ -681,10 +690,10 @@ def _connected(host: str, port: int, deadline: float) -> tuple[socket.socket, fl
             sock.close()
         else:
             return sock, (time.monotonic() - began) * 1e3
-    why = "no answer in time" if isinstance(failed, TimeoutError) else reason(failed or OSError())
-    raise AirpathError(
-        f"cannot connect to {spelled((host, port))}: {why}; is `airpath serve` running there?"
-    )
+    is_silent = isinstance(failed, TimeoutError)
+    why = "no answer in time" if is_silent else reason(failed or OSError())
+    said = f"cannot connect to {spelled((host, port))}: {why}; is `airpath serve` running there?"
+    raise UnansweredError(said, opened=False) if is_silent else AirpathError(said)
 
 
 def open_stream(

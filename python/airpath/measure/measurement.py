@@ -109,6 +109,10 @@ class Course:
     """Why it ended; empty while it runs."""
     opened_ms: float | None = None
     """How long its first connection took to open."""
+    untransferred: list[str] = field(default_factory=list)
+    """Why no transfer is possible, or not in a direction; empty if all are."""
+    unopened: bool = False
+    """Whether no TCP connection opened."""
     nats: Nats | None = None
 
     def pairs(self) -> list[tuple[Phase, Record]]:
@@ -125,7 +129,7 @@ def planned(options: MeasureOptions, session: Session) -> Course:
         )
     if options.far == "ping":
         left = replace(options, time_s=max(1.0, options.time_s - session.now()))
-        return Course(drawn(left, []), [], opened_ms=session.opened_ms)
+        return Course(drawn(left, [], probing="echo"), [], opened_ms=session.opened_ms)
     if session.uncaptured:
         if options.capture:
             raise AirpathError(f"--capture: this host captures no packets ({session.uncaptured})")
@@ -139,29 +143,33 @@ def planned(options: MeasureOptions, session: Session) -> Course:
     host = session.welcome.host
     found = host.get("congestion", [])
     far = found if isinstance(found, list) else []
-    scouted = [_scout(options, session, direction) for direction in options.directions]
+    probing: Probing = "stamp" if options.far == "airpath" else "echo"
+    if session.unprobed:
+        probing = "none"
+    scouted, untransferred = _scouts(options, session, probing)
     spent = sum(round(OVERHEAD * one["carried_bytes"]) + _after(options, one) for one in scouted)
     rates = [max(one["steady_mbps"], one["goodput_mbps"]) for one in scouted]
     if session.welcome.limits.rate_mbps is not None:
         rates.append(session.welcome.limits.rate_mbps)
     left = replace(
         options,
+        directions=[one for one in options.directions if one not in untransferred],
         time_s=max(1.0, options.time_s - session.now()),
         data_bytes=max(1, options.data_bytes - spent),
     )
     system = next((one["congestion"] for one in scouted if one["congestion"]), None)
     treatments = tried(options, usual(_common(far), system, _window(host)), scouted)
     trips = [one["loaded_ms"] for one in scouted if one["loaded_ms"] is not None]
-    probing: Probing = "stamp" if options.far == "airpath" else "echo"
     plan = drawn(
         left,
         treatments,
-        max(*rates, _LEAST_MBPS),
+        max([*rates, _LEAST_MBPS]),
         max(trips, default=None),
-        "none" if session.unprobed else probing,
+        probing,
         session.pause_trips,
     )
-    return Course(plan, [], opened_ms=session.opened_ms)
+    said = [f"no transfer is possible ({one}): {why}" for one, why in untransferred.items()]
+    return Course(plan, [], opened_ms=session.opened_ms, untransferred=said)
 
 
 def tried(
@@ -193,8 +201,8 @@ def drawn(
     """Draw a plan for a path with this rate and RTT, as far as they are known."""
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
     within = (options.time_s, options.data_bytes)
-    if options.far == "ping":
-        return draw_idle(seed, *within)
+    if options.far == "ping" or not options.directions:
+        return draw_idle(seed, *within, probing)
     return draw(
         seed, treatments, options.directions, *within, rate_mbps, rtt_ms, probing, pause_trips
     )
@@ -233,16 +241,33 @@ def worthwhile(treatments: Sequence[Treatment], scouted: Sequence[Figures]) -> l
     ]
 
 
-def _scout(options: MeasureOptions, session: Session, direction: Direction) -> Figures:
+def _scouts(
+    options: MeasureOptions, session: Session, probing: Probing
+) -> tuple[list[Figures], dict[Direction, str]]:
+    """A short transfer in each direction; of the other directions, why there is none.
+
+    Raises ``AirpathError`` if there is nothing else to measure either.
+    """
+    scouted, failed = [], {}
+    for direction in options.directions:
+        kept = _scout(options, session, direction)
+        if kept["figures"] is not None:
+            scouted.append(kept["figures"])
+        else:
+            failed[direction] = "; ".join(kept["errors"])
+    if not scouted and probing == "none":
+        raise AirpathError(f"no transfer is possible: {'; '.join(failed.values())}")
+    return scouted, failed
+
+
+def _scout(options: MeasureOptions, session: Session, direction: Direction) -> Record:
     """A short transfer, which shows the rate and which treatments are worth their time."""
     most = options.data_bytes // 10
     phase = Phase(0, -1, "tcp", direction, Treatment(BASE), _SCOUT_S, most, _SCOUT_GAP_S)
     kept = record(session.run(phase, None, most))
     options.say(f"first look, {told(phase, kept)}")
     session.drain()
-    if kept["figures"] is None:
-        raise AirpathError(f"no transfer is possible: {'; '.join(kept['errors'])}")
-    return kept["figures"]
+    return kept
 
 
 def resumed(directory: Path, host: str | None = None, far: Far = "airpath") -> Course:

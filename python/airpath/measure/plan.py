@@ -376,14 +376,14 @@ def draw(
     return Plan(seed, phases, data_bytes, time_s, dropped, lengths.pause_s)
 
 
-def draw_idle(seed: int, time_s: float, data_bytes: int) -> Plan:
-    """Draw a plan for a host that only answers pings: phases without load fill ``time_s``.
+def draw_idle(seed: int, time_s: float, data_bytes: int, probing: Probing = "echo") -> Plan:
+    """Draw a plan without transfers: phases without load fill ``time_s``.
 
     Raises ``InputError`` if two blocks do not fit into time and data.
     """
     _check_limits(time_s, data_bytes)
     seeded, each_s = f"airpath measure {seed}", _rounded(min(_IDLE_S, time_s / _IDLE_PARTS))
-    *start, first, second = _before_tcp(time_s, random.Random(seeded), "echo", (1, each_s))  # noqa: S311
+    *start, first, second = _before_tcp(time_s, random.Random(seeded), probing, (1, each_s))  # noqa: S311
     used_s = sum(one.quiet_s + one.duration_s + _PAUSE_S for one in start) + first.quiet_s
     used_bytes = sum(one.path_bytes for one in start)
     pair_s = first.duration_s + second.duration_s + 2 * _PAUSE_S
@@ -398,7 +398,7 @@ def draw_idle(seed: int, time_s: float, data_bytes: int) -> Plan:
             f"{_seconds(time_s)} and {size(data_bytes)} are too little for {LEAST_BLOCKS} blocks "
             "of idle phases: allow more with --time and --data"
         )
-    phases = _before_tcp(time_s, random.Random(seeded), "echo", (pairs, each_s))  # noqa: S311
+    phases = _before_tcp(time_s, random.Random(seeded), probing, (pairs, each_s))  # noqa: S311
     phases = [replace(one, number=number) for number, one in enumerate(phases)]
     return Plan(seed, phases, data_bytes, time_s)
 

@@ -14,8 +14,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from airpath.errors import AirpathError
 from airpath.measure import measurement, placement, stream, twin, udp
 from airpath.measure.analysis import IDLE, Analysis, analyse
 from airpath.measure.causes import CAPACITY, Named, Seen, is_decided, leaning
-from airpath.measure.control import spelled
+from airpath.measure.control import EndedError, SilenceError, UnansweredError, spelled
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
 from airpath.measure.placement import Servers
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         EcnDocument,
         Figures,
         Measured,
+        Nats,
         RateDocument,
         Record,
         Responses,
@@ -76,13 +78,7 @@ def measure(options: MeasureOptions) -> Run:
     Raises ``StoppedError`` after Ctrl-C, with what was kept.
     """
     with ExitStack() as stack:
-        session = stack.enter_context(_session(options))
-        other = None
-        if options.also is not None:
-            also = options.also
-            other = stack.enter_context(Session(also.host, also.port, also.token, beside=session))
-        nats = session.nats()
-        course = measurement.planned(options, session)
+        session, other, nats, course, options = _begin(stack, options)
         started, began = time.time_ns(), time.monotonic()
         identifier = hashlib.sha256(
             f"{options.host} {course.plan.seed} {started}".encode()
@@ -125,6 +121,36 @@ def measure(options: MeasureOptions) -> Run:
     return run
 
 
+class _Begun(NamedTuple):
+    """Sessions and a plan; ``options`` are those that apply to them."""
+
+    session: Session
+    other: Session | None
+    nats: Nats | None
+    course: Course
+    options: MeasureOptions
+
+
+def _begin(stack: ExitStack, options: MeasureOptions) -> _Begun:
+    """Connect and draw a plan; by pings alone, if the server does not answer or is lost."""
+    began = time.monotonic()
+    try:
+        session = stack.enter_context(_session(options))
+    except UnansweredError as unanswered:
+        pings = _by_pings(stack, options, time.monotonic() - began, unanswered)
+        pings.course.unopened = not unanswered.opened
+        return pings
+    other = None
+    if options.also is not None:
+        also = options.also
+        other = stack.enter_context(Session(also.host, also.port, also.token, beside=session))
+    nats = session.nats()
+    try:
+        return _Begun(session, other, nats, measurement.planned(options, session), options)
+    except (EndedError, SilenceError) as lost:
+        return _by_pings(stack, options, time.monotonic() - began, lost)
+
+
 def _session(options: MeasureOptions) -> Session:
     """A session with the far end, whatever it runs."""
     if options.far == "ping":
@@ -135,12 +161,35 @@ def _session(options: MeasureOptions) -> Session:
     return Session(options.host, options.port, options.token)
 
 
+def _by_pings(
+    stack: ExitStack, options: MeasureOptions, spent_s: float, failed: AirpathError
+) -> _Begun:
+    """Measure by pings what is left; ``failed`` says why there are no transfers.
+
+    It is raised where nothing answers pings, or where the plan of another measurement is to run.
+    """
+    if options.far != "airpath" or options.resume is not None or options.again is not None:
+        raise failed
+    try:
+        session = stack.enter_context(PingSession(options.host))
+    except AirpathError:
+        raise failed from None
+    options.say(f"{failed}; only pings follow")
+    left_s = max(1.0, options.time_s - spent_s)
+    options = replace(options, far="ping", also=None, binding_s=None, time_s=left_s)
+    course = measurement.planned(options, session)
+    course.untransferred.append(f"no transfer is possible: {failed}")
+    return _Begun(session, None, None, course, options)
+
+
 def _partial(course: Course, interrupted: bool, failed: AirpathError | None) -> list[str]:
     left = len(course.plan.phases) - len(course.records)
     if interrupted:
         return [f"it was interrupted: {left} of {len(course.plan.phases)} phases are missing"]
     if failed is not None:
         return [f"it failed with {left} of {len(course.plan.phases)} phases left: {failed}"]
+    if course.untransferred:
+        return list(course.untransferred)
     transfers = any(one.kind == "tcp" for one in course.plan.phases)
     if transfers and not any(one["figures"] for one in course.records):
         return [f"no transfer ran: {course.stopped}"]
@@ -163,7 +212,9 @@ def _written(
         None if other is None else other.welcome.limits.rate_mbps,
         (_family(session), None if other is None else _family(other)),
     )
-    found = analyse(course.plan, course.records, servers, course.opened_ms)
+    found = analyse(
+        course.plan, course.records, servers, course.opened_ms, unopened=course.unopened
+    )
     made = _twin(course, found, options.host, session.handshake_ms)
     scenario = scenarios.parse(made.toml, f"twin-of-{identifier}")
     seed = course.plan.seed
