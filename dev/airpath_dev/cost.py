@@ -217,14 +217,14 @@ def _airpath(session: Session, direction: Direction, seconds: int) -> tuple[floa
 
 def _iperf3(host: str, direction: Direction, seconds: int) -> tuple[float, float]:
     """Likewise, as the receiver says."""
-    command = ["iperf3", "-c", host, "-J", "-t", str(seconds), "--get-server-output"]
+    # The server of airpath listens on IPv4 only; headers of IPv6 are longer.
+    command = ["iperf3", "-4", "-c", host, "-J", "-t", str(seconds), "--get-server-output"]
     command += ["-R"] if direction == "down" else []
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     said = json.loads(done.stdout)
     if "error" in said:
         raise AirpathError(f"iperf3: {said['error']}")
     told = said if direction == "down" else said["server_output_json"]
-    # The last interval is shorter than a second: data begin to arrive later than the test begins.
     every = [one["sum"] for one in told["intervals"][:seconds]]
     return _rates([one["bytes"] / one["seconds"] for one in every])
 

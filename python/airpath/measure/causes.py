@@ -192,7 +192,7 @@ def _mtu(seen: Seen) -> Named | None:
 
 
 def _by_chance(seen: Seen, sent: int) -> bool:
-    """Whether the losses of the idle path explain that none of so many packets arrived."""
+    """Whether the losses of the idle path explain that none of ``sent`` packets arrived."""
     lost, _, probes = seen.idle_lost
     return probes == 0 or (lost / probes) ** sent > _CHANCE
 
@@ -674,6 +674,7 @@ _LEAST_PROMOTION_MS = 50.0
 _SYN_AGAIN_MS = 1000.0
 """A connection that took longer to open may have lost its SYN (RFC 6298 2.1)."""
 _CHANCE = 0.05
+"""What is likelier than this may be chance (5 %, as for intervals)."""
 _SYNS = 4
 """SYNs within 10 s: at 0, 1, 3 and 7 s (RFC 6298)."""
 LEAST_RATE_MBPS = 0.01
