@@ -45,6 +45,7 @@ COMMANDS = {
     "fuzz-runs": "fuzzed.runs",
     "hostile": "hostile.command",
     "hystart": "hystart",
+    "intervals": "intervals",
     "licences": "licences",
     "machines": "machines",
     "mahimahi": "mahimahi",

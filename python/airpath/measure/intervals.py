@@ -151,8 +151,10 @@ def anytime(
     to 98 % for 0.3, 94 to 97 % for 0.5, and only 86 to 93 % for 0.7. Without ``drifts``,
     independent values (seed 600): 96 to 98 %. All 38 looks at once, with ``drifts``: 96.9 % for
     independent values, 95.0 % for a correlation of 0.2. Median half-width in standard deviations:
-    3.2 with 3 values, 1.7 with 8, 1.0 with 20. A drift that is slower than the measurement cannot
-    be seen in it.
+    3.2 with 3 values, 1.7 with 8, 1.0 with 20. Over walks of the SINR (``airpath-dev intervals``,
+    seed 51532, 200 paths) it holds the truth in 96.5, 94.0 and 97.5 % with up to 4, 8 and 16
+    blocks, and half its width is 44, 31 and 22 % of the rate. A drift that is slower than
+    the measurement cannot be seen in it.
 
     ``analysis.sequential`` looks a few times only, decides on rounds of seeds that are independent,
     and needs ten of them; ``analysis.intervals`` is right for a single look. Neither may be looked
