@@ -10,7 +10,7 @@ import pytest
 
 from airpath.base.shapes import fitted
 from airpath.measure.analysis import missed
-from airpath.measure.causes import CAPACITY, Seen, name
+from airpath.measure.causes import CAPACITY, Seen, by_chance, name
 from airpath.measure.document import Mtu, UdpDocument
 from airpath.measure.effects import Effect, effects
 from airpath.measure.placement import Servers
@@ -417,3 +417,11 @@ def test_udp_that_is_lost_at_half_the_rate_is_random_loss() -> None:
     assert name(seen)[0].cause == "random-loss"
     burst = udp("udp-50", lost=60, longest_burst=60)
     assert name(replace(HEALTHY, udp={"udp-50": burst}))[0].cause == CAPACITY
+
+
+def test_probes_that_are_lost_by_chance_prove_no_size() -> None:
+    assert by_chance(replace(HEALTHY, idle_lost=(87, 9, 116)), 3)
+    assert not by_chance(replace(HEALTHY, idle_lost=(10, 1, 116)), 3)
+    assert not by_chance(replace(HEALTHY, idle_lost=(0, 0, 0)), 3)
+    # The interface refuses the size: nothing was sent.
+    assert not by_chance(replace(HEALTHY, idle_lost=(87, 9, 116)), 0)

@@ -185,21 +185,21 @@ def _mtu(seen: Seen) -> Named | None:
         said += f"With smaller segments the rate rises: {_rates(effect)}."
         return _named("mtu", said, effect, "goodput_mbps")
     is_empty = seen.phase_s > 0 and seen.base_rate_mbps <= LEAST_RATE_MBPS
-    if is_empty and not _by_chance(seen, mtu["too_large_sent"]):
+    if is_empty and not by_chance(seen, mtu["too_large_sent"]):
         said += "No transfer carries data, although connections open."
         return _named("mtu", said, None, "goodput_mbps")
     return None
 
 
-def _by_chance(seen: Seen, sent: int) -> bool:
+def by_chance(seen: Seen, sent: int) -> bool:
     """Whether the losses of the idle path explain that none of ``sent`` packets arrived."""
     lost, _, probes = seen.idle_lost
-    return probes == 0 or (lost / probes) ** sent > _CHANCE
+    return sent > 0 and lost > 0 and (lost / probes) ** sent > _CHANCE
 
 
 def _blocked(seen: Seen) -> Named | None:
     """No TCP connection opens, though pings show that packets pass both ways."""
-    if not seen.unopened or seen.sparse_ms is None or _by_chance(seen, _SYNS):
+    if not seen.unopened or seen.sparse_ms is None or by_chance(seen, _SYNS):
         return None
     return Named(
         "one-way-path",

@@ -25,7 +25,7 @@ from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
 from airpath.measure import measurement, placement, stream, twin, udp
 from airpath.measure.analysis import IDLE, Analysis, analyse
-from airpath.measure.causes import CAPACITY, Named, Seen, is_decided, leaning
+from airpath.measure.causes import CAPACITY, Named, Seen, by_chance, is_decided, leaning
 from airpath.measure.control import EndedError, SilenceError, UnansweredError, spelled
 from airpath.measure.effects import Effect
 from airpath.measure.measurement import PHASES, PLAN, Course, MeasureOptions
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         EcnDocument,
         Figures,
         Measured,
+        Mtu,
         Nats,
         RateDocument,
         Record,
@@ -407,7 +408,7 @@ def _measured(
             _rate(direction, one, found.seen[direction]) for direction, one in found.rates.items()
         ],
         "mtu": [
-            {"direction": phase.direction or "down", **one["mtu"]}
+            {"direction": phase.direction or "down", **_proven(one["mtu"], found)}
             for phase, one in course.pairs()
             if one["mtu"] is not None
         ],
@@ -426,6 +427,13 @@ def _measured(
         "not_in_twin": made.not_in_it,
         "twin_score": made.score,
     }
+
+
+def _proven(one: Mtu, found: Analysis) -> Mtu:
+    """A path MTU without a bound that lost probes explain as well."""
+    if any(by_chance(seen, one["too_large_sent"]) for seen in found.seen.values()):
+        return {**one, "too_large_bytes": None, "black_hole": False}
+    return one
 
 
 def _ecn(course: Course, found: Analysis, far: object) -> list[EcnDocument]:
