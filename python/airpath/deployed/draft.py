@@ -1,0 +1,268 @@
+"""A scenario under construction: its keys, and where the value of each comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Literal, TypeAlias
+
+from airpath.deployed.settings import Scalar, Setting, Settings, shown
+
+Value: TypeAlias = str | int | float | bool
+Convert: TypeAlias = Callable[[Scalar], Value]
+Source: TypeAlias = Literal["file", "default", "assumed"]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program whose files are read, in the version whose source the defaults are from."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key of the scenario: ``radio.cell.scs_khz``, with the comment that goes with it."""
+
+    key: str
+    value: Value
+    source: Source
+    comment: str
+    settings: tuple[Setting, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a program's table: a setting, and the key that it becomes.
+
+    ``default`` is the program's own, before conversion. Without one, a setting that is not in the
+    file leaves the key as the preset has it.
+    """
+
+    key: str
+    setting: str
+    convert: Convert
+    default: Scalar = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A converted value; ``setting`` is ``None`` where the file is silent."""
+
+    value: Value
+    name: str
+    setting: Setting | None
+
+    def whole(self) -> int:
+        """The value, which is known to be a whole number."""
+        assert isinstance(self.value, int)
+        return self.value
+
+    def text(self) -> str:
+        """The value, which is known to be a string."""
+        assert isinstance(self.value, str)
+        return self.value
+
+
+@dataclass(frozen=True)
+class NotModelled:
+    """A setting that airpath does not use; ``why`` is empty if it is not about the radio or TCP."""
+
+    setting: Setting
+    why: str
+
+
+@dataclass
+class Draft:
+    """Keys of a scenario, from the settings of one program."""
+
+    program: Program
+    settings: Settings
+    reasons: Sequence[tuple[str, str]] = ()
+    entries: dict[str, Entry] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def find(
+        self, scopes: Sequence[str], name: str, convert: Convert, default: Scalar = None
+    ) -> Found | None:
+        """A setting in the first scope that has it, else the program's default, converted.
+
+        Raises ``InputError`` with file, line and what is allowed if it cannot be converted.
+        """
+        for scope in scopes:
+            setting = self.settings.get(f"{scope}.{name}" if scope else name)
+            if setting is not None:
+                return Found(_converted(setting, convert), name, setting)
+        return None if default is None else Found(convert(default), name, None)
+
+    def sure(self, scopes: Sequence[str], name: str, convert: Convert, default: Scalar) -> Found:
+        """A setting that has a default."""
+        found = self.find(scopes, name, convert, default)
+        assert found is not None
+        return found
+
+    def take(self, rows: Iterable[Row], *scopes: str) -> None:
+        """Fill in the keys of a table."""
+        for row in rows:
+            found = self.find(scopes, row.setting, row.convert, row.default)
+            if found is not None:
+                self.put(row.key, found.value, found, why=row.why)
+
+    def put(self, key: str, value: Value, *from_: Found, why: str = "") -> None:
+        """Set a key to a value that was worked out from settings or their defaults."""
+        given = [each.setting for each in from_ if each.setting is not None]
+        silent = [each.name for each in from_ if each.setting is None]
+        parts = [f"{each.place} {each.path[-1]}" for each in given]
+        if silent:
+            names = silent if len(silent) == 1 else [each.rsplit(".", 1)[-1] for each in silent]
+            parts.append(f"default of {self.program}: {', '.join(names)}")
+        comment = "; ".join([", ".join(parts), why] if why else [", ".join(parts)])
+        source: Source = "file" if given else "default"
+        self.entries[key] = Entry(key, value, source, comment, tuple(given))
+
+    def default(self, key: str, value: Value, why: str) -> None:
+        """Set a key to what the program does without any setting for it."""
+        comment = f"default of {self.program}: {why}"
+        self.entries[key] = Entry(key, value, "default", comment)
+
+    def assume(self, key: str, value: Value, why: str, *used: Found) -> None:
+        """Set a key to a value that no file and no program gives."""
+        settings = tuple(each.setting for each in used if each.setting is not None)
+        self.entries[key] = Entry(key, value, "assumed", f"assumed: {why}", settings)
+
+    def not_modelled(self) -> list[NotModelled]:
+        """The settings that were not used, with the reason for those that matter."""
+        rows = [NotModelled(each, self._reason(each)) for each in self.settings.left()]
+        again = [
+            NotModelled(earlier, f"{later.place} sets it too, and the later file counts")
+            for earlier, later in self.settings.replaced
+        ]
+        return rows + again
+
+    def _reason(self, setting: Setting) -> str:
+        name = setting.name
+        return next((why for pattern, why in self.reasons if fnmatchcase(name, pattern)), "")
+
+
+def _converted(setting: Setting, convert: Convert) -> Value:
+    try:
+        return convert(setting.value)
+    except ValueError as error:
+        raise setting.wrong(f"is {shown(setting.value)}, but must be {error}") from None
+
+
+def whole(value: Scalar) -> int:
+    """A whole number."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        number = _number_in(value)
+        if number is None or number != int(number):
+            raise ValueError("a whole number")
+        return int(number)
+    return value
+
+
+def number(value: Scalar) -> float | int:
+    """A number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        found = _number_in(value)
+        if found is None:
+            raise ValueError("a number")
+        return found
+    return value
+
+
+def flag(value: Scalar) -> bool:
+    """True or false, also as 1 and 0."""
+    words: dict[object, bool] = {"yes": True, "true": True, "no": False, "false": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise ValueError("true or false")
+
+
+def word(value: Scalar) -> str:
+    """A word."""
+    if not isinstance(value, str):
+        raise ValueError("a word")
+    return value
+
+
+def within(least: int, most: int) -> Callable[[Scalar], int]:
+    """A whole number in a range."""
+
+    def convert(value: Scalar) -> int:
+        try:
+            found = whole(value)
+        except ValueError:
+            found = least - 1
+        if not least <= found <= most:
+            raise ValueError(f"a whole number from {least} to {most}")
+        return found
+
+    return convert
+
+
+def times(factor: int, convert: Callable[[Scalar], float | int] = number) -> Convert:
+    """A number in another unit."""
+    return lambda value: convert(value) * factor
+
+
+def one_more(value: Scalar) -> int:
+    """Transmissions, from a number of retransmissions."""
+    return within(0, 27)(value) + 1
+
+
+def below_zero(instead: str, convert: Callable[[Scalar], float | int] = number) -> Convert:
+    """A number; -1 and other negative ones stand for a word such as ``infinity``."""
+
+    def converted(value: Scalar) -> Value:
+        found = convert(value)
+        return instead if found < 0 else found
+
+    return converted
+
+
+def choice(**words: Value) -> Convert:
+    """One of some words, whatever their case."""
+
+    def convert(value: Scalar) -> Value:
+        key = str(value).lower()
+        if isinstance(value, bool) or key not in words:
+            raise ValueError(f"one of {', '.join(words)}")
+        return words[key]
+
+    return convert
+
+
+def one_of(names: dict[int, Value]) -> Convert:
+    """One of some numbers, each of which stands for a value, as in an ASN.1 enumeration."""
+
+    def convert(value: Scalar) -> Value:
+        if isinstance(value, bool) or not isinstance(value, int) or value not in names:
+            raise ValueError(
+                ", ".join(f"{each} ({name})" for each, name in names.items())
+                if len(names) < 12
+                else f"from {min(names)} to {max(names)}"
+            )
+        return names[value]
+
+    return convert
+
+
+def _number_in(value: Scalar) -> float | int | None:
+    """The number that a quoted text or a number is."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
