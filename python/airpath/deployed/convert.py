@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
+from airpath.base.choices import Software
 from airpath.deployed import (
     ini,
     libconfig,
@@ -24,37 +25,24 @@ from airpath.deployed import (
     srsran_project,
     yaml_file,
 )
-from airpath.deployed.draft import Draft, Entry, NotModelled, Program
+from airpath.deployed.draft import Entry, NotModelled, Program, Station
 from airpath.deployed.settings import MOST_BYTES, Setting, Settings, shown
-from airpath.deployed.write import Scenario, scenario_text
+from airpath.deployed.write import Scenario, Written, scenario_text
 from airpath.errors import InputError, reason
 
 _DEFAULT_5QI = 9  # of Open5GS's and OpenAirInterface's subscribers, and of a default bearer
 _MOST_FILES = 16
+_MOST_SHOWN = 3
 
 
-class Station(Protocol):
-    """A module for the program of a base station."""
-
-    PROGRAM: Program
-
-    def recognises(self, settings: Settings) -> bool:
-        """Whether these are settings of the program."""
-
-    def draft(self, settings: Settings, five_qi: int) -> Draft:
-        """The keys of the radio."""
-
-
-_STATIONS: dict[str, Station] = {
-    "oai-gnb": oai_gnb,
-    "oai-enb": oai_enb,
-    "srsran-4g": srsran_4g,
-    "srsran-project": srsran_project,
+_STATIONS: dict[Software, Station] = {
+    "oai-gnb": oai_gnb.STATION,
+    "oai-enb": oai_enb.STATION,
+    "srsran-4g": srsran_4g.STATION,
+    "srsran-project": srsran_project.STATION,
 }
-_CORE = "open5gs"
-SOFTWARE = (*_STATIONS, _CORE)
-"""Names of the programs whose files are read."""
-_LTE = ("oai-enb", "srsran-4g")
+_CORE: Software = "open5gs"
+_LTE: tuple[Software, ...] = ("oai-enb", "srsran-4g")
 
 
 @dataclass(frozen=True)
@@ -65,6 +53,27 @@ class Deployed:
     programs: tuple[Program, ...]
     entries: tuple[Entry, ...]
     not_modelled: tuple[NotModelled, ...]
+
+    def summary(self) -> list[str]:
+        """What was read, how many keys are from it, and what matters but is not modelled."""
+        counts = dict.fromkeys(("file", "default", "assumed"), 0)
+        for entry in self.entries:
+            counts[entry.source] += 1
+        matters: dict[str, list[str]] = {}
+        for one in self.not_modelled:
+            if one.why:
+                names = matters.setdefault(one.why, [])
+                names.append(f"{one.setting.path[-1]} ({one.setting.place})")
+        lines = [
+            f"read as {', '.join(map(str, self.programs))}: {counts['file']} keys from the files, "
+            f"{counts['default']} defaults, {counts['assumed']} assumed"
+        ]
+        for why, names in matters.items():
+            more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
+            lines.append(f"not modelled: {', '.join(names[:_MOST_SHOWN])}{more}: {why}")
+        others = sum(not one.why for one in self.not_modelled)
+        lines.append(f"{others} settings are not about the radio or TCP, or unknown to airpath")
+        return lines
 
     def document(self) -> dict[str, object]:
         """The JSON document of ``airpath scenario from --json``."""
@@ -91,7 +100,7 @@ def _place(setting: Setting) -> dict[str, object]:
     return {"setting": setting.name, "file": setting.file, "line": setting.line}
 
 
-def convert_files(files: Sequence[str], software: str | None = None) -> Deployed:
+def convert_files(files: Sequence[str], software: Software | None = None) -> Deployed:
     """Read files, or standard input for ``-``, and return their scenario.
 
     Raises ``InputError`` with file, line and what is allowed for what cannot be used, and
@@ -102,12 +111,12 @@ def convert_files(files: Sequence[str], software: str | None = None) -> Deployed
     return convert([_read(each) for each in files], software)
 
 
-def convert(texts: Sequence[tuple[str, str]], software: str | None = None) -> Deployed:
+def convert(texts: Sequence[tuple[str, str]], software: Software | None = None) -> Deployed:
     """Return the scenario of configuration files, each with its name and its text."""
-    by_program: dict[str, list[list[Setting]]] = {}
+    by_program: dict[Software, list[list[Setting]]] = {}
     for name, text in texts:
         rows = _parsed(name, text, software)
-        by_program.setdefault(_recognised(name, rows, software), []).append(rows)
+        by_program.setdefault(_recognised(rows, software), []).append(rows)
     stations = [each for each in by_program if each != _CORE]
     names = ", ".join(name for name, _ in texts)
     if not stations:
@@ -122,24 +131,24 @@ def convert(texts: Sequence[tuple[str, str]], software: str | None = None) -> De
     return _assembled(names, stations[0], by_program)
 
 
-def _assembled(names: str, kind: str, by_program: dict[str, list[list[Setting]]]) -> Deployed:
+def _assembled(
+    names: str, kind: Software, by_program: dict[Software, list[list[Setting]]]
+) -> Deployed:
     core = None
     five_qi = None
     if _CORE in by_program:
         session = open5gs.session(Settings(by_program[_CORE]))
         core, five_qi = session.draft, session.five_qi
-    chosen = five_qi.whole() if five_qi else _DEFAULT_5QI
-    draft = _STATIONS[kind].draft(Settings(by_program[kind]), chosen)
+    chosen = five_qi.value if five_qi else _DEFAULT_5QI
+    station, settings = _STATIONS[kind], Settings(by_program[kind])
+    if not any(settings.has(*part.split(".")) for part in station.cell):
+        wanted = " or ".join(f"`{part}`" for part in station.cell)
+        raise InputError(f"{names}: there is no {wanted}, so the cell is unknown: add its file")
+    draft = station.draft(settings, chosen)
     drafts = [draft, core] if core else [draft]
-    text = scenario_text(
-        Scenario(
-            names=names,
-            lte=kind in _LTE,
-            drafts=drafts,
-            quality=(chosen, five_qi.setting.place if five_qi and five_qi.setting else None),
-        )
-    )
-    _check(text)
+    place = five_qi.setting.place if five_qi and five_qi.setting else None
+    scenario = Scenario(names, lte=kind in _LTE, drafts=drafts, quality=(chosen, place))
+    text = _written(names, scenario)
     return Deployed(
         scenario=text.text,
         programs=tuple(each.program for each in drafts),
@@ -148,31 +157,57 @@ def _assembled(names: str, kind: str, by_program: dict[str, list[list[Setting]]]
     )
 
 
-def _check(made: object) -> None:
-    """Report what a scenario may not have, at the setting from which it is."""
-    from airpath.deployed.write import Written
+def _written(names: str, scenario: Scenario) -> Written:
+    """The scenario, which airpath can run.
+
+    Raises ``InputError`` for a value that no scenario may have, with the setting from which it is.
+    """
+    made = scenario_text(scenario)
+    fault = _fault(made)
+    if fault is not None and _ANY_TIMER in fault.help:
+        # The network runs with a value that its specification does not have.
+        made = scenario_text(replace(scenario, unlisted=fault.comment))
+        fault = _fault(made)
+    if fault is None:
+        return made
+    for setting in fault.entry.settings if fault.entry else ():
+        raise setting.wrong(f"cannot be in a scenario: {fault.what}; {fault.help}".rstrip("; "))
+    why = f" ({fault.entry.comment})" if fault.entry else ""
+    raise InputError(f"{names}: {fault.what}{why}")
+
+
+_ANY_TIMER = "any_timer_value"
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """What is wrong with a scenario, and the key at which it is."""
+
+    what: str
+    help: str
+    entry: Entry | None
+
+    @property
+    def comment(self) -> str:
+        """Where the value is from, and what the specification says."""
+        place = self.entry.comment if self.entry else ""
+        return f"{place}: {self.what}"
+
+
+def _fault(made: Written) -> _Fault | None:
+    """The first thing that is wrong, if anything is."""
     from airpath.scenario import parse
 
-    assert isinstance(made, Written)
     try:
         parse(made.text, "scenario")
     except InputError as error:
-        for line in str(error).splitlines():
-            found = re.match(r"scenario:(\d+):\d+: (.*)", line)
-            entry = made.lines.get(int(found[1])) if found else None
-            if found and entry and entry.settings:
-                setting = entry.settings[0]
-                raise setting.wrong(
-                    f"cannot be in a scenario: {found[2]}{_help(str(error), line)}"
-                ) from None
-        raise
-
-
-def _help(message: str, line: str) -> str:
-    """The advice that follows a line of an error."""
-    after = message.split(f"{line}\n", 1)[1:]
-    advice = after[0].splitlines()[0].strip() if after else ""
-    return f"; {advice}" if advice and not advice.startswith("scenario:") else ""
+        lines = str(error).splitlines()
+        found = re.match(r"(?:error: )?scenario:(\d+):\d+: (.*)", lines[0])
+        help_ = lines[1].strip() if len(lines) > 1 and lines[1].startswith(" ") else ""
+        if found is None:
+            return _Fault(lines[0], help_, None)
+        return _Fault(found[2], help_, made.lines.get(int(found[1])))
+    return None
 
 
 def _read(file: str) -> tuple[str, str]:
@@ -208,8 +243,7 @@ _OPENED = re.compile(r"[A-Za-z_][\w.-]*\s*[:=]?\s*[({]?\s*$")
 
 def _reader(text: str) -> Callable[[str, str], list[Setting]]:
     """The reader of the format that the first lines have."""
-    lines = (line.strip() for line in _uncommented(text).splitlines())
-    first = [line for line in lines if line][:3]
+    first = list(islice(_significant(text), 2))
     if first and _SECTION.fullmatch(first[0]):
         return ini.read
     if first and (first[0].startswith("@") or _ASSIGNED.match(first[0])):
@@ -219,29 +253,39 @@ def _reader(text: str) -> Callable[[str, str], list[Setting]]:
     return yaml_file.read
 
 
-def _uncommented(text: str) -> str:
-    """The text up to a size, without the comments of all formats."""
-    return re.sub(r"/\*.*?\*/|(?m:^\s*(?:#|//|;).*$)", "", text[:65536], flags=re.DOTALL)
+def _significant(text: str) -> Iterator[str]:
+    """The lines that are neither empty nor comments of any format."""
+    within = False
+    for line in text.splitlines():
+        content = line.strip()
+        if not within and content.startswith("/*"):
+            within = True
+        if within:
+            within = "*/" not in content
+        elif content and not content.startswith(("#", "//", ";")):
+            yield content
 
 
-_READERS: dict[str, Callable[[str, str], list[Setting]]] = {
+_READERS: dict[Software, Callable[[str, str], list[Setting]]] = {
     "srsran-project": yaml_file.read,
     "open5gs": yaml_file.read,
 }
 
 
-def _parsed(name: str, text: str, software: str | None) -> list[Setting]:
-    reader = _READERS.get(software or "", _reader(text))
+def _parsed(name: str, text: str, software: Software | None) -> list[Setting]:
+    reader = _READERS[software] if software in _READERS else _reader(text)
     rows = reader(text, name)
     if not rows:
         raise InputError(f"{name}: there are no settings in it")
     return rows
 
 
-def _recognised(name: str, rows: list[Setting], software: str | None) -> str:
-    settings = Settings([rows])
-    found = [kind for kind, station in _STATIONS.items() if station.recognises(settings)]
-    if open5gs.recognises(settings):
+def _recognised(rows: list[Setting], software: Software | None) -> Software:
+    top = {row.path[0] for row in rows if row.path}
+    found: list[Software] = [
+        kind for kind, station in _STATIONS.items() if not station.names.isdisjoint(top)
+    ]
+    if not open5gs.NAMES.isdisjoint(top):
         found.append(_CORE)
     if software is not None and software not in found and found:
         first = rows[0]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from airpath.deployed.settings import Scalar, Setting, Settings, shown
+from airpath.errors import InputError
 
+T = TypeVar("T")
 Value: TypeAlias = str | int | float | bool
 Convert: TypeAlias = Callable[[Scalar], Value]
 Source: TypeAlias = Literal["file", "default", "assumed"]
@@ -48,26 +50,21 @@ class Row:
     setting: str
     convert: Convert
     default: Scalar = None
-    why: str = ""
 
 
 @dataclass(frozen=True)
-class Found:
+class Found(Generic[T]):
     """A converted value; ``setting`` is ``None`` where the file is silent."""
 
-    value: Value
+    value: T
     name: str
     setting: Setting | None
 
-    def whole(self) -> int:
-        """The value, which is known to be a whole number."""
-        assert isinstance(self.value, int)
-        return self.value
 
-    def text(self) -> str:
-        """The value, which is known to be a string."""
-        assert isinstance(self.value, str)
-        return self.value
+def wrong(found: Iterable[Found[Any]], why: str) -> InputError:
+    """The error for values that do not go together, at the first that is in a file."""
+    settings = [each.setting for each in found if each.setting is not None]
+    return settings[0].wrong(why) if settings else InputError(why)
 
 
 @dataclass(frozen=True)
@@ -89,9 +86,9 @@ class Draft:
     remarks: list[str] = field(default_factory=list)
 
     def find(
-        self, scopes: Sequence[str], name: str, convert: Convert, default: Scalar = None
-    ) -> Found | None:
-        """A setting in the first scope that has it, else the program's default, converted.
+        self, scopes: Sequence[str], name: str, convert: Callable[[Scalar], T]
+    ) -> Found[T] | None:
+        """A setting in the first scope that has it, converted.
 
         Raises ``InputError`` with file, line and what is allowed if it cannot be converted.
         """
@@ -99,22 +96,25 @@ class Draft:
             setting = self.settings.get(f"{scope}.{name}" if scope else name)
             if setting is not None:
                 return Found(_converted(setting, convert), name, setting)
-        return None if default is None else Found(convert(default), name, None)
+        return None
 
-    def sure(self, scopes: Sequence[str], name: str, convert: Convert, default: Scalar) -> Found:
-        """A setting that has a default."""
-        found = self.find(scopes, name, convert, default)
-        assert found is not None
-        return found
+    def sure(
+        self, scopes: Sequence[str], name: str, convert: Callable[[Scalar], T], default: Scalar
+    ) -> Found[T]:
+        """A setting, or the program's default before conversion."""
+        found = self.find(scopes, name, convert)
+        return Found(convert(default), name, None) if found is None else found
 
     def take(self, rows: Iterable[Row], *scopes: str) -> None:
         """Fill in the keys of a table."""
         for row in rows:
-            found = self.find(scopes, row.setting, row.convert, row.default)
+            found = self.find(scopes, row.setting, row.convert)
+            if found is None and row.default is not None:
+                found = Found(row.convert(row.default), row.setting, None)
             if found is not None:
-                self.put(row.key, found.value, found, why=row.why)
+                self.put(row.key, found.value, found)
 
-    def put(self, key: str, value: Value, *from_: Found, why: str = "") -> None:
+    def put(self, key: str, value: Value, *from_: Found[Any], why: str = "") -> None:
         """Set a key to a value that was worked out from settings or their defaults."""
         given = [each.setting for each in from_ if each.setting is not None]
         silent = [each.name for each in from_ if each.setting is None]
@@ -131,7 +131,7 @@ class Draft:
         comment = f"default of {self.program}: {why}"
         self.entries[key] = Entry(key, value, "default", comment)
 
-    def assume(self, key: str, value: Value, why: str, *used: Found) -> None:
+    def assume(self, key: str, value: Value, why: str, *used: Found[Any]) -> None:
         """Set a key to a value that no file and no program gives."""
         settings = tuple(each.setting for each in used if each.setting is not None)
         self.entries[key] = Entry(key, value, "assumed", f"assumed: {why}", settings)
@@ -150,7 +150,19 @@ class Draft:
         return next((why for pattern, why in self.reasons if fnmatchcase(name, pattern)), "")
 
 
-def _converted(setting: Setting, convert: Convert) -> Value:
+@dataclass(frozen=True)
+class Station:
+    """A program for base stations: how its settings are recognised, and turned into keys."""
+
+    program: Program
+    cell: tuple[str, ...]
+    """What at least one file must have: the cell."""
+    names: frozenset[str]
+    """Groups at the top of its files."""
+    draft: Callable[[Settings, int], Draft]
+
+
+def _converted(setting: Setting, convert: Callable[[Scalar], T]) -> T:
     try:
         return convert(setting.value)
     except ValueError as error:
@@ -211,9 +223,9 @@ def within(least: int, most: int) -> Callable[[Scalar], int]:
     return convert
 
 
-def times(factor: int, convert: Callable[[Scalar], float | int] = number) -> Convert:
-    """A number in another unit."""
-    return lambda value: convert(value) * factor
+def times(factor: int) -> Callable[[Scalar], int]:
+    """A whole number in another unit."""
+    return lambda value: whole(value) * factor
 
 
 def one_more(value: Scalar) -> int:
@@ -221,20 +233,22 @@ def one_more(value: Scalar) -> int:
     return within(0, 27)(value) + 1
 
 
-def below_zero(instead: str, convert: Callable[[Scalar], float | int] = number) -> Convert:
-    """A number; -1 and other negative ones stand for a word such as ``infinity``."""
-
-    def converted(value: Scalar) -> Value:
-        found = convert(value)
-        return instead if found < 0 else found
-
-    return converted
+def or_infinite(value: Scalar) -> int | str:
+    """A whole number; -1 and other negative ones stand for infinity."""
+    found = whole(value)
+    return "infinity" if found < 0 else found
 
 
-def choice(**words: Value) -> Convert:
+def kilobytes(value: Scalar) -> int | str:
+    """Bytes, from kilobytes as in pollByte of RRC; negative ones stand for infinity."""
+    found = whole(value)
+    return "infinity" if found < 0 else 1000 * found
+
+
+def choice(**words: T) -> Callable[[Scalar], T]:
     """One of some words, whatever their case."""
 
-    def convert(value: Scalar) -> Value:
+    def convert(value: Scalar) -> T:
         key = str(value).lower()
         if isinstance(value, bool) or key not in words:
             raise ValueError(f"one of {', '.join(words)}")
@@ -243,10 +257,10 @@ def choice(**words: Value) -> Convert:
     return convert
 
 
-def one_of(names: dict[int, Value]) -> Convert:
+def one_of(names: dict[int, T]) -> Callable[[Scalar], T]:
     """One of some numbers, each of which stands for a value, as in an ASN.1 enumeration."""
 
-    def convert(value: Scalar) -> Value:
+    def convert(value: Scalar) -> T:
         if isinstance(value, bool) or not isinstance(value, int) or value not in names:
             raise ValueError(
                 ", ".join(f"{each} ({name})" for each, name in names.items())

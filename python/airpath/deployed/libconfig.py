@@ -66,7 +66,7 @@ class _Reader:
 
     def group(self, path: Path, closing: str, opened: _Token) -> None:
         """Settings up to the closing mark: ``name = value;``."""
-        while self._next.text != closing and self._next.kind != closing:
+        while closing not in (self._next.text, self._next.kind):
             if self._next.kind != "name":
                 self._expected("the name of a setting", opened)
             name = self._take()
@@ -138,9 +138,7 @@ class _Reader:
     def _expected(self, what: str, opened: _Token) -> None:
         token = self._next
         if token.kind != _END:
-            raise unreadable(
-                self.file, token.line, f"{what} is expected, not {shown(token.text)}"
-            )
+            raise unreadable(self.file, token.line, f"{what} is expected, not {shown(token.text)}")
         within = f"; '{opened.text}' of line {opened.line} is still open" if opened.text else ""
         raise unreadable(self.file, token.line, f"the file ends where {what} is expected{within}")
 

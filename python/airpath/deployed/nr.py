@@ -8,9 +8,35 @@ from airpath.deployed.draft import Draft, Found
 
 SYMBOLS = 14
 _TDD = frozenset(
-    [34, 38, 39, 40, 41, 46, 47, 48, 50, 51, 53, 77, 78, 79, 90, 96, 101, 102, 104]
-    + [257, 258, 259, 260, 261, 262, 263]
-)  # TS 38.104 table 5.2-1 and 5.2-2
+    (
+        34,
+        38,
+        39,
+        40,
+        41,
+        46,
+        47,
+        48,
+        50,
+        51,
+        53,
+        77,
+        78,
+        79,
+        90,
+        96,
+        101,
+        102,
+        104,
+        257,
+        258,
+        259,
+        260,
+        261,
+        262,
+        263,
+    )
+)  # TS 38.104 table 5.2-1 and 5.2-2; fmt: skip
 _FIRST_OF_FR2 = 257
 
 # TS 38.104 table 5.4.2.3-1: N_REF of the downlink, in the order of the bands' numbers.
@@ -106,9 +132,9 @@ def total_dbm(per_element_dbm: float, prbs: int) -> float:
     return round(per_element_dbm + 10 * log10(12 * prbs), 1)
 
 
-def remark_power(draft: Draft, per_element: Found, prbs: int, why: str = "") -> None:
+def remark_power(draft: Draft, per_element: Found[float], prbs: int, why: str = "") -> None:
     """Say what the transmit power would be: a constant SINR does not depend on it."""
-    total = total_dbm(float(per_element.value), prbs)
+    total = total_dbm(per_element.value, prbs)
     origin = per_element.setting.place if per_element.setting else f"default of {draft.program}"
     draft.remarks.append(
         f"transmit_dbm = {total}  # {origin} {per_element.name}: {per_element.value} dBm in each "

@@ -14,6 +14,8 @@ from airpath.deployed.draft import (
     Draft,
     Program,
     Row,
+    Station,
+    Value,
     choice,
     number,
     one_of,
@@ -23,7 +25,7 @@ from airpath.deployed.draft import (
 )
 from airpath.deployed.settings import Scalar, Settings
 
-PROGRAM = Program("OpenAirInterface", "2024.w12")
+_PROGRAM = Program("OpenAirInterface", "2024.w12")
 _ENB = ("eNBs.0",)
 _CELL = ("eNBs.0.component_carriers.0",)
 _MAC = ("MACRLCs.0",)
@@ -34,7 +36,7 @@ _ROWS = (
     Row("radio.rach.response_window_ms", "rach_raResponseWindowSize", whole, 10),
     Row("radio.rach.contention_resolution_ms", "rach_macContentionResolutionTimer", whole, 48),
 )
-_AM = {
+_AM: dict[str, Value] = {
     "t_poll_retransmit_ms": 50,
     "poll_pdu": 16,
     "poll_bytes": "infinity",
@@ -76,14 +78,9 @@ REASONS = (
 )
 
 
-def recognises(settings: Settings) -> bool:
-    """Whether these are settings of OpenAirInterface's eNB."""
-    return settings.has("eNBs")
-
-
-def draft(settings: Settings, five_qi: int) -> Draft:
+def _draft(settings: Settings, five_qi: int) -> Draft:
     """The keys of the radio. Raises ``InputError`` with file and line of a wrong setting."""
-    made = Draft(PROGRAM, settings, REASONS)
+    made = Draft(_PROGRAM, settings, REASONS)
     tdd = _carrier(made)
     mode = made.sure(_CELL, "ue_TransmissionMode", within(1, 8), 1)
     ports = made.sure(_CELL, "nb_antenna_ports", one_of({1: 1, 2: 2, 4: 4}), 1)
@@ -106,16 +103,16 @@ def _carrier(made: Draft) -> bool:
     kind = made.sure(_CELL, "frame_type", choice(fdd="fdd", tdd="tdd"), "FDD")
     made.put("radio.cell.duplex", kind.value, kind)
     prbs = made.sure(_CELL, "N_RB_DL", one_of({each: each for each in lte.BANDWIDTHS}), 25)
-    made.put("radio.cell.bandwidth_mhz", lte.BANDWIDTHS[prbs.whole()], prbs)
+    made.put("radio.cell.bandwidth_mhz", lte.BANDWIDTHS[prbs.value], prbs)
     made.put("radio.cell.prbs_down", prbs.value, prbs)
     made.assume(
         "radio.cell.prbs_up",
-        prbs.whole() - 2,
+        prbs.value - 2,
         f"PUCCH has one PRB at both edges of {prbs.value} (TS 36.211 5.4.3)",
         prbs,
     )
     power = made.sure(_CELL, "pdsch_referenceSignalPower", number, -29)
-    nr.remark_power(made, power, prbs.whole(), "before the radio head's attenuation")
+    nr.remark_power(made, power, prbs.value, "before the radio head's attenuation")
     if kind.value != "tdd":
         return False
     rows = (
@@ -175,10 +172,10 @@ def _drx(made: Draft) -> None:
 
 def _states(made: Draft) -> None:
     timer = made.sure(_ENB, "rrc_inactivity_threshold", whole, 0)
-    made.put("radio.rrc.enabled", timer.whole() > 0, timer)
-    if timer.whole() > 0:
+    made.put("radio.rrc.enabled", timer.value > 0, timer)
+    if timer.value > 0:
         made.assume("radio.rrc.initial", "connected", "the UE has attached before")
-        made.put("radio.rrc.inactivity_ms", 1000 * timer.whole(), timer)
+        made.put("radio.rrc.inactivity_ms", 1000 * timer.value, timer)
         made.take(
             [Row("radio.rrc.paging_cycle_ms", "pcch_default_PagingCycle", times(10), 128)], *_CELL
         )
@@ -191,7 +188,17 @@ def _bearer(made: Draft, qci: int) -> None:
     )
     made.default("radio.rlc.sn_bits", 10, "rrc_eNB.c")
     made.default("radio.rlc.t_reordering_ms", 35, "t-Reordering ms35")
-    for key, value in ({} if unacknowledged else _AM).items():
-        made.default(f"radio.rlc.{key}", value, "rrc_eNB.c")
+    if not unacknowledged:
+        for key, value in _AM.items():
+            made.default(f"radio.rlc.{key}", value, "rrc_eNB.c")
     made.default("radio.rlc.discard_timer_ms", "infinity", "discardTimer infinity")
     made.default("radio.rlc.buffer_bytes", 1_000_000, "rlc_oai_api.c")
+
+
+STATION = Station(
+    program=_PROGRAM,
+    cell=("eNBs.0.component_carriers.0",),
+    names=frozenset({"eNBs"}),
+    draft=_draft,
+)
+"""How the files of this program become keys."""

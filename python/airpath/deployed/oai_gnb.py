@@ -6,26 +6,31 @@ The defaults are those of the branch develop in week 12 of 2024: ``gnb_paramdef.
 
 from __future__ import annotations
 
+from typing import Any
+
 from airpath.deployed import nr
 from airpath.deployed.draft import (
     Draft,
     Found,
     Program,
     Row,
+    Station,
     flag,
     number,
     one_of,
     whole,
     within,
+    wrong,
 )
 from airpath.deployed.settings import Settings
 
-PROGRAM = Program("OpenAirInterface", "2024.w12")
+_PROGRAM = Program("OpenAirInterface", "2024.w12")
 _GNB = ("gNBs.0",)
 _CELL = ("gNBs.0.servingCellConfigCommon.0",)
 _MAC = ("MACRLCs.0",)
 _SCS = one_of({0: 15, 1: 30, 2: 60, 3: 120})
 _PERIODS = one_of({0: 0.5, 1: 0.625, 2: 1, 3: 1.25, 4: 2, 5: 2.5, 6: 5, 7: 10, 8: 3, 9: 4})
+_NONE = 321  # the period of a second pattern that is not there; -1 is another
 _MOST_MOBILES = 16  # MAX_MOBILES_PER_GNB
 _CSI_PERIODS = (4, 5, 8, 10, 16, 20, 40, 80, 160, 320)  # slots
 
@@ -80,6 +85,7 @@ REASONS = (
     ("*.do_SRS", "airpath has no SRS"),
     ("*.sib1_tda", "airpath has no system information"),
     ("*.enable_sdap", "airpath has an SDAP header in NR"),
+    ("*.referenceSubcarrierSpacing", "OpenAirInterface counts slots of the carrier's spacing"),
     ("*.drbs", "airpath has one bearer for each UE"),
     ("RUs.*.nb_?x", "layers follow from the antenna ports of the gNB"),
     ("RUs.*.sl_ahead", "the time that the scheduler works ahead is not a key of airpath"),
@@ -90,15 +96,10 @@ REASONS = (
 )
 
 
-def recognises(settings: Settings) -> bool:
-    """Whether these are settings of OpenAirInterface's gNB."""
-    return settings.has("gNBs")
-
-
-def draft(settings: Settings, five_qi: int) -> Draft:
+def _draft(settings: Settings, five_qi: int) -> Draft:
     """The keys of the radio. Raises ``InputError`` with file and line of a wrong setting."""
     del five_qi  # RLC and PDCP are equal for all
-    made = Draft(PROGRAM, settings, REASONS)
+    made = Draft(_PROGRAM, settings, REASONS)
     scs, tdd = _carrier(made)
     _timing(made)
     _antennas(made)
@@ -130,62 +131,53 @@ class _Tdd:
 def _carrier(made: Draft) -> tuple[int, _Tdd | None]:
     scs = made.sure(_CELL, "dl_subcarrierSpacing", _SCS, 1)
     band = made.sure(_CELL, "dl_frequencyBand", within(1, 512), 78)
-    range_ = nr.frequency_range(band.whole())
+    range_ = nr.frequency_range(band.value)
     made.put("radio.cell.frequency_range", range_, band, why=f"band n{band.value}")
-    tdd = nr.is_tdd(band.whole())
+    tdd = nr.is_tdd(band.value)
     made.put("radio.cell.duplex", "tdd" if tdd else "fdd", band, why=f"band n{band.value}")
     made.put("radio.cell.scs_khz", scs.value, scs)
     down = made.sure(_CELL, "dl_carrierBandwidth", within(1, 275), 217)
     up = made.sure(_CELL, "ul_carrierBandwidth", within(1, 275), 217)
-    channel = nr.carrier(range_, scs.whole(), max(down.whole(), up.whole()))
+    channel = nr.carrier(range_, scs.value, max(down.value, up.value))
     if channel is None:
-        widest = max(down, up, key=Found.whole)
-        assert widest.setting is not None or scs.setting is not None
-        fault = widest.setting or scs.setting
-        assert fault is not None
-        raise fault.wrong(f"is more than a channel of {scs.value} kHz in {range_} has")
+        widest = max(down, up, key=lambda each: each.value)
+        raise wrong([widest, scs], f"is more than a channel of {scs.value} kHz in {range_} has")
     why = "" if channel[1] == down.value else f"the smallest channel that has {down.value} PRBs"
     made.put("radio.cell.bandwidth_mhz", channel[0], down, scs, why=why)
     made.put("radio.cell.prbs_down", down.value, down)
     made.put("radio.cell.prbs_up", up.value, up)
     power = made.sure(_CELL, "ssPBCH_BlockPower", number, 20)
-    nr.remark_power(made, power, down.whole(), "before the radio head's attenuation")
+    nr.remark_power(made, power, down.value, "before the radio head's attenuation")
     window = one_of(dict(enumerate((1, 2, 4, 8, 10, 20, 40, 80))))
     slots = made.sure(_CELL, "ra_ResponseWindow", window, 5)
-    made.put("radio.rach.response_window_ms", slots.whole() * 15 / scs.whole(), slots)
-    return scs.whole(), _pattern(made, scs.whole()) if tdd else None
+    made.put("radio.rach.response_window_ms", slots.value * 15 / scs.value, slots)
+    return scs.value, _pattern(made, scs.value) if tdd else None
 
 
 def _pattern(made: Draft, scs_khz: int) -> _Tdd:
-    reference = made.sure(_CELL, "referenceSubcarrierSpacing", _SCS, scs_khz // 15 // 2)
     names = ("nrofDownlinkSlots", "nrofDownlinkSymbols", "nrofUplinkSlots", "nrofUplinkSymbols")
-    texts, used, first = [], [reference], None
+    texts: list[str] = []
+    used: list[Found[Any]] = []
+    patterns: list[_Tdd] = []
     for suffix, defaults in (("", (7, 6, 2, 4)), ("2", (0, 0, 0, 0))):
-        period = made.find(_CELL, f"dl_UL_TransmissionPeriodicity{suffix}", whole, None)
-        if period is None and suffix:
+        name = f"dl_UL_TransmissionPeriodicity{suffix}"
+        if suffix and not 0 <= made.sure(_CELL, name, whole, _NONE).value <= 9:
             break
-        if suffix and period is not None and not 0 <= period.whole() <= 9:
-            break  # 321 and -1 stand for no second pattern
-        period = made.sure(_CELL, f"dl_UL_TransmissionPeriodicity{suffix}", _PERIODS, 6)
+        period = made.sure(_CELL, name, _PERIODS, 6)
         counts = [
-            made.sure(_CELL, name + suffix, within(0, 80), default)
-            for name, default in zip(names, defaults, strict=True)
+            made.sure(_CELL, each + suffix, within(0, 80), default)
+            for each, default in zip(names, defaults, strict=True)
         ]
-        slots = float(period.value) * reference.whole() / 15
-        one = _Tdd(round(slots), *(each.whole() for each in counts))
+        slots = period.value * scs_khz / 15
+        one = _Tdd(round(slots), *(count.value for count in counts))
         used += [period, *counts]
         try:
-            texts.append(
-                nr.pattern(one.period, one.down, one.down_symbols, one.up, one.up_symbols)
-            )
+            texts.append(nr.pattern(one.period, one.down, one.down_symbols, one.up, one.up_symbols))
         except ValueError as error:
-            fault = next((each.setting for each in (period, *counts) if each.setting), None)
-            assert fault is not None
-            raise fault.wrong(f"and its neighbours: {error}") from None
-        first = first or one
+            raise wrong([period, *counts], f"and its neighbours: {error}") from None
+        patterns.append(one)
     made.put("radio.cell.tdd_pattern", " + ".join(texts), *used)
-    assert first is not None
-    return first
+    return patterns[0]
 
 
 def _timing(made: Draft) -> None:
@@ -194,18 +186,19 @@ def _timing(made: Draft) -> None:
     made.put("radio.cell.k2_slots", least.value, least)
     made.default("radio.cell.feedback_symbols", 1, "PUSCH leaves the last symbol of a slot")
     size = made.sure(_CELL, "dl_carrierBandwidth", whole, 217)
-    symbols = 2 if size.whole() < 48 else 1
+    symbols = 2 if size.value < 48 else 1
     made.put("radio.cell.control_symbols", symbols, size, why="a CORESET has 1 symbol from 48 PRBs")
 
 
 def _antennas(made: Draft) -> None:
     ports = [
-        made.sure(_GNB, f"pdsch_AntennaPorts_{name}", within(1, 8), 1) for name in ("N1", "N2", "XP")
+        made.sure(_GNB, f"pdsch_AntennaPorts_{name}", within(1, 8), 1)
+        for name in ("N1", "N2", "XP")
     ]
     most = made.find(_GNB, "maxMIMO_layers", within(1, 8))
-    layers = ports[0].whole() * ports[1].whole() * ports[2].whole()
+    layers = ports[0].value * ports[1].value * ports[2].value
     used = [*ports, most] if most else ports
-    made.put("radio.cell.layers_down", min(layers, most.whole() if most else 4), *used)
+    made.put("radio.cell.layers_down", min(layers, most.value if most else 4), *used)
     up = made.sure(_GNB, "pusch_AntennaPorts", within(1, 8), 1)
     if up.value == 1:
         made.put("radio.cell.layers_up", 1, up)
@@ -226,7 +219,7 @@ def _link_adaptation(made: Draft, scs_khz: int) -> None:
     for key, name in (("link_adaptation", "dl"), ("link_adaptation_up", "ul")):
         upper = made.sure(_MAC, f"{name}_bler_target_upper", number, 0.15)
         lower = made.sure(_MAC, f"{name}_bler_target_lower", number, 0.05)
-        target = round((float(upper.value) + float(lower.value)) / 2, 6)
+        target = round((upper.value + lower.value) / 2, 6)
         made.put(f"radio.{key}.bler_target", target, lower, upper, why="the middle of both")
 
 
@@ -245,7 +238,7 @@ def _requests(made: Draft, scs_khz: int, tdd: _Tdd | None) -> None:
     mcs = made.sure(_MAC, "min_grant_mcs", within(0, 27), 9)
     made.put(
         "radio.grants.request_grant_bytes",
-        _grant_bytes(prbs.whole(), mcs.whole()),
+        _grant_bytes(prbs.value, mcs.value),
         prbs,
         mcs,
         why="TS 38.214 5.1.3.2, before its rounding",
@@ -297,3 +290,12 @@ def _bearer(made: Draft) -> None:
     made.default("radio.rlc.discard_timer_ms", "infinity", "discardTimer infinity")
     made.default("radio.rlc.t_reordering_ms", 100, "t-Reordering ms100")
     made.default("radio.rlc.buffer_bytes", 10_000_000, "RLC_TX_MAXSIZE")
+
+
+STATION = Station(
+    program=_PROGRAM,
+    cell=("gNBs.0.servingCellConfigCommon.0",),
+    names=frozenset({"gNBs"}),
+    draft=_draft,
+)
+"""How the files of this program become keys."""

@@ -11,9 +11,11 @@ from airpath.deployed.draft import Draft, Found, Program, number, one_of, within
 from airpath.deployed.settings import Settings
 
 PROGRAM = Program("Open5GS", "2.8.0")
-_FUNCTIONS = frozenset(
-    "amf ausf bsf hss mme nrf nssf pcf pcrf scp sepp sgwc sgwu smf udm udr upf".split()
-)
+NAMES = frozenset(
+    ("amf", "ausf", "bsf", "hss", "mme", "nrf", "nssf", "pcf", "pcrf", "scp", "sepp", "sgwc",
+     "sgwu", "smf", "udm", "udr", "upf")
+)  # fmt: skip
+"""Groups at the top of its files: the network functions."""
 _UNITS = one_of({0: 1e-6, 1: 1e-3, 2: 1.0, 3: 1e3, 4: 1e6})
 _HEADERS = 52  # IPv4 and TCP, with timestamps as all current systems have them
 
@@ -35,12 +37,7 @@ class Session:
     """The session of a UE, as the core has it."""
 
     draft: Draft
-    five_qi: Found | None
-
-
-def recognises(settings: Settings) -> bool:
-    """Whether these are settings of Open5GS."""
-    return not _FUNCTIONS.isdisjoint(settings.elements())
+    five_qi: Found[int] | None
 
 
 def session(settings: Settings) -> Session:
@@ -50,7 +47,7 @@ def session(settings: Settings) -> Session:
     if mtu is not None:
         made.put(
             "flow.0.mss_bytes",
-            mtu.whole() - _HEADERS,
+            mtu.value - _HEADERS,
             mtu,
             why=f"less {_HEADERS} bytes of headers",
         )
@@ -61,7 +58,7 @@ def session(settings: Settings) -> Session:
         value = made.find((scope,), f"ambr.{name}.value", number)
         unit = made.sure((scope,), f"ambr.{name}.unit", _UNITS, 0)
         if value is not None:
-            mbps = round(float(value.value) * float(unit.value), 6)
+            mbps = round(value.value * unit.value, 6)
             made.put(f"radio.ambr.{key}", mbps, value, unit)
     return Session(made, made.find((scope,), "qos.index", within(1, 255)))
 
@@ -69,12 +66,10 @@ def session(settings: Settings) -> Session:
 def _policy(settings: Settings) -> str | None:
     """Where the first session of the first slice of the first policy is."""
     for function in ("pcf", "pcrf", "smf"):
-        for policy in settings.elements(function, "policy"):
-            for slice_ in settings.elements(function, "policy", policy, "slice"):
-                prefix = (function, "policy", policy, "slice", slice_, "session", "0")
-                if settings.has(*prefix):
-                    return ".".join(prefix)
-            prefix = (function, "policy", policy, "session", "0")
+        for prefix in (
+            (function, "policy", "0", "slice", "0", "session", "0"),
+            (function, "policy", "0", "session", "0"),
+        ):
             if settings.has(*prefix):
                 return ".".join(prefix)
     return None

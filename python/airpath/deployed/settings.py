@@ -14,8 +14,8 @@ Path: TypeAlias = tuple[str, ...]
 
 MOST_BYTES = 1 << 20
 """The largest public file that was found has 60 kB; a file of this size is read in 0.3 s."""
-MOST_SETTINGS = 20_000
-"""About 60 times as many as the longest public file has."""
+MOST_SETTINGS = 5_000
+"""Ten times as many as the longest public file has."""
 MOST_DEPTH = 32
 """The deepest public file has 9 levels."""
 
@@ -154,10 +154,11 @@ class Settings:
         return (row for path, row in self._rows.items() if path not in self._used)
 
     def _merge(self, rows: list[Setting]) -> None:
-        """Add a file's settings. A later file replaces what an earlier one set, lists as a whole."""
+        """Add a file's settings; they replace those of earlier files, lists as a whole."""
         lists = {path for row in rows for path in _lists(row.path)}
+        paths = {row.path for row in rows}
         for path in [path for path in self._rows if any(one in lists for one in _lists(path))]:
-            if not any(row.path == path for row in rows):
+            if path not in paths:
                 del self._rows[path]
         for row in rows:
             earlier = self._rows.pop(row.path, None)

@@ -12,19 +12,21 @@ from airpath.deployed.draft import (
     Found,
     Program,
     Row,
-    below_zero,
+    Station,
     choice,
     flag,
+    kilobytes,
     number,
     one_of,
+    or_infinite,
     times,
     whole,
     within,
+    wrong,
 )
 from airpath.deployed.settings import Settings
 
-PROGRAM = Program("srsRAN 4G", "23.04")
-_INFINITE = below_zero("infinity", whole)
+_PROGRAM = Program("srsRAN 4G", "23.04")
 
 _ROWS = (
     Row("radio.sr.period_ms", "phy_cnfg.sched_request_cnfg.period", whole, 20),
@@ -32,7 +34,7 @@ _ROWS = (
     Row("radio.sr.trans_max", "phy_cnfg.sched_request_cnfg.dsr_trans_max", whole, 64),
     Row("radio.link_adaptation.cqi_period_ms", "phy_cnfg.cqi_report_cnfg.period", whole, 40),
     Row("radio.harq.max_transmissions", "mac_cnfg.ulsch_cnfg.max_harq_tx", within(1, 28), 4),
-    Row("radio.bsr.periodic_timer_ms", "mac_cnfg.ulsch_cnfg.periodic_bsr_timer", _INFINITE, 20),
+    Row("radio.bsr.periodic_timer_ms", "mac_cnfg.ulsch_cnfg.periodic_bsr_timer", or_infinite, 20),
     Row("radio.bsr.retx_timer_ms", "mac_cnfg.ulsch_cnfg.retx_bsr_timer", whole, 320),
     Row(
         "radio.cell.scheduler",
@@ -48,18 +50,13 @@ _ROWS = (
         "sib2.rr_config_common_sib.rach_cnfg.mac_con_res_timer", whole, 64),
 )  # fmt: skip
 _PDCP = (
-    Row("radio.rlc.discard_timer_ms", "pdcp_config.discard_timer", _INFINITE, 150),
+    Row("radio.rlc.discard_timer_ms", "pdcp_config.discard_timer", or_infinite, 150),
     Row("radio.rlc.status_report_required", "pdcp_config.status_report_required", flag),
 )
 _AM = (
     Row("radio.rlc.t_poll_retransmit_ms", "rlc_config.ul_am.t_poll_retx", whole, 120),
-    Row("radio.rlc.poll_pdu", "rlc_config.ul_am.poll_pdu", _INFINITE, 64),
-    Row(
-        "radio.rlc.poll_bytes",
-        "rlc_config.ul_am.poll_byte",
-        lambda value: "infinity" if whole(value) < 0 else 1000 * whole(value),
-        750,
-    ),
+    Row("radio.rlc.poll_pdu", "rlc_config.ul_am.poll_pdu", or_infinite, 64),
+    Row("radio.rlc.poll_bytes", "rlc_config.ul_am.poll_byte", kilobytes, 750),
     Row("radio.rlc.max_retx_threshold", "enb_specific.dl_max_retx_thresh", whole, 32),
     Row("radio.rlc_up.max_retx_threshold", "rlc_config.ul_am.max_retx_thresh", whole, 16),
     Row("radio.rlc.t_reordering_ms", "rlc_config.dl_am.t_reordering", whole, 50),
@@ -103,17 +100,11 @@ REASONS = (
     ("qci_config.*", "a bearer of another QCI"),
     ("sib[13-9]*", "airpath has no cell selection"),
 )
-_NAMES = ("enb", "enb_files", "mac_cnfg", "phy_cnfg", "cell_list", "qci_config", "sib1", "sib2")
 
 
-def recognises(settings: Settings) -> bool:
-    """Whether these are settings of srsRAN 4G's eNB."""
-    return any(settings.has(name) for name in _NAMES)
-
-
-def draft(settings: Settings, five_qi: int) -> Draft:
+def _draft(settings: Settings, five_qi: int) -> Draft:
     """The keys of the radio. Raises ``InputError`` with file and line of a wrong setting."""
-    made = Draft(PROGRAM, settings, REASONS)
+    made = Draft(_PROGRAM, settings, REASONS)
     _carrier(made)
     mode = made.sure(("enb",), "tm", within(1, 4), 1)
     ports = made.sure(("enb",), "nof_ports", one_of({1: 1, 2: 2, 4: 4}), 1)
@@ -129,49 +120,45 @@ def draft(settings: Settings, five_qi: int) -> Draft:
 def _carrier(made: Draft) -> None:
     made.default("radio.cell.duplex", "fdd", "srsENB has FDD only")
     prbs = made.sure(("enb",), "n_prb", one_of({each: each for each in lte.BANDWIDTHS}), 25)
-    made.put("radio.cell.bandwidth_mhz", lte.BANDWIDTHS[prbs.whole()], prbs)
+    made.put("radio.cell.bandwidth_mhz", lte.BANDWIDTHS[prbs.value], prbs)
     made.put("radio.cell.prbs_down", prbs.value, prbs)
     requests = made.sure(("phy_cnfg.sched_request_cnfg",), "nof_prb", within(0, 10), 1)
-    reports = made.sure(
-        ("sib2.rr_config_common_sib.pucch_cnfg",), "n_rb_cqi", within(0, 10), 1
-    )
-    pucch = max(requests.whole(), reports.whole())
-    if prbs.whole() - 2 * pucch < 1:
-        fault = requests.setting or reports.setting
-        assert fault is not None
-        raise fault.wrong(f"leaves no PRB for data: PUCCH has {2 * pucch} of {prbs.value}")
+    reports = made.sure(("sib2.rr_config_common_sib.pucch_cnfg",), "n_rb_cqi", within(0, 10), 1)
+    pucch = max(requests.value, reports.value)
+    if prbs.value - 2 * pucch < 1:
+        raise wrong(
+            [requests, reports], f"leaves no PRB for data: PUCCH has {2 * pucch} of {prbs.value}"
+        )
     made.put(
         "radio.cell.prbs_up",
-        prbs.whole() - 2 * pucch,
+        prbs.value - 2 * pucch,
         prbs,
         requests,
         reports,
         why=f"PUCCH has {pucch} at both edges",
     )
     power = made.sure(("sib2.rr_config_common_sib.pdsch_cnfg",), "rs_power", number, 0)
-    nr.remark_power(made, power, prbs.whole(), "as SIB 2 says")
+    nr.remark_power(made, power, prbs.value, "as SIB 2 says")
     least = made.sure(("scheduler",), "min_nof_ctrl_symbols", within(1, 3), 1)
     most = made.sure(("scheduler",), "max_nof_ctrl_symbols", within(1, 3), 3)
     if least.value == most.value:
         made.put("radio.cell.cfi", most.value, least, most)
     else:
-        made.assume(
-            "radio.cell.cfi", 2, f"srsENB has {least.value} to {most.value}", least, most
-        )
+        made.assume("radio.cell.cfi", 2, f"srsENB has {least.value} to {most.value}", least, most)
 
 
 def _link_adaptation(made: Draft) -> None:
     target = made.sure(("scheduler",), "target_bler", number, 0.05)
     for key, name in (("link_adaptation", "pdsch_mcs"), ("link_adaptation_up", "pusch_mcs")):
         fixed = made.sure(("scheduler",), name, within(-1, 28), -1)
-        if fixed.whole() >= 0:
+        if fixed.value >= 0:
             made.put(f"radio.{key}.fixed_mcs", fixed.value, fixed)
         else:
             made.put(f"radio.{key}.bler_target", target.value, target)
 
 
 def _alignment(made: Draft) -> None:
-    timer = made.sure(("mac_cnfg",), "time_alignment_timer", below_zero("infinity", whole), -1)
+    timer = made.sure(("mac_cnfg",), "time_alignment_timer", or_infinite, -1)
     if timer.value == "infinity":
         made.put("radio.time_alignment.enabled", False, timer)
     else:
@@ -201,7 +188,18 @@ def _bearer(made: Draft, qci: int) -> None:
     mode = Found("um" if um else "am", f"QCI {qci}", chosen)
     made.put("radio.rlc.mode", mode.value, mode)
     if not um:
-        made.default("radio.rlc.sn_bits", 10, "TS 36.322 6.2.2.3")
+        made.default("radio.rlc.sn_bits", 10, "AM has 10 bits (TS 36.322 6.2.2.3)")
     made.take((*_PDCP, *(_UM if um else _AM)), scope)
     made.default("radio.rlc.buffer_packets", 256, "RLC_TX_QUEUE_LEN")
     made.default("radio.rlc.buffer_bytes", "unlimited", "it counts packets")
+
+
+STATION = Station(
+    program=_PROGRAM,
+    cell=("enb",),
+    names=frozenset(
+        ("enb", "enb_files", "mac_cnfg", "phy_cnfg", "cell_list", "qci_config", "sib1", "sib2")
+    ),
+    draft=_draft,
+)
+"""How the files of this program become keys."""

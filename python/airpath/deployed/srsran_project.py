@@ -6,27 +6,35 @@ The defaults are those of release 25.10: ``du_high_config.h``, ``cu_cp_unit_conf
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airpath.deployed import nr
 from airpath.deployed.draft import (
     Draft,
     Found,
     Program,
     Row,
-    below_zero,
+    Station,
     choice,
     flag,
+    kilobytes,
     number,
     one_more,
+    or_infinite,
     times,
     whole,
     within,
+    wrong,
 )
-from airpath.deployed.settings import Scalar, Setting, Settings
+from airpath.deployed.settings import Scalar, Settings
 
-PROGRAM = Program("srsRAN Project", "25.10")
+_PROGRAM = Program("srsRAN Project", "25.10")
+_NAMES = frozenset(
+    ("cell_cfg", "cells", "cu_cp", "cu_up", "du", "expert_phy", "f1u", "pcap", "qos", "ru_ofh",
+     "ru_sdr", "srbs", "test_mode")
+)  # fmt: skip
 _CELL = ("cells.0", "cell_cfg")
 _TABLES = choice(qam64="qam64", qam256="qam256", qam64lowse="qam64_low_se")
-_INFINITE = below_zero("infinity", whole)
 
 _ROWS = (
     Row("radio.cell.mcs_table_down", "pdsch.mcs_table", _TABLES, "qam256"),
@@ -60,21 +68,17 @@ _DRX = (
     Row("radio.drx.retransmission_up_slots", "drx.retx_timer_ul", whole, 0),
 )
 _PDCP = (
-    Row("radio.rlc.discard_timer_ms", "pdcp.tx.discard_timer", _INFINITE),
+    Row("radio.rlc.discard_timer_ms", "pdcp.tx.discard_timer", or_infinite),
     Row("radio.rlc.status_report_required", "pdcp.tx.status_report_required", flag, False),
-    Row("radio.rlc.t_reordering_ms", "pdcp.rx.t_reordering", _INFINITE),
+    Row("radio.rlc.t_reordering_ms", "pdcp.rx.t_reordering", or_infinite),
     Row("radio.rlc.out_of_order_delivery", "pdcp.rx.out_of_order_delivery", flag, False),
 )
 _AM = (
     Row("radio.rlc.sn_bits", "rlc.am.tx.sn", whole, 18),
     Row("radio.rlc.t_poll_retransmit_ms", "rlc.am.tx.t-poll-retransmit", whole),
     Row("radio.rlc.max_retx_threshold", "rlc.am.tx.max-retx-threshold", whole),
-    Row("radio.rlc.poll_pdu", "rlc.am.tx.poll-pdu", _INFINITE),
-    Row(
-        "radio.rlc.poll_bytes",
-        "rlc.am.tx.poll-byte",
-        lambda value: "infinity" if whole(value) < 0 else 1000 * whole(value),
-    ),
+    Row("radio.rlc.poll_pdu", "rlc.am.tx.poll-pdu", or_infinite),
+    Row("radio.rlc.poll_bytes", "rlc.am.tx.poll-byte", kilobytes),
     Row("radio.rlc.t_reassembly_ms", "rlc.am.rx.t-reassembly", whole),
     Row("radio.rlc.t_status_prohibit_ms", "rlc.am.rx.t-status-prohibit", whole),
     Row("radio.rlc.buffer_packets", "rlc.am.tx.queue-size", whole, 16384),
@@ -100,7 +104,7 @@ _QOS: dict[int, tuple[str, tuple[int, ...]]] = {
     8: ("am", (300, 100, 80, 80, 4, 64, 125, 10)),
     9: ("am", (-1, 220, 20, 100, 32, 16, -1, 10)),
 }
-_QOS_NAMES = ("discard_timer", "t_reordering", "t-reassembly", "t-poll-retransmit")
+_QOS_NAMES: tuple[str, ...] = ("discard_timer", "t_reordering", "t-reassembly", "t-poll-retransmit")
 _QOS_NAMES += ("max-retx-threshold", "poll-pdu", "poll-byte", "t-status-prohibit")
 
 REASONS = (
@@ -138,15 +142,9 @@ REASONS = (
 )
 
 
-def recognises(settings: Settings) -> bool:
-    """Whether these are settings of srsRAN Project."""
-    names = {"cell_cfg", "cells", "cu_cp", "cu_up", "du", "ru_sdr", "ru_ofh", "expert_phy", "qos"}
-    return not names.isdisjoint(settings.elements())
-
-
-def draft(settings: Settings, five_qi: int) -> Draft:
+def _draft(settings: Settings, five_qi: int) -> Draft:
     """The keys of the radio. Raises ``InputError`` with file and line of a wrong setting."""
-    made = Draft(PROGRAM, settings, REASONS)
+    made = Draft(_PROGRAM, settings, REASONS)
     _cell(made)
     made.take(_ROWS, *_CELL)
     _link_adaptation(made)
@@ -163,12 +161,12 @@ def _cell(made: Draft) -> None:
     band = made.find(_CELL, "band", _band)
     if band is None:
         arfcn = made.sure(_CELL, "dl_arfcn", whole, 536020)
-        number_ = nr.band_of(arfcn.whole())
+        number_ = nr.band_of(arfcn.value)
         if number_ is None and arfcn.setting is not None:
             raise arfcn.setting.wrong(f"is {arfcn.value}, which is in no band; set `band` too")
         band = Found(number_ or 0, arfcn.name, arfcn.setting)
-    tdd = nr.is_tdd(band.whole())
-    range_ = nr.frequency_range(band.whole())
+    tdd = nr.is_tdd(band.value)
+    range_ = nr.frequency_range(band.value)
     made.put("radio.cell.duplex", "tdd" if tdd else "fdd", band, why=f"band n{band.value}")
     made.put("radio.cell.frequency_range", range_, band, why=f"band n{band.value}")
     mhz = made.sure(_CELL, "channel_bandwidth_MHz", number, 20)
@@ -180,12 +178,12 @@ def _cell(made: Draft) -> None:
             "radio.cell.least_symbols_up", 14, "PUSCH is scheduled in full uplink slots only"
         )
     power = made.sure(_CELL, "ssb.ssb_block_power_dbm", number, -16)
-    prbs = nr.blocks(range_, scs.whole(), float(mhz.value))
+    prbs = nr.blocks(range_, scs.value, float(mhz.value))
     if prbs is not None:
         nr.remark_power(made, power, prbs)
     window = made.find(_CELL, "prach.ra_resp_window", whole)
     if window is not None:
-        made.put("radio.rach.response_window_ms", window.whole() * 15 / scs.whole(), window)
+        made.put("radio.rach.response_window_ms", window.value * 15 / scs.value, window)
     else:
         made.default("radio.rach.response_window_ms", 10, "ra_resp_window covers 10 ms")
 
@@ -199,7 +197,8 @@ def _band(value: Scalar) -> int:
 
 def _pattern(made: Draft) -> None:
     """The TDD pattern; the default is that of ``tdd_ul_dl_pattern_unit_config``."""
-    parts, used = [], []
+    parts: list[str] = []
+    used: list[Found[int]] = []
     names = ("dl_ul_tx_period", "nof_dl_slots", "nof_dl_symbols", "nof_ul_slots", "nof_ul_symbols")
     for group in ("tdd_ul_dl_cfg", "tdd_ul_dl_cfg.pattern2"):
         if group.endswith("2") and not any(
@@ -209,15 +208,11 @@ def _pattern(made: Draft) -> None:
         defaults = zip(names, (10, 6, 8, 3, 0), strict=True)
         found = [made.sure(_CELL, f"{group}.{name}", within(0, 160), of) for name, of in defaults]
         try:
-            parts.append(nr.pattern(*(each.whole() for each in found)))
+            parts.append(nr.pattern(*(each.value for each in found)))
         except ValueError as error:
-            raise _first(found).wrong(f"and its neighbours: {error}") from None
+            raise wrong(found, f"and its neighbours: {error}") from None
         used += found
     made.put("radio.cell.tdd_pattern", " + ".join(parts), *used)
-
-
-def _first(found: list[Found]) -> Setting:
-    return next(each.setting for each in found if each.setting is not None)
 
 
 def _link_adaptation(made: Draft) -> None:
@@ -243,14 +238,14 @@ def _link_adaptation(made: Draft) -> None:
 def _antennas(made: Draft) -> None:
     down = made.sure(_CELL, "nof_antennas_dl", within(1, 8), 1)
     rank = made.find(_CELL, "pdsch.max_rank", within(1, 8))
-    used = (down, rank) if rank else (down,)
-    made.put("radio.cell.layers_down", min(each.whole() for each in used), *used)
+    used = [down, rank] if rank else [down]
+    made.put("radio.cell.layers_down", min(each.value for each in used), *used)
     up = made.sure(_CELL, "nof_antennas_ul", within(1, 8), 1)
     most = made.sure(_CELL, "pusch.max_rank", within(1, 4), 4)
     if up.value == 1:
         made.put("radio.cell.layers_up", 1, up)
     else:
-        layers = min(up.whole(), most.whole())
+        layers = min(up.value, most.value)
         made.assume(
             "radio.cell.layers_up", 1, f"a UE with one antenna; the cell allows {layers}", up, most
         )
@@ -260,7 +255,7 @@ def _references(made: Draft) -> None:
     """DM-RS of type 1 in one symbol and the additional ones; 12 elements in each carry no data."""
     for key, channel in (("dmrs_down", "pdsch"), ("dmrs_up", "pusch")):
         more = made.sure(_CELL, f"{channel}.dmrs_additional_position", within(0, 3), 2)
-        made.put(f"radio.cell.{key}", 12 * (1 + more.whole()), more)
+        made.put(f"radio.cell.{key}", 12 * (1 + more.value), more)
 
 
 def _drx(made: Draft) -> None:
@@ -273,10 +268,10 @@ def _drx(made: Draft) -> None:
 
 def _states(made: Draft) -> None:
     timer = made.sure(("cu_cp",), "inactivity_timer", whole, 120)
-    made.put("radio.rrc.enabled", timer.whole() >= 0, timer)
-    if timer.whole() >= 0:
+    made.put("radio.rrc.enabled", timer.value >= 0, timer)
+    if timer.value >= 0:
         made.assume("radio.rrc.initial", "connected", "the UE has attached before")
-        made.put("radio.rrc.inactivity_ms", 1000 * timer.whole(), timer)
+        made.put("radio.rrc.inactivity_ms", 1000 * timer.value, timer)
         made.take(
             [Row("radio.rrc.paging_cycle_ms", "paging.default_pg_cycle_in_rf", times(10), 128)],
             *_CELL,
@@ -297,12 +292,14 @@ def _bearer(made: Draft, five_qi: int) -> None:
     )
     made.put("radio.rlc.mode", "am" if chosen.value == "am" else "um", chosen)
     for row in (*_PDCP, *(_AM if chosen.value == "am" else _UM)):
-        if row.key.startswith("radio.rlc.buffer") and not scope:
-            made.default(row.key, row.convert(row.default), row.setting)
-            continue
-        default = row.default
-        if default is None:
-            default = defaults.get(row.setting.rsplit(".", 1)[1])
-        found_ = made.find((scope or "qos",), row.setting, row.convert, default)
-        if found_ is not None:
-            made.put(row.key, found_.value, found_)
+        default = defaults.get(row.setting.rsplit(".", 1)[1], row.default)
+        made.take([replace(row, default=default)], scope or "qos")
+
+
+STATION = Station(
+    program=_PROGRAM,
+    cell=("cell_cfg", "cells"),
+    names=_NAMES,
+    draft=_draft,
+)
+"""How the files of this program become keys."""

@@ -30,6 +30,8 @@ class Scenario:
     drafts: list[Draft]
     quality: tuple[int, str | None]
     """The 5QI or QCI of the bearer, and the place that has it."""
+    unlisted: str = ""
+    """A timer whose value its specification does not list, if there is one."""
 
 
 @dataclass
@@ -60,7 +62,8 @@ class Written:
     def key(self, entry: Entry) -> None:
         """Add a key with its comment."""
         line = toml_text({entry.key.rsplit(".", 1)[1]: entry.value}).strip()
-        self.remark(line, entry.comment)
+        # No value is copied from a file as it is, and a TDD pattern can have the form of a key.
+        self._parts.append(f"{line:<32} # {redacted(printable(_one_line(entry.comment)))}")
         self.lines[len(self._parts)] = entry
 
 
@@ -72,6 +75,8 @@ def scenario_text(scenario: Scenario) -> Written:
     made = Written(list(entries.values()))
     _head(made, scenario, preset)
     made.add("", "[radio]", f'preset = "{preset}"')
+    if scenario.unlisted:
+        made.remark("any_timer_value = true", scenario.unlisted)
     for table in _ORDER:
         rows = [each for key, each in entries.items() if key.rsplit(".", 1)[0] == table]
         if rows:
@@ -160,7 +165,9 @@ def _left_out(made: Written, scenario: Scenario) -> None:
         for why, group in _grouped(matters):
             made.comment(f"- {why}: {_names(group)}", "#   ")
     if rest:
-        made.add("", "# Not about the radio or TCP, or unknown to airpath (line); no value is copied:")
+        made.add(
+            "", "# Not about the radio or TCP, or unknown to airpath (line); no value is copied:"
+        )
         for section, group in _by_section(rest):
             made.comment(f"- {section}: {_names(group)}", "#   ")
 
@@ -181,7 +188,9 @@ def _names(rows: list[NotModelled]) -> str:
 
 
 def _named(one: NotModelled) -> str:
-    return f"{one.setting.path[-1]} ({one.setting.line})"
+    path = one.setting.path
+    last = next((at for at in range(len(path) - 1, 0, -1) if not path[at].isdigit()), 0)
+    return f"{'.'.join(path[last:])} ({one.setting.line})"
 
 
 def _one_line(text: str) -> str:

@@ -96,7 +96,7 @@ class _Reader:
         self.found.add(self._first(path), value, line)
 
     def _first(self, path: Path) -> Path:
-        """The path, or another one if it is taken: srsRAN's reader keeps the first of two values."""
+        """The path, or another one if it is taken: srsRAN keeps the first of two values."""
         if not self.found.has(path):
             return path
         self._repeats += 1
