@@ -34,6 +34,7 @@ COMMANDS = {
     "causes-field": "causes.field",
     "cluster": "cluster.command",
     "cures": "pages.cures",
+    "deployed": "deployed",
     "docs": "pages.website",
     "findings-captures": "planted.command",
     "findings-emulated": "planted.emulated",

@@ -34,6 +34,7 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a", "b": "\b"}
+_PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9_]*")  # of a template, which a script fills in
 _CLOSES = {"{": "}", "(": ")", "[": "]"}
 _MOST_DIGITS = 64  # of a number in binary; libconfig has 64 bits
 _END = "end"
@@ -115,6 +116,8 @@ class _Reader:
             return value
         if token.kind == "name" and token.text.lower() in ("true", "false"):
             return token.text.lower() == "true"
+        if token.kind == "name" and _PLACEHOLDER.fullmatch(token.text):
+            return token.text
         if token.kind == "whole":
             return self._whole(token)
         if token.kind == "real":

@@ -159,7 +159,7 @@ def _draft(settings: Settings, five_qi: int) -> Draft:
 def _cell(made: Draft) -> None:
     scs = made.sure(_CELL, "common_scs", choice(**{"15": 15, "30": 30, "60": 60, "120": 120}), 15)
     band = made.find(_CELL, "band", _band)
-    if band is None:
+    if band is None or not band.value:
         arfcn = made.sure(_CELL, "dl_arfcn", whole, 536020)
         number_ = nr.band_of(arfcn.value)
         if number_ is None and arfcn.setting is not None:
@@ -190,6 +190,8 @@ def _cell(made: Draft) -> None:
 
 def _band(value: Scalar) -> int:
     text = str(value).lower().removeprefix("n")
+    if text == "auto":
+        return 0  # it follows from the ARFCN
     if not text.isdigit():
         raise ValueError("the number of a band, such as 78")
     return within(1, 512)(int(text))

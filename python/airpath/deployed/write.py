@@ -19,6 +19,7 @@ _ORDER = (
     "radio.grants", "radio.rach", "radio.time_alignment", "radio.drx", "radio.rrc", "radio.ambr",
 )  # fmt: skip
 _SINR_DB = 30
+_RESPONSE_MS = 2  # radio.rach.response_delay_ms, as airpath has it
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,9 @@ def _complete(entries: dict[str, Entry]) -> None:
     if "radio.cell.antenna_ports" in entries:
         assume("radio.cell.cfi", 2, "1 to 3 (TS 36.211 table 6.7-1)")
     assume("radio.channel.sinr_db", _SINR_DB, "near the base station, for the highest MCS")
+    window = entries.get("radio.rach.response_window_ms")
+    if window is not None and isinstance(window.value, float) and window.value < _RESPONSE_MS:
+        assume("radio.rach.response_delay_ms", window.value, "at the end of the window")
     for key, value in (("buffer_packets", "unlimited"), ("buffer_bytes", 3_000_000)):
         if f"radio.rlc.{key}" in entries:
             assume(f"radio.rlc_up.{key}", value, "the UE's own buffer")
