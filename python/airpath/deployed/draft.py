@@ -262,11 +262,9 @@ def one_of(names: dict[int, T]) -> Callable[[Scalar], T]:
 
     def convert(value: Scalar) -> T:
         if isinstance(value, bool) or not isinstance(value, int) or value not in names:
-            raise ValueError(
-                ", ".join(f"{each} ({name})" for each, name in names.items())
-                if len(names) < 12
-                else f"from {min(names)} to {max(names)}"
-            )
+            plain = all(each == name for each, name in names.items())
+            words = [str(each) if plain else f"{each} ({name})" for each, name in names.items()]
+            raise ValueError(f"one of {', '.join(words)}")
         return names[value]
 
     return convert

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airpath.deployed.draft import Draft, Found, Program, number, one_of, within
+from airpath.deployed.draft import Draft, Found, Program, number, within
 from airpath.deployed.settings import Settings
 
 PROGRAM = Program("Open5GS", "2.8.0")
@@ -16,7 +16,6 @@ NAMES = frozenset(
      "sgwu", "smf", "udm", "udr", "upf")
 )  # fmt: skip
 """Groups at the top of its files: the network functions."""
-_UNITS = one_of({0: 1e-6, 1: 1e-3, 2: 1.0, 3: 1e3, 4: 1e6})
 _HEADERS = 52  # IPv4 and TCP, with timestamps as all current systems have them
 
 REASONS = (
@@ -56,9 +55,9 @@ def session(settings: Settings) -> Session:
         return Session(made, None)
     for key, name in (("down_mbps", "downlink"), ("up_mbps", "uplink")):
         value = made.find((scope,), f"ambr.{name}.value", number)
-        unit = made.sure((scope,), f"ambr.{name}.unit", _UNITS, 0)
+        unit = made.sure((scope,), f"ambr.{name}.unit", within(0, 4), 0)
         if value is not None:
-            mbps = round(value.value * unit.value, 6)
+            mbps = round(value.value * 1000.0**unit.value / 1e6, 6)
             made.put(f"radio.ambr.{key}", mbps, value, unit)
     return Session(made, made.find((scope,), "qos.index", within(1, 255)))
 

@@ -139,9 +139,10 @@ class Settings:
             self._used.add(path)
         return found
 
-    def has(self, *prefix: str) -> bool:
-        """Whether there is a setting at this path or below it."""
-        return any(path[: len(prefix)] == prefix for path in self._rows)
+    def has(self, *group: str) -> bool:
+        """Whether a group has a setting."""
+        size = len(group)
+        return any(len(path) > size and path[:size] == group for path in self._rows)
 
     def elements(self, *path: str) -> list[str]:
         """The elements of a list, or the names in a group, in the order of the file."""

@@ -226,9 +226,9 @@ def _link_adaptation(made: Draft) -> None:
         else:
             target = made.sure(_CELL, f"{channel}.olla_target_bler", number, 0.01)
             made.put(f"radio.{key}.bler_target", target.value, target)
-    policy = "scheduler.policy.rr_sched"
-    if any(made.settings.has(*f"{scope}.{policy}".split(".")) for scope in _CELL):
-        made.default("radio.cell.scheduler", "round_robin", policy)
+    robin = made.find(_CELL, "scheduler.policy.rr_sched", lambda _: "round_robin")
+    if robin is not None:
+        made.put("radio.cell.scheduler", robin.value, robin)
     else:
         made.default(
             "radio.cell.scheduler",
