@@ -58,7 +58,8 @@ KEYS: dict[str, dict[str, object]] = {
         "rlc.sn_bits": 12,
         "rlc.t_poll_retransmit_ms": 60,
         "rlc.max_retx_threshold": 8,
-        "rlc.poll_bytes": 125_000,  # in kB in the file
+        "rlc.poll_bytes": 125,  # srsRAN's own transmitter counts bytes,
+        "rlc_up.poll_bytes": 125_000,  # and sends kB to the UE
         "rlc.t_reassembly_ms": 40,
         "rlc.t_status_prohibit_ms": 20,
         "rlc.discard_timer_ms": 300,

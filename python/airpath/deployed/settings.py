@@ -20,6 +20,7 @@ MOST_DEPTH = 32
 """The deepest public file has 9 levels."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.*-]{0,99}")
+_SECRET = re.compile(r"[0-9a-fA-F]{12}")  # a key has 32 such digits, an IMSI 14 or 15
 _WHOLE = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 _REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -80,7 +81,9 @@ def shown(value: Scalar) -> str:
 
 
 def check_name(name: str, file: str, line: int) -> str:
-    """Return a setting's name; raises ``InputError`` if it is not one."""
+    """Return a setting's name, which is listed; raises ``InputError`` if it is not one."""
+    if _SECRET.search(name):
+        raise unreadable(file, line, "a name of a setting has a number of 12 or more digits")
     if not _NAME.fullmatch(name):
         raise unreadable(
             file,

@@ -78,7 +78,8 @@ _AM = (
     Row("radio.rlc.t_poll_retransmit_ms", "rlc.am.tx.t-poll-retransmit", whole),
     Row("radio.rlc.max_retx_threshold", "rlc.am.tx.max-retx-threshold", whole),
     Row("radio.rlc.poll_pdu", "rlc.am.tx.poll-pdu", or_infinite),
-    Row("radio.rlc.poll_bytes", "rlc.am.tx.poll-byte", kilobytes),
+    Row("radio.rlc.poll_bytes", "rlc.am.tx.poll-byte", or_infinite),
+    Row("radio.rlc_up.poll_bytes", "rlc.am.tx.poll-byte", kilobytes),
     Row("radio.rlc.t_reassembly_ms", "rlc.am.rx.t-reassembly", whole),
     Row("radio.rlc.t_status_prohibit_ms", "rlc.am.rx.t-status-prohibit", whole),
     Row("radio.rlc.buffer_packets", "rlc.am.tx.queue-size", whole, 16384),
@@ -296,6 +297,11 @@ def _bearer(made: Draft, five_qi: int) -> None:
     for row in (*_PDCP, *(_AM if chosen.value == "am" else _UM)):
         default = defaults.get(row.setting.rsplit(".", 1)[1], row.default)
         made.take([replace(row, default=default)], scope or "qos")
+    polled = made.entries.get("radio.rlc.poll_bytes")
+    if polled is not None and polled.value != "infinity":
+        # rlc_tx_am_entity.cpp compares bytes; asn1_rrc_config_helpers.cpp sends kB to the UE.
+        comment = f"{polled.comment}; the gNB counts bytes, and the UE kilobytes"
+        made.entries[polled.key] = replace(polled, comment=comment)
 
 
 STATION = Station(

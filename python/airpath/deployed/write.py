@@ -124,8 +124,9 @@ def _head(made: Written, scenario: Scenario, preset: str) -> None:
     five_qi, place = scenario.quality
     made.comment(f"Made by `airpath scenario from` of {scenario.names} ({programs}).")
     made.comment(
-        "Each key below says which line it is from, that it is the program's default, or that it "
-        f'is assumed. All other keys are those of the preset "{preset}" and of airpath.'
+        "The comment at a key names the line that the value is from, or the program whose default "
+        f'it is, or says that it is assumed. All other keys are those of the preset "{preset}" and '
+        "of airpath."
     )
     made.comment(
         f"The bearer is that of {'QCI' if scenario.lte else '5QI'} {five_qi} "
