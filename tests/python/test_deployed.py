@@ -45,6 +45,9 @@ KEYS: dict[str, dict[str, object]] = {
         "cell.mcs_table_up": "qam256",
         "cell.k1_slots": 2,
         "cell.k2_slots": 2,
+        "cell.control_symbols": 2,
+        "cell.dmrs_down": 18,  # 3 symbols with 6 elements
+        "cell.dmrs_up": 36,
         "harq.max_transmissions": 4,  # 3 retransmissions
         "harq_up.max_transmissions": 5,
         "sr.period_ms": 10,
@@ -105,7 +108,7 @@ KEYS: dict[str, dict[str, object]] = {
         "sr.period_ms": 5,  # 10 slots of 0.5 ms
         "sr.offset_ms": 3.5,  # the special slot has uplink symbols
         "link_adaptation.cqi_period_ms": 80,  # 160 slots
-        "grants.request_grant_bytes": 198,  # 10 PRBs of 120 elements at 2 x 679/1024 bits
+        "grants.request_grant_bytes": 228,  # 10 PRBs of 138 elements at 2 x 679/1024 bits
         "rach.preambles_max": 20,
         "rach.response_window_ms": 10,  # 20 slots
         "rlc.mode": "am",

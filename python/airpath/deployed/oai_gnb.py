@@ -32,6 +32,7 @@ _SCS = one_of({0: 15, 1: 30, 2: 60, 3: 120})
 _PERIODS = one_of({0: 0.5, 1: 0.625, 2: 1, 3: 1.25, 4: 2, 5: 2.5, 6: 5, 7: 10, 8: 3, 9: 4})
 _NONE = 321  # the period of a second pattern that is not there; -1 is another
 _MOST_MOBILES = 16  # MAX_MOBILES_PER_GNB
+_DMRS_UP = 18  # 3 symbols with 6 elements (get_ul_dmrs_params with DCI 0_1)
 _CSI_PERIODS = (4, 5, 8, 10, 16, 20, 40, 80, 160, 320)  # slots
 
 _ROWS = (
@@ -199,6 +200,10 @@ def _antennas(made: Draft) -> None:
     layers = ports[0].value * ports[1].value * ports[2].value
     used = [*ports, most] if most else ports
     made.put("radio.cell.layers_down", min(layers, most.value if most else 4), *used)
+    made.default(
+        "radio.cell.dmrs_down", 12 if layers <= 2 else 24, "2 symbols (get_dl_dmrs_params)"
+    )
+    made.default("radio.cell.dmrs_up", _DMRS_UP, "3 symbols (get_ul_dmrs_params with DCI 0_1)")
     up = made.sure(_GNB, "pusch_AntennaPorts", within(1, 8), 1)
     if up.value == 1:
         made.put("radio.cell.layers_up", 1, up)
@@ -255,9 +260,9 @@ _MCS = (
 
 
 def _grant_bytes(prbs: int, mcs: int) -> int:
-    """Bytes of a PUSCH of 13 symbols, of which 3 have DM-RS (TS 38.214 5.1.3.2: N_info)."""
+    """Bytes of a PUSCH of 13 symbols (TS 38.214 5.1.3.2: N_info)."""
     order, rate = _MCS[mcs]
-    elements = min(156, 12 * 13 - 36) * prbs
+    elements = (12 * 13 - _DMRS_UP) * prbs
     return max(16, elements * order * rate // 1024 // 8)
 
 

@@ -39,7 +39,6 @@ _TABLES = choice(qam64="qam64", qam256="qam256", qam64lowse="qam64_low_se")
 _ROWS = (
     Row("radio.cell.mcs_table_down", "pdsch.mcs_table", _TABLES, "qam256"),
     Row("radio.cell.mcs_table_up", "pusch.mcs_table", _TABLES, "qam256"),
-    Row("radio.cell.control_symbols", "pdcch.dedicated.coreset1_duration", within(1, 3)),
     Row("radio.cell.k1_slots", "pucch.min_k1", within(1, 15), 4),
     Row("radio.cell.k2_slots", "pusch.min_k2", within(1, 32), 4),
     Row("radio.harq.processes", "pdsch.nof_harqs", whole, 16),
@@ -173,6 +172,7 @@ def _cell(made: Draft) -> None:
     mhz = made.sure(_CELL, "channel_bandwidth_MHz", number, 20)
     made.put("radio.cell.bandwidth_mhz", mhz.value, mhz)
     made.put("radio.cell.scs_khz", scs.value, scs)
+    _control(made, wide=mhz.value > 50 and range_ == "fr1")
     if tdd:
         _pattern(made)
         made.default(
@@ -255,10 +255,29 @@ def _antennas(made: Draft) -> None:
 
 
 def _references(made: Draft) -> None:
-    """DM-RS of type 1 in one symbol and the additional ones; 12 elements in each carry no data."""
-    for key, channel in (("dmrs_down", "pdsch"), ("dmrs_up", "pusch")):
-        more = made.sure(_CELL, f"{channel}.dmrs_additional_position", within(0, 3), 2)
-        made.put(f"radio.cell.{key}", 12 * (1 + more.value), more)
+    """DM-RS of type 1 in one symbol and the additional ones.
+
+    In the uplink, and with more than two layers in the downlink, both CDM groups of a symbol carry
+    no data: 12 elements instead of 6.
+    """
+    layers = made.entries["radio.cell.layers_down"].value
+    down = made.sure(_CELL, "pdsch.dmrs_additional_position", within(0, 3), 2)
+    each = 12 if layers in (3, 4) else 6
+    made.put("radio.cell.dmrs_down", each * (1 + down.value), down)
+    up = made.sure(_CELL, "pusch.dmrs_additional_position", within(0, 3), 2)
+    made.put("radio.cell.dmrs_up", 12 * (1 + up.value), up)
+
+
+def _control(made: Draft, wide: bool) -> None:
+    """Symbols of PDCCH: CORESET#1 lasts as long as CORESET#0, unless it is set."""
+    key = "radio.cell.control_symbols"
+    names = ("pdcch.dedicated.coreset1_duration", "pdcch.common.max_coreset0_duration")
+    for name in names:
+        found = made.find(_CELL, name, within(1, 3))
+        if found is not None:
+            made.put(key, found.value, found)
+            return
+    made.default(key, 1 if wide else 2, "max_coreset0_duration, 1 above 50 MHz in FR1")
 
 
 def _drx(made: Draft) -> None:
