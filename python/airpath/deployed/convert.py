@@ -72,7 +72,7 @@ class Deployed:
             more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
             lines.append(f"not modelled: {', '.join(names[:_MOST_SHOWN])}{more}: {why}")
         others = sum(not one.why for one in self.not_modelled)
-        lines.append(f"{others} settings are not about the radio or TCP, or unknown to airpath")
+        lines.append(f"not about the radio or TCP, or unknown to airpath: {others} settings")
         return lines
 
     def document(self) -> dict[str, object]:
