@@ -35,6 +35,7 @@ COMMANDS = {
     "cluster": "cluster.command",
     "cost": "cost",
     "cures": "pages.cures",
+    "deployed": "deployed",
     "docs": "pages.website",
     "findings-captures": "planted.command",
     "findings-emulated": "planted.emulated",

@@ -58,6 +58,7 @@ COMMANDS = [
     "scenario list",
     "scenario show",
     "scenario check",
+    "scenario from",
     "scenario schema",
     "scenario reference",
     "metrics",

@@ -289,6 +289,21 @@ def test_subscribers_are_listed_without_keys_and_kept_from_others(planted: Plant
     assert stat.S_IMODE(database.stat().st_mode) == 0o600
 
 
+def test_a_configuration_file_leaves_no_key(planted: Planted) -> None:
+    """Keys stand at settings that are not modelled, at one that is, and in place of a name."""
+    key = planted.key
+    good = f"mme:\n  k: '{key(upper=True)}'\ncell_cfg:\n  pci: 1  # {key()}\n  note: {key()}\n"
+    planted.file("gnb.yml", good)
+    planted.run("scenario", "from", "gnb.yml")
+    planted.run("scenario", "from", "gnb.yml", "--json")
+    planted.run("scenario", "from", "gnb.yml", "--out", "cell.toml")
+    planted.run("run", "./cell.toml", "--set", "run.duration_s=0.1", *QUIET)
+    for line in (f"  band: '{key()}'", f"  k{key()}: 1", f"  '{key()}': 1", f"  - {key()}"):
+        planted.file("bad.yml", f"{good}{line}\n")
+        planted.run("scenario", "from", "bad.yml", code=2)
+    assert planted.leaks() == []
+
+
 def test_no_command_is_forgotten() -> None:
     known = {*commands._COMMANDS, *commands._GROUPS}
     text = Path(__file__).read_text(encoding="utf-8")

@@ -12,3 +12,6 @@ Explain: TypeAlias = Literal["quick", "full", "off"]
 
 Cluster: TypeAlias = Literal["local", "slurm"]
 """Where the workers of a Dask cluster run: processes of this machine, or Slurm jobs."""
+
+Software: TypeAlias = Literal["srsran-project", "srsran-4g", "oai-gnb", "oai-enb", "open5gs"]
+"""Programs of a mobile network whose configuration files are read."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from pathlib import Path
+from typing import Annotated, get_args
 
 import typer
 
+from airpath.base.choices import Software
 from airpath.cli.console import complain, narrate, output
-from airpath.cli.run import Scenario, Sets
+from airpath.cli.run import AsJson, Scenario, Sets
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -80,6 +83,70 @@ def check(
         except InputError as error:
             code = complain(str(error), error.exit_code)
     raise typer.Exit(code)
+
+
+@app.command("from")
+def from_(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Configuration files of one network; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the scenario to this file, which must not exist. [default: print it]",
+            show_default=False,
+        ),
+    ] = None,
+    software: Annotated[
+        Software | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Which program's files these are: {', '.join(get_args(Software))}. [default: as "
+            "their content says]",
+            show_default=False,
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Turn a base station's configuration files into a scenario.
+
+    airpath reads the files of srsRAN Project (gnb.yml), srsRAN 4G (enb.conf, rr.conf, rb.conf,
+    sib.conf) and OpenAirInterface (gNB and eNB), and with them those of Open5GS (smf.yaml,
+    pcf.yaml). A comment at each key names its file and line, or the program whose default it is,
+    or says that it is assumed. Settings that airpath does not model are listed by name; identities,
+    addresses and keys are never copied.
+    """
+    from airpath.deployed.convert import convert_files
+    from airpath.errors import InputError
+    from airpath.runs import summary
+    from airpath.runs.directories import cannot_write, check_file_target
+
+    if out is not None:
+        check_file_target(out)
+        if os.path.lexists(out):
+            raise InputError(f"{out} exists already: name a file that does not")
+    made = convert_files(files, software)
+    if out is not None:
+        try:
+            with out.open("x", encoding="utf-8") as file:
+                file.write(made.scenario)
+        except OSError as error:
+            raise cannot_write(out, error) from None
+    if json:
+        output(summary.to_json(made.document()))
+        return
+    for line in made.summary():
+        narrate(line)
+    if out is None:
+        output(made.scenario)
 
 
 @app.command()
