@@ -128,15 +128,25 @@ class Settings:
         self._rows: dict[Path, Setting] = {}
         self._used: set[Path] = set()
         self.replaced: list[tuple[Setting, Setting]] = []
+        self._cut: set[Path] = set()
         for rows in files:
             self._merge(rows)
+            if rows and rows[-1].value is None:
+                self._cut.add(rows[-1].path)
 
     def get(self, path: str) -> Setting | None:
         """The setting with a dotted path, if a file has it. It counts as used."""
         return self.at(tuple(path.split(".")))
 
     def at(self, path: Path) -> Setting | None:
-        """The setting at a path, if a file has it. It counts as used."""
+        """The setting at a path, if a file has it. It counts as used.
+
+        Raises ``InputError`` if a file ends where the group of this setting begins.
+        """
+        for group in self._cut.intersection(path[:size] for size in range(1, len(path))):
+            raise self._rows[group].wrong(
+                "is empty, and the file ends there: was it cut? Give it settings, or leave it out"
+            )
         found = self._rows.get(path)
         if found is not None:
             self._used.add(path)
