@@ -12,7 +12,7 @@ use crate::channel::{ChannelConfig, Quality};
 use crate::harq::{Combining, Decoding, HarqConfig, HarqTiming};
 use crate::lte;
 use crate::mac::Occasions;
-use crate::mac::bsr::{BsrConfig, BsrFormat, BsrTables, LogicalChannel, Piggyback};
+use crate::mac::bsr::{BsrConfig, BsrFormat, BsrTables, LogicalChannel, Piggyback, RegularTrigger};
 use crate::mac::drx::DrxConfig;
 use crate::mac::rach::RachConfig;
 use crate::mac::sr::SrConfig;
@@ -136,7 +136,7 @@ impl UeConfig {
             uplink: link(harq, bearer),
             sr: sr(Some(&CellConfig::nr(carrier.clone()))),
             bsr: bsr(Generation::Nr, Duration::from_millis(80)),
-            estimate: EstimateConfig { request_grant: 100, forget_after: None, assume_more: true },
+            estimate: EstimateConfig::default(),
             proactive: None,
             configured: None,
             random_access: None,
@@ -175,7 +175,7 @@ impl UeConfig {
             configured: Some(PeriodicGrant { occasions: every, bytes, keep: None }),
             sr: sr(None),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
-            estimate: EstimateConfig { request_grant: 100, forget_after: None, assume_more: true },
+            estimate: EstimateConfig::default(),
             proactive: None,
             random_access: None,
             alignment: None,
@@ -225,7 +225,7 @@ impl UeConfig {
             configured: Some(PeriodicGrant { occasions, bytes, keep: None }),
             sr: sr(None),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
-            estimate: EstimateConfig { request_grant: 100, forget_after: None, assume_more: true },
+            estimate: EstimateConfig::default(),
             proactive: None,
             random_access: None,
             alignment: None,
@@ -254,7 +254,7 @@ impl UeConfig {
             uplink: link(Direction::Uplink),
             sr: sr(Some(&CellConfig::lte(*carrier))),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
-            estimate: EstimateConfig { request_grant: 100, forget_after: None, assume_more: true },
+            estimate: EstimateConfig::default(),
             proactive: None,
             configured: None,
             random_access: None,
@@ -389,6 +389,7 @@ fn sr(cell: Option<&CellConfig>) -> SrConfig {
 
 fn bsr(generation: Generation, retransmission: Duration) -> BsrConfig {
     BsrConfig {
+        regular: RegularTrigger::NewData,
         format: BsrFormat { generation, tables: BsrTables::of(generation) },
         channels: vec![LogicalChannel {
             group: 0,
