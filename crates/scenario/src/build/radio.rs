@@ -13,6 +13,7 @@ use airpath_radio::cell::{Access, CellConfig, UeConfig, UeLinkConfig, UeProcessi
 use airpath_radio::channel::ChannelTrace;
 use airpath_radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
 use airpath_radio::ran::{MobileConfig, RanConfig};
+use airpath_radio::rlc::Subheaders;
 use airpath_radio::scheduler::RateCap;
 use airpath_radio::scheduler::grants::PeriodicGrant;
 use std::sync::Arc;
@@ -147,6 +148,10 @@ fn link(
         },
         harq: harq(&part("harq"), &adaptation, &plain.harq),
         bearer: bearer::bearer(&part("rlc"), &plain.bearer.rlc),
+        subheaders: match part("rlc").0.flag("long_mac_subheaders") {
+            Some(true) => Subheaders::Long,
+            _ => Subheaders::Shortest,
+        },
         cap: ambr
             .0
             .rate(cap)

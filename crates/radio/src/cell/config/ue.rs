@@ -17,7 +17,7 @@ use crate::mac::drx::DrxConfig;
 use crate::mac::rach::RachConfig;
 use crate::mac::sr::SrConfig;
 use crate::pdcp::{PdcpConfig, Release, StatusReport};
-use crate::rlc::{ArqConfig, LteMode, NrAmSn, NrMode, RlcConfig, UmtsAm, UmtsPdu};
+use crate::rlc::{ArqConfig, LteMode, NrAmSn, NrMode, RlcConfig, Subheaders, UmtsAm, UmtsPdu};
 use crate::rrc::RrcConfig;
 use crate::scheduler::RateCap;
 use crate::scheduler::grants::{EstimateConfig, PeriodicGrant};
@@ -68,6 +68,8 @@ pub struct UeLinkConfig {
     pub harq: HarqConfig,
     /// Buffer, PDCP and RLC.
     pub bearer: OneWayConfig,
+    /// MAC subheaders of the data, in NR.
+    pub subheaders: Subheaders,
     /// UE-AMBR of this direction (TS 23.501 5.7.2.6). `None`: no limit.
     pub cap: Option<RateCap>,
 }
@@ -333,6 +335,7 @@ fn link(harq: HarqConfig, bearer: OneWayConfig) -> UeLinkConfig {
         },
         harq,
         bearer,
+        subheaders: Subheaders::default(),
         cap: None,
     }
 }
