@@ -35,6 +35,7 @@ COMMANDS = {
     "cluster": "cluster.command",
     "cures": "pages.cures",
     "docs": "pages.website",
+    "edaf": "edaf",
     "findings-captures": "planted.command",
     "findings-emulated": "planted.emulated",
     "fit": "fitted.command",
