@@ -50,6 +50,7 @@ COMMANDS = {
     "mahimahi": "mahimahi",
     "measured": "measured",
     "placed": "placed",
+    "posted": "posted",
     "private": "pages.private",
     "referee": "referee.command",
     "studies-emulated": "private",

@@ -1,10 +1,10 @@
 """Compares the uplink with EDAF's measurement of OpenAirInterface, packet by packet.
 
-The data set has what each packet waited for: the grant of its first block, its other blocks, HARQ.
-The scenario ``edaf.toml`` has OpenAirInterface's configuration, with the source of each key. Packets
-enter at the measured times, relative to the measured frames. Prints a table of quantiles; with
---anatomy also what the measurement itself shows. Exit code 1: p50 or p95 of the wait or of the whole
-differ by more than 10 %, p99 by more than 40 %.
+The data set has what each packet waited for: the grant of its first block, its other blocks, and
+HARQ. The scenario ``edaf.toml`` has OpenAirInterface's configuration, with the source of each key.
+Packets enter at the measured times, relative to the measured frames. Prints a table of quantiles;
+with --anatomy also what the measurement itself shows. Exit code 1: p50 or p95 of the wait or of the
+whole differ by more than 10 %, or p99 by more than 40 %.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
@@ -114,7 +115,7 @@ def arrivals(rows: list[dict[str, Any]]) -> dict[int, float]:
     known = {row["seqno"]: (row["rlc.queue.timestamp"] - zero) * 1000 + start for row in rows}
     times = dict(known)
     numbers = sorted(known)
-    for before, after in zip(numbers, numbers[1:], strict=False):
+    for before, after in pairwise(numbers):
         step = (known[after] - known[before]) / (after - before)
         times |= {each: known[before] + step * (each - before) for each in range(before, after)}
     return dict(sorted(times.items()))
@@ -242,7 +243,10 @@ def _decoded(blocks: list[dict[str, Any]]) -> dict[int, int]:
 
 def _anatomy(rows: list[dict[str, Any]]) -> str:
     """Say what the measurement shows: slots, block sizes, HARQ, and times outside the radio."""
-    slots, sizes, rounds, symbols = Counter(), Counter(), Counter(), Counter()
+    slots: Counter[int] = Counter()
+    sizes: Counter[str] = Counter()
+    rounds: Counter[float] = Counter()
+    symbols: Counter[int] = Counter()
     seen = set()
     for row in rows:
         for each in range(MOST_SEGMENTS):
