@@ -1,9 +1,9 @@
 """Compares pings over posted base stations with what their operators measured.
 
 Each case is an issue of srsRAN Project. Its configuration is what the issue says and, where it says
-nothing, the default of the gNB. The time that modem, host and core take is not known: each case adds
-the constant that makes the smallest round trip that of the measurement, and nothing else is chosen.
-Exit code 1: a quantile of the round trips differs by more than 10 %.
+nothing, the default of the gNB. The time that modem, host and core take is not known: each case
+adds the constant that fits the smallest round trip, and nothing else is chosen. Exit code 1: a
+figure differs by more than 10 %.
 """
 
 from __future__ import annotations
