@@ -58,7 +58,7 @@ impl LinkTables {
         &self.model
     }
 
-    /// The highest MCS.
+    /// The last row of the MCS table.
     pub fn highest_mcs(&self) -> u8 {
         // At most 30 of them.
         self.mcs_db.len().saturating_sub(1) as u8
