@@ -128,7 +128,9 @@ impl Engine {
                 access.sr.defer(self.carrier.next_request(next));
                 continue;
             }
-            if let Some(next) = next.filter(|_| access.bsr.repeats_requests()) {
+            if let Some(next) = next.filter(|_| access.bsr.repeats_requests())
+                && access.sr.has_resource()
+            {
                 // TS 38.321 5.4.4: an occasion that overlaps with a PUSCH cannot be used
                 let slot = self.carrier.containing(next);
                 let granted = |grant: &Grant| grant.slot == slot && grant.ue == index;
