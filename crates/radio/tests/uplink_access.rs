@@ -4,7 +4,8 @@ use airpath_base::{Direction, Duration, Instant, Stream};
 use airpath_radio::Generation;
 use airpath_radio::mac::Occasions;
 use airpath_radio::mac::bsr::{
-    BsrConfig, BsrFormat, BsrTables, BufferStatus, LogicalChannel, Piggyback, UplinkResource,
+    BsrConfig, BsrFormat, BsrTables, BufferStatus, LogicalChannel, Piggyback, RegularTrigger,
+    UplinkResource,
 };
 use airpath_radio::mac::drx::{Drx, DrxConfig, Transmission, TransmissionKind, UplinkStart};
 use airpath_radio::mac::sr::{SchedulingRequest, SrConfig, SrEvent};
@@ -61,6 +62,7 @@ impl Ue {
         let channel =
             LogicalChannel { group: 0, priority: 1, delays_request: false, masks_request: false };
         let bsr = BsrConfig {
+            regular: RegularTrigger::NewData,
             format: FORMAT,
             channels: vec![channel],
             periodic: None,
@@ -73,7 +75,7 @@ impl Ue {
             sr: SchedulingRequest::new(&sr, Stream::new(1, "sr")),
             bsr: BufferStatus::new(&bsr),
             estimate: BufferEstimate::new(
-                EstimateConfig { request_grant: 102, forget_after: None, assume_more: true },
+                EstimateConfig { request_grant: 102, ..EstimateConfig::default() },
                 FORMAT,
             ),
         }

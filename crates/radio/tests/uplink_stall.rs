@@ -9,7 +9,8 @@ use airpath_base::{Direction, Duration, Instant, Stream};
 use airpath_radio::Generation;
 use airpath_radio::mac::Occasions;
 use airpath_radio::mac::bsr::{
-    BsrConfig, BsrFormat, BsrTables, BufferStatus, LogicalChannel, Piggyback, UplinkResource,
+    BsrConfig, BsrFormat, BsrTables, BufferStatus, LogicalChannel, Piggyback, RegularTrigger,
+    UplinkResource,
 };
 use airpath_radio::mac::drx::{
     Drx, DrxConfig, ShortCycle, Transmission, TransmissionKind, UplinkStart,
@@ -72,7 +73,7 @@ impl Configuration {
 impl Cell {
     fn new(configuration: &Configuration, arrivals: VecDeque<(Instant, u64)>) -> Self {
         let stream = |name| Stream::new(configuration.seed, name);
-        let estimate = EstimateConfig { request_grant: 40, forget_after: None, assume_more: true };
+        let estimate = EstimateConfig { request_grant: 40, ..EstimateConfig::default() };
         Self {
             drx: Drx::new(&configuration.drx),
             sr: SchedulingRequest::new(&configuration.sr, stream("sr")),
@@ -228,6 +229,7 @@ fn configuration() -> impl Strategy<Value = Configuration> {
         });
     let bsr = (proptest::option::of(5u64..80), 10u64..640, any::<bool>(), any::<bool>()).prop_map(
         |(periodic, retransmission, delays_request, always)| BsrConfig {
+            regular: RegularTrigger::NewData,
             format: FORMAT,
             channels: vec![LogicalChannel {
                 group: 0,

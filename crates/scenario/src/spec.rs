@@ -41,9 +41,10 @@ pub(crate) use core_network::{
 pub(crate) use flow::{FLOW, FlowDirection, FlowKind, Opener, PROFILE};
 pub(crate) use program::{PROGRAM, WaitFor};
 pub(crate) use radio::{
-    AccessKind, BlerCurve, BsrPiggyback, BufferAqm, ChannelModel, DataForwarding, Duplex, Fading,
-    Frequencies, HarqCombining, InitialRrc, InitialUmts, LteMcsTable, MissingValue, NrMcsTable,
-    PathLossModel, RlcMode, Scheduler, SignalColumn, TraceEnd, UmtsDown, UmtsSetup, UmtsUp,
+    AccessKind, BlerCurve, BsrPiggyback, BsrRegular, BufferAqm, ChannelModel, DataForwarding,
+    Duplex, Fading, Frequencies, GrantRequests, HarqCombining, InitialRrc, InitialUmts,
+    LteMcsTable, MissingValue, NrMcsTable, PathLossModel, RlcMode, Scheduler, SignalColumn,
+    TraceEnd, UmtsDown, UmtsSetup, UmtsUp,
 };
 pub(crate) use radio::{CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, UE};
 pub(crate) use root::{EMULATION, Io, Observer, PATH, ROOT, RUN, SlowStartSource};

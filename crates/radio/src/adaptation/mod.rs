@@ -9,11 +9,15 @@
 mod bler;
 mod outer_loop;
 mod report;
+mod steps;
 
 pub use bler::{BlerModel, CQI_64QAM_EFFICIENCY, Threshold};
 pub(crate) use bler::{combined, energy};
 pub use outer_loop::{OuterLoop, OuterLoopConfig};
 pub use report::{CqiReport, CqiReporter, ReportConfig};
+pub use steps::{Steps, StepsConfig};
+
+use airpath_base::Instant;
 
 use super::channel::Quality;
 
@@ -54,6 +58,12 @@ impl LinkTables {
         &self.model
     }
 
+    /// The last row of the MCS table.
+    pub fn highest_mcs(&self) -> u8 {
+        // At most 30 of them.
+        self.mcs_db.len().saturating_sub(1) as u8
+    }
+
     /// The highest CQI whose block would fail with a probability of at most 10 %; 0 means out of
     /// range.
     pub fn cqi(&self, sinr_db: f64) -> u8 {
@@ -89,6 +99,8 @@ pub enum McsMode {
     Fixed(u8),
     /// From the last CQI and the outer loop; a recorded MCS is used as it is.
     Adaptive(OuterLoopConfig),
+    /// By single steps, from the block error rate alone.
+    Steps(StepsConfig),
 }
 
 /// Link adaptation of one UE in one direction.
@@ -101,9 +113,9 @@ pub enum McsMode {
 /// let tables = LinkTables::new(BlerModel::default(), efficiency, efficiency);
 /// let mut adaptation = LinkAdaptation::new(McsMode::Adaptive(OuterLoopConfig::default()));
 /// let report = CqiReport { cqi: 7, mcs: None, measured: Instant::ZERO };
-/// assert_eq!(adaptation.mcs(&tables, report), 6);
+/// assert_eq!(adaptation.mcs(Instant::ZERO, &tables, report), 6);
 /// adaptation.on_feedback(false);
-/// assert_eq!(adaptation.mcs(&tables, report), 5);
+/// assert_eq!(adaptation.mcs(Instant::ZERO, &tables, report), 5);
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkAdaptation(Mode);
@@ -112,6 +124,7 @@ pub struct LinkAdaptation(Mode);
 enum Mode {
     Fixed(u8),
     Adaptive(OuterLoop),
+    Steps(Steps),
 }
 
 impl LinkAdaptation {
@@ -120,13 +133,15 @@ impl LinkAdaptation {
         Self(match mode {
             McsMode::Fixed(mcs) => Mode::Fixed(mcs),
             McsMode::Adaptive(config) => Mode::Adaptive(OuterLoop::new(config)),
+            McsMode::Steps(config) => Mode::Steps(Steps::new(config)),
         })
     }
 
-    /// MCS of a new block if `report` is the last report; the lowest MCS for CQI 0.
-    pub fn mcs(&self, tables: &LinkTables, report: CqiReport) -> u8 {
-        match &self.0 {
+    /// MCS of a new block at `now` if `report` is the last report; the lowest MCS for CQI 0.
+    pub fn mcs(&mut self, now: Instant, tables: &LinkTables, report: CqiReport) -> u8 {
+        match &mut self.0 {
             Mode::Fixed(mcs) => *mcs,
+            Mode::Steps(steps) => steps.mcs(now, tables.highest_mcs()),
             Mode::Adaptive(outer) => report.mcs.unwrap_or_else(|| {
                 tables.mcs(tables.sinr_db(Quality::Cqi(report.cqi)) + outer.offset_db())
             }),
@@ -136,15 +151,25 @@ impl LinkAdaptation {
     /// Takes the HARQ feedback of an initial transmission. Retransmissions do not count: the target
     /// is that of the first.
     pub fn on_feedback(&mut self, acknowledged: bool) {
-        if let Mode::Adaptive(outer) = &mut self.0 {
-            outer.on_feedback(acknowledged);
+        match &mut self.0 {
+            Mode::Fixed(_) => {}
+            Mode::Adaptive(outer) => outer.on_feedback(acknowledged),
+            Mode::Steps(steps) => steps.on_feedback(acknowledged),
+        }
+    }
+
+    /// When the MCS may change without a report or feedback.
+    pub fn next_change(&self) -> Option<Instant> {
+        match &self.0 {
+            Mode::Steps(steps) => Some(steps.next_step()),
+            Mode::Fixed(_) | Mode::Adaptive(_) => None,
         }
     }
 
     /// What the outer loop adds to the reported SINR, in dB.
     pub fn offset_db(&self) -> f64 {
         match &self.0 {
-            Mode::Fixed(_) => 0.0,
+            Mode::Fixed(_) | Mode::Steps(_) => 0.0,
             Mode::Adaptive(outer) => outer.offset_db(),
         }
     }

@@ -75,7 +75,7 @@ fn settled_bler(target_bler: f64, cqi: u8, sinr_db: f64) -> f64 {
     let mut stream = Stream::new(1, "errors");
     let mut failed = 0;
     for block in 0..120_000 {
-        let mcs = adaptation.mcs(&tables, report);
+        let mcs = adaptation.mcs(Instant::ZERO, &tables, report);
         let margin_db = sinr_db - tables.sinr_db(Quality::Mcs(mcs));
         let fails = stream.chance(tables.model().bler_at(margin_db));
         adaptation.on_feedback(!fails);
@@ -110,7 +110,7 @@ fn the_offset_stays_within_its_bounds_and_a_fixed_mcs_ignores_feedback() {
     let mut fixed = LinkAdaptation::new(McsMode::Fixed(17));
     fixed.on_feedback(false);
     let report = CqiReport { cqi: 1, mcs: None, measured: Instant::ZERO };
-    assert_eq!((fixed.mcs(&tables(), report), fixed.offset_db()), (17, 0.0));
+    assert_eq!((fixed.mcs(Instant::ZERO, &tables(), report), fixed.offset_db()), (17, 0.0));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_recorded_mcs_is_used_as_it_is_and_fails_with_10_percent() {
     let report = CqiReporter::new(config, channel.clone()).report(Instant::ZERO, &tables());
     let mut adaptation = LinkAdaptation::new(McsMode::Adaptive(OuterLoopConfig::default()));
     adaptation.on_feedback(false);
-    assert_eq!(adaptation.mcs(&tables(), report.unwrap()), 21);
+    assert_eq!(adaptation.mcs(Instant::ZERO, &tables(), report.unwrap()), 21);
     let margin_db = tables().sinr_db(channel.quality(Instant::ZERO))
         - tables().model().threshold_db(0.2344 + 21.0 * 0.19);
     assert!((tables().model().bler_at(margin_db) - 0.1).abs() < 1e-9);
@@ -160,7 +160,7 @@ fn the_outer_loop_reaches_its_target_over_a_fading_channel() {
         let (mut failed, mut sent) = (0, 0);
         for slot in 10..100_000 {
             let now = Instant::ZERO + ms(slot);
-            let mcs = adaptation.mcs(&tables, reporter.report(now, &tables).unwrap());
+            let mcs = adaptation.mcs(now, &tables, reporter.report(now, &tables).unwrap());
             let quality = channel.quality(now);
             let margin_db = tables.sinr_db(quality) - tables.sinr_db(Quality::Mcs(mcs));
             let fails = stream.chance(tables.model().bler_at(margin_db));

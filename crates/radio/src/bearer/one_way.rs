@@ -11,8 +11,8 @@ use super::config::OneWayConfig;
 use crate::buffer::{Sdus, Sojourn, Waiting};
 use crate::pdcp::{Cause, PdcpOrder, PdcpReceiver, PdcpTransmitter, Release};
 use crate::rlc::{
-    Outcome, Pdu, Receiver, RlcConfig, Status, Technology, Transmitter, TransportBlock, entities,
-    lte_cost, nr_largest_pdu, nr_subheader, sdus_of,
+    Outcome, Pdu, Receiver, RlcConfig, Status, Subheaders, Technology, Transmitter, TransportBlock,
+    entities, lte_cost, nr_largest_pdu, nr_subheader, sdus_of,
 };
 use crate::wait_meter::{Wait, WaitMeter};
 
@@ -502,6 +502,11 @@ impl OneWay {
         if !(acknowledged && self.pdcp.gives_up()) {
             self.pdcp.flush(now, &mut self.sdus, deliver);
         }
+    }
+
+    /// From now on data PDUs get such MAC subheaders.
+    pub fn set_subheaders(&mut self, subheaders: Subheaders) {
+        self.transmitter.set_subheaders(subheaders);
     }
 
     /// Changes to other RLC entities, those of another cell; PDCP, its buffer and pending

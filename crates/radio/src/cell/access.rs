@@ -45,6 +45,8 @@ pub(super) struct UplinkAccess {
     pub(super) configured_from: u64,
     /// When the UE last sent data.
     pub(super) last_data: Option<Instant>,
+    /// The slot of the last PUSCH.
+    pub(super) last_pusch: Option<u64>,
     /// Dynamic grants for new data that have not been used yet.
     pub(super) grants: u32,
     /// Blocks that the base station has not read yet.
@@ -100,6 +102,7 @@ impl UplinkAccess {
             configured_next: None,
             configured_from: 0,
             last_data: None,
+            last_pusch: None,
             grants: 0,
             received: VecDeque::new(),
             request_wait: None,

@@ -179,6 +179,11 @@ impl Carrier {
         slot + self.plan(slot).to_granting
     }
 
+    /// Whether some slot grants uplink.
+    pub(super) fn grants_any(&self) -> bool {
+        self.plans.iter().any(|plan| !plan.grants.is_empty())
+    }
+
     /// Offsets from `slot` of the PUSCHs granted in it, ascending, in slots.
     pub(super) fn grants(&self, slot: u64) -> &[u64] {
         &self.plan(slot).grants

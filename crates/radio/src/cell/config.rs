@@ -10,7 +10,9 @@ use airpath_base::Duration;
 use crate::adaptation::BlerModel;
 use crate::evdo;
 use crate::scheduler::{Policy, SchedulerConfig};
-pub use carrier::{Access, LteCarrier, LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink};
+pub use carrier::{
+    Access, Granting, LteCarrier, LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink,
+};
 pub use cdma::{UmtsCarrier, UmtsDownlink, UmtsUplink};
 pub use check::CellConfigError;
 pub use ue::{AlignmentConfig, UeConfig, UeLinkConfig, UeProcessing};

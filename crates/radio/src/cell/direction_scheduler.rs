@@ -98,6 +98,10 @@ impl BlockSizes for SlotSizes<'_> {
     }
 
     fn prbs_for(&self, ue: UeId, bytes: u64) -> u32 {
-        self.carrier.link(self.direction).prbs_for(self.class, self.mcs(ue), bytes)
+        let prbs = self.carrier.link(self.direction).prbs_for(self.class, self.mcs(ue), bytes);
+        match self.direction {
+            Direction::Downlink => prbs,
+            Direction::Uplink => prbs.max(self.ues[ue.0].access.estimate.least_prbs()),
+        }
     }
 }

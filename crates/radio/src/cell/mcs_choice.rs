@@ -43,9 +43,10 @@ impl McsChoice {
     /// Chooses the MCS by the newest report at `now`; returns when the next report applies.
     pub(super) fn apply_report(&mut self, now: Instant, carrier: &CarrierLink) -> Instant {
         let report = self.reporter.report(now, &carrier.tables).unwrap_or(self.initial);
-        let mcs = self.adaptation.mcs(&carrier.tables, report).min(carrier.highest_mcs());
+        let mcs = self.adaptation.mcs(now, &carrier.tables, report).min(carrier.highest_mcs());
         self.mcs = mcs.max(self.lowest);
-        self.reporter.next_report(now)
+        let next = self.reporter.next_report(now);
+        self.adaptation.next_change().map_or(next, |change| next.min(change))
     }
 
     /// Chooses the lowest MCS whose blocks can hold `bytes`, or else the highest MCS.

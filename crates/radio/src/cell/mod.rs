@@ -60,9 +60,9 @@ use airpath_base::{Direction, Drop, Instant, Memo, Packet};
 
 use airpath_queue::Load;
 pub use config::{
-    Access, AlignmentConfig, BaseStationConfig, CellConfig, CellConfigError, LteCarrier, LteDuplex,
-    LteLayers, NrCarrier, NrDuplex, NrLink, UeConfig, UeLinkConfig, UeProcessing, UmtsCarrier,
-    UmtsDownlink, UmtsUplink,
+    Access, AlignmentConfig, BaseStationConfig, CellConfig, CellConfigError, Granting, LteCarrier,
+    LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink, UeConfig, UeLinkConfig, UeProcessing,
+    UmtsCarrier, UmtsDownlink, UmtsUplink,
 };
 pub use departure::{CellDeparture, UeIndex};
 use engine::Engine;

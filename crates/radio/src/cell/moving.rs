@@ -185,6 +185,8 @@ impl Engine {
         self.events.join(index);
         let mut bearer = context.bearer;
         bearer.change_to(&config.downlink.bearer, &config.uplink.bearer);
+        bearer.down.set_subheaders(config.downlink.subheaders);
+        bearer.up.set_subheaders(config.uplink.subheaders);
         // Their processing is over, or continues here.
         bearer.down.prepare_anew(now);
         bearer.up.prepare_anew(now);

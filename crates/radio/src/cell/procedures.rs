@@ -8,6 +8,7 @@ use super::carrier::Carrier;
 use super::engine::Engine;
 use super::event::RadioEventKind;
 use super::event_queue::EventKind;
+use super::grant::Grant;
 use super::ue::Ue;
 use crate::mac::bsr::UplinkResource;
 use crate::mac::rach::{Preamble, RachEvent};
@@ -63,11 +64,7 @@ impl Engine {
 
     /// The base station has processed a scheduling request.
     pub(super) fn on_request(&mut self, index: u32, now: Instant) {
-        let estimate = &mut self.ues.aside(index).access.estimate;
-        // A request sent before a grant could reach the UE asks for nothing more.
-        if estimate.outstanding() == 0 {
-            estimate.on_request(now);
-        }
+        self.ues.aside(index).access.estimate.on_scheduling_request(now);
         self.consider_uplink(index, now);
     }
 
@@ -130,6 +127,17 @@ impl Engine {
                 // occasion
                 access.sr.defer(self.carrier.next_request(next));
                 continue;
+            }
+            if let Some(next) = next.filter(|_| access.bsr.repeats_requests())
+                && access.sr.has_resource()
+            {
+                // TS 38.321 5.4.4: an occasion that overlaps with a PUSCH cannot be used
+                let slot = self.carrier.containing(next);
+                let granted = |grant: &Grant| grant.slot == slot && grant.ue == index;
+                if access.last_pusch == Some(slot) || self.grants.iter().any(granted) {
+                    access.sr.defer(self.carrier.end(slot));
+                    continue;
+                }
             }
             let Some(event) = access.sr.poll(now) else { return };
             match event {

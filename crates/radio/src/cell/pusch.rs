@@ -153,6 +153,7 @@ impl Engine {
         let (now, end) = (self.carrier.start(slot), self.carrier.block_end(UP, slot));
         let feedback = self.carrier.uplink_feedback(slot);
         let ue = self.ues.aside(index);
+        ue.access.last_pusch = Some(slot);
         let end = ue.access.fach(now).map_or(end, |fach| now + fach.uplink_time);
         let decoded = ue.up.send(process, is_new, (now, feedback), &self.carrier.uplink);
         log_block(ue, UP, process, decoded, (now, end), &mut self.out);

@@ -51,10 +51,14 @@ impl Ue {
         let mut up = Link::new(&config.uplink, up, cell, carrier, &stream);
         up.grant =
             config.configured.filter(|_| carrier.has_standing_grants()).map(|grant| grant.bytes);
+        let (downlink, uplink) = (&config.downlink, &config.uplink);
+        let mut bearer = Bearer::new(&downlink.bearer, &uplink.bearer, 0);
+        bearer.down.set_subheaders(downlink.subheaders);
+        bearer.up.set_subheaders(uplink.subheaders);
         Self {
             index,
             presence: Presence::default(),
-            bearer: Memo::new(Bearer::new(&config.downlink.bearer, &config.uplink.bearer, 0)),
+            bearer: Memo::new(bearer),
             down: Link::new(&config.downlink, down, cell, carrier, &stream),
             up,
             access: UplinkAccess::new(config, &stream),

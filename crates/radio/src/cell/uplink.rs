@@ -123,7 +123,8 @@ impl Engine {
         let Some(process) = process else { return };
         harq.reserve(process);
         let (size, mcs) = if is_new {
-            (self.carrier.uplink.bytes(class, ue.up.mcs(), prbs), ue.up.mcs())
+            let mcs = ue.access.estimate.grant_mcs(ue.up.mcs());
+            (self.carrier.uplink.bytes(class, mcs, prbs), mcs)
         } else {
             (harq.payload(process).size, harq.payload(process).mcs)
         };
@@ -139,6 +140,8 @@ impl Engine {
             access.grants += 1;
             access.counters.grants += 1;
             access.counters.granted_bytes += u64::from(size);
+        } else {
+            access.estimate.on_retransmission();
         }
         // LTE requests a retransmission by PHICH, without a PDCCH (TS 36.321 5.4.2.1).
         let announced = match (is_new, ue.up.synchronous) {
@@ -232,16 +235,9 @@ impl Ue {
 impl UplinkAccess {
     /// Bytes to grant for the PUSCH in slot `pusch`.
     fn bytes_to_grant(&mut self, now: Instant, pusch: u64) -> u64 {
-        let wanted = match self.estimate.bytes() {
-            0 => self.estimate.wanted(now),
-            // Room for headers, which a report does not include.
-            bytes => self.estimate.wanted(now).max(bytes + bytes / 16 + GRANT_HEADERS),
-        };
+        let wanted = self.estimate.grant(now);
         let due = self.proactive_next.is_some_and(|(_, slot)| slot <= pusch);
         let proactive = self.proactive.filter(|_| due).map_or(0, |grant| u64::from(grant.bytes));
         wanted.max(proactive)
     }
 }
-
-/// Bytes added to a grant for headers, in addition to a sixteenth of the waiting data.
-const GRANT_HEADERS: u64 = 16;

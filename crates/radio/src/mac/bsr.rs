@@ -28,6 +28,19 @@ pub struct BsrConfig {
     pub request_delay: Duration,
     /// When a report is sent although none was triggered.
     pub piggyback: Piggyback,
+    /// What triggers a Regular BSR, besides retxBSR-Timer.
+    pub regular: RegularTrigger,
+}
+
+/// What triggers a Regular BSR.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RegularTrigger {
+    /// As specified: data for a channel with more priority than all that have data.
+    #[default]
+    NewData,
+    /// Data that waits, in every slot: each block that the UE sends has a report, and as long as
+    /// data waits the UE requests uplink at every occasion at which it has no PUSCH.
+    WaitingData,
 }
 
 /// One logical channel.
@@ -168,7 +181,7 @@ impl BufferStatus {
         // and there is no UL-SCH resource, or only a configured grant that does not replace it
         match resource {
             UplinkResource::None => true,
-            UplinkResource::Granted => false,
+            UplinkResource::Granted => self.repeats_requests(),
             UplinkResource::Configured => !self.config.channels[channel].masks_request,
         }
     }
@@ -224,8 +237,18 @@ impl BufferStatus {
         if !kind.is_truncated() {
             self.periodic_at = self.config.periodic.map(|timer| now + timer);
             self.regular = None;
+            if self.repeats_requests()
+                && let Some(channel) = self.first_with_data()
+            {
+                self.trigger_regular(now, channel);
+            }
         }
         report
+    }
+
+    /// Whether the UE requests uplink while data waits, also if it has a grant for a later slot.
+    pub fn repeats_requests(&self) -> bool {
+        self.config.regular == RegularTrigger::WaitingData
     }
 
     /// MAC reset (TS 38.321 5.12): timers stop, triggers are cancelled. The data stays.

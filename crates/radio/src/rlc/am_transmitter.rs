@@ -10,8 +10,8 @@ use super::block::{Nack, Pdu, Status, TransportBlock};
 use super::config::ArqConfig;
 use super::cutter::{Cut, Cutter};
 use super::framing::{
-    LTE_AM_FIXED, LTE_SEGMENT_FIXED, LtePacking, NrFraming, UMTS_AM_FIXED, UMTS_SEGMENT_FIXED,
-    UmtsFraming, lte_cost, lte_largest_pdu, nr_largest_pdu, nr_subheader,
+    LTE_AM_FIXED, LTE_SEGMENT_FIXED, LtePacking, NrFraming, Subheaders, UMTS_AM_FIXED,
+    UMTS_SEGMENT_FIXED, UmtsFraming, lte_cost, lte_largest_pdu,
 };
 use super::pieces::{Piece, Pieces};
 use super::poll::Poll;
@@ -23,6 +23,7 @@ use crate::pdcp::PdcpTransmitter;
 #[derive(Debug)]
 pub(crate) struct AmTransmitter {
     format: Format,
+    pub(crate) subheaders: Subheaders,
     /// AM_Window_Size.
     window: u64,
     max_retx_threshold: u32,
@@ -52,6 +53,7 @@ impl AmTransmitter {
     pub(crate) fn new(format: Format, window: u64, arq: &ArqConfig) -> Self {
         Self {
             format,
+            subheaders: Subheaders::default(),
             window,
             max_retx_threshold: arq.max_retx_threshold,
             cutter: Cutter::default(),
@@ -91,7 +93,7 @@ impl AmTransmitter {
         loop {
             room = self.fill_whole(room, block, source, sdus);
             let largest = match self.format {
-                Format::Nr(_) => nr_largest_pdu(room),
+                Format::Nr(_) => self.subheaders.largest_pdu(room),
                 Format::Lte => lte_largest_pdu(room),
                 Format::Umts(pdu) => pdu.largest(room, block.pdus.is_empty()),
             };
@@ -111,7 +113,7 @@ impl AmTransmitter {
             let first = block.pdus.is_empty();
             block.pdus.push(pdu);
             room -= match self.format {
-                Format::Nr(_) => bytes + nr_subheader(bytes),
+                Format::Nr(_) => bytes + self.subheaders.bytes(bytes),
                 Format::Lte => lte_cost(bytes, room),
                 Format::Umts(pdu) => pdu.cost(bytes, first),
             };

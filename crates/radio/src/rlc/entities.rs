@@ -6,7 +6,7 @@ use super::am_receiver::{AmReceiver, Order};
 use super::am_transmitter::{AmTransmitter, Format};
 use super::assembler::Assembler;
 use super::config::{LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, RlcConfig, UmtsAm};
-use super::framing::{NrFraming, StatusFraming, UmtsFraming};
+use super::framing::{NrFraming, StatusFraming, Subheaders, UmtsFraming};
 use super::um_receiver::{LteUmReceiver, NrUmReceiver};
 use super::um_transmitter::{UmFormat, UmTransmitter};
 
@@ -31,6 +31,15 @@ pub(crate) enum Technology {
     Nr,
     Lte,
     Umts(UmtsFraming),
+}
+
+impl Transmitter {
+    pub(crate) fn set_subheaders(&mut self, subheaders: Subheaders) {
+        match self {
+            Self::Um(transmitter) => transmitter.subheaders = subheaders,
+            Self::Am(transmitter) => transmitter.subheaders = subheaders,
+        }
+    }
 }
 
 impl Receiver {

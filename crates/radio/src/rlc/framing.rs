@@ -31,6 +31,35 @@ impl NrFraming {
     }
 }
 
+/// MAC subheaders of RLC data PDUs in NR (TS 38.321 6.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Subheaders {
+    /// The L field has 8 bits if the PDU has fewer than 256 bytes, otherwise 16.
+    #[default]
+    Shortest,
+    /// The L field always has 16 bits.
+    Long,
+}
+
+impl Subheaders {
+    /// The longest RLC PDU that fits into `room` bytes of a MAC PDU.
+    pub(crate) const fn largest_pdu(self, room: u32) -> u32 {
+        match self {
+            Self::Shortest => nr_largest_pdu(room),
+            Self::Long if room > 65_535 + 3 => 65_535,
+            Self::Long => room.saturating_sub(3),
+        }
+    }
+
+    /// Bytes of the subheader of a PDU of `pdu` bytes.
+    pub(crate) const fn bytes(self, pdu: u32) -> u32 {
+        match self {
+            Self::Shortest => nr_subheader(pdu),
+            Self::Long => 3,
+        }
+    }
+}
+
 /// The longest RLC PDU that fits into `room` bytes of an NR MAC PDU (TS 38.321 6.1.2, 6.2.1).
 pub(crate) const fn nr_largest_pdu(room: u32) -> u32 {
     if room >= 256 + 3 {

@@ -25,5 +25,6 @@ pub(crate) use block::Nack;
 pub use block::{Pdu, Status, TransportBlock};
 pub use config::{ArqConfig, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, RlcConfig, UmtsAm, UmtsPdu};
 pub(crate) use entities::{Receiver, Technology, Transmitter, entities};
+pub use framing::Subheaders;
 pub(crate) use framing::{lte_cost, nr_largest_pdu, nr_subheader};
 pub(crate) use um_receiver::sdus_of;

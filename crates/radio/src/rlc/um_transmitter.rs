@@ -5,9 +5,7 @@ use airpath_base::Instant;
 use super::block::{Pdu, TransportBlock};
 use super::config::LteUmSn;
 use super::cutter::Cutter;
-use super::framing::{
-    LtePacking, NrFraming, lte_cost, lte_largest_pdu, lte_um_fixed, nr_largest_pdu, nr_subheader,
-};
+use super::framing::{LtePacking, NrFraming, Subheaders, lte_cost, lte_largest_pdu, lte_um_fixed};
 use crate::buffer::Sdus;
 use crate::pdcp::PdcpTransmitter;
 
@@ -15,6 +13,7 @@ use crate::pdcp::PdcpTransmitter;
 #[derive(Debug)]
 pub(crate) struct UmTransmitter {
     format: UmFormat,
+    pub(crate) subheaders: Subheaders,
     cutter: Cutter,
     /// TX_Next (VT(US)).
     next: u64,
@@ -29,7 +28,7 @@ pub(crate) enum UmFormat {
 
 impl UmTransmitter {
     pub(crate) fn new(format: UmFormat) -> Self {
-        Self { format, cutter: Cutter::default(), next: 0 }
+        Self { format, subheaders: Subheaders::default(), cutter: Cutter::default(), next: 0 }
     }
 
     pub(crate) fn bytes(&self, source: &PdcpTransmitter) -> u64 {
@@ -57,7 +56,7 @@ impl UmTransmitter {
         loop {
             let cut = match self.format {
                 UmFormat::Nr(framing) => {
-                    let largest = nr_largest_pdu(room);
+                    let largest = self.subheaders.largest_pdu(room);
                     self.cutter.nr(now, framing, largest, source, sdus)
                 }
                 UmFormat::Lte(sn) => {
@@ -83,7 +82,7 @@ impl UmTransmitter {
                     pdu.last = cut.ends_sdu;
                     // TS 38.322 5.2.2.1.1: TX_Next counts only segmented SDUs.
                     self.next += u64::from(cut.ends_sdu && cut.offset > 0);
-                    room -= cut.pdu_bytes + nr_subheader(cut.pdu_bytes);
+                    room -= cut.pdu_bytes + self.subheaders.bytes(cut.pdu_bytes);
                 }
                 UmFormat::Lte(_) => {
                     self.next += 1;

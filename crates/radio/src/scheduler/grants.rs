@@ -15,6 +15,41 @@ pub struct EstimateConfig {
     pub forget_after: Option<Duration>,
     /// Whether a block without a report, and without room for one, is assumed to hide more data.
     pub assume_more: bool,
+    /// Fewest PRBs of a grant for new data.
+    pub least_prbs: u32,
+    /// Highest MCS of a grant for a UE about which only a scheduling request is known.
+    pub request_mcs: Option<u8>,
+    /// Whether a grant has room for headers, which a report does not include.
+    pub header_room: bool,
+    /// Which scheduling requests are answered.
+    pub requests: Requests,
+    /// Whether a report that HARQ delivers late replaces a newer one.
+    pub late_reports: bool,
+}
+
+/// Which scheduling requests a base station answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Requests {
+    /// Those that arrive while nothing is granted: a block that is under way will have a report.
+    #[default]
+    Unexpected,
+    /// All of them, unless a report asks for a grant first.
+    All,
+}
+
+impl Default for EstimateConfig {
+    fn default() -> Self {
+        Self {
+            request_grant: 100,
+            forget_after: None,
+            assume_more: true,
+            least_prbs: 1,
+            request_mcs: None,
+            header_room: true,
+            requests: Requests::default(),
+            late_reports: false,
+        }
+    }
 }
 
 /// The base station's estimate of one UE's uplink buffer.
@@ -48,7 +83,15 @@ impl BufferEstimate {
         }
     }
 
-    /// A scheduling request was received.
+    /// A scheduling request was received, whether it is [answered](Requests) or not.
+    pub fn on_scheduling_request(&mut self, now: Instant) {
+        // A request sent before a grant could reach the UE asks for nothing more.
+        if self.outstanding == 0 || self.config.requests == Requests::All {
+            self.on_request(now);
+        }
+    }
+
+    /// The UE asks for a grant, and how much it needs is not known.
     pub fn on_request(&mut self, now: Instant) {
         self.forget(now);
         self.last_received = now;
@@ -74,11 +117,11 @@ impl BufferEstimate {
     /// order.
     pub fn on_report(&mut self, now: Instant, bytes: u32, assembled: Instant, report: &BsrReport) {
         self.on_transport_block(now, bytes);
-        if assembled < self.reported {
+        if assembled < self.reported && !self.config.late_reports {
             return;
         }
         self.reported = assembled;
-        self.requested = false;
+        self.requested &= self.config.requests == Requests::All;
         for (group, level) in self.groups.iter_mut().zip(&report.levels) {
             match level {
                 Some(level) => *group = self.format.estimate(report.kind, *level),
@@ -104,11 +147,42 @@ impl BufferEstimate {
         }
     }
 
-    /// Bytes to grant now.
+    /// Bytes to grant now, without headers.
     pub fn wanted(&mut self, now: Instant) -> u64 {
         self.forget(now);
         let request = if self.requested { u64::from(self.config.request_grant) } else { 0 };
-        self.bytes().max(request)
+        match self.bytes() {
+            reported @ 1.. if self.config.requests == Requests::All => reported,
+            reported => reported.max(request),
+        }
+    }
+
+    /// Bytes to grant now, with headers.
+    pub fn grant(&mut self, now: Instant) -> u64 {
+        let wanted = self.wanted(now);
+        match self.bytes() {
+            bytes @ 1.. if self.config.header_room => {
+                wanted.max(bytes + bytes / 16 + GRANT_HEADERS)
+            }
+            _ => wanted,
+        }
+    }
+
+    /// The MCS of a grant for new data, if link adaptation allows `mcs`.
+    pub fn grant_mcs(&self, mcs: u8) -> u8 {
+        let limit = self.config.request_mcs.filter(|_| self.requested && self.bytes() == 0);
+        limit.map_or(mcs, |limit| limit.min(mcs))
+    }
+
+    /// Fewest PRBs of a grant for new data.
+    pub fn least_prbs(&self) -> u32 {
+        self.config.least_prbs
+    }
+
+    /// A retransmission was granted. Whoever answers [all](Requests::All) requests with the next
+    /// grant has answered.
+    pub fn on_retransmission(&mut self) {
+        self.requested &= self.config.requests != Requests::All;
     }
 
     /// Whether there may be something to [grant](Self::wanted).
@@ -141,6 +215,9 @@ impl BufferEstimate {
         }
     }
 }
+
+/// Bytes added to a grant for headers, in addition to a sixteenth of the waiting data.
+const GRANT_HEADERS: u64 = 16;
 
 /// Recurring grants: configured grant type 1 (TS 38.321 5.8.2), or dynamic ones given in advance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,7 +260,8 @@ mod tests {
 
     fn estimate() -> BufferEstimate {
         let forget_after = Some(Duration::from_millis(200));
-        let config = EstimateConfig { request_grant: 60, forget_after, assume_more: true };
+        let config =
+            EstimateConfig { request_grant: 60, forget_after, ..EstimateConfig::default() };
         BufferEstimate::new(config, FORMAT)
     }
 
@@ -259,7 +337,8 @@ mod tests {
 
     #[test]
     fn who_goes_by_reports_alone_grants_nothing_after_a_full_block() {
-        let config = EstimateConfig { request_grant: 60, forget_after: None, assume_more: false };
+        let config =
+            EstimateConfig { request_grant: 60, assume_more: false, ..EstimateConfig::default() };
         let mut estimate = BufferEstimate::new(config, FORMAT);
         estimate.on_grant(at(0), 800);
         estimate.on_transport_block(at(4), 800);

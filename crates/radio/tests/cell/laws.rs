@@ -1,22 +1,22 @@
 //! Slicing, conservation, determinism, and freedom from stalls, for random cells and traffic.
 
 use airpath_base::{Direction, Drop, Duration, FlowId, Instant};
-use airpath_radio::adaptation::{McsMode, OuterLoopConfig};
+use airpath_radio::adaptation::{McsMode, OuterLoopConfig, StepsConfig};
 use airpath_radio::bearer::Forwarding;
 use airpath_radio::buffer::{CoDelConfig, Discipline, Isolation};
 use airpath_radio::cell::*;
 use airpath_radio::channel::{ChannelConfig, Quality};
 use airpath_radio::lte::tdd;
 use airpath_radio::mac::Occasions;
-use airpath_radio::mac::bsr::Piggyback;
+use airpath_radio::mac::bsr::{Piggyback, RegularTrigger};
 use airpath_radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
 use airpath_radio::mac::rach::RachConfig;
 use airpath_radio::ran::*;
-use airpath_radio::rlc::RlcConfig;
+use airpath_radio::rlc::{RlcConfig, Subheaders};
 use airpath_radio::rrc::connection::{ConnectionConfig, InactiveConfig};
 use airpath_radio::rrc::umts::{Fach, PchConfig, SetupState, UmtsConfig};
 use airpath_radio::rrc::{RrcConfig, RrcState};
-use airpath_radio::scheduler::grants::PeriodicGrant;
+use airpath_radio::scheduler::grants::{PeriodicGrant, Requests};
 use airpath_radio::scheduler::{Policy, RateCap};
 use airpath_radio::umts::{DchRate, EdchCategory, EdchTti, HsdpaCategory};
 use proptest::prelude::*;
@@ -37,17 +37,28 @@ fn carrier() -> impl Strategy<Value = CellConfig> {
             let configuration = tdd::Configuration::new(number).unwrap();
             CellConfig::lte(LteCarrier::new(LteDuplex::Tdd { configuration, special }, prbs))
         }),
-        (0usize..4, 0u32..5, 1u32..4, 11u32..60).prop_map(|(pattern, k1, k2, prbs)| {
-            let pattern =
-                ["DDDSU 10:2:2", "DSUUU 6:4:4", "DDSUU 8:2:4 + DU", "DDDDDDDSUU 6:4:4"][pattern];
-            let mut carrier = NrCarrier::n78_100_mhz();
-            carrier.duplex = NrDuplex::Tdd(pattern.parse().unwrap());
-            carrier.downlink.prbs = prbs;
-            carrier.uplink.prbs = prbs;
-            carrier.offsets.k1 = k1;
-            carrier.offsets.k2 = k2;
-            CellConfig::nr(carrier)
-        }),
+        (0usize..4, 0u32..5, 1u32..7, 11u32..60, prop::bool::ANY, prop::bool::ANY).prop_map(
+            |(pattern, k1, k2, prbs, exact_k2, in_special)| {
+                let pattern =
+                    ["DDDSU 10:2:2", "DSUUU 6:4:4", "DDSUU 8:2:4 + DU", "DDDDDDDSUU 6:4:4"]
+                        [pattern];
+                let mut carrier = NrCarrier::n78_100_mhz();
+                carrier.duplex = NrDuplex::Tdd(pattern.parse().unwrap());
+                carrier.downlink.prbs = prbs;
+                carrier.uplink.prbs = prbs;
+                carrier.offsets.k1 = k1;
+                carrier.offsets.k2 = k2;
+                let mut cell = CellConfig::nr(NrCarrier {
+                    granting: Granting { exact_k2, in_special },
+                    ..carrier.clone()
+                });
+                if cell.check().is_err() {
+                    // No PDCCH is so many slots before an uplink slot.
+                    cell = CellConfig::nr(carrier);
+                }
+                cell
+            }
+        ),
     ]
 }
 
@@ -198,9 +209,22 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
         (prop::option::of((1u64..20, prop::option::of(1u64..100))), prop::option::of(1u64..20));
     let states = (prop::option::of(drx()), prop::option::of(rrc()), prop::option::of(40u64..500));
     let rest = (prop::option::of(1u64..20), -3.0..30.0, 0u64..3_000, 0u64..3_000);
-    (losses, bearer, asking, grants, states, rest).prop_map(
-        move |(losses, bearer, asking, grants, states, rest)| {
+    let habits = (prop::array::uniform5(prop::bool::ANY), 1u32..8, prop::option::of(0u8..20));
+    (losses, bearer, asking, grants, states, rest, habits).prop_map(
+        move |(losses, bearer, asking, grants, states, rest, habits)| {
             let mut ue = UeConfig::plain(&access);
+            let ([waiting, room, all, late, long], least_prbs, request_mcs) = habits;
+            ue.estimate.least_prbs = least_prbs;
+            ue.estimate.request_mcs = request_mcs;
+            ue.estimate.header_room = room;
+            ue.estimate.requests = if all { Requests::All } else { Requests::Unexpected };
+            ue.estimate.late_reports = late;
+            if waiting {
+                ue.bsr.regular = RegularTrigger::WaitingData;
+            }
+            if long {
+                ue.uplink.subheaders = Subheaders::Long;
+            }
             if bearer.0 {
                 um(&mut ue);
             }
@@ -215,7 +239,12 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
                 }
                 link.harq.nack_to_ack = losses.3;
                 link.channel = ChannelConfig::Constant(Quality::Sinr(rest.1));
-                link.mcs = McsMode::Adaptive(OuterLoopConfig::default());
+                link.mcs = match request_mcs {
+                    Some(start) if late && !matches!(access, Access::Evdo) => {
+                        McsMode::Steps(StepsConfig { start, ..StepsConfig::default() })
+                    }
+                    _ => McsMode::Adaptive(OuterLoopConfig::default()),
+                };
                 link.cap = rest.0.map(|mbps| RateCap {
                     rate: airpath_base::Rate::from_bps(mbps * 1_000_000).unwrap(),
                     bucket_bytes: 3_000,

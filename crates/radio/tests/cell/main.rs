@@ -8,6 +8,7 @@ mod evdo;
 mod fast_paths;
 mod laws;
 mod mobility;
+mod openair;
 mod rates;
 mod sleep;
 mod umts;

@@ -8,13 +8,14 @@ mod procedures;
 mod refused;
 
 use airpath_path::{LinkConfig, ServiceConfig};
-use airpath_radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
+use airpath_radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig, StepsConfig};
 use airpath_radio::cell::{Access, CellConfig, UeConfig, UeLinkConfig, UeProcessing};
 use airpath_radio::channel::ChannelTrace;
 use airpath_radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
 use airpath_radio::ran::{MobileConfig, RanConfig};
+use airpath_radio::rlc::Subheaders;
 use airpath_radio::scheduler::RateCap;
-use airpath_radio::scheduler::grants::{EstimateConfig, PeriodicGrant};
+use airpath_radio::scheduler::grants::PeriodicGrant;
 use std::sync::Arc;
 
 use crate::get::Get;
@@ -110,11 +111,7 @@ fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {
         uplink,
         sr: procedures::sr(ue.part("sr"), config),
         bsr: procedures::bsr(&Get(ue.part("bsr")), plain.bsr),
-        estimate: EstimateConfig {
-            request_grant: grants.narrow("request_grant_bytes"),
-            forget_after: grants.0.time("forget_after_ms"),
-            assume_more: grants.flag("assume_more"),
-        },
+        estimate: procedures::estimate(&grants),
         proactive: procedures::periodic_grant(&grants, "proactive"),
         configured: procedures::periodic_grant(&grants, "configured"),
         random_access: procedures::random_access(&Get(ue.part("rach"))),
@@ -142,13 +139,7 @@ fn link(
         mcs: match adaptation.0.count("fixed_mcs") {
             // A key's range ends at 28.
             Some(mcs) => McsMode::Fixed(mcs as u8),
-            None => McsMode::Adaptive(OuterLoopConfig {
-                target_bler: adaptation.real("bler_target"),
-                step_db: adaptation.real("outer_loop_step_db"),
-                initial_db: adaptation.real("outer_loop_start_db"),
-                lowest_db: adaptation.real("outer_loop_lowest_db"),
-                highest_db: adaptation.real("outer_loop_highest_db"),
-            }),
+            None => adaptive(&adaptation),
         },
         report: ReportConfig {
             period: adaptation.time("cqi_period_ms"),
@@ -157,10 +148,34 @@ fn link(
         },
         harq: harq(&part("harq"), &adaptation, &plain.harq),
         bearer: bearer::bearer(&part("rlc"), &plain.bearer.rlc),
+        subheaders: match part("rlc").0.flag("long_mac_subheaders") {
+            Some(true) => Subheaders::Long,
+            _ => Subheaders::Shortest,
+        },
         cap: ambr
             .0
             .rate(cap)
             .map(|rate| RateCap { rate, bucket_bytes: ambr.count("bucket_bytes") }),
+    }
+}
+
+fn adaptive(adaptation: &Get<'_>) -> McsMode {
+    match adaptation.0.time("step_window_ms") {
+        Some(window) => McsMode::Steps(StepsConfig {
+            window,
+            lower_bler: adaptation.real("step_lower_bler"),
+            upper_bler: adaptation.real("step_upper_bler"),
+            memory: adaptation.fraction("step_memory"),
+            // The key's range ends at 29.
+            start: adaptation.count("step_start_mcs") as u8,
+        }),
+        None => McsMode::Adaptive(OuterLoopConfig {
+            target_bler: adaptation.real("bler_target"),
+            step_db: adaptation.real("outer_loop_step_db"),
+            initial_db: adaptation.real("outer_loop_start_db"),
+            lowest_db: adaptation.real("outer_loop_lowest_db"),
+            highest_db: adaptation.real("outer_loop_highest_db"),
+        }),
     }
 }
 

@@ -10,7 +10,7 @@ mod link;
 mod mobility;
 mod state;
 
-pub(crate) use access::BsrPiggyback;
+pub(crate) use access::{BsrPiggyback, BsrRegular, GrantRequests};
 pub(crate) use bearer::{BufferAqm, RlcMode};
 pub(crate) use cell::{
     AccessKind, BlerCurve, CELL, Duplex, Frequencies, LteMcsTable, NrMcsTable, Scheduler, UmtsDown,

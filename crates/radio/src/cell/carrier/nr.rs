@@ -11,6 +11,7 @@ pub(super) fn parts(carrier: &NrCarrier, config: &CellConfig) -> Parts {
     let period = formats.len() as u64;
     let (mut down, mut up) = (Shapes::default(), Shapes::default());
     let (k1, k2) = (u64::from(carrier.offsets.k1), u64::from(carrier.offsets.k2));
+    let granting = carrier.granting;
     let at = |slot: u64| formats[(slot % period) as usize];
     let mut plans: Vec<SlotPlan> = (0..period)
         .map(|slot| {
@@ -35,10 +36,12 @@ pub(super) fn parts(carrier: &NrCarrier, config: &CellConfig) -> Parts {
     {
         // TS 38.214 6.1.2.1: the last slot with a PDCCH at least K_2 earlier
         let hears = |delay: &u64| {
-            let earlier = slot + period * (delay / period + 1) - delay;
-            at(earlier).0 >= carrier.control_symbols.max(1)
+            let (downlink, uplink) = at(slot + period * (delay / period + 1) - delay);
+            let special = downlink < SYMBOLS_PER_SLOT && uplink < SYMBOLS_PER_SLOT;
+            downlink >= carrier.control_symbols.max(1) && (granting.in_special || !special)
         };
-        if let Some(delay) = (k2..k2 + period).find(hears) {
+        let longest = if granting.exact_k2 { k2 } else { k2 + period - 1 };
+        if let Some(delay) = (k2..=longest).find(hears) {
             let granting = (slot + period * (delay / period + 1) - delay) % period;
             plans[granting as usize].grants.push(delay);
         }

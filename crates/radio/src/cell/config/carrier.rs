@@ -73,6 +73,24 @@ pub struct NrCarrier {
     /// with uplink at or after these. K_0 delays new data like the base station's processing;
     /// retransmissions are decided early enough.
     pub offsets: SlotOffsets,
+    /// Which slots grant a PUSCH.
+    pub granting: Granting,
+}
+
+/// Which slots grant a PUSCH.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Granting {
+    /// pusch-TimeDomainAllocationList has one K_2 only (TS 38.331): a PUSCH is granted exactly K_2
+    /// slots earlier or not at all. Otherwise K_2 is the smallest of the list.
+    pub exact_k2: bool,
+    /// Whether special slots have a PDCCH.
+    pub in_special: bool,
+}
+
+impl Default for Granting {
+    fn default() -> Self {
+        Self { exact_k2: false, in_special: true }
+    }
 }
 
 /// How NR separates the directions.
@@ -168,6 +186,7 @@ impl NrCarrier {
             control_symbols,
             feedback_symbols: 0,
             offsets: Self::least_offsets(numerology, control_symbols),
+            granting: Granting::default(),
         }
     }
 

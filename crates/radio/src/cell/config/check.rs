@@ -42,6 +42,9 @@ pub enum CellConfigError {
         /// Fewest symbols of a slot with data.
         least_symbols: u32,
     },
+    /// No slot with a PDCCH is K_2 slots before one with uplink data.
+    #[error("no slot with a PDCCH is k2 = {0} slots before one with uplink data")]
+    NoGrant(u32),
     /// The most robust block of the widest slot has no room for headers.
     #[error("a block of all resource blocks at MCS 0 is {0} bytes; it needs 16 for headers")]
     TooNarrow(u32),
@@ -145,6 +148,11 @@ impl CellConfig {
             }
         }
         let carrier = Carrier::new(self);
+        if let Access::Nr(nr) = &self.access
+            && !carrier.grants_any()
+        {
+            return Err(CellConfigError::NoGrant(nr.offsets.k2));
+        }
         match carrier.downlink.most_bytes(0).min(carrier.uplink.most_bytes(0)) {
             bytes @ 0..16 => Err(CellConfigError::TooNarrow(bytes)),
             _ => Ok(()),

@@ -12,12 +12,12 @@ use crate::channel::{ChannelConfig, Quality};
 use crate::harq::{Combining, Decoding, HarqConfig, HarqTiming};
 use crate::lte;
 use crate::mac::Occasions;
-use crate::mac::bsr::{BsrConfig, BsrFormat, BsrTables, LogicalChannel, Piggyback};
+use crate::mac::bsr::{BsrConfig, BsrFormat, BsrTables, LogicalChannel, Piggyback, RegularTrigger};
 use crate::mac::drx::DrxConfig;
 use crate::mac::rach::RachConfig;
 use crate::mac::sr::SrConfig;
 use crate::pdcp::{PdcpConfig, Release, StatusReport};
-use crate::rlc::{ArqConfig, LteMode, NrAmSn, NrMode, RlcConfig, UmtsAm, UmtsPdu};
+use crate::rlc::{ArqConfig, LteMode, NrAmSn, NrMode, RlcConfig, Subheaders, UmtsAm, UmtsPdu};
 use crate::rrc::RrcConfig;
 use crate::scheduler::RateCap;
 use crate::scheduler::grants::{EstimateConfig, PeriodicGrant};
@@ -68,6 +68,8 @@ pub struct UeLinkConfig {
     pub harq: HarqConfig,
     /// Buffer, PDCP and RLC.
     pub bearer: OneWayConfig,
+    /// MAC subheaders of the data, in NR.
+    pub subheaders: Subheaders,
     /// UE-AMBR of this direction (TS 23.501 5.7.2.6). `None`: no limit.
     pub cap: Option<RateCap>,
 }
@@ -136,7 +138,7 @@ impl UeConfig {
             uplink: link(harq, bearer),
             sr: sr(Some(&CellConfig::nr(carrier.clone()))),
             bsr: bsr(Generation::Nr, Duration::from_millis(80)),
-            estimate: EstimateConfig { request_grant: 100, forget_after: None, assume_more: true },
+            estimate: EstimateConfig::default(),
             proactive: None,
             configured: None,
             random_access: None,
@@ -175,7 +177,7 @@ impl UeConfig {
             configured: Some(PeriodicGrant { occasions: every, bytes, keep: None }),
             sr: sr(None),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
-            estimate: EstimateConfig { request_grant: 100, forget_after: None, assume_more: true },
+            estimate: EstimateConfig::default(),
             proactive: None,
             random_access: None,
             alignment: None,
@@ -225,7 +227,7 @@ impl UeConfig {
             configured: Some(PeriodicGrant { occasions, bytes, keep: None }),
             sr: sr(None),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
-            estimate: EstimateConfig { request_grant: 100, forget_after: None, assume_more: true },
+            estimate: EstimateConfig::default(),
             proactive: None,
             random_access: None,
             alignment: None,
@@ -254,7 +256,7 @@ impl UeConfig {
             uplink: link(Direction::Uplink),
             sr: sr(Some(&CellConfig::lte(*carrier))),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
-            estimate: EstimateConfig { request_grant: 100, forget_after: None, assume_more: true },
+            estimate: EstimateConfig::default(),
             proactive: None,
             configured: None,
             random_access: None,
@@ -333,6 +335,7 @@ fn link(harq: HarqConfig, bearer: OneWayConfig) -> UeLinkConfig {
         },
         harq,
         bearer,
+        subheaders: Subheaders::default(),
         cap: None,
     }
 }
@@ -389,6 +392,7 @@ fn sr(cell: Option<&CellConfig>) -> SrConfig {
 
 fn bsr(generation: Generation, retransmission: Duration) -> BsrConfig {
     BsrConfig {
+        regular: RegularTrigger::NewData,
         format: BsrFormat { generation, tables: BsrTables::of(generation) },
         channels: vec![LogicalChannel {
             group: 0,

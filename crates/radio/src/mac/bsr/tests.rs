@@ -27,6 +27,7 @@ fn channel(group: u8, priority: u8) -> LogicalChannel {
 /// Channel 0: signalling; 1 and 2: data, each in its own group.
 fn config() -> BsrConfig {
     BsrConfig {
+        regular: RegularTrigger::NewData,
         format: FORMAT,
         channels: vec![channel(0, 1), channel(6, 9), channel(7, 11)],
         periodic: Some(ms(10)),

@@ -6,7 +6,6 @@ use super::{AmTransmitter, Format};
 use crate::buffer::Sdus;
 use crate::pdcp::PdcpTransmitter;
 use crate::rlc::block::TransportBlock;
-use crate::rlc::framing::{nr_largest_pdu, nr_subheader};
 use crate::rlc::sent_unit::SentUnit;
 
 impl AmTransmitter {
@@ -26,13 +25,13 @@ impl AmTransmitter {
             return room;
         }
         let header = framing.header(0, true);
-        let Self { units, poll, next_ack, window, .. } = self;
+        let Self { units, poll, next_ack, window, subheaders, .. } = self;
         // The last PDU of the window polls, and so does the last of the buffer, which is not taken
         // here.
         source.next_run(sdus, |sdu, sdu_size| {
             let (known, bytes) = (units.len() as u64, sdu_size + header);
             let takes = known + 1 < *window
-                && bytes <= nr_largest_pdu(room)
+                && bytes <= subheaders.largest_pdu(room)
                 && poll.counts_before_limit(sdu_size);
             if takes {
                 let (sdu_offset, len, sent) = (0, sdu_size, sdu_size);
@@ -41,7 +40,7 @@ impl AmTransmitter {
                     SentUnit { sdu, sdu_size, sdu_offset, len, sent, retx_count, acknowledged };
                 block.pdus.push(unit.pdu(*next_ack + known, 0, len));
                 units.push_back(unit);
-                room -= bytes + nr_subheader(bytes);
+                room -= bytes + subheaders.bytes(bytes);
             }
             takes
         });

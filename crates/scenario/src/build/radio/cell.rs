@@ -2,8 +2,8 @@
 
 use airpath_radio::adaptation::{BlerModel, Threshold};
 use airpath_radio::cell::{
-    BaseStationConfig, CellConfig, LteCarrier, LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink,
-    UmtsCarrier, UmtsDownlink, UmtsUplink,
+    BaseStationConfig, CellConfig, Granting, LteCarrier, LteDuplex, LteLayers, NrCarrier, NrDuplex,
+    NrLink, UmtsCarrier, UmtsDownlink, UmtsUplink,
 };
 use airpath_radio::evdo;
 use airpath_radio::lte::{CellPorts, DownlinkTable, tdd};
@@ -148,6 +148,10 @@ fn nr_carrier(get: &Get<'_>) -> NrCarrier {
             k0: get.narrow("k0_slots"),
             k1: slots("k1_slots", least.k1),
             k2: slots("k2_slots", least.k2),
+        },
+        granting: Granting {
+            exact_k2: get.flag("exact_k2"),
+            in_special: get.flag("pdcch_in_special"),
         },
     }
 }

@@ -4,7 +4,7 @@ use airpath_base::Duration;
 use airpath_radio::cell::{Access, AlignmentConfig, CellConfig, LteDuplex};
 use airpath_radio::lte::{self, tdd};
 use airpath_radio::mac::Occasions;
-use airpath_radio::mac::bsr::{BsrConfig, LogicalChannel, Piggyback};
+use airpath_radio::mac::bsr::{BsrConfig, LogicalChannel, Piggyback, RegularTrigger};
 use airpath_radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
 use airpath_radio::mac::rach::RachConfig;
 use airpath_radio::mac::sr::SrConfig;
@@ -13,12 +13,12 @@ use airpath_radio::rlc::RlcConfig;
 use airpath_radio::rrc::connection::{ConnectionConfig, InactiveConfig};
 use airpath_radio::rrc::umts::{Fach, PchConfig, SetupState, UmtsConfig};
 use airpath_radio::rrc::{RrcConfig, RrcState};
-use airpath_radio::scheduler::grants::PeriodicGrant;
+use airpath_radio::scheduler::grants::{EstimateConfig, PeriodicGrant, Requests};
 use airpath_radio::umts;
 
 use crate::get::Get;
 use crate::read::Fields;
-use crate::spec::{BsrPiggyback, InitialRrc, InitialUmts, UmtsSetup};
+use crate::spec::{BsrPiggyback, BsrRegular, GrantRequests, InitialRrc, InitialUmts, UmtsSetup};
 
 /// `[radio.sr]`.
 pub(super) fn sr(fields: &Fields, cell: &CellConfig) -> SrConfig {
@@ -58,6 +58,28 @@ pub(super) fn bsr(get: &Get<'_>, plain: BsrConfig) -> BsrConfig {
             BsrPiggyback::Always => Piggyback::Always,
             BsrPiggyback::Padding => Piggyback::Padding,
         },
+        regular: match get.chosen() {
+            BsrRegular::NewData => RegularTrigger::NewData,
+            BsrRegular::WaitingData => RegularTrigger::WaitingData,
+        },
+    }
+}
+
+/// How the base station of `[radio.grants]` interprets requests and reports.
+pub(super) fn estimate(get: &Get<'_>) -> EstimateConfig {
+    EstimateConfig {
+        request_grant: get.narrow("request_grant_bytes"),
+        forget_after: get.0.time("forget_after_ms"),
+        assume_more: get.flag("assume_more"),
+        least_prbs: get.narrow("least_prbs"),
+        // The key's range ends at 28.
+        request_mcs: get.0.count("request_mcs").map(|mcs| mcs as u8),
+        header_room: get.flag("header_room"),
+        requests: match get.chosen() {
+            GrantRequests::Unexpected => Requests::Unexpected,
+            GrantRequests::All => Requests::All,
+        },
+        late_reports: get.flag("late_reports"),
     }
 }
 

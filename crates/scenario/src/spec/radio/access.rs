@@ -125,6 +125,16 @@ pub(super) static BSR: Table = Table {
                 "When a report goes out although nothing has triggered one.",
             )],
         ),
+        each(
+            NR_LTE,
+            &[Key::new(
+                BsrRegular::KEY,
+                Kind::Choice(BsrRegular::CHOICES),
+                Default::Value("\"new_data\""),
+                "What triggers a Regular BSR, and with it a scheduling request, besides \
+                 retxBSR-Timer.",
+            )],
+        ),
     ],
 };
 
@@ -169,6 +179,37 @@ pub(super) static GRANTS: Table = Table {
                     "Whether the base station takes a block that has no report, and no room for \
                      one, as a sign of more data, and grants as much again. If not, a UE that has \
                      more than it reported is silent until retxBSR-Timer expires.",
+                ),
+                Key::new(
+                    "least_prbs",
+                    count(Unit::Plain, 1, 100),
+                    Default::Value("1"),
+                    "Fewest resource blocks of a grant for new data.",
+                ),
+                Key::new(
+                    "request_mcs",
+                    or("any", &count(Unit::Plain, 0, 28)),
+                    Default::Value("\"any\""),
+                    "Highest MCS of a grant for a UE that has only sent a scheduling request.",
+                ),
+                Key::new(
+                    "header_room",
+                    Kind::Flag,
+                    Default::Value("true"),
+                    "Whether a grant is larger than the reported data by a sixteenth and 16 \
+                     bytes, for headers.",
+                ),
+                Key::new(
+                    GrantRequests::KEY,
+                    Kind::Choice(GrantRequests::CHOICES),
+                    Default::Value("\"unexpected\""),
+                    "Which scheduling requests the base station answers.",
+                ),
+                Key::new(
+                    "late_reports",
+                    Kind::Flag,
+                    Default::Value("false"),
+                    "Whether a report that HARQ delivers late replaces a newer one.",
                 ),
                 Key::new(
                     "proactive_period_ms",
@@ -360,6 +401,20 @@ pub(super) static TIME_ALIGNMENT: Table = Table {
 };
 
 choices! {
+    /// Values of `requests`.
+    GrantRequests("requests") {
+        Unexpected = "unexpected": "Those that arrive while nothing is granted.",
+        All = "all": "Each, by the next grant; a report that asks for more comes first.",
+    }
+
+    /// Values of `regular_trigger`.
+    BsrRegular("regular_trigger") {
+        NewData = "new_data": "Data for a UE that had none waiting, as specified.",
+        WaitingData = "waiting_data": "Data that waits, in every slot. Each block has a report, \
+            and the UE sends a request at each occasion at which data waits and it has no PUSCH. \
+            OpenAirInterface's UE does this.",
+    }
+
     /// Values of `piggyback`.
     BsrPiggyback("piggyback") {
         Padding = "padding": "A report goes out only in padding, as specified.",

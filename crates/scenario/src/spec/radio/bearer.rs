@@ -62,6 +62,13 @@ const NR_KEYS: &[Key] = &[
         Default::Value("false"),
         "outOfOrderDelivery: PDCP delivers packets as they arrive.",
     ),
+    Key::new(
+        "long_mac_subheaders",
+        Kind::Flag,
+        Default::Value("false"),
+        "Whether the MAC subheaders of data always have a length field of 16 bits, also where 8 \
+         would do (TS 38.321 6.1.2).",
+    ),
 ];
 
 const LTE_KEYS: &[Key] = &[

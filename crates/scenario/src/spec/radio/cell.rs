@@ -181,6 +181,20 @@ const NR_CARRIER: &[Key] = &[
         "K_2: the least number of slots from a grant to its PUSCH. With TDD the PUSCH is in the \
          next slot with uplink (TS 38.214 6.1.2.1).",
     ),
+    Key::new(
+        "exact_k2",
+        Kind::Flag,
+        Default::Value("false"),
+        "Whether every PUSCH is exactly `k2_slots` after its grant, because \
+         pusch-TimeDomainAllocationList has no other K_2 (TS 38.331). A slot with uplink whose \
+         grant would fall into a slot without PDCCH then has no granted PUSCH.",
+    ),
+    Key::new(
+        "pdcch_in_special",
+        Kind::Flag,
+        Default::Value("true"),
+        "Whether special slots can grant a PUSCH.",
+    ),
 ];
 
 const NR_MCS_TABLES: Kind = Kind::Choice(NrMcsTable::CHOICES);

@@ -59,6 +59,39 @@ pub(super) static LINK_ADAPTATION: Table = Table {
                 )
                 .needs(ADAPTIVE),
                 Key::new(
+                    "step_window_ms",
+                    or("none", &MS_ABOVE_0),
+                    Default::Value("\"none\""),
+                    "Moves the MCS by at most one in each such window, so that the share of \
+                     failed first transmissions stays between two bounds, whatever is measured \
+                     of the channel. \"none\": the MCS follows the CQI and the outer loop.",
+                )
+                .needs(ADAPTIVE),
+                Key::new(
+                    "step_lower_bler",
+                    real("", 0.0, 0.9),
+                    Default::Value("0.05"),
+                    "Block error rate below which the MCS rises.",
+                )
+                .needs(STEPS),
+                Key::new(
+                    "step_upper_bler",
+                    real("", 0.0, 1.0),
+                    Default::Value("0.15"),
+                    "Block error rate above which the MCS falls.",
+                )
+                .needs(STEPS),
+                Key::new(
+                    "step_memory",
+                    Kind::Fraction,
+                    Default::Value("0.9"),
+                    "How much the average of earlier windows counts in the block error rate, \
+                     beside the last window.",
+                )
+                .needs(STEPS),
+                Key::new("step_start_mcs", MCS, Default::Value("9"), "MCS at the start.")
+                    .needs(STEPS),
+                Key::new(
                     "fixed_bler",
                     or("from_sinr", &Kind::Fraction),
                     Default::Value("\"from_sinr\""),
@@ -83,6 +116,7 @@ pub(super) static LINK_ADAPTATION: Table = Table {
 
 const MCS: Kind = count(Unit::Plain, 0, 29);
 const ADAPTIVE: Need = Need::Is("fixed_mcs", "adaptive");
+const STEPS: Need = Need::Not("step_window_ms", "none");
 const OFFSET: Kind = real("dB", -60.0, 60.0);
 
 const fn period(default: &'static str) -> Key {
