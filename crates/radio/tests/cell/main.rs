@@ -10,6 +10,7 @@ mod laws;
 mod mobility;
 mod rates;
 mod sleep;
+mod split;
 mod umts;
 
 const fn can_be_sent<T: Send>() {}
