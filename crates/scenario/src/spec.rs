@@ -43,8 +43,8 @@ pub(crate) use program::{PROGRAM, WaitFor};
 pub(crate) use radio::{
     AccessKind, BlerCurve, BsrPiggyback, BufferAqm, ChannelModel, DataForwarding, Duplex, Fading,
     Frequencies, HarqCombining, InitialRrc, InitialUmts, LteMcsTable, MissingValue, NrMcsTable,
-    PathLossModel, PrimaryPath, RlcMode, Scheduler, SignalColumn, SplitChoice, TraceEnd, UmtsDown,
-    UmtsSetup, UmtsUp,
+    PathLossModel, PrimaryPath, RlcMode, Scheduler, SignalColumn, TraceEnd, UmtsDown, UmtsSetup,
+    UmtsUp,
 };
 pub(crate) use radio::{CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, SPLIT, UE};
 pub(crate) use root::{EMULATION, Io, Observer, PATH, ROOT, RUN, SlowStartSource};

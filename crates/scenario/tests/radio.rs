@@ -588,13 +588,15 @@ fn a_split_bearer_has_a_leg_in_a_neighbour_and_stays() {
         threshold: None,
         t_reordering: ms(100),
         delay: ms(0),
+        flow_control: true,
     };
     assert_eq!(found.ran.split, Some(expected));
     assert!(found.ran.measurements.is_none() && found.ran.planned.is_empty());
     assert_eq!(found.ran.check(), Ok(()));
     let all = "secondary = \"cell-2\"\nue = \"ue-0\"\nprimary_path = \"secondary\"\n\
-               choice = \"fixed\"\nsecondary_share = 0.25\nt_reordering_ms = 60\n\
-               ul_data_split_threshold_bytes = 6400\ndelay_ms = 5\n";
+               secondary_share = 0.25\nt_reordering_ms = 60\n\
+               ul_data_split_threshold_bytes = 6400\ndelay_ms = 5\n\
+               flow_control = false\n";
     let found = radio("lte-20", &format!("{neighbours}[radio.split]\n{all}"));
     let expected = SplitConfig {
         ue: Some(UeIndex(0)),
@@ -604,6 +606,7 @@ fn a_split_bearer_has_a_leg_in_a_neighbour_and_stays() {
         threshold: Some(6_400),
         t_reordering: ms(60),
         delay: ms(5),
+        flow_control: false,
     };
     assert_eq!(found.ran.split, Some(expected));
     let off = radio("lte-20", &format!("{neighbours}[radio.split]\nenabled = false\n"));

@@ -48,6 +48,9 @@ pub struct SplitConfig {
     pub t_reordering: Duration,
     /// Delay between the base stations, over X2, Xn or F1; zero if both legs are in one.
     pub delay: Duration,
+    /// Whether PDCP drops a packet for which a leg's buffer has no room before it has a COUNT, as
+    /// flow control allows (TS 38.425 5.4.2). Otherwise the leg drops it, and leaves a gap.
+    pub flow_control: bool,
 }
 
 /// A leg of a split bearer.

@@ -119,14 +119,18 @@ impl Ran {
             events: VecDeque::new(),
         };
         for ue in (0..config.ues.len() as u32).map(UeIndex) {
-            ran.add(ue, config.split_of(ue));
+            let split = config.split_of(ue).map(|split| {
+                let cells = &config.ues[ue.0 as usize].in_cell;
+                Split::new(split, [&cells[0], &cells[split.secondary.0 as usize]])
+            });
+            ran.add(ue, split);
         }
         ran.find_due();
         ran
     }
 
     /// Puts a UE into its first cell, and that of its second leg, and removes it from all others.
-    fn add(&mut self, ue: UeIndex, split: Option<&SplitConfig>) {
+    fn add(&mut self, ue: UeIndex, split: Option<Split>) {
         let mut measurements =
             self.measurements.as_ref().map(|config| Measurements::new(config, self.cells.len()));
         let mut serving = 0;
@@ -139,13 +143,13 @@ impl Ran {
             serving = measurements.best();
         }
         for (index, cell) in self.cells.iter_mut().enumerate() {
-            let has_leg = split.is_some_and(|split| split.secondary.0 as usize == index);
-            if index != serving && !has_leg {
+            let second = split.as_ref().map(|split| split.config.secondary.0 as usize);
+            if index != serving && second != Some(index) {
                 cell.leave(Instant::ZERO, ue, Forwarding::Nothing);
             }
         }
-        let split = split.map(|config| Box::new(Split::new(config)));
-        self.mobiles.push(Mobile { split, ..Mobile::new(serving, measurements) });
+        self.mobiles
+            .push(Mobile { split: split.map(Box::new), ..Mobile::new(serving, measurements) });
     }
 
     /// Number of UEs.
@@ -207,7 +211,7 @@ impl Ran {
         packet: &Packet,
         legs: [usize; 2],
     ) {
-        let queued = legs.map(|cell| self.cells[cell].meter(now, ue, direction).queued.bytes);
+        let queued = legs.map(|cell| self.cells[cell].meter(now, ue, direction).queued);
         let Some(split) = &mut self.mobiles[ue.0 as usize].split else { return };
         if let (leg, Some(pdu)) = split.send(now, direction, packet, queued) {
             self.cells[legs[leg as usize]].enqueue(now, direction, ue, &pdu);

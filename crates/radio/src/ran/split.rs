@@ -7,11 +7,14 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Direction, Drop, Duration, Instant, Journeys, Packet, Part, Payload, Site};
+use airpath_base::{
+    Direction, Drop, DropReason, Duration, Instant, Journeys, Packet, Part, Payload, Site,
+};
 use airpath_queue::Load;
 
 use super::config::{Leg, SplitConfig, SplitPolicy};
-use crate::buffer::{Sdus, Sojourn, Waiting};
+use crate::buffer::{BufferConfig, Sdus, Sojourn, Waiting};
+use crate::cell::UeConfig;
 use crate::pdcp::{Cause, PdcpOrder, PdcpReceiver};
 
 /// The PDCP entities of one UE, downlink and uplink.
@@ -30,7 +33,29 @@ struct OneWaySplit {
     legs: [LegMeter; 2],
     /// Between the base stations: downlink on the way to the secondary leg, uplink from there.
     between: VecDeque<(Instant, Packet)>,
+    /// What the legs' buffers hold at most, if there is flow control.
+    limits: Option<[Limit; 2]>,
     journeys: Option<(Journeys, Site)>,
+}
+
+/// What a leg's buffer holds at most.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Limit {
+    fn of(buffer: &BufferConfig) -> Self {
+        let (packets, bytes) = (buffer.packets.map(u64::from), buffer.bytes);
+        Self { packets: packets.unwrap_or(u64::MAX), bytes: bytes.unwrap_or(u64::MAX) }
+    }
+
+    /// Whether a packet fits behind this load.
+    fn admits(&self, mut load: Load, packet: &Packet) -> bool {
+        load.add(packet);
+        load.packets <= self.packets && load.bytes <= self.bytes
+    }
 }
 
 /// What the transmitter knows about a leg.
@@ -74,8 +99,16 @@ impl LegMeter {
 }
 
 impl Split {
-    pub(super) fn new(config: &SplitConfig) -> Self {
+    /// The PDCP entities of a UE with these legs.
+    pub(super) fn new(config: &SplitConfig, legs: [&UeConfig; 2]) -> Self {
+        let limits = |direction| {
+            legs.map(|leg| match direction {
+                Direction::Downlink => Limit::of(&leg.downlink.bearer.buffer),
+                Direction::Uplink => Limit::of(&leg.uplink.bearer.buffer),
+            })
+        };
         let directions = Direction::BOTH.map(|direction| OneWaySplit {
+            limits: config.flow_control.then(|| limits(direction)),
             sdus: Sdus::new(direction as u32),
             receiver: PdcpReceiver::new(PdcpOrder::Restored(Some(config.t_reordering))),
             legs: [LegMeter::default(); 2],
@@ -93,17 +126,27 @@ impl Split {
         }
     }
 
-    /// Gives a packet its COUNT and its leg, in which `queued` bytes wait. Returns the PDU if it
+    /// Gives a packet its COUNT and one of the legs, in which `queued` waits. Returns the PDU if it
     /// enters the leg at once.
     pub(super) fn send(
         &mut self,
         now: Instant,
         direction: Direction,
         packet: &Packet,
-        queued: [u64; 2],
+        mut queued: [Load; 2],
     ) -> (Leg, Option<Packet>) {
-        let leg = self.choose(now, direction, packet, queued);
         let one_way = &mut self.directions[direction];
+        if direction == Direction::Downlink {
+            let secondary = &mut queued[Leg::Secondary as usize];
+            one_way.between.iter().for_each(|(_, pdu)| secondary.add(pdu));
+        }
+        let leg = self.choose(now, direction, packet, queued.map(|load| load.bytes));
+        let one_way = &mut self.directions[direction];
+        let at = leg as usize;
+        if one_way.limits.is_some_and(|limits| !limits[at].admits(queued[at], packet)) {
+            one_way.sdus.drop(now, *packet, DropReason::QueueFull);
+            return (leg, None);
+        }
         one_way.legs[leg as usize].given += u64::from(packet.size);
         let waiting = Waiting { packet: *packet, arrived: now };
         let count = one_way.sdus.push(&waiting, packet.size);
@@ -127,12 +170,7 @@ impl Split {
         queued: [u64; 2],
     ) -> Leg {
         let SplitConfig { primary, policy, threshold, delay, .. } = self.config;
-        let OneWaySplit { legs, between, .. } = &mut self.directions[direction];
-        let mut queued = queued;
-        if direction == Direction::Downlink {
-            let travels = between.iter().map(|(_, pdu)| u64::from(pdu.size)).sum::<u64>();
-            queued[Leg::Secondary as usize] += travels;
-        }
+        let OneWaySplit { legs, .. } = &mut self.directions[direction];
         for (leg, &queued) in legs.iter_mut().zip(&queued) {
             leg.measure(now, queued);
         }
@@ -254,7 +292,7 @@ impl Split {
     pub(super) fn load(&self) -> Load {
         let mut load = Load::default();
         for one_way in &self.directions {
-            load = load + one_way.sdus.held() + one_way.sdus.uncollected();
+            load = load + one_way.sdus.held();
             one_way.between.iter().for_each(|(_, pdu)| load.add(pdu));
         }
         load

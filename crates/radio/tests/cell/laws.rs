@@ -358,10 +358,10 @@ fn split_world() -> impl Strategy<Value = RanConfig> {
     ];
     let primary = prop_oneof![Just(Leg::Master), Just(Leg::Secondary)];
     let times = (prop_oneof![Just(0u64), 1u64..300], prop_oneof![Just(0u64), 1u64..30_000]);
-    let rest = (prop::bool::ANY, prop::option::of(0u64..20_000));
+    let rest = (prop::bool::ANY, prop::option::of(0u64..20_000), prop::bool::ANY);
     (wide_world(), policy, primary, times, rest).prop_filter_map(
         "both legs are LTE or NR",
-        |(mut config, policy, primary, (t_reordering, delay), (all, threshold))| {
+        |(mut config, policy, primary, (t_reordering, delay), (all, threshold, flow_control))| {
             config.planned.clear();
             config.measurements = None;
             config.split = Some(SplitConfig {
@@ -372,6 +372,7 @@ fn split_world() -> impl Strategy<Value = RanConfig> {
                 threshold,
                 t_reordering: ms(t_reordering),
                 delay: us(delay),
+                flow_control,
             });
             config.check().is_ok().then_some(config)
         },

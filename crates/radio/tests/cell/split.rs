@@ -33,6 +33,7 @@ fn en_dc() -> RanConfig {
             threshold: None,
             t_reordering: ms(100),
             delay: ms(0),
+            flow_control: true,
         }),
     }
 }
@@ -163,7 +164,8 @@ fn a_packet_on_the_slower_leg_delays_those_behind_it() {
 #[test]
 fn a_packet_that_a_leg_drops_stalls_the_others_for_t_reordering() {
     let mut config = en_dc();
-    // Every second packet; the secondary leg has room for five.
+    // Every second packet; the secondary leg has room for five, and PDCP does not know.
+    split(&mut config).flow_control = false;
     split(&mut config).policy = SplitPolicy::Fixed { secondary: 0.5 };
     for t_reordering in [60, 200] {
         split(&mut config).t_reordering = ms(t_reordering);
@@ -178,6 +180,20 @@ fn a_packet_that_a_leg_drops_stalls_the_others_for_t_reordering() {
     }
     let outcome = send(&config, DOWN, 100, 0);
     assert!(outcome.dropped.is_empty() && longest_stall(&outcome) < 10.0);
+}
+
+#[test]
+fn with_flow_control_a_leg_without_room_leaves_no_gap() {
+    let mut config = en_dc();
+    split(&mut config).policy = SplitPolicy::Fixed { secondary: 0.5 };
+    for delay in [0, 3] {
+        split(&mut config).delay = ms(delay);
+        *bearer_limit(&mut config, 1) = Some(5_000);
+        let outcome = send(&config, DOWN, 100, 0);
+        assert!(!outcome.dropped.is_empty());
+        assert!(outcome.dropped.iter().all(|&(_, reason)| reason == DropReason::QueueFull));
+        assert!(longest_stall(&outcome) < 10.0);
+    }
 }
 
 /// The longest time in ms between two deliveries.

@@ -22,7 +22,7 @@ pub(crate) use channel::{
 };
 pub(crate) use link::HarqCombining;
 pub(crate) use mobility::{DataForwarding, HANDOVER, MOBILITY, NEIGHBOUR};
-pub(crate) use split::{PrimaryPath, SPLIT, SplitChoice};
+pub(crate) use split::{PrimaryPath, SPLIT};
 pub(crate) use state::{InitialRrc, InitialUmts, UmtsSetup};
 
 use super::{Default, Group, Key, Kind, MS, Rule, Table, TimeUnit, Unit, count};

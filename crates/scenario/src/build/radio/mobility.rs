@@ -11,7 +11,7 @@ use airpath_radio::ran::{
 use crate::get::Get;
 use crate::radio::Radio;
 use crate::read::Fields;
-use crate::spec::{DataForwarding, PrimaryPath, SplitChoice};
+use crate::spec::{DataForwarding, PrimaryPath};
 
 /// How a handover is carried out.
 pub(super) fn handover(mobility: Option<&Fields>) -> HandoverConfig {
@@ -77,12 +77,13 @@ pub(super) fn split(radio: &Radio) -> Option<SplitConfig> {
             PrimaryPath::Master => Leg::Master,
             PrimaryPath::Secondary => Leg::Secondary,
         },
-        policy: match get.chosen() {
-            SplitChoice::ShortestWait => SplitPolicy::ShortestWait,
-            SplitChoice::Fixed => SplitPolicy::Fixed { secondary: get.fraction("secondary_share") },
+        policy: match get.0.fraction("secondary_share") {
+            Some(secondary) => SplitPolicy::Fixed { secondary },
+            None => SplitPolicy::ShortestWait,
         },
         threshold: get.0.count("ul_data_split_threshold_bytes"),
         t_reordering: get.time("t_reordering_ms"),
         delay: get.time("delay_ms"),
+        flow_control: get.flag("flow_control"),
     })
 }

@@ -1,8 +1,6 @@
 //! `[radio.split]`.
 
-use super::super::{
-    Chosen, Default, Group, Key, Kind, MS_FROM_0, Need, Rule, Table, Unit, count, or,
-};
+use super::super::{Chosen, Default, Group, Key, Kind, MS_FROM_0, Rule, Table, Unit, count, or};
 
 /// A split bearer.
 pub(crate) static SPLIT: Table = Table {
@@ -11,8 +9,8 @@ pub(crate) static SPLIT: Table = Table {
     doc: "Dual connectivity (EN-DC, NR-DC; TS 37.340): a UE's bearer is split over the first cell \
           and a neighbour. One PDCP entity numbers the packets; each cell has an RLC entity with \
           its own buffer, HARQ and procedures, as `[radio]` and `[[radio.neighbour]]` set them. \
-          The receiver puts the packets in order, and waits for t-Reordering if one is missing, \
-          even if a leg's buffer dropped it. UEs with a split bearer stay in both cells and do not \
+          The receiver puts the packets in order, and waits for t-Reordering if \
+          one is missing. UEs with a split bearer stay in both cells and do not \
           fail: `a3` and `link_failure` are false, and there are no handovers.",
     selector: None,
     groups: &[Group {
@@ -39,19 +37,14 @@ pub(crate) static SPLIT: Table = Table {
                 "Name of the UE whose bearer is split. Others are in the first cell.",
             ),
             Key::new(
-                SplitChoice::KEY,
-                Kind::Choice(SplitChoice::CHOICES),
-                Default::Value("\"shortest-wait\""),
-                "How the transmitter chooses a leg, which TS 38.323 leaves open. If both are \
-                 equally good, it is the primary path.",
-            ),
-            Key::new(
                 "secondary_share",
-                Kind::Fraction,
-                Default::Value("0.5"),
-                "Fraction of the bytes that go to the secondary leg.",
-            )
-            .needs(Need::Is("choice", "fixed")),
+                or("shortest-wait", &Kind::Fraction),
+                Default::Value("\"shortest-wait\""),
+                "Fraction of the bytes that the transmitter gives to the secondary leg; TS 38.323 \
+                 leaves the choice to it. With \"shortest-wait\" a packet gets the leg in which it \
+                 will wait less, judged by what waits there and by how fast it left during the last \
+                 tens of milliseconds; if both are equally good, the primary path.",
+            ),
             Key::new(
                 PrimaryPath::KEY,
                 Kind::Choice(PrimaryPath::CHOICES),
@@ -80,19 +73,19 @@ pub(crate) static SPLIT: Table = Table {
                 "Delay between PDCP and the secondary leg: X2, Xn or F1. 0: both legs are in one \
                  base station.",
             ),
+            Key::new(
+                "flow_control",
+                Kind::Flag,
+                Default::Value("true"),
+                "Whether PDCP knows how much a leg's buffer can take (TS 38.425 5.4.2): a packet \
+                 for which it has no room is dropped before it has a COUNT. False: the leg drops \
+                 it, and the receiver waits for it until t-Reordering expires.",
+            ),
         ],
     }],
 };
 
 choices! {
-    /// Values of `choice`.
-    SplitChoice("choice") {
-        ShortestWait = "shortest-wait":
-            "The leg in which the packet will wait less, judged by what waits there and by how \
-             fast it left during the last tens of milliseconds.",
-        Fixed = "fixed": "A fixed fraction of the bytes goes to the secondary leg.",
-    }
-
     /// Values of `primary_path`.
     PrimaryPath("primary_path") {
         Master = "master": "The first cell.",
