@@ -303,5 +303,5 @@ fn a_leg_that_drops_what_pdcp_has_numbered_leaves_a_gap() {
     let found = quick(&split_bearer("flow_control = false\nt_reordering_ms = 1000"));
     let gap = named(&found, "pdcp-gap");
     assert!(gap.evidence.contains("a leg of the split bearer lost"), "{}", gap.evidence);
-    assert!(gap.evidence.contains("waits for t-Reordering, 1000 ms"), "{}", gap.evidence);
+    assert!(gap.evidence.contains("waits for t-Reordering, 1 s"), "{}", gap.evidence);
 }
