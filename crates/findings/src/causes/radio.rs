@@ -267,8 +267,10 @@ fn legs(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) 
             continue;
         }
         let buffer = Subject::RadioBuffer { ue: radio.ues[ue].clone(), direction }.to_string();
-        let reasons = ["queue_full", "aqm", "discarded", "radio_link"];
-        let packets = reasons.iter().map(|reason| observed.dropped(&buffer, reason)).sum();
+        // With flow control, what a full leg cannot take is dropped before it has a number.
+        let full = (!split.flow_control).then_some("queue_full");
+        let reasons = ["aqm", "discarded", "radio_link"].into_iter().chain(full);
+        let packets = reasons.map(|reason| observed.dropped(&buffer, reason)).sum();
         if packets > 0 {
             evidence.push(Evidence::LegGap { side: side.id.clone(), packets });
         }
