@@ -1,8 +1,12 @@
 //! Split bearers: what two legs carry, which leg a packet takes, and what a gap costs.
 
+use std::sync::Arc;
+
 use airpath_base::{Direction, DropReason, Instant};
 use airpath_radio::bearer::OneWayConfig;
 use airpath_radio::cell::*;
+use airpath_radio::channel::{AtEnd, ChannelConfig, ChannelTrace, Quality};
+use airpath_radio::harq::{Combining, Decoding};
 use airpath_radio::ran::*;
 use airpath_radio::rlc::RlcConfig;
 
@@ -231,4 +235,30 @@ fn configurations_that_cannot_work_are_refused() {
     assert!(is_nr(&bearer(&mut config, 1, DOWN).rlc));
     um(&mut config.ues[0].in_cell[1]);
     assert_eq!(config.check(), Err(RanConfigError::Mode { ue: 0, cell: 1 }));
+}
+
+#[test]
+fn a_leg_in_a_fade_gets_little_until_it_recovers() {
+    let mut config = en_dc();
+    let faded = [(0, 30.0), (500, -30.0), (1_500, 30.0)];
+    let faded = faded.map(|(at, sinr_db)| (ms(at), Quality::Sinr(sinr_db)));
+    let trace = Arc::new(ChannelTrace::new(faded).expect("in order"));
+    let nr = &mut config.ues[0].in_cell[1];
+    for link in [&mut nr.downlink, &mut nr.uplink] {
+        link.channel = ChannelConfig::Trace { trace: trace.clone(), at_end: AtEnd::Hold };
+        link.harq.decoding =
+            Decoding::Curve(Combining::IncrementalRedundancy { mother_rate: 1.0 / 3.0 });
+    }
+    // 40 Mbit/s: the LTE leg can carry that alone.
+    let outcome = send(&config, DOWN, 15_000, 200);
+    let within = |from: f64, until: f64| {
+        let times = outcome.delivered.iter().map(|it| it.1);
+        times.filter(|time| (from..until).contains(time)).count()
+    };
+    // 5,000 packets enter in a second. Those on the leg when it fades may arrive after
+    // t-Reordering, too late.
+    assert!(outcome.dropped.iter().all(|&(_, reason)| reason == DropReason::RadioLink));
+    assert!(outcome.dropped.len() < 200, "{}", outcome.dropped.len());
+    assert!(within(700.0, 1_500.0) > 3_800, "{}", within(700.0, 1_500.0));
+    assert!(within(2_000.0, 3_000.0) > 4_900, "{}", within(2_000.0, 3_000.0));
 }
