@@ -140,10 +140,14 @@ impl Split {
             let secondary = &mut queued[Leg::Secondary as usize];
             one_way.between.iter().for_each(|(_, pdu)| secondary.add(pdu));
         }
-        let leg = self.choose(now, direction, packet, queued.map(|load| load.bytes));
+        let room = |leg: Leg| {
+            let at = leg as usize;
+            one_way.limits.is_none_or(|limits| limits[at].admits(queued[at], packet))
+        };
+        let room = [room(Leg::Master), room(Leg::Secondary)];
+        let leg = self.choose(now, direction, packet, (queued.map(|load| load.bytes), room));
         let one_way = &mut self.directions[direction];
-        let at = leg as usize;
-        if one_way.limits.is_some_and(|limits| !limits[at].admits(queued[at], packet)) {
+        if !room[leg as usize] {
             one_way.sdus.drop(now, *packet, DropReason::QueueFull);
             return (leg, None);
         }
@@ -161,13 +165,13 @@ impl Split {
         (leg, Some(pdu))
     }
 
-    /// The leg of a packet (TS 38.323 5.2.1).
+    /// The leg of a packet (TS 38.323 5.2.1), given the bytes that wait in each, and which have room.
     fn choose(
         &mut self,
         now: Instant,
         direction: Direction,
         packet: &Packet,
-        queued: [u64; 2],
+        (queued, room): ([u64; 2], [bool; 2]),
     ) -> Leg {
         let SplitConfig { primary, policy, threshold, delay, .. } = self.config;
         let OneWaySplit { legs, .. } = &mut self.directions[direction];
@@ -191,7 +195,12 @@ impl Split {
                     travels.as_nanos() as f64 + bytes as f64 / rate.max(f64::MIN_POSITIVE)
                 };
                 let other = primary.other();
-                if wait(other) < wait(primary) { other } else { primary }
+                match [primary, other].map(|leg| room[leg as usize]) {
+                    [true, false] => primary,
+                    [false, true] => other,
+                    _ if wait(other) < wait(primary) => other,
+                    _ => primary,
+                }
             }
             SplitPolicy::Fixed { secondary } => {
                 let given = |leg: Leg| legs[leg as usize].given as f64;
