@@ -65,6 +65,8 @@ parts! {
     Harq = "harq";
     /// RLC retransmissions, and waiting for what was sent before (in-order delivery).
     Rlc = "rlc";
+    /// Waiting in PDCP for packets that the other leg of a split bearer carries (TS 38.323 5.2.2).
+    Reordering = "reordering";
     /// From the arrival of a segment to its acknowledgement: delayed acknowledgements, offload,
     /// gaps.
     Acknowledgement = "acknowledgement";

@@ -99,6 +99,8 @@ causes! {
     RadioLoss = "radio-loss", Fault;
     /// Packets that arrived wait for a PDCP PDU that never arrives.
     PdcpGap = "pdcp-gap", Fault;
+    /// A leg of a split bearer delays what the other has delivered.
+    SplitBearer = "split-bearer", Fault;
     /// A connection has to be set up before anything is sent.
     RrcPromotion = "rrc-promotion", Fault;
     /// What a change of cell interrupts or loses.

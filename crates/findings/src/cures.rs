@@ -204,6 +204,16 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
             ),
             acknowledged(observed),
         ],
+        Cause::SplitBearer => vec![
+            Cure {
+                advice: "Have the base station choose the leg in which a packet will wait less.".to_owned(),
+                alternatives: vec![vec![Edit::new("radio.split.secondary_share", "shortest-wait")]],
+            },
+            Cure {
+                advice: "Keep the bearer on one leg.".to_owned(),
+                alternatives: vec![vec![Edit::new("radio.split.enabled", false)]],
+            },
+        ],
         Cause::RrcPromotion => vec![itself(
             "Keep the UE in RRC_CONNECTED: set the RRC inactivity timer longer than the gaps in its traffic. In \
              NR, RRC_INACTIVE helps too."

@@ -129,6 +129,11 @@ evidence! {
     HandoverGap { side: String, packets: u64 } = "In {side} handovers lost {packets} packets.";
     HarqGap { side: String, blocks: u64 }
         = "In {side} HARQ gave up {blocks} blocks, and RLC is unacknowledged.";
+    LegGap { side: String, packets: u64 }
+        = "In {side} a leg of the split bearer lost {packets} packets that PDCP had numbered.";
+    Legs { cells: String, delay: Ms }
+        = "The bearer is split over {cells}, {delay} apart: what one leg delivers waits in PDCP for what was sent \
+           before on the other.";
     BehindAGap { timer: Ms }
         = "A packet behind such a gap waits for t-Reordering, {timer}; when it expires, all waiting packets are \
            delivered at once.";

@@ -287,13 +287,25 @@ fn entry(cause: Cause) -> Entry {
             "Improve the coverage, lower the BLER target, or use RLC AM; BBR helps against the remaining losses.",
         ),
         Cause::PdcpGap => of(
-            "A PDCP PDU never arrives: unacknowledged RLC gave it up, or a handover without forwarding lost it. The receiver \
-             holds everything behind the gap until t-Reordering expires, then delivers it at once (TS 38.323 5.2.2). In \
+            "A PDCP PDU never arrives: unacknowledged RLC gave it up, a handover without forwarding lost it, or the buffer of \
+             a split bearer's leg had no room. The receiver holds everything behind the gap until t-Reordering expires, then delivers it at once (TS 38.323 5.2.2). In \
              LTE, RLC does so (TS 36.322 5.1.2.2).",
-            "t-Reordering becomes 20 ms in NR and 35 ms in LTE (`radio.rlc.t_reordering_ms`), which leaves HARQ its time.",
+            "t-Reordering becomes 20 ms in NR and 35 ms in LTE (`radio.rlc.t_reordering_ms`, `radio.split.t_reordering_ms`), \
+             which leaves HARQ its time.",
             "Transfers stall for the length of t-Reordering and continue with a burst; RTTs show a \
              plateau at that length.",
             "Use RLC AM for the bearer, or shorten t-Reordering (t-Reordering in PDCP-Config, TS 38.331).",
+        ),
+        Cause::SplitBearer => of(
+            "A bearer is split over two cells (TS 37.340), and one leg is much slower than the other, or far away. PDCP \
+             delivers in order: what the fast leg brings waits for what was sent before on the slow one.",
+            "Legs are chosen by how long a packet will wait there, and are in one base station \
+             (`radio.split.secondary_share=\"shortest-wait\"`, `radio.split.delay_ms=0`); if they already are, only the first \
+             cell's leg is used (`radio.split.enabled=false`).",
+            "RTTs of the two legs alternate; the receiver gets bursts; the share `reordering` of the time breakdown is \
+             large.",
+            "Keep the bearer on one leg, or have the base station split it by what each leg can take; see primaryPath \
+             and ul-DataSplitThreshold (TS 38.331 PDCP-Config) for the uplink.",
         ),
         Cause::RrcPromotion => of(
             "The UE is idle and has to connect before it can send or receive.",

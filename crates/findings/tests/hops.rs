@@ -277,3 +277,31 @@ fn a_transfer_that_does_not_complete_has_no_completion_time() {
         .and_then(|one| one.gain.as_ref());
     assert_eq!(gain.map(|gain| (gain.before, gain.after, gain.ci95)), Some((None, None, None)));
 }
+
+/// EN-DC with half of the bytes on LTE; `split` has further keys.
+fn split_bearer(split: &str) -> String {
+    let (_, text) = airpath_scenario::shipped()
+        .iter()
+        .find(|(name, _)| *name == "split-bearer")
+        .expect("a shipped scenario");
+    text.replace("duration_s = 20", "duration_s = 10")
+        .replace("delay_ms = 2 ", &format!("{split}\ndelay_ms = 2 "))
+}
+
+#[test]
+fn a_slow_leg_that_delays_the_fast_one_is_a_cause() {
+    let found = quick(&split_bearer(""));
+    assert_eq!(causes(&found)[0], "split-bearer", "{:?}", found.findings);
+    let first = &found.findings[0];
+    assert!(first.evidence.contains("split over lte and nr, 2 ms apart"), "{}", first.evidence);
+    let advice = first.advice.as_deref().expect("advice");
+    assert!(advice.contains("the leg in which a packet will wait less"), "{advice}");
+}
+
+#[test]
+fn a_leg_that_drops_what_pdcp_has_numbered_leaves_a_gap() {
+    let found = quick(&split_bearer("flow_control = false\nt_reordering_ms = 1000"));
+    let gap = named(&found, "pdcp-gap");
+    assert!(gap.evidence.contains("a leg of the split bearer lost"), "{}", gap.evidence);
+    assert!(gap.evidence.contains("waits for t-Reordering, 1 s"), "{}", gap.evidence);
+}

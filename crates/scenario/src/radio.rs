@@ -5,6 +5,7 @@ mod layers;
 mod neighbours;
 mod parts;
 pub(crate) mod presets;
+mod split;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ pub(crate) struct Radio {
     pub(crate) handovers: Vec<Fields>,
     /// `[radio.mobility]`, complete, if UEs can move or fail.
     pub(crate) mobility: Option<Fields>,
+    /// `[radio.split]`, complete, if the file has it.
+    pub(crate) split: Option<Fields>,
 }
 
 /// A `[[radio.ue]]`.
@@ -85,8 +88,13 @@ impl Radio {
         let neighbours =
             neighbours::read(node, &fields, (&preset, &tables), directory, traces, problems);
         let handovers = neighbours::handovers(node, problems);
-        let mobility = neighbours::mobility(node, &neighbours, &handovers, problems);
-        let radio = Self { fields, cell, ues, neighbours, handovers, mobility };
+        let split = split::read(node, &neighbours, problems);
+        let moves = !neighbours.is_empty() && handovers.is_empty() && split.is_none();
+        let mobility = match node.get("mobility").is_some() || !neighbours.is_empty() {
+            true => Some(neighbours::mobility(node, moves, split.is_none(), problems)),
+            false => None,
+        };
+        let radio = Self { fields, cell, ues, neighbours, handovers, mobility, split };
         check::radio(&radio, problems);
         Some(radio)
     }

@@ -67,6 +67,9 @@ fn write_radio(out: &mut String, radio: &Radio) {
     if let Some(mobility) = &radio.mobility {
         table(out, Some("[radio.mobility]"), mobility);
     }
+    if let Some(split) = &radio.split {
+        table(out, Some("[radio.split]"), split);
+    }
 }
 
 fn table(out: &mut String, header: Option<&str>, fields: &Fields) {

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::spec::{
     CELL, CORE, Default, EMULATION, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind, MOBILITY,
-    NEIGHBOUR, Need, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule, STAGE, SUBTABLES,
-    Table, TimeUnit, UE,
+    NEIGHBOUR, Need, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule, SPLIT, STAGE,
+    SUBTABLES, Table, TimeUnit, UE,
 };
 
 /// The schema as a JSON document.
@@ -55,6 +55,7 @@ pub fn json_schema() -> Value {
         "neighbour": neighbour,
         "handover": table(&HANDOVER, None),
         "mobility": table(&MOBILITY, None),
+        "split": table(&SPLIT, None),
     });
     for part in PARTS {
         root["$defs"][part.name] = either(part.table);

@@ -48,5 +48,6 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "evdo",
     "handover",
     "pdcp-gap",
+    "split-bearer",
     "nsa",
 ];

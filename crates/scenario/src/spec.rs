@@ -43,10 +43,10 @@ pub(crate) use program::{PROGRAM, WaitFor};
 pub(crate) use radio::{
     AccessKind, BlerCurve, BsrPiggyback, BsrRegular, BufferAqm, ChannelModel, DataForwarding,
     Duplex, Fading, Frequencies, GrantRequests, HarqCombining, InitialRrc, InitialUmts,
-    LteMcsTable, MissingValue, NrMcsTable, PathLossModel, RlcMode, Scheduler, SignalColumn,
-    TraceEnd, UmtsDown, UmtsSetup, UmtsUp,
+    LteMcsTable, MissingValue, NrMcsTable, PathLossModel, PrimaryPath, RlcMode, Scheduler,
+    SignalColumn, TraceEnd, UmtsDown, UmtsSetup, UmtsUp,
 };
-pub(crate) use radio::{CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, UE};
+pub(crate) use radio::{CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, SPLIT, UE};
 pub(crate) use root::{EMULATION, Io, Observer, PATH, ROOT, RUN, SlowStartSource};
 pub(crate) use stage::{JitterDistribution, LinkAqm, STAGE, StageKind};
 pub(crate) use subscription::CORE;

@@ -16,7 +16,7 @@ use airpath_radio::mac::Occasions;
 use airpath_radio::mac::bsr::Piggyback;
 use airpath_radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
 use airpath_radio::pdcp::Release;
-use airpath_radio::ran::{CellIndex, PlannedHandover};
+use airpath_radio::ran::{CellIndex, Leg, PlannedHandover, SplitConfig, SplitPolicy};
 use airpath_radio::rlc::{LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, RlcConfig, UmtsPdu};
 use airpath_radio::rrc::umts::{PchConfig, SetupState};
 use airpath_radio::rrc::{RrcConfig, RrcState};
@@ -574,4 +574,41 @@ fn handovers_name_cells_and_ues() {
     assert_eq!(radio("lte-20", "").ran.measurements, None);
     let failing = radio("lte-20", "[radio.mobility]\n").ran.measurements.expect("it can fail");
     assert!(failing.a3.is_none() && failing.failure.is_some());
+}
+
+#[test]
+fn a_split_bearer_has_a_leg_in_a_neighbour_and_stays() {
+    let neighbours = "[[radio.neighbour]]\npreset = \"nr-fdd-20\"\n[[radio.neighbour]]\n";
+    let found = radio("lte-20", &format!("{neighbours}[radio.split]\n"));
+    let expected = SplitConfig {
+        ue: None,
+        secondary: CellIndex(1),
+        primary: Leg::Master,
+        policy: SplitPolicy::ShortestWait,
+        threshold: None,
+        t_reordering: ms(100),
+        delay: ms(0),
+        flow_control: true,
+    };
+    assert_eq!(found.ran.split, Some(expected));
+    assert!(found.ran.measurements.is_none() && found.ran.planned.is_empty());
+    assert_eq!(found.ran.check(), Ok(()));
+    let all = "secondary = \"cell-2\"\nue = \"ue-0\"\nprimary_path = \"secondary\"\n\
+               secondary_share = 0.25\nt_reordering_ms = 60\n\
+               ul_data_split_threshold_bytes = 6400\ndelay_ms = 5\n\
+               flow_control = false\n";
+    let found = radio("lte-20", &format!("{neighbours}[radio.split]\n{all}"));
+    let expected = SplitConfig {
+        ue: Some(UeIndex(0)),
+        secondary: CellIndex(2),
+        primary: Leg::Secondary,
+        policy: SplitPolicy::Fixed { secondary: 0.25 },
+        threshold: Some(6_400),
+        t_reordering: ms(60),
+        delay: ms(5),
+        flow_control: false,
+    };
+    assert_eq!(found.ran.split, Some(expected));
+    let off = radio("lte-20", &format!("{neighbours}[radio.split]\nenabled = false\n"));
+    assert!(off.ran.split.is_none() && off.ran.measurements.is_none());
 }

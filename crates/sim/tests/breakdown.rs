@@ -258,6 +258,33 @@ fn a_block_that_fails_costs_a_round_of_harq() {
     assert!((0.3 * most..=most).contains(&rounds), "{rounds} rounds of {again}");
 }
 
+/// EN-DC: LTE with a given BLER, and NR, which has every second byte and travels 1 ms to PDCP.
+fn en_dc(bler: f64, sets: &[&str]) -> RunSummary {
+    let text = format!(
+        "[run]\nduration_s = 20\n[radio]\npreset = \"lte-20\"\n[radio.link_adaptation]\n\
+         fixed_bler = {bler}\nfixed_bler_retransmission = {bler}\nfixed_mcs = 20\n\
+         [[radio.neighbour]]\npreset = \"nr-n78\"\n[radio.split]\nsecondary_share = 0.5\ndelay_ms = 1\n\
+         [[flow]]\nid = \"stream\"\nkind = \"udp\"\nrate_mbps = 10\npacket_bytes = 1200\n"
+    );
+    accounted(&scenario(&text, sets))
+}
+
+#[test]
+fn a_bad_leg_shows_as_reordering() {
+    let reordering = |bler| {
+        let summary = en_dc(bler, &[]);
+        holds("en-dc", &summary);
+        let delay = summary.breakdowns[0].delay_ms.as_ref().expect("packets arrive").clone();
+        part(&delay, "reordering")
+    };
+    let (good, bad) = (reordering(0.0), reordering(0.4));
+    // A block that fails costs LTE 8 ms: those behind it wait, at least half of the bytes.
+    assert!(good > 0.0 && bad > good + 2.0, "{good} and {bad} ms");
+    let alone = en_dc(0.4, &["radio.split.enabled=false"]);
+    let delay = alone.breakdowns[0].delay_ms.as_ref().expect("packets arrive");
+    near(part(delay, "reordering"), 0.0, 1e-9, "one leg");
+}
+
 #[test]
 fn every_part_is_explained_in_the_docs() {
     let page = include_str!("../../../docs/concepts/breakdown.md");

@@ -4,6 +4,7 @@ use airpath_base::{Direction, Duration};
 use airpath_radio::bearer::{Forwarding, OneWayConfig};
 use airpath_radio::buffer::{BufferConfig, Discipline};
 use airpath_radio::cell::Access;
+use airpath_radio::cell::UeIndex;
 use airpath_radio::pdcp::Release;
 use airpath_radio::rlc::{LteMode, RlcConfig};
 use airpath_record::LinkSummary;
@@ -36,6 +37,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     rate_caps(observed, all);
     blocks(observed, all);
     gaps(observed, radio, all);
+    legs(observed, radio, all);
     let removals = everywhere(observed, &[Edit::new("rrc.enabled", false)]);
     push(all, Cause::RrcPromotion, "rrc", vec![Evidence::Idle {}], removals);
     if radio.cells.len() > 1 {
@@ -218,6 +220,9 @@ fn gaps(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) 
     let (mut evidence, mut edits) = (Vec::new(), Vec::new());
     for &(ue, direction, side) in &observed.radio {
         let Some(rlc) = bearer(radio, ue, direction).map(|bearer| bearer.rlc) else { continue };
+        if radio.ran.split_of(UeIndex(ue as u32)).is_some() {
+            continue;
+        }
         let lost = if rlc.is_acknowledged() { 0 } else { side.lost_blocks };
         let waits = match rlc {
             RlcConfig::Nr { release: Release::InOrder { t_reordering }, .. } => {
@@ -248,6 +253,41 @@ fn gaps(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) 
         return;
     }
     push(all, Cause::PdcpGap, "rlc", evidence, everywhere(observed, &edits));
+}
+
+/// Split bearers: packets that a leg lost after PDCP had numbered them (TS 38.323 5.2.2.2), and legs
+/// that wait for each other.
+fn legs(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) {
+    let Some(split) = &radio.ran.split else { return };
+    let table = KeyPath::new("radio.split");
+    let short = SHORT_REORDERING_MS[0];
+    let mut evidence = Vec::new();
+    for &(ue, direction, side) in &observed.radio {
+        if radio.ran.split_of(UeIndex(ue as u32)).is_none() {
+            continue;
+        }
+        let buffer = Subject::RadioBuffer { ue: radio.ues[ue].clone(), direction }.to_string();
+        // With flow control, what a full leg cannot take is dropped before it has a number.
+        let full = (!split.flow_control).then_some("queue_full");
+        let reasons = ["aqm", "discarded", "radio_link"].into_iter().chain(full);
+        let packets = reasons.map(|reason| observed.dropped(&buffer, reason)).sum();
+        if packets > 0 {
+            evidence.push(Evidence::LegGap { side: side.id.clone(), packets });
+        }
+    }
+    if !evidence.is_empty() && split.t_reordering > Duration::from_millis(short) {
+        evidence.push(Evidence::BehindAGap { timer: Ms(split.t_reordering.as_millis_f64()) });
+        let removals = vec![vec![table.set("t_reordering_ms", short)]];
+        push(all, Cause::PdcpGap, "split", evidence, removals);
+    }
+    let cells = [0, split.secondary.0 as usize].map(|cell| radio.cells[cell].as_str());
+    let evidence =
+        vec![Evidence::Legs { cells: cells.join(" and "), delay: Ms(split.delay.as_millis_f64()) }];
+    let removals = vec![
+        vec![table.set("secondary_share", "shortest-wait"), table.set("delay_ms", 0)],
+        vec![table.set("enabled", false)],
+    ];
+    push(all, Cause::SplitBearer, "split", evidence, removals);
 }
 
 /// Buffers of the base station and of the UEs.

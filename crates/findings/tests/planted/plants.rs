@@ -190,6 +190,13 @@ pub(crate) fn two_cells(random: &mut Random, draft: &mut Draft) {
     }
 }
 
+/// Splits bearers over the cell and another one like it.
+fn two_legs(draft: &mut Draft) {
+    let preset = draft.radio("").get("preset").expect("a radio has a preset").to_owned();
+    draft.neighbours = vec![Table::of(&[("preset", &preset)])];
+    draft.radio("split").set("t_reordering_ms", 500);
+}
+
 /// Makes blocks fail at a given rate, whatever the MCS, which follows the channel alone.
 fn same_mcs(draft: &mut Draft, bler: &str) {
     let adaptation = draft.radio_of_data("link_adaptation");

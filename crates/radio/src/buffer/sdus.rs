@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use airpath_base::{Drop, DropReason, Duration, Histogram, Instant, Packet, push_tightly};
+use airpath_base::{Drop, DropReason, Duration, Ecn, Histogram, Instant, Packet, push_tightly};
 use airpath_queue::Load;
 
 use crate::wait_meter::{BlockTimes, WaitMeter};
@@ -416,6 +416,24 @@ impl Sdus {
         if let (Some(account), Some(id)) = (&mut self.account, journey) {
             account.received(now, id, block);
         }
+    }
+
+    /// The ECN codepoint that an SDU has when it arrives at the receiver.
+    pub(crate) fn mark(&mut self, count: u64, ecn: Ecn) {
+        if let Some(sdu) = self.get_mut(count) {
+            sdu.packet.ecn = ecn;
+        }
+    }
+
+    /// SDUs for which PDCP waits for others.
+    pub(crate) fn held(&self) -> Load {
+        let mut load = Load::default();
+        for sdu in self.ring.range(..self.begun) {
+            if sdu.fate == Fate::Held {
+                load.add(&sdu.packet);
+            }
+        }
+        load
     }
 
     /// SDUs that have been neither delivered nor dropped.

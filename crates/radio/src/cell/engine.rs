@@ -271,6 +271,6 @@ impl Engine {
     #[inline(never)]
     fn collect_some_drops(&mut self, index: u32) {
         let Self { ues, out, .. } = self;
-        collect_drops(ues.aside(index).bearer.aside(), |drop| out.drops.push_back(drop));
+        collect_drops(ues.aside(index).bearer.aside(), |drop| out.drops.push_back((index, drop)));
     }
 }

@@ -34,6 +34,13 @@ pub struct UeMeter<'a> {
 }
 
 impl UeMeter<'_> {
+    /// Adds what the other leg of a split bearer holds, and has counted in its buffer.
+    pub(crate) fn add_leg(&mut self, other: &UeMeter<'_>) {
+        self.queued = self.queued + other.queued;
+        self.marked += other.marked;
+        self.rlc_retransmissions += other.rlc_retransmissions;
+    }
+
     /// Adds the counters of another cell.
     pub(crate) fn add(&mut self, other: &UeMeter<'_>) {
         self.radio.add(&other.radio);

@@ -181,7 +181,13 @@ impl Cell {
     /// The next packet that was dropped, UE by UE, not in order of time. Stage 0 is the downlink,
     /// 1 the uplink.
     pub fn poll_drop(&mut self) -> Option<Drop> {
-        self.engine.aside().out.drops.pop_front()
+        self.poll_drop_of_ue().map(|(_, drop)| drop)
+    }
+
+    /// The next packet that was dropped, and its UE.
+    pub(crate) fn poll_drop_of_ue(&mut self) -> Option<(UeIndex, Drop)> {
+        let (ue, drop) = self.engine.aside().out.drops.pop_front()?;
+        Some((UeIndex(ue), drop))
     }
 
     /// What is inside: entered, and neither returned by `poll` nor dropped.

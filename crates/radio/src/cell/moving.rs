@@ -171,7 +171,7 @@ impl Engine {
             let reason = DropReason::Handover;
             let drops = &mut self.out.drops;
             context.bearer.down.take_prepared(|packet| {
-                drops.push_back(Drop { at: now, packet, stage: 0, reason });
+                drops.push_back((index, Drop { at: now, packet, stage: 0, reason }));
             });
         }
         context

@@ -12,7 +12,8 @@ use crate::bearer::Bearer;
 #[derive(Debug, Default)]
 pub(super) struct Output {
     pub(super) departures: VecDeque<CellDeparture>,
-    pub(super) drops: VecDeque<Drop>,
+    /// Each with its UE.
+    pub(super) drops: VecDeque<(u32, Drop)>,
     /// The log; `None` if there is none.
     pub(super) log: Option<VecDeque<RadioEvent>>,
 }

@@ -1,7 +1,8 @@
 //! PDCP of NR and LTE (TS 38.323, TS 36.323): transmission and retransmission, discarding, and
 //! in-order delivery at the receiver.
 //!
-//! Not modelled: header compression, ciphering, duplication and split bearers. COUNT does not wrap.
+//! Not modelled: header compression, ciphering and duplication. COUNT does not wrap. A split bearer has
+//! its PDCP above the cells ([`ran`](crate::ran)).
 
 mod config;
 mod receiver;

@@ -4,7 +4,7 @@ use airpath_base::Duration;
 use thiserror::Error;
 
 use crate::bearer::Forwarding;
-use crate::cell::{CellConfig, CellConfigError, UeConfig, UeIndex};
+use crate::cell::{Access, CellConfig, CellConfigError, UeConfig, UeIndex};
 
 /// Number of a cell in its RAN, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -24,6 +24,64 @@ pub struct RanConfig {
     pub planned: Vec<PlannedHandover>,
     /// Measurements, and the handovers that they cause.
     pub measurements: Option<MeasurementConfig>,
+    /// UEs whose bearer is split. `None`: there are none.
+    pub split: Option<SplitConfig>,
+}
+
+/// A split bearer (TS 37.340 4.2.2): one PDCP entity over an RLC entity in each of two cells. A UE
+/// that has one stays in both cells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SplitConfig {
+    /// The UE; `None`: all UEs.
+    pub ue: Option<UeIndex>,
+    /// The cell of the second leg. The first leg is in the first cell, which also has PDCP.
+    pub secondary: CellIndex,
+    /// primaryPath (TS 38.331 PDCP-Config): the leg of the uplink below the threshold, and of a
+    /// packet for which both legs are equally good.
+    pub primary: Leg,
+    /// How a packet gets its leg.
+    pub policy: SplitPolicy,
+    /// ul-DataSplitThreshold in bytes (TS 38.323 5.2.1): while less than this waits, the uplink uses
+    /// the primary path only. `None`: infinity.
+    pub threshold: Option<u64>,
+    /// t-Reordering of PDCP. That of the legs does not apply.
+    pub t_reordering: Duration,
+    /// Delay between the base stations, over X2, Xn or F1; zero if both legs are in one.
+    pub delay: Duration,
+    /// Whether PDCP drops a packet for which a leg's buffer has no room before it has a COUNT, as
+    /// flow control allows (TS 38.425 5.4.2). Otherwise the leg drops it, and leaves a gap.
+    pub flow_control: bool,
+}
+
+/// A leg of a split bearer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leg {
+    /// In the master cell group.
+    Master,
+    /// In the secondary cell group.
+    Secondary,
+}
+
+/// How a transmitter chooses between legs, which TS 38.323 leaves open.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SplitPolicy {
+    /// The leg in which the packet will wait less, judged by what waits there and by how fast it
+    /// left lately.
+    ShortestWait,
+    /// A fixed part of the bytes.
+    Fixed {
+        /// The part that goes to the secondary leg, 0 to 1.
+        secondary: f64,
+    },
+}
+
+impl Leg {
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Master => Self::Secondary,
+            Self::Secondary => Self::Master,
+        }
+    }
 }
 
 /// One UE in all cells.
@@ -155,6 +213,13 @@ pub enum RanConfigError {
     /// A planned handover names a cell or UE that does not exist.
     #[error("handover {0} names a cell or UE that is not there")]
     Planned(usize),
+    /// A split bearer whose second leg is in the first cell or in none, or in a cell that is neither
+    /// NR nor LTE, or whose UE does not exist.
+    #[error("the second leg of a split bearer needs another cell, LTE or NR like the first")]
+    Legs,
+    /// A split bearer together with something that moves UEs.
+    #[error("a UE with a split bearer stays in its cells: no handovers, no measurements")]
+    SplitMoves,
     /// A time that must not be zero.
     #[error("{0} must be more than 0")]
     Zero(&'static str),
@@ -183,7 +248,13 @@ impl RanConfig {
             handover: HandoverConfig::default(),
             planned: Vec::new(),
             measurements: None,
+            split: None,
         }
+    }
+
+    /// The configuration of a UE's split bearer, if it has one.
+    pub fn split_of(&self, ue: UeIndex) -> Option<&SplitConfig> {
+        self.split.as_ref().filter(|split| split.ue.is_none_or(|only| only == ue))
     }
 
     /// Checks for configurations that cannot work.
@@ -216,6 +287,7 @@ impl RanConfig {
                 return Err(RanConfigError::Zero("the time between two handovers"));
             }
         }
+        self.check_split()?;
         if let Some(measurements) = &self.measurements {
             if measurements.period == Duration::ZERO {
                 return Err(RanConfigError::Zero("the time between two measurements"));
@@ -224,6 +296,21 @@ impl RanConfig {
             {
                 return Err(RanConfigError::Zero("the time of a re-establishment"));
             }
+        }
+        Ok(())
+    }
+
+    fn check_split(&self) -> Result<(), RanConfigError> {
+        let Some(split) = &self.split else { return Ok(()) };
+        let has_legs = |cell: &CellConfig| matches!(cell.access, Access::Nr(_) | Access::Lte(_));
+        let secondary = self.cells.get(split.secondary.0 as usize);
+        let cells = has_legs(&self.cells[0]) && secondary.is_some_and(has_legs);
+        let known = split.ue.is_none_or(|ue| (ue.0 as usize) < self.ues.len());
+        if !cells || !known || split.secondary.0 == 0 {
+            return Err(RanConfigError::Legs);
+        }
+        if !self.planned.is_empty() || self.measurements.is_some() {
+            return Err(RanConfigError::SplitMoves);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use airpath_base::{Instant, Packet};
 
 use super::measure::Measurements;
+use super::split::Split;
 use crate::cell::UeContext;
 use airpath_queue::Load;
 
@@ -21,6 +22,8 @@ pub(super) struct Mobile {
     /// A handover that the UE will be ordered to make, and when.
     pub(super) command: Option<(Instant, usize)>,
     pub(super) measurements: Option<Measurements>,
+    /// The PDCP entities of a split bearer.
+    pub(super) split: Option<Box<Split>>,
 }
 
 /// Where a UE is.
@@ -63,6 +66,7 @@ impl Mobile {
             forwarded: VecDeque::new(),
             command: None,
             measurements,
+            split: None,
         }
     }
 
@@ -88,7 +92,8 @@ impl Mobile {
                 (Some(between.until), between.context.bearer.next_timer(), None)
             }
         };
-        [forwarded, arrives, timer, command, self.switch_at].into_iter().flatten().min()
+        let split = self.split.as_ref().and_then(|split| split.due());
+        [forwarded, arrives, timer, command, split, self.switch_at].into_iter().flatten().min()
     }
 
     /// Packets that are in no cell.
@@ -100,6 +105,6 @@ impl Mobile {
         for (_, packet) in &self.forwarded {
             load.add(packet);
         }
-        load
+        self.split.as_ref().map_or(load, |split| load + split.load())
     }
 }

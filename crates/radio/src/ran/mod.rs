@@ -6,13 +6,15 @@
 //!
 //! Not modelled: conditional and make-before-break handover, measurement gaps, signalling load,
 //! random access to the target (its time is part of the interruption), interference that depends on
-//! what the other cells send, data over two cells at once. An idle UE reselects by the same event
-//! A3, without interruption.
+//! what the other cells send. An idle UE reselects by the same event A3, without interruption.
+//!
+//! A UE with a [split bearer](split) is in two cells at once and stays there.
 
 mod config;
 mod event;
 mod measure;
 mod mobile;
+mod split;
 
 use std::collections::VecDeque;
 
@@ -24,12 +26,13 @@ use super::cell::{Cell, CellDeparture, RadioEvent, Stalled, UeConfig, UeIndex, U
 use crate::bearer::Forwarding;
 use airpath_queue::Load;
 pub use config::{
-    A3Config, CellIndex, FailureConfig, HandoverConfig, MeasurementConfig, MobileConfig,
-    PlannedHandover, RanConfig, RanConfigError,
+    A3Config, CellIndex, FailureConfig, HandoverConfig, Leg, MeasurementConfig, MobileConfig,
+    PlannedHandover, RanConfig, RanConfigError, SplitConfig, SplitPolicy,
 };
 pub use event::{MobilityEvent, MobilityEventKind};
 use measure::Measurements;
 use mobile::{Between, Location, Mobile, Phase};
+use split::Split;
 
 /// Cells and their UEs; it is used like a single [`Cell`].
 ///
@@ -51,6 +54,7 @@ use mobile::{Between, Location, Mobile, Phase};
 ///         to: CellIndex(1),
 ///     }],
 ///     measurements: None,
+///     split: None,
 /// };
 /// let mut ran = Ran::new(&config, 1);
 /// assert!(ran.poll(Instant::ZERO + Duration::from_secs(2)).is_none());
@@ -62,6 +66,8 @@ use mobile::{Between, Location, Mobile, Phase};
 pub struct Ran {
     cells: Vec<Cell>,
     mobiles: Vec<Mobile>,
+    /// Cells of the two legs of split bearers; `None`: there are none.
+    legs: Option<[usize; 2]>,
     handover: HandoverConfig,
     measurements: Option<MeasurementConfig>,
     /// When UEs next measure.
@@ -84,8 +90,14 @@ impl Ran {
     pub fn new(config: &RanConfig, seed: u64) -> Self {
         config.check().expect("a checked configuration of the RAN");
         let cells = (0..).zip(&config.cells).map(|(index, cell)| {
-            let ues: Vec<UeConfig> =
-                config.ues.iter().map(|ue| ue.in_cell[index].clone()).collect();
+            let ues: Vec<UeConfig> = (0..)
+                .map(UeIndex)
+                .zip(&config.ues)
+                .map(|(ue, each)| {
+                    let leg = config.split_of(ue).is_some();
+                    if leg { each.in_cell[index].leg() } else { each.in_cell[index].clone() }
+                })
+                .collect();
             let seed = match index {
                 0 => seed,
                 _ => Stream::new(seed, &format!("cell.{index}")).bits(),
@@ -96,6 +108,7 @@ impl Ran {
         let mut ran = Self {
             cells: cells.collect(),
             mobiles: Vec::with_capacity(config.ues.len()),
+            legs: config.split.map(|split| [0, split.secondary.0 as usize]),
             handover: config.handover,
             measurements: config.measurements,
             measured_next: config.measurements.and_then(|config| start(config.period)),
@@ -106,14 +119,18 @@ impl Ran {
             events: VecDeque::new(),
         };
         for ue in (0..config.ues.len() as u32).map(UeIndex) {
-            ran.add(ue);
+            let split = config.split_of(ue).map(|split| {
+                let cells = &config.ues[ue.0 as usize].in_cell;
+                Split::new(split, [&cells[0], &cells[split.secondary.0 as usize]])
+            });
+            ran.add(ue, split);
         }
         ran.find_due();
         ran
     }
 
-    /// Puts a UE into its first cell, and removes it from all others.
-    fn add(&mut self, ue: UeIndex) {
+    /// Puts a UE into its first cell, and that of its second leg, and removes it from all others.
+    fn add(&mut self, ue: UeIndex, split: Option<Split>) {
         let mut measurements =
             self.measurements.as_ref().map(|config| Measurements::new(config, self.cells.len()));
         let mut serving = 0;
@@ -126,11 +143,13 @@ impl Ran {
             serving = measurements.best();
         }
         for (index, cell) in self.cells.iter_mut().enumerate() {
-            if index != serving {
+            let second = split.as_ref().map(|split| split.config.secondary.0 as usize);
+            if index != serving && second != Some(index) {
                 cell.leave(Instant::ZERO, ue, Forwarding::Nothing);
             }
         }
-        self.mobiles.push(Mobile::new(serving, measurements));
+        self.mobiles
+            .push(Mobile { split: split.map(Box::new), ..Mobile::new(serving, measurements) });
     }
 
     /// Number of UEs.
@@ -162,6 +181,12 @@ impl Ran {
         packet: &Packet,
     ) {
         self.advance(now);
+        if let Some(legs) = self.legs
+            && self.mobiles[ue.0 as usize].split.is_some()
+        {
+            self.enqueue_to_a_leg(now, direction, ue, packet, legs);
+            return;
+        }
         let mobile = &mut self.mobiles[ue.0 as usize];
         match &mut mobile.location {
             Location::In(cell) if direction == Direction::Uplink => {
@@ -175,6 +200,23 @@ impl Ran {
             }
             _ => self.forward(now, ue, *packet),
         }
+    }
+
+    /// A packet of a split bearer gets a COUNT and a leg.
+    fn enqueue_to_a_leg(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        ue: UeIndex,
+        packet: &Packet,
+        legs: [usize; 2],
+    ) {
+        let queued = legs.map(|cell| self.cells[cell].meter(now, ue, direction).queued);
+        let Some(split) = &mut self.mobiles[ue.0 as usize].split else { return };
+        if let (leg, Some(pdu)) = split.send(now, direction, packet, queued) {
+            self.cells[legs[leg as usize]].enqueue(now, direction, ue, &pdu);
+        }
+        self.find_due();
     }
 
     /// A downlink packet reaches a base station that the UE has left, or follows one that did.
@@ -227,7 +269,7 @@ impl Ran {
     #[inline(never)]
     fn poll_one_of_many(&mut self, now: Instant) -> Option<CellDeparture> {
         self.advance(now);
-        let own = self.departures.front().map(|departure| departure.at);
+        let own = self.departures.front().map(|departure| departure.at).filter(|&at| at <= now);
         let mut first = own.map(|at| (at, None));
         for (index, cell) in self.cells.iter_mut().enumerate() {
             if let Some(at) = cell.front(now)
@@ -245,7 +287,24 @@ impl Ran {
     /// The next packet that was dropped, not in order of time. Stage 0 is the downlink, 1 the
     /// uplink.
     pub fn poll_drop(&mut self) -> Option<Drop> {
+        if self.legs.is_some() {
+            return self.poll_drop_of_legs();
+        }
         self.drops.pop_front().or_else(|| self.cells.iter_mut().find_map(Cell::poll_drop))
+    }
+
+    /// [`poll_drop`](Self::poll_drop) if some bearers are split.
+    fn poll_drop_of_legs(&mut self) -> Option<Drop> {
+        for index in 0..self.cells.len() {
+            while let Some((ue, drop)) = self.cells[index].poll_drop_of_ue() {
+                match &mut self.mobiles[ue.0 as usize].split {
+                    Some(split) => split.on_drop(&drop),
+                    None => self.drops.push_back(drop),
+                }
+            }
+        }
+        let splits = self.mobiles.iter_mut().filter_map(|mobile| mobile.split.as_deref_mut());
+        self.drops.pop_front().or_else(|| splits.into_iter().find_map(Split::poll_drop))
     }
 
     /// The next event of a UE between cells.
@@ -256,9 +315,15 @@ impl Ran {
     /// Accounts for packets with a journey: a UE's downlink and uplink are two places, and those of
     /// the first UE begin at `first`. Only valid before anything enters.
     pub fn account(&mut self, journeys: &Journeys, first: Site) {
-        for (ue, mobile) in (0..).zip(&self.mobiles) {
-            if let Location::In(cell) = mobile.location {
-                self.cells[cell].account(UeIndex(ue), journeys, Site(first.0 + 2 * ue));
+        for (ue, mobile) in (0..).zip(&mut self.mobiles) {
+            let first = Site(first.0 + 2 * ue);
+            if let (Some(split), Some(legs)) = (&mut mobile.split, self.legs) {
+                split.account(journeys, first);
+                for cell in legs {
+                    self.cells[cell].account(UeIndex(ue), journeys, first);
+                }
+            } else if let Location::In(cell) = mobile.location {
+                self.cells[cell].account(UeIndex(ue), journeys, first);
             }
         }
     }
@@ -267,6 +332,10 @@ impl Ran {
     /// accounted for.
     pub fn busy(&mut self, now: Instant, ue: UeIndex, direction: Direction) -> Duration {
         self.advance(now);
+        if let (Some(_), Some(legs)) = (&self.mobiles[ue.0 as usize].split, self.legs) {
+            let busy = legs.map(|cell| self.cells[cell].busy(now, ue, direction));
+            return busy[0].max(busy[1]);
+        }
         match &mut self.mobiles[ue.0 as usize].location {
             Location::In(cell) => self.cells[*cell].busy(now, ue, direction),
             Location::Between(between) => between.context.bearer.direction(direction).busy(now),
@@ -320,11 +389,20 @@ impl Ran {
         let Some((serving, after)) = rest.split_first_mut() else { return };
         for direction in [Direction::Downlink, Direction::Uplink] {
             let mut meter = serving.meter(now, ue, direction);
+            let awake = meter.awake;
             if let Location::Between(between) = &mobile.location {
                 between.context.show(direction, &mut meter);
             }
             for other in before.iter_mut().chain(after.iter_mut()) {
-                meter.add(&other.meter(now, ue, direction));
+                let other = other.meter(now, ue, direction);
+                if mobile.split.is_some() {
+                    meter.add_leg(&other);
+                }
+                meter.add(&other);
+            }
+            if let Some(split) = &mobile.split {
+                meter.sojourn = split.sojourn(direction);
+                meter.awake = awake;
             }
             visit(&meter);
         }
@@ -353,10 +431,63 @@ impl Ran {
 
     #[inline]
     fn advance(&mut self, now: Instant) {
+        if let Some(legs) = self.legs {
+            self.advance_legs(now, legs);
+        }
         while let Some(at) = self.due.filter(|&at| at <= now) {
             self.do_due(at);
             self.find_due();
         }
+    }
+
+    /// Does everything until `now` if some bearers are split: what leaves the cells is put in order.
+    /// No UE moves.
+    fn advance_legs(&mut self, now: Instant, legs: [usize; 2]) {
+        let secondary = &mut self.cells[legs[Leg::Secondary as usize]];
+        loop {
+            let splits = (0..).map(UeIndex).zip(&mut self.mobiles);
+            let splits = splits.filter_map(|(ue, mobile)| Some((ue, mobile.split.as_deref_mut()?)));
+            let arrivals =
+                splits.filter_map(|(ue, split)| Some((split.next_arrival()?, ue, split)));
+            let first = arrivals.min_by_key(|&(at, ue, _)| (at, ue));
+            let Some((at, ue, split)) = first.filter(|&(at, ..)| at <= now) else { break };
+            if let Some(pdu) = split.take_arrival() {
+                secondary.enqueue(at, Direction::Downlink, ue, &pdu);
+            }
+        }
+        loop {
+            let left =
+                (0..self.cells.len()).filter_map(|cell| Some((self.cells[cell].front(now)?, cell)));
+            let left = left.min();
+            let receivers = (0..).map(UeIndex).zip(&self.mobiles);
+            let receivers = receivers
+                .filter_map(|(ue, mobile)| Some((mobile.split.as_ref()?.receivers_due()?, ue)));
+            let due = receivers.min().filter(|&(at, _)| at <= now);
+            match (left, due) {
+                (left, Some((at, ue))) if left.is_none_or(|(first, _)| at <= first) => {
+                    let Some(split) = &mut self.mobiles[ue.0 as usize].split else { break };
+                    let departures = &mut self.departures;
+                    split.do_receivers(at, &mut |direction, at, packet| {
+                        departures.push_back(CellDeparture { direction, ue, at, packet: *packet });
+                    });
+                }
+                (Some((at, cell)), _) => {
+                    let Some(departure) = self.cells[cell].poll(now) else { break };
+                    let CellDeparture { direction, ue, packet: pdu, .. } = departure;
+                    let departures = &mut self.departures;
+                    let Some(split) = &mut self.mobiles[ue.0 as usize].split else {
+                        departures.push_back(departure);
+                        continue;
+                    };
+                    let leg = if cell == legs[0] { Leg::Master } else { Leg::Secondary };
+                    split.on_left(at, direction, leg, &pdu, &mut |direction, at, packet| {
+                        departures.push_back(CellDeparture { direction, ue, at, packet: *packet });
+                    });
+                }
+                (None, _) => break,
+            }
+        }
+        self.find_due();
     }
 
     fn find_due(&mut self) {

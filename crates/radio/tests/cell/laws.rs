@@ -373,9 +373,39 @@ pub(crate) fn wide_world() -> impl Strategy<Value = RanConfig> {
                     }),
                 }),
                 ues,
+                split: None,
             }
         })
     })
+}
+
+/// Two or three cells, and split bearers over the first two.
+fn split_world() -> impl Strategy<Value = RanConfig> {
+    let policy = prop_oneof![
+        Just(SplitPolicy::ShortestWait),
+        (0.0..=1.0).prop_map(|secondary| SplitPolicy::Fixed { secondary }),
+    ];
+    let primary = prop_oneof![Just(Leg::Master), Just(Leg::Secondary)];
+    let times = (prop_oneof![Just(0u64), 1u64..300], prop_oneof![Just(0u64), 1u64..30_000]);
+    let rest = (prop::bool::ANY, prop::option::of(0u64..20_000), prop::bool::ANY);
+    (wide_world(), policy, primary, times, rest).prop_filter_map(
+        "both legs are LTE or NR",
+        |(mut config, policy, primary, (t_reordering, delay), (all, threshold, flow_control))| {
+            config.planned.clear();
+            config.measurements = None;
+            config.split = Some(SplitConfig {
+                ue: (!all).then_some(UeIndex(0)),
+                secondary: CellIndex(1),
+                primary,
+                policy,
+                threshold,
+                t_reordering: ms(t_reordering),
+                delay: us(delay),
+                flow_control,
+            });
+            config.check().is_ok().then_some(config)
+        },
+    )
 }
 
 pub(crate) fn traffic() -> impl Strategy<Value = Vec<Arrival>> {
@@ -503,6 +533,20 @@ proptest! {
         config in world(1..4), traffic in traffic(), step in 50u64..20_000,
     ) {
         nothing_depends_on_when_it_is_asked(&config, &traffic, step);
+    }
+
+    /// As for one cell, with bearers over two of them. Packets are delivered in order.
+    #[test]
+    fn split_bearers_depend_on_nobody_asking(
+        config in split_world(), traffic in traffic(), step in 50u64..20_000,
+    ) {
+        let (departures, _) = nothing_depends_on_when_it_is_asked(&config, &traffic, step);
+        for direction in [DOWN, UP] {
+            let mine = |departure: &&CellDeparture| {
+                (departure.ue, departure.direction) == (UeIndex(0), direction)
+            };
+            prop_assert!(departures.iter().filter(mine).is_sorted_by_key(|it| opaque(&it.packet)));
+        }
     }
 
     /// As for one cell, while UEs move.

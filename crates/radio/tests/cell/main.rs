@@ -11,6 +11,7 @@ mod mobility;
 mod openair;
 mod rates;
 mod sleep;
+mod split;
 mod umts;
 
 const fn can_be_sent<T: Send>() {}

@@ -40,6 +40,7 @@ fn network(cells: [(CellConfig, UeConfig); 2]) -> RanConfig {
         },
         planned: vec![PlannedHandover { at: ms(100), every: None, ue: None, to: CellIndex(1) }],
         measurements: None,
+        split: None,
     }
 }
 

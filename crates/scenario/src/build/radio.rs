@@ -57,6 +57,7 @@ pub(super) fn radio(radio: &Radio, problems: &mut Problems) -> RadioConfig {
             handover: mobility::handover(radio.mobility.as_ref()),
             planned: mobility::planned(radio),
             measurements: mobility::measurements(radio.mobility.as_ref()),
+            split: mobility::split(radio),
         },
     };
     refused::check(radio, &config, problems);

@@ -8,7 +8,7 @@ use airpath_base::Duration;
 use airpath_radio::rrc::enumerations::sr_periods;
 
 use super::layers::Tables;
-use super::{Radio, Ue, neighbours, timers};
+use super::{Radio, Ue, neighbours, split, timers};
 use crate::Origin;
 use crate::decimal::unscaled;
 use crate::problem::Problems;
@@ -30,6 +30,7 @@ pub(super) fn radio(radio: &Radio, problems: &mut Problems) {
         tables(&neighbour.tables, &neighbour.cell, any, problems);
     }
     neighbours::check(radio, problems);
+    split::check(radio, any, problems);
 }
 
 /// Checks the tables of a UE in one cell.

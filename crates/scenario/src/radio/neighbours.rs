@@ -88,24 +88,18 @@ pub(super) fn handovers(node: &Node, problems: &mut Problems) -> Vec<Fields> {
     handovers
 }
 
-/// Reads how UEs move; `None` if the file has neither the table nor neighbours.
-pub(super) fn mobility(
-    node: &Node,
-    neighbours: &[Neighbour],
-    handovers: &[Fields],
-    problems: &mut Problems,
-) -> Option<Fields> {
+/// Reads how UEs move. Unless the table says otherwise, they move by event A3 if `moves`, and their
+/// links fail if `fails`.
+pub(super) fn mobility(node: &Node, moves: bool, fails: bool, problems: &mut Problems) -> Fields {
     let (origin, entries) = node.table("mobility", MOBILITY.header, problems);
-    if node.get("mobility").is_none() && neighbours.is_empty() {
-        return None;
-    }
     let mut fields = Fields::read(&MOBILITY, MOBILITY.header, origin, entries, problems);
-    if !fields.is_there("a3") {
-        let moves = !neighbours.is_empty() && handovers.is_empty();
-        fields.fill("a3", Setting::Flag(moves), None);
+    for (key, usual) in [("a3", moves), ("link_failure", fails)] {
+        if !fields.is_there(key) {
+            fields.fill(key, Setting::Flag(usual), None);
+        }
     }
     fields.complete(problems);
-    Some(fields)
+    fields
 }
 
 /// Checks the names that handovers use, and which keys of mobility cannot be combined.

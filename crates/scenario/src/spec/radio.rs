@@ -8,6 +8,7 @@ mod channel;
 mod host_link;
 mod link;
 mod mobility;
+mod split;
 mod state;
 
 pub(crate) use access::{BsrPiggyback, BsrRegular, GrantRequests};
@@ -21,6 +22,7 @@ pub(crate) use channel::{
 };
 pub(crate) use link::HarqCombining;
 pub(crate) use mobility::{DataForwarding, HANDOVER, MOBILITY, NEIGHBOUR};
+pub(crate) use split::{PrimaryPath, SPLIT};
 pub(crate) use state::{InitialRrc, InitialUmts, UmtsSetup};
 
 use super::{Default, Group, Key, Kind, MS, Rule, Table, TimeUnit, Unit, count};
@@ -135,6 +137,12 @@ pub(crate) static RADIO: Table = Table {
                     Kind::Table,
                     Default::Absent("without neighbours no UE moves"),
                     "How UEs move: `[radio.mobility]`.",
+                ),
+                Key::new(
+                    "split",
+                    Kind::Table,
+                    Default::Absent("a bearer is in one cell at a time"),
+                    "Bearers over two cells: `[radio.split]`.",
                 ),
             ],
         },

@@ -1,6 +1,6 @@
 //! Causes in the radio.
 
-use super::{DOWN, Plant, file, only, ping, same_mcs, scaled, two_cells};
+use super::{DOWN, Plant, file, only, ping, same_mcs, scaled, two_cells, two_legs};
 use crate::bases::{CELLULAR, NR, RADIO};
 use crate::draft::{Table, number};
 
@@ -147,6 +147,22 @@ pub(crate) const CELLS: &[Plant] = &[
             well.radio("rlc").set("t_reordering_ms", 10);
             let wait = scaled(severity, 60.0, 3000.0).round();
             Box::new(move |draft| draft.radio("rlc").set("t_reordering_ms", wait))
+        },
+    },
+    // Half of the bytes travel to a leg that is far away.
+    Plant {
+        cause: "split-bearer",
+        into: NR,
+        flows: 2,
+        up: DOWN,
+        brings: None,
+        edit: |_, severity, well, _| {
+            two_legs(well);
+            let delay = scaled(severity, 30.0, 200.0).round();
+            Box::new(move |draft| {
+                draft.radio("split").set("delay_ms", delay);
+                draft.radio("split").set("secondary_share", "0.5");
+            })
         },
     },
     Plant {

@@ -108,6 +108,17 @@ impl UeConfig {
         }
     }
 
+    /// This UE with a leg of a split bearer: in NR, the PDCP above restores the order.
+    pub(crate) fn leg(&self) -> Self {
+        let mut leg = self.clone();
+        for link in [&mut leg.downlink, &mut leg.uplink] {
+            if let RlcConfig::Nr { release, .. } = &mut link.bearer.rlc {
+                *release = Release::OutOfOrder;
+            }
+        }
+        leg
+    }
+
     fn nr(carrier: &NrCarrier) -> Self {
         let slot = carrier.numerology.slot();
         let report = ReportConfig {

@@ -1,16 +1,17 @@
-//! `[radio.mobility]` and `[[radio.handover]]`.
+//! `[radio.mobility]`, `[[radio.handover]]` and `[radio.split]`.
 
 use airpath_base::Duration;
 use airpath_radio::bearer::Forwarding;
 use airpath_radio::cell::UeIndex;
 use airpath_radio::ran::{
-    A3Config, CellIndex, FailureConfig, HandoverConfig, MeasurementConfig, PlannedHandover,
+    A3Config, CellIndex, FailureConfig, HandoverConfig, Leg, MeasurementConfig, PlannedHandover,
+    SplitConfig, SplitPolicy,
 };
 
 use crate::get::Get;
 use crate::radio::Radio;
 use crate::read::Fields;
-use crate::spec::DataForwarding;
+use crate::spec::{DataForwarding, PrimaryPath};
 
 /// How a handover is carried out.
 pub(super) fn handover(mobility: Option<&Fields>) -> HandoverConfig {
@@ -61,4 +62,28 @@ pub(super) fn measurements(mobility: Option<&Fields>) -> Option<MeasurementConfi
     });
     let period = get.time("measurement_period_ms");
     (a3.is_some() || failure.is_some()).then_some(MeasurementConfig { period, a3, failure })
+}
+
+/// Bearers over two cells.
+pub(super) fn split(radio: &Radio) -> Option<SplitConfig> {
+    let get = Get(radio.split.as_ref()?);
+    let secondary = get.text("secondary");
+    get.flag("enabled").then(|| SplitConfig {
+        ue: get.0.text("ue").and_then(|ue| radio.index(ue)).map(|ue| UeIndex(ue as u32)),
+        secondary: CellIndex(
+            radio.cells().position(|cell| cell == secondary).unwrap_or_default() as u32
+        ),
+        primary: match get.chosen() {
+            PrimaryPath::Master => Leg::Master,
+            PrimaryPath::Secondary => Leg::Secondary,
+        },
+        policy: match get.0.fraction("secondary_share") {
+            Some(secondary) => SplitPolicy::Fixed { secondary },
+            None => SplitPolicy::ShortestWait,
+        },
+        threshold: get.0.count("ul_data_split_threshold_bytes"),
+        t_reordering: get.time("t_reordering_ms"),
+        delay: get.time("delay_ms"),
+        flow_control: get.flag("flow_control"),
+    })
 }

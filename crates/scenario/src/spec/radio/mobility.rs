@@ -132,7 +132,9 @@ pub(crate) static MOBILITY: Table = Table {
                 Key::new(
                     "a3",
                     Kind::Flag,
-                    Default::Derived("true with neighbours and without `[[radio.handover]]`"),
+                    Default::Derived(
+                        "true with neighbours, without `[[radio.handover]]` and `[radio.split]`",
+                    ),
                     "Whether UEs start in the best cell and move by event A3: the SINR of a \
                      neighbour is better than that of the serving cell (TS 36.331 and TS 38.331 \
                      5.5.4.4).",
@@ -170,7 +172,7 @@ pub(crate) static MOBILITY: Table = Table {
                 Key::new(
                     "link_failure",
                     Kind::Flag,
-                    Default::Value("true"),
+                    Default::Derived("true without `[radio.split]`"),
                     "Whether a link can fail: by T310, or when RLC reaches its largest number of \
                      retransmissions (TS 36.331 5.3.11, TS 38.331 5.3.10). The UE then connects \
                      again in the best cell.",

@@ -156,7 +156,7 @@ fn build(table: &Table, key: &Key, value: &str, choices: &[Choice]) -> Result<Sc
         "emulation" => "emulation",
         path => {
             text.push_str("[radio]\npreset = \"nr-n78\"\n");
-            if path == "radio.mobility" {
+            if ["radio.mobility", "radio.split"].contains(&path) {
                 text.push_str("[[radio.neighbour]]\n");
             }
             path.split(" or ").next().unwrap()
