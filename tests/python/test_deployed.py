@@ -372,8 +372,6 @@ def test_yaml_keeps_the_first_of_two_values() -> None:
          "gnb.yml:50: not valid YAML: did not find expected ',' or '}'"),
         ("gnb.yml", GNB_YML[: GNB_YML.index("tdd_ul_dl_cfg:")] + "tdd_ul_dl_cfg:",
          "gnb.yml:28: `cell_cfg.tdd_ul_dl_cfg` is empty, and the file ends there: was it cut?"),
-        ("gnb.yml", GNB_YML[: GNB_YML.index("tdd_ul_dl_cfg:")] + "tdd_ul_dl_cfg:",
-         "gnb.yml:28: `cell_cfg.tdd_ul_dl_cfg` is empty, and the file ends there: was it cut?"),
         ("gnb.yml", "cell_cfg:\n\tpci: 1\n", "gnb.yml:2: not valid YAML: "),
         ("gnb.yml", "cell_cfg: &a\n  pci: 1\n", "gnb.yml:1: anchors (&) and aliases (*) are not"),
         ("gnb.yml", "cell_cfg: !!python/name:os.system\n", "gnb.yml:1: tags (!) are not read"),
