@@ -140,14 +140,10 @@ impl Split {
             let secondary = &mut queued[Leg::Secondary as usize];
             one_way.between.iter().for_each(|(_, pdu)| secondary.add(pdu));
         }
-        let room = |leg: Leg| {
-            let at = leg as usize;
-            one_way.limits.is_none_or(|limits| limits[at].admits(queued[at], packet))
-        };
-        let room = [room(Leg::Master), room(Leg::Secondary)];
-        let leg = self.choose(now, direction, packet, (queued.map(|load| load.bytes), room));
+        let leg = self.choose(now, direction, packet, queued.map(|load| load.bytes));
         let one_way = &mut self.directions[direction];
-        if !room[leg as usize] {
+        let at = leg as usize;
+        if one_way.limits.is_some_and(|limits| !limits[at].admits(queued[at], packet)) {
             one_way.sdus.drop(now, *packet, DropReason::QueueFull);
             return (leg, None);
         }
@@ -165,13 +161,13 @@ impl Split {
         (leg, Some(pdu))
     }
 
-    /// The leg of a packet (TS 38.323 5.2.1), given the bytes that wait in each, and which have room.
+    /// The leg of a packet (TS 38.323 5.2.1).
     fn choose(
         &mut self,
         now: Instant,
         direction: Direction,
         packet: &Packet,
-        (queued, room): ([u64; 2], [bool; 2]),
+        queued: [u64; 2],
     ) -> Leg {
         let SplitConfig { primary, policy, threshold, delay, .. } = self.config;
         let OneWaySplit { legs, .. } = &mut self.directions[direction];
@@ -195,12 +191,7 @@ impl Split {
                     travels.as_nanos() as f64 + bytes as f64 / rate.max(f64::MIN_POSITIVE)
                 };
                 let other = primary.other();
-                match [primary, other].map(|leg| room[leg as usize]) {
-                    [true, false] => primary,
-                    [false, true] => other,
-                    _ if wait(other) < wait(primary) => other,
-                    _ => primary,
-                }
+                if wait(other) < wait(primary) { other } else { primary }
             }
             SplitPolicy::Fixed { secondary } => {
                 let given = |leg: Leg| legs[leg as usize].given as f64;

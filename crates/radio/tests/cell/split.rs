@@ -206,14 +206,6 @@ fn longest_stall(outcome: &Outcome) -> f64 {
 }
 
 #[test]
-fn a_leg_without_room_leaves_packets_to_the_other() {
-    let mut config = en_dc();
-    *bearer_limit(&mut config, 1) = Some(0);
-    let outcome = send(&config, DOWN, 100, 0);
-    assert!(outcome.dropped.is_empty() && outcome.blocks[1] == 0);
-}
-
-#[test]
 fn a_lost_packet_in_um_is_a_gap_too() {
     let mut config = en_dc();
     config.ues[0].in_cell.iter_mut().for_each(um);
