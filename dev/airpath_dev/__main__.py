@@ -30,6 +30,7 @@ COMMANDS = {
     "captures-kernel": "recorded.kernel",
     "captures-recorded": "recorded.command",
     "causes": "causes.command",
+    "causes-captured": "causes.captured",
     "causes-emulated": "causes.emulated",
     "causes-field": "causes.field",
     "cluster": "cluster.command",

@@ -90,6 +90,35 @@ def test_a_syn_that_an_error_answers_is_on_no_one_way_path(tmp_path: Path) -> No
     assert _causes(silent) == ["one-way-path"]
 
 
+@pytest.mark.parametrize(
+    ("syns_s", "syn_acks_s", "ack_s", "causes"),
+    [
+        ([0], [1.2], 1.22, ["rrc-promotion"]),
+        # The first SYN or its answer was lost; the second one waited 1 or 3 s.
+        ([0, 1], [1.02], 1.02, []),
+        ([0, 3], [3.02], 3.02, []),
+        # The second SYN waits for the promotion, too.
+        ([0, 1], [1.5], 1.5, ["rrc-promotion"]),
+        # The SYN is here: its sender is connected.
+        ([0], [0, 0.3], 0.32, []),
+    ],
+)
+def test_a_handshake_that_lost_a_packet_is_no_promotion(
+    tmp_path: Path, syns_s: list[float], syn_acks_s: list[float], ack_s: float, causes: list[str]
+) -> None:
+    """Round trips of 20 ms after the handshake."""
+    options = captures.SYN_OPTIONS
+    times = [(at, captures.tcp(True, 0, 0, SYN, options=options)) for at in syns_s]
+    times += [(at, captures.tcp(False, 0, 1, SYN | ACK, options=options)) for at in syn_acks_s]
+    times.append((ack_s, captures.tcp(True, 1, 1, ACK)))
+    for number in range(5):
+        at, first = ack_s + 0.1 + 0.1 * number, 1 + 100 * number
+        times.append((at, captures.tcp(True, first, 1, ACK, 100)))
+        times.append((at + 0.02, captures.tcp(False, 1, first + 100, ACK)))
+    packets = [(round(at * 10**6), one) for at, one in sorted(times, key=lambda one: one[0])]
+    assert _causes(diagnose(str(captures.write(tmp_path / "a.pcap", packets)))) == causes
+
+
 def test_copies_are_left_out_and_told_of(tmp_path: Path) -> None:
     """Pings as `tcpdump -i any` has them: in at one interface, out at another."""
     data = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 113)

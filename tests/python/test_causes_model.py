@@ -15,10 +15,11 @@ from airpath import _core
 from airpath.causes import rank, tools
 from airpath.causes.describe import _DESCRIBED
 from airpath.causes.features import Features, features
-from airpath.causes.model import ANY, Forest, Model, answer, packaged
+from airpath.causes.model import ANY, Forest, Model, answer, of_any, packaged
 from airpath.causes.phrases import _PHRASES, _UNITS, evidence
 from airpath.causes.rank import read_groups
 from airpath.causes.tools import Pinged, Told
+from airpath_dev.causes.captured import Judged, summary
 
 _MOST_BYTES = 1_000_000
 
@@ -26,9 +27,9 @@ _MOST_BYTES = 1_000_000
 def _stump(cause: str, feature: int, left: float, right: float) -> Forest:
     """One tree: ``left`` where the feature is at most 0.5 or unknown, or else ``right``."""
     nodes = [
-        (feature, 0.5, True, 1, 2, (left + right) / 2),
-        (-1, 0.0, False, -1, -1, left),
-        (-1, 0.0, False, -1, -1, right),
+        (feature, 0.5, True, 2, (left + right) / 2),
+        (-1, 0.0, False, -1, left),
+        (-1, 0.0, False, -1, right),
     ]
     return Forest.of(cause, [0], nodes)
 
@@ -81,6 +82,58 @@ def test_the_likeliest_answer_is_given(
     found = answer(probabilities)
     assert [cause for cause, _ in found.causes] == causes
     assert bool(found.leaning) is unknown
+
+
+@pytest.mark.parametrize(
+    ("mtu", "some", "named", "leaning"),
+    [
+        (0.95, 0.95, True, False),
+        (0.85, 0.91, True, False),
+        # Nine to one is not reached: the likeliest is listed, and none is named.
+        (0.85, 0.88, False, True),
+        (0.6, 0.6, False, True),
+        (0.4, 0.45, False, False),
+    ],
+)
+def test_who_is_told_of_a_cause_that_is_not_there_pays_for_it(
+    mtu: float, some: float, named: bool, leaning: bool
+) -> None:
+    found = answer({"mtu": mtu, "drx": 0.01, ANY: some}, rank.WRONG_BLAME)
+    assert bool(found.causes) is named
+    assert bool(found.leaning) is leaning
+
+
+def test_that_there_is_any_cause_is_told_by_all_forests() -> None:
+    """Its own forest, the likeliest cause, and any of the causes if they are independent."""
+    half = 0.0
+    own, likeliest, some, one = of_any(np.array([half, half, -2.0]))
+    assert (own, likeliest, one) == (-2.0, half, 1.0)
+    assert 1 / (1 + math.exp(-some)) == pytest.approx(1 - 0.5 * 0.5)
+    forests = [_stump("mtu", 0, -2.0, 2.0), _stump(ANY, 1, -3.0, 3.0)]
+    model = Model.of(["one", "two"], forests, [], [0.5, 0.25, 0.25, 0.1])
+    odds = 0.5 * 3 + 0.25 * 2 + 0.25 * 2 + 0.1
+    found = model.probabilities({"one": 0.9, "two": 0.9})
+    assert found[ANY] == pytest.approx(1 / (1 + math.exp(-odds)))
+
+
+def test_recordings_are_judged_by_their_first_cause_and_by_how_sure_it_is() -> None:
+    found = [
+        _judged(["mtu"], ("mtu", 0.9)),
+        _judged(["mtu"], ("drx", 0.5)),
+        _judged(["mtu"]),
+        _judged([]),
+        _judged([], ("test-too-short", 0.7)),
+        _judged([], ("shaper", 0.8)),
+    ]
+    told = summary(found)
+    assert "a planted cause first in 1 of 3 (33%), another one in 1" in told
+    assert "of 3 healthy paths 2 have a cause named, 1 one of the path or of a host" in told
+    # Four are named, and one is right, which was said to be 0.9.
+    assert "calibration error 52.5%" in told
+
+
+def _judged(planted: list[str], *named: tuple[str, float]) -> Judged:
+    return Judged("1-1-0", "wire", "server", frozenset(planted), named)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airpath.causes.model import ANY, Forest, Model
+from airpath.causes.model import ANY, Forest, Model, of_any
 from airpath.causes.suspect import GROUPS
 from airpath_dev.planted.draft import Pick
 
@@ -18,7 +18,6 @@ from .rows import Row
 
 _SETTINGS = {
     "objective": "binary",
-    "learning_rate": 0.1,
     "min_data_in_leaf": 8,
     "lambda_l2": 5.0,
     "feature_fraction": 0.35,
@@ -42,10 +41,11 @@ _HELD = 4
 
 @dataclass(frozen=True)
 class Trees:
-    """How many of a forest, and the leaves of each."""
+    """How many of a forest, the leaves of each, and how much each one learns."""
 
     count: int
     leaves: int
+    rate: float = 0.1
 
 
 def group_of(cause: str) -> str:
@@ -72,14 +72,18 @@ def learn(rows: Sequence[Row], trees: Trees) -> Model:
     cases = np.array([one["case"] for one in usable])
     held = scattered(cases) % _HELD == 0
     causes = sorted(set().union(*labels))
-    forests, costs = [], []
+    forests, costs, odds = [], [], []
     for cause in [*causes, ANY]:
         target = np.array([bool(one) if cause == ANY else cause in one for one in labels])
-        forests.append(_forest(cause, trees, table, target, held))
+        forest, told = _forest(cause, trees, table, target, held)
+        forests.append(forest)
+        odds.append(told)
         if cause != ANY:
             gains = np.array([_gain(one, cause) for one in usable])
             costs.append(_costs(cause, trees, table[target], gains[target]))
-    return Model.of(names, forests, costs)
+    # The last target is that of any cause.
+    together = _calibrated(of_any(np.stack(odds, axis=-1)), target[held])
+    return Model.of(names, forests, costs, together.tolist())
 
 
 def _blur(names: Sequence[str], table: NDArray[np.float64], cases: Sequence[int]) -> None:
@@ -102,7 +106,11 @@ def _gain(row: Row, cause: str) -> float:
 def _costs(
     cause: str, trees: Trees, table: NDArray[np.float64], gains: NDArray[np.float64]
 ) -> Forest:
-    settings = _SETTINGS | {"objective": "regression", "num_leaves": trees.leaves}
+    settings = _SETTINGS | {
+        "objective": "regression",
+        "num_leaves": trees.leaves,
+        "learning_rate": trees.rate,
+    }
     return _flattened(cause, _booster(settings, table, gains, trees.count // _FEWER_OF_COSTS))
 
 
@@ -118,11 +126,13 @@ def _forest(
     table: NDArray[np.float64],
     target: NDArray[np.bool_],
     held: NDArray[np.bool_],
-) -> Forest:
-    settings = _SETTINGS | {"num_leaves": trees.leaves}
+) -> tuple[Forest, NDArray[np.float64]]:
+    """And the calibrated logarithms of the odds of the cases that are held back."""
+    settings = _SETTINGS | {"num_leaves": trees.leaves, "learning_rate": trees.rate}
     booster = _booster(settings, table[~held], target[~held].astype(float), trees.count)
     scores = np.array(booster.predict(table[held], raw_score=True))
-    return _flattened(cause, booster).calibrated(*_platt(scores, target[held]))
+    slope, intercept = _calibrated(np.stack([scores, np.ones_like(scores)], axis=-1), target[held])
+    return _flattened(cause, booster).calibrated(slope, intercept), slope * scores + intercept
 
 
 def _booster(
@@ -137,47 +147,41 @@ def _booster(
 
 
 def _flattened(cause: str, booster: Any) -> Forest:
-    nodes: list[tuple[int, float, bool, int, int, float]] = []
+    nodes: list[tuple[int, float, bool, int, float]] = []
     roots = [_flat(tree["tree_structure"], nodes) for tree in booster.dump_model()["tree_info"]]
     return Forest.of(cause, roots, nodes)
 
 
-def _flat(node: dict[str, Any], nodes: list[tuple[int, float, bool, int, int, float]]) -> int:
+def _flat(node: dict[str, Any], nodes: list[tuple[int, float, bool, int, float]]) -> int:
     """Append a node and those below it, and return its number."""
     number = len(nodes)
-    nodes.append((-1, 0.0, False, -1, -1, 0.0))
+    nodes.append((-1, 0.0, False, -1, 0.0))
     if "leaf_value" in node and "split_feature" not in node:
-        nodes[number] = (-1, 0.0, False, -1, -1, float(node["leaf_value"]))
+        nodes[number] = (-1, 0.0, False, -1, float(node["leaf_value"]))
         return number
-    left = _flat(node["left_child"], nodes)
+    _flat(node["left_child"], nodes)
     right = _flat(node["right_child"], nodes)
     nodes[number] = (
         int(node["split_feature"]), min(node["threshold"], _LARGEST), bool(node["default_left"]),
-        left, right, float(node["internal_value"]),
+        right - number, float(node["internal_value"]),
     )  # fmt: skip
     return number
 
 
-def _platt(scores: NDArray[np.float64], target: NDArray[np.bool_]) -> tuple[float, float]:
-    """Slope and intercept of the logarithm of the odds (Platt 1999), by Newton's method."""
+def _calibrated(told: NDArray[np.float64], target: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Weights of columns that sum to the logarithm of the odds (Platt 1999), by Newton's method."""
     positive, negative = target.sum(), (~target).sum()
     wanted = np.where(target, (positive + 1) / (positive + 2), 1 / (negative + 2))
-    slope, intercept = 1.0, 0.0
+    # A weak pull to the first column alone keeps the weights finite.
+    first: NDArray[np.float64] = np.eye(told.shape[1])[0]
+    weights = first
+    pull = 1e-3 * np.eye(told.shape[1])
     for _ in range(50):
-        odds = slope * scores + intercept
-        p = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
-        weight = p * (1 - p) + 1e-9
-        gradient = np.array(
-            [((p - wanted) * scores).sum() + 1e-3 * (slope - 1), (p - wanted).sum()]
-        )
-        hessian = np.array(
-            [
-                [(weight * scores**2).sum() + 1e-3, (weight * scores).sum()],
-                [(weight * scores).sum(), weight.sum() + 1e-6],
-            ]
-        )
+        p = 1 / (1 + np.exp(-np.clip(told @ weights, -30, 30)))
+        gradient = told.T @ (p - wanted) + pull @ (weights - first)
+        hessian = (told.T * (p * (1 - p) + 1e-9)) @ told + pull
         step = np.linalg.solve(hessian, gradient)
-        slope, intercept = slope - step[0], intercept - step[1]
+        weights = weights - step
         if np.abs(step).max() < 1e-8:
             break
-    return float(slope), float(intercept)
+    return weights

@@ -20,15 +20,19 @@ from numpy.typing import NDArray
 LIKELIER_THAN_NOT = 0.5
 ANY = "any"
 """The forest that tells whether anything costs a seventh."""
-_FIELDS = ("feature", "threshold", "default_left", "left", "right", "value")
-_TYPES = (np.int16, np.float32, np.bool_, np.int16, np.int16, np.float32)
+_FIELDS = ("feature", "threshold", "default_left", "right", "value")
+_TYPES = (np.int16, np.float32, np.bool_, np.int16, np.float16)
+_STEPS = 1024
+"""Values are whole multiples of one of these: that halves them in the file."""
 
 
 @dataclass(frozen=True)
 class Forest:
     """Trees of one cause. Nodes of all trees are in one array; a leaf has no feature (-1).
 
-    ``value`` of a node is the mean of the leaves below it, by how many cases came there.
+    The left one of the two nodes below a node is the next in the array, and the right one is
+    ``right`` places further. ``value`` of a node is the mean of the leaves below it, by how many
+    cases came there.
     """
 
     cause: str
@@ -36,7 +40,6 @@ class Forest:
     feature: NDArray[Any]
     threshold: NDArray[Any]
     default_left: NDArray[Any]
-    left: NDArray[Any]
     right: NDArray[Any]
     value: NDArray[Any]
     slope: float = 1.0
@@ -45,7 +48,8 @@ class Forest:
     @classmethod
     def of(cls, cause: str, roots: Sequence[int], nodes: Iterable[tuple[Any, ...]]) -> Forest:
         """From nodes as tuples of the fields."""
-        columns = zip(zip(*nodes, strict=True), _TYPES, strict=True)
+        *others, values = zip(*nodes, strict=True)
+        columns = zip([*others, np.round(np.array(values) * _STEPS) / _STEPS], _TYPES, strict=True)
         fields: list[NDArray[Any]] = [np.array(each, dtype=kind) for each, kind in columns]
         return cls._of(cause, np.array(roots, dtype=np.int16), fields)
 
@@ -53,8 +57,8 @@ class Forest:
     def _of(
         cls, cause: str, roots: NDArray[Any], fields: Sequence[NDArray[Any]], *calibration: float
     ) -> Forest:
-        feature, threshold, default_left, left, right, value = fields
-        return cls(cause, roots, feature, threshold, default_left, left, right, value, *calibration)
+        feature, threshold, default_left, right, value = fields
+        return cls(cause, roots, feature, threshold, default_left, right, value, *calibration)
 
     def calibrated(self, slope: float, intercept: float) -> Forest:
         """With a linear map of its logarithm of the odds."""
@@ -62,7 +66,7 @@ class Forest:
 
     def score(self, row: NDArray[np.float64]) -> float:
         """The sum of the trees' leaves."""
-        return float(self.value[self._walk(row)[-1]].sum())
+        return float(self.value[self._walk(row)[-1]].sum(dtype=float))
 
     def odds(self, row: NDArray[np.float64]) -> float:
         """The logarithm of the odds."""
@@ -89,7 +93,7 @@ class Forest:
                 return paths
             value = row[np.maximum(feature, 0)]
             left = np.where(np.isnan(value), self.default_left[at], value <= self.threshold[at])
-            at = np.where(inner, np.where(left, self.left[at], self.right[at]), at)
+            at = at + np.where(inner, np.where(left, 1, self.right[at]), 0)
             paths.append(at)
 
 
@@ -97,17 +101,19 @@ class Forest:
 class Answer:
     """``causes`` with their probabilities, the likeliest first.
 
-    ``leaning``: if what costs a seventh is likelier unknown than any cause, all of them.
+    ``leaning``: if none is named although something is likelier there than nothing, all of them.
     """
 
     causes: list[tuple[str, float]]
     leaning: list[tuple[str, float]]
 
 
-def answer(probabilities: Mapping[str, float]) -> Answer:
-    """The likeliest of: nothing, something unknown, a cause; and all causes likelier than not.
+def answer(probabilities: Mapping[str, float], blame: float = 1.0) -> Answer:
+    """The best of: nothing, something unknown, a cause; and all causes likelier than not.
 
     The probability of something unknown is that of any cause, times that of none of the known ones.
+    ``blame``: what it costs to name a cause where there is none, in right answers that are not
+    given; at 1 the likeliest is best.
     """
     every = dict(probabilities)
     some = every.pop(ANY)
@@ -118,24 +124,46 @@ def answer(probabilities: Mapping[str, float]) -> Answer:
     unknown = any_cause
     for _, sure in likely:
         unknown *= 1 - sure / any_cause
-    if first >= max(unknown, 1 - any_cause):
+    if first >= max(unknown, blame * (1 - any_cause)):
         return Answer([one for one in likely if one[1] >= min(first, LIKELIER_THAN_NOT)], [])
-    return Answer([], likely if unknown > 1 - any_cause else [])
+    return Answer([], likely if max(first, unknown) > 1 - any_cause else [])
+
+
+def of_any(odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the forests tell of whether there is any cause; the last one is the one of `ANY`.
+
+    Rows of logarithms of odds: by that forest, of the likeliest cause, and of any one of the causes
+    if they were independent of each other; and 1.
+    """
+    own, every = odds[..., -1], np.clip(odds[..., :-1], -30, 30)
+    none = np.logaddexp(0, every).sum(axis=-1)
+    some = none + np.log(-np.expm1(-none))
+    return np.stack([own, every.max(axis=-1), some, np.ones_like(own)], axis=-1)
 
 
 @dataclass(frozen=True)
 class Model:
-    """What was learned of all causes."""
+    """What was learned of all causes.
+
+    ``together``: the weights of `of_any`.
+    """
 
     names: tuple[str, ...]
     forests: Mapping[str, Forest]
     costs: Mapping[str, Forest]
+    together: NDArray[np.float64]
 
     @classmethod
-    def of(cls, names: Sequence[str], forests: Iterable[Forest], costs: Iterable[Forest]) -> Model:
-        """From forests of probabilities and of costs."""
-        each = ({one.cause: one for one in some} for some in (forests, costs))
-        return cls(tuple(names), *each)
+    def of(
+        cls,
+        names: Sequence[str],
+        forests: Iterable[Forest],
+        costs: Iterable[Forest],
+        together: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+    ) -> Model:
+        """From forests of probabilities, of which the last one is of `ANY`, and of costs."""
+        odds, cost = ({one.cause: one for one in some} for some in (forests, costs))
+        return cls(tuple(names), odds, cost, np.array(together, dtype=float))
 
     def row(self, features: Mapping[str, float]) -> NDArray[np.float64]:
         """Features in the model's order; NaN for one that is not known."""
@@ -146,10 +174,9 @@ class Model:
     def probabilities(self, features: Mapping[str, float]) -> dict[str, float]:
         """By cause, and ``any``."""
         row = self.row(features)
-        return {
-            cause: 1 / (1 + float(np.exp(-np.clip(one.odds(row), -30, 30))))
-            for cause, one in self.forests.items()
-        }
+        odds = np.array([one.odds(row) for one in self.forests.values()])
+        odds[-1] = of_any(odds) @ self.together
+        return dict(zip(self.forests, _probability(odds).tolist(), strict=True))
 
     def cost(self, cause: str, features: Mapping[str, float]) -> float:
         """The share of the rate, or of the delay, that the cause takes if it is there."""
@@ -164,7 +191,7 @@ class Model:
 
     def write(self, file: Path | BinaryIO) -> None:
         """Write it; the same model gives the same bytes."""
-        arrays: dict[str, NDArray[Any]] = {"names": np.array(self.names)}
+        arrays: dict[str, NDArray[Any]] = {"names": np.array(self.names), "any": self.together}
         for what, forests in (("odds", self.forests), ("cost", self.costs)):
             for cause, one in forests.items():
                 arrays[f"{what}/{cause}/roots"] = one.roots
@@ -184,7 +211,11 @@ class Model:
                 fields = [raw[f"{place}/{name}"] for name in _FIELDS]
                 calibration = map(float, raw[f"{place}/calibration"])
                 found[what].append(Forest._of(cause, raw[f"{place}/roots"], fields, *calibration))
-            return cls.of(raw["names"].tolist(), found["odds"], found["cost"])
+            return cls.of(raw["names"].tolist(), found["odds"], found["cost"], raw["any"])
+
+
+def _probability(odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
 
 
 @functools.cache

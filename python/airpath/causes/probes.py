@@ -8,7 +8,7 @@ import numpy as np
 
 from airpath.base.text import short
 from airpath.causes.suspect import Suspect
-from airpath.documents import FlowReport, Packets
+from airpath.documents import FlowReport, Packets, TcpReport
 from airpath.fitting.observed import Bools, Floats, numbers
 from airpath.readers.flows import ENDS, tcp_of
 
@@ -22,6 +22,8 @@ _LEAST_LOST = 0.02
 _LEAST_DATAGRAMS = 50
 _MOST_FRAMES = 5
 _SILENT_S = 3.0
+_FIRST_TIMEOUTS_MS = (1000, 3000)
+"""How long a SYN waits for its answer, and then twice that (RFC 6298 2.1, and RFC 2988 2.1)."""
 TOO_LARGE = ("fragmentation-needed", "packet-too-big")
 
 
@@ -278,7 +280,7 @@ def connections(flow: FlowReport, *, others_deliver: bool, remains_s: float) -> 
     trip = sum(trips)
     # Where data only comes in there is no later round trip; a repeated SYN-ACK says enough.
     least = max(4 * trip, trip + 150) if trip > 1 else 1000
-    if hands >= least:
+    if hands >= least and not _is_lost_handshake(tcp, trip):
         yield Suspect(
             "rrc-promotion",
             min(0.9, (hands - trip) / 1000 / max(0.05, flow["duration_s"])),
@@ -286,6 +288,19 @@ def connections(flow: FlowReport, *, others_deliver: bool, remains_s: float) -> 
             own,
             advice="Keep the UE connected (inactivity timer), or send a packet in advance.",
         )
+
+
+def _is_lost_handshake(tcp: TcpReport, trip: float) -> bool:
+    """Whether a time-out explains how long a handshake took: one of its packets was lost.
+
+    Where only SYN-ACKs were repeated, too: a UE that sent or got the SYN was connected by then.
+    """
+    syns, syn_acks = (
+        tcp[end]["retransmissions"]["handshake"] for end in ("from_client", "from_server")
+    )
+    rest = (tcp["handshake_ms"] or 0.0) - trip
+    waits = [(2**syns - 1) * first for first in _FIRST_TIMEOUTS_MS]
+    return any(abs(rest - wait) <= trip for wait in waits) if syns else syn_acks > 0
 
 
 def _of(count: int, what: str) -> str:

@@ -30,6 +30,12 @@ MODEL = "causes.npz"
 """The learned model of what captures show (`make causes`)."""
 MAIN = 0.1
 """Of the bytes of the largest group: smaller ones are beside it, and nothing is said of them."""
+WRONG_BLAME = 9.0
+"""What blaming a healthy path costs, in right answers: naming a cause needs odds of nine to one.
+
+Somebody who is told of a cause that is not there works on it in vain; who is told that something is
+unknown captures once more.
+"""
 _SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
 """Causes of silences. Where these are seen between two points, they are not inferred elsewhere."""
 OF_DELAY = ("bufferbloat", "drx")
@@ -117,15 +123,15 @@ def inferred(
 ) -> tuple[list[Suspect], list[tuple[str, float]]]:
     """What costs a group a seventh, by probability: `airpath.causes.model.answer`.
 
-    If the answer is that something unknown does, also the probabilities of all causes. Of what is
-    no transfer, only what is seen.
+    If something probably does, but no cause is sure enough to be named, also the probabilities of
+    all causes. Of what is no transfer, only what is seen.
     """
     found = features(group, report)
     sure = list(seen(group, found))
     if sure or not is_transfer:
         return sure, []
     every = packaged(MODEL).probabilities(found)
-    likely = answer(every)
+    likely = answer(every, WRONG_BLAME)
     suspects = [suspected(cause, sure, group, found) for cause, sure in likely.causes]
     return suspects, likely.leaning
 
@@ -158,7 +164,8 @@ def suspected(cause: str, probability: float, group: Group, found: Features) -> 
 def _unknown(leaning: list[tuple[str, float]]) -> str:
     likeliest = sorted(leaning, key=lambda one: -one[1])[:3]
     return (
-        "Something costs a seventh of the rate or more, but the capture does not show what. "
+        "Something probably costs a seventh of the rate or more, but the capture does not show "
+        "what for sure. "
         f"Likeliest: {in_words(likeliest)}. Capture a longer transfer at its other end, with a "
         "ping beside it."
     )
