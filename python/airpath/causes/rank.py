@@ -33,8 +33,8 @@ MAIN = 0.1
 WRONG_BLAME = 9.0
 """What blaming a healthy path costs, in right answers: naming a cause needs odds of nine to one.
 
-Somebody who is told of a cause that is not there works on it in vain; who is told that something is
-unknown captures once more.
+Whoever believes in a cause that is not there works on it in vain; who reads that it is unknown
+captures once more.
 """
 _SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
 """Causes of silences. Where these are seen between two points, they are not inferred elsewhere."""
