@@ -422,10 +422,9 @@ KNOWN_MISS = pytest.mark.xfail(strict=True, reason="not named first by the model
         ),
         pytest.param(SHAPED, "shaper", marks=KNOWN_MISS),
         (STALLS, "stalling-host"),
-        pytest.param(
+        (
             UP.format(seconds=3, rate=9.67, delay=59.7, control="cubic", link=CODEL),
             "test-too-short",
-            marks=KNOWN_MISS,
         ),
         (
             UP.format(seconds=8, rate=4.5, delay=10.3, control="bbr", link="queue_bytes = 15_000")

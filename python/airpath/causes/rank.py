@@ -30,8 +30,8 @@ MODEL = "causes.npz"
 """The learned model of what captures show (`make causes`)."""
 MAIN = 0.1
 """Of the bytes of the largest group: smaller ones are beside it, and nothing is said of them."""
-WRONG_BLAME = 9.0
-"""What blaming a healthy path costs, in right answers: naming a cause needs odds of nine to one.
+WRONG_BLAME = 5.0
+"""What blaming a healthy path costs, in right answers: naming a cause needs odds of five to one.
 
 Whoever believes in a cause that is not there works on it in vain; who reads that it is unknown
 captures once more.
