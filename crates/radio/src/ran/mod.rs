@@ -8,7 +8,7 @@
 //! random access to the target (its time is part of the interruption), interference that depends on
 //! what the other cells send. An idle UE reselects by the same event A3, without interruption.
 //!
-//! A UE with a [split bearer](split) is in two cells at once and stays there.
+//! A UE with a split bearer (`split`) is in two cells at once and stays there.
 
 mod config;
 mod event;
