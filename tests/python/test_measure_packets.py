@@ -223,6 +223,15 @@ def test_a_treatment_overrules_what_captures_make_likely(
     assert [one.cause for one in name(seen)] == [named]
 
 
+@pytest.mark.parametrize(("least_ms", "named"), [(24.9, False), (15.0, True), (None, True)])
+def test_a_ue_that_does_not_sleep_on_an_idle_path_has_no_drx(
+    least_ms: float | None, named: bool
+) -> None:
+    """Its sparse probes take 25 ms."""
+    seen = replace(HEALTHY, idle_least_ms=least_ms, shown=[opinion("drx", 0.9)])
+    assert ("drx" in [one.cause for one in name(seen)]) is named
+
+
 @pytest.mark.parametrize(
     ("shown", "named"),
     [

@@ -293,7 +293,8 @@ def _likely(seen: Seen) -> dict[str, float]:
 
 def _surer(seen: Seen, cause: str, effect: Effect, rises: str) -> Named | None:
     """Another cause than the one that a treatment suggests, if captures make it likely."""
-    likely = _likely(seen)
+    every = _likely(seen).items()
+    likely = {each: sure for each, sure in every if not _is_contradicted(seen, each)}
     first = max(likely, key=lambda one: likely[one], default=cause)
     if first in alike(cause) or likely[first] < LIKELIER_THAN_NOT:
         return None
@@ -544,8 +545,12 @@ def _inferred(seen: Seen) -> list[Named]:
 def _is_contradicted(seen: Seen, cause: str) -> bool:
     """Whether a treatment shows that a cause, which captures make likely, cannot be it.
 
-    Below the rate a policer and a short queue drop nothing, and a lossy link drops as before.
+    Below the rate a policer and a short queue drop nothing, and a lossy link drops as before. A UE
+    that sleeps lets the probes of an idle path wait.
     """
+    if cause == "drx":
+        awake, least = seen.idle_ms.get("keep-alive"), seen.idle_least_ms
+        return awake is not None and least is not None and awake.before - least < _LEAST_WAIT_MS
     paced = seen.loss.get("paced")
     if paced is None:
         return False
