@@ -108,7 +108,12 @@ KEYS: dict[str, dict[str, object]] = {
         "sr.period_ms": 5,  # 10 slots of 0.5 ms
         "sr.offset_ms": 3.5,  # the special slot has uplink symbols
         "link_adaptation.cqi_period_ms": 80,  # 160 slots
-        "grants.request_grant_bytes": 228,  # 10 PRBs of 138 elements at 2 x 679/1024 bits
+        "cell.exact_k2": True,
+        "cell.processing_grant_ms": 3,  # 6 slots
+        "harq_up.processing_ms": 3,
+        "link_adaptation_up.step_upper_bler": 0.15,
+        "grants.least_prbs": 10,
+        "grants.request_mcs": 9,
         "rach.preambles_max": 20,
         "rach.response_window_ms": 10,  # 20 slots
         "rlc.mode": "am",

@@ -1,7 +1,8 @@
 """OpenAirInterface's gNB: the files that ``nr-softmodem -O`` reads, also of a CU and a DU.
 
 The defaults are those of the branch develop in week 12 of 2024: ``gnb_paramdef.h``,
-``MACRLC_nr_paramdef.h``, ``RRC_nr_paramsvalues.h``, ``nr_rrc_config.c`` and ``asn1_msg.c``.
+``MACRLC_nr_paramdef.h``, ``RRC_nr_paramsvalues.h``, ``nr_rrc_config.c``, ``gNB_scheduler_*.c`` and
+``asn1_msg.c``. docs/measured/openair-uplink.md compares its grants with a measurement.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ _UM = {"sn_bits": 12, "t_reassembly_ms": 15}
 
 _POWER = "airpath has no power control; the uplink's SINR is given"
 REASONS = (
+    ("RUs.[1-9]*", "a further radio unit; the scenario has the first one"),
     ("gNBs.[1-9]*", "a further gNB; the scenario has the first one"),
     ("*.servingCellConfigCommon.[1-9]*", "a further cell; the scenario has the first one"),
     ("*.p0_*", _POWER),
@@ -89,7 +91,6 @@ REASONS = (
     ("*.referenceSubcarrierSpacing", "OpenAirInterface counts slots of the carrier's spacing"),
     ("*.drbs", "airpath has one bearer for each UE"),
     ("RUs.*.nb_?x", "layers follow from the antenna ports of the gNB"),
-    ("RUs.*.sl_ahead", "the time that the scheduler works ahead is not a key of airpath"),
     ("RUs.*.att_?x", "the power of the radio head"),
     ("RUs.*.max_*", "the power of the radio head"),
     ("rfsimulator.*", "a channel simulator; airpath's channel is `radio.channel`"),
@@ -102,7 +103,7 @@ def _draft(settings: Settings, five_qi: int) -> Draft:
     del five_qi  # RLC and PDCP are equal for all
     made = Draft(_PROGRAM, settings, REASONS)
     scs, tdd = _carrier(made)
-    _timing(made)
+    _timing(made, scs)
     _antennas(made)
     made.take(_ROWS, *_CELL)
     made.take(_HARQ, *_MAC)
@@ -181,10 +182,14 @@ def _pattern(made: Draft, scs_khz: int) -> _Tdd:
     return patterns[0]
 
 
-def _timing(made: Draft) -> None:
+def _timing(made: Draft, scs_khz: int) -> None:
     least = made.sure(_GNB, "min_rxtxtime", within(0, 15), 2)
     made.put("radio.cell.k1_slots", least.value, least)
     made.put("radio.cell.k2_slots", least.value, least)
+    made.put("radio.cell.exact_k2", True, least, why="the only K_2 of all PUSCHs of data")
+    ahead = made.sure(("RUs.0",), "sl_ahead", within(0, 20), 6)
+    for key in ("cell.processing_grant_ms", "harq_up.processing_ms"):
+        made.put(f"radio.{key}", ahead.value * 15 / scs_khz, ahead)
     made.default("radio.cell.feedback_symbols", 1, "PUSCH leaves the last symbol of a slot")
     size = made.sure(_CELL, "dl_carrierBandwidth", whole, 217)
     symbols = 2 if size.value < 48 else 1
@@ -224,8 +229,11 @@ def _link_adaptation(made: Draft, scs_khz: int) -> None:
     for key, name in (("link_adaptation", "dl"), ("link_adaptation_up", "ul")):
         upper = made.sure(_MAC, f"{name}_bler_target_upper", number, 0.15)
         lower = made.sure(_MAC, f"{name}_bler_target_lower", number, 0.05)
-        target = round((upper.value + lower.value) / 2, 6)
-        made.put(f"radio.{key}.bler_target", target, lower, upper, why="the middle of both")
+        made.default(f"radio.{key}.step_window_ms", 100, "the MCS moves every 10 frames")
+        made.put(f"radio.{key}.step_lower_bler", lower.value, lower)
+        made.put(f"radio.{key}.step_upper_bler", upper.value, upper)
+        made.default(f"radio.{key}.step_memory", 0.9, "the filter of the block error rate")
+        made.default(f"radio.{key}.step_start_mcs", 9, "the MCS of a UE that has just come")
 
 
 def _requests(made: Draft, scs_khz: int, tdd: _Tdd | None) -> None:
@@ -237,33 +245,14 @@ def _requests(made: Draft, scs_khz: int, tdd: _Tdd | None) -> None:
     made.default("radio.sr.period_ms", period * slot_ms, f"{period} slots (set_SR_periodandoffset)")
     made.default("radio.sr.offset_ms", slot * slot_ms, "the first slot with uplink")
     made.default("radio.sr.trans_max", 64, "sr-TransMax n64")
+    made.default("radio.sr.prohibit_timer_ms", "none", "there is no sr-ProhibitTimer")
     made.default("radio.bsr.periodic_timer_ms", 10, "periodicBSR-Timer sf10")
     made.default("radio.bsr.retx_timer_ms", 80, "retxBSR-Timer sf80")
     prbs = made.sure(_MAC, "min_grant_prb", within(1, 275), 5)
     mcs = made.sure(_MAC, "min_grant_mcs", within(0, 27), 9)
-    made.put(
-        "radio.grants.request_grant_bytes",
-        _grant_bytes(prbs.value, mcs.value),
-        prbs,
-        mcs,
-        why="TS 38.214 5.1.3.2, before its rounding",
-    )
-
-
-# TS 38.214 table 5.1.3.1-1: modulation order and 1024 times the code rate of each MCS.
-_MCS = (
-    *((2, rate) for rate in (120, 157, 193, 251, 308, 379, 449, 526, 602, 679)),
-    *((4, rate) for rate in (340, 378, 434, 490, 553, 616, 658)),
-    *((6, rate) for rate in (438, 466, 517, 567, 616, 666, 719, 772, 822, 873, 910)),
-    (6, 948),
-)
-
-
-def _grant_bytes(prbs: int, mcs: int) -> int:
-    """Bytes of a PUSCH of 13 symbols (TS 38.214 5.1.3.2: N_info)."""
-    order, rate = _MCS[mcs]
-    elements = (12 * 13 - _DMRS_UP) * prbs
-    return max(16, elements * order * rate // 1024 // 8)
+    made.put("radio.grants.least_prbs", prbs.value, prbs)
+    made.put("radio.grants.request_mcs", mcs.value, mcs)
+    made.put("radio.grants.request_grant_bytes", 16, prbs, why="as many bytes as these PRBs hold")
 
 
 def _reports(made: Draft, scs_khz: int, tdd: _Tdd | None) -> None:
