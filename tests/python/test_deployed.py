@@ -112,8 +112,13 @@ KEYS: dict[str, dict[str, object]] = {
         "cell.processing_grant_ms": 3,  # 6 slots
         "harq_up.processing_ms": 3,
         "link_adaptation_up.step_upper_bler": 0.15,
-        "grants.least_prbs": 10,
+        "cell.least_symbols_up": 1,
+        "grants.least_prbs": 5,  # whatever min_grant_prb says
         "grants.request_mcs": 9,
+        "grants.header_room": False,
+        "grants.assume_more": False,
+        "grants.requests": "all",
+        "grants.late_reports": True,
         "rach.preambles_max": 20,
         "rach.response_window_ms": 10,  # 20 slots
         "rlc.mode": "am",
@@ -232,6 +237,35 @@ def test_a_later_file_replaces_what_an_earlier_one_sets() -> None:
     assert entry.value == 2
     assert entry.comment.startswith("fast.yml:3")
     assert any("fast.yml:3 sets it too" in one.why for one in made.not_modelled)
+
+
+def test_openairinterface_reads_a_least_grant_that_it_does_not_use() -> None:
+    """pf_ul of week 12 of 2024 has 5 PRBs, and the file's 10 are listed with that reason."""
+    made = convert([("gnb.conf", OAI_GNB)])
+    assert key(made, "radio.grants.least_prbs").source == "default"
+    listed = {one.setting.path[-1]: one.why for one in made.not_modelled}
+    assert "5 PRBs" in listed["min_grant_prb"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "entry", "expected"),
+    [
+        ("sl_ahead", "4", "cell.processing_grant_ms", 2),
+        ("sl_ahead", "4", "harq_up.processing_ms", 2),
+        ("min_grant_mcs", "16", "grants.request_mcs", 16),
+        ("ul_bler_target_upper", "0.3", "link_adaptation_up.step_upper_bler", 0.3),
+        ("dl_bler_target_lower", "0.01", "link_adaptation.step_lower_bler", 0.01),
+    ],
+)
+def test_openairinterfaces_scheduler_is_the_files(
+    name: str, value: str, entry: str, expected: float
+) -> None:
+    group = "RUs" if name == "sl_ahead" else "MACRLCs"
+    text = f"{OAI_GNB[: OAI_GNB.index('MACRLCs')]}{group} = ( {{ {name} = {value}; }} );\n"
+    made = convert([("gnb.conf", text)])
+    found = key(made, f"radio.{entry}")
+    assert (found.value, found.source) == (expected, "file")
+    parse(made.scenario, "made")
 
 
 def test_a_list_of_a_later_file_replaces_the_whole_list() -> None:

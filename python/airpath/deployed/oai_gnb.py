@@ -78,6 +78,7 @@ REASONS = (
     ("*.pu?ch_TargetSNRx10", _POWER),
     ("*_max_mcs", "airpath has no limits for the MCS"),
     ("*.pu?ch_FailureThres", "airpath ends no connection after failed blocks"),
+    ("*.min_grant_prb", "OpenAirInterface reads it, but grants 5 PRBs"),
     ("*.ul_prbbla*", "airpath has no excluded PRBs"),
     ("*.ulsch_max_frame_inactivity", "airpath grants on request, and by `grants.proactive_…`"),
     ("*.initial?LBWP*", "airpath has one bandwidth part, the whole carrier"),
@@ -191,6 +192,7 @@ def _timing(made: Draft, scs_khz: int) -> None:
     for key in ("cell.processing_grant_ms", "harq_up.processing_ms"):
         made.put(f"radio.{key}", ahead.value * 15 / scs_khz, ahead)
     made.default("radio.cell.feedback_symbols", 1, "PUSCH leaves the last symbol of a slot")
+    made.default("radio.cell.least_symbols_up", 1, "a special slot's PUSCH has all the others")
     size = made.sure(_CELL, "dl_carrierBandwidth", whole, 217)
     symbols = 2 if size.value < 48 else 1
     made.put("radio.cell.control_symbols", symbols, size, why="a CORESET has 1 symbol from 48 PRBs")
@@ -248,11 +250,19 @@ def _requests(made: Draft, scs_khz: int, tdd: _Tdd | None) -> None:
     made.default("radio.sr.prohibit_timer_ms", "none", "there is no sr-ProhibitTimer")
     made.default("radio.bsr.periodic_timer_ms", 10, "periodicBSR-Timer sf10")
     made.default("radio.bsr.retx_timer_ms", 80, "retxBSR-Timer sf80")
-    prbs = made.sure(_MAC, "min_grant_prb", within(1, 275), 5)
+    _grants(made)
+
+
+def _grants(made: Draft) -> None:
+    """What ``pf_ul`` grants for a request or a report."""
     mcs = made.sure(_MAC, "min_grant_mcs", within(0, 27), 9)
-    made.put("radio.grants.least_prbs", prbs.value, prbs)
+    made.default("radio.grants.least_prbs", 5, "min_rb (pf_ul)")
     made.put("radio.grants.request_mcs", mcs.value, mcs)
-    made.put("radio.grants.request_grant_bytes", 16, prbs, why="as many bytes as these PRBs hold")
+    made.default("radio.grants.request_grant_bytes", 16, "as many bytes as 5 PRBs hold")
+    made.default("radio.grants.header_room", False, "what was reported, less what is granted")
+    made.default("radio.grants.assume_more", False, "a block without a report tells nothing")
+    made.default("radio.grants.requests", "all", "a request counts whatever is granted")
+    made.default("radio.grants.late_reports", True, "the report that was decoded last counts")
 
 
 def _reports(made: Draft, scs_khz: int, tdd: _Tdd | None) -> None:
