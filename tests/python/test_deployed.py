@@ -116,7 +116,6 @@ KEYS: dict[str, dict[str, object]] = {
         "grants.least_prbs": 5,  # whatever min_grant_prb says
         "grants.request_mcs": 9,
         "grants.header_room": False,
-        "grants.assume_more": False,
         "grants.requests": "all",
         "grants.late_reports": True,
         "rach.preambles_max": 20,
