@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from airpath.measure import stamp
+from airpath.measure import responsiveness, stamp
 from conftest import UNEXPLAINED, Command
 from emulated import needs
 
@@ -235,7 +235,8 @@ def test_responsiveness_is_what_captures_show(airpath_command: Command, tmp_path
         if to == "5212" and begin_s <= float(time) <= end_s:
             carried.setdefault(stream, []).append(1000 * float(trip))
     trips = [trip for one in carried.values() if len(one) > 100 for trip in one]
-    assert len(handshakes) > 20
+    # As many as a figure needs: how long the load takes to settle differs.
+    assert len(handshakes) >= responsiveness._LEAST
     assert len(trips) > 500
     if test.late:
         pytest.skip("this machine is too busy to time round trips in Python")
