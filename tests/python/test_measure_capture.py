@@ -68,9 +68,10 @@ def captured(
     near, far = place / "near.pcap", place / "far.pcap"
     dump = "tcpdump -i any -s 256 -B 16384 -U --time-stamp-precision=nano"
     server = f"{sys.executable} -m airpath serve --user root --token-file {place}/token"
+    # The kernel hands packets to tcpdump after a second at the latest.
     script = (
         f"{dump} -w {near} {filter_} 2>{place}/said & sleep 1; "
-        f"{sys.executable} {place}/near.py {TOKEN} '{expression}' >{place}/found; sleep 0.3; "
+        f"{sys.executable} {place}/near.py {TOKEN} '{expression}' >{place}/found; sleep 1.5; "
         "kill $!"
     )
     done = command(
