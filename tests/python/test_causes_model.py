@@ -104,7 +104,7 @@ def test_who_is_told_of_a_cause_that_is_not_there_pays_for_it(
 
 
 def test_that_there_is_any_cause_is_told_by_all_forests() -> None:
-    """Its own forest, the likeliest cause, and any of the causes if they are independent."""
+    """Three odds count: its own forest's, the likeliest cause's, and any's if independent."""
     half = 0.0
     own, likeliest, some, one = of_any(np.array([half, half, -2.0]))
     assert (own, likeliest, one) == (-2.0, half, 1.0)

@@ -227,7 +227,7 @@ def test_a_treatment_overrules_what_captures_make_likely(
 def test_a_ue_that_does_not_sleep_on_an_idle_path_has_no_drx(
     least_ms: float | None, named: bool
 ) -> None:
-    """Its sparse probes take 25 ms."""
+    """Sparse probes take 25 ms, which is no wait if the smallest of them takes as long."""
     seen = replace(HEALTHY, idle_least_ms=least_ms, shown=[opinion("drx", 0.9)])
     assert ("drx" in [one.cause for one in name(seen)]) is named
 

@@ -165,7 +165,7 @@ def _unknown(leaning: list[tuple[str, float]]) -> str:
     likeliest = sorted(leaning, key=lambda one: -one[1])[:3]
     return (
         "Something probably costs a seventh of the rate or more, but the capture does not show "
-        "what for sure. "
+        "for sure what it is. "
         f"Likeliest: {in_words(likeliest)}. Capture a longer transfer at its other end, with a "
         "ping beside it."
     )

@@ -7,36 +7,11 @@ from math import log10
 from airpath.deployed.draft import Draft, Found
 
 SYMBOLS = 14
-_TDD = frozenset(
-    (
-        34,
-        38,
-        39,
-        40,
-        41,
-        46,
-        47,
-        48,
-        50,
-        51,
-        53,
-        77,
-        78,
-        79,
-        90,
-        96,
-        101,
-        102,
-        104,
-        257,
-        258,
-        259,
-        260,
-        261,
-        262,
-        263,
-    )
-)  # TS 38.104 table 5.2-1 and 5.2-2; fmt: skip
+# TS 38.104 tables 5.2-1 and 5.2-2.
+_TDD = frozenset({
+    34, 38, 39, 40, 41, 46, 47, 48, 50, 51, 53, 77, 78, 79, 90, 96, 101, 102, 104,
+    257, 258, 259, 260, 261, 262, 263,
+})  # fmt: skip
 _FIRST_OF_FR2 = 257
 
 # TS 38.104 table 5.4.2.3-1: N_REF of the downlink, in the order of the bands' numbers.
