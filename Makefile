@@ -78,10 +78,13 @@ WORKERS := $(shell echo $$(($$(nproc) + 2)))
 python-test:
 	$(VENV)/python -m pytest --quiet --numprocesses $(WORKERS) --dist loadfile -m 'not real_clock'
 
-# Two at a time; what goes wrong beside another one is judged alone.
+# One more than processors, because most of each test is waiting; what goes wrong beside another one is
+# judged alone.
+AT_ONCE := $(shell echo $$(($$(nproc) + 1)))
 DEFERRED := $(CURDIR)/target/deferred
 real-clock-test:
-	AIRPATH_DEFERRED=$(DEFERRED) $(VENV)/python -m pytest --quiet --numprocesses 2 -m real_clock
+	AIRPATH_DEFERRED=$(DEFERRED) $(VENV)/python -m pytest --quiet --numprocesses $(AT_ONCE) --dist loadgroup \
+	-m real_clock
 	[ ! -s $(DEFERRED) ] || $(VENV)/python -m pytest --quiet @$(DEFERRED)
 
 # PYTEST='tests/python/test_doctor.py -x': only that.

@@ -235,10 +235,11 @@ class RealClock:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect a test's outcome from the reports of its three parts."""
-        # The reports of two workers alternate.
+        # The reports of two workers alternate. A test of a group ends in "@GROUP" for them alone.
+        name = re.sub(r"@[\w-]+$", "", report.nodeid)
         last = self._outcomes.setdefault(
-            report.nodeid,
-            {"suite": "python", "test": report.nodeid, "outcome": "passed",
+            name,
+            {"suite": "python", "test": name, "outcome": "passed",
              "real_clock": getattr(report, "real_clock", None)},
         )  # fmt: skip
         if hasattr(report, "real_clock_outcome"):

@@ -16,6 +16,8 @@ from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
 from emulated import busiest, iperf, printed, skip_without_bpf, stages
 
 needs_bpf = skip_without_bpf()
+# What is loaded is seen by the whole machine: one after another.
+pytestmark = pytest.mark.xdist_group("slow-starts")
 
 # A clean path: HyStart ends at about 1 BDP, 167 segments, and the buffer never overflows, although
 # without HyStart the kernel's writer sends up to 9.4 MB.
