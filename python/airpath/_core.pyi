@@ -23,6 +23,8 @@ from airpath.documents import (
 from airpath.emulation.identity import Identity
 
 __version__: str
+__commit__: str | None
+"""Of a wheel, the commit that it was built from; ``-dirty`` follows if files differed from it."""
 __bpf__: bool
 """Whether programs inside the kernel are built in."""
 

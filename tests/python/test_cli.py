@@ -44,6 +44,7 @@ COMMANDS = [
     "compare",
     "sensitivity",
     "emulate",
+    "cite",
     "serve",
     "tune",
     "measure",

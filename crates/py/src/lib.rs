@@ -45,6 +45,8 @@ mod core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // Programs for the kernel are built in.
         module.add("__bpf__", cfg!(feature = "bpf"))?;
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        // Set while a wheel is built.
+        module.add("__commit__", option_env!("AIRPATH_COMMIT"))
     }
 }

@@ -21,8 +21,10 @@ from typing import (
 )
 
 from airpath.base.json import parsed
+from airpath.base.shapes import MisfitError, fitted
 from airpath.campaign.figures import NAMED
 from airpath.campaign.work import TABLES
+from airpath.runs.document import Source
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,6 +82,7 @@ class CampaignDocument(StoredCampaign):
     sampling_seed: int
     seeds: int
     until: dict[str, object] | None
+    source: Source | None
     command: list[str]
     workers: int
     simulated: int
@@ -150,6 +153,10 @@ def is_aside(name: str) -> bool:
 def campaign_document(data: bytes) -> CampaignDocument:
     """Read ``campaign.json``. Raises ``DamagedError``."""
     document = cast("CampaignDocument", _object(data, StoredCampaign))
+    try:
+        document["source"] = fitted(document.get("source"), Source | None)
+    except MisfitError as error:
+        raise DamagedError(f"`source` {error}") from None
     if len(set(document["axes"])) < len(document["axes"]):
         raise DamagedError("`axes` has a name twice")
     return document

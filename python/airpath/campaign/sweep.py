@@ -31,6 +31,7 @@ from airpath.campaign.store import Store, open_store
 from airpath.campaign.work import Batch, Done, OtherCoreError
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, InputError
+from airpath.runs.source import source
 
 if TYPE_CHECKING:
     from airpath.base.choices import Cluster, Explain
@@ -423,6 +424,7 @@ class _Sweep:
             "failed": len(self.kept.failed),
             "complete": complete,
             "version": self.plan.version,
+            "source": source(),
             "core_sha256": self.plan.core,
             "command": command_line(),
             "started": began.isoformat(timespec="seconds"),

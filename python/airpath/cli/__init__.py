@@ -33,6 +33,7 @@ _COMMANDS = {
     "fit": ("fit.command", "Turn a capture into a scenario, and say what would help it."),
     "export": ("export.command", "Export a run's cell or links to other emulators."),
     "report": ("report.command", "Write a self-contained HTML report."),
+    "cite": ("cite.command", "Print how to cite airpath, a run, a campaign or a study."),
     "serve": ("serve.command", "Be the far end of `airpath measure`."),
     "doctor": ("doctor.command", "Check what this machine can do and what is missing."),
 }

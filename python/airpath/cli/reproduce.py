@@ -21,7 +21,9 @@ def command(
     studies: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[STUDY]...", help="Names of studies. [default: all]", show_default=False
+            metavar="[STUDY|ARCHIVE]...",
+            help="Names of studies, or archives of `airpath cite`. [default: all studies]",
+            show_default=False,
         ),
     ] = None,
     sets: Sets = None,
@@ -47,11 +49,15 @@ def command(
 ) -> None:
     """Rerun published studies and compare each figure with what was published.
 
+    An archive of a run (FILE.zip) is run again, and its tables are compared byte for byte; if one
+    differs, the exit code is 1.
+
     A value is reproduced if it is within its tolerance. It is calibrated if a parameter was chosen
     to match it, and under-specified if a choice that the source leaves open moves it there and no
     other figure away. A relation holds, holds only with a fault (explained-by), or is refuted. Two
     counts are printed: all figures, and those to which no parameter was matched.
     """
+    from airpath.errors import InputError
     from airpath.runs import summary
     from airpath.runs.directories import check_file_target
     from airpath.study.definition import load_study, study_names
@@ -59,6 +65,11 @@ def command(
 
     if report is not None:
         check_file_target(report)
+    if studies and all(each.endswith(".zip") for each in studies):
+        if sets or repeat is not None or report is not None or json:
+            raise InputError("an archive is run again as it is: only --workers may be given")
+        _archives([Path(each) for each in studies], workers)
+        return
     loaded = [load_study(name) for name in studies or study_names()]
     results: list[tuple[Study, Sequence[Outcome]]] = []
     for study in loaded:
@@ -77,6 +88,29 @@ def command(
 
         write_study_report(results, report)
         narrate(f"report: {report}")
+
+
+def _archives(files: list[Path], workers: int | None) -> None:
+    """Run archives again, and print what came of each table. Raises if any differs."""
+    from airpath import _core
+    from airpath.base.text import plural
+    from airpath.cite.archive import run_again
+    from airpath.errors import AirpathError
+
+    different = 0
+    for file in files:
+        with progress_bar(str(file)) as progress:
+            run, rows = run_again(file, workers, progress)
+        version = run.provenance["version"]
+        output(f"{file}: run {run.id}, {run.title}, airpath {version}")
+        for row in rows:
+            output(f"  seed {row.seed} {row.table}: {'same bytes' if row.same else 'DIFFERS'}")
+        wrong = [row for row in rows if not row.same]
+        different += len(wrong)
+        if wrong and version != _core.__version__:
+            narrate(f"note: the archive is of airpath {version}, this is {_core.__version__}")
+    if different:
+        raise AirpathError(f"{plural(different, 'table')} of {', '.join(map(str, files))} differ")
 
 
 def table(study: Study, outcomes: Sequence[Outcome]) -> str:

@@ -16,7 +16,7 @@ from airpath.runs import describe
 from airpath.runs.tables import NS_PER_S
 
 if TYPE_CHECKING:
-    from airpath.runs.document import Provenance, RunDocument
+    from airpath.runs.document import Provenance, RunDocument, Source
     from airpath.runs.results import Run
 
 MOST_EVENTS = 100
@@ -161,6 +161,7 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
         ("run", run.id),
         ("driver", f"{driver} ({clock} clock)"),
         ("version", str(record["version"])),
+        ("commit", _commit(record["source"])),
         ("core", str(record.get("core_sha256") or "")),
         ("scenario sha256", str(record["scenario"]["sha256"])),
         ("command", " ".join(command) if command else "from Python"),
@@ -171,6 +172,12 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
         ("platform", " ".join(str(value) for value in machine.values() if value)),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def _commit(source: Source | None) -> str:
+    if source is None:
+        return ""
+    return source["commit"] if source["clean"] else f"{source['commit']}, with changes"
 
 
 def _driver(provenance: Provenance) -> str:

@@ -139,6 +139,24 @@ class ScenarioRecord(TypedDict):
     sha256: str
 
 
+class Source(TypedDict):
+    """Which source airpath was built from."""
+
+    commit: str
+    """Of git: 40 hexadecimal digits."""
+    clean: bool
+    """Whether the files that git follows were as the commit has them."""
+
+
+class InputFile(TypedDict):
+    """A file that the scenario names."""
+
+    name: str
+    """As the scenario has it."""
+    path: str
+    sha256: str
+
+
 class Provenance(TypedDict):
     """Content of ``provenance.json``."""
 
@@ -146,8 +164,11 @@ class Provenance(TypedDict):
     driver: str | None
     """``simulate``, ``emulate`` or ``measure``."""
     version: str
+    source: Source | None
     core_sha256: str | None
     scenario: ScenarioRecord
+    files: NotRequired[list[InputFile]]
+    """Traces and channels that the scenario reads, where it names any."""
     seeds: Annotated[list[Seed], Length(1, 100_000)]
     command: list[str] | None
     started: str | None

@@ -6,13 +6,18 @@ import datetime
 import hashlib
 import platform
 import sys
+import tomllib
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airpath.runs.source import source
+from airpath.scenario import BUILT_IN
+
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.runs.document import Provenance
+    from airpath.runs.document import InputFile, Provenance
 
 
 def run_id(scenario: _core.Scenario, seed: int, repeat: int) -> str:
@@ -30,10 +35,11 @@ def provenance(
     from airpath import _core
 
     now = datetime.datetime.now(datetime.UTC)
-    return {
+    record: Provenance = {
         "id": identifier,
         "driver": "simulate",
         "version": _core.__version__,
+        "source": source(),
         "core_sha256": core_hash(),
         "scenario": {"name": scenario.name, "title": scenario.title, "sha256": scenario.sha256},
         "seeds": seeds,
@@ -48,6 +54,42 @@ def provenance(
             "libc": " ".join(platform.libc_ver()).strip(),
         },
     }
+    if files := input_files(scenario):
+        record["files"] = files
+    return record
+
+
+def input_files(scenario: _core.Scenario) -> list[InputFile]:
+    """Traces and channels that a scenario reads, with their hashes."""
+    directory = Path(scenario.given[2] or ".")
+    found: dict[str, InputFile] = {}
+    for name in named_files(scenario.resolved_toml):
+        path = (directory / name).absolute()
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found[name] = {"name": name, "path": str(path), "sha256": digest}
+    return list(found.values())
+
+
+def named_files(toml: str) -> Iterator[str]:
+    """Names of the files that a resolved scenario reads: the keys ``file``, without shipped ones.
+
+    Raises ``ValueError`` if it is not TOML.
+    """
+    yield from _named(tomllib.loads(toml))
+
+
+def _named(table: object) -> Iterator[str]:
+    """Values of the keys ``file`` at any depth."""
+    if isinstance(table, list):
+        for each in table:
+            yield from _named(each)
+    elif isinstance(table, dict):
+        for key, value in table.items():
+            if key == "file" and isinstance(value, str) and not value.startswith(BUILT_IN):
+                yield value
+            else:
+                yield from _named(value)
 
 
 def table_metadata(scenario: _core.Scenario, seed: int) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""How to cite airpath and its results, and archives that run them again."""
