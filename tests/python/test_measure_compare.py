@@ -13,14 +13,14 @@ import pytest
 
 from airpath.errors import InputError
 from airpath.measure.compare import Comparison, compare, difference
-from airpath.measure.plan import BASE, Direction, Phase, Plan, draw, usual
+from airpath.measure.plan import BASE, Direction, Known, Phase, Plan, draw, usual
 from measured_runs import Values, written
 
 SEED = 20261129
 
 
 def plan(seed: int = 1, directions: tuple[Direction, ...] = ("down",)) -> Plan:
-    return draw(seed, usual({"cubic", "bbr"}, "cubic"), directions, 90, 500_000_000, 20, 40)
+    return draw(seed, usual({"cubic", "bbr"}, "cubic"), directions, 90, 500_000_000, Known(20, 40))
 
 
 def figures(rate: float = 10.0, queue: float = 1.0, loss: int = 0) -> object:

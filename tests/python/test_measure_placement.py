@@ -18,7 +18,7 @@ from airpath.errors import InputError
 from airpath.measure.causes import Seen, name
 from airpath.measure.effects import Effect
 from airpath.measure.placement import Placement, Servers, judge
-from airpath.measure.plan import ALSO, BASE, OTHER_SERVER, Plan, Treatment, draw, usual
+from airpath.measure.plan import ALSO, BASE, OTHER_SERVER, Known, Plan, Treatment, draw, usual
 from test_measure_causes import HEALTHY, effect
 
 AIRPATH = [sys.executable, "-m", "airpath"]
@@ -91,7 +91,7 @@ def test_another_ip_version_is_said() -> None:
 
 def drawn(*others: Treatment) -> Plan:
     base, *rest = usual({"cubic", "bbr"}, "cubic")
-    return draw(3, [base, *others, *rest], ["down"], 120, 500_000_000, 20, 40)
+    return draw(3, [base, *others, *rest], ["down"], 120, 500_000_000, Known(20, 40))
 
 
 def test_the_other_server_is_a_treatment_of_every_block() -> None:

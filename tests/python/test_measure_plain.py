@@ -27,7 +27,7 @@ from airpath.measure.control import Peer, ProtocolError
 from airpath.measure.measurement import resumed
 from airpath.measure.outcome import record
 from airpath.measure.plain import Iperf3Session, PingSession
-from airpath.measure.plan import Phase, Plan, Treatment, draw, draw_idle, usual
+from airpath.measure.plan import Known, Phase, Plan, Treatment, draw, draw_idle, usual
 from airpath.measure.stream import Options, StreamReport
 from conftest import start, until
 from emulated import needs
@@ -461,8 +461,8 @@ def test_a_plan_sends_nothing(far: str, tmp_path: Path) -> None:
 def test_a_plan_keeps_to_what_the_far_end_allows() -> None:
     both: Any = ["down", "up"]
     treatments = usual({"cubic", "bbr"})
-    echoed = draw(4, treatments, both, 90, 500_000_000, probing="echo")
-    silent = draw(4, treatments, both, 90, 500_000_000, probing="none")
+    echoed = draw(4, treatments, both, 90, 500_000_000, Known(probing="echo"))
+    silent = draw(4, treatments, both, 90, 500_000_000, Known(probing="none"))
     assert [one.direction for one in echoed.phases if one.kind == "mtu"] == ["up"]
     assert {one.kind for one in silent.phases} == {"tcp"}
     assert {one.probe_gap_s for one in silent.phases} == {None}

@@ -17,6 +17,7 @@ from airpath.measure.plan import (
     OVERHEAD,
     UDP_SHARES,
     Direction,
+    Known,
     Plan,
     Treatment,
     draw,
@@ -43,17 +44,18 @@ def asked_at_random(generator: random.Random) -> dict[str, Any]:
         "directions": generator.choice(directions),
         "time_s": generator.choice([30, 60, 90, 300, 1800]),
         "data_bytes": round(10 ** generator.uniform(7.3, 10)),
-        "rate_mbps": generator.choice([None, None, 1, 30, 400, 2000]),
+        "known": Known(generator.choice([None, None, 1, 30, 400, 2000])),
     }
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_plan_keeps_within_time_and_data(seed: int) -> None:
     asked = asked_at_random(random.Random(seed))
-    if asked["rate_mbps"] is not None and asked["data_bytes"] < asked["rate_mbps"] * 800_000:
+    rate_mbps = asked["known"].rate_mbps
+    if rate_mbps is not None and asked["data_bytes"] < rate_mbps * 800_000:
         # Two blocks are four phases of 0.5 s at least, in each direction.
         with pytest.raises(InputError, match="--data"):
-            draw(seed, **asked | {"data_bytes": asked["rate_mbps"] * 200_000})
+            draw(seed, **asked | {"data_bytes": rate_mbps * 200_000})
         return
     plan = draw(seed, **asked)
     assert plan.duration_s() <= asked["time_s"] + 1e-6
@@ -62,10 +64,10 @@ def test_a_plan_keeps_within_time_and_data(seed: int) -> None:
     assert at_rate <= plan.most_bytes()
     for direction in asked["directions"]:
         assert plan.blocks(direction) >= LEAST_BLOCKS
-    if asked["rate_mbps"] is not None:
+    if rate_mbps is not None:
         # The data is enough for all phases at this rate.
         tcp = [one for one in plan.phases if one.kind == "tcp"]
-        short = [o for o in tcp if o.most_bytes < 0.97 * asked["rate_mbps"] * o.duration_s / 8e-6]
+        short = [o for o in tcp if o.most_bytes < 0.97 * rate_mbps * o.duration_s / 8e-6]
         assert not short
 
 
@@ -121,7 +123,7 @@ def test_the_least_important_treatments_are_left_out_first() -> None:
 
 
 def test_phases_are_short_where_the_data_does_not_suffice() -> None:
-    plan = drawn(1, time_s=60, rate_mbps=1000)
+    plan = drawn(1, time_s=60, known=Known(1000))
     assert all(one.duration_s < LEAST_TCP_S for one in plan.phases if one.kind == "tcp")
     assert any("shorter than 3 s" in line for line in plan.lines())
 
@@ -266,7 +268,8 @@ def test_udp_costs_no_treatment_and_no_block(seed: int, monkeypatch: pytest.Monk
 
 
 def test_most_plans_of_a_minute_have_udp() -> None:
-    plans = [drawn(seed, time_s=60, treatments=ALL[:4], rate_mbps=20, rtt_ms=50) for seed in (1, 2)]
+    known = Known(20, 50)
+    plans = [drawn(seed, time_s=60, treatments=ALL[:4], known=known) for seed in (1, 2)]
     orders = {tuple(o.treatment.name for o in one.phases if o.kind == "udp") for one in plans}
     assert len(orders) == 2
     assert any("115 % of the rate found" in line for line in plans[0].lines())

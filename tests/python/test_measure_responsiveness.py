@@ -10,7 +10,7 @@ import pytest
 
 from airpath.measure.control import Key, stream_line
 from airpath.measure.document import Responses
-from airpath.measure.plan import BASE, Phase, Treatment, draw, usual
+from airpath.measure.plan import BASE, Known, Phase, Treatment, draw, usual
 from airpath.measure.responsiveness import REQUESTS, Requester, responsiveness, trimmed_mean
 from airpath.measure.serve import Server, ServerOptions
 from airpath.measure.session import Session
@@ -47,7 +47,7 @@ def test_requests_go_beside_the_treatment_with_most_connections() -> None:
         asked = {one.treatment.name for one in plan.phases if one.request_gap_s is not None}
         assert asked == {name}
     # A thousand bytes each are at most 5 % of a slow path.
-    slow = draw(1, treatments, ["down"], 90, 10**9, rate_mbps=0.4)
+    slow = draw(1, treatments, ["down"], 90, 10**9, Known(0.4))
     assert max(one.request_gap_s or 0.0 for one in slow.phases) == pytest.approx(0.4)
 
 

@@ -14,7 +14,7 @@ from airpath.measure.datagrams import Load, Meter, Sent
 from airpath.measure.document import Record
 from airpath.measure.measurement import Course, _pacing, told
 from airpath.measure.outcome import Outcome, record
-from airpath.measure.plan import UDP_SHARES, Direction, Phase, Plan, Treatment, draw, usual
+from airpath.measure.plan import UDP_SHARES, Direction, Known, Phase, Plan, Treatment, draw, usual
 from airpath.measure.serve import Server, ServerOptions
 from airpath.measure.session import Session
 from airpath.measure.stamp import LOAD_DOWN, Packet
@@ -25,7 +25,7 @@ LOST = 7
 
 def course() -> Course:
     """A plan whose UDP phases alone have run; each lost some datagrams in one burst."""
-    drawn = draw(1, usual({"cubic"}), ["down"], 120, 10**9, rate_mbps=10)
+    drawn = draw(1, usual({"cubic"}), ["down"], 120, 10**9, Known(10))
     records = []
     for phase in drawn.phases:
         if phase.kind != "udp":

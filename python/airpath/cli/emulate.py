@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,8 @@ from airpath.cli.run import Out, Record, Scenario, Sets, explaining, recording
 if TYPE_CHECKING:
     from airpath import _core
     from airpath.drivers.options import EmulationOptions
+    from airpath.emulation.gateway import Gateway
+    from airpath.emulation.oam import Status
     from airpath.runs.results import Run
 
 Words = Annotated[
@@ -218,18 +221,10 @@ def command(
     With --gateway, there are no namespaces and no programs: the traffic is that of real devices at
     two interfaces of this host.
     """
-    from airpath.emulation import rootless
-    from airpath.emulation.gateway import Gateway
-    from airpath.errors import InputError
-
-    between = None
-    if gateway is not None:
-        between = Gateway.parse(gateway, gateway_ue or (), duration, default_route=yes)
-    elif gateway_ue or duration is not None or yes:
-        raise InputError("--gateway-ue, --duration and --yes need --gateway UE_IF:SERVER_IF")
-    # Before anything starts a thread. No interface of the host is inside a user namespace.
-    elif rootless.enter():
-        narrate(f"without root: {rootless.LIMITS}")
+    bridge = _gateway(gateway, gateway_ue, duration, yes=yes)
+    # No interface of the host is inside a user namespace.
+    if bridge is None:
+        enter_user_namespace()
     from airpath import scenario as scenarios
     from airpath.drivers import emulate
     from airpath.drivers import repeat as repetition
@@ -238,14 +233,10 @@ def command(
     from airpath.runs import provenance
 
     loaded = scenarios.load(scenario, recording(sets, record=record))
-    if repeat > 1 and between is not None:
-        raise InputError("--repeat cannot be used with --gateway: airpath cannot restart devices")
-    if repeat > 1 and not (words or flows or loaded.programs):
-        raise InputError(
-            "--repeat needs runs that end by themselves: add a COMMAND, --flows, or [[program]]"
-        )
+    ends = bool(words or flows or loaded.programs)
+    _check_repeat(repeat, bridge, ends=ends)
     options = EmulationOptions(
-        command=words or ([] if flows or loaded.programs or between else emulate.shell()),
+        command=words or ([] if ends or bridge else emulate.shell()),
         servers=server or (),
         place=at,
         flows=flows,
@@ -254,43 +245,92 @@ def command(
         seed=seed,
         out=out,
         capture=capture,
-        gateway=between,
+        gateway=bridge,
         command_line=provenance.command_line(),
     )
-    programs = loaded.programs and between is None
-    endless = between is not None and duration is None
     # The page stays while the run is explained.
     with oam.paged(loaded, page, narrate) as status:
-
-        @contextmanager
-        def observed(one: EmulationOptions, label: str) -> Iterator[EmulationOptions]:
-            # A table tells more; a command has the terminal to itself.
-            busy = one.command or programs or endless or oam.is_shown(one.command, live)
-            with (
-                oam.monitored(
-                    loaded, one.command, live=live, port=metrics, status=status, quiet=json
-                ) as monitored,
-                nullcontext() if busy else progress_bar(label) as progress,
-            ):
-                yield replace(
-                    one,
-                    output=monitored.streams.output,
-                    error=monitored.streams.error,
-                    monitor=monitored.monitor,
-                    attached=None if status is None else status.attached,
-                    progress=progress,
-                )
-
+        display = partial(_display, loaded, status, live=live, metrics=metrics, quiet=json)
         if repeat > 1:
-            run = repetition.repeat(loaded, options, repeat, observed, narrate)
+            run = repetition.repeat(loaded, options, repeat, display, narrate)
         else:
-            with observed(options, "emulating") as complete:
+            with display(options, "emulating") as complete:
                 run = emulate.emulate(loaded, complete)
         if explain != "off":
             _explain(run, loaded, explain, own_flows=flows)
-    _say(run, json=json, flows=flows or between is not None)
+    _say(run, json=json, flows=flows or bridge is not None)
     # Not through Typer, for which some codes mean something.
     raise SystemExit(repetition.exit_code(run))
+
+
+def enter_user_namespace() -> None:
+    """Enter a user namespace if this process is not root, before anything starts a thread."""
+    from airpath.emulation import rootless
+
+    if rootless.enter():
+        narrate(f"without root: {rootless.LIMITS}")
+
+
+def _gateway(
+    interfaces: str | None, devices: list[str] | None, duration: float | None, *, yes: bool
+) -> Gateway | None:
+    from airpath.emulation.gateway import Gateway
+    from airpath.errors import InputError
+
+    if interfaces is not None:
+        return Gateway.parse(interfaces, devices or (), duration, default_route=yes)
+    if devices or duration is not None or yes:
+        raise InputError("--gateway-ue, --duration and --yes need --gateway UE_IF:SERVER_IF")
+    return None
+
+
+def _check_repeat(repeat: int, bridge: Gateway | None, *, ends: bool) -> None:
+    """Refuse to repeat what does not end by itself."""
+    from airpath.errors import InputError
+
+    if repeat == 1:
+        return
+    if bridge is not None:
+        raise InputError("--repeat cannot be used with --gateway: airpath cannot restart devices")
+    if not ends:
+        raise InputError(
+            "--repeat needs runs that end by themselves: add a COMMAND, --flows, or [[program]]"
+        )
+
+
+@contextmanager
+def _display(
+    loaded: _core.Scenario,
+    status: Status | None,
+    options: EmulationOptions,
+    label: str,
+    *,
+    live: bool | None,
+    metrics: int | None,
+    quiet: bool,
+) -> Iterator[EmulationOptions]:
+    """Yield the options with everything that shows the state of a run while it lasts."""
+    from airpath.emulation import oam
+
+    bridge = options.gateway
+    programs = options.command or (loaded.programs and bridge is None)
+    endless = bridge is not None and bridge.duration_s is None
+    # A table tells more; programs have the terminal to themselves.
+    busy = programs or endless or oam.is_shown(options.command, live)
+    with (
+        oam.monitored(
+            loaded, options.command, live=live, port=metrics, status=status, quiet=quiet
+        ) as monitored,
+        nullcontext() if busy else progress_bar(label) as progress,
+    ):
+        yield replace(
+            options,
+            output=monitored.streams.output,
+            error=monitored.streams.error,
+            monitor=monitored.monitor,
+            attached=None if status is None else status.attached,
+            progress=progress,
+        )
 
 
 def _explain(run: Run, scenario: _core.Scenario, budget: Explain, *, own_flows: bool) -> None:

@@ -17,65 +17,73 @@ def _directory(name: str, help_: str) -> object:
     return typer.Option(f"--{name}", metavar="DIR", help=help_, show_default=False)
 
 
+Recorded = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run directory.", show_default=False)
+]
+Mahimahi = Annotated[
+    Path | None,
+    _directory(
+        "mahimahi",
+        "Write UE.up and UE.down for Mahimahi's mm-link, and a scenario that replays both.",
+    ),
+]
+Radio = Annotated[
+    Path | None,
+    _directory(
+        "radio",
+        "Write the SINR of every UE as CSV, and a scenario that reads it as its channels.",
+    ),
+]
+CellReplay = Annotated[
+    Path | None,
+    _directory("cellreplay", "Write the four traces of CellReplay's mm-cellular. Needs --light."),
+]
+Light = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="RUN",
+        help="For --cellreplay, a recorded run of pings or short packet trains, which does "
+        "not saturate the radio.",
+        show_default=False,
+    ),
+]
+Netem = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write a shell script of tc commands (netem and tbf), which lists what they "
+        "cannot express; - is standard output.",
+        show_default=False,
+    ),
+]
+Ue = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The UE to export. [default: the only one; with --radio, all]",
+        show_default=False,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="The seed to export. [default: the run's first]",
+        show_default=False,
+    ),
+]
+
+
 def command(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A run directory.", show_default=False)
-    ],
-    mahimahi: Annotated[
-        Path | None,
-        _directory(
-            "mahimahi",
-            "Write UE.up and UE.down for Mahimahi's mm-link, and a scenario that replays both.",
-        ),
-    ] = None,
-    radio: Annotated[
-        Path | None,
-        _directory(
-            "radio",
-            "Write the SINR of every UE as CSV, and a scenario that reads it as its channels.",
-        ),
-    ] = None,
-    cellreplay: Annotated[
-        Path | None,
-        _directory(
-            "cellreplay", "Write the four traces of CellReplay's mm-cellular. Needs --light."
-        ),
-    ] = None,
-    light: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN",
-            help="For --cellreplay, a recorded run of pings or short packet trains, which does "
-            "not saturate the radio.",
-            show_default=False,
-        ),
-    ] = None,
-    netem: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a shell script of tc commands (netem and tbf), which lists what they "
-            "cannot express; - is standard output.",
-            show_default=False,
-        ),
-    ] = None,
-    ue: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The UE to export. [default: the only one; with --radio, all]",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="The seed to export. [default: the run's first]",
-            show_default=False,
-        ),
-    ] = None,
+    run: Recorded,
+    mahimahi: Mahimahi = None,
+    radio: Radio = None,
+    cellreplay: CellReplay = None,
+    light: Light = None,
+    netem: Netem = None,
+    ue: Ue = None,
+    seed: Seed = None,
 ) -> None:
     """Export a run's cell or links to other emulators.
 

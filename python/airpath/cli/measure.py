@@ -171,7 +171,7 @@ def command(
     from airpath.base.quantities import size_from, time_from
     from airpath.errors import InputError
     from airpath.measure.measurement import MeasureOptions
-    from airpath.runs import provenance, summary
+    from airpath.runs import provenance
     from airpath.runs.directories import check_file_target, refuse_occupied
 
     if report is not None:
@@ -180,18 +180,12 @@ def command(
         refuse_occupied(out)
     if resume is not None and again is not None:
         raise InputError("--resume and --again exclude each other: name one directory")
-    if resume is not None and (direction != "down" or seed is not None):
-        raise InputError(
-            "--resume runs the plan of its directory: leave out --direction and --seed"
-        )
-    if again is not None and (direction, seed, time, data) != ("down", None, "60s", "500MB"):
-        raise InputError(
-            "--again runs the plan of its directory: leave out --direction, --seed, --time and "
-            "--data"
-        )
-    _check_far(far, token_file, binding_lifetime)
-    if far != "airpath" and also is not None:
-        raise InputError(f"--also needs `airpath serve` at both ends; --far {far} has none")
+    plan_of = {"--direction": direction != "down", "--seed": seed is not None}
+    if resume is not None:
+        _refuse_of_plan("--resume", plan_of)
+    if again is not None:
+        _refuse_of_plan("--again", {**plan_of, "--time": time != "60s", "--data": data != "500MB"})
+    _check_far(far, token_file, also, binding_lifetime)
     if far == "ping":
         given = {"--port": port is not None, "--direction": direction != "down"}
         _refuse_transfers({**given, "--until": until is not None, "--capture": capture})
@@ -218,8 +212,15 @@ def command(
     )
     if plan:
         _print_plan(options)
-        return
+    else:
+        _measure(options, report, json=json)
+
+
+def _measure(options: MeasureOptions, report: Path | None, *, json: bool) -> None:
+    """Measure, print the result, and exit: with 1 if it is incomplete."""
     from airpath.measure.result import measure
+    from airpath.measure.sentences import sentences
+    from airpath.runs import summary
 
     # A closed terminal or `timeout` keeps what was measured, as Ctrl-C does.
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -233,24 +234,40 @@ def command(
         narrate(f"report: {report}")
     if json:
         output(summary.to_json(run.summary))
-        raise typer.Exit(int(bool(run.partial)))
-    from airpath.measure.sentences import sentences
-
-    for line in sentences(run):
-        output(line)
-    narrate(f"run: {run.directory}")
+    else:
+        for line in sentences(run):
+            output(line)
+        narrate(f"run: {run.directory}")
     raise typer.Exit(int(bool(run.partial)))
 
 
 _PORTS = {"airpath": 5212, "iperf3": 5201, "ping": 0}
 
 
-def _check_far(far: str, token_file: Path | None, binding_lifetime: str | None) -> None:
+def _refuse_of_plan(option: str, given: dict[str, bool]) -> None:
+    """Refuse what the plan in the directory of ``option`` determines."""
     from airpath.errors import InputError
 
+    if any(given.values()):
+        *first, last = given
+        raise InputError(
+            f"{option} runs the plan of its directory: leave out {', '.join(first)} and {last}"
+        )
+
+
+def _check_far(
+    far: str, token_file: Path | None, also: str | None, binding_lifetime: str | None
+) -> None:
+    """Refuse what only ``airpath serve`` can do at another far end."""
+    from airpath.errors import InputError
+
+    if far == "airpath":
+        return
     for name, given in (("--token-file", token_file), ("--binding-lifetime", binding_lifetime)):
-        if far != "airpath" and given is not None:
+        if given is not None:
             raise InputError(f"{name} is for `airpath serve`; leave it out with --far {far}")
+    if also is not None:
+        raise InputError(f"--also needs `airpath serve` at both ends; --far {far} has none")
 
 
 def _refuse_transfers(given: dict[str, bool]) -> None:
@@ -325,7 +342,7 @@ def _share(text: str) -> float:
 def _print_plan(options: MeasureOptions) -> None:
     """Print what would be sent, as far as that is known without the server."""
     from airpath.measure.measurement import drawn, resumed, tried
-    from airpath.measure.plan import Probing, usual
+    from airpath.measure.plan import Known, Probing, usual
     from airpath.measure.stream import available
 
     known = options.resume or options.again
@@ -333,7 +350,7 @@ def _print_plan(options: MeasureOptions) -> None:
         plan = resumed(known).plan
     else:
         probing: Probing = "stamp" if options.far == "airpath" else "echo"
-        plan = drawn(options, tried(options, usual(available()), []), probing=probing)
+        plan = drawn(options, tried(options, usual(available()), []), Known(probing=probing))
     for line in plan.lines():
         output(line)
     if options.binding_s is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airpath.cli.console import aligned, narrate, output, progress_bar
+from airpath.cli.emulate import enter_user_namespace
 from airpath.cli.run import AsJson, Scenario, Sets
 
 if TYPE_CHECKING:
@@ -58,11 +59,7 @@ def command(
     if something differs, and 3 if the machine was too late in every run. Run it as root: without
     root most runs are too late.
     """
-    from airpath.emulation import rootless
-
-    # Before anything starts a thread.
-    if rootless.enter():
-        narrate(f"without root: {rootless.LIMITS}")
+    enter_user_namespace()
     from airpath.runs import provenance, summary
     from airpath.runs.directories import check_file_target
     from airpath.twin import compare as comparison

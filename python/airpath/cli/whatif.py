@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from airpath.cli.console import aligned, narrate, output, progress_bar
-from airpath.cli.emulate import At, Servers, User, Variables
-from airpath.cli.run import AsJson, Scenario, Sets, Workers
+from airpath.cli.emulate import At, Servers, User, Variables, enter_user_namespace
+from airpath.cli.run import AsJson, Scenario, Seed, Sets, Workers
 
 if TYPE_CHECKING:
     from airpath.runs.document import Variants
@@ -39,6 +39,29 @@ Emulate = Annotated[
         show_default=False,
     ),
 ]
+Tries = Annotated[
+    list[str],
+    typer.Option(
+        "--try",
+        metavar="'KEY=VALUE …'",
+        help="A variant: settings, separated by spaces. Repeatable.",
+        show_default=False,
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Number of simulated seeds. [default: 5]", show_default=False
+    ),
+]
+Chart = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Also draw a chart: .html, .svg, .png or .pdf.",
+        show_default=False,
+    ),
+]
 EmulatedFlows = Annotated[
     bool,
     typer.Option(
@@ -60,29 +83,11 @@ EmulatedOut = Annotated[
 
 def command(
     scenario: Scenario,
-    tries: Annotated[
-        list[str],
-        typer.Option(
-            "--try",
-            metavar="'KEY=VALUE …'",
-            help="A variant: settings, separated by spaces. Repeatable.",
-            show_default=False,
-        ),
-    ],
+    tries: Tries,
     words: EmulatedWords = None,
     sets: Sets = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, help="First seed. [default: the scenario's]", show_default=False
-        ),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Number of simulated seeds. [default: 5]", show_default=False
-        ),
-    ] = None,
+    seed: Seed = None,
+    seeds: Seeds = None,
     workers: Workers = None,
     emulated: Emulate = None,
     server: Servers = None,
@@ -91,14 +96,7 @@ def command(
     user: User = None,
     env: Variables = None,
     out: EmulatedOut = None,
-    chart: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also draw a chart: .html, .svg, .png or .pdf.",
-            show_default=False,
-        ),
-    ] = None,
+    chart: Chart = None,
     json: AsJson = False,
 ) -> None:
     """Compare variants of a scenario on common seeds.
@@ -112,7 +110,6 @@ def command(
     blocks count because the host was late.
     """
     from airpath.cli.plot import check_picture, write_picture
-    from airpath.diagnose.whatif import SEEDS, whatif
     from airpath.errors import InputError
     from airpath.runs import summary
 
@@ -126,23 +123,7 @@ def command(
         }  # fmt: skip
         if wrong := [name for name, value in given.items() if value]:
             raise InputError(f"{wrong[0]} needs --emulate N: simulations do not use it")
-        number = SEEDS if seeds is None else seeds
-        total = number * (len(variants) + 1)
-        with progress_bar("comparing") as bar:
-
-            def told(ended: int) -> bool:
-                bar(ended / total)
-                return True
-
-            answer = whatif(
-                scenario,
-                variants,
-                set=sets,
-                seed=seed,
-                seeds=number,
-                workers=workers,
-                progress=told,
-            )
+        answer = _simulated(scenario, variants, sets, seed=seed, seeds=seeds, workers=workers)
     else:
         if seeds is not None:
             raise InputError("--seeds is for simulations: each of the N blocks has its own seed")
@@ -168,6 +149,30 @@ def command(
             raise typer.Exit(3)
 
 
+def _simulated(
+    scenario: str,
+    variants: list[list[str]],
+    sets: list[str] | None,
+    *,
+    seed: int | None,
+    seeds: int | None,
+    workers: int | None,
+) -> Variants:
+    from airpath.diagnose.whatif import SEEDS, whatif
+
+    number = SEEDS if seeds is None else seeds
+    total = number * (len(variants) + 1)
+    with progress_bar("comparing") as bar:
+
+        def told(ended: int) -> bool:
+            bar(ended / total)
+            return True
+
+        return whatif(
+            scenario, variants, set=sets, seed=seed, seeds=number, workers=workers, progress=told
+        )
+
+
 def _emulated(
     scenario: str,
     variants: list[list[str]],
@@ -177,11 +182,7 @@ def _emulated(
     flows: bool,
     **given: Any,
 ) -> Variants:
-    from airpath.emulation import rootless
-
-    # Before anything starts a thread.
-    if rootless.enter():
-        narrate(f"without root: {rootless.LIMITS}")
+    enter_user_namespace()
     from airpath import scenario as scenarios
     from airpath.diagnose.blocks import whatif_emulated
     from airpath.drivers.options import EmulationOptions

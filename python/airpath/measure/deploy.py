@@ -150,8 +150,6 @@ ENTRYPOINT {command}
 
 
 def _kubernetes(unit: Unit) -> str:
-    port = unit.port
-    words = json.dumps(["airpath", *unit.words()])
     secret = base64.b64encode((unit.token or new_token()).encode()).decode()
     return f"""\
 # The far end of `airpath measure`, on the node of a UPF: what is measured is the path of the UPF's
@@ -168,6 +166,14 @@ type: Opaque
 data:
   token: {json.dumps(secret)}
 ---
+{_deployment(unit)}---
+{_service(unit.port)}"""
+
+
+def _deployment(unit: Unit) -> str:
+    port = unit.port
+    words = json.dumps(["airpath", *unit.words()])
+    return f"""\
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -222,7 +228,11 @@ spec:
           secret:
             secretName: airpath-token
             defaultMode: 0440
----
+"""
+
+
+def _service(port: int) -> str:
+    return f"""\
 apiVersion: v1
 kind: Service
 metadata:

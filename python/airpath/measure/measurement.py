@@ -22,9 +22,9 @@ from airpath.measure.plan import (
     BASE,
     OTHER_SERVER,
     OVERHEAD,
-    PAUSE_TRIPS,
     Direction,
     Far,
+    Known,
     Phase,
     Plan,
     Probing,
@@ -129,7 +129,7 @@ def planned(options: MeasureOptions, session: Session) -> Course:
         )
     if options.far == "ping":
         left = replace(options, time_s=max(1.0, options.time_s - session.now()))
-        return Course(drawn(left, [], probing="echo"), [], opened_ms=session.opened_ms)
+        return Course(drawn(left, [], Known(probing="echo")), [], opened_ms=session.opened_ms)
     if session.uncaptured:
         if options.capture:
             raise AirpathError(f"--capture: this host captures no packets ({session.uncaptured})")
@@ -160,14 +160,10 @@ def planned(options: MeasureOptions, session: Session) -> Course:
     system = next((one["congestion"] for one in scouted if one["congestion"]), None)
     treatments = tried(options, usual(_common(far), system, _window(host)), scouted)
     trips = [one["loaded_ms"] for one in scouted if one["loaded_ms"] is not None]
-    plan = drawn(
-        left,
-        treatments,
-        max([*rates, _LEAST_MBPS]),
-        max(trips, default=None),
-        probing,
-        session.pause_trips,
+    known = Known(
+        max([*rates, _LEAST_MBPS]), max(trips, default=None), probing, session.pause_trips
     )
+    plan = drawn(left, treatments, known)
     said = [f"no transfer is possible ({one}): {why}" for one, why in untransferred.items()]
     return Course(plan, [], opened_ms=session.opened_ms, untransferred=said)
 
@@ -193,19 +189,14 @@ def _with_servers(course: Course, options: MeasureOptions, directory: Path) -> C
 def drawn(
     options: MeasureOptions,
     treatments: Sequence[Treatment],
-    rate_mbps: float | None = None,
-    rtt_ms: float | None = None,
-    probing: Probing = "stamp",
-    pause_trips: int = PAUSE_TRIPS,
+    known: Known,
 ) -> Plan:
-    """Draw a plan for a path with this rate and RTT, as far as they are known."""
+    """Draw a plan for a path of which this is known."""
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
     within = (options.time_s, options.data_bytes)
     if options.far == "ping" or not options.directions:
-        return draw_idle(seed, *within, probing)
-    return draw(
-        seed, treatments, options.directions, *within, rate_mbps, rtt_ms, probing, pause_trips
-    )
+        return draw_idle(seed, *within, known.probing)
+    return draw(seed, treatments, options.directions, *within, known)
 
 
 def _window(host: Mapping[str, object]) -> int:

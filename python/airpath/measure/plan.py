@@ -315,38 +315,50 @@ OTHER_SERVER = Treatment(ALSO, other=True)
 """Nothing is changed but the server."""
 
 
+@dataclass(frozen=True)
+class Known:
+    """What is known of a path before its plan is drawn."""
+
+    rate_mbps: float | None = None
+    """The rate of the path, or a limit; None: unknown."""
+    rtt_ms: float | None = None
+    """The RTT beside a transfer; None: unknown, which counts as slow."""
+    probing: Probing = "stamp"
+    pause_trips: int = PAUSE_TRIPS
+    """How many round trips the far end needs between two phases."""
+
+
+NOTHING_KNOWN = Known()
+
+
 def draw(
     seed: int,
     treatments: Sequence[Treatment],
     directions: Sequence[Direction],
     time_s: float,
     data_bytes: int,
-    rate_mbps: float | None = None,
-    rtt_ms: float | None = None,
-    probing: Probing = "stamp",
-    pause_trips: int = PAUSE_TRIPS,
+    known: Known = NOTHING_KNOWN,
 ) -> Plan:
     """Draw a plan that keeps within ``time_s`` and ``data_bytes``.
 
-    Phases last as many round trips as slow start and recovery take; without ``rtt_ms``, which is
-    that of the path beside a transfer, they are as long as on a slow one. ``pause_trips`` is how
-    many round trips the far end needs between two phases.
+    Phases last as many round trips as slow start and recovery take.
 
     ``treatments`` is in order of importance and has ``base`` first: where two blocks with phases
-    of ``LEAST_TCP_S`` do not fit, the last is left out, then the one before it. With ``rate_mbps``
-    (the rate of the path, or a limit) a phase counts as fitting only if the data also suffices for
-    it at this rate. Where ``base`` and one other treatment do not fit either, phases are shorter.
+    of ``LEAST_TCP_S`` do not fit, the last is left out, then the one before it. If the rate of the
+    path is known, a phase counts as fitting only if the data also suffices for it at this rate.
+    Where ``base`` and one other treatment do not fit either, phases are shorter.
     Raises ``InputError`` if two blocks of 0.5 s phases do not fit.
     """
     _check_request(treatments, directions, time_s, data_bytes)
     generator = random.Random(f"airpath measure {seed}")  # noqa: S311
+    probing = known.probing
     others = [one for one in treatments if one.other]
     start = _before_tcp(time_s, generator, probing, others=others)
-    lengths = _Lengths.of(rtt_ms, pause_trips)
+    lengths = _Lengths.of(known.rtt_ms, known.pause_trips)
     used_s = sum(one.quiet_s + one.duration_s + _PAUSE_S for one in start)
     left_bytes = data_bytes - sum(one.path_bytes for one in start)
     counts = (len(treatments), len(directions))
-    room = _Room(counts, lengths, time_s - used_s, left_bytes, rate_mbps)
+    room = _Room(counts, lengths, time_s - used_s, left_bytes, known.rate_mbps)
     shape = room.shape()
     if shape is None:
         raise InputError(
@@ -362,7 +374,7 @@ def draw(
         phases = [replace(one, probe_gap_s=None) for one in phases]
     phases = [replace(one, number=number) for number, one in enumerate(phases)]
     most = max(one.streams for one in kept)
-    gap_s = _request_gap_s(rate_mbps) if probing == "stamp" else None
+    gap_s = _request_gap_s(known.rate_mbps) if probing == "stamp" else None
     phases = [
         replace(one, request_gap_s=gap_s)
         if one.kind == "tcp"

@@ -254,7 +254,7 @@ class _Panels:
         name = f"{self.name}-train"
         data = self.data[name] = self.runs.compact([*frames.values()], ["ms"])
         return self._lines(
-            name, "ms", "ms", vega.nice_top(vega.highest(data, "ms")), 110,
+            name, "ms", "ms", vega.nice_top(vega.highest(data, "ms")),
             "ACK train test: slow start ends if the train is longer than its limit",
             vega.colour([_TRAIN, _LIMIT], ["var(--c0)", "var(--c1)"], legend=True),
             self._exit(),
@@ -269,7 +269,7 @@ class _Panels:
         data = self.data[name] = self.runs.compact([frame], ["cwnd_segments"])
         top = vega.nice_top(vega.highest(data, "cwnd_segments") * 1.15)
         return self._lines(
-            name, "cwnd_segments", "segments", top, 110, "Congestion window",
+            name, "cwnd_segments", "segments", top, "Congestion window",
             vega.colour(["cwnd"], ["var(--c0)"]), self._exit("cwnd"),
         )  # fmt: skip
 
@@ -294,7 +294,7 @@ class _Panels:
         return vega.number("ms", "ms", scale={"domain": domain, "nice": False, "zero": False})
 
     def _lines(
-        self, data: str, column: str, unit: str, top: float, height: int, title: str, colour: Spec,
+        self, data: str, column: str, unit: str, top: float, title: str, colour: Spec,
         over: Sequence[Spec],
     ) -> Spec:  # fmt: skip
         line = {
@@ -304,7 +304,7 @@ class _Panels:
             "encoding": {"y": vega.up_to(column, unit, top)},
         }  # fmt: skip
         hover = vega.hover_rule(self.data[data], column, unit)
-        return self._panel(title, height, colour, [line, *over, hover], data)
+        return self._panel(title, 110, colour, [line, *over, hover], data)
 
     def _panel(
         self, title: str, height: int, colour: Spec, layers: Sequence[Spec], data: str

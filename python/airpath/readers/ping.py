@@ -14,7 +14,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from airpath.errors import InputError
 from airpath.readers.clocks import Clock
@@ -256,6 +256,18 @@ def read(text: str, name: str = "ping") -> PingOutput:
     return output
 
 
+class _Line(NamedTuple):
+    """What a reply's line says."""
+
+    number: str | None
+    rtt_ms: float
+    host: str
+    ttl: str | None
+    before: str
+    """The text before the reply, which may have a time."""
+    duplicate: bool = False
+
+
 @dataclass
 class _Run(PingRun):
     """A run that is being read."""
@@ -354,12 +366,13 @@ class _Reader:
             # Any log may number its lines and tell how long something took.
             return False
         host = named or _HPING_HOST.search(text) or _HOST.search(text[: seq.start()])  # type: ignore[union-attr]
-        self._reply(
-            run, "unix", seq[1] if seq else None, _milliseconds(time[1], time[2]),
+        line = _Line(
+            seq[1] if seq else None, _milliseconds(time[1], time[2]),
             host["host"] if host else "", ttl[1] if ttl else None,
             text[: named.start() if named else seq.start()],  # type: ignore[union-attr]
             duplicate="DUP" in text[time.end() :],
         )  # fmt: skip
+        self._reply(run, "unix", line)
         return True
 
     def _windows(self, text: str) -> bool:
@@ -375,8 +388,8 @@ class _Reader:
         ttl = found.groupdict().get("ttl")
         host = _WINDOWS_HOST.search(text) if ttl else found
         before = text[: host.start("host")] if host else ""
-        self._reply(run, "windows", None, _decimal(found["ms"]), host["host"] if host else "",
-                    ttl, before)  # fmt: skip
+        line = _Line(None, _decimal(found["ms"]), host["host"] if host else "", ttl, before)
+        self._reply(run, "windows", line)
         return True
 
     def _table(self, text: str) -> bool:
@@ -387,8 +400,8 @@ class _Reader:
                 self._begin("table")
             return True
         if (found := _TABLE_ROW.match(text)) and found["what"] is None:
-            self._reply(run, "table", found["seq"], _table_ms(found["time"]), found["host"],
-                        found["ttl"], "")  # fmt: skip
+            line = _Line(found["seq"], _table_ms(found["time"]), found["host"], found["ttl"], "")
+            self._reply(run, "table", line)
             return True
         if run is None or run.kind != "table":
             return False
@@ -422,31 +435,32 @@ class _Reader:
             self._counts(run, found)
             self._times(run, text)
         elif named["ms"]:
-            self._reply(run, "fping", named["seq"], _decimal(named["ms"]), found["host"], None,
-                        text[: found.start()])  # fmt: skip
+            before = text[: found.start()]
+            line = _Line(named["seq"], _decimal(named["ms"]), found["host"], None, before)
+            self._reply(run, "fping", line)
         else:
             run.errors.append((int(found["seq"]), named["what"]))
         return True
 
-    def _reply(
-        self, run: _Run | None, kind: str, number: str | None, rtt_ms: float, host: str,
-        ttl: str | None, before: str, duplicate: bool = False,
-    ) -> None:  # fmt: skip
+    def _reply(self, run: _Run | None, kind: str, line: _Line) -> None:
         """Add a reply, to another run if it cannot be one of this run."""
-        printed = None if number is None else int(number)
-        if run is None or run.kind != kind or self._starts(run, printed, duplicate):
+        printed = None if line.number is None else int(line.number)
+        if run is None or run.kind != kind or self._starts(run, printed, line.duplicate):
             run = self._begin(kind)
-        if number is None and kind == "unix" and not run.replies:
+        if printed is None and kind == "unix" and not run.replies:
             self.remarks.append(
                 "its replies have no sequence number, and it did not count requests: losses "
                 "are unknown"
             )
         # 16 bits in the header; a long run begins again.
         seq = run.lines if printed is None else _unwrapped(printed, run.replies)
-        timed = self._timed or (len(before) > len("00:00:00") and self._clock.read(before))
+        timed = self._timed or (
+            len(line.before) > len("00:00:00") and self._clock.read(line.before)
+        )
         time_s = self._clock.now if timed else None
-        duplicate = duplicate or seq in run.seen
-        run.replies.append(Reply(seq, rtt_ms, host, int(ttl) if ttl else None, time_s, duplicate))
+        ttl = int(line.ttl) if line.ttl else None
+        duplicate = line.duplicate or seq in run.seen
+        run.replies.append(Reply(seq, line.rtt_ms, line.host, ttl, time_s, duplicate))
         run.seen.add(seq)
         run.known, run.complete = True, False
         if run.start_s is None:

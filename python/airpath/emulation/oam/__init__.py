@@ -4,9 +4,22 @@ A live table, a status page with alarms, Prometheus, and the subscribers of the 
 Start reading at ``monitoring.py``.
 """
 
+from typing import TYPE_CHECKING
+
 from airpath.emulation.oam import subscribers
 from airpath.emulation.oam.grafana import dashboard as grafana_dashboard
 from airpath.emulation.oam.monitoring import is_shown, monitored, paged
 from airpath.emulation.oam.subscribers import Subscriber
 
-__all__ = ["Subscriber", "grafana_dashboard", "is_shown", "monitored", "paged", "subscribers"]
+if TYPE_CHECKING:
+    from airpath.emulation.oam.status import Status
+
+__all__ = [
+    "Status",
+    "Subscriber",
+    "grafana_dashboard",
+    "is_shown",
+    "monitored",
+    "paged",
+    "subscribers",
+]
