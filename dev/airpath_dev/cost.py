@@ -30,7 +30,16 @@ from airpath.measure.control import PORT
 from airpath.measure.outcome import record
 from airpath.measure.plan import BASE, Direction, Phase, Treatment
 from airpath.measure.session import Session
-from airpath_dev.harness import FINE, NOT_CHECKED, WRONG, NotCheckedError, need, say, table
+from airpath_dev.harness import (
+    FINE,
+    NOT_CHECKED,
+    WRONG,
+    NotCheckedError,
+    emulated,
+    need,
+    say,
+    table,
+)
 
 _MOST_ADDED, _MOST_APART = 3.0, 2.0
 """Percent of a core, percent of the rate."""
@@ -134,15 +143,7 @@ def _lte(place: Path, own: Sequence[str]) -> None:
     """Run the transfers inside an emulation of LTE."""
     scenario = place / "lte.toml"
     scenario.write_text(_LTE)
-    variables = [f"--env={name}" for name in ("PYTHONPATH",) if name in os.environ]
-    done = subprocess.run(
-        [
-            sys.executable, "-m", "airpath", "emulate", str(scenario), "--no-live",
-            "--user", "root", *variables, "--out", str(place / "run"), "--explain", "off",
-            "--server", f"sh {place}/servers.sh", "--", *own, "--host", "server",
-        ],
-        check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    done = emulated(scenario, place / "run", f"sh {place}/servers.sh", [*own, "--host", "server"])
     if done.returncode:
         raise NotCheckedError(f"the emulation ended with exit code {done.returncode}")
 

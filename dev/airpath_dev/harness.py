@@ -83,6 +83,29 @@ def emulable(count: int) -> int:
     return count
 
 
+def emulated(
+    scenario: Path, out: Path, server: str, command: Sequence[str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command as root inside an emulation, beside a server.
+
+    The emulation's own results are removed; what was printed is kept beside ``out``.
+    """
+    run = out.with_suffix(".emulated")
+    shutil.rmtree(run, ignore_errors=True)
+    variables = [f"--env={name}" for name in ("PYTHONPATH",) if name in os.environ]
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "airpath", "emulate", str(scenario), "--no-live",
+            "--user", "root", *variables, "--out", str(run), "--explain", "off",
+            "--server", server, "--", *command,
+        ],
+        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    out.with_suffix(".log").write_text(f"{done.stdout}\n{done.stderr}")
+    shutil.rmtree(run, ignore_errors=True)
+    return done
+
+
 def table(
     head: str | Sequence[str], rows: Iterable[Sequence[object]], *, padded: bool = False
 ) -> str:

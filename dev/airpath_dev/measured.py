@@ -9,9 +9,7 @@ causes are named first, or more than 3 % of the healthy paths are blamed.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +24,7 @@ import typer
 from airpath.cli.console import progress_bar
 from airpath.runs.summary import to_json
 from airpath_dev import ROOT
-from airpath_dev.harness import FINE, WRONG, need, say
+from airpath_dev.harness import FINE, WRONG, emulated, need, say
 from airpath_dev.planted.draw import Case, draw
 
 _WANTED, _HEALTHY = 0.9, 0.97
@@ -117,7 +115,6 @@ def judge(keep: Path, case: Case, *, far: str = "airpath") -> Judged:
 def _measure(scenario: Path, out: Path, token: Path, *, up: bool, far: str) -> str:
     """Run the measurement; why there is no result, or nothing."""
     shutil.rmtree(out, ignore_errors=True)
-    shutil.rmtree(out.with_suffix(".emulated"), ignore_errors=True)
     token.touch(0o600)
     token.write_text("0123456789abcdef" * 2)
     airpath = f"{sys.executable} -m airpath"
@@ -128,19 +125,8 @@ def _measure(scenario: Path, out: Path, token: Path, *, up: bool, far: str) -> s
     )
     if far != "airpath":
         server, access = "sh -c 'exec iperf3 -s >/dev/null'", ["--far", far]
-    variables = [f"--env={name}" for name in ("PYTHONPATH",) if name in os.environ]
-    done = subprocess.run(
-        [
-            *airpath.split(), "emulate", str(scenario), "--no-live", "--user", "root",
-            *variables, "--out", str(out.with_suffix(".emulated")), "--explain", "off",
-            "--server", server, "--",
-            *airpath.split(), "measure", "server", *access, "--out", str(out), *direction,
-            "--seed", "1",
-        ],
-        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    out.with_suffix(".log").write_text(f"{done.stdout}\n{done.stderr}")
-    shutil.rmtree(out.with_suffix(".emulated"), ignore_errors=True)
+    command = [*airpath.split(), "measure", "server", *access, "--out", str(out), *direction]
+    done = emulated(scenario, out, server, [*command, "--seed", "1"])
     if done.returncode == _INVALID:
         return "late"
     if not (out / "summary.json").exists():

@@ -9,9 +9,7 @@ not named where there is a fault, or named where there is none; 3: packets of th
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +17,7 @@ from typing import Annotated
 import typer
 
 from airpath_dev import ROOT
-from airpath_dev.harness import FINE, NOT_CHECKED, WRONG, need, say
+from airpath_dev.harness import FINE, NOT_CHECKED, WRONG, emulated, need, say
 
 FAULTS = {
     "none": ("", "placement"),
@@ -91,8 +89,7 @@ def _judged(keep: Path, fault: str, time: str) -> int:
 
 def _measure(out: Path, drops: str, time: str) -> int:
     """Run the emulation with the measurement inside; its exit code."""
-    for old in (out, out.with_suffix(".emulated")):
-        shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(out, ignore_errors=True)
     token, script = out.with_suffix(".token"), out.with_suffix(".sh")
     token.touch(0o600)
     token.write_text("0123456789abcdef" * 2)
@@ -100,19 +97,10 @@ def _measure(out: Path, drops: str, time: str) -> int:
     serve = f"{airpath} serve --user root --host 0.0.0.0 --token-file {token}"
     rule = f"iifname v0 {drops} drop" if drops else ""
     script.write_text(_SERVERS.replace("SERVE", serve).replace("FAULT", rule))
-    variables = [f"--env={name}" for name in ("PYTHONPATH",) if name in os.environ]
     scenario = ROOT / "python/airpath/studies/5g-drx/scenario.toml"
-    done = subprocess.run(
-        [
-            *airpath.split(), "emulate", str(scenario), "--no-live", "--user", "root",
-            *variables, "--out", str(out.with_suffix(".emulated")), "--explain", "off",
-            "--server", f"sh {script}", "--",
-            *airpath.split(), "measure", "10.77.0.1", "--port", "5213", "--also", "10.77.0.1:5212",
-            "--token-file", str(token), "--out", str(out), "--seed", "1", "--time", time,
-            "--data", "3GB",
-        ],
-        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    out.with_suffix(".log").write_text(f"{done.stdout}\n{done.stderr}")
-    shutil.rmtree(out.with_suffix(".emulated"), ignore_errors=True)
-    return done.returncode
+    command = [
+        *airpath.split(), "measure", "10.77.0.1", "--port", "5213", "--also", "10.77.0.1:5212",
+        "--token-file", str(token), "--out", str(out), "--seed", "1", "--time", time,
+        "--data", "3GB",
+    ]  # fmt: skip
+    return emulated(scenario, out, f"sh {script}", command).returncode

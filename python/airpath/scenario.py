@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from airpath.base.files import read_within
 from airpath.base.secrets import redacted
+from airpath.base.text import file_name
 from airpath.errors import InputError, InputTypeError, reason
 
 if TYPE_CHECKING:
@@ -127,10 +128,7 @@ def set_list(sets: Sets) -> list[str]:
 
 def stem(scenario: _core.Scenario) -> str:
     """Short name that is safe as the name of a directory."""
-    base = Path(scenario.name).name
-    base = base[: -len(".toml")] if base.endswith(".toml") else base
-    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in base).lstrip(".-")
-    return safe or "scenario"
+    return file_name(Path(scenario.name).name.removesuffix(".toml"), "scenario")
 
 
 def _is_text(given: str) -> bool:

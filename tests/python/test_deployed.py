@@ -599,7 +599,7 @@ def test_a_file_of_100_mb_takes_neither_time_nor_memory(tmp_path: Path) -> None:
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "gnb.yml"
     for data, said in (
-        (b"cell_cfg:\n  pci: 1\n\0", "gnb.yml:3: a byte of 0"),
+        (b"cell_cfg:\n  pci: 1\n\0", "gnb.yml:3: not a text file: it has a NUL byte"),
         (bytes(range(1, 256)), "is not text"),
     ):
         file.write_bytes(data)

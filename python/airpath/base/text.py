@@ -19,6 +19,12 @@ def printable(text: str) -> str:
     return shown.encode(errors="backslashreplace").decode()
 
 
+def file_name(text: str, otherwise: str) -> str:
+    """Text as a name that is safe for a file; ``otherwise`` if nothing is left of it."""
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in text).lstrip(".-")
+    return safe or otherwise
+
+
 def digits(value: float) -> str:
     """Three significant digits, never in exponent form."""
     magnitude = abs(value)

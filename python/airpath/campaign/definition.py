@@ -48,6 +48,7 @@ from airpath.base.files import read_within
 from airpath.base.json import Json
 from airpath.base.numbers import LARGEST_SEED
 from airpath.base.secrets import redacted
+from airpath.base.text import file_name
 from airpath.base.toml import parse_toml
 from airpath.campaign.checked import Checked, is_number, is_whole, shown
 from airpath.campaign.key_lines import Path as Where
@@ -205,7 +206,7 @@ class _Reader(Checked):
         self.known(data, allowed, (), "at the top level")
         sampling = self.one_of(data, "sampling", SAMPLINGS, "grid")
         made = Definition(
-            name=_safe(name),
+            name=file_name(name, "campaign"),
             file=self.file,
             text=self.text,
             title=self.word(data, "title", (), name),
@@ -446,8 +447,3 @@ class _Reader(Checked):
 def set_texts(keys: tuple[str, ...], value: Scalar) -> list[str]:
     """``KEY=VALUE`` for each key, as ``--set`` takes them."""
     return scenarios.set_list(dict.fromkeys(keys, value))
-
-
-def _safe(name: str) -> str:
-    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).lstrip(".-")
-    return safe or "campaign"

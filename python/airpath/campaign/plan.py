@@ -85,10 +85,6 @@ class Plan:
         """32 hexadecimal digits: equal for equal scenario, seed, version and core."""
         return key_of(self.cells[run.cell].sha256, run.seed, self.version, self.core)
 
-    def partitions(self) -> int:
-        """How many partitions there are."""
-        return -(-self.runs // self.definition.partition_runs)
-
     def partition(self, number: int) -> range:
         """The runs of a partition."""
         size = self.definition.partition_runs

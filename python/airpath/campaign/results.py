@@ -39,8 +39,8 @@ def open_campaign(place: str | os.PathLike[str]) -> Campaign:
     document = read_document(store)
     if document is None:
         raise InputError(
-            f"{os.fspath(place)} has no results of a campaign; "
-            "`airpath sweep CAMPAIGN.toml` makes a directory of them"
+            f"{os.fspath(place)} is not a campaign folder: "
+            "`airpath sweep CAMPAIGN.toml` writes one"
         )
     return Campaign(os.fspath(place), store, document)
 
@@ -62,7 +62,7 @@ def newest_campaign(parent: Path) -> Path:
         (about.stat().st_mtime_ns, about.parent.name) for about in parent.glob("*/campaign.json")
     ]
     if not found:
-        raise InputError(f"there is no campaign in {parent}; `airpath sweep CAMPAIGN` creates one")
+        raise InputError(f"no campaign found in {parent}/: `airpath sweep CAMPAIGN` writes one")
     return parent / max(found)[1]
 
 

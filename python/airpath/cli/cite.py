@@ -17,7 +17,6 @@ def command(
             metavar="[RUN|CAMPAIGN|STUDY]",
             help="A run directory, the folder of a campaign, or the name of a study. [default: "
             "airpath itself]",
-            show_default=False,
         ),
     ] = None,
     archive: Annotated[
@@ -26,7 +25,6 @@ def command(
             metavar="FILE",
             help="Also pack a simulated run into a zip file with RO-Crate metadata, for `airpath "
             "reproduce FILE`.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

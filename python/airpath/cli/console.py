@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -97,6 +97,16 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
             for column, (cell, width) in cells
         ]
         lines.append("  ".join(padded).rstrip())
+    return lines
+
+
+def with_remarks(
+    rows: Sequence[Sequence[str]], right: Collection[int], remarks: Iterable[str]
+) -> list[str]:
+    """Return rows below their titles as indented columns, each row with its remark beneath."""
+    lines = []
+    for line, remark in zip(aligned(rows, right), ("", *remarks), strict=True):
+        lines += [f"  {line}", *([f"      {remark}"] if remark else [])]
     return lines
 
 

@@ -49,7 +49,6 @@ def command(
             help="Captures (pcap, pcapng), or the output of ping, iperf3, nuttcp, flent or ss "
             "-ti. Files may be compressed with gzip, captures also with zstd. - is standard "
             "input.",
-            show_default=False,
         ),
     ],
     identify: Annotated[bool, typer.Option("--identify", help="Only identify each file.")] = False,
@@ -67,7 +66,6 @@ def command(
             metavar="FILE",
             help="A file with the key for --anonymise, at least 16 bytes: the same key always "
             "gives an address the same replacement. [default: a new key each time]",
-            show_default=False,
         ),
     ] = None,
     report: Annotated[
@@ -76,7 +74,6 @@ def command(
             metavar="FILE",
             help="Write an HTML page about the files: what limits the flows and, for captures, "
             "charts of the flows down to single packets.",
-            show_default=False,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

@@ -28,7 +28,6 @@ Words = Annotated[
         metavar="COMMAND...",
         help="A program and its arguments, after --. [default: the scenario's programs, or a "
         "shell]",
-        show_default=False,
     ),
 ]
 Servers = Annotated[
@@ -38,7 +37,6 @@ Servers = Annotated[
         metavar="LINE",
         help="A shell command to start at the server before COMMAND. airpath waits until "
         "something listens there. Repeatable.",
-        show_default=False,
     ),
 ]
 At = Annotated[
@@ -46,7 +44,6 @@ At = Annotated[
     typer.Option(
         metavar="END",
         help="The end at which COMMAND runs: server, ue, or a UE's name. [default: ue]",
-        show_default=False,
     ),
 ]
 Flows = Annotated[
@@ -63,7 +60,6 @@ User = Annotated[
         metavar="NAME",
         help="The user to run programs as; root keeps all its rights. [default: the user "
         "who called sudo, else root without its capabilities]",
-        show_default=False,
     ),
 ]
 Variables = Annotated[
@@ -74,7 +70,6 @@ Variables = Annotated[
         help="Pass this environment variable to programs, in addition to TERM, LANG, LC_*, "
         "PATH, HOME, USER, LOGNAME, SHELL and TZ. With --user root, or without root, they "
         "get all variables. Repeatable.",
-        show_default=False,
     ),
 ]
 Seed = Annotated[
@@ -83,7 +78,6 @@ Seed = Annotated[
         metavar="N",
         min=0,
         help="The seed of the model. [default: the scenario's]",
-        show_default=False,
     ),
 ]
 Repeat = Annotated[
@@ -109,7 +103,6 @@ Live = Annotated[
         "--live/--no-live",
         help="Show rates, queues, states and lateness during the run. [default: on a terminal, "
         "unless COMMAND is a shell]",
-        show_default=False,
     ),
 ]
 Metrics = Annotated[
@@ -119,7 +112,6 @@ Metrics = Annotated[
         min=1,
         max=65535,
         help="Serve Prometheus metrics at http://127.0.0.1:PORT/metrics during the run.",
-        show_default=False,
     ),
 ]
 Page = Annotated[
@@ -129,7 +121,6 @@ Page = Annotated[
         metavar="PORT",
         help="Serve a page with cells, UEs, history and alarms at http://127.0.0.1:PORT/, "
         "or at another loopback ADDRESS:PORT; 0 picks a free port.",
-        show_default=False,
     ),
 ]
 GatewayOf = Annotated[
@@ -140,7 +131,6 @@ GatewayOf = Annotated[
         help="Bridge two interfaces of this host through the model instead of running programs: "
         "real devices are at UE_IF, and the server or the Internet at SERVER_IF. Runs until "
         "Ctrl-C. Needs root.",
-        show_default=False,
     ),
 ]
 Devices = Annotated[
@@ -150,7 +140,6 @@ Devices = Annotated[
         metavar="NAME=DEVICE",
         help="With --gateway, put a device behind UE NAME, by the device's MAC or IP address. "
         "All other devices are behind the first UE. Repeatable.",
-        show_default=False,
     ),
 ]
 DurationOf = Annotated[
@@ -159,7 +148,6 @@ DurationOf = Annotated[
         "--duration",
         metavar="S",
         help="With --gateway, end after this many seconds.",
-        show_default=False,
     ),
 ]
 Yes = Annotated[

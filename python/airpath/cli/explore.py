@@ -18,7 +18,6 @@ def command(
             help="A scenario file, the name of a shipped scenario, or a run directory. "
             "[default: bufferbloat]",
             autocompletion=shipped_names,
-            show_default=False,
         ),
     ] = None,
     sets: Sets = None,

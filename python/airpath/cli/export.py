@@ -14,12 +14,10 @@ if TYPE_CHECKING:
 
 
 def _directory(name: str, help_: str) -> object:
-    return typer.Option(f"--{name}", metavar="DIR", help=help_, show_default=False)
+    return typer.Option(f"--{name}", metavar="DIR", help=help_)
 
 
-Recorded = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run directory.", show_default=False)
-]
+Recorded = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 Mahimahi = Annotated[
     Path | None,
     _directory(
@@ -44,7 +42,6 @@ Light = Annotated[
         metavar="RUN",
         help="For --cellreplay, a recorded run of pings or short packet trains, which does "
         "not saturate the radio.",
-        show_default=False,
     ),
 ]
 Netem = Annotated[
@@ -53,7 +50,6 @@ Netem = Annotated[
         metavar="FILE",
         help="Write a shell script of tc commands (netem and tbf), which lists what they "
         "cannot express; - is standard output.",
-        show_default=False,
     ),
 ]
 Ue = Annotated[
@@ -61,7 +57,6 @@ Ue = Annotated[
     typer.Option(
         metavar="NAME",
         help="The UE to export. [default: the only one; with --radio, all]",
-        show_default=False,
     ),
 ]
 Seed = Annotated[
@@ -70,7 +65,6 @@ Seed = Annotated[
         metavar="N",
         min=0,
         help="The seed to export. [default: the run's first]",
-        show_default=False,
     ),
 ]
 

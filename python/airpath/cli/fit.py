@@ -25,7 +25,6 @@ Files = Annotated[
         metavar="FILE...",
         help="Captures (pcap, pcapng; also compressed), taken next to the sender, next to "
         "the receiver or between them.",
-        show_default=False,
     ),
 ]
 Out = Annotated[
@@ -35,7 +34,6 @@ Out = Annotated[
         "-o",
         metavar="FILE",
         help="Write the scenario to this file, which must not exist. [default: print it]",
-        show_default=False,
     ),
 ]
 Flow = Annotated[
@@ -44,7 +42,6 @@ Flow = Annotated[
         metavar="N",
         min=0,
         help="The flow, by its number in `airpath diagnose`. [default: the one with the most data]",
-        show_default=False,
     ),
 ]
 

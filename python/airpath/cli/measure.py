@@ -22,7 +22,7 @@ TOKEN = "AIRPATH_TOKEN"  # noqa: S105 - a name, no token
 
 Host = Annotated[
     str,
-    typer.Argument(metavar="HOST", help="The far end.", show_default=False),
+    typer.Argument(metavar="HOST", help="The far end."),
 ]
 FarEnd = Annotated[
     Literal["airpath", "iperf3", "ping"],
@@ -42,7 +42,6 @@ AnyPort = Annotated[
         min=1,
         max=65535,
         help="The server's port. [default: 5212 of `airpath serve`, TCP and UDP; 5201 of iperf3]",
-        show_default=False,
     ),
 ]
 TokenFile = Annotated[
@@ -50,7 +49,6 @@ TokenFile = Annotated[
     typer.Option(
         metavar="FILE",
         help=f"A file with the server's token. [default: the environment's {TOKEN}]",
-        show_default=False,
     ),
 ]
 Directions = Annotated[
@@ -68,7 +66,6 @@ Until = Annotated[
         metavar="PERCENT",
         help="Stop once the steady rate is known to within this: 5% stops when its 95 % "
         "interval reaches at most 5 % to each side.",
-        show_default=False,
     ),
 ]
 ShowPlan = Annotated[
@@ -80,7 +77,6 @@ Seed = Annotated[
         metavar="N",
         min=0,
         help="The seed of the order of the treatments. [default: a new one each time]",
-        show_default=False,
     ),
 ]
 Resume = Annotated[
@@ -89,7 +85,6 @@ Resume = Annotated[
         metavar="DIR",
         help="Run the remaining phases of an interrupted measurement. The result is a new "
         "directory; DIR stays as it is.",
-        show_default=False,
     ),
 ]
 Also = Annotated[
@@ -99,7 +94,6 @@ Also = Annotated[
         help="A second `airpath serve`, with which phases without a change alternate: is the "
         "server's place the cause? An address of the other IP version compares the two. "
         "[default port: that of --port]",
-        show_default=False,
     ),
 ]
 AlsoTokenFile = Annotated[
@@ -107,7 +101,6 @@ AlsoTokenFile = Annotated[
     typer.Option(
         metavar="FILE",
         help="A file with the second server's token. [default: the same token]",
-        show_default=False,
     ),
 ]
 Again = Annotated[
@@ -116,7 +109,6 @@ Again = Annotated[
         metavar="DIR",
         help="Run the plan of an earlier measurement again, for example after a change: `airpath "
         "compare` pairs the blocks of both.",
-        show_default=False,
     ),
 ]
 Capture = Annotated[
@@ -134,7 +126,6 @@ BindingLifetime = Annotated[
         metavar="TIME",
         help="Afterwards find out how long NATs keep the binding of a silent UDP flow. That takes "
         "as long as the binding lives, but no longer than this, at most 10m.",
-        show_default=False,
     ),
 ]
 

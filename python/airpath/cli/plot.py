@@ -35,7 +35,6 @@ def command(
         typer.Option(
             metavar="NAME",
             help="The x axis. [default: what was varied last]",
-            show_default=False,
         ),
     ] = None,
     y: Annotated[
@@ -43,7 +42,6 @@ def command(
         typer.Option(
             metavar="NAME",
             help="The y axis of a heat map. [default: what was varied first]",
-            show_default=False,
         ),
     ] = None,
     colour: Annotated[
@@ -51,7 +49,6 @@ def command(
         typer.Option(
             metavar="NAME",
             help="The column that gets a colour per value. [default: what was varied first]",
-            show_default=False,
         ),
     ] = None,
     where: Annotated[
@@ -59,7 +56,6 @@ def command(
         typer.Option(
             metavar="NAME=VALUE",
             help="Plot only cells with this value. Repeatable.",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[

@@ -32,20 +32,17 @@ Printed = Annotated[
 ]
 Picture = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Also draw a chart: .html, .svg, .png or .pdf.", show_default=False
-    ),
+    typer.Option(metavar="FILE", help="Also draw a chart: .html, .svg, .png or .pdf."),
 ]
 
 
 def query(
-    sql: Annotated[str, typer.Argument(metavar="SQL", show_default=False)],
+    sql: Annotated[str, typer.Argument(metavar="SQL")],
     sources: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[SOURCE]...",
             help="Campaigns, run directories, captures. [default: the newest in campaigns]",
-            show_default=False,
         ),
     ] = None,
     form: Printed = Form.table,
@@ -64,14 +61,13 @@ def query(
 
 
 def compare(
-    before: Annotated[str, typer.Argument(metavar="A", show_default=False)],
-    after: Annotated[str | None, typer.Argument(metavar="[B]", show_default=False)] = None,
+    before: Annotated[str, typer.Argument(metavar="A")],
+    after: Annotated[str | None, typer.Argument(metavar="[B]")] = None,
     axis: Annotated[
         str | None,
         typer.Option(
             metavar="NAME[=X,Y]",
             help="Compare two values of a varied key within one campaign.",
-            show_default=False,
         ),
     ] = None,
     figures: Annotated[
@@ -80,7 +76,6 @@ def compare(
             "--figure",
             metavar="TABLE.COLUMN[@NAME]",
             help="The figure to compare. Repeatable.",
-            show_default=False,
         ),
     ] = None,
     unpaired: Annotated[

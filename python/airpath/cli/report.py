@@ -17,7 +17,6 @@ def command(
             metavar="[RUN]...",
             help="Run directories, shown side by side, or the folder of a campaign. [default: "
             "the newest run in runs]",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -25,9 +24,7 @@ def command(
     ] = Path("report.html"),
     figures: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Also write each chart to a file in DIR.", show_default=False
-        ),
+        typer.Option(metavar="DIR", help="Also write each chart to a file in DIR."),
     ] = None,
     format_: Annotated[
         str,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airpath.cli.console import aligned, narrate, output, progress_bar
+from airpath.cli.console import narrate, output, progress_bar, with_remarks
 from airpath.cli.run import AsJson, Sets, Workers
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ def command(
         typer.Argument(
             metavar="[STUDY|ARCHIVE]...",
             help="Names of studies, or archives of `airpath cite`. [default: all studies]",
-            show_default=False,
         ),
     ] = None,
     sets: Sets = None,
@@ -33,7 +32,6 @@ def command(
             metavar="N",
             min=1,
             help="Number of seeds for each figure. [default: the study's]",
-            show_default=False,
         ),
     ] = None,
     workers: Workers = None,
@@ -42,7 +40,6 @@ def command(
         typer.Option(
             metavar="FILE",
             help="Also write an HTML page with the effect of every assumption.",
-            show_default=False,
         ),
     ] = None,
     json: AsJson = False,
@@ -133,10 +130,10 @@ def table(study: Study, outcomes: Sequence[Outcome]) -> str:
                 finding.verdict,
             )
         )
-    lines = [f"{study.id}: {study.title}"]
-    for index, line in enumerate(aligned(rows, range(1, 5))):
-        lines.append(f"  {line}")
-        if index and findings[index - 1].note:
-            lines.append(f"      {findings[index - 1].note}")
-    lines.append(f"  {counts(outcomes).text()}")
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            f"{study.id}: {study.title}",
+            *with_remarks(rows, range(1, 5), (finding.note for finding in findings)),
+            f"  {counts(outcomes).text()}",
+        ]
+    )

@@ -35,7 +35,6 @@ Scenario = Annotated[
         metavar="SCENARIO",
         help="A scenario file, or the name of a shipped scenario.",
         autocompletion=shipped_names,
-        show_default=False,
     ),
 ]
 Sets = Annotated[
@@ -44,7 +43,6 @@ Sets = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Set a scenario key by its dotted path: flow.0.window_bytes=65536. Repeatable.",
-        show_default=False,
     ),
 ]
 Out = Annotated[
@@ -52,7 +50,6 @@ Out = Annotated[
     typer.Option(
         metavar="DIR",
         help="The run directory, which must be new or empty. [default: runs/NAME-DATE-ID]",
-        show_default=False,
     ),
 ]
 Workers = Annotated[
@@ -63,7 +60,6 @@ Workers = Annotated[
         min=1,
         help="Number of threads for several seeds; results do not depend on it. [default: all "
         "cores]",
-        show_default=False,
     ),
 ]
 
@@ -74,21 +70,18 @@ Scenarios = Annotated[
         metavar="SCENARIO...",
         help="Scenario files, or names of shipped scenarios.",
         autocompletion=shipped_names,
-        show_default=False,
     ),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", min=0, help="The first seed. [default: the scenario's]", show_default=False
-    ),
+    typer.Option(metavar="N", min=0, help="The first seed. [default: the scenario's]"),
 ]
 Repeat = Annotated[
     int, typer.Option(metavar="N", min=1, help="Number of seeds, counted up from --seed.")
 ]
 Report = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Also write the HTML report.", show_default=False),
+    typer.Option(metavar="FILE", help="Also write the HTML report."),
 ]
 Capture = Annotated[
     bool,

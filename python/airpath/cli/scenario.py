@@ -92,7 +92,6 @@ def from_(
         typer.Argument(
             metavar="FILE...",
             help="Configuration files of one network; - is standard input.",
-            show_default=False,
         ),
     ],
     out: Annotated[
@@ -102,7 +101,6 @@ def from_(
             "-o",
             metavar="FILE",
             help="Write the scenario to this file, which must not exist. [default: print it]",
-            show_default=False,
         ),
     ] = None,
     software: Annotated[
@@ -111,7 +109,6 @@ def from_(
             metavar="NAME",
             help=f"Which program's files these are: {', '.join(get_args(Software))}. [default: as "
             "their content says]",
-            show_default=False,
         ),
     ] = None,
     json: AsJson = False,

@@ -26,7 +26,6 @@ Host = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help="The address of this machine to listen on. [default: all, IPv6 and IPv4]",
-        show_default=False,
     ),
 ]
 Port = Annotated[
@@ -41,7 +40,6 @@ TokenFile = Annotated[
         metavar="FILE",
         help="A file with the token that the near end must know; only its owner may be able to "
         "read it. [default: a new token, printed on stdout]",
-        show_default=False,
     ),
 ]
 Sessions = Annotated[
@@ -56,7 +54,6 @@ MostRate = Annotated[
         metavar="RATE",
         help="Rate of all sessions together, such as 500Mb/s. Each of the N sessions may use an "
         "equal share. [default: no limit]",
-        show_default=False,
     ),
 ]
 MostTime = Annotated[str, typer.Option(metavar="TIME", help="How long one session may last.")]
@@ -66,7 +63,6 @@ User = Annotated[
         metavar="NAME",
         help="The user to run as once the port is open, if started as root; root keeps all "
         "rights. [default: nobody]",
-        show_default=False,
     ),
 ]
 Print = Annotated[
@@ -74,7 +70,6 @@ Print = Annotated[
     typer.Option(
         "--print",
         help="Print a hardened unit that runs this command, and exit.",
-        show_default=False,
     ),
 ]
 

@@ -14,7 +14,6 @@ Source = Annotated[
     typer.Argument(
         metavar="[CAMPAIGN]",
         help="Folder or URL of a campaign. [default: the newest in campaigns]",
-        show_default=False,
     ),
 ]
 

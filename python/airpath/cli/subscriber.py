@@ -30,12 +30,11 @@ def add(
         typer.Option(
             metavar="HEX",
             help="K: 32 hexadecimal digits. Other users can see it in the list of processes.",
-            show_default=False,
         ),
     ] = None,
     opc: Annotated[
         str | None,
-        typer.Option(metavar="HEX", help="OPc: 32 hexadecimal digits.", show_default=False),
+        typer.Option(metavar="HEX", help="OPc: 32 hexadecimal digits."),
     ] = None,
     keys: Annotated[
         str | None,
@@ -43,7 +42,6 @@ def add(
             metavar="FILE",
             help="A file with lines of IMSI, K and OPc, instead of --key and --opc. - is "
             "standard input.",
-            show_default=False,
         ),
     ] = None,
     apn: Annotated[str, typer.Option(metavar="NAME", help="APN (LTE) or DNN (NR).")] = "internet",
@@ -53,15 +51,11 @@ def add(
     ] = 9,
     ambr_down: Annotated[
         float | None,
-        typer.Option(
-            metavar="MBPS", help="Downlink UE-AMBR. [default: no limit]", show_default=False
-        ),
+        typer.Option(metavar="MBPS", help="Downlink UE-AMBR. [default: no limit]"),
     ] = None,
     ambr_up: Annotated[
         float | None,
-        typer.Option(
-            metavar="MBPS", help="Uplink UE-AMBR. [default: no limit]", show_default=False
-        ),
+        typer.Option(metavar="MBPS", help="Uplink UE-AMBR. [default: no limit]"),
     ] = None,
     db: Database = _FILE,
 ) -> None:

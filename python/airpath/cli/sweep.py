@@ -22,7 +22,6 @@ CampaignFile = Annotated[
     typer.Argument(
         metavar="CAMPAIGN",
         help="A campaign file, or the name of a shipped campaign.",
-        show_default=False,
     ),
 ]
 Out = Annotated[
@@ -31,7 +30,6 @@ Out = Annotated[
         metavar="DIR",
         help="The folder of the results, or a URL such as s3://bucket/name. "
         "[default: campaigns/NAME]",
-        show_default=False,
     ),
 ]
 Workers = Annotated[
@@ -41,7 +39,6 @@ Workers = Annotated[
         min=1,
         help="Number of threads, or of the cluster's workers; results do not depend on it. "
         "[default: all cores]",
-        show_default=False,
     ),
 ]
 Scheduler = Annotated[
@@ -49,7 +46,6 @@ Scheduler = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help="Run on the workers of this Dask scheduler, which you must trust: tcp://HOST:8786.",
-        show_default=False,
     ),
 ]
 ClusterKind = Annotated[
@@ -58,7 +54,6 @@ ClusterKind = Annotated[
         metavar="KIND",
         help="Start a Dask cluster with --workers workers and run there: local (processes "
         "on this machine) or slurm (jobs).",
-        show_default=False,
     ),
 ]
 RetryFailed = Annotated[
@@ -70,7 +65,6 @@ UntilWidth = Annotated[
     typer.Option(
         metavar="ci=N%",
         help="Add seeds to each cell until half of the 95 % interval is below N % of the mean.",
-        show_default=False,
     ),
 ]
 Figure = Annotated[
@@ -78,7 +72,6 @@ Figure = Annotated[
     typer.Option(
         metavar="FIGURE",
         help="The figure for --until. [default: flows.goodput_mbps]",
-        show_default=False,
     ),
 ]
 MaxSeeds = Annotated[
@@ -87,7 +80,6 @@ MaxSeeds = Annotated[
         metavar="N",
         min=10,
         help="The most seeds per cell with --until. [default: 1000]",
-        show_default=False,
     ),
 ]
 Explaining = Annotated[
@@ -95,7 +87,6 @@ Explaining = Annotated[
     typer.Option(
         help="Find what limits each run; costs ten to thirty extra runs per run. [default: "
         "as in the file, or off]",
-        show_default=False,
     ),
 ]
 

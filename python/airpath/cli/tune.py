@@ -20,14 +20,12 @@ Result = Annotated[
         help="A run directory (simulated, emulated or measured), a scenario file, or the name of a "
         "shipped scenario. [default: the newest run in runs]",
         autocompletion=shipped_names,
-        show_default=False,
     ),
 ]
 End = Annotated[
     Literal["ue", "server"] | None,
     typer.Option(
         help="Try only settings of one host: that of the UE, or the server. [default: both]",
-        show_default=False,
     ),
 ]
 Seeds = Annotated[int, typer.Option(metavar="N", min=2, help="Number of paired seeds.")]
@@ -44,7 +42,6 @@ Device = Annotated[
     typer.Option(
         metavar="DEV",
         help="With --apply, the device that a shaper is for. [default: that of the default route]",
-        show_default=False,
     ),
 ]
 Verify = Annotated[
@@ -53,7 +50,6 @@ Verify = Annotated[
         metavar="HOST",
         help="With --apply, measure the path to HOST, where `airpath serve` runs, with and without "
         "the settings, eight times 30 s in all. They stay applied only if they surely help.",
-        show_default=False,
     ),
 ]
 Undo = Annotated[
@@ -102,7 +98,7 @@ def command(
             "--device": device,
         }
         if wrong := [name for name, value in given.items() if value]:
-            raise InputError(f"--undo restores this host, and takes no {wrong[0]}")
+            raise InputError(f"--undo only restores this host: leave out {wrong[0]}")
         _undo(force=force, json=json)
         return
     if force:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airpath.cli.console import aligned, narrate, output, progress_bar
+from airpath.cli.console import narrate, output, progress_bar, with_remarks
 from airpath.cli.emulate import enter_user_namespace
 from airpath.cli.run import AsJson, Scenario, Sets
 
@@ -34,7 +34,6 @@ Out = Annotated[
         metavar="DIR",
         help="The twin's directory. Complete runs in it are kept, missing ones are added. "
         "[default: runs/twin-NAME-ID]",
-        show_default=False,
     ),
 ]
 
@@ -47,7 +46,7 @@ def command(
     out: Out = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write an HTML page.", show_default=False),
+        typer.Option(metavar="FILE", help="Also write an HTML page."),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -110,10 +109,7 @@ def table(twin: Twin, figures: Sequence[Figure], verdict: str) -> str:
     rows = [("flow", "figure", "simulated", "emulated", "difference", "limit", "verdict")]
     rows += [row(figure) for figure in figures]  # type: ignore[misc]
     lines = [f"{twin.comparable.scenario.name}: {verdict}"]
-    for index, line in enumerate(aligned(rows, range(2, 6))):
-        lines.append(f"  {line}")
-        if index and figures[index - 1].note:
-            lines.append(f"      {figures[index - 1].note}")
+    lines += with_remarks(rows, range(2, 6), (figure.note for figure in figures))
     for pair in twin.pairs:
         if pair.emulated is None:
             lines.append(f"  seed {pair.seed}: no run counts: {pair.invalid[-1]}")

@@ -24,7 +24,6 @@ EmulatedWords = Annotated[
         metavar="COMMAND...",
         help="With --emulate, a program and its arguments, after --. [default: the scenario's "
         "programs, or its flows]",
-        show_default=False,
     ),
 ]
 Emulate = Annotated[
@@ -36,7 +35,6 @@ Emulate = Annotated[
         help="Emulate the variants instead of simulating them, in N randomised blocks, each of "
         "which runs every variant once. A block in which the host was late is repeated, with at "
         "most N repetitions in all.",
-        show_default=False,
     ),
 ]
 Tries = Annotated[
@@ -45,21 +43,17 @@ Tries = Annotated[
         "--try",
         metavar="'KEY=VALUE …'",
         help="A variant: settings, separated by spaces. Repeatable.",
-        show_default=False,
     ),
 ]
 Seeds = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", min=1, help="Number of simulated seeds. [default: 5]", show_default=False
-    ),
+    typer.Option(metavar="N", min=1, help="Number of simulated seeds. [default: 5]"),
 ]
 Chart = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
         help="Also draw a chart: .html, .svg, .png or .pdf.",
-        show_default=False,
     ),
 ]
 EmulatedFlows = Annotated[
@@ -76,7 +70,6 @@ EmulatedOut = Annotated[
         metavar="DIR",
         help="With --emulate, the directory of the runs. Complete blocks in it are kept, and "
         "missing ones are added. [default: runs/whatif-NAME-DATE-ID]",
-        show_default=False,
     ),
 ]
 

@@ -226,7 +226,7 @@ def _decoded(file: str, data: bytes) -> str:
         raise InputError(f"{file} is larger than {MOST_BYTES >> 20} MiB: not a configuration file")
     if b"\0" in data:
         line = data[: data.index(b"\0")].count(b"\n") + 1
-        raise InputError(f"{file}:{line}: a byte of 0: not a text file")
+        raise InputError(f"{file}:{line}: not a text file: it has a NUL byte")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
