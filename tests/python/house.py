@@ -396,3 +396,44 @@ def sources() -> Iterable[Path]:
         for file in sorted((ROOT / folder).rglob("*")):
             if file.suffix in (".rs", ".py", ".c") and "target" not in file.parts:
                 yield file
+
+
+# --- Sizes ------------------------------------------------------------------------------------
+
+_RUST_ITEM = re.compile(
+    r"^( *)(?:pub(?:\([^)]*\))? )?(?:const |async |unsafe |extern \"C\" )*(fn|struct) (\w+)"
+    r".*?^\1}$",
+    re.M | re.S,
+)
+
+
+def sizes(file: Path) -> Iterator[tuple[str, str, int]]:
+    """The lines of functions, parameters of functions and fields of types: name, what, number."""
+    return _rust_sizes(file) if file.suffix == ".rs" else _python_sizes(file)
+
+
+def _python_sizes(file: Path) -> Iterator[tuple[str, str, int]]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = node.args
+            yield node.name, "lines", (node.end_lineno or 0) - node.lineno + 1
+            yield node.name, "parameters", len(given.posonlyargs + given.args + given.kwonlyargs)
+        if isinstance(node, ast.ClassDef):
+            yield node.name, "fields", sum(isinstance(one, ast.AnnAssign) for one in node.body)
+
+
+def _rust_sizes(file: Path) -> Iterator[tuple[str, str, int]]:
+    text = file.read_text()
+    begin = 0
+    # An item may have others inside.
+    while found := _RUST_ITEM.search(text, begin):
+        begin = text.index("\n", found.start(2))
+        indent, kind, name = found.groups()
+        # One without a body ends at its own semicolon.
+        if re.search(rf"^{indent}\S[^\n]*;$|^{indent}\)[^\n]*;$", found[0], re.M):
+            continue
+        if kind == "fn":
+            yield name, "lines", found[0].count("\n") + 1
+        else:
+            fields = re.findall(rf"^{indent}    (?:pub(?:\([^)]*\))? )?\w+:", found[0], re.M)
+            yield name, "fields", len(fields)

@@ -87,11 +87,12 @@ def signatures(tree: ast.Module) -> Iterator[tuple[int, ast.expr]]:
 
 
 def untyped(source: str) -> list[int]:
-    """Return the lines with ``dict[str, Any]`` or ``Json`` in a type."""
+    """Return the lines with ``dict[str, Any]``, ``Mapping[str, Any]`` or ``Json`` in a type."""
+    refused = {"dict[str, Any]", "Mapping[str, Any]", "Json"}
     return [
         line
         for line, annotation in signatures(ast.parse(source))
-        if {"dict[str, Any]", "Json"} & {ast.unparse(part) for part in ast.walk(annotation)}
+        if refused & {ast.unparse(part) for part in ast.walk(annotation)}
     ]
 
 
@@ -109,6 +110,7 @@ def test_no_signature_has_a_dictionary_of_anything() -> None:
     [
         ("def f(a: dict[str, Any]) -> int: ...", [1]),
         ("def f() -> list[dict[str, Any]] | None: ...", [1]),
+        ("def f(a: Sequence[Mapping[str, Any]]) -> int: ...", [1]),
         ("class A:\n    b: Json", [2]),
         ("Row = dict[str, Any]", [1]),
         ("Row: TypeAlias = Json", [1]),

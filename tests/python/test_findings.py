@@ -158,7 +158,7 @@ def test_where_no_setting_is_advised_what_it_would_take_is_named(cli: Any) -> No
     (loss,) = (one for one in json.loads(out)["findings"] if one["cause"] == "random-loss")
     assert loss["set"] is None
     assert re.search(
-        r'No setting is advised: the best cure tried, "Use BBR at the sender.*", has a cost: '
+        r"No setting is advised: with the best that was tried \(Use BBR at the sender.*\), "
         r"the goodput of bulk-1 goes from \d+ kb/s to \d+ kb/s",
         loss["advice"],
     ), loss["advice"]

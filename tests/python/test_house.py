@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,79 @@ def test_circles_are_found() -> None:
     assert "crates/tcp/src/sender/mod.rs" in tcp["crates/tcp/src/endpoint.rs"]
     python = house.python_graph()
     assert "airpath.cli.run" in python["airpath.cli.whatif"]
+
+
+MOST = {"lines": 80, "parameters": 8, "fields": 25}
+OPTIONS = "each is an option of the command, and Typer takes a parameter for each"
+DOCUMENT = "a document: each is a key of it"
+LARGER = {
+    ("crates/bpf/src/record.rs", "Record"): "the layout of a record of kernel/observer.bpf.c",
+    ("crates/capture/src/tcp/stream.rs", "Stream"): "counters of a direction: its report has each",
+    ("crates/emu/src/forwarder/mod.rs", "Forwarder"): "what the main loop needs for each packet",
+    ("crates/findings/src/cures.rs", "cures"): "a table: the cures of each cause",
+    ("crates/findings/src/guide.rs", "entry"): "a table: the text of each cause",
+    ("crates/record/src/summary.rs", "FlowSummary"): DOCUMENT,
+    ("crates/tcp/src/config/mod.rs", "EndpointConfig"): "one for each mechanism of an endpoint",
+    ("crates/tcp/src/congestion/bbr/v3/mod.rs", "Bbr3"): "the variables of the draft",
+    ("dev/airpath_dev/referee/command.py", "main"): OPTIONS,
+    ("python/airpath/campaign/sweep.py", "sweep"): "public: callers give them by name",
+    ("python/airpath/cli/emulate.py", "command"): OPTIONS,
+    ("python/airpath/cli/measure.py", "command"): OPTIONS,
+    ("python/airpath/cli/run.py", "command"): OPTIONS,
+    ("python/airpath/cli/serve.py", "command"): OPTIONS,
+    ("python/airpath/cli/subscriber.py", "add"): OPTIONS,
+    ("python/airpath/cli/sweep.py", "command"): OPTIONS,
+    ("python/airpath/cli/tune.py", "command"): OPTIONS,
+    ("python/airpath/cli/whatif.py", "command"): OPTIONS,
+    ("python/airpath/documents.py", "FlowSummary"): DOCUMENT,
+    ("python/airpath/emulation/document.py", "Emulation"): DOCUMENT,
+    ("python/airpath/fitting/observed.py", "Observed"): "columns of a flow's packets",
+    ("python/airpath/fitting/path.py", "estimate"): "not yet cut into steps",
+    ("python/airpath/measure/causes.py", "Seen"): "what the rules of causes may consult",
+    ("python/airpath/measure/document.py", "Measured"): DOCUMENT,
+}
+"""What may be larger than ``MOST``, and why."""
+
+
+def larger(files: Iterable[Path]) -> dict[tuple[Path, str], str]:
+    """What is larger than ``MOST``, and by which measure."""
+    return {
+        (file, name): f"{number} {what}"
+        for file in files
+        for name, what, number in house.sizes(file)
+        if number > MOST[what]
+    }
+
+
+def test_functions_and_types_are_small() -> None:
+    """Clippy counts the parameters of functions in Rust."""
+    files = [
+        *(house.ROOT / "python").rglob("*.py"),
+        *(house.ROOT / "dev").rglob("*.py"),
+        *(file for file in house.ROOT.glob("crates/*/src/**/*.rs") if "tests" not in str(file)),
+    ]
+    found = {
+        (str(file.relative_to(house.ROOT)), name): size
+        for (file, name), size in larger(files).items()
+    }
+    assert found.keys() == LARGER.keys(), found
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "found"),
+    [
+        ("a.py", "def long():\n" + "    pass\n" * 80, "81 lines"),
+        ("a.py", "def many(a, b, c, d, /, e, f, g, *, h, i): ...", "9 parameters"),
+        ("a.py", "class C:\n" + "".join(f"    f{n}: int\n" for n in range(26)), "26 fields"),
+        ("a.rs", "impl A {\n    fn long() {\n" + "        a();\n" * 79 + "    }\n}\n", "81 lines"),
+        (
+            "a.rs",
+            "struct S {\n" + "".join(f"    f{n}: u8,\n" for n in range(26)) + "}",
+            "26 fields",
+        ),
+        ("a.rs", "struct U;\nfn f();\nfn g() {\n" + "    a();\n" * 78 + "}\n", None),
+    ],
+)
+def test_what_is_large_is_found(tmp_path: Path, file: str, text: str, found: str | None) -> None:
+    (tmp_path / file).write_text(text)
+    assert [*larger([tmp_path / file]).values()] == ([found] if found else [])

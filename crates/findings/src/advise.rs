@@ -197,10 +197,7 @@ impl Lab<'_, '_> {
                 let (lost, taken) = (harmed.mean(), taken(harmed));
                 if least.as_ref().is_none_or(|(least, _)| lost > *least) {
                     let what = cure.advice.trim_end_matches('.');
-                    least = Some((
-                        lost,
-                        format!("the best cure tried, \"{what}\", has a cost: {taken}"),
-                    ));
+                    least = Some((lost, format!("with the best that was tried ({what}), {taken}")));
                 }
                 format!("Not advised: {taken}.")
             } else {
@@ -431,8 +428,8 @@ impl Ground {
             return String::new();
         }
         format!(
-            " It also requires {}; the settings below apply both. With the required advice alone, the {} of {} is \
-             {alone}; with both, {both}.",
+            " It also requires {}; the settings below apply both. The {} of {} is {alone} with that alone, and {both} with \
+             both.",
             self.told,
             obtained.words(),
             obtained.subject

@@ -148,7 +148,7 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
         Cause::Bufferbloat => vec![
             itself(match stage {
                 None => format!(
-                    "Manage the queue of {subject} with CoDel, as an AQM in the base station or the UE."
+                    "Manage the queue of {subject} with CoDel: an AQM of the base station or the UE."
                 ),
                 Some(_) => format!(
                     "Manage the queue of {subject} with CoDel (tc qdisc replace dev … root codel, at \

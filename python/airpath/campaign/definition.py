@@ -143,7 +143,7 @@ class Definition:
         return f"{self.file}:{line}:{column}" if self.text else self.file
 
 
-def load(given: str | os.PathLike[str] | Mapping[str, Any]) -> Definition:
+def load(given: str | os.PathLike[str] | Mapping[str, object]) -> Definition:
     """Load a campaign file, a shipped one by its name, or what a file would say as a mapping.
 
     Raises ``InputError`` that names file, line, key, what is wrong and what is allowed.

@@ -39,8 +39,7 @@ def open_campaign(place: str | os.PathLike[str]) -> Campaign:
     document = read_document(store)
     if document is None:
         raise InputError(
-            f"{os.fspath(place)} is not a campaign folder: "
-            "`airpath sweep CAMPAIGN.toml` writes one"
+            f"{os.fspath(place)} is not a campaign folder: `airpath sweep CAMPAIGN.toml` writes one"
         )
     return Campaign(os.fspath(place), store, document)
 

@@ -134,7 +134,7 @@ class Tally:
 
 
 def sweep(
-    campaign: str | os.PathLike[str] | Mapping[str, Any] | Definition,
+    campaign: str | os.PathLike[str] | Mapping[str, object] | Definition,
     out: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     scheduler: Any = None,

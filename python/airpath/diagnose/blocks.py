@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from airpath import scenario as scenarios
 from airpath.analysis.fairness import jain_index
@@ -243,7 +243,18 @@ def _invalid(block: int, run: Run, place: Path) -> InvalidBlock:
     return {"block": block, "because": because, "directory": place.name}
 
 
-def figures(document: RunDocument, flows: Sequence[Mapping[str, Any]]) -> list[Measured]:
+class FlowTable(TypedDict):
+    """What is read here of a scenario's ``[[flow]]``, after its check."""
+
+    id: str
+    kind: str
+    direction: NotRequired[str]
+    start_s: NotRequired[float]
+    size_bytes: NotRequired[int]
+    streams: NotRequired[int]
+
+
+def figures(document: RunDocument, flows: Sequence[FlowTable]) -> list[Measured]:
     """Return the figures by which a run is compared.
 
     The scenario's ``flows`` have the figures by which simulations are compared
@@ -270,7 +281,7 @@ def figures(document: RunDocument, flows: Sequence[Mapping[str, Any]]) -> list[M
 class _Own:
     """A flow of the scenario."""
 
-    def __init__(self, name: str, flow: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, flow: FlowTable) -> None:
         self.name, self.kind = name, str(flow["kind"])
         self.direction = str(flow.get("direction", "down"))
         self._start_s, self._bytes = float(flow.get("start_s", 0)), flow.get("size_bytes")
@@ -297,7 +308,7 @@ def goodput(flow: Entry | None) -> float:
     return float((flow and flow["goodput_mbps"]) or 0.0)
 
 
-def _names(flow: Mapping[str, Any]) -> list[str]:
+def _names(flow: FlowTable) -> list[str]:
     name, streams = str(flow["id"]), flow.get("streams")
     return [name] if streams is None else [f"{name}.{one + 1}" for one in range(streams)]
 

@@ -191,11 +191,12 @@ def of_programs(run: Run, scenario: _core.Scenario) -> StandIns:
         for name, flow in zip(names, flows, strict=False):
             found.names[name] = str(flow["id"])
             row, window = rows[flow["id"]], _window(run, str(flow["id"]))
+            times = (row["start_ns"] or 0, row["end_ns"] or row["start_ns"] or 0)
             told = kernel.of(flow["direction"], flow.get("ue"))
             if not pushed:
                 told[_PUSHED] = False
             by_size_here = by_size and "printed" not in flow
-            blocks.append(_flow(name, flow, row, window, told, by_size=by_size_here))
+            blocks.append(_flow(name, flow, times, window, told, by_size=by_size_here))
         for name, ping in zip(names[len(flows) :], pings, strict=True):
             found.names[name] = ping["id"]
             blocks.append(_table({"id": name, "kind": "ping", **ping["keys"]}))
@@ -368,15 +369,15 @@ def _window(run: Run, flow: str) -> int | None:
 def _flow(
     name: str,
     flow: FlowSummary,
-    row: Mapping[str, Any],
+    times: tuple[int, int],
     window: int | None,
     told: Keys,
     *,
     by_size: bool,
 ) -> str:
-    """A ``[[flow]]`` for a recorded one; ``window`` bounds its receiver's, bytes."""
-    start_s = (row["start_ns"] or 0) / _NS
-    lasted_s = max((row["end_ns"] or row["start_ns"]) - row["start_ns"], 1) / _NS
+    """A ``[[flow]]`` for a recorded one, from its times on; ``window`` bounds its receiver's."""
+    start_ns, end_ns = times
+    start_s, lasted_s = start_ns / _NS, max(end_ns - start_ns, 1) / _NS
     udp = flow["kind"] == "udp"
     file = by_size and not udp
     keys: Keys = {

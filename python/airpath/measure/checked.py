@@ -20,7 +20,7 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
 
 
-def whole(fields: Mapping[str, Any], key: str) -> int:
+def whole(fields: Mapping[str, object], key: str) -> int:
     """A whole number from 0."""
     value = fields.get(key)
     if not is_whole(value):
@@ -28,7 +28,7 @@ def whole(fields: Mapping[str, Any], key: str) -> int:
     return value
 
 
-def number(fields: Mapping[str, Any], key: str) -> float:
+def number(fields: Mapping[str, object], key: str) -> float:
     """A number from 0."""
     value = fields.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
@@ -36,7 +36,7 @@ def number(fields: Mapping[str, Any], key: str) -> float:
     return value
 
 
-def text(fields: Mapping[str, Any], key: str) -> str | None:
+def text(fields: Mapping[str, object], key: str) -> str | None:
     """Text of at most 500 characters, or nothing."""
     value = fields.get(key)
     if value is not None and not isinstance(value, str):
@@ -44,7 +44,7 @@ def text(fields: Mapping[str, Any], key: str) -> str | None:
     return None if value is None else value[:500]
 
 
-def rows(fields: Mapping[str, Any], key: str, most: int) -> list[Any]:
+def rows(fields: Mapping[str, object], key: str, most: int) -> list[Any]:
     """A list of at most ``most`` entries."""
     value = fields.get(key)
     if not isinstance(value, list) or len(value) > most:
@@ -52,13 +52,13 @@ def rows(fields: Mapping[str, Any], key: str, most: int) -> list[Any]:
     return value
 
 
-def numbers(fields: Mapping[str, Any], key: str, most: int) -> list[float | None]:
+def numbers(fields: Mapping[str, object], key: str, most: int) -> list[float | None]:
     """A list of at most ``most`` numbers from 0, or nothing in their places."""
     found = rows(fields, key, most)
     return [None if value is None else number({key: value}, key) for value in found]
 
 
-def pairs(fields: Mapping[str, Any], key: str, most: int) -> list[tuple[int, int]]:
+def pairs(fields: Mapping[str, object], key: str, most: int) -> list[tuple[int, int]]:
     """A list of at most ``most`` pairs of whole numbers from 0."""
     found = rows(fields, key, most)
     for pair in found:

@@ -23,7 +23,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from airpath.errors import AirpathError, InputError
 from airpath.measure import checked, stamp
@@ -87,19 +87,15 @@ class Load:
         return math.ceil(self.per_s * self.duration_s)
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Load:
+    def from_json(cls, value: Mapping[str, object]) -> Load:
         """Parse a request, whose other keys do not matter; raises ``ProtocolError``."""
-        for key in ("phase", "size_bytes"):
-            checked.whole(value, key)
-        for key in ("rate_mbps", "duration_s"):
-            checked.number(value, key)
         try:
             return cls(
-                value["phase"],
+                checked.whole(value, "phase"),
                 value.get("direction"),  # type: ignore[arg-type] # __post_init__ checks it
-                value["rate_mbps"],
-                value["size_bytes"],
-                value["duration_s"],
+                checked.number(value, "rate_mbps"),
+                checked.whole(value, "size_bytes"),
+                checked.number(value, "duration_s"),
             )
         except InputError as wrong:
             raise ProtocolError(f"udp: {wrong}") from None

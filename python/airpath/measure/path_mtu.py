@@ -17,7 +17,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from airpath.errors import AirpathError
 from airpath.measure import checked, stamp
@@ -128,7 +128,7 @@ _USUAL = (576, 1200, 1280, 1358, 1400, 1420, 1428, 1430, 1440, 1452, 1460, 1472,
 """Sizes that paths often have: IPv6's least, tunnels of mobile cores, PPPoE, Ethernet."""
 
 
-def sizes_from_json(fields: Mapping[str, Any]) -> list[int]:
+def sizes_from_json(fields: Mapping[str, object]) -> list[int]:
     """The sizes of a request; raises ``ProtocolError``."""
     sizes = checked.rows(fields, "sizes", _MOST_SIZES)
     if not all(checked.is_whole(size) and 160 <= size <= 65_535 for size in sizes):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from airpath.analysis.downsample import POINTS_PER_SERIES
 from airpath.base.text import count, digits
@@ -60,6 +60,12 @@ _PLUS_PLUS = _Terms(
 _BASELINE = "cssBaselineMinRtt"
 
 
+class _Exit(NamedTuple):
+    t: float
+    reason: str
+    cwnd_segments: float
+
+
 @dataclass(frozen=True)
 class _SlowStart:
     """The acknowledgements of one flow's first slow start, and a little more."""
@@ -68,7 +74,7 @@ class _SlowStart:
     acks: pl.DataFrame
     start: float
     until: float
-    exit: Mapping[str, Any] | None
+    exit: _Exit | None
 
     @property
     def plus_plus(self) -> bool:
@@ -162,7 +168,7 @@ def _slow_start(runs: Comparison, flow: Flow) -> _SlowStart | None:
     end: float = exits[0]["t"] if exits else tested["t"].to_list()[-1]
     until = max(end + _AFTER * (end - start), start + 1e-3)
     return _SlowStart(
-        flow, acks.filter(pl.col("t") <= until), start, until, exits[0] if exits else None
+        flow, acks.filter(pl.col("t") <= until), start, until, _Exit(**exits[0]) if exits else None
     )
 
 
@@ -173,12 +179,12 @@ class _Panels:
         self.name = name
         self.data: dict[str, list[Series]] = {}
         if shown.exit is not None:
-            reason = str(shown.exit["reason"])
+            reason = shown.exit.reason
             named = {
                 "reason": [_REASONS.get(reason, reason.replace("_", " "))],
-                "cwnd": [f"cwnd {count(shown.exit['cwnd_segments'])}"],
+                "cwnd": [f"cwnd {count(shown.exit.cwnd_segments)}"],
             }
-            self.data[f"{self.name}-exit"] = [{"t": [round(shown.exit["t"], 6)], **named}]
+            self.data[f"{self.name}-exit"] = [{"t": [round(shown.exit.t, 6)], **named}]
 
     def all(self) -> list[Spec]:
         """From the top to the bottom."""
@@ -371,11 +377,11 @@ def _phases(acks: pl.DataFrame, until: float) -> list[Series]:
     return made
 
 
-def _rounds(acks: pl.DataFrame) -> Sequence[Mapping[str, Any]]:
+def _rounds(acks: pl.DataFrame) -> pl.DataFrame:
     """What each round came to."""
     import polars as pl
 
-    ends = _numbered(acks).group_by("round", maintain_order=True).agg(
+    return _numbered(acks).group_by("round", maintain_order=True).agg(
         pl.col("t").first(),
         pl.col("round_min_rtt_ms").drop_nulls().last(),
         pl.col("round_rtt_threshold_ms").drop_nulls().last(),
@@ -384,10 +390,9 @@ def _rounds(acks: pl.DataFrame) -> Sequence[Mapping[str, Any]]:
         pl.col("ack_train_limit_ms").drop_nulls().last(),
         pl.col("cwnd_segments").last(),
     )  # fmt: skip
-    return ends.to_dicts()
 
 
-def _table(rounds: Sequence[Mapping[str, Any]]) -> Table:
+def _table(rounds: pl.DataFrame) -> Table:
     columns = {
         "round_min_rtt_ms": "minimum (ms)",
         "round_rtt_threshold_ms": "threshold (ms)",
@@ -404,6 +409,6 @@ def _table(rounds: Sequence[Mapping[str, Any]]) -> Table:
                 *("" if row[name] is None else digits(row[name]) for name in columns),
                 count(row["cwnd_segments"]),
             ]
-            for row in rounds
+            for row in rounds.to_dicts()
         ],
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 from airpath.base.text import count, digits, milliseconds, plural
 from airpath.plots import figures
@@ -116,6 +116,17 @@ def _sentence(text: str) -> str:
     return text if "." in text.split(" ", 1)[0] else text[:1].upper() + text[1:]
 
 
+class _Event(TypedDict):
+    """A row of the table of events, as far as its details go."""
+
+    kind: str
+    reason: str | None
+    cell: NotRequired[str | None]
+    packets: int | None
+    cwnd_segments: float | None
+    value: float | None
+
+
 def _events(run: Run) -> dict[str, object]:
     import polars as pl
 
@@ -125,7 +136,7 @@ def _events(run: Run) -> dict[str, object]:
             f"{row['time_ns'] / NS_PER_S:.3f}",
             row["flow"] or row["link"] or "",
             str(row["kind"]).replace("_", " "),
-            ", ".join(_event_details(row)),
+            ", ".join(_event_details(cast("_Event", row))),
         ]
         for row in events.head(MOST_EVENTS).to_dicts()
     ]
@@ -133,10 +144,10 @@ def _events(run: Run) -> dict[str, object]:
     return {"events": Table(["time (s)", "", "event", ""], rows), "events_left_out": left_out}
 
 
-def _event_details(row: Mapping[str, Any]) -> Iterator[str]:
-    for key in ("reason", "cell"):
-        if row.get(key):
-            yield str(row[key]).replace("_", " ")
+def _event_details(row: _Event) -> Iterator[str]:
+    for text in (row.get("reason"), row.get("cell")):
+        if text:
+            yield text.replace("_", " ")
     if row["packets"] is not None:
         yield plural(row["packets"], "packet")
     if row["cwnd_segments"] is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airpath.base.numbers import worker_count
-from airpath.diagnose.blocks import Measured, figures
+from airpath.diagnose.blocks import FlowTable, Measured, figures
 from airpath.drivers.simulate import in_threads
 from airpath.runs import summary
 from airpath.tune.busy import Rates, busy
@@ -190,7 +190,7 @@ def _price(harm: Effect) -> float:
 
 
 def compared(
-    flows: Sequence[dict[str, object]],
+    flows: Sequence[FlowTable],
     before: Sequence[RunDocument],
     after: Sequence[RunDocument],
 ) -> Verdict:
@@ -203,7 +203,7 @@ def compared(
     return Verdict([one for one in effects if one is not None])
 
 
-def _measured(document: RunDocument, flows: Sequence[dict[str, object]]) -> list[Measured]:
+def _measured(document: RunDocument, flows: Sequence[FlowTable]) -> list[Measured]:
     """Return the figures that are compared; of an incomplete transfer an estimate."""
     found: list[Measured] = [
         (flow, name, value, True) for flow, name, value, _ in figures(document, flows)

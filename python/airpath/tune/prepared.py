@@ -21,6 +21,7 @@ from airpath.twin.comparable import Comparable, make_comparable
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.diagnose.blocks import FlowTable
     from airpath.measure.document import MtuDocument
     from airpath.tune.settings import Direction, Role
 
@@ -98,7 +99,7 @@ class Prepared:
     comparable: Comparable
     flows: Sequence[TcpFlow]
     """Enabled TCP flows."""
-    compared: Sequence[dict[str, object]]
+    compared: Sequence[FlowTable]
     """Enabled flows, by whose figures settings are judged."""
     defaults: TcpFlow
     """A flow with the profile of this kernel."""

@@ -6,7 +6,7 @@ blocks, packets and segments are counted. Scraped from 127.0.0.1 only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -201,7 +201,7 @@ def _ues(snapshot: Snapshot) -> Iterator[Metric]:
     for key, text in _ACCESS.items():
         counter = _counter(f"ue_{key}", text, ["ue"])
         for ue in ues:
-            up: Mapping[str, Any] = ue["radio"][1]
+            _, (_, up) = _both(ue["radio"])
             counter.add_metric([ue["id"]], up[key])
         yield counter
     queued = _gauge("ue_queue_bytes", "Bytes waiting in the RLC buffer.", labels)
