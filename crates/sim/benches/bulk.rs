@@ -155,8 +155,21 @@ impl Arguments {
         parsed
     }
 
-    /// Both ends of each flow.
-    fn endpoint(&self) -> EndpointConfig {
+    fn scenario(&self) -> Scenario {
+        let half = Duration::from_millis(self.rtt_ms) / 2;
+        let rate = Rate::from_bps(self.rate_mbps * 1_000_000).expect("a rate above zero");
+        let bdp = self.rate_mbps * self.rtt_ms * 1000 / 8;
+        let packets = match self.window_segments {
+            // A fixed window always fits into the queue.
+            Some(window) => window,
+            None => (bdp / u64::from(MSS + HEADER)) as u32,
+        };
+        let queue = QueueConfig { packets: Some(packets), bytes: None, aqm: Aqm::DropTail };
+        let link = StageConfig::Link(LinkConfig { service: ServiceConfig::Rate(rate), queue });
+        let delay = || StageConfig::Delay(DelayConfig { base: half, jitter: None });
+        let named = |direction, index, kind, stage| {
+            NamedStage::new(StageId { direction, index, kind }, stage)
+        };
         let congestion = match self.window_segments {
             Some(segments) => CongestionConfig::Fixed { segments },
             None => CongestionConfig::Cubic(CubicConfig::default()),
@@ -188,25 +201,6 @@ impl Arguments {
         for feature in &self.features {
             feature(&mut endpoint);
         }
-        endpoint
-    }
-
-    fn scenario(&self) -> Scenario {
-        let half = Duration::from_millis(self.rtt_ms) / 2;
-        let rate = Rate::from_bps(self.rate_mbps * 1_000_000).expect("a rate above zero");
-        let bdp = self.rate_mbps * self.rtt_ms * 1000 / 8;
-        let packets = match self.window_segments {
-            // A fixed window always fits into the queue.
-            Some(window) => window,
-            None => (bdp / u64::from(MSS + HEADER)) as u32,
-        };
-        let queue = QueueConfig { packets: Some(packets), bytes: None, aqm: Aqm::DropTail };
-        let link = StageConfig::Link(LinkConfig { service: ServiceConfig::Rate(rate), queue });
-        let delay = || StageConfig::Delay(DelayConfig { base: half, jitter: None });
-        let named = |direction, index, kind, stage| {
-            NamedStage::new(StageId { direction, index, kind }, stage)
-        };
-        let endpoint = self.endpoint();
         let mut down = vec![named(Direction::Downlink, 0, "link", link)];
         if self.loss_percent > 0 {
             let probability = self.loss_percent as f64 / 100.0;
