@@ -94,7 +94,6 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "bucket_match": ("a token bucket explains the losses to {} (50 % is chance)", "share"),
     "busy": ("{} of the highest rate was used", "share"),
     "ceiling": ("{} of the segments left with the most in flight", "share"),
-    "closed_share": ("for {} of the time nothing arrived behind a closed window", "share"),
     "datagram_share": ("datagrams are {} of the bytes in the same direction", "share"),
     "duplicate_acks": ("{} of the acknowledgements are duplicates", "share"),
     "early_excess": ("at first {} times as much arrived at once as later", "number"),
@@ -159,7 +158,6 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "timeouts": ("{} of the retransmissions were time-outs", "share"),
     "timeouts_per_s": ("{} time-outs a second", "number"),
     "trend": ("the rate ends at {} of what it was in the middle", "share"),
-    "trough": ("in flight fell to {} of its maximum within two round trips", "share"),
     "typical_wait_ms": ("packets waited {} (median)", "ms"),
     "typical_wait_rounds": ("packets waited {} (median)", "round trips"),
     "wait_at_loss": ("packets before losses had waited {} of the longest wait", "share"),
@@ -175,7 +173,6 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "window_share": ("in {} of the round trips the receive window was full", "share"),
     "window_steady": ("the median window is {} of the largest", "share"),
     "window_to_flight": ("the window is {} times what was in flight", "log number"),
-    "zero_windows": ("{} windows of zero were advertised", "log number"),
 }
 
 

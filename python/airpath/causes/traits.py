@@ -11,26 +11,20 @@ from functools import cached_property
 import numpy as np
 
 from airpath.causes.apart import begun, taken_apart
-from airpath.fitting import path
+from airpath.fitting import path, series
 from airpath.fitting.observed import Bools, Floats, Ints, Observed
 from airpath.readers.flows import limited_s
 
 BIN_MS = 200.0
 _LEAST_PAUSE_MS = 150.0
-_ANSWER = 2.0
-"""Round trips within which a reply arrives, on a path that was silent."""
 _TOGETHER_MS = 0.5
 """Timestamps have milliseconds: the same one, for a slow link takes longer for each."""
 _LEAST_STAMPS = 20
-_LEAST_SPAN_MS = 20.0
-_MOST_SPANS = 400
-_LEAST_SPANS = 16
 _LEAST_EVENTS = 10
-_RECOVERY_MS = 200.0
-_LITTLE = 0.1
 _FALL = 0.3
-_LEAST_BURST = 8
 _MOST_OF_THE_TIME = 0.5
+_FRAMES = 5
+"""Bound: packets that are named as examples."""
 _MOST_REQUESTS = 8
 """Packets with data that the receiver of a download sends: a handshake of TLS, a request."""
 
@@ -39,20 +33,12 @@ _MOST_REQUESTS = 8
 class Gap:
     """Nothing arrived for a while, although data was under way. Milliseconds.
 
-    ``least_ms``: until the last packet that got no answer. Where the answer to a packet ended it
-    after which the sender had waited, the path may have been there again at any time since. Where
-    nothing arrived any more, ``length_ms`` is the same, and the silence may have gone on.
+    ``is_open``: nothing arrived any more, and the silence may have gone on.
     """
 
     at_ms: float
     length_ms: float
-    least_ms: float
     is_open: bool = False
-
-    @property
-    def is_known(self) -> bool:
-        """The path was silent for as long as nothing arrived."""
-        return self.least_ms == self.length_ms and not self.is_open
 
 
 class Transfer:
@@ -133,41 +119,6 @@ class Transfer:
         delivered = np.concatenate(([0], np.maximum.accumulate(seen.delivered)))
         flight: Ints = np.maximum(highest - delivered[known + 1], 0)
         return flight
-
-    @cached_property
-    def trough(self) -> float | None:
-        """What is under way when it is little (10 % of the time), over the most in two round trips.
-
-        The median of those in which nothing was lost, nor shortly before; None with too few. Whom
-        a window limits sends on with each acknowledgement, so that about as much stays under way.
-        Who fills a small buffer when it is nearly empty sends all of it, and then waits.
-        """
-        seen = self.seen
-        if not self.at_sender or not len(seen.ack):
-            return None
-        # At one instant an acknowledgement is before the segments that it releases.
-        at = np.concatenate([seen.ack, seen.sent])
-        order = np.argsort(at, kind="stable")
-        highest = np.maximum.accumulate(seen.offset + seen.payload)
-        done = np.diff(np.maximum.accumulate(seen.delivered), prepend=0)
-        new = np.concatenate([-done, np.diff(highest, prepend=0)])
-        at, under_way = at[order], np.maximum(np.cumsum(new[order]), 0)
-        lasted = np.diff(at, append=at[-1])
-        span = max(2 * self.typical_rtt_ms, _LEAST_SPAN_MS)
-        lost = np.sort(self.sent_ms[self.loss_at])
-        count = min(_MOST_SPANS, int((at[-1] - at[0]) / span))
-        found = []
-        for begin in np.linspace(at[0], at[-1] - span, count):
-            since = begin - 1.5 * span - _RECOVERY_MS
-            if np.searchsorted(lost, since) < np.searchsorted(lost, begin + span):
-                continue
-            first, last = np.searchsorted(at, [begin, begin + span])
-            if last - first >= _LEAST_EVENTS:
-                rank = np.argsort(under_way[first:last], kind="stable")
-                passed = np.cumsum(lasted[first:last][rank])
-                low = rank[np.searchsorted(passed, _LITTLE * passed[-1])]
-                found.append(under_way[first + low] / max(1, under_way[first:last].max()))
-        return float(np.median(found)) if len(found) >= _LEAST_SPANS else None
 
     @cached_property
     def waits(self) -> Floats:
@@ -401,24 +352,6 @@ class Transfer:
             return 0.0
         return until - max(at, float(seen.sent[first]))
 
-    def silent_for(self, begin: float, end: float) -> float:
-        """Milliseconds from the begin of a silence until the path may have been there again.
-
-        A sender that hears nothing tries again ever more rarely (RFC 6298 5.5). If the answer to
-        such a try ended the silence, the path was there again at any time since the one before.
-        """
-        sent = self.seen.sent
-        if not self.at_sender:
-            return end - begin
-        tries = sent[(sent > begin) & (sent < end)]
-        wait = (end - tries) / self.base_ms
-        answered = np.flatnonzero((wait >= 0.9) & (wait <= _ANSWER))
-        if not len(answered):
-            return end - begin
-        before = float(tries[answered[0] - 1]) if answered[0] else begin
-        rested = float(tries[answered[0]]) - before > self.base_ms
-        return before - begin if rested else end - begin
-
     @cached_property
     def pauses(self) -> list[tuple[float, float]]:
         """Periods in which the application had nothing to send, in ms."""
@@ -536,43 +469,25 @@ class Transfer:
         return float(np.median(window) / window.max()) if len(window) and window.max() else 1.0
 
     @cached_property
+    def ceiling_bytes(self) -> float:
+        """The most in flight (p99)."""
+        return float(np.quantile(self.flight, 0.99))
+
+    @cached_property
+    def _at_ceiling(self) -> Bools:
+        """Which segments were sent with the most in flight, to 1.5 segments."""
+        near: Bools = np.abs(self.flight - self.ceiling_bytes) <= 1.5 * self.segment_bytes
+        return near
+
+    @property
     def ceiling_share(self) -> float:
-        """Share of the segments that were sent with the most in flight, to 1.5 segments."""
-        flight = self.flight
-        ceiling = float(np.quantile(flight, 0.99))
-        return float((np.abs(flight - ceiling) <= 1.5 * self.segment_bytes).mean())
+        """Share of the segments that were sent with the most in flight."""
+        return float(self._at_ceiling.mean())
 
-    @cached_property
-    def sends_at_once(self) -> bool:
-        """Everything allowed in flight leaves together, as from a buffer that is filled when empty.
-
-        A sender that acknowledgements clock sends many smaller bursts.
-        """
-        bursts = self.stream["sending"]
-        if not self.at_sender or not bursts or not bursts["per_burst"]:
-            return False
-        each, most = bursts["per_burst"], bursts["largest_burst"]
-        return bool(each >= _LEAST_BURST and each >= 0.4 * most)
-
-    @cached_property
-    def is_flat(self) -> bool:
-        """The most in flight in each two round trips is about the same, after the beginning.
-
-        Within a round trip it may fall to nothing, as with a sender that paces what it may have
-        under way and then waits.
-        """
-        seen, flight = self.seen, self.flight
-        rounds = (seen.sent - self.begin_ms) // (2 * self.typical_rtt_ms)
-        _, place = np.unique(rounds, return_inverse=True)
-        most = np.zeros(place.max() + 1)
-        np.maximum.at(most, place, flight)
-        most = most[most > 0][int(rounds.max() + 1) // 5 :]
-        if len(flight) < 50 or len(most) < 8:
-            return False
-        middle, high = np.quantile(most, [0.5, 0.99])
-        quarter = len(most) // 4
-        early, late = most[:quarter].max(), most[-quarter:].max()
-        return bool(high <= 1.2 * middle and abs(late / early - 1) <= 0.15)
+    @property
+    def ceiling_frames(self) -> tuple[int, ...]:
+        """Packets that were sent with the most in flight."""
+        return tuple(self.seen.frame[self._at_ceiling][:_FRAMES].tolist())
 
     @cached_property
     def limited_share(self) -> float:
@@ -593,25 +508,11 @@ class Transfer:
         full = at[room < 2 * self.segment_bytes][:5]
         return tuple(int(one) for one in self.seen.frame[np.searchsorted(self.seen.sent, full)])
 
-    @cached_property
-    def ceiling_frames(self) -> tuple[int, ...]:
-        """Packets that were sent with the most in flight."""
-        ceiling = float(np.quantile(self.flight, 0.99))
-        at = np.flatnonzero(np.abs(self.flight - ceiling) <= 1.5 * self.segment_bytes)[:5]
-        return tuple(int(one) for one in self.seen.frame[at])
-
     def rate_between(self, begin: float, end: float) -> float:
         """Mb/s that arrived between two shares of the time."""
-        at, total = self.arrivals
         span = self.end_ms - self.begin_ms
-        edges = [self.begin_ms + begin * span, self.begin_ms + end * span]
-        first, last = np.interp(edges, at, total)
-        return float(last - first) * 8 / max(1e-3, (end - begin) * span) / 1000
-
-    @cached_property
-    def grows(self) -> bool:
-        """The rate still rises in the second half."""
-        return self.rate_between(0.75, 1.0) > 1.15 * self.rate_between(0.3, 0.55)
+        low, high = self.begin_ms + begin * span, self.begin_ms + end * span
+        return series.between(*self.arrivals, low, high)
 
     @cached_property
     def late_mbps(self) -> float:
@@ -634,20 +535,7 @@ class Transfer:
         return float(max(slow_start["rounds_bytes"][: slow_start["exit_round"] + 1]))
 
     @cached_property
-    def exits_early(self) -> bool:
-        """Slow start ended without a loss, far below the final rate."""
-        slow_start = self.stream["slow_start"]
-        if not slow_start or slow_start["ended_by"] != "no-growth":
-            return False
-        return self.rate_between(0.05, 0.3) < 0.85 * self.rate_between(0.7, 1.0)
-
-    @cached_property
     def first_mbps(self) -> float:
         """The fastest train of six segments among the first forty."""
         at, total = self.arrivals
-        at, total = at[:40], total[:40]
-        if len(at) < 12:
-            return 0.0
-        passed, lasted = total[6:] - total[:-6], at[6:] - at[:-6]
-        rates = passed[lasted > 0] * 8 / lasted[lasted > 0] / 1000
-        return float(rates.max()) if len(rates) else 0.0
+        return max(series.trains(at[:40], total[:40], 6), default=0.0)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from airpath.base.text import short
-from airpath.fitting import bins
+from airpath.fitting import series
 from airpath.fitting.observed import Bools, Floats, Ints, Observed, echo_trips
 
 _TICKS_MS = (0.001, 0.1, 0.25, 1.0, 4.0, 10.0)
@@ -383,10 +383,10 @@ def _rough_rate(seen: Observed) -> float:
     trip = seen.stream["rtt_ms"]["min"] if seen.stream["rtt_ms"] else 0.0
     window = max(100.0, 2 * trip)
     window = min(window, max(1.0, (at[-1] - at[0]) / 4))
-    rates, counts = bins.rates(at, bytes_, at[0], at[-1], window)
+    rates, counts = series.rates(at, bytes_, at[0], at[-1], window)
     if not len(rates):
         return float((bytes_[-1] - bytes_[0]) * 8 / max(at[-1] - at[0], 1e-3) / 1000)
-    return bins.quantile(rates, counts, 0.95)
+    return series.quantile(rates, counts, 0.95)
 
 
 def _capacity(
@@ -472,7 +472,7 @@ def _varying(
     """Capacity by time, if it differs from one half second to the next."""
     rates, counts = [], []
     for begin, end in pieces:
-        numbers = bins.edges(at, begin, end, _WINDOW_MS)
+        numbers = series.edges(at, begin, end, _WINDOW_MS)
         for first, last in pairwise(numbers.tolist()):
             left, right = begin + first * _WINDOW_MS, begin + last * _WINDOW_MS
             mbps = _passed(at, bytes_, left, right) * 8 / (right - left) / 1000
