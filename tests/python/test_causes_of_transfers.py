@@ -370,7 +370,10 @@ fixed_bler = 0.09885
 
 
 KNOWN_MISS = pytest.mark.xfail(strict=True, reason="not named first by the model: a known miss")
-"""Rules knew these cases by heart; the model, which knows others better, does not name them."""
+"""What no draw had: pieces of hundreds of kB from a send buffer that is filled when it is nearly
+empty (which looks like an application's writes), and a shaper whose bucket is below 12 kB.
+
+Draws of a later model should have them."""
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,8 @@ _LEAST_ROUND_MS = 20.0
 """Definition: a bin of two round trips is at least as long, the time that a frame or two take."""
 _LEAST_MS, _LEAST_SHARE, _LEAST_COUNT, _LEAST_ROUNDS = 0.01, 1e-6, 0.5, 0.1
 """Definition: 0 has no logarithm, and counts as this."""
+_PERCENT = 100
+"""Unit."""
 _LEAST_BURST_MS, _BURST = 2.0, 0.05
 """Definition: what ends a gap comes within this time, or within this share of the gap."""
 _LONGEST_WAIT = 0.98
@@ -78,6 +80,16 @@ _SOME = 20
 """Values below which a correlation or a share is chance."""
 _MOST_POINTS = 2000
 """Bound: of a rank correlation; more do not change it."""
+_THIRDS, _QUARTERS, _TENTHS = 3, 4, 10
+"""Definition: parts of a transfer; slow start is over after the first third."""
+_LATER, _LATE = 3, 7
+"""Definition: tenths in which the middle begins, and the end; the middle is as long as that."""
+_FEW_RUNS = 3
+"""Losses and gaps; how regular fewer are is chance."""
+_AROUND = 3
+"""Packets of which the first after a gap may not know its wait."""
+_FEW_PAIRS = 4
+"""Pairs below which a correlation is not defined well enough to be called one."""
 _FIRST, _FIRST_FEW = 40, 10
 """Definition: segments of the beginning, two usual windows and one (RFC 6928)."""
 _LONGEST_GAPS, _ALIKE = 6, 8
@@ -151,9 +163,8 @@ def spread(name: str, values: Floats, shares: Sequence[float] = _QUANTILES) -> F
     """Quantiles, by name."""
     values = values[np.isfinite(values)]
     points = np.quantile(values, shares) if len(values) else np.full(len(shares), UNKNOWN)
-    return {
-        f"{name}_{round(share * 100)}": point for share, point in zip(shares, points, strict=True)
-    }
+    names = [f"{name}_{round(share * _PERCENT)}" for share in shares]
+    return dict(zip(names, points.tolist(), strict=True))
 
 
 def log_spread(
@@ -163,7 +174,7 @@ def log_spread(
     return {key: log10(value + add) for key, value in spread(name, values, shares).items()}
 
 
-def correlation(one: Floats, other: Floats, least: int = 4) -> float:
+def correlation(one: Floats, other: Floats, least: int = _FEW_PAIRS) -> float:
     """Pearson's; unknown with fewer pairs, or where one does not vary."""
     usable = np.isfinite(one) & np.isfinite(other)
     one, other = one[usable], other[usable]
@@ -201,19 +212,20 @@ def _rate(group: Group) -> Features:
     found: Features = {"busy": group.busy}
     for name, width in (("bin", _BIN_MS), ("round", max(2 * group.base_ms, _LEAST_ROUND_MS))):
         found |= spread(f"rate_{name}", _relative_rates(group, width), _OF_RATES)
-    steps = np.array([group.rate_between(*pair) for pair in pairwise(np.linspace(0, 1, 11))])
+    edges = np.linspace(0, 1, _TENTHS + 1)
+    steps = np.array([group.rate_between(*pair) for pair in pairwise(edges)])
     found |= {f"tenth_{index}": step for index, step in enumerate(steps / (max(steps) or UNKNOWN))}
-    found["late_spread"] = variation(steps[3:])
-    found["trend"] = steps[7:].mean() / (steps[3:6].mean() or UNKNOWN)
+    found["late_spread"] = variation(steps[_LATER:])
+    found["trend"] = steps[_LATE:].mean() / (steps[_LATER : 2 * _LATER].mean() or UNKNOWN)
     each = [one.late_mbps for one in group.transfers if one.seconds >= group.seconds / 2]
     found["most_to_least"] = log10(max(each) / (min(each) or UNKNOWN)) if len(each) > 1 else UNKNOWN
     found["first_to_capacity"] = group.main.first_mbps / group.capacity_mbps
     early = group.early_excess
     found["early_excess"] = 1.0 if early is None else early[1] / (early[2] or UNKNOWN)
-    late, total = (each[len(each) // 3 :] for each in group.arrivals)
+    late, total = (each[len(each) // _THIRDS :] for each in group.arrivals)
     for train in _TRAINS:
-        rates = series.trains(late, total, train) if len(late) >= 3 * train else np.zeros(0)
-        low, middle, high = spread("", rates, (0.25, 0.5, 0.75)).values()
+        rates = series.trains(late, total, train) if len(late) >= _THIRDS * train else np.zeros(0)
+        low, middle, high = spread("", rates, _OF_RATES[1:-1]).values()
         found[f"train_{train}_spread"] = (high - low) / (middle or UNKNOWN)
     return found
 
@@ -293,7 +305,7 @@ def _at_gaps(group: Group) -> Features:
         index = int(np.searchsorted(seen.sent, end))
         if not main.at_sender and index < len(seen.sent):
             found["again"].append(seen.is_again[index])
-            around = main.waits[index : index + 3]
+            around = main.waits[index : index + _AROUND]
             if np.isfinite(around).any():
                 found["wait"].append(np.nanmax(around) / gap.length_ms)
         inside = (seen.sent > gap.at_ms) & (seen.sent < end)
@@ -322,8 +334,8 @@ def _waits(group: Group) -> Features:
         "overtaken": _above(max(one.overtaken for one in group.transfers), _OUT_OF_ORDER),
     }
     for lag in _LAGS:
-        found[f"wait_lag_{lag}"] = correlation(known[:-lag], known[lag:], 3 * lag + _SOME)
-    late = known[len(known) // 3 :]
+        found[f"wait_lag_{lag}"] = correlation(known[:-lag], known[lag:], _THIRDS * lag + _SOME)
+    late = known[len(known) // _THIRDS :]
     low = np.quantile(late, _QUANTILES[0]) if len(late) else UNKNOWN
     found["wait_low_late"] = low / group.base_ms
     return found
@@ -340,7 +352,7 @@ def _rank_correlation(first: Floats, second: Floats) -> float:
 def _way_back(group: Group) -> Features:
     main = group.main
     seen = main.seen
-    low, middle, high = main.back_ms or (UNKNOWN,) * 3
+    low, middle, high = main.back_ms or (UNKNOWN, UNKNOWN, UNKNOWN)
     acks = main.stream["acks"]
     interval = (acks["batch_interval_ms"] if acks else None) or UNKNOWN
     apart = np.diff(seen.ack[seen.is_pure])
@@ -357,7 +369,7 @@ def _way_back(group: Group) -> Features:
         "acks_together": mean(apart < _TOGETHER_MS),
         "duplicate_acks": main.stream["duplicate_acks"] / max(1, len(seen.ack)),
     }  # fmt: skip
-    shares = (*_OF_RATES[:1], *_OF_RATES[2:4], *_TAILS[2:])
+    shares = (_OF_RATES[0], *_OF_RATES[2:-1], *_TAILS[2:])
     return found | log_spread("acks_apart_ms", np.maximum(apart, _AT_ONCE_MS), shares, 0.0)
 
 
@@ -398,7 +410,7 @@ def _losses(group: Group) -> Features:
         else UNKNOWN,
         "loss_run": mean(ends - begins),
         "longest_loss_run": max(ends - begins, default=UNKNOWN),
-        "losses_apart_spread": variation(apart, 3),
+        "losses_apart_spread": variation(apart, _FEW_RUNS),
         "losses_apart_rounds": log10(median(apart) / group.base_ms),
         "wait_at_loss": _wait_at_losses(group),
         "first_loss": (float(at[0]) - group.begin_ms) / group.span_ms if len(at) else UNKNOWN,
@@ -419,8 +431,8 @@ def _wait_at_losses(group: Group) -> float:
 
 def _flight(group: Group) -> Features:
     main = group.main
-    late = main.flight[len(main.flight) // 3 :].astype(float)
-    quarter = len(late) // 4
+    late = main.flight[len(main.flight) // _THIRDS :].astype(float)
+    quarter = len(late) // _QUARTERS
     found = _sending(main)
     if not main.at_sender or not quarter:
         return found | dict.fromkeys(_OF_FLIGHT, UNKNOWN)
@@ -466,7 +478,7 @@ def _windows(group: Group) -> Features:
     }
     raw = main.seen.window[1:].astype(float)
     top = raw.max() if len(raw) else 0.0
-    found |= spread("window", raw / top if top else np.zeros(0), _QUANTILES[:4])
+    found |= spread("window", raw / top if top else np.zeros(0), _QUANTILES[:-2])
     total = limited_s(limits) if limits else 0.0
     for name in ("path_s", "receive_window_s", "nothing_to_send_s", "recovery_s"):
         share = float(limits[name]) / total if limits and total else UNKNOWN

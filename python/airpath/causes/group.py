@@ -32,8 +32,14 @@ _LONG_SHARE = 0.5
 """Definition: a bottleneck that was busy for most of the time."""
 _BEST = 0.9
 """Definition: the best rate is the one that a tenth of the bins exceeds."""
-_TRAIN = 8
-"""Definition: arrivals below four times which there is no beginning to tell from the rest."""
+_SOME = 32
+"""Arrivals below which no usual time between them is known."""
+_THIRDS = 3
+"""Definition: slow start is over after the first third."""
+_STEP_MS = 1e-6
+"""Unit: the nanosecond of captures' times."""
+_MORE = 1.5
+"""Segments, so that one more is no excess."""
 _BEGINNING = 0.3
 """Definition: the share of the time that may be slow start."""
 _MOST_OF_ALL = 1 / 6
@@ -178,7 +184,7 @@ class Group:
     @cached_property
     def _every_gap(self) -> list[Gap]:
         at, _ = self.arrivals
-        if len(at) < 20:
+        if len(at) < _SOME:
             return []
         apart = np.diff(at)
         usual = float(np.quantile(apart, _USUAL))
@@ -215,7 +221,7 @@ class Group:
     @cached_property
     def late_loss_share(self) -> float:
         """Of the packets that were sent after the first third of the time: slow start is over."""
-        from_ms = self.begin_ms + (self.end_ms - self.begin_ms) / 3
+        from_ms = self.begin_ms + (self.end_ms - self.begin_ms) / _THIRDS
         sent = lost = 0
         for one in self.transfers:
             at, _, is_lost = one.sends
@@ -283,7 +289,7 @@ class Group:
         """
         at = self.arrivals[0]
         span = 2 * max(one.typical_rtt_ms for one in self.transfers)
-        if len(at) < 50 or at[-1] - at[0] <= span:
+        if len(at) < _SOME or at[-1] - at[0] <= span:
             return 0.5
         apart = np.diff(at)
 
@@ -351,7 +357,7 @@ class Group:
         """
         at, added = self._passages
         total = np.cumsum(added)
-        if len(at) < 4 * _TRAIN:
+        if len(at) < _SOME:
             return None
         later = at > at[0] + _BEGINNING * (at[-1] - at[0])
         if not later.any():
@@ -362,11 +368,11 @@ class Group:
                 continue
             early = at <= at[np.searchsorted(total, segments * segment)]
             for window in windows:
-                last = np.searchsorted(at, at + window - 1e-6) - 1
+                last = np.searchsorted(at, at + window - _STEP_MS) - 1
                 came = total[last] - total + added
                 first = series.weighted(came[early], added[early], at_first)
                 usual = series.weighted(came[later], added[later], afterwards)
-                if first > factor * usual and first - usual > 1.5 * segment:
+                if first > factor * usual and first - usual > _MORE * segment:
                     return window, first / series.MS, usual / series.MS
         return None
 

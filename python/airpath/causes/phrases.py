@@ -8,17 +8,24 @@ from collections.abc import Callable, Iterable
 from airpath.base.text import short
 from airpath.causes.features import Features
 
+_PERCENT = 0.01
+"""Unit: smaller shares have two decimals."""
+_TEN = 10
+"""Unit: the base of amounts' logarithms."""
+_MOST = 3
+"""Bound: features in a sentence."""
+
 
 def _share(value: float) -> str:
-    return f"{value:.0%}" if value >= 0.01 or value == 0 else f"{value:.2%}"
+    return f"{value:.0%}" if value >= _PERCENT or value == 0 else f"{value:.2%}"
 
 
 def _ten(value: float) -> str:
-    return short(10**value)
+    return short(_TEN**value)
 
 
 def _ten_share(value: float) -> str:
-    return _share(10**value)
+    return _share(_TEN**value)
 
 
 def _rounds(value: float) -> str:
@@ -176,7 +183,9 @@ _PHRASES: dict[str, tuple[str, str]] = {
 }
 
 
-def evidence(moved: Iterable[tuple[str, float]], features: Features, most: int = 3) -> list[str]:
+def evidence(
+    moved: Iterable[tuple[str, float]], features: Features, most: int = _MOST
+) -> list[str]:
     """The features that raised the odds most, in words; each phrase's subject only once."""
     found: list[str] = []
     told: set[str] = set()

@@ -16,12 +16,31 @@ from airpath.fitting.observed import Bools, Floats, Ints, Observed
 from airpath.readers.flows import limited_s
 
 BIN_MS = 200.0
+"""Definition: a fifth of a second."""
 _LEAST_PAUSE_MS = 150.0
+"""Definition: shorter pauses are a host's, or a delayed acknowledgement (RFC 1122 4.2.3.2)."""
 _TOGETHER_MS = 0.5
 """Timestamps have milliseconds: the same one, for a slow link takes longer for each."""
 _LEAST_STAMPS = 20
+"""Timestamps, waits or arrivals below which their distribution says nothing."""
 _LEAST_EVENTS = 10
+"""Round trips with losses below which their sizes may be chance."""
 _FALL = 0.3
+"""Definition: a wait falls at once by this share of the longest."""
+_LOW, _HIGH, _MOST = 0.05, 0.95, 0.99
+"""Definition: quantiles of waits, and of what is in flight at most."""
+_LEAST_BASE_MS = 0.01
+"""Bound: a round trip over loopback takes longer."""
+_LEAST_EPISODES = 3
+"""Round trips with losses below which nothing is said of why packets are lost."""
+_PAUSE_ROUNDS = 3
+"""Round trips; a sender that waits for acknowledgements pauses for less."""
+_CEILING = 1.5
+"""Segments; a limit in bytes need not be a whole number of them."""
+_TENTHS, _REACHED, _FIRST_THIRD = 10, 0.8, 0.33
+"""Definition: of a transfer; the rate is reached with four fifths of the best; slow start."""
+_FIRST, _TRAIN = 40, 6
+"""Definition: segments of the beginning, two usual windows, and of a train in it."""
 _MOST_OF_THE_TIME = 0.5
 _FRAMES = 5
 """Bound: packets that are named as examples."""
@@ -70,12 +89,12 @@ class Transfer:
     @cached_property
     def seconds(self) -> float:
         """For how long data was sent."""
-        return max(1e-3, (self.end_ms - self.begin_ms) / 1000)
+        return max(1.0, self.end_ms - self.begin_ms) / series.MS
 
     @cached_property
     def base_ms(self) -> float:
         """The shortest round trip, from end to end."""
-        return max(self.path.base_rtt_ms, 0.01)
+        return max(self.path.base_rtt_ms, _LEAST_BASE_MS)
 
     @cached_property
     def wire_bytes(self) -> int:
@@ -169,7 +188,7 @@ class Transfer:
                 left.append(float(seen.sent[index]) - float(self.waits[index]))
                 trips.append(left[-1] - first[echo])
             last = echo
-        if len(trips) < 20:
+        if len(trips) < _LEAST_STAMPS:
             return None
         found = np.array(trips)
         return found - found.min(), np.array(left)
@@ -192,7 +211,7 @@ class Transfer:
         if self.at_sender or self._echoes is None:
             return 0.0
         waits = self._echoes[0]
-        return float((np.diff(waits) < -_FALL * np.quantile(waits, 0.95)).mean())
+        return float((np.diff(waits) < -_FALL * np.quantile(waits, _HIGH)).mean())
 
     @cached_property
     def back_ms(self) -> tuple[float, float, float] | None:
@@ -204,7 +223,7 @@ class Transfer:
         seen = self.seen
         known = seen.is_pure & ~np.isnan(seen.ack_timestamp)
         answers = not self.at_sender and seen.other["data_packets"] > _MOST_REQUESTS
-        if known.sum() < 20 or answers:
+        if known.sum() < _LEAST_STAMPS or answers:
             return None
         if self.at_sender:
             delay = path.one_way_ms(seen.ack[known], seen.ack_timestamp[known])
@@ -212,7 +231,7 @@ class Transfer:
             delay = None if self._echoes is None else self._echoes[0]
         if delay is None or not len(delay):
             return None
-        low, middle, high = np.quantile(delay, [0.05, 0.5, 0.95])
+        low, middle, high = np.quantile(delay, [_LOW, 0.5, _HIGH])
         return float(low), float(middle), float(high)
 
     @cached_property
@@ -303,7 +322,7 @@ class Transfer:
     def loss_wait_rank(self) -> float | None:
         """Mean rank of the wait of the segment before the first loss of each episode."""
         known = ~np.isnan(self.waits)
-        if known.sum() < 20 or len(self.episodes) < 3:
+        if known.sum() < _LEAST_STAMPS or len(self.episodes) < _LEAST_EPISODES:
             return None
         order = np.sort(self.waits[known])
         before = path.wait_before(self.waits, np.array(self.episodes))
@@ -323,7 +342,7 @@ class Transfer:
             return float((sent < np.maximum.accumulate(sent) - 0.5).mean()) if len(sent) else 0.0
         once = (seen.sent_again == 0) & ~seen.is_again & ~np.isnan(seen.acked)
         acked = seen.acked[once]
-        if len(acked) < 20:
+        if len(acked) < _LEAST_STAMPS:
             return 0.0
         earliest_after = np.minimum.accumulate(acked[::-1])[::-1]
         late = acked[:-1] > earliest_after[1:]
@@ -335,7 +354,7 @@ class Transfer:
         waits = self.waits[~np.isnan(self.waits)]
         if not len(waits):
             return 0.0, 0.0, 0.0
-        low, middle, high = np.quantile(waits, [0.05, 0.5, 0.95])
+        low, middle, high = np.quantile(waits, [_LOW, 0.5, _HIGH])
         return float(low), float(middle), float(high)
 
     def waited_ms(self, at: float, until: float) -> float:
@@ -355,7 +374,7 @@ class Transfer:
     @cached_property
     def pauses(self) -> list[tuple[float, float]]:
         """Periods in which the application had nothing to send, in ms."""
-        least = max(_LEAST_PAUSE_MS, 3 * self.base_ms)
+        least = max(_LEAST_PAUSE_MS, _PAUSE_ROUNDS * self.base_ms)
         if self.at_sender:
             return [one for one in self._nothing_sent if one[1] - one[0] >= least]
         seen = self.seen
@@ -385,14 +404,14 @@ class Transfer:
         if self.at_sender:
             return False
         index = int(np.searchsorted(self.seen.sent, end))
-        wait = self.waits[index : index + 3]
+        wait = self.waits[index : index + _LEAST_EPISODES]
         wait = wait[~np.isnan(wait)]
         return len(wait) > 0 and float(wait.max()) > 0.5 * (end - begin)
 
     @cached_property
     def idle_share(self) -> float:
         """Time in which the application had nothing to send."""
-        return sum(end - begin for begin, end in self.pauses) / 1000 / self.seconds
+        return sum(end - begin for begin, end in self.pauses) / series.MS / self.seconds
 
     @cached_property
     def _room(self) -> tuple[Floats, Ints]:
@@ -471,12 +490,12 @@ class Transfer:
     @cached_property
     def ceiling_bytes(self) -> float:
         """The most in flight (p99)."""
-        return float(np.quantile(self.flight, 0.99))
+        return float(np.quantile(self.flight, _MOST))
 
     @cached_property
     def _at_ceiling(self) -> Bools:
         """Which segments were sent with the most in flight, to 1.5 segments."""
-        near: Bools = np.abs(self.flight - self.ceiling_bytes) <= 1.5 * self.segment_bytes
+        near: Bools = np.abs(self.flight - self.ceiling_bytes) <= _CEILING * self.segment_bytes
         return near
 
     @property
@@ -505,7 +524,7 @@ class Transfer:
     def limited_frames(self) -> tuple[int, ...]:
         """Packets that filled the receive window."""
         at, room = self._room
-        full = at[room < 2 * self.segment_bytes][:5]
+        full = at[room < 2 * self.segment_bytes][:_FRAMES]
         return tuple(int(one) for one in self.seen.frame[np.searchsorted(self.seen.sent, full)])
 
     def rate_between(self, begin: float, end: float) -> float:
@@ -517,14 +536,14 @@ class Transfer:
     @cached_property
     def late_mbps(self) -> float:
         """The rate without the first third."""
-        return self.rate_between(0.33, 1.0)
+        return self.rate_between(_FIRST_THIRD, 1.0)
 
     @cached_property
     def ramp_share(self) -> float:
         """Share of the time until a tenth of it first had four fifths of the best rate."""
-        steps = [self.rate_between(at / 10, (at + 1) / 10) for at in range(10)]
+        steps = [self.rate_between(at / _TENTHS, (at + 1) / _TENTHS) for at in range(_TENTHS)]
         best = max(steps)
-        return next(at for at, rate in enumerate(steps) if rate >= 0.8 * best) / 10
+        return next(at for at, rate in enumerate(steps) if rate >= _REACHED * best) / _TENTHS
 
     @cached_property
     def exit_bytes(self) -> float | None:
@@ -538,4 +557,4 @@ class Transfer:
     def first_mbps(self) -> float:
         """The fastest train of six segments among the first forty."""
         at, total = self.arrivals
-        return max(series.trains(at[:40], total[:40], 6), default=0.0)
+        return max(series.trains(at[:_FIRST], total[:_FIRST], _TRAIN), default=0.0)
