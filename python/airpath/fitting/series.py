@@ -6,7 +6,10 @@ a run of empty bins is kept as one, with its count.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from airpath.fitting.observed import Bools, Floats, Ints
 
@@ -85,7 +88,7 @@ def runs(flags: Bools) -> tuple[Ints, Ints]:
     return np.flatnonzero(edge == 1), np.flatnonzero(edge == -1)
 
 
-def mean_rank(values: Floats, among: Floats, weight: Floats | None = None) -> float:
+def mean_rank(values: NDArray[Any], among: NDArray[Any], weight: Floats | None = None) -> float:
     """The mean share of ``among``, which are in order, that is below a value; ties count half.
 
     That is the probability that one of the first is above one of the second; by chance a half.
