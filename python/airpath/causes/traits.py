@@ -251,54 +251,19 @@ class Transfer:
     def sends(self) -> tuple[Floats, Ints, Bools]:
         """Time, size and loss of what was sent, as far as it shows; the lost ones included.
 
-        Elsewhere than at the sender a lost segment left between two that arrived: with that of the
-        acknowledgements that came meanwhile which let more be sent than arrived.
+        Elsewhere than at the sender a lost segment left between two that arrived.
         """
         seen = self.seen
         if self.at_sender:
             return seen.sent, seen.size, self.lost
-        at, missing = self.loss_at, self._lost_ms
-        times = np.concatenate([self.sent_ms, missing])
+        at, sent = self.loss_at, self.sent_ms
+        missing = (sent[np.maximum(at - 1, 0)] + sent[at]) / 2
+        times = np.concatenate([sent, missing])
         sizes = np.concatenate([seen.size, np.full(len(at), int(seen.size.max()))])
         lost = np.arange(len(times)) >= len(seen.sent)
         place = np.concatenate([np.arange(len(seen.sent), dtype=float), at - 0.5])
         order = np.lexsort((place, times))
         return times[order], sizes[order], lost[order]
-
-    @cached_property
-    def _lost_ms(self) -> Floats:
-        """When each segment of ``loss_at`` left its sender, which is elsewhere.
-
-        A sender sends when acknowledgements let it, and its data echoes which were the last (RFC
-        7323 3). If less arrived of what one allowed than of what others did, the lost segment left
-        with it.
-        """
-        seen, at, sent = self.seen, self.loss_at, self.sent_ms
-        before = np.maximum(at - 1, 0)
-        found: Floats = (sent[before] + sent[at]) / 2
-        known = ~np.isnan(seen.ack_timestamp)
-        if known.sum() < _LEAST_STAMPS:
-            return found
-        stamps, which = np.unique(seen.ack_timestamp[known], return_inverse=True)
-        more = np.diff(np.maximum.accumulate(seen.delivered[known]), prepend=0)
-        room = np.bincount(which, weights=more)
-        left = np.zeros(len(stamps))
-        left[which] = seen.ack[known]
-        group = np.clip(np.searchsorted(stamps, seen.echo), 0, len(stamps) - 1)
-        echoes = stamps[group] == seen.echo
-        np.subtract.at(room, group[echoes], seen.payload[echoes])
-        trip = float(np.median((sent - left[group])[echoes])) if echoes.any() else 0.0
-        for index, (one, other) in enumerate(zip(before, at, strict=True)):
-            low, high = group[one], group[other]
-            if not (echoes[one] and echoes[other]) or high <= low:
-                continue
-            choice = low + int(np.argmax(room[low : high + 1]))
-            if (room[low : high + 1] == room[choice]).sum() > 1:
-                continue
-            room[choice] -= self.segment_bytes
-            time = {low: sent[one], high: sent[other]}.get(choice, left[choice] + trip)
-            found[index] = min(max(time, sent[one]), sent[other])
-        return found
 
     @cached_property
     def episodes(self) -> list[int]:
