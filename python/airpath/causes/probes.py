@@ -24,7 +24,7 @@ _IN_STEP_MS, _IN_STEP = 3.0, 3
 _LEAST_LOST, _SOME_LOST = 0.02, 3
 """Share and count of losses below which they may be chance."""
 _LEAST_DATAGRAMS = 50
-"""Bound: of those a loss is the least share that is told of."""
+"""Datagrams below which one that is missing is no less than the least share reported."""
 _MOST_FRAMES = 5
 """Bound: packets that are named as examples."""
 _SILENT_S = 3.0
