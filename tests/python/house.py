@@ -437,3 +437,28 @@ def _rust_sizes(file: Path) -> Iterator[tuple[str, str, int]]:
         else:
             fields = re.findall(rf"^{indent}    (?:pub(?:\([^)]*\))? )?\w+:", found[0], re.M)
             yield name, "fields", len(fields)
+
+
+# --- Numbers ----------------------------------------------------------------------------------
+
+PLAIN_NUMBERS = {0: "nothing", 1: "the whole", 2: "a pair", 0.5: "a half"}
+"""Numbers that say what they are, wherever they stand."""
+
+
+def unexplained_numbers(text: str) -> list[str]:
+    """Lines with a number that is neither plain, nor in a constant with its reason below it."""
+    tree = ast.parse(text)
+    explained: set[ast.AST] = set()
+    for constant, reason in pairwise(tree.body):
+        is_reason = isinstance(reason, ast.Expr) and isinstance(reason.value, ast.Constant)
+        if isinstance(constant, (ast.Assign, ast.AnnAssign)) and is_reason:
+            explained |= set(ast.walk(constant))
+    lines = text.splitlines()
+    return [
+        f"{node.lineno}: {lines[node.lineno - 1].strip()}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and type(node.value) in (int, float)
+        and node.value not in PLAIN_NUMBERS
+        and node not in explained
+    ]

@@ -16,7 +16,7 @@ import pytest
 import captures
 from airpath.diagnose.files import diagnose
 from airpath.errors import InputError
-from airpath.fitting import bins, candidate, fit
+from airpath.fitting import candidate, fit, series
 from airpath.fitting.observed import observe
 from airpath.report.capture import context
 
@@ -95,14 +95,14 @@ def test_bins_without_arrivals_count_as_if_they_were_there() -> None:
         at = np.cumsum(drawn.exponential(300, count))
         total = np.cumsum(drawn.integers(1, 1500, count)).astype(float)
         every = np.arange(at[0], at[-1], 200.0)
-        rates, counts = bins.rates(at, total, at[0], at[-1], 200.0)
+        rates, counts = series.rates(at, total, at[0], at[-1], 200.0)
         if len(every) < 2:
             assert len(rates) == 0
             continue
         usual = np.diff(np.interp(every, at, total)) * 8 / 200.0 / 1000
         assert counts.sum() == len(usual)
         for share in (0.0, 0.5, 0.9, 1.0):
-            assert bins.quantile(rates, counts, share) == pytest.approx(np.quantile(usual, share))
+            assert series.quantile(rates, counts, share) == pytest.approx(np.quantile(usual, share))
 
 
 def test_a_fast_trace_has_a_bound(tmp_path: Path, monkeypatch: Any) -> None:

@@ -19,7 +19,6 @@ from airpath import _core
 from airpath.causes import GROUPS, blame
 from airpath.causes.bucket import fit_bucket
 from airpath.causes.features import features
-from airpath.causes.group import _in_slots
 from airpath.causes.probes import _cycle, _lateness
 from airpath.causes.rank import Blame, read_groups
 from airpath.fitting.observed import arrays
@@ -350,18 +349,6 @@ def test_requests_of_pings_are_as_late_as_their_numbers_say() -> None:
     swapped = (answered % 256 * 256 + answered // 256).astype(float)
     assert _lateness(at[answered], swapped).max() < 10.1
     assert _lateness(at + np.where(number % 2, 0, 40), number.astype(float)).max() > 40
-
-
-def test_slots_of_a_radio_are_told_from_packets_of_a_wire() -> None:
-    random = np.random.default_rng(8)
-    some = random.choice([1, 2, 3, 8], 500, p=[0.6, 0.2, 0.1, 0.1])
-    assert _in_slots(some * 0.5, 0.5)
-    assert _in_slots(some * 10.0, 0.5)
-    assert _in_slots(some * 20 / 3, 5 / 3)
-    # EV-DO's are none of NR's, and a packet of 14 ms is 28 slots by chance.
-    assert not _in_slots(some * 5 / 3, 0.5)
-    assert not _in_slots(some * 14.0, 0.5)
-    assert not _in_slots(random.uniform(0, 20, 500), 0.5)
 
 
 def test_no_other_causes_are_grouped() -> None:

@@ -156,7 +156,8 @@ def test_the_models_of_the_package_fit_the_code(shown: Features) -> None:
     total = 0
     for name, found in ((rank.MODEL, shown), (tools.MODEL, _test())):
         model = packaged(name)
-        assert tuple(found) == model.names
+        # What was learned from may be more: a feature that is gone is unknown to the model.
+        assert set(found) <= set(model.names)
         assert set(model.forests) <= {*_DESCRIBED, ANY}
         assert set(model.costs) == set(model.forests) - {ANY}
         assert not any(np.isinf(value) for value in found.values())

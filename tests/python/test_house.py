@@ -283,3 +283,27 @@ def test_functions_and_types_are_small() -> None:
 def test_what_is_large_is_found(tmp_path: Path, file: str, text: str, found: str | None) -> None:
     (tmp_path / file).write_text(text)
     assert [*larger([tmp_path / file]).values()] == ([found] if found else [])
+
+
+@pytest.mark.parametrize("room", ["causes", "fitting"])
+def test_every_number_of_the_diagnosis_has_a_name_and_a_reason(room: str) -> None:
+    """A unit, a definition with its source, or a bound: a threshold is learned instead."""
+    found = [
+        f"{file.name}:{line}"
+        for file in sorted((house.ROOT / "python/airpath" / room).glob("*.py"))
+        for line in house.unexplained_numbers(file.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('_MS = 1000\n"""In a second."""\nhalf = 0.5 * _MS\n', []),
+        ("_MS = 1000\n", ["1: _MS = 1000"]),
+        ("def late(ms):\n    return ms > 37\n", ["2: return ms > 37"]),
+        ('_MS = 1000\n"""In a second."""\n_NEAR = 0.07\n', ["3: _NEAR = 0.07"]),
+    ],
+)
+def test_a_number_without_a_reason_is_found(text: str, lines: list[str]) -> None:
+    assert house.unexplained_numbers(text) == lines

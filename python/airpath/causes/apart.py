@@ -16,17 +16,17 @@ import numpy as np
 from airpath.fitting.observed import Bools, Floats, Ints, Observed
 
 _TIMESTAMPS = 12
-_LEAST_BYTES = 500
-_MOST_BYTES = 1460
-"""Full segments have from ``_LEAST_BYTES`` to these, if no SYN says more."""
+"""Bytes of the option (RFC 7323 3.2), with padding."""
+_LEAST_BYTES, _MOST_BYTES = 500, 1460
+"""Full segments have from these, as of the default MSS of 536 (RFC 9293 3.7.1), to Ethernet's."""
 _USUAL = 0.05
 """Share of the packets that are single full segments."""
 _WHOLE = 0.5
 """Share of the longer packets that are a multiple of a full segment."""
 _MOST_SEGMENTS = 2_000_000
-_MOST_FIRST = 8
-_FIRST_BYTES = 4000
-"""Segments and bytes before the first full segment that are left out."""
+"""Bound: of what is split."""
+_MOST_FIRST, _FIRST_BYTES = 8, 4000
+"""Segments and bytes before the first full segment that are left out: a request's, a cookie's."""
 
 
 def taken_apart(seen: Observed) -> Observed:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from airpath.fitting import series
 from airpath.fitting.observed import Bools, Floats, Ints
 
 _RATES = np.geomspace(0.5, 4.0, 25)
-"""Rates to try, relative to the mean rate of what was sent and not lost."""
+"""Bound: rates to try, octaves about the mean rate of what was sent and not lost."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +40,23 @@ def fit_bucket(
     Losses less than ``trip_ms`` apart are one event, whatever their number: when slow start fills
     a queue, hundreds of packets are lost for the same reason.
     """
-    seconds = (sent_ms[-1] - sent_ms[0]) / 1000
-    if seconds <= 0 or not lost.any():
+    lasted_ms = sent_ms[-1] - sent_ms[0]
+    if lasted_ms <= 0 or not lost.any():
         return None
-    mean = float(size[~lost].sum()) * 8e-6 / seconds
+    mean = float(size[~lost].sum()) / lasted_ms / series.BYTES_PER_MS
     weight = _weights(sent_ms[lost], trip_ms)
     best: Bucket | None = None
     for rate in mean * _RATES:
         level = _levels(sent_ms, np.where(lost, 0, size), rate)
-        match = _above(level[lost], weight, level[~lost])
+        match = series.mean_rank(level[lost], np.sort(level[~lost]), weight)
         if best is None or match > best.match:
-            best = Bucket(float(rate), _median(level[lost], weight), match, episodes)
+            best = Bucket(float(rate), series.weighted(level[lost], weight, 0.5), match, episodes)
     return best
 
 
 def _levels(sent_ms: Floats, added: Ints, rate_mbps: float) -> Floats:
     """Bytes in the bucket before each packet: what arrived, less what drained, never below 0."""
-    drained = np.diff(sent_ms, prepend=sent_ms[0]) * rate_mbps * 125
+    drained = np.diff(sent_ms, prepend=sent_ms[0]) * rate_mbps * series.BYTES_PER_MS
     steps = np.concatenate(([0.0], added[:-1])) - drained
     walk = np.cumsum(steps)
     level: Floats = walk - np.minimum(np.minimum.accumulate(walk), 0.0)
@@ -68,16 +69,3 @@ def _weights(at_ms: Floats, trip_ms: float) -> Floats:
     weight = 1.0 / np.bincount(event)[event]
     shares: Floats = weight / weight.sum()
     return shares
-
-
-def _median(values: Floats, weight: Floats) -> float:
-    order = np.argsort(values)
-    half = np.searchsorted(np.cumsum(weight[order]), 0.5)
-    return float(values[order][min(int(half), len(values) - 1)])
-
-
-def _above(lost: Floats, weight: Floats, others: Floats) -> float:
-    """The probability that a value of the first is above one of the second; ties count half."""
-    order = np.sort(others)
-    below = np.searchsorted(order, lost, side="left") + np.searchsorted(order, lost, side="right")
-    return float((below * weight).sum()) / 2 / len(order)

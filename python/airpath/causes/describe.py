@@ -6,18 +6,20 @@ Nothing is decided here. Which cause is likely, the model says (`airpath.causes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
+from functools import partial
 
 from airpath.base.text import short
 from airpath.causes.features import Features
 from airpath.causes.group import Group
+from airpath.fitting.series import MS
 
 _FRAMES = 5
-"""Packets, or times, that are named as examples."""
+"""Bound: packets, or times, that are named as examples."""
 _FULL_SEGMENT = 1300
-"""Payload above which a packet may be fragmented in a tunnel."""
+"""Bytes above which a packet may be fragmented in a tunnel: 1500 (IEEE 802.3) less two headers."""
+_KILO = 1000
+"""Bytes in a kilobyte."""
 
 
 ADVICE: dict[str, str] = {
@@ -81,19 +83,20 @@ class Words:
     """``frames`` are numbers of packets in the file, from 1; ``at_s`` seconds after its first."""
 
     evidence: str
-    advice: str
     frames: tuple[int, ...] = ()
     at_s: tuple[float, ...] = ()
+    advice: str = ""
 
 
 def describe(cause: str, group: Group, features: Features) -> Words:
     """Describe what a group of transfers shows of a cause."""
-    return _DESCRIBED[cause](group, features)
+    words = _DESCRIBED[cause](group, features)
+    return replace(words, advice=words.advice or ADVICE[cause])
 
 
 def kilobytes(count: float | None) -> str:
     """As text."""
-    return "?" if count is None else f"{short(count / 1000)} kB"
+    return "?" if count is None else f"{short(count / _KILO)} kB"
 
 
 def _lost(group: Group) -> str:
@@ -121,31 +124,25 @@ def _used(group: Group) -> str:
 
 
 def _random_loss(group: Group, _: Features) -> Words:
-    waiting = group.loss_wait
+    rank = group.loss_wait
     told = ""
-    if waiting is not None:
+    if rank is not None:
         told = (
-            f", behind packets that had waited longer than {waiting.rank:.0%} of the others (by "
+            f", behind packets that had waited longer than {rank:.0%} of the others (by "
             "chance it is 50 %)"
         )
     cut = (
         " If a tunnel on the path fragments large packets, losing one fragment loses the packet: "
         "a smaller MSS would show that."
     )
-    return Words(
-        f"{_lost(group)}{told}; {_used(group)}.",
-        ADVICE["random-loss"] + (cut if group.main.seen.size.max() >= _FULL_SEGMENT else ""),
-        _lost_frames(group),
-    )
+    advice = ADVICE["random-loss"] + (cut if group.main.seen.size.max() >= _FULL_SEGMENT else "")
+    return Words(f"{_lost(group)}{told}; {_used(group)}.", _lost_frames(group), advice=advice)
 
 
 def _fragmentation(group: Group, _: Features) -> Words:
-    return Words(
-        f"{_lost(group)}; the largest packet has {int(group.main.seen.size.max())} bytes; "
-        f"{_used(group)}.",
-        ADVICE["fragmentation"],
-        _lost_frames(group),
-    )
+    largest = int(group.main.seen.size.max())
+    told = f"{_lost(group)}; the largest packet has {largest} bytes; {_used(group)}."
+    return Words(told, _lost_frames(group))
 
 
 def _policer(group: Group, _: Features) -> Words:
@@ -156,16 +153,12 @@ def _policer(group: Group, _: Features) -> Words:
             f", when about {kilobytes(bucket.level_bytes)} more had been sent than "
             f"{short(bucket.rate_mbps)} Mb/s can carry; the BDP is {kilobytes(group.bdp_bytes)}"
         )
-    return Words(
-        f"{_lost(group)}{told}. On this path, {_waited(group)}.",
-        ADVICE["policer"],
-        _lost_frames(group),
-    )
+    return Words(f"{_lost(group)}{told}. On this path, {_waited(group)}.", _lost_frames(group))
 
 
 def _shaper(group: Group, _: Features) -> Words:
     early = group.early_excess
-    first = f"The first packets arrived at {short(group.first_mbps)} Mb/s"
+    first = f"The first packets arrived at {short(group.main.first_mbps)} Mb/s"
     if early is not None:
         window, before, usual = early
         first = (
@@ -174,31 +167,24 @@ def _shaper(group: Group, _: Features) -> Words:
         )
     return Words(
         f"{first}; later ones at {short(group.capacity_mbps)} Mb/s, and {_waited(group)}: a "
-        "shaper, not the link, limits the rate.",
-        ADVICE["shaper"],
+        "shaper, not the link, limits the rate."
     )
 
 
 def _bufferbloat(group: Group, _: Features) -> Words:
     told = _waited(group)
-    return Words(
-        f"{told[0].upper()}{told[1:]}, while {group.busy:.0%} of its capacity is used.",
-        ADVICE["bufferbloat"],
-    )
+    return Words(f"{told[0].upper()}{told[1:]}, while {group.busy:.0%} of its capacity is used.")
 
 
 def _reordering(group: Group, _: Features) -> Words:
     late = max(one.overtaken for one in group.transfers)
-    return Words(
-        f"{late:.1%} of the segments that were sent only once arrived after later ones.",
-        ADVICE["reordering"],
-    )
+    return Words(f"{late:.1%} of the segments that were sent only once arrived after later ones.")
 
 
-def _too_large(group: Group) -> str | None:
+def _too_large(group: Group) -> str:
     sizes = group.main.too_large
     if sizes is None:
-        return None
+        return _lost(group)
     return (
         f"All {len(group.main.loss_at)} segments of {sizes[0]} bytes or more were lost, but none "
         f"of {sizes[1]} bytes or less"
@@ -206,33 +192,24 @@ def _too_large(group: Group) -> str | None:
 
 
 def _mtu(group: Group, _: Features) -> Words:
-    told = _too_large(group) or f"{_lost(group)}, the largest ones first"
-    return Words(
-        f"{told}: a hop drops packets of that size.",
-        ADVICE["mtu"],
-        _lost_frames(group),
-    )
+    largest = ", the largest ones first" if group.main.too_large is None else ""
+    told = f"{_too_large(group)}{largest}: a hop drops packets of that size."
+    return Words(told, _lost_frames(group))
 
 
 def _offload(group: Group, _: Features) -> Words:
     joined = group.main.stream["larger_than_mss"]
-    told = _too_large(group) or _lost(group)
     how = ", and receive offload had merged segments" if joined else ""
     return Words(
-        f"{told}{how}: a device's offload breaks packets, or joins segments that nothing splits "
-        "again.",
-        ADVICE["offload"],
+        f"{_too_large(group)}{how}: a device's offload breaks packets, or joins segments that "
+        "nothing splits again.",
         _lost_frames(group),
     )
 
 
 def _vpn(group: Group, _: Features) -> Words:
-    told = _too_large(group) or _lost(group)
-    return Words(
-        f"{told}: with the headers of a VPN, packets no longer fit an MTU.",
-        ADVICE["vpn"],
-        _lost_frames(group),
-    )
+    told = f"{_too_large(group)}: with the headers of a VPN, packets no longer fit an MTU."
+    return Words(told, _lost_frames(group))
 
 
 def _receive_window(group: Group, _: Features) -> Words:
@@ -241,7 +218,6 @@ def _receive_window(group: Group, _: Features) -> Words:
     return Words(
         f"For {share:.0%} of the time the receive window ({kilobytes(main.window_bytes)}) had no "
         f"room for another segment, while {_waited(group)}.",
-        ADVICE["receive-window"],
         main.limited_frames,
     )
 
@@ -252,13 +228,13 @@ def _send_buffer(group: Group, _: Features) -> Words:
         return Words(
             f"Of the highest rate seen {group.busy:.0%} was used, {_lost(group)}, and the receive "
             "window had room: the sender did not send more.",
-            ADVICE["send-buffer"] + " A capture at the sender would show the bytes in flight.",
+            advice=f"{ADVICE['send-buffer']} A capture at the sender would show the bytes in "
+            "flight.",
         )
-    most = float(np.quantile(main.flight, 0.99))
     return Words(
-        f"Never more than {kilobytes(most)} were in flight, and {main.ceiling_share:.0%} of the "
-        f"segments were sent at that limit; {_waited(group)}, and the receive window had room.",
-        ADVICE["send-buffer"],
+        f"Never more than {kilobytes(main.ceiling_bytes)} were in flight, and "
+        f"{main.ceiling_share:.0%} of the segments were sent at that limit; {_waited(group)}, and "
+        "the receive window had room.",
         main.ceiling_frames,
     )
 
@@ -267,48 +243,44 @@ def closed_share(group: Group) -> float:
     """Of the time: nothing came, or there was nothing to send, behind a closed window."""
     main = group.main
     waited = sum(end - begin for begin, end in main.pauses if main.is_closed(begin))
-    return group.closed_share + waited / 1000 / group.seconds
+    return group.closed_share + waited / group.span_ms
 
 
 def _application(group: Group, _: Features) -> Words:
     main = group.main
     closed = closed_share(group)
-    if closed > main.idle_share - closed and closed > main.limited_share:
-        told = (
-            f"For {closed:.0%} of the time nothing arrived, after the receiver had advertised a "
-            "window smaller than one segment: its application does not read."
-        )
-        return Words(told, "Look at what the receiver's application does with the data.")
     share = max(main.window_share, main.limited_share)
+    reader = "Look at what the receiver's application does with the data."
+    if closed > main.idle_share - closed and closed > main.limited_share:
+        return Words(
+            f"For {closed:.0%} of the time nothing arrived, after the receiver had advertised a "
+            "window smaller than one segment: its application does not read.",
+            advice=reader,
+        )
     if main.idle_share >= share:
         return Words(
             f"For {main.idle_share:.0%} of the time everything that was sent had arrived, and the "
-            "sender had nothing more to send.",
-            ADVICE["application-limited"],
+            "sender had nothing more to send."
         )
     return Words(
         f"For {share:.0%} of the time the receive window was full, and in the median it had "
         f"{main.window_steady:.0%} of its largest size: the receiver's application reads more "
         "slowly than the path delivers.",
-        "Look at what the receiver's application does with the data.",
         main.limited_frames,
+        advice=reader,
     )
 
 
 def _cross_traffic(_: Group, features: Features) -> Words:
-    return Words(
-        f"Concurrent datagrams are {features['datagram_share']:.0%} of the bytes in the same "
-        "direction.",
-        ADVICE["cross-traffic"],
-    )
+    share = features["datagram_share"]
+    return Words(f"Concurrent datagrams are {share:.0%} of the bytes in the same direction.")
 
 
 def _congestion_control(group: Group, _: Features) -> Words:
     rates = [one.late_mbps for one in group.transfers]
     return Words(
         f"Concurrent transfers get {short(max(rates))} and {short(min(rates))} Mb/s: they do not "
-        "share the path fairly.",
-        ADVICE["congestion-control"],
+        "share the path fairly."
     )
 
 
@@ -318,70 +290,49 @@ def _slow_start_exit(group: Group, _: Features) -> Words:
     ended = "" if main.exit_bytes is None else f" ended at {kilobytes(main.exit_bytes)} in flight"
     return Words(
         f"Slow start{ended or ' ended early'} (the BDP is {kilobytes(group.bdp_bytes)}), and it "
-        f"took {ramp_s:.1f} s to reach the rate.",
-        ADVICE["slow-start-exit"],
+        f"took {ramp_s:.1f} s to reach the rate."
     )
 
 
 def _too_short(group: Group, _: Features) -> Words:
     main = group.main
     return Words(
-        f"The transfer lasted {group.seconds:.2f} s, {group.seconds * 1e3 / main.base_ms:.0f} "
-        f"round trips, and needed {main.ramp_share:.0%} of them to reach its rate.",
-        ADVICE["test-too-short"],
+        f"The transfer lasted {group.seconds:.2f} s, {group.span_ms / main.base_ms:.0f} "
+        f"round trips, and needed {main.ramp_share:.0%} of them to reach its rate."
     )
 
 
-def _silences(group: Group, what: str, advice: str) -> Words:
-    gaps = sorted(group.silences or group.gaps, key=lambda one: -one.length_ms)
+_SILENT = {
+    "handover": "The path was silent at a change of cell.",
+    "pdcp-gap": "What had arrived behind a missing PDCP PDU was held back until t-Reordering "
+    "ended.",
+    "radio-link-failure": "The radio link was lost and re-established.",
+    "stalling-host": "A forwarding host stood still for a while.",
+}
+
+
+def _silences(cause: str, group: Group, _: Features) -> Words:
+    gaps = group.long_gaps
     if not gaps:
-        return Words(f"{_lost(group)}, and {_waited(group)}. {what}", advice, _lost_frames(group))
-    longest = sorted(gaps[:_FRAMES], key=lambda one: one.at_ms)
+        told = f"{_lost(group)}, and {_waited(group)}. {_SILENT[cause]}"
+        return Words(told, _lost_frames(group))
+    longest = sorted(gaps, key=lambda one: -one.length_ms)[:_FRAMES]
     lengths = [one.length_ms for one in longest]
-    span = f"{min(lengths):.0f} to {max(lengths):.0f}" if len(longest) > 1 else f"{lengths[0]:.0f}"
+    span = f"{lengths[-1]:.0f} to {lengths[0]:.0f}" if len(longest) > 1 else f"{lengths[0]:.0f}"
     times = "once" if len(gaps) == 1 else f"{len(gaps)} times"
     after = " or longer, at the end" if any(one.is_open for one in longest) else ""
     return Words(
-        f"Nothing arrived {times}, for {span} ms{after}, while data was outstanding. {what}",
-        advice,
-        at_s=tuple(one.at_ms / 1000 for one in longest),
+        f"Nothing arrived {times}, for {span} ms{after}, while data was outstanding. "
+        f"{_SILENT[cause]}",
+        at_s=tuple(sorted(one.at_ms / MS for one in longest)),
     )
-
-
-def _handover(group: Group, _: Features) -> Words:
-    return _silences(
-        group, "The path was silent at a change of cell.",
-        ADVICE["handover"],
-    )  # fmt: skip
-
-
-def _failure(group: Group, _: Features) -> Words:
-    return _silences(
-        group, "The radio link was lost and re-established.",
-        ADVICE["radio-link-failure"],
-    )  # fmt: skip
-
-
-def _pdcp_gap(group: Group, _: Features) -> Words:
-    return _silences(
-        group, "What had arrived behind a missing PDCP PDU was held back until t-Reordering ended.",
-        ADVICE["pdcp-gap"],
-    )  # fmt: skip
-
-
-def _stalls(group: Group, _: Features) -> Words:
-    return _silences(
-        group, "A forwarding host stood still for a while.",
-        ADVICE["stalling-host"],
-    )  # fmt: skip
 
 
 def _promotion(group: Group, features: Features) -> Words:
     first = features["first_wait_rounds"] * group.base_ms
     return Words(
         f"The first segment took {short(max(0.0, first))} ms longer than the shortest round trip "
-        f"({short(group.base_ms)} ms): the UE had to connect first.",
-        ADVICE["rrc-promotion"],
+        f"({short(group.base_ms)} ms): the UE had to connect first."
     )
 
 
@@ -401,44 +352,35 @@ def _batches(group: Group, _: Features) -> Words:
     if main.at_sender and acks:
         interval = main.path.batch_ms or acks["batch_interval_ms"]
         every = f", every {short(interval)} ms" if interval else ""
-        told = (
-            f"Acknowledgements arrived {acks['per_batch']:.1f} at a time{every}{_way_back(group)}"
-        )
+        told = f"Acknowledgements arrived {acks['per_batch']:.1f} at a time{every}"
         where = "Capture at the UE to see whether it sent them together."
     else:
-        told = f"Acknowledgements left here{_way_back(group)}"
+        told = "Acknowledgements left here"
         where = "Capture at the sender to see whether they arrive together, and how often."
     return Words(
-        f"{told}; the path's shortest round trip is {short(group.base_ms)} ms.",
-        f"{ADVICE['drx']} {where}",
+        f"{told}{_way_back(group)}; the path's shortest round trip is {short(group.base_ms)} ms.",
+        advice=f"{ADVICE['drx']} {where}",
     )
 
 
 def _starved(group: Group, _: Features) -> Words:
     return Words(
         f"Acknowledgements came back one by one{_way_back(group)}; the path's shortest round trip "
-        f"is {short(group.base_ms)} ms.",
-        ADVICE["ack-starvation"],
+        f"is {short(group.base_ms)} ms."
     )
 
 
 _DESCRIBED: dict[str, Callable[[Group, Features], Words]] = {
-    "ack-batching": _batches,
     "ack-starvation": _starved,
-    "aggregation-timer": _batches,
     "application-limited": _application,
     "bufferbloat": _bufferbloat,
     "congestion-control": _congestion_control,
     "cross-traffic": _cross_traffic,
     "drx": _batches,
     "fragmentation": _fragmentation,
-    "handover": _handover,
-    "interrupt-moderation": _batches,
     "mtu": _mtu,
     "offload": _offload,
-    "pdcp-gap": _pdcp_gap,
     "policer": _policer,
-    "radio-link-failure": _failure,
     "random-loss": _random_loss,
     "receive-window": _receive_window,
     "reordering": _reordering,
@@ -446,7 +388,6 @@ _DESCRIBED: dict[str, Callable[[Group, Features], Words]] = {
     "send-buffer": _send_buffer,
     "shaper": _shaper,
     "slow-start-exit": _slow_start_exit,
-    "stalling-host": _stalls,
     "test-too-short": _too_short,
     "vpn": _vpn,
-}
+} | {cause: partial(_silences, cause) for cause in _SILENT}

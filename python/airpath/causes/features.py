@@ -10,35 +10,90 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from airpath.causes.group import Group
 from airpath.causes.traits import Transfer
 from airpath.documents import CaptureReport
-from airpath.fitting import bins
+from airpath.fitting import series
 from airpath.fitting.observed import Floats
 from airpath.fitting.path import wait_before
-from airpath.readers.flows import ENDS, total_bytes, volume
+from airpath.readers.flows import ENDS, limited_s, total_bytes, volume
 
 Features = dict[str, float]
 UNKNOWN = float("nan")
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-_MOST_BINS = 100_000
-_TENTHS = np.linspace(0.0, 1.0, 11)
-_LEAST_ECHO = 0.05
-"""Share of the base RTT: a shorter echo ends next to the capture point."""
+"""Definition: the points that describe a distribution, the tails and the middle."""
+_OF_RATES = (0.05, 0.25, 0.5, 0.75, 0.99)
+"""Definition: those of rates, which are relative to the best one."""
+_TAILS = (0.05, 0.5, 0.95, 0.99)
+"""Definition: those of a distribution whose rare large values matter."""
+_BEST = 0.95
+"""Definition: the best rate is the one that a twentieth of the bins exceeds."""
+_GAP_ROUNDS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""Definition: octaves about a round trip."""
+_GAPS_MS = (20, 50, 100, 200, 400)
+"""Definition: octaves from a TDD pattern's time to RLC's and PDCP's timers and RRC's procedures."""
+_LONGEST = (0, 1, 2, 4)
+"""Definition: which of the longest gaps are described."""
+_LAGS = (1, 8, 64)
+"""Definition: how many packets apart waits are compared."""
+_TRAINS = (8, 24)
+"""Definition: arrivals in a train, shorter and longer than a transport block's."""
+_SLOTS_MS = (0.5, 1.0, 5 / 3, 2.0, 5.0, 10.0)
+"""Slots: of NR, LTE, EV-DO, HSPA, half and whole frames (TS 38.211 4.3, TS 36.211 4, C.S0024)."""
+_SLOT_WITHIN_MS = 0.04
+"""Definition: a time is in a slot's raster if it is as near, a twelfth of the shortest slot."""
+_TOGETHER_MS = 0.3
+"""Definition: packets arrive together if they are less apart, more than a host's noise."""
 _AT_ONCE_MS = 0.1
 """Hosts and captures take about this time, simulated ones none: shorter times count as this."""
 _FEW = 0.03
 """Smaller shares count as 0: a kernel has some of everything, a simulated host has exactly 0."""
 _OUT_OF_ORDER = 0.003
+"""Smaller shares count as 0, for the same reason."""
 _LITTLE = 0.002
 """Share of the transfers' bytes: connections with less are not counted (iperf3's control)."""
-_REQUESTS = 10
-"""Packets with data that a receiver sends before they count: a handshake of TLS, a request."""
-_SLOTS_MS = (0.5, 1.0, 5 / 3, 2.0, 5.0, 10.0)
+_LEAST_ECHO = 0.05
+"""Share of the base RTT: a shorter echo ends next to the capture point."""
+_BIN_MS = 200.0
+"""Definition: a fifth of a second."""
+_MOST_BINS = 100_000
+"""Bound: a file with absurd times has any number of empty bins."""
+_LEAST_ROUND_MS = 20.0
+"""Definition: a bin of two round trips is at least as long, the time that a frame or two take."""
+_LEAST_MS, _LEAST_SHARE, _LEAST_COUNT, _LEAST_ROUNDS = 0.01, 1e-6, 0.5, 0.1
+"""Definition: 0 has no logarithm, and counts as this."""
+_PERCENT = 100
+"""Unit."""
+_LEAST_BURST_MS, _BURST = 2.0, 0.05
+"""Definition: what ends a gap comes within this time, or within this share of the gap."""
+_LONGEST_WAIT = 0.98
+"""Definition: waits above this quantile are not a queue's, but a radio's repetitions."""
+_FALL = 0.3
+"""Definition: a wait falls at once by this share of the queue."""
+_SOME = 20
+"""Values below which a correlation or a share is chance."""
+_MOST_POINTS = 2000
+"""Bound: of a rank correlation; more do not change it."""
+_THIRDS, _QUARTERS, _TENTHS = 3, 4, 10
+"""Definition: parts of a transfer; slow start is over after the first third."""
+_LATER, _LATE = 3, 7
+"""Definition: tenths in which the middle begins, and the end; the middle is as long as that."""
+_FEW_RUNS = 3
+"""Losses and gaps; how regular fewer are is chance."""
+_AROUND = 3
+"""Packets of which the first after a gap may not know its wait."""
+_FEW_PAIRS = 4
+"""Pairs below which a correlation is not defined well enough to be called one."""
+_FIRST, _FIRST_FEW = 40, 10
+"""Definition: segments of the beginning, two usual windows and one (RFC 6928)."""
+_LONGEST_GAPS, _ALIKE = 6, 8
+"""Definition: gaps that are described, and those whose lengths are compared."""
 
 
 def features(group: Group, report: CaptureReport) -> Features:
@@ -89,26 +144,53 @@ def log10(value: float | None) -> float:
     return UNKNOWN if value is None or not value > 0 else float(np.log10(value))
 
 
+def median(values: Sequence[float] | NDArray[Any]) -> float:
+    """Unknown without values."""
+    return float(np.median(values)) if len(values) else UNKNOWN
+
+
+def mean(values: Sequence[float] | NDArray[Any]) -> float:
+    """Unknown without values."""
+    return float(np.mean(values)) if len(values) else UNKNOWN
+
+
+def variation(values: Floats, least: int = 1) -> float:
+    """The standard deviation over the mean; unknown with no more values than ``least``."""
+    return float(values.std() / (values.mean() or UNKNOWN)) if len(values) > least else UNKNOWN
+
+
 def spread(name: str, values: Floats, shares: Sequence[float] = _QUANTILES) -> Features:
     """Quantiles, by name."""
     values = values[np.isfinite(values)]
     points = np.quantile(values, shares) if len(values) else np.full(len(shares), UNKNOWN)
-    return {
-        f"{name}_{round(share * 100)}": point for share, point in zip(shares, points, strict=True)
-    }
+    names = [f"{name}_{round(share * _PERCENT)}" for share in shares]
+    return dict(zip(names, points.tolist(), strict=True))
+
+
+def log_spread(
+    name: str, values: Floats, shares: Sequence[float] = _QUANTILES, add: float = _LEAST_MS
+) -> Features:
+    """Logarithms of quantiles, by name."""
+    return {key: log10(value + add) for key, value in spread(name, values, shares).items()}
+
+
+def correlation(one: Floats, other: Floats, least: int = _FEW_PAIRS) -> float:
+    """Pearson's; unknown with fewer pairs, or where one does not vary."""
+    usable = np.isfinite(one) & np.isfinite(other)
+    one, other = one[usable], other[usable]
+    if len(one) < least or one.std() == 0 or other.std() == 0:
+        return UNKNOWN
+    return float(np.corrcoef(one, other)[0, 1])
 
 
 def _scale(group: Group) -> Features:
     main = group.main
     seen = main.seen
     options = main.stream["options"]
-    answers = _above(seen.other["data_packets"], _REQUESTS)
+    first, _, third = seen.handshake
     return {
-        "at_sender": main.at_sender,
-        "between": seen.place == "between",
-        "knows_timestamps": float(np.isfinite(seen.timestamp).mean()),
         "cut_options": UNKNOWN if options is None else options["cut"],
-        "log_rounds": log10(group.seconds * 1e3 / group.base_ms),
+        "log_rounds": log10(group.span_ms / group.base_ms),
         "log_base_ms": log10(group.base_ms),
         "log_rate_mbps": log10(group.rate_mbps),
         "log_capacity_mbps": log10(group.capacity_mbps),
@@ -117,227 +199,163 @@ def _scale(group: Group) -> Features:
         "segment_bytes": main.segment_bytes,
         "transfers": len(group.transfers),
         "is_alone": group.is_alone,
-        "handshake_rounds": _handshake(main),
+        "handshake_rounds": UNKNOWN
+        if first is None or third is None
+        else (third - first) / main.base_ms,
+        "starts_seen": first is not None,
         "finished": seen.fin is not None,
-        "unacknowledged": 1 - len(seen.acked[~np.isnan(seen.acked)]) / max(1, len(seen.acked)),
-        "answers": answers / max(1, len(seen.sent)),
-        "log_answers": log10(max(_REQUESTS, answers)),
+        "unacknowledged": float(np.isnan(seen.acked).mean()),
     }
 
 
-def _handshake(main: Transfer) -> float:
-    first, second, third = main.seen.handshake
-    if first is None or second is None or third is None:
-        return UNKNOWN
-    return (third - first) / main.base_ms
-
-
 def _rate(group: Group) -> Features:
-    at, total = group.arrivals
     found: Features = {"busy": group.busy}
-    widths = {"bin": 200.0, "round": max(2 * group.base_ms, 20.0)}
-    for name, width in widths.items():
-        rates, counts = bins.rates(at, total, group.begin_ms, group.end_ms, width)
-        if not len(rates):
-            found |= spread(f"rate_{name}", np.zeros(0))
-            continue
-        # A file with absurd times has any number of empty bins.
-        times = np.maximum(1, counts.astype(np.int64))
-        left = np.maximum(0, _MOST_BINS - (np.cumsum(times) - times))
-        every = np.repeat(rates, np.minimum(times, left))
-        top = max(float(np.quantile(every, 0.95)), 1e-9)
-        found |= spread(f"rate_{name}", every / top)
-    steps = [group_rate(group, low, high) for low, high in pairwise(_TENTHS)]
-    best = max([*steps, 1e-9])
-    found |= {f"tenth_{index}": step / best for index, step in enumerate(steps)}
-    late = np.array(steps[3:])
-    found["late_spread"] = float(late.std() / max(late.mean(), 1e-9))
-    found["trend"] = float(np.mean(steps[7:])) / max(1e-9, float(np.mean(steps[3:6])))
-    each = [one.late_mbps for one in group.transfers if one.seconds >= 0.5 * group.seconds]
-    found["most_to_least"] = log10(max(each) / max(1e-6, min(each))) if len(each) > 1 else UNKNOWN
-    found["first_to_capacity"] = group.first_mbps / group.capacity_mbps
+    for name, width in (("bin", _BIN_MS), ("round", max(2 * group.base_ms, _LEAST_ROUND_MS))):
+        found |= spread(f"rate_{name}", _relative_rates(group, width), _OF_RATES)
+    edges = np.linspace(0, 1, _TENTHS + 1)
+    steps = np.array([group.rate_between(*pair) for pair in pairwise(edges)])
+    found |= {f"tenth_{index}": step for index, step in enumerate(steps / (max(steps) or UNKNOWN))}
+    found["late_spread"] = variation(steps[_LATER:])
+    found["trend"] = steps[_LATE:].mean() / (steps[_LATER : 2 * _LATER].mean() or UNKNOWN)
+    each = [one.late_mbps for one in group.transfers if one.seconds >= group.seconds / 2]
+    found["most_to_least"] = log10(max(each) / (min(each) or UNKNOWN)) if len(each) > 1 else UNKNOWN
+    found["first_to_capacity"] = group.main.first_mbps / group.capacity_mbps
     early = group.early_excess
     found["early_excess"] = 1.0 if early is None else early[1] / (early[2] or UNKNOWN)
-    found["is_smooth"] = group.is_smooth
-    for train in (8, 24):
-        found[f"train_{train}_spread"] = _train_spread(at, total, train)
+    late, total = (each[len(each) // _THIRDS :] for each in group.arrivals)
+    for train in _TRAINS:
+        rates = series.trains(late, total, train) if len(late) >= _THIRDS * train else np.zeros(0)
+        low, middle, high = spread("", rates, _OF_RATES[1:-1]).values()
+        found[f"train_{train}_spread"] = (high - low) / (middle or UNKNOWN)
     return found
 
 
-def group_rate(group: Group, begin: float, end: float) -> float:
-    """Mb/s that arrived between two shares of the group's time."""
-    at, total = group.arrivals
-    span = group.end_ms - group.begin_ms
-    first, last = np.interp([group.begin_ms + begin * span, group.begin_ms + end * span], at, total)
-    return float(last - first) * 8 / max(1e-3, (end - begin) * span) / 1000
-
-
-def _train_spread(at: Floats, total: Floats, train: int) -> float:
-    half = len(at) // 3
-    at, total = at[half:], total[half:]
-    if len(at) < 3 * train:
-        return UNKNOWN
-    passed, lasted = total[train:] - total[:-train], at[train:] - at[:-train]
-    rates = passed[lasted > 0] / lasted[lasted > 0]
+def _relative_rates(group: Group, width_ms: float) -> Floats:
+    """The rate in each bin, over the best."""
+    rates, counts = series.rates(*group.arrivals, group.begin_ms, group.end_ms, width_ms)
     if not len(rates):
-        return UNKNOWN
-    low, middle, high = np.quantile(rates, [0.25, 0.5, 0.75])
-    return float((high - low) / middle)
+        return rates
+    times = np.maximum(1, counts.astype(np.int64))
+    left = np.maximum(0, _MOST_BINS - (np.cumsum(times) - times))
+    every = np.repeat(rates, np.minimum(times, left))
+    return every / (np.quantile(every, _BEST) or UNKNOWN)
 
 
 def _gaps(group: Group) -> Features:
-    at = group.arrivals[0]
-    apart = np.diff(at)
-    span = max(group.end_ms - group.begin_ms, 1e-3)
-    base = group.base_ms
+    apart = np.diff(group.arrivals[0])
+    span, base = group.span_ms, group.base_ms
     found: Features = {}
-    for trips in (0.25, 0.5, 1.0, 2.0, 4.0):
+    for trips in _GAP_ROUNDS:
         found[f"gap_rounds_{trips}"] = apart[apart > trips * base].sum() / span
-    for least in (20, 50, 100, 200, 400):
+    found["hollow"] = found["gap_rounds_0.5"]
+    for least in _GAPS_MS:
         found[f"gap_ms_{least}"] = apart[apart > least].sum() / span
-        found[f"gap_count_{least}"] = (apart > least).sum() / max(1e-3, group.seconds)
-    longest = np.sort(apart)[::-1][:6]
-    for index in (0, 1, 2, 4):
+        found[f"gap_count_{least}"] = (apart > least).sum() / group.seconds
+    longest = np.sort(apart)[::-1]
+    for index in _LONGEST:
         value = float(longest[index]) if index < len(longest) else UNKNOWN
         found[f"longest_gap_{index}_ms"] = log10(value)
         found[f"longest_gap_{index}_rounds"] = log10(value / base)
     visible = np.maximum(apart, _AT_ONCE_MS)
-    found |= spread("apart_ms", visible, (0.05, 0.5, 0.95, 0.99))
-    service = group.main.segment_bytes * 0.008 / group.capacity_mbps
-    found |= spread("apart_services", visible / service, (0.05, 0.25, 0.5, 0.75, 0.95, 0.99))
-    together = (apart < min(0.3, 0.3 * service)).mean() if len(apart) else UNKNOWN
-    found["arrive_together"] = together
-    some = apart[apart > 0.125]
+    found |= spread("apart_ms", visible, _TAILS)
+    service = group.main.segment_bytes / group.capacity_mbps / series.BYTES_PER_MS
+    found |= spread("apart_services", visible / service)
+    found["arrive_together"] = mean(apart < _TOGETHER_MS * min(1.0, service))
+    some = apart[apart > _AT_ONCE_MS]
     for slot in _SLOTS_MS:
-        near = np.abs(some / slot - np.round(some / slot)) * slot < 0.04
-        found[f"slot_{slot:.3g}"] = near.mean() if len(some) > 20 else UNKNOWN
-    gaps = group.gaps
-    lengths = np.array([one.length_ms for one in gaps])
-    found["gaps"] = len(gaps) / max(1e-3, group.seconds)
-    found["gaps_share"] = lengths.sum() / span
-    known = [one.is_known for one in gaps]
-    found["gaps_known"] = float(np.mean(known)) if known else UNKNOWN
-    top = np.sort(lengths)[::-1][:8]
-    found["gap_alike"] = top.std() / top.mean() if len(top) > 2 else UNKNOWN
-    half = 0.5 * float(lengths.max()) if len(lengths) else 0.0
-    long = np.array([one.at_ms for one in gaps if one.length_ms >= half])
-    between = np.diff(long)
-    found["long_gaps"] = len(long)
-    found["long_gap_ms"] = (
-        log10(float(np.median(lengths[lengths >= half]))) if len(long) else UNKNOWN
-    )
-    found["long_gap_period"] = between.std() / between.mean() if len(between) > 1 else UNKNOWN
-    found["long_gap_apart_s"] = log10(float(np.median(between)) / 1000) if len(between) else UNKNOWN
-    found["silences"] = len(group.silences)
-    found["silent_share"] = group.silent_share
-    found["silences_regular"] = group.is_regular
-    found["losses_at_silences"] = group.losses_at_silences
-    found["stillness"] = group.stillness if group.loss_share else UNKNOWN
-    found |= _at_gaps(group)
-    return found
+        near = np.abs(some / slot - np.round(some / slot)) * slot < _SLOT_WITHIN_MS
+        found[f"slot_{slot:.3g}"] = near.mean() if len(some) > _SOME else UNKNOWN
+    return found | _silences(group) | _at_gaps(group)
+
+
+def _silences(group: Group) -> Features:
+    """How long, how often and how regularly nothing arrived although data was under way."""
+    lengths = np.array([one.length_ms for one in group.gaps])
+    long = group.long_gaps
+    between = np.diff([one.at_ms for one in long])
+    return {
+        "gaps": len(lengths) / group.seconds,
+        "gaps_share": lengths.sum() / group.span_ms,
+        "gap_alike": variation(np.sort(lengths)[::-1][:_ALIKE], 2),
+        "long_gaps": len(long),
+        "long_gap_ms": log10(median([one.length_ms for one in long])),
+        "long_gap_period": variation(between),
+        "long_gap_apart_s": log10(median(between) / series.MS),
+        "silences": len(group.silences),
+        "silent_share": group.silent_share,
+        "silences_regular": group.is_regular,
+        "losses_at_silences": group.losses_at_silences,
+        "stillness": group.stillness if group.loss_share else UNKNOWN,
+    }
 
 
 def _at_gaps(group: Group) -> Features:
     """What the longest gaps are like: what came before, and what ended them."""
     main = group.main
     seen = main.seen
-    gaps = sorted(group.gaps, key=lambda one: -one.length_ms)[:6]
-    burst, again, wait, sent, lost = [], [], [], [], []
-    at, total = group.arrivals
-    for gap in gaps:
+    carries = group.capacity_mbps * series.BYTES_PER_MS
+    names = ("burst", "again", "wait", "sent", "lost")
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for gap in sorted(group.gaps, key=lambda one: -one.length_ms)[:_LONGEST_GAPS]:
         end = gap.at_ms + gap.length_ms
-        window = max(2.0, 0.05 * gap.length_ms)
-        first, last = np.interp([end - 1e-3, end + window], at, total)
+        window = max(_LEAST_BURST_MS, _BURST * gap.length_ms)
         # What came at once when it ended, over what the path carries in the time.
-        burst.append((last - first) / max(1.0, group.capacity_mbps * 125 * window))
-        index = int(np.searchsorted(seen.sent, end - 1e-6)) if not main.at_sender else None
-        if index is not None and index < len(seen.sent):
-            again.append(bool(seen.is_again[index]))
-            around = main.waits[index : index + 3]
-            around = around[np.isfinite(around)]
-            if len(around):
-                wait.append(float(around.max()) / gap.length_ms)
+        first, last = np.interp([end - 1 / series.MS, end + window], *group.arrivals)
+        found["burst"].append((last - first) / max(1.0, carries * window))
+        index = int(np.searchsorted(seen.sent, end))
+        if not main.at_sender and index < len(seen.sent):
+            found["again"].append(seen.is_again[index])
+            around = main.waits[index : index + _AROUND]
+            if np.isfinite(around).any():
+                found["wait"].append(np.nanmax(around) / gap.length_ms)
         inside = (seen.sent > gap.at_ms) & (seen.sent < end)
-        sent.append(
-            inside.sum()
-            / max(1e-3, gap.length_ms)
-            * main.segment_bytes
-            * 0.008
-            / group.capacity_mbps
-        )
-        lost.append(main.lost[inside].mean() if inside.any() else 0.0)
-    return {
-        "gap_burst": float(np.median(burst)) if burst else UNKNOWN,
-        "gap_ends_again": float(np.mean(again)) if again else UNKNOWN,
-        "gap_wait": float(np.median(wait)) if wait else UNKNOWN,
-        "gap_sent": float(np.median(sent)) if sent else UNKNOWN,
-        "gap_lost": float(np.median(lost)) if lost else UNKNOWN,
-    }
+        found["sent"].append(inside.sum() * main.segment_bytes / gap.length_ms / carries)
+        found["lost"].append(main.lost[inside].mean() if inside.any() else 0.0)
+    again = mean(found.pop("again"))
+    return {"gap_ends_again": again} | {f"gap_{key}": median(each) for key, each in found.items()}
 
 
 def _waits(group: Group) -> Features:
     main = group.main
-    waits = main.waits
+    waits, flight = main.waits, main.flight.astype(float)
     known = waits[np.isfinite(waits)]
-    found = spread("wait_rounds", known / group.base_ms)
-    found |= {name: log10(value + 0.01) for name, value in spread("wait_ms", known).items()}
-    found["typical_wait_rounds"] = group.typical_wait_ms / group.base_ms
-    found["typical_wait_ms"] = group.typical_wait_ms
-    found["queue_ms"] = log10(group.queue_ms + 0.01)
-    found["queue_rounds"] = group.queue_ms / group.base_ms
-    flight = main.flight.astype(float)
-    usable = np.isfinite(waits)
-    for name, values in (("flight", flight), ("time", main.seen.sent)):
-        found[f"wait_{name}_rank"] = _rank_correlation(waits[usable], values[usable])
     steps = np.diff(known)
-    found["wait_rises"] = float((steps > 0).mean()) if len(steps) else UNKNOWN
-    scale = known.std() if len(known) > 20 else 0.0
-    for lag in (1, 8, 64):
-        found[f"wait_lag_{lag}"] = _lagged(known, lag) if scale > 0 else UNKNOWN
-    jumps = np.abs(steps)
+    found = spread("wait_rounds", known / group.base_ms) | log_spread("wait_ms", known)
+    found |= log_spread("wait_jump_ms", np.abs(steps), _TAILS[1:])
     found |= {
-        name: log10(value + 0.01)
-        for name, value in spread("wait_jump_ms", jumps, (0.5, 0.95, 0.99)).items()
+        "typical_wait_rounds": group.typical_wait_ms / group.base_ms,
+        "typical_wait_ms": group.typical_wait_ms,
+        "queue_ms": log10(group.queue_ms + _LEAST_MS),
+        "queue_rounds": group.queue_ms / group.base_ms,
+        "wait_flight_rank": _rank_correlation(waits, flight),
+        "wait_time_rank": _rank_correlation(waits, main.seen.sent),
+        "wait_rises": mean(steps > 0),
+        "falls_at_once": mean(steps < -_FALL * max(_LEAST_MS, group.queue_ms)),
+        "overtaken": _above(max(one.overtaken for one in group.transfers), _OUT_OF_ORDER),
     }
-    found["falls_at_once"] = (
-        float((steps < -0.3 * max(1e-3, group.queue_ms)).mean()) if len(steps) else UNKNOWN
-    )
-    late = known[len(known) // 3 :]
-    found["wait_low_late"] = (
-        float(np.quantile(late, 0.05)) / group.base_ms if len(late) else UNKNOWN
-    )
-    jitter = main.path.jitter_ms
-    found["jitter_ms"] = UNKNOWN if jitter is None else jitter
-    found["overtaken"] = _above(max(one.overtaken for one in group.transfers), _OUT_OF_ORDER)
+    for lag in _LAGS:
+        found[f"wait_lag_{lag}"] = correlation(known[:-lag], known[lag:], _THIRDS * lag + _SOME)
+    late = known[len(known) // _THIRDS :]
+    low = np.quantile(late, _QUANTILES[0]) if len(late) else UNKNOWN
+    found["wait_low_late"] = low / group.base_ms
     return found
 
 
 def _rank_correlation(first: Floats, second: Floats) -> float:
-    if len(first) < 20:
-        return UNKNOWN
-    step = max(1, len(first) // 2000)
-    one, other = (np.argsort(np.argsort(each[::step])) for each in (first, second))
-    return float(np.corrcoef(one.astype(float), other.astype(float))[0, 1])
-
-
-def _lagged(values: Floats, lag: int) -> float:
-    if len(values) < 4 * lag + 20:
-        return UNKNOWN
-    one, other = values[:-lag], values[lag:]
-    if one.std() == 0 or other.std() == 0:
-        return UNKNOWN
-    return float(np.corrcoef(one, other)[0, 1])
+    """Spearman's, of the pairs of which both are known."""
+    usable = np.isfinite(first)
+    step = max(1, usable.sum() // _MOST_POINTS)
+    one, other = (np.argsort(np.argsort(each[usable][::step])) for each in (first, second))
+    return correlation(one.astype(float), other.astype(float), _SOME)
 
 
 def _way_back(group: Group) -> Features:
     main = group.main
     seen = main.seen
-    back = main.back_ms
-    low, middle, high = back if back else (UNKNOWN,) * 3
+    low, middle, high = main.back_ms or (UNKNOWN, UNKNOWN, UNKNOWN)
     acks = main.stream["acks"]
     interval = (acks["batch_interval_ms"] if acks else None) or UNKNOWN
-    pure = seen.ack[seen.is_pure]
-    apart = np.diff(pure)
+    apart = np.diff(seen.ack[seen.is_pure])
     found: Features = {
         "back_5": low, "back_50": middle, "back_95": high,
         "back_50_rounds": middle / group.base_ms, "back_95_rounds": high / group.base_ms,
@@ -348,14 +366,11 @@ def _way_back(group: Group) -> Features:
         "ack_interval_ms": interval,
         "segments_per_ack": (acks["bytes_per_ack"] / main.segment_bytes) if acks else UNKNOWN,
         "batch_ms": main.path.batch_ms or 0.0,
-        "acks_together": float((apart < 0.3).mean()) if len(apart) else UNKNOWN,
+        "acks_together": mean(apart < _TOGETHER_MS),
+        "duplicate_acks": main.stream["duplicate_acks"] / max(1, len(seen.ack)),
     }  # fmt: skip
-    found |= {
-        name: log10(max(value, _AT_ONCE_MS))
-        for name, value in spread("acks_apart_ms", apart, (0.05, 0.5, 0.75, 0.95, 0.99)).items()
-    }
-    found["duplicate_acks"] = main.stream["duplicate_acks"] / max(1, len(seen.ack))
-    return found
+    shares = (_OF_RATES[0], *_OF_RATES[2:-1], *_TAILS[2:])
+    return found | log_spread("acks_apart_ms", np.maximum(apart, _AT_ONCE_MS), shares, 0.0)
 
 
 def _losses(group: Group) -> Features:
@@ -363,69 +378,45 @@ def _losses(group: Group) -> Features:
     again = main.stream["retransmissions"]
     lost = sum(len(one.loss_at) for one in group.transfers)
     episodes = sum(len(one.episodes) for one in group.transfers)
-    rounds = max(1.0, group.seconds * 1e3 / max(main.typical_rtt_ms, 1e-3))
+    sent, rounds = len(main.seen.sent), max(1.0, group.span_ms / main.typical_rtt_ms)
+    repeated = max(1, again["packets"])
+    begins, ends = series.runs(main.lost[~main.seen.is_again] & main.at_sender)
+    at = np.sort(np.concatenate([one.sent_ms[one.loss_at] for one in group.transfers]))
+    apart = np.diff(at[np.diff(at, prepend=-np.inf) > main.typical_rtt_ms])
+    flying, bucket = group.loss_flight, group.bucket
+    rank, far = flying or (UNKNOWN, UNKNOWN)
     found: Features = {
-        "loss": log10(group.loss_share + 1e-6),
-        "late_loss": log10(group.late_loss_share + 1e-6),
+        "loss": log10(group.loss_share + _LEAST_SHARE),
+        "late_loss": log10(group.late_loss_share + _LEAST_SHARE),
         "lost_per_episode": lost / episodes if episodes else UNKNOWN,
-        "log_episodes": log10(episodes + 0.5),
+        "log_episodes": log10(episodes + _LEAST_COUNT),
         "episodes_per_round": episodes / rounds,
         "loss_window": log10(group.loss_window),
-        "starved": group.is_starved,
-        "spurious": again["spurious"] / max(1, again["packets"]),
-        "fast_share": again["fast"] / max(1, again["packets"]),
-        "timeouts": again["timeout"] / max(1, again["packets"]),
-        "timeouts_per_s": again["timeout"] / max(1e-3, group.seconds),
-        "probes": again["tail_loss_probe"] / max(1, again["packets"]),
-        "retransmitted": log10(float(main.seen.is_again.mean()) + 1e-6),
-        "unseen_originals": again["original_unseen"] / max(1, again["packets"]),
-        "out_of_order": log10(
-            main.stream["out_of_order_packets"] / max(1, len(main.seen.sent)) + 1e-6
-        ),
+        "spurious": again["spurious"] / repeated,
+        "fast_share": again["fast"] / repeated,
+        "timeouts": again["timeout"] / repeated,
+        "timeouts_per_s": again["timeout"] / group.seconds,
+        "retransmitted": log10(float(main.seen.is_again.mean()) + _LEAST_SHARE),
+        "out_of_order": log10(main.stream["out_of_order_packets"] / sent + _LEAST_SHARE),
         "lost_again": float((main.seen.sent_again > 1).sum()) / max(1, lost),
+        "loss_wait_rank": UNKNOWN if group.loss_wait is None else group.loss_wait,
+        "loss_flight_rank": rank,
+        "loss_flight_far": far,
+        "bucket_match": bucket.match if bucket else UNKNOWN,
+        "bucket_level": log10(bucket.level_bytes / max(1, group.bdp_bytes)) if bucket else UNKNOWN,
+        "bucket_rate": bucket.rate_mbps / group.capacity_mbps if bucket else UNKNOWN,
+        "bucket_drain_ms": log10(bucket.level_bytes / bucket.rate_mbps / series.BYTES_PER_MS)
+        if bucket
+        else UNKNOWN,
+        "loss_run": mean(ends - begins),
+        "longest_loss_run": max(ends - begins, default=UNKNOWN),
+        "losses_apart_spread": variation(apart, _FEW_RUNS),
+        "losses_apart_rounds": log10(median(apart) / group.base_ms),
+        "wait_at_loss": _wait_at_losses(group),
+        "first_loss": (float(at[0]) - group.begin_ms) / group.span_ms if len(at) else UNKNOWN,
+        "small_share": _above(float((main.seen.payload < main.segment_bytes).mean()), _FEW),
     }
-    waiting, flying, bucket = group.loss_wait, group.loss_flight, group.bucket
-    found["loss_wait_rank"] = waiting.rank if waiting else UNKNOWN
-    found["loss_flight_rank"] = flying.rank if flying else UNKNOWN
-    found["loss_flight_far"] = flying.far if flying else UNKNOWN
-    found["bucket_match"] = bucket.match if bucket else UNKNOWN
-    found["bucket_level"] = (
-        log10(bucket.level_bytes / max(1.0, group.bdp_bytes)) if bucket else UNKNOWN
-    )
-    found["bucket_rate"] = bucket.rate_mbps / group.capacity_mbps if bucket else UNKNOWN
-    found["bucket_drain_ms"] = (
-        log10(bucket.level_bytes * 0.008 / bucket.rate_mbps) if bucket else UNKNOWN
-    )
-    sizes = main.too_large
-    found["too_large"] = sizes is not None
-    runs = _runs(main)
-    found["loss_run"] = float(runs.mean()) if len(runs) else UNKNOWN
-    found["longest_loss_run"] = float(runs.max()) if len(runs) else UNKNOWN
-    at = np.sort(np.concatenate([one.sent_ms[one.loss_at] for one in group.transfers]))
-    apart = (
-        np.diff(at[np.concatenate(([True], np.diff(at) > main.typical_rtt_ms))]) if len(at) else at
-    )
-    found["losses_apart_spread"] = apart.std() / apart.mean() if len(apart) > 3 else UNKNOWN
-    found["losses_apart_rounds"] = (
-        log10(float(np.median(apart)) / group.base_ms) if len(apart) else UNKNOWN
-    )
-    found["wait_at_loss"] = _wait_at_losses(group)
-    found["first_loss"] = (
-        (float(at[0]) - group.begin_ms) / max(1e-3, group.end_ms - group.begin_ms)
-        if len(at)
-        else UNKNOWN
-    )
-    small = main.seen.payload < main.segment_bytes
-    found["small_share"] = _above(float(small.mean()), _FEW)
     return found
-
-
-def _runs(main: Transfer) -> Floats:
-    """How many are lost in a row, among segments sent for the first time."""
-    lost = main.lost[~main.seen.is_again] if main.at_sender else np.zeros(0, dtype=bool)
-    padded = np.concatenate(([False], lost, [False])).astype(np.int8)
-    edges = np.diff(padded)
-    return (np.flatnonzero(edges == -1) - np.flatnonzero(edges == 1)).astype(float)
 
 
 def _wait_at_losses(group: Group) -> float:
@@ -434,103 +425,63 @@ def _wait_at_losses(group: Group) -> float:
     known = main.waits[np.isfinite(main.waits)]
     if not len(known) or not len(main.episodes):
         return UNKNOWN
-    longest = max(float(np.quantile(known, 0.98)), 1e-3)
-    return float(np.median(wait_before(main.waits, np.array(main.episodes)))) / longest
+    longest = max(float(np.quantile(known, _LONGEST_WAIT)), 1 / series.MS)
+    return median(wait_before(main.waits, np.array(main.episodes))) / longest
 
 
 def _flight(group: Group) -> Features:
     main = group.main
-    flight = main.flight.astype(float)
-    half = flight[len(flight) // 3 :]
-    if not main.at_sender or len(half) < 10:
-        names = ("max", "50", "5", "95")
-        found = {f"flight_bdp_{name}": UNKNOWN for name in names}
-        return (
-            found
-            | {
-                "ceiling": UNKNOWN,
-                "trough": UNKNOWN,
-                "flat": UNKNOWN,
-                "flight_trend": UNKNOWN,
-                "flight_segments": UNKNOWN,
-            }
-            | _sending(main)
-        )
-    low, middle, high, most = np.quantile(half, [0.05, 0.5, 0.95, 0.99])
-    quarter = len(half) // 4
+    late = main.flight[len(main.flight) // _THIRDS :].astype(float)
+    quarter = len(late) // _QUARTERS
+    found = _sending(main)
+    if not main.at_sender or not quarter:
+        return found | dict.fromkeys(_OF_FLIGHT, UNKNOWN)
+    low, middle, high, most = np.quantile(late, _TAILS)
+    first, last = (np.quantile(each, _BEST) for each in (late[:quarter], late[-quarter:]))
     bdp = max(1.0, group.bdp_bytes)
-    first, last = (np.quantile(each, 0.95) for each in (half[: quarter or 1], half[-quarter:]))
-    trend = float(last / max(1.0, first)) if quarter else UNKNOWN
-    return {
-        "flight_bdp_max": log10(most / bdp),
-        "flight_bdp_50": log10(middle / bdp),
-        "flight_bdp_5": low / most,
-        "flight_bdp_95": high / most,
-        "ceiling": main.ceiling_share,
-        "trough": UNKNOWN if main.trough is None else main.trough,
-        "flat": middle / most,
-        "flight_trend": trend,
-        "flight_segments": log10(most / max(1, main.segment_bytes)),
-    } | _sending(main)  # fmt: skip
+    values = (
+        log10(most / bdp), log10(middle / bdp), low / most, high / most, main.ceiling_share,
+        middle / most, last / max(1.0, first), log10(most / main.segment_bytes),
+    )  # fmt: skip
+    return found | dict(zip(_OF_FLIGHT, values, strict=True))
+
+
+_OF_FLIGHT = ("flight_bdp_max", "flight_bdp_50", "flight_bdp_5", "flight_bdp_95", "ceiling",
+              "flat", "flight_trend", "flight_segments")  # fmt: skip
+"""What only a capture that shows the bytes in flight tells."""
 
 
 def _sending(main: Transfer) -> Features:
     sending = main.stream["sending"]
-    new = main.seen.sent[~main.seen.is_again]
-    apart = np.diff(new)
-    found: Features = {
+    unprompted = sending["unprompted"] if sending else None
+    apart = np.diff(main.seen.sent[~main.seen.is_again])
+    return {
         "per_burst": sending["per_burst"] if sending else UNKNOWN,
         "largest_burst": log10(sending["largest_burst"]) if sending else UNKNOWN,
-        "unprompted": UNKNOWN
-        if not sending or sending["unprompted"] is None
-        else _above(sending["unprompted"], _FEW),
-        "is_flat": main.is_flat,
-        "sends_at_once": main.sends_at_once,
-    }
-    return found | {
-        name: log10(max(value, _AT_ONCE_MS))
-        for name, value in spread("sent_apart_ms", apart, (0.05, 0.5, 0.95, 0.99)).items()
-    }
+        "unprompted": UNKNOWN if unprompted is None else _above(unprompted, _FEW),
+    } | log_spread("sent_apart_ms", np.maximum(apart, _AT_ONCE_MS), _TAILS, 0.0)
 
 
 def _windows(group: Group) -> Features:
     main = group.main
-    window = main.stream["window"]
     limits = main.stream["limits"]
-    most = float(np.quantile(main.flight, 0.99)) if len(main.flight) else UNKNOWN
+    flight = float(np.quantile(main.flight, _TAILS[-1])) if main.at_sender else 0.0
+    window = main.window_bytes
     found: Features = {
-        "window_known": main.window_bytes is not None
-        and window is not None
-        and window["scale"] is not None,
         "window_share": _above(main.window_share, _FEW),
         "limited_share": _above(main.limited_share, _FEW),
-        "closed_share": group.closed_share,
         "window_steady": main.window_steady,
-        "window_bdp": log10(main.window_bytes / max(1.0, group.bdp_bytes))
-        if main.window_bytes
-        else UNKNOWN,
-        "window_to_flight": log10(main.window_bytes / most)
-        if main.window_bytes and most > 0 and main.at_sender
-        else UNKNOWN,
-        "zero_windows": log10((window["zero_windows"] if window else 0) + 0.5),
+        "window_bdp": log10(window / max(1, group.bdp_bytes)) if window else UNKNOWN,
+        "window_to_flight": log10(window / flight) if window and flight else UNKNOWN,
         "idle_share": main.idle_share,
-        "has_backlog": main.has_backlog,
         "pauses": len(main.pauses) / main.seconds,
-        "hollow": group.hollow_share,
     }
     raw = main.seen.window[1:].astype(float)
     top = raw.max() if len(raw) else 0.0
-    found |= spread("window", raw / top if top else np.zeros(0), (0.05, 0.25, 0.5, 0.75))
-    total = (
-        sum(
-            limits[name]
-            for name in ("path_s", "receive_window_s", "nothing_to_send_s", "recovery_s")
-        )
-        if limits
-        else 0.0
-    )
+    found |= spread("window", raw / top if top else np.zeros(0), _QUANTILES[:-2])
+    total = limited_s(limits) if limits else 0.0
     for name in ("path_s", "receive_window_s", "nothing_to_send_s", "recovery_s"):
-        share = limits[name] / total if limits and total else UNKNOWN
+        share = float(limits[name]) / total if limits and total else UNKNOWN
         found[f"limit_{name}"] = _above(share, _FEW)
     return found
 
@@ -538,21 +489,17 @@ def _windows(group: Group) -> Features:
 def _beginning(group: Group) -> Features:
     main = group.main
     start = main.stream["slow_start"]
-    exit_bytes = main.exit_bytes
     ended = start["ended_by"] if start else None
-    found: Features = {
+    ramp_s, exit_bytes = main.ramp_share * main.seconds, main.exit_bytes
+    # How long each of the first segments and acknowledgements took.
+    known = main.waits[:_FIRST]
+    known = known[np.isfinite(known)] / main.base_ms
+    return {
         "ramp_share": main.ramp_share,
-        "ramp_s": log10(main.ramp_share * main.seconds + 0.01),
-        "ramp_rounds": log10(main.ramp_share * main.seconds * 1e3 / main.base_ms + 0.1),
-        "exit_bdp": log10(exit_bytes / max(1.0, group.bdp_bytes)) if exit_bytes else UNKNOWN,
-        "exit_by_loss": UNKNOWN if ended is None else ended == "loss",
+        "ramp_s": log10(ramp_s + _LEAST_MS),
+        "ramp_rounds": log10(ramp_s * series.MS / main.base_ms + _LEAST_ROUNDS),
+        "exit_bdp": log10(exit_bytes / max(1, group.bdp_bytes)) if exit_bytes else UNKNOWN,
         "exit_by_no_growth": UNKNOWN if ended is None else ended == "no-growth",
-        "exits_early": main.exits_early,
-        "starts_seen": main.seen.handshake[0] is not None,
+        "first_wait_rounds": known[0] if len(known) else UNKNOWN,
+        "first_waits_rounds": max(known[:_FIRST_FEW], default=UNKNOWN),
     }
-    # The first round trips: how long each of the first segments and acknowledgements took.
-    known = main.waits[:40]
-    known = known[np.isfinite(known)]
-    found["first_wait_rounds"] = float(known[0]) / main.base_ms if len(known) else UNKNOWN
-    found["first_waits_rounds"] = float(known[:10].max()) / main.base_ms if len(known) else UNKNOWN
-    return found

@@ -22,6 +22,8 @@ ANY = "any"
 """The forest that tells whether anything costs a seventh."""
 _FIELDS = ("feature", "threshold", "default_left", "right", "value")
 _TYPES = (np.int16, np.float32, np.bool_, np.int16, np.float16)
+_MOST_ODDS = 30
+"""Bound: logarithms of odds beyond it are a probability of 0 or 1 in floating point."""
 _STEPS = 1024
 """Values are whole multiples of one of these: that halves them in the file."""
 
@@ -135,7 +137,7 @@ def of_any(odds: NDArray[np.float64]) -> NDArray[np.float64]:
     Rows of logarithms of odds: by that forest, of the likeliest cause, and of any one of the causes
     if they were independent of each other; and 1.
     """
-    own, every = odds[..., -1], np.clip(odds[..., :-1], -30, 30)
+    own, every = odds[..., -1], np.clip(odds[..., :-1], -_MOST_ODDS, _MOST_ODDS)
     none = np.logaddexp(0, every).sum(axis=-1)
     some = none + np.log(-np.expm1(-none))
     return np.stack([own, every.max(axis=-1), some, np.ones_like(own)], axis=-1)
@@ -215,7 +217,7 @@ class Model:
 
 
 def _probability(odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
+    return 1 / (1 + np.exp(-np.clip(odds, -_MOST_ODDS, _MOST_ODDS)))
 
 
 @functools.cache

@@ -8,17 +8,24 @@ from collections.abc import Callable, Iterable
 from airpath.base.text import short
 from airpath.causes.features import Features
 
+_PERCENT = 0.01
+"""Unit: smaller shares have two decimals."""
+_TEN = 10
+"""Unit: the base of amounts' logarithms."""
+_MOST = 3
+"""Bound: features in a sentence."""
+
 
 def _share(value: float) -> str:
-    return f"{value:.0%}" if value >= 0.01 or value == 0 else f"{value:.2%}"
+    return f"{value:.0%}" if value >= _PERCENT or value == 0 else f"{value:.2%}"
 
 
 def _ten(value: float) -> str:
-    return short(10**value)
+    return short(_TEN**value)
 
 
 def _ten_share(value: float) -> str:
-    return _share(10**value)
+    return _share(_TEN**value)
 
 
 def _rounds(value: float) -> str:
@@ -94,7 +101,6 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "bucket_match": ("a token bucket explains the losses to {} (50 % is chance)", "share"),
     "busy": ("{} of the highest rate was used", "share"),
     "ceiling": ("{} of the segments left with the most in flight", "share"),
-    "closed_share": ("for {} of the time nothing arrived behind a closed window", "share"),
     "datagram_share": ("datagrams are {} of the bytes in the same direction", "share"),
     "duplicate_acks": ("{} of the acknowledgements are duplicates", "share"),
     "early_excess": ("at first {} times as much arrived at once as later", "number"),
@@ -159,7 +165,6 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "timeouts": ("{} of the retransmissions were time-outs", "share"),
     "timeouts_per_s": ("{} time-outs a second", "number"),
     "trend": ("the rate ends at {} of what it was in the middle", "share"),
-    "trough": ("in flight fell to {} of its maximum within two round trips", "share"),
     "typical_wait_ms": ("packets waited {} (median)", "ms"),
     "typical_wait_rounds": ("packets waited {} (median)", "round trips"),
     "wait_at_loss": ("packets before losses had waited {} of the longest wait", "share"),
@@ -175,11 +180,12 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "window_share": ("in {} of the round trips the receive window was full", "share"),
     "window_steady": ("the median window is {} of the largest", "share"),
     "window_to_flight": ("the window is {} times what was in flight", "log number"),
-    "zero_windows": ("{} windows of zero were advertised", "log number"),
 }
 
 
-def evidence(moved: Iterable[tuple[str, float]], features: Features, most: int = 3) -> list[str]:
+def evidence(
+    moved: Iterable[tuple[str, float]], features: Features, most: int = _MOST
+) -> list[str]:
     """The features that raised the odds most, in words; each phrase's subject only once."""
     found: list[str] = []
     told: set[str] = set()

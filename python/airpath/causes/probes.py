@@ -9,19 +9,55 @@ import numpy as np
 from airpath.base.text import short
 from airpath.causes.suspect import Suspect
 from airpath.documents import FlowReport, Packets, TcpReport
-from airpath.fitting.observed import Bools, Floats, numbers
+from airpath.fitting.observed import NS, Bools, Floats, numbers
+from airpath.fitting.series import MS
 from airpath.readers.flows import ENDS, tcp_of
 
 _LEAST_PINGS = 8
+"""Pings below which their distribution says nothing."""
 _SPREAD_MS = 18.0
 """Round trips of an idle radio differ by 17 ms at most."""
 _CYCLES_MS = (20, 32, 40, 64, 80, 128, 160, 256, 320, 512, 640, 1024, 1280, 2560)
 """DRX cycles and periods of scheduling requests (TS 36.331 and TS 38.331 6.3.2)."""
-_IN_STEP_MS = 3.0
-_LEAST_LOST = 0.02
+_IN_STEP_MS, _IN_STEP = 3.0, 3
+"""Standard deviation of replies in step with a cycle, and how much more requests have."""
+_LEAST_LOST, _SOME_LOST = 0.02, 3
+"""Share and count of losses below which they may be chance."""
 _LEAST_DATAGRAMS = 50
+"""Datagrams below which one that is missing is no less than the least share reported."""
 _MOST_FRAMES = 5
+"""Bound: packets that are named as examples."""
 _SILENT_S = 3.0
+"""A connection that is silent for the first time-out (RFC 2988 2.1) waits for something."""
+_LIKELY = 0.95
+"""Unit of cost: all but a twentieth, for the client may have nothing to send."""
+_OF_A_PING = 0.9
+"""Definition: the range of round trips leaves out a tenth at each end."""
+_MOST_COST = 0.9
+"""Bound: of what a delay costs."""
+_NO_TRIP_MS = 1.0
+"""Round trips below it are those of the side where the host replies."""
+_EVENLY, _HALF = 0.15, 0.3
+"""Who waits for a cycle waits any part of it: the median, and half of the values, are within."""
+_QUARTERS = (0.75, 0.25)
+"""Definition: half of the values are between."""
+_WHOLE_CYCLE = 1.25
+"""A range without a tenth at each end is four fifths of a cycle."""
+_NONE = 1e-9
+"""Bound: 0 has no logarithm, and divides nothing."""
+_AROUND_MS = 1000
+"""Definition: a ping is beside a transfer if it is less apart."""
+_BYTE, _WORD = 256, 1 << 16
+"""Unit: numbers of pings have 16 bits, in either order of bytes (RFC 792)."""
+_REGULAR_MS, _REGULAR, _NEAR = 0.5, 0.95, 0.2
+"""A regular sender's interval, and how many of its datagrams are how near to a multiple of it."""
+_FULL_BYTES = 1000
+"""Payload that an MTU may hold back; RFC 8200 5 promises 1280 bytes."""
+_SLOW, _SLOW_MS = 4, 150
+"""A handshake took long if it took so many later round trips, and so much longer, as a UE's
+connection does (TS 38.331 5.3.3)."""
+_LEAST_S = 0.05
+"""Bound: of a connection's length."""
 _FIRST_TIMEOUTS_MS = (1000, 3000)
 """How long a SYN waits for its answer, and then twice that (RFC 6298 2.1, and RFC 2988 2.1)."""
 TOO_LARGE = ("fragmentation-needed", "packet-too-big")
@@ -36,7 +72,7 @@ def pings(
     """
     # ICMP errors are no pings, whoever sends them.
     is_echo = ~np.isnan(numbers(packets["echo"]))
-    at = numbers(packets["time_ns"])[is_echo] / 1e6
+    at = numbers(packets["time_ns"])[is_echo] / NS
     asked = numbers(packets["from_client"])[is_echo] > 0
     frames = [int(one) for one in numbers(packets["frame"])[is_echo][:_MOST_FRAMES]]
     if asked.sum() < _LEAST_PINGS:
@@ -60,7 +96,7 @@ def pings(
     # What a transfer's own queue drops is not lost by chance.
     alone = sum(not _loaded(float(when), loads) for when in at[asked])
     lost = 1 - len(quiet) / max(1, alone)
-    if lost >= _LEAST_LOST and alone * lost >= 3:
+    if lost >= _LEAST_LOST and alone * lost >= _SOME_LOST:
         beside = " without a transfer beside" if loads else ""
         yield Suspect(
             "random-loss",
@@ -77,22 +113,25 @@ def pings(
     asked_at = np.array([when for when, _, _ in quiet])
     cycle = _cycle(asked_at, asked_at + values)
     what = "Round trips of pings"
-    if float(np.quantile(values, 0.9)) < 1.0:
+    if float(np.quantile(values, _OF_A_PING)) < _NO_TRIP_MS:
         # Who asks is on the other side: what its requests waited shows in their regularity.
         values = _lateness(*(np.array([one[which] for one in quiet]) for which in (0, 2)))
         what = "Requests of pings, which leave at regular times,"
-    low, middle, high = (float(one) for one in np.quantile(values, [0.1, 0.5, 0.9]))
+    low, middle, high = (
+        float(one) for one in np.quantile(values, [1 - _OF_A_PING, 0.5, _OF_A_PING])
+    )
     base = max(float(values.min()), 1.0)
     # Who waits for a cycle waits any part of it, and whose scheduling requests are missed waits
     # several: not a few of them alone.
-    half = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
-    evenly = 0.15 <= (middle - low) / max(high - low, 1e-9) <= 0.85 and half >= 0.3 * (high - low)
+    half = float(np.subtract(*np.quantile(values, _QUARTERS)))
+    place = (middle - low) / max(high - low, _NONE)
+    evenly = _EVENLY <= place <= 1 - _EVENLY and half >= _HALF * (high - low)
     if high - low >= _SPREAD_MS and (evenly or cycle):
-        about = cycle or 1.25 * (high - low)
+        about = cycle or _WHOLE_CYCLE * (high - low)
         how = "evenly" if evenly else "in step with it"
         yield Suspect(
             "drx",
-            min(0.9, (high - low) / (high - low + base)),
+            min(_MOST_COST, (high - low) / (high - low + base)),
             f"{what} on an idle path vary {how} by {short(high - low)} ms (from {short(low)} to "
             f"{short(high)} ms): they wait for a cycle of about {short(about)} ms.",
             own,
@@ -105,7 +144,7 @@ def _cycle(asked: Floats, answered: Floats) -> float | None:
     # What is in step with a cycle is so with its parts, too.
     for cycle in reversed(_CYCLES_MS):
         before, after = (_apart_ms(one, cycle) for one in (asked, answered))
-        if after <= _IN_STEP_MS and before >= 3 * after:
+        if after <= _IN_STEP_MS and before >= _IN_STEP * after:
             return float(cycle)
     return None
 
@@ -113,7 +152,7 @@ def _cycle(asked: Floats, answered: Floats) -> float | None:
 def _apart_ms(at: Floats, cycle: float) -> float:
     """The standard deviation of times on a circle (Mardia 1972)."""
     mean = abs(np.exp(2j * np.pi * at / cycle).mean())
-    return float(cycle / (2 * np.pi) * np.sqrt(max(0.0, -2 * np.log(max(mean, 1e-9)))))
+    return float(cycle / (2 * np.pi) * np.sqrt(max(0.0, -2 * np.log(max(mean, _NONE)))))
 
 
 def _refused(flow: FlowReport, count: int, frames: tuple[int, ...]) -> Iterator[Suspect]:
@@ -148,7 +187,7 @@ def _round_trips(echo: Floats, at: Floats, asked: Bools) -> list[tuple[float, fl
 
 
 def _loaded(when: float, loads: list[tuple[float, float]]) -> bool:
-    return any(begin - 1000 <= when <= end + 1000 for begin, end in loads)
+    return any(begin - _AROUND_MS <= when <= end + _AROUND_MS for begin, end in loads)
 
 
 def _lateness(at: Floats, number: Floats) -> Floats:
@@ -156,9 +195,9 @@ def _lateness(at: Floats, number: Floats) -> Floats:
 
     Requests have numbers, which wrap and which some systems write in the other order of bytes.
     """
-    if len(at) < 3:
+    if len(at) <= 2:
         return np.zeros(1)
-    swapped = number % 256 * 256 + number // 256
+    swapped = number % _BYTE * _BYTE + number // _BYTE
     steps = min((_steps(number), _steps(swapped)), key=lambda one: abs(float(np.median(one))))
     usual = float(np.median(steps))
     if usual == 0:
@@ -172,7 +211,7 @@ def _lateness(at: Floats, number: Floats) -> Floats:
 
 
 def _steps(number: Floats) -> Floats:
-    found: Floats = (np.diff(number) + (1 << 15)) % (1 << 16) - (1 << 15)
+    found: Floats = (np.diff(number) + _WORD / 2) % _WORD - _WORD / 2
     return found
 
 
@@ -193,7 +232,7 @@ def datagrams(flow: FlowReport, packets: Packets) -> Iterator[Suspect]:
             expected, lost = _missing(packets, end == "client")
             by = "judging by the regular times at which the others arrived"
         share = lost / max(1, expected)
-        if share >= _LEAST_LOST and lost >= 3:
+        if share >= _LEAST_LOST and lost >= _SOME_LOST:
             yield Suspect(
                 "random-loss",
                 share,
@@ -206,14 +245,14 @@ def datagrams(flow: FlowReport, packets: Packets) -> Iterator[Suspect]:
 def _missing(packets: Packets, from_client: bool) -> tuple[int, int]:
     """Datagrams of a regular sender, and how many of them did not arrive."""
     mine = (numbers(packets["from_client"]) > 0) == from_client
-    at = numbers(packets["time_ns"])[mine] / 1e6
+    at = numbers(packets["time_ns"])[mine] / NS
     apart = np.diff(at)
     interval = float(np.median(apart))
-    if interval < 0.5:
+    if interval < _REGULAR_MS:
         return 0, 0
     whole = np.round(apart / interval)
-    near = np.abs(apart - whole * interval) < 0.2 * interval
-    if near.mean() < 0.95:
+    near = np.abs(apart - whole * interval) < _NEAR * interval
+    if near.mean() < _REGULAR:
         return 0, 0
     return int(whole.sum()) + 1, int((whole - 1).sum())
 
@@ -243,7 +282,7 @@ def connections(flow: FlowReport, *, others_deliver: bool, remains_s: float) -> 
         return
     for stream in (client, server):
         again = stream["retransmissions"]
-        full = stream["largest_payload_bytes"] >= 1000
+        full = stream["largest_payload_bytes"] >= _FULL_BYTES
         stuck = stream["acked_bytes"] < 2 * max(1, stream["largest_payload_bytes"])
         if tcp["handshake_ms"] is not None and again["timeout"] >= 2 and full and stuck:
             yield Suspect(
@@ -266,7 +305,7 @@ def connections(flow: FlowReport, *, others_deliver: bool, remains_s: float) -> 
     if nothing and waits and not others_deliver and tcp["handshake_ms"] is not None:
         yield Suspect(
             "mtu",
-            0.95,
+            _LIKELY,
             f"The connection was set up, with {_of(repeated + 1, 'SYN-ACK')}, and then no data "
             f"arrived in {silent:.1f} s: the client's first segments may be too large, or it has "
             "nothing to send.",
@@ -279,11 +318,11 @@ def connections(flow: FlowReport, *, others_deliver: bool, remains_s: float) -> 
         return
     trip = sum(trips)
     # Where data only comes in there is no later round trip; a repeated SYN-ACK says enough.
-    least = max(4 * trip, trip + 150) if trip > 1 else 1000
+    least = max(_SLOW * trip, trip + _SLOW_MS) if trip > 1 else _AROUND_MS
     if hands >= least and not _is_lost_handshake(tcp, trip):
         yield Suspect(
             "rrc-promotion",
-            min(0.9, (hands - trip) / 1000 / max(0.05, flow["duration_s"])),
+            min(_MOST_COST, (hands - trip) / MS / max(_LEAST_S, flow["duration_s"])),
             f"The handshake took {short(hands)} ms, and later round trips took {short(trip)} ms.",
             own,
             advice="Keep the UE connected (inactivity timer), or send a packet in advance.",

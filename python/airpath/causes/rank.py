@@ -38,10 +38,18 @@ captures once more.
 """
 _SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
 """Causes of silences. Where these are seen between two points, they are not inferred elsewhere."""
+OF_SENDERS = "application-limited"
+"""The cause of senders that have nothing to send."""
 OF_DELAY = ("bufferbloat", "drx")
 """What these cost is seen in round trips, too."""
 LEAST_SEGMENTS = 20
+"""Segments with data, two initial windows (RFC 6928), below which a flow is no transfer."""
 _LEAST_SECONDS = 3.0
+"""A transfer that is shorter may be slow start only."""
+_BUSY = 0.75
+"""A path whose best rate was used by so much carried what it can."""
+_MOST_LIKELY = 3
+"""Bound: causes that are listed where none is named."""
 _MOST_OF_A_TEST = 4
 """Connections of a test; a web page has more."""
 _Chosen = tuple[FlowReport, End | None]
@@ -96,8 +104,7 @@ def blame(file: Path, report: CaptureReport, between: Sequence[Suspect] = ()) ->
             continue
         named, unsure = inferred(group, report, is_transfer=size >= LEAST_BYTES)
         found += [one for one in named if not (between and one.cause in _SILENT)]
-        if any(one.has_backlog for one in group.transfers):
-            leaning += unsure
+        leaning += unsure
     for (flow, end), one in zip(flows, segments, strict=True):
         if end is not None:
             continue
@@ -132,8 +139,11 @@ def inferred(
         return sure, []
     every = packaged(MODEL).probabilities(found)
     likely = answer(every, WRONG_BLAME)
-    suspects = [suspected(cause, sure, group, found) for cause, sure in likely.causes]
-    return suspects, likely.leaning
+    causes, leaning = likely.causes, likely.leaning
+    if not any(one.has_backlog for one in group.transfers):
+        # Who has nothing to send most of the time is held back by no path.
+        causes, leaning = [one for one in causes if one[0] == OF_SENDERS], []
+    return [suspected(cause, sure, group, found) for cause, sure in causes], leaning
 
 
 def suspected(cause: str, probability: float, group: Group, found: Features) -> Suspect:
@@ -162,7 +172,7 @@ def suspected(cause: str, probability: float, group: Group, found: Features) -> 
 
 
 def _unknown(leaning: list[tuple[str, float]]) -> str:
-    likeliest = sorted(leaning, key=lambda one: -one[1])[:3]
+    likeliest = sorted(leaning, key=lambda one: -one[1])[:_MOST_LIKELY]
     return (
         "Something probably costs a seventh of the rate or more, but the capture does not show "
         "for sure what it is. "
@@ -265,7 +275,7 @@ def _nothing(groups: list[Group], report: CaptureReport) -> Blame:
             "transfers back, and the capture does not show how much it can carry.",
             [],
         )
-    if group.busy >= 0.75 and group.seconds >= _LEAST_SECONDS:
+    if group.busy >= _BUSY and group.seconds >= _LEAST_SECONDS:
         return Blame(
             "bound",
             f"The path carried {group.rate_mbps:.4g} Mb/s, {group.busy:.0%} of the highest rate "

@@ -15,6 +15,12 @@ GROUPS = (
 """Causes that look alike to an observer. No others are merged."""
 
 
+_DIGITS = 3
+"""Of shares in JSON; times have microseconds."""
+_OF = 100
+"""Tests; no answer is sure to more than one in so many."""
+
+
 class SuspectDocument(TypedDict):
     """A suspect in JSON."""
 
@@ -57,12 +63,12 @@ class Suspect:
         """For JSON."""
         return {
             "causes": list(self.causes),
-            "cost": None if self.cost is None else round(float(self.cost), 3),
+            "cost": None if self.cost is None else round(float(self.cost), _DIGITS),
             "confidence": self.confidence,
             "flows": list(self.flows),
             "evidence": self.evidence,
             "frames": list(self.frames),
-            "at_s": [round(at, 6) for at in self.at_s],
+            "at_s": [round(at, 2 * _DIGITS) for at in self.at_s],
             "advice": self.advice,
         }
 
@@ -84,5 +90,5 @@ def costs(suspect: SuspectDocument) -> str:
     sure = suspect["confidence"]
     if sure is None:
         return cost
-    right = min(99, max(1, round(100 * sure)))
-    return f"{cost}; when airpath is this sure, it is right in {right} of 100 tests"
+    right = max(1, min(_OF - 1, round(_OF * sure)))
+    return f"{cost}; when airpath is this sure, it is right in {right} of {_OF} tests"

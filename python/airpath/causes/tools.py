@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from airpath.causes.describe import ADVICE
-from airpath.causes.features import UNKNOWN, Features, log10, spread
+from airpath.causes.features import UNKNOWN, Features, correlation, log10, spread
 from airpath.causes.model import ANY, answer, packaged
 from airpath.causes.phrases import evidence
 from airpath.causes.rank import Blame
 from airpath.causes.suspect import Suspect, in_words
 from airpath.fitting.observed import Floats
+from airpath.fitting.series import BYTES_PER_MS, MS, runs
 
 LIMITS = ("receive_window", "send_buffer", "application")
 """What may hold a sender back, as ss tells it."""
@@ -25,8 +26,19 @@ _LEAST = 0.1
 """Less likely causes are not named beside another: below that, probabilities are not calibrated."""
 _CAPTURE = "capture at the sender (tcpdump -s 128)"
 _SEGMENT_BYTES = 1448
+"""Payload of a full segment over Ethernet, with timestamps (RFC 7323)."""
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Definition: the points that describe a distribution."""
+_STILL, _REACHED, _FALLEN = 0.01, 0.8, 0.8
+"""Definition: shares of the best rate that are none, or the rate; of cwnd, below which it fell."""
+_TINY, _LITTLE, _LEAST_MS, _LEAST_BDP = 1e-6, 1e-4, 0.1, 0.01
+"""Definition: 0 has no logarithm, and counts as this: shares, rates and uses, waits, BDPs."""
+_TEN = 10
+"""Unit: the base of amounts' logarithms."""
+_THIRDS = 3
+"""Definition: the beginning, the middle and the end of a test."""
 _BYTES, _AGAIN, _CWND, _RTT = range(4)
+"""Columns."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,7 @@ def blame(told: Told) -> Blame:
         first, *others = likeliest(every)
         named = [first, *(one for one in others if one[1] >= _LEAST)]
         return Blame("named", "", [_suspect(cause, sure, found) for cause, sure in named])
-    rate = f"The median second carried {10 ** found['log_rate_mbps']:.4g} Mb/s."
+    rate = f"The median second carried {_TEN ** found['log_rate_mbps']:.4g} Mb/s."
     if likely.leaning:
         return Blame(
             "unknown",
@@ -108,7 +120,7 @@ def features(told: Told) -> Features:
     found |= _rates(total) | _again(again, total) | _window(main) | _trips(main)
     found |= {f"limited_{name}": told.limited.get(name, UNKNOWN) for name in LIMITS}
     ping, trips = told.ping, main[:, _RTT]
-    least, middle, high, most = ping.trips_ms if ping else (UNKNOWN,) * 4
+    least, middle, high, most = ping.trips_ms if ping else (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
     found |= {
         "ping_lost": ping.lost if ping else UNKNOWN,
         "ping_ms": log10(least),
@@ -129,23 +141,24 @@ def _together(streams: Sequence[Floats], column: int, seconds: int) -> Floats:
 
 
 def _rates(total: Floats) -> Features:
-    best = max(1.0, float(np.quantile(total, 0.95)))
+    best = max(1.0, float(np.quantile(total, _QUANTILES[-1])))
     shares = total / best
-    low = shares < 0.01
-    thirds = np.array_split(shares, 3)
-    reached = np.flatnonzero(shares >= 0.8)
+    low = shares < _STILL
+    begins, ends = runs(low)
+    thirds = np.array_split(shares, _THIRDS)
+    reached = np.flatnonzero(shares >= _REACHED)
     return spread("rate", shares, _QUANTILES) | {
-        "log_rate_mbps": log10(float(np.median(total)) * 8e-6 + 1e-4),
-        "rate_spread": float(shares.std() / max(1e-6, shares.mean())),
-        "rate_next": _correlation(shares[:-1], shares[1:]),
+        "log_rate_mbps": log10(float(np.median(total)) / BYTES_PER_MS / MS + _LITTLE),
+        "rate_spread": float(shares.std() / max(_TINY, shares.mean())),
+        "rate_next": correlation(shares[:-1], shares[1:]),
         "rate_first": float(shares[0]),
         "rate_second": float(shares[1]) if len(shares) > 1 else UNKNOWN,
         "ramp_seconds": float(reached[0]) if len(reached) else UNKNOWN,
-        "rate_trend": float(thirds[2].mean() / max(1e-6, thirds[1].mean()))
+        "rate_trend": float(thirds[2].mean() / max(_TINY, thirds[1].mean()))
         if len(shares) > 2
         else UNKNOWN,
         "still_share": float(low.mean()),
-        "longest_still_s": float(_longest(low)),
+        "longest_still_s": float(max(ends - begins, default=0)),
     }
 
 
@@ -154,19 +167,19 @@ def _again(again: Floats, total: Floats) -> Features:
     count = float(again.sum())
     known = np.isfinite(count)
     return {
-        "again": log10(count * _SEGMENT_BYTES / max(1.0, float(total.sum())) + 1e-6),
+        "again": log10(count * _SEGMENT_BYTES / max(1.0, float(total.sum())) + _TINY),
         "log_again": log10(count + 0.5),
         "again_seconds": float(some.mean()) if known else UNKNOWN,
         "again_most": float(again.max() / count) if count > 0 else UNKNOWN,
         "again_first": float(again[:2].sum() / count) if count > 0 else UNKNOWN,
         "again_at_once": log10(float(np.median(again[some]))) if some.any() else UNKNOWN,
-        "again_rate": _correlation(again, total) if known else UNKNOWN,
-        "again_then": _correlation(again[:-1], total[1:]) if known else UNKNOWN,
+        "again_rate": correlation(again, total) if known else UNKNOWN,
+        "again_then": correlation(again[:-1], total[1:]) if known else UNKNOWN,
     }
 
 
 def _window(main: Floats) -> Features:
-    cwnd, used = main[:, _CWND], main[:, _BYTES] * main[:, _RTT] / 1e3
+    cwnd, used = main[:, _CWND], main[:, _BYTES] * main[:, _RTT] / MS
     most = float(np.max(cwnd))
     before, after = cwnd[:-1], cwnd[1:]
     several = len(before) > 0 and np.isfinite(most)
@@ -174,37 +187,23 @@ def _window(main: Floats) -> Features:
         "cwnd_segments": log10(float(np.median(cwnd)) / _SEGMENT_BYTES),
         "cwnd_least": log10(float(np.min(cwnd)) / _SEGMENT_BYTES),
         "cwnd_flat": float((after == before).mean()) if several else UNKNOWN,
-        "cwnd_falls": float((after < 0.8 * before).mean()) if several else UNKNOWN,
+        "cwnd_falls": float((after < _FALLEN * before).mean()) if several else UNKNOWN,
         "cwnd_trend": float(after[-1] / before[len(before) // 2]) if several else UNKNOWN,
-        "cwnd_used": log10(float(np.median(used / cwnd)) + 1e-4),
-        "cwnd_used_most": log10(float(np.max(used / cwnd)) + 1e-4),
+        "cwnd_used": log10(float(np.median(used / cwnd)) + _LITTLE),
+        "cwnd_used_most": log10(float(np.max(used / cwnd)) + _LITTLE),
     }
 
 
 def _trips(main: Floats) -> Features:
     trips, cwnd = main[:, _RTT], main[:, _CWND]
     least = float(np.min(trips))
-    bdp = float(np.median(main[:, _BYTES])) * least / 1e3
+    bdp = float(np.median(main[:, _BYTES])) * least / MS
     return spread("rtt", trips / least, _QUANTILES) | {
         "rtt_ms": log10(least),
-        "rtt_wait_ms": log10(float(np.median(trips)) - least + 0.1),
+        "rtt_wait_ms": log10(float(np.median(trips)) - least + _LEAST_MS),
         "rtt_max": float(np.max(trips)) / least,
         "rtt_first": float(trips[0]) / least,
-        "rtt_cwnd": _correlation(trips, cwnd),
-        "bdp_segments": log10(bdp / _SEGMENT_BYTES + 0.01),
+        "rtt_cwnd": correlation(trips, cwnd),
+        "bdp_segments": log10(bdp / _SEGMENT_BYTES + _LEAST_BDP),
         "cwnd_bdp": log10(float(np.median(cwnd)) / max(1.0, bdp)),
     }
-
-
-def _longest(some: np.ndarray) -> int:
-    """The longest run."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], some.astype(np.int8), [0]))))
-    return int((edges[1::2] - edges[::2]).max()) if len(edges) else 0
-
-
-def _correlation(one: Floats, other: Floats) -> float:
-    usable = np.isfinite(one) & np.isfinite(other)
-    one, other = one[usable], other[usable]
-    if len(one) < 4 or one.std() == 0 or other.std() == 0:
-        return UNKNOWN
-    return float(np.corrcoef(one, other)[0, 1])

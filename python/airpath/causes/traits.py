@@ -11,26 +11,39 @@ from functools import cached_property
 import numpy as np
 
 from airpath.causes.apart import begun, taken_apart
-from airpath.fitting import path
+from airpath.fitting import path, series
 from airpath.fitting.observed import Bools, Floats, Ints, Observed
 from airpath.readers.flows import limited_s
 
 BIN_MS = 200.0
+"""Definition: a fifth of a second."""
 _LEAST_PAUSE_MS = 150.0
-_ANSWER = 2.0
-"""Round trips within which a reply arrives, on a path that was silent."""
+"""Definition: shorter pauses are a host's, or a delayed acknowledgement (RFC 1122 4.2.3.2)."""
 _TOGETHER_MS = 0.5
 """Timestamps have milliseconds: the same one, for a slow link takes longer for each."""
 _LEAST_STAMPS = 20
-_LEAST_SPAN_MS = 20.0
-_MOST_SPANS = 400
-_LEAST_SPANS = 16
+"""Timestamps, waits or arrivals below which their distribution says nothing."""
 _LEAST_EVENTS = 10
-_RECOVERY_MS = 200.0
-_LITTLE = 0.1
+"""Round trips with losses below which their sizes may be chance."""
 _FALL = 0.3
-_LEAST_BURST = 8
+"""Definition: a wait falls at once by this share of the longest."""
+_LOW, _HIGH, _MOST = 0.05, 0.95, 0.99
+"""Definition: quantiles of waits, and of what is in flight at most."""
+_LEAST_BASE_MS = 0.01
+"""Bound: a round trip over loopback takes longer."""
+_LEAST_EPISODES = 3
+"""Round trips with losses below which nothing is said of why packets are lost."""
+_PAUSE_ROUNDS = 3
+"""Round trips; a sender that waits for acknowledgements pauses for less."""
+_CEILING = 1.5
+"""Segments; a limit in bytes need not be a whole number of them."""
+_TENTHS, _REACHED, _FIRST_THIRD = 10, 0.8, 0.33
+"""Definition: of a transfer; the rate is reached with four fifths of the best; slow start."""
+_FIRST, _TRAIN = 40, 6
+"""Definition: segments of the beginning, two usual windows, and of a train in it."""
 _MOST_OF_THE_TIME = 0.5
+_FRAMES = 5
+"""Bound: packets that are named as examples."""
 _MOST_REQUESTS = 8
 """Packets with data that the receiver of a download sends: a handshake of TLS, a request."""
 
@@ -39,20 +52,12 @@ _MOST_REQUESTS = 8
 class Gap:
     """Nothing arrived for a while, although data was under way. Milliseconds.
 
-    ``least_ms``: until the last packet that got no answer. Where the answer to a packet ended it
-    after which the sender had waited, the path may have been there again at any time since. Where
-    nothing arrived any more, ``length_ms`` is the same, and the silence may have gone on.
+    ``is_open``: nothing arrived any more, and the silence may have gone on.
     """
 
     at_ms: float
     length_ms: float
-    least_ms: float
     is_open: bool = False
-
-    @property
-    def is_known(self) -> bool:
-        """The path was silent for as long as nothing arrived."""
-        return self.least_ms == self.length_ms and not self.is_open
 
 
 class Transfer:
@@ -84,12 +89,12 @@ class Transfer:
     @cached_property
     def seconds(self) -> float:
         """For how long data was sent."""
-        return max(1e-3, (self.end_ms - self.begin_ms) / 1000)
+        return max(1.0, self.end_ms - self.begin_ms) / series.MS
 
     @cached_property
     def base_ms(self) -> float:
         """The shortest round trip, from end to end."""
-        return max(self.path.base_rtt_ms, 0.01)
+        return max(self.path.base_rtt_ms, _LEAST_BASE_MS)
 
     @cached_property
     def wire_bytes(self) -> int:
@@ -133,41 +138,6 @@ class Transfer:
         delivered = np.concatenate(([0], np.maximum.accumulate(seen.delivered)))
         flight: Ints = np.maximum(highest - delivered[known + 1], 0)
         return flight
-
-    @cached_property
-    def trough(self) -> float | None:
-        """What is under way when it is little (10 % of the time), over the most in two round trips.
-
-        The median of those in which nothing was lost, nor shortly before; None with too few. Whom
-        a window limits sends on with each acknowledgement, so that about as much stays under way.
-        Who fills a small buffer when it is nearly empty sends all of it, and then waits.
-        """
-        seen = self.seen
-        if not self.at_sender or not len(seen.ack):
-            return None
-        # At one instant an acknowledgement is before the segments that it releases.
-        at = np.concatenate([seen.ack, seen.sent])
-        order = np.argsort(at, kind="stable")
-        highest = np.maximum.accumulate(seen.offset + seen.payload)
-        done = np.diff(np.maximum.accumulate(seen.delivered), prepend=0)
-        new = np.concatenate([-done, np.diff(highest, prepend=0)])
-        at, under_way = at[order], np.maximum(np.cumsum(new[order]), 0)
-        lasted = np.diff(at, append=at[-1])
-        span = max(2 * self.typical_rtt_ms, _LEAST_SPAN_MS)
-        lost = np.sort(self.sent_ms[self.loss_at])
-        count = min(_MOST_SPANS, int((at[-1] - at[0]) / span))
-        found = []
-        for begin in np.linspace(at[0], at[-1] - span, count):
-            since = begin - 1.5 * span - _RECOVERY_MS
-            if np.searchsorted(lost, since) < np.searchsorted(lost, begin + span):
-                continue
-            first, last = np.searchsorted(at, [begin, begin + span])
-            if last - first >= _LEAST_EVENTS:
-                rank = np.argsort(under_way[first:last], kind="stable")
-                passed = np.cumsum(lasted[first:last][rank])
-                low = rank[np.searchsorted(passed, _LITTLE * passed[-1])]
-                found.append(under_way[first + low] / max(1, under_way[first:last].max()))
-        return float(np.median(found)) if len(found) >= _LEAST_SPANS else None
 
     @cached_property
     def waits(self) -> Floats:
@@ -218,7 +188,7 @@ class Transfer:
                 left.append(float(seen.sent[index]) - float(self.waits[index]))
                 trips.append(left[-1] - first[echo])
             last = echo
-        if len(trips) < 20:
+        if len(trips) < _LEAST_STAMPS:
             return None
         found = np.array(trips)
         return found - found.min(), np.array(left)
@@ -241,7 +211,7 @@ class Transfer:
         if self.at_sender or self._echoes is None:
             return 0.0
         waits = self._echoes[0]
-        return float((np.diff(waits) < -_FALL * np.quantile(waits, 0.95)).mean())
+        return float((np.diff(waits) < -_FALL * np.quantile(waits, _HIGH)).mean())
 
     @cached_property
     def back_ms(self) -> tuple[float, float, float] | None:
@@ -253,7 +223,7 @@ class Transfer:
         seen = self.seen
         known = seen.is_pure & ~np.isnan(seen.ack_timestamp)
         answers = not self.at_sender and seen.other["data_packets"] > _MOST_REQUESTS
-        if known.sum() < 20 or answers:
+        if known.sum() < _LEAST_STAMPS or answers:
             return None
         if self.at_sender:
             delay = path.one_way_ms(seen.ack[known], seen.ack_timestamp[known])
@@ -261,7 +231,7 @@ class Transfer:
             delay = None if self._echoes is None else self._echoes[0]
         if delay is None or not len(delay):
             return None
-        low, middle, high = np.quantile(delay, [0.05, 0.5, 0.95])
+        low, middle, high = np.quantile(delay, [_LOW, 0.5, _HIGH])
         return float(low), float(middle), float(high)
 
     @cached_property
@@ -281,54 +251,19 @@ class Transfer:
     def sends(self) -> tuple[Floats, Ints, Bools]:
         """Time, size and loss of what was sent, as far as it shows; the lost ones included.
 
-        Elsewhere than at the sender a lost segment left between two that arrived: with that of the
-        acknowledgements that came meanwhile which let more be sent than arrived.
+        Elsewhere than at the sender a lost segment left between two that arrived.
         """
         seen = self.seen
         if self.at_sender:
             return seen.sent, seen.size, self.lost
-        at, missing = self.loss_at, self._lost_ms
-        times = np.concatenate([self.sent_ms, missing])
+        at, sent = self.loss_at, self.sent_ms
+        missing = (sent[np.maximum(at - 1, 0)] + sent[at]) / 2
+        times = np.concatenate([sent, missing])
         sizes = np.concatenate([seen.size, np.full(len(at), int(seen.size.max()))])
         lost = np.arange(len(times)) >= len(seen.sent)
         place = np.concatenate([np.arange(len(seen.sent), dtype=float), at - 0.5])
         order = np.lexsort((place, times))
         return times[order], sizes[order], lost[order]
-
-    @cached_property
-    def _lost_ms(self) -> Floats:
-        """When each segment of ``loss_at`` left its sender, which is elsewhere.
-
-        A sender sends when acknowledgements let it, and its data echoes which were the last (RFC
-        7323 3). If less arrived of what one allowed than of what others did, the lost segment left
-        with it.
-        """
-        seen, at, sent = self.seen, self.loss_at, self.sent_ms
-        before = np.maximum(at - 1, 0)
-        found: Floats = (sent[before] + sent[at]) / 2
-        known = ~np.isnan(seen.ack_timestamp)
-        if known.sum() < _LEAST_STAMPS:
-            return found
-        stamps, which = np.unique(seen.ack_timestamp[known], return_inverse=True)
-        more = np.diff(np.maximum.accumulate(seen.delivered[known]), prepend=0)
-        room = np.bincount(which, weights=more)
-        left = np.zeros(len(stamps))
-        left[which] = seen.ack[known]
-        group = np.clip(np.searchsorted(stamps, seen.echo), 0, len(stamps) - 1)
-        echoes = stamps[group] == seen.echo
-        np.subtract.at(room, group[echoes], seen.payload[echoes])
-        trip = float(np.median((sent - left[group])[echoes])) if echoes.any() else 0.0
-        for index, (one, other) in enumerate(zip(before, at, strict=True)):
-            low, high = group[one], group[other]
-            if not (echoes[one] and echoes[other]) or high <= low:
-                continue
-            choice = low + int(np.argmax(room[low : high + 1]))
-            if (room[low : high + 1] == room[choice]).sum() > 1:
-                continue
-            room[choice] -= self.segment_bytes
-            time = {low: sent[one], high: sent[other]}.get(choice, left[choice] + trip)
-            found[index] = min(max(time, sent[one]), sent[other])
-        return found
 
     @cached_property
     def episodes(self) -> list[int]:
@@ -352,7 +287,7 @@ class Transfer:
     def loss_wait_rank(self) -> float | None:
         """Mean rank of the wait of the segment before the first loss of each episode."""
         known = ~np.isnan(self.waits)
-        if known.sum() < 20 or len(self.episodes) < 3:
+        if known.sum() < _LEAST_STAMPS or len(self.episodes) < _LEAST_EPISODES:
             return None
         order = np.sort(self.waits[known])
         before = path.wait_before(self.waits, np.array(self.episodes))
@@ -372,7 +307,7 @@ class Transfer:
             return float((sent < np.maximum.accumulate(sent) - 0.5).mean()) if len(sent) else 0.0
         once = (seen.sent_again == 0) & ~seen.is_again & ~np.isnan(seen.acked)
         acked = seen.acked[once]
-        if len(acked) < 20:
+        if len(acked) < _LEAST_STAMPS:
             return 0.0
         earliest_after = np.minimum.accumulate(acked[::-1])[::-1]
         late = acked[:-1] > earliest_after[1:]
@@ -384,7 +319,7 @@ class Transfer:
         waits = self.waits[~np.isnan(self.waits)]
         if not len(waits):
             return 0.0, 0.0, 0.0
-        low, middle, high = np.quantile(waits, [0.05, 0.5, 0.95])
+        low, middle, high = np.quantile(waits, [_LOW, 0.5, _HIGH])
         return float(low), float(middle), float(high)
 
     def waited_ms(self, at: float, until: float) -> float:
@@ -401,28 +336,10 @@ class Transfer:
             return 0.0
         return until - max(at, float(seen.sent[first]))
 
-    def silent_for(self, begin: float, end: float) -> float:
-        """Milliseconds from the begin of a silence until the path may have been there again.
-
-        A sender that hears nothing tries again ever more rarely (RFC 6298 5.5). If the answer to
-        such a try ended the silence, the path was there again at any time since the one before.
-        """
-        sent = self.seen.sent
-        if not self.at_sender:
-            return end - begin
-        tries = sent[(sent > begin) & (sent < end)]
-        wait = (end - tries) / self.base_ms
-        answered = np.flatnonzero((wait >= 0.9) & (wait <= _ANSWER))
-        if not len(answered):
-            return end - begin
-        before = float(tries[answered[0] - 1]) if answered[0] else begin
-        rested = float(tries[answered[0]]) - before > self.base_ms
-        return before - begin if rested else end - begin
-
     @cached_property
     def pauses(self) -> list[tuple[float, float]]:
         """Periods in which the application had nothing to send, in ms."""
-        least = max(_LEAST_PAUSE_MS, 3 * self.base_ms)
+        least = max(_LEAST_PAUSE_MS, _PAUSE_ROUNDS * self.base_ms)
         if self.at_sender:
             return [one for one in self._nothing_sent if one[1] - one[0] >= least]
         seen = self.seen
@@ -452,14 +369,14 @@ class Transfer:
         if self.at_sender:
             return False
         index = int(np.searchsorted(self.seen.sent, end))
-        wait = self.waits[index : index + 3]
+        wait = self.waits[index : index + _LEAST_EPISODES]
         wait = wait[~np.isnan(wait)]
         return len(wait) > 0 and float(wait.max()) > 0.5 * (end - begin)
 
     @cached_property
     def idle_share(self) -> float:
         """Time in which the application had nothing to send."""
-        return sum(end - begin for begin, end in self.pauses) / 1000 / self.seconds
+        return sum(end - begin for begin, end in self.pauses) / series.MS / self.seconds
 
     @cached_property
     def _room(self) -> tuple[Floats, Ints]:
@@ -536,43 +453,25 @@ class Transfer:
         return float(np.median(window) / window.max()) if len(window) and window.max() else 1.0
 
     @cached_property
+    def ceiling_bytes(self) -> float:
+        """The most in flight (p99)."""
+        return float(np.quantile(self.flight, _MOST))
+
+    @cached_property
+    def _at_ceiling(self) -> Bools:
+        """Which segments were sent with the most in flight, to 1.5 segments."""
+        near: Bools = np.abs(self.flight - self.ceiling_bytes) <= _CEILING * self.segment_bytes
+        return near
+
+    @property
     def ceiling_share(self) -> float:
-        """Share of the segments that were sent with the most in flight, to 1.5 segments."""
-        flight = self.flight
-        ceiling = float(np.quantile(flight, 0.99))
-        return float((np.abs(flight - ceiling) <= 1.5 * self.segment_bytes).mean())
+        """Share of the segments that were sent with the most in flight."""
+        return float(self._at_ceiling.mean())
 
-    @cached_property
-    def sends_at_once(self) -> bool:
-        """Everything allowed in flight leaves together, as from a buffer that is filled when empty.
-
-        A sender that acknowledgements clock sends many smaller bursts.
-        """
-        bursts = self.stream["sending"]
-        if not self.at_sender or not bursts or not bursts["per_burst"]:
-            return False
-        each, most = bursts["per_burst"], bursts["largest_burst"]
-        return bool(each >= _LEAST_BURST and each >= 0.4 * most)
-
-    @cached_property
-    def is_flat(self) -> bool:
-        """The most in flight in each two round trips is about the same, after the beginning.
-
-        Within a round trip it may fall to nothing, as with a sender that paces what it may have
-        under way and then waits.
-        """
-        seen, flight = self.seen, self.flight
-        rounds = (seen.sent - self.begin_ms) // (2 * self.typical_rtt_ms)
-        _, place = np.unique(rounds, return_inverse=True)
-        most = np.zeros(place.max() + 1)
-        np.maximum.at(most, place, flight)
-        most = most[most > 0][int(rounds.max() + 1) // 5 :]
-        if len(flight) < 50 or len(most) < 8:
-            return False
-        middle, high = np.quantile(most, [0.5, 0.99])
-        quarter = len(most) // 4
-        early, late = most[:quarter].max(), most[-quarter:].max()
-        return bool(high <= 1.2 * middle and abs(late / early - 1) <= 0.15)
+    @property
+    def ceiling_frames(self) -> tuple[int, ...]:
+        """Packets that were sent with the most in flight."""
+        return tuple(self.seen.frame[self._at_ceiling][:_FRAMES].tolist())
 
     @cached_property
     def limited_share(self) -> float:
@@ -590,40 +489,26 @@ class Transfer:
     def limited_frames(self) -> tuple[int, ...]:
         """Packets that filled the receive window."""
         at, room = self._room
-        full = at[room < 2 * self.segment_bytes][:5]
+        full = at[room < 2 * self.segment_bytes][:_FRAMES]
         return tuple(int(one) for one in self.seen.frame[np.searchsorted(self.seen.sent, full)])
-
-    @cached_property
-    def ceiling_frames(self) -> tuple[int, ...]:
-        """Packets that were sent with the most in flight."""
-        ceiling = float(np.quantile(self.flight, 0.99))
-        at = np.flatnonzero(np.abs(self.flight - ceiling) <= 1.5 * self.segment_bytes)[:5]
-        return tuple(int(one) for one in self.seen.frame[at])
 
     def rate_between(self, begin: float, end: float) -> float:
         """Mb/s that arrived between two shares of the time."""
-        at, total = self.arrivals
         span = self.end_ms - self.begin_ms
-        edges = [self.begin_ms + begin * span, self.begin_ms + end * span]
-        first, last = np.interp(edges, at, total)
-        return float(last - first) * 8 / max(1e-3, (end - begin) * span) / 1000
-
-    @cached_property
-    def grows(self) -> bool:
-        """The rate still rises in the second half."""
-        return self.rate_between(0.75, 1.0) > 1.15 * self.rate_between(0.3, 0.55)
+        low, high = self.begin_ms + begin * span, self.begin_ms + end * span
+        return series.between(*self.arrivals, low, high)
 
     @cached_property
     def late_mbps(self) -> float:
         """The rate without the first third."""
-        return self.rate_between(0.33, 1.0)
+        return self.rate_between(_FIRST_THIRD, 1.0)
 
     @cached_property
     def ramp_share(self) -> float:
         """Share of the time until a tenth of it first had four fifths of the best rate."""
-        steps = [self.rate_between(at / 10, (at + 1) / 10) for at in range(10)]
+        steps = [self.rate_between(at / _TENTHS, (at + 1) / _TENTHS) for at in range(_TENTHS)]
         best = max(steps)
-        return next(at for at, rate in enumerate(steps) if rate >= 0.8 * best) / 10
+        return next(at for at, rate in enumerate(steps) if rate >= _REACHED * best) / _TENTHS
 
     @cached_property
     def exit_bytes(self) -> float | None:
@@ -634,20 +519,7 @@ class Transfer:
         return float(max(slow_start["rounds_bytes"][: slow_start["exit_round"] + 1]))
 
     @cached_property
-    def exits_early(self) -> bool:
-        """Slow start ended without a loss, far below the final rate."""
-        slow_start = self.stream["slow_start"]
-        if not slow_start or slow_start["ended_by"] != "no-growth":
-            return False
-        return self.rate_between(0.05, 0.3) < 0.85 * self.rate_between(0.7, 1.0)
-
-    @cached_property
     def first_mbps(self) -> float:
         """The fastest train of six segments among the first forty."""
         at, total = self.arrivals
-        at, total = at[:40], total[:40]
-        if len(at) < 12:
-            return 0.0
-        passed, lasted = total[6:] - total[:-6], at[6:] - at[:-6]
-        rates = passed[lasted > 0] * 8 / lasted[lasted > 0] / 1000
-        return float(rates.max()) if len(rates) else 0.0
+        return max(series.trains(at[:_FIRST], total[:_FIRST], _TRAIN), default=0.0)

@@ -8,13 +8,16 @@ from itertools import pairwise
 import numpy as np
 
 from airpath.fitting.observed import Ints, Observed
+from airpath.fitting.series import MS
 
 _LEAST_PAUSE_MS = 40.0
 """Beyond a round trip: what delayed acknowledgements and a waking radio may add."""
 _LEAST_SHARE = 0.1
 """Pauses of less of the time are left out."""
 _MOST_PARTS = 400
+"""Bound: parts of a scenario's file."""
 _EXACT = 0.02
+"""Definition: a part is that near to what was written, of all bytes."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ def writes(seen: Observed, base_rtt_ms: float) -> list[Write]:
     for left, right in pairwise(edges):
         highest = int(end[left:right].max())
         if highest > done:
-            found.append(Write(max(0.0, float(at[left] - begin) / 1000), highest - done))
+            found.append(Write(max(0.0, float(at[left] - begin) / MS), highest - done))
             done = highest
     return found
 

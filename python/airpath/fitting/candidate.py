@@ -10,6 +10,7 @@ import numpy as np
 from airpath.fitting.application import parts
 from airpath.fitting.endpoints import Endpoints
 from airpath.fitting.path import Path as FittedPath
+from airpath.fitting.series import BYTES_PER_MS, MS
 
 CONTROLS = ("cubic", "reno", "bbr")
 PROFILE = "linux-6.1"
@@ -18,8 +19,17 @@ PROFILES = ("rfc", "linux-4.19", "linux-6.18")
 _MARGIN = 1.0
 """Seconds of the run after the flow's end."""
 _MTU = 1500
+"""Bytes of a trace's packet (Mahimahi), and of Ethernet's MTU (IEEE 802.3)."""
 _WITH_TIMESTAMPS = 52
+"""Bytes of IP, TCP and timestamps (RFC 7323)."""
 _STEP_MS = 100
+"""Definition: a trace's rate is constant for so long."""
+_MOST_LOSS = 0.9
+"""Bound: a path that loses more carries nothing."""
+_LONGER = 1.2
+"""A transfer that ends by itself may take longer than in the capture by a fifth."""
+_BURST, _SOME_LOSSES = 1.5, 20
+"""Packets in a row, and losses, from which losses come in bursts, and not by chance."""
 _MOST_OPPORTUNITIES = 2_000_000
 """Of a trace; what is captured of a flow has no more packets than twice that."""
 
@@ -51,7 +61,7 @@ class Candidate:
             if getattr(self.path, name) is not None
         }
         if "loss" in changed:
-            changed["loss"] = min(changed["loss"], 0.9)
+            changed["loss"] = min(changed["loss"], _MOST_LOSS)
         return replace(self, path=replace(self.path, **changed))
 
     @property
@@ -63,7 +73,7 @@ class Candidate:
 def write(candidate: Candidate, title: str, heading: list[str]) -> str:
     """The scenario's text; ``heading`` are lines of comment."""
     lines = [f"# {line}".rstrip() for line in heading]
-    longest = max(candidate.runs_s, 1.2 * candidate.runs_s if candidate.ends.closed else 0)
+    longest = max(candidate.runs_s, _LONGER * candidate.runs_s if candidate.ends.closed else 0)
     lines += [f"title = {_text(title)}", "", "[run]", f"duration_s = {longest:.3f}"]
     if candidate.is_random:
         lines.append(
@@ -126,7 +136,7 @@ def _queue(path: FittedPath) -> list[str]:
 
 def _loss(path: FittedPath) -> list[str]:
     count = path.lost - path.overflowed
-    if path.burst >= 1.5 and count >= 20:
+    if path.burst >= _BURST and count >= _SOME_LOSSES:
         back = 1 / path.burst
         return [
             f"# {count} packets were lost without a full queue, {path.burst:.1f} in a row.",
@@ -199,9 +209,9 @@ def write_trace(file: Path, path: FittedPath, duration_s: float, start_s: float)
     """Capacity over time as delivery opportunities of 1500 bytes, in Mahimahi's format."""
     times = np.array([at - start_s for at, _ in path.rates])
     rates = np.array([rate for _, rate in path.rates])
-    steps = np.arange(0, max(duration_s, 1.0) * 1000, _STEP_MS)
-    mbps = np.interp((steps + _STEP_MS / 2) / 1000, times, rates)
-    sent = np.concatenate(([0.0], np.cumsum(mbps * _STEP_MS * 1000 / 8)))
+    steps = np.arange(0, max(duration_s, 1.0) * MS, _STEP_MS)
+    mbps = np.interp((steps + _STEP_MS / 2) / MS, times, rates)
+    sent = np.concatenate(([0.0], np.cumsum(mbps * _STEP_MS * BYTES_PER_MS)))
     edges = np.append(steps, steps[-1] + _STEP_MS)
     # A trace repeats from its end: of a fast one the beginning is enough.
     most = min(float(sent[-1]), _MOST_OPPORTUNITIES * _MTU)

@@ -11,11 +11,18 @@ from airpath.fitting import application
 from airpath.fitting.application import Write
 from airpath.fitting.observed import Observed
 from airpath.fitting.path import Unknown
+from airpath.fitting.series import MS
 
 _LIMITED = 0.1
 """A window that was full for this share of the time limits the sender."""
 _MOST_INITIAL = 100
+"""Bound: ten usual windows (RFC 6928); more are no initial one."""
 _HEADER = 40
+"""Bytes of IP and TCP without options (RFC 9293)."""
+_LEAST_S = 0.001
+"""Bound: of a transfer's length."""
+_USUAL = 0.02
+"""Share of the segments from which a size is no exception."""
 
 
 @dataclass
@@ -54,11 +61,11 @@ def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
     window = stream["window"]
     limited = (window["limited_s"] or 0.0) if window else 0.0
     at_least = (window["max_bytes"] or 0) if window else 0
-    duration = (seen.sent[-1] - seen.sent[0]) / 1000
+    duration = (seen.sent[-1] - seen.sent[0]) / MS
     limits = bool(duration and limited / duration >= _LIMITED)
     if not limits:
         because = (
-            f"it never limited the sender; it was at most {short(at_least / 1000)} kB"
+            f"it never limited the sender; it was at most {short(at_least / MS)} kB"
             if at_least
             else "its scale is in the handshake, which was not captured"
         )
@@ -74,7 +81,7 @@ def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
         window_at_least_bytes=at_least,
         size_bytes=max(1, sent),
         closed=seen.fin is not None and seen.offset.min() == 0,
-        duration_s=max(duration, 0.001),
+        duration_s=max(duration, _LEAST_S),
         writes=application.writes(seen, base_rtt_ms),
         unknown=unknown,
     )
@@ -89,7 +96,7 @@ def _segment(seen: Observed) -> tuple[int, int]:
         return receiver["mss"] - (header - _HEADER), header
     values, counts = np.unique(seen.payload, return_counts=True)
     # The largest that is no exception.
-    usual = values[counts >= max(2, 0.02 * len(seen.payload))]
+    usual = values[counts >= max(2, _USUAL * len(seen.payload))]
     return int(usual.max() if len(usual) else values.max()), header
 
 

@@ -24,6 +24,7 @@ from airpath.fitting.candidate import Candidate
 from airpath.fitting.observed import Observed, observe
 from airpath.fitting.path import Unknown
 from airpath.fitting.rerun import Score, compare, figures, mean, rerun
+from airpath.fitting.series import MS
 from airpath.runs.directories import replaced_file
 
 if TYPE_CHECKING:
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
 TRACE = "capacity.trace"
 Progress = Callable[[float], None]
 """Called with the share of the work that is done."""
-_SEEDS = 3
-_ROUNDS = 2
-_SEEDS_AT_ONCE = 24
-_MOST_SEEDS = 96
+_SEEDS, _ROUNDS, _SEEDS_AT_ONCE, _MOST_SEEDS = 3, 2, 24, 96
+"""Bound: of runs of a candidate, of corrections, and of seeds of the best one."""
 _SHARES = (0.05, 0.275, 0.725, 0.95)
 """Where base RTTs that are tried lie between the least and the most."""
 _CLEAR = 0.02
@@ -44,8 +43,12 @@ _CLEAR = 0.02
 _MOST_S = 300.0
 """The most seconds of a flow that are re-run."""
 _BASE_KNOWN = 0.02
-_ALIKE = 0.8
-_ALIKE_GOODPUT = 0.9
+"""Share of a base RTT that is known: half of its range."""
+_RUNS_SHARE = 0.8
+"""Of the work: what is left are seeds."""
+_CORRECTED = 0.1
+"""Share by which losses of a re-run may differ; with twice as many it is another path."""
+_ALIKE, _ALIKE_GOODPUT = 0.8, 0.9
 """A scenario that is less like the capture cannot tell what would help that network."""
 
 
@@ -150,9 +153,7 @@ def fit(
     captured = figures(seen.stream)
     with tempfile.TemporaryDirectory(prefix="airpath-fit-") as place:
         if first.trace is not None:
-            candidates.write_trace(
-                Path(place) / TRACE, first.path, first.runs_s, seen.sent[0] / 1000
-            )
+            candidates.write_trace(Path(place) / TRACE, first.path, first.runs_s, seen.sent[0] / MS)
 
         def attempt(one: Candidate, seeds: list[int]) -> list[dict[str, float | None]]:
             text = candidates.write(one, "fitted", [])
@@ -210,7 +211,7 @@ class _Search:
         seeds = list(range(1, 1 + (_SEEDS if one.is_random else 1)))
         means = mean(self.attempt(one, seeds))
         self.runs.append(_Run(one, compare(self.captured, means), means))
-        self.told(min(0.8, len(self.runs) / self.total))
+        self.told(min(_RUNS_SHARE, len(self.runs) / self.total))
 
     def best(self, first: Candidate) -> _Run:
         ends = len(candidates.CONTROLS) * (1 + len(candidates.PROFILES))
@@ -277,7 +278,7 @@ def _corrected(run: _Run) -> Candidate | None:
     if not one.path.loss or not captured or not seen or one.path.overflowed:
         return None
     factor = captured / seen
-    return one.scaled(loss=factor) if abs(factor - 1) > 0.1 and 0.5 < factor < 2 else None
+    return one.scaled(loss=factor) if abs(factor - 1) > _CORRECTED and 0.5 < factor < 2 else None
 
 
 def _finished(

@@ -19,6 +19,8 @@ Ints = NDArray[np.int64]
 
 LEAST_SEGMENTS = 50
 """Segments with data below which nothing is fitted."""
+NS = 1e6
+"""In a millisecond."""
 _MOST_STEP_BACK_S = 1.0
 """Several processors that capture at the same time differ by much less."""
 _NEAR = 0.25
@@ -143,12 +145,12 @@ def arrays(
     """What ``read_segments`` or ``read_flows`` returned of the data of ``sender``."""
 
     def times(column: bytes) -> Floats:
-        return numbers(column) / 1e6
+        return numbers(column) / NS
 
     def whole(column: bytes) -> Ints:
         return numbers(column).astype(np.int64)
 
-    first, second, third = (None if at is None else at / 1e6 for at in raw["handshake_ns"])
+    first, second, third = (None if at is None else at / NS for at in raw["handshake_ns"])
     sent, ack = times(raw["sent_ns"]), times(raw["ack_ns"])
     echo, ack_timestamp = numbers(raw["echo"]), numbers(raw["ack_timestamp"])
     trips = echo_trips(sent, echo, ack, ack_timestamp)
@@ -176,7 +178,7 @@ def arrays(
         ack_size=whole(raw["ack_size"]),
         is_pure=numbers(raw["is_pure"]) > 0,
         handshake=(first, second, third),
-        fin=None if raw["fin_ns"] is None else raw["fin_ns"] / 1e6,
+        fin=None if raw["fin_ns"] is None else raw["fin_ns"] / NS,
         cut=raw["cut"],
         report=report,
     )

@@ -15,41 +15,106 @@ from typing import Any
 import numpy as np
 
 from airpath.base.text import short
-from airpath.fitting import bins
+from airpath.fitting import series
 from airpath.fitting.observed import Bools, Floats, Ints, Observed, echo_trips
+from airpath.fitting.series import BYTES_PER_MS, MS
 
 _TICKS_MS = (0.001, 0.1, 0.25, 1.0, 4.0, 10.0)
 """Milliseconds that timestamps count by: of airpath, and of systems."""
+_WRAP = 2.0**32
+"""Where a timestamp starts again (RFC 7323 3)."""
+_STEP_MS = 0.001
+"""Unit: the microsecond of captures' times; nothing on a path is shorter."""
+_HEADERS = 60
+"""Bytes of a SYN with its usual options: 20 of IP, 20 of TCP, 20 of options (RFC 9293)."""
+_PACKET = 1500
+"""Bytes of Ethernet's MTU (IEEE 802.3): a queue below one holds no packet."""
+_MOST_GAPS = 512
+"""Bound: gaps that are open at the same time."""
+
+# What counts as enough: a median of fewer is chance.
+_LEAST_LOSSES = 3
+"""Losses below which nothing is said of why packets are lost."""
+_LEAST_PAIRS = 8
+"""Round trips below which their median says nothing."""
+_LEAST_PAUSES = 20
+"""Pauses below which their phase may be chance."""
+_SOME = 40
+"""Times between acknowledgements below which a raster may be chance."""
+_SOME_WAITS = 30
+"""Waits below which their spread is not known."""
+_LEAST_WINDOWS = 4
+"""Windows of the rough rate in a short transfer."""
+_FEW_WINDOWS = 6
+"""Windows below which a rate is not known to vary."""
+
+# Queues, losses and capacity (docs/adr/0045).
 _FULL = 0.75
 """Losses behind packets that waited for this share of the longest wait are a full queue's."""
-_MOST_GAPS = 512
-_LEAST_LOSSES = 3
+_LONGEST_WAIT = 0.99
+"""Definition: the longest wait is the quantile above which a radio's repetitions are."""
+_LEAST_QUEUE = 5
+"""Segments; a queue that is never longer is a burst's own."""
 _LEAST_ODDS = 2.0
+"""A full queue loses twice as often behind long waits as behind others."""
+_MOST_SPURIOUS = 0.5
+"""Most retransmissions were not needed: they say little of what was lost."""
+_LEAST_OF_FULL = 0.05
+"""Losses without a queue that are fewer, beside a full queue's, are its own."""
 _VARIES = 0.15
 """Capacity is given over time if it differs by this share from one window to the next."""
 _WINDOW_MS = 500.0
-_LEAST_PAIRS = 8
-_LEAST_BACK_MS = 1.0
-_LONG_SPAN = 20
+"""Definition: of such a window."""
+_ROUGH_MS = 100.0
+"""Definition: the rough rate is that of a tenth of a second, or of two round trips,"""
+_ROUGH = 0.95
+"""and a twentieth of them are faster."""
+_LONG_SPAN, _SHORT_SPAN = 20, 4
+"""Packets of a busy time of which an error of one packet is a twentieth, or a fourth, at most."""
 _LEAST_BUSY_MS = 300.0
+"""Busy times that are shorter in sum are joined by the fastest short ones."""
 _LEAST_BUSY_SEGMENTS = 20
+"""An error of one segment is a twentieth of such a busy time."""
 _LEAST_BUSY_BATCHES = 20
 """When a busy time began and ended is known to a batch: so long, that is a twentieth of it."""
 _LONGEST_GAP_MS = 100.0
-_LEAST_JITTER_MS = 1.0
-_LEAST_BATCH_MS = 3.0
-_LEAST_PAUSES = 20
-_CLEAR_WAIT = 2.5
-"""Batches: a wait is known to half of one, which is a fifth of such a wait."""
-_SOME_TOGETHER = 0.2
-_SHORT_SPAN = 4
-_HIGH = 0.75
-_NEAR_HIGH = 0.07
-_LEAST_NEAR = 0.4
+"""A bottleneck that delivers nothing for longer, or for 20 usual times, is not just busy."""
+_HIGH, _NEAR_HIGH, _LEAST_NEAR = 0.75, 0.07, 0.4
+"""Short spans count if 40 % of them are within 7 % of their upper quartile: noise slows them."""
+_LEAST_OF_ROUGH = 0.7
+"""A capacity that is less of the rough rate is that of delayed acknowledgements."""
 _CLEAR_QUEUE = 20
 """Segments; an error of the rate adds up over a longer queue, and over a longer busy time."""
-_LEAST_OF_ROUGH = 0.7
+_SHORT_QUEUE = 5
+"""Segments; behind so many a wait shows jitter."""
+_CLEAR_WAIT = 2.5
+"""Batches: a wait is known to half of one, which is a fifth of such a wait."""
+
+# Jitter, batches and what comes back.
+_LEAST_BACK_MS = 1.0
+"""Acknowledgements that wait less on their way back do not wait: a tick of timestamps."""
+_LEAST_JITTER_MS = 1.0
+"""Less is a host's, and none of the path's."""
+_TAIL = 0.05
+"""Definition: a range leaves out this share of the values at each end."""
+_LEAST_BATCH_MS = 3.0
+"""Hosts send what comes within a few ms together; batches of a network are farther apart."""
+_BATCH_PACKETS = 3
+"""Packets of the bottleneck; batches of a network are farther apart than a delayed ACK's two."""
+_TOGETHER_MS = 0.3
+"""Acknowledgements of one batch are less apart."""
+_MOST_TOGETHER, _SOME_TOGETHER = 0.4, 0.2
+"""Shares of acknowledgements that come with the one before: of batches, and of slow flows' ones."""
+_BATCH_SHARES = (0.02, 0.1, 0.25)
+"""Quantiles of the times between acknowledgements that are tried as the interval."""
+_MOST_STEPS = 6.5
+"""Intervals; over longer times an error of the interval adds up to half of one."""
 _NEAR_MS = 0.3
+"""Times this near to a multiple of the interval are in its raster."""
+_NEAR = 0.1
+"""Share of an interval by which a multiple may differ."""
+_MOST, _NEARLY_ALL, _ALL = 0.8, 0.9, 0.95
+"""Shares of times that are in the raster: if few came together, more have to be."""
 _NEAR_TRIP = 0.05
 """Share of an interval by which it may differ from the handshake's round trip and still be that."""
 
@@ -103,9 +168,9 @@ def estimate(seen: Observed) -> Path:
     rough = _rough_rate(seen)
     batch = _batch(seen, rough)
     capacity, busy_s, rates = _capacity(seen, waits, rough, batch)
-    serialisation = float(seen.size.max()) * 8 / capacity / 1000 if capacity else 0.0
+    serialisation = float(seen.size.max()) / capacity / BYTES_PER_MS if capacity else 0.0
     used = capacity or rough
-    base_rtt = max(base - serialisation, 0.001)
+    base_rtt = max(base - serialisation, _STEP_MS)
     base_rtt = _handshake(seen, base_rtt, capacity)
     may_differ_ms = 0.0
     if seen.place == "receiver":
@@ -123,7 +188,7 @@ def estimate(seen: Observed) -> Path:
     if capacity is None:
         never = "packets never queued at the bottleneck"
         briefly = (
-            f"packets queued for only {short(busy_s * 1000)} ms, and arrive in batches that are "
+            f"packets queued for only {short(busy_s * MS)} ms, and arrive in batches that are "
             f"{short(batch or 0.0)} ms apart"
         )
         unknown.append(
@@ -139,7 +204,7 @@ def estimate(seen: Observed) -> Path:
         # Where packets never waited for each other no queue was full.
         queue, full = None, np.zeros(len(lost), dtype=bool)
     if queue is None:
-        holds = f": it holds at least {short(at_least / 1000)} kB" if at_least >= 1500 else ""
+        holds = f": it holds at least {short(at_least / MS)} kB" if at_least >= _PACKET else ""
         unknown.append(
             Unknown(
                 "queue",
@@ -147,13 +212,13 @@ def estimate(seen: Observed) -> Path:
                 "a transfer that loses packets at its full rate",
             )
         )
-    is_rough = bool(queue and batch and queue * 8 / used / 1000 < _CLEAR_WAIT * batch)
+    is_rough = bool(queue and batch and queue / used / BYTES_PER_MS < _CLEAR_WAIT * batch)
     if is_rough and queue and batch:
         unknown.append(
             Unknown(
                 "queue",
-                f"packets waited {short(queue * 8 / used / 1000)} ms in it, and arrive in batches "
-                f"that are {short(batch)} ms apart",
+                f"packets waited {short(queue / used / BYTES_PER_MS)} ms in it, and arrive in "
+                f"batches that are {short(batch)} ms apart",
                 "a capture at the other end",
             )
         )
@@ -286,7 +351,7 @@ def one_way_ms(at: Floats, timestamps: Floats) -> Floats | None:
     """
     if len(at) < 2:
         return None
-    stamps = np.unwrap(timestamps, period=2.0**32)
+    stamps = np.unwrap(timestamps, period=_WRAP)
     tick = _tick(at, timestamps)
     if not tick:
         return None
@@ -300,7 +365,7 @@ def _tick(at: Floats, timestamps: Floats) -> float:
     known = ~np.isnan(timestamps)
     if known.sum() < 2:
         return 0.0
-    stamps = np.unwrap(timestamps[known], period=2.0**32)
+    stamps = np.unwrap(timestamps[known], period=_WRAP)
     ticks = stamps[-1] - stamps[0]
     if ticks <= 0:
         return 0.0
@@ -317,8 +382,8 @@ def _handshake(seen: Observed, base: float, rate: float | None) -> float:
         return base
     whole = third - first
     if rate:
-        whole -= 60 * 8 / rate / 1000
-    return max(min(base, whole), 0.001)
+        whole -= _HEADERS / rate / BYTES_PER_MS
+    return max(min(base, whole), _STEP_MS)
 
 
 def _without_batches(
@@ -330,7 +395,7 @@ def _without_batches(
     trip is between the shortest one and the longest one less an interval. The middle is taken.
     """
     if rate is not None:
-        service = np.where(lost_segments(seen), 0.0, seen.size * 8 / rate / 1000)
+        service = np.where(lost_segments(seen), 0.0, seen.size / rate / BYTES_PER_MS)
         queue, before = _queue_waits(seen, service)
         clean = (seen.sent_again == 0) & ~seen.is_again & ~np.isnan(seen.acked)
         clear = clean & (queue < _CLEAR_QUEUE * service) & (before < _CLEAR_QUEUE)
@@ -347,10 +412,10 @@ def _middle(shortest: float, waits: Floats, batch: float) -> tuple[float, float]
         return shortest, 0.0
     after = waits % batch
     # Whole intervals are as good as none.
-    after = np.where(after > batch - max(_NEAR_MS, 0.05 * batch), 0.0, after)
-    half = (batch - float(np.quantile(after, 0.9))) / 2
-    half = half if half > max(_NEAR_MS, 0.05 * batch) else 0.0
-    half = min(half, 0.5 * shortest)
+    after = np.where(after > batch - max(_NEAR_MS, _NEAR_TRIP * batch), 0.0, after)
+    half = (batch - float(np.quantile(after, _NEARLY_ALL))) / 2
+    half = half if half > max(_NEAR_MS, _NEAR_TRIP * batch) else 0.0
+    half = min(half, shortest / 2)
     return shortest - half, half
 
 
@@ -381,12 +446,12 @@ def _rough_rate(seen: Observed) -> float:
     if len(at) < 2:
         return 0.0
     trip = seen.stream["rtt_ms"]["min"] if seen.stream["rtt_ms"] else 0.0
-    window = max(100.0, 2 * trip)
-    window = min(window, max(1.0, (at[-1] - at[0]) / 4))
-    rates, counts = bins.rates(at, bytes_, at[0], at[-1], window)
+    window = max(_ROUGH_MS, 2 * trip)
+    window = min(window, max(1.0, (at[-1] - at[0]) / _LEAST_WINDOWS))
+    rates, counts = series.rates(at, bytes_, at[0], at[-1], window)
     if not len(rates):
-        return float((bytes_[-1] - bytes_[0]) * 8 / max(at[-1] - at[0], 1e-3) / 1000)
-    return bins.quantile(rates, counts, 0.95)
+        return series.between(at, bytes_, at[0], at[-1])
+    return series.quantile(rates, counts, _ROUGH)
 
 
 def _capacity(
@@ -407,10 +472,13 @@ def _capacity(
     else:
         sent, arrived = seen.sent[known], seen.acked[known]
     apart = np.diff(arrived)
-    longest = max(_LONGEST_GAP_MS, 20 * float(np.median(apart)))
+    longest = max(_LONGEST_GAP_MS, _LONG_SPAN * float(np.median(apart)))
     waited = waits[known][:-1] - (batch or 0.0)
-    busy = (np.diff(sent) <= waited + 1e-3) & (apart >= 0) & (apart <= longest)
-    spans = [(arrived[first], arrived[last], last - first) for first, last in _spans(busy)]
+    busy = (np.diff(sent) <= waited + _STEP_MS) & (apart >= 0) & (apart <= longest)
+    spans = [
+        (arrived[first], arrived[last], last - first)
+        for first, last in zip(*series.runs(busy), strict=True)
+    ]
     long = [span for span in spans if span[2] >= _LONG_SPAN]
     if sum(end - begin for begin, end, _ in long) >= _LEAST_BUSY_MS:
         spans = long
@@ -420,15 +488,15 @@ def _capacity(
     total_bytes = sum(_passed(at, bytes_, begin, end) for begin, end, _ in spans)
     if total_ms <= 0 or total_bytes < _LEAST_BUSY_SEGMENTS * seen.size.max():
         return None, 0.0, []
-    rate = total_bytes * 8 / total_ms / 1000
+    rate = total_bytes / total_ms / BYTES_PER_MS
     if rate < _LEAST_OF_ROUGH * rough:
         # What waits for a delayed acknowledgement waits for no other packet.
         return None, 0.0, []
     # Of several spans the errors are as often too long as too short.
     if batch is not None and total_ms < _LEAST_BUSY_BATCHES * batch * len(spans) ** 0.5:
-        return None, total_ms / 1000, []
+        return None, total_ms / MS, []
     pieces = [(begin, end) for begin, end, _ in spans]
-    return rate, total_ms / 1000, _varying(at, bytes_, pieces, rate)
+    return rate, total_ms / MS, _varying(at, bytes_, pieces, rate)
 
 
 def _fastest(
@@ -442,11 +510,8 @@ def _fastest(
     if not some:
         return []
     rates = np.array([_passed(at, bytes_, begin, end) / (end - begin) for begin, end, _ in some])
-    order = np.argsort(rates)
-    weight = np.cumsum(np.array([length for _, _, length in some])[order])
-    high = float(rates[order][np.searchsorted(weight, _HIGH * weight[-1])])
-    near = np.abs(rates / high - 1) <= _NEAR_HIGH
-    lengths = np.array([length for _, _, length in some])
+    lengths = np.array([length for _, _, length in some], dtype=float)
+    near = np.abs(rates / series.weighted(rates, lengths, _HIGH) - 1) <= _NEAR_HIGH
     if lengths[near].sum() < _LEAST_NEAR * lengths.sum():
         return []
     return [span for span, is_near in zip(some, near, strict=True) if is_near]
@@ -458,30 +523,22 @@ def _passed(at: Floats, bytes_: Floats, begin: float, end: float) -> float:
     return float(bytes_[max(last, 0)] - bytes_[max(first, 0)])
 
 
-def _spans(flags: Bools) -> list[tuple[int, int]]:
-    """First and last index of each run of True, the one before the run included."""
-    padded = np.concatenate(([False], flags, [False])).astype(np.int8)
-    edges = np.diff(padded)
-    begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    return [(int(begin), int(end)) for begin, end in zip(begins, ends, strict=True)]
-
-
 def _varying(
     at: Floats, bytes_: Floats, pieces: list[tuple[float, float]], rate: float
 ) -> list[tuple[float, float]]:
     """Capacity by time, if it differs from one half second to the next."""
     rates, counts = [], []
     for begin, end in pieces:
-        numbers = bins.edges(at, begin, end, _WINDOW_MS)
+        numbers = series.edges(at, begin, end, _WINDOW_MS)
         for first, last in pairwise(numbers.tolist()):
             left, right = begin + first * _WINDOW_MS, begin + last * _WINDOW_MS
-            mbps = _passed(at, bytes_, left, right) * 8 / (right - left) / 1000
+            mbps = _passed(at, bytes_, left, right) / (right - left) / BYTES_PER_MS
             # Of several windows without an arrival the first and the last one.
             ends = (left + _WINDOW_MS / 2, right - _WINDOW_MS / 2)[: int(last - first)]
-            rates += [(middle / 1000, mbps) for middle in ends]
+            rates += [(middle / MS, mbps) for middle in ends]
             counts += [(last - first) / len(ends)] * len(ends)
     values, weights = np.array([value for _, value in rates]), np.array(counts)
-    if weights.sum() < 6:
+    if weights.sum() < _FEW_WINDOWS:
         return []
     mean = np.average(values, weights=weights)
     if np.sqrt(np.average((values - mean) ** 2, weights=weights)) / rate < _VARIES:
@@ -500,7 +557,7 @@ def lost_segments(seen: Observed) -> Bools:
     spurious = seen.stream["retransmissions"]["spurious"]
     again = seen.sent_again > 0
     sent = seen.stream["retransmissions"]["packets"]
-    if spurious and sent and spurious >= 0.5 * sent:
+    if spurious and sent and spurious >= _MOST_SPURIOUS * sent:
         # Most were not needed: what was retransmitted says little of what was lost.
         return np.zeros(len(seen.sent), dtype=bool)
     return again
@@ -537,13 +594,13 @@ def _queue(
     known = ~np.isnan(waits)
     if not known.any() or not rate:
         return None, 0.0, none
-    longest = float(np.quantile(waits[known], 0.99))
-    at_least = longest * rate * 1000 / 8
+    longest = float(np.quantile(waits[known], _LONGEST_WAIT))
+    at_least = longest * rate * BYTES_PER_MS
     index = np.flatnonzero(lost)
     if seen.place == "receiver":
         # A gap shows when what comes behind it arrives.
         index = np.flatnonzero(seen.after_gap)
-    if len(index) == 0 or longest < 5 * segment_ms:
+    if len(index) == 0 or longest < _LEAST_QUEUE * segment_ms:
         return None, at_least, none
     before = wait_before(waits, index)
     is_full = before >= _FULL * longest
@@ -559,7 +616,7 @@ def _queue(
     if is_full.sum() < _LEAST_LOSSES and is_full.mean() < 0.5:
         return None, at_least, none
     wait = float(np.median(before[is_full]))
-    return wait * rate * 1000 / 8, at_least, full
+    return wait * rate * BYTES_PER_MS, at_least, full
 
 
 def _at_gaps(seen: Observed, lost: Bools, gaps: Ints, is_full: Bools) -> Bools:
@@ -587,15 +644,15 @@ def _random_loss(seen: Observed, lost: Bools, full: Bools) -> tuple[float, float
     """Share of lost packets without those of a full queue, and how many in a row."""
     random = lost & ~full
     count = int(random.sum())
-    if count < _LEAST_LOSSES or (full.any() and count < 0.05 * full.sum()):
+    if count < _LEAST_LOSSES or (full.any() and count < _LEAST_OF_FULL * full.sum()):
         return 0.0, 1.0
     sent = len(seen.sent) + (count if seen.place == "receiver" else 0)
     # Of what was retransmitted, some was lost again.
     again = seen.sent_again[random]
     lost_again = int(np.maximum(again - 1, 0).sum()) if seen.place != "receiver" else 0
     originals = ~seen.is_again
-    runs = _spans(random[originals])
-    burst = count / len(runs) if runs and seen.place != "receiver" else 1.0
+    begins, _ = series.runs(random[originals])
+    burst = count / len(begins) if len(begins) and seen.place != "receiver" else 1.0
     return (count + lost_again) / sent, burst
 
 
@@ -605,17 +662,17 @@ def _jitter(seen: Observed, waits: Floats, rate: float | None, batch: float | No
         return 0.0
     if not rate or seen.place == "receiver":
         return None
-    service = seen.size * 8 / rate / 1000
+    service = seen.size / rate / BYTES_PER_MS
     queue, _ = _queue_waits(seen, service)
     # Where the queue was long, an error of the rate is an error of the wait.
-    clear = ~np.isnan(waits) & (queue < 5 * service)
-    if clear.sum() < 30:
+    clear = ~np.isnan(waits) & (queue < _SHORT_QUEUE * service)
+    if clear.sum() < _SOME_WAITS:
         return None
     rest = waits[clear] - queue[clear]
-    low, high = np.quantile(rest, [0.05, 0.95])
-    spread = float(high - low) / 0.9
+    low, high = np.quantile(rest, [_TAIL, 1 - _TAIL])
+    spread = float(high - low) / (1 - 2 * _TAIL)
     trip = seen.stream["rtt_ms"]["min"] if seen.stream["rtt_ms"] else 0.0
-    return spread if spread > max(_LEAST_JITTER_MS, 0.05 * trip) else 0.0
+    return spread if spread > max(_LEAST_JITTER_MS, _NEAR_TRIP * trip) else 0.0
 
 
 def _batch(seen: Observed, rate: float) -> float | None:
@@ -625,21 +682,21 @@ def _batch(seen: Observed, rate: float) -> float | None:
     """
     if not rate:
         return None
-    service = float(seen.size.max()) * 8 / rate / 1000
+    service = float(seen.size.max()) / rate / BYTES_PER_MS
     if seen.place == "receiver":
-        stamps = np.unwrap(seen.timestamp[~np.isnan(seen.timestamp)], period=2.0**32)
+        stamps = np.unwrap(seen.timestamp[~np.isnan(seen.timestamp)], period=_WRAP)
         gaps = np.diff(np.unique(stamps)) * _tick(seen.sent, seen.timestamp)
         return _grid(seen, gaps[gaps >= _LEAST_BATCH_MS], service)
     at = seen.ack[seen.is_pure]
     gaps = np.diff(at)
-    if len(gaps) < 40:
+    if len(gaps) < _SOME:
         return None
-    within = gaps < 0.3
-    between = np.diff(at[1:][gaps >= max(_LEAST_BATCH_MS, 3 * service)])
-    if within.mean() >= 0.4 and len(between) >= 20:
-        interval = float(np.quantile(between, 0.25))
+    within = gaps < _TOGETHER_MS
+    between = np.diff(at[1:][gaps >= max(_LEAST_BATCH_MS, _BATCH_PACKETS * service)])
+    if within.mean() >= _MOST_TOGETHER and len(between) >= _LEAST_PAUSES:
+        interval = float(np.quantile(between, _BATCH_SHARES[-1]))
         multiples = between / interval
-        whole = (np.abs(multiples - np.round(multiples)) < 0.1).mean() > 0.8
+        whole = (np.abs(multiples - np.round(multiples)) < _NEAR).mean() > _MOST
         if whole and not _is_round_trip(seen, interval):
             return interval
     return _grid(seen, gaps[gaps >= _LEAST_BATCH_MS], service, float(within.mean()))
@@ -655,9 +712,9 @@ def _is_round_trip(seen: Observed, interval: float) -> bool:
 
 def _keeps_phase(gaps: Floats, interval: float) -> bool:
     """Long pauses are multiples of it, too: no train of packets is in step with another."""
-    long = gaps[gaps >= 6.5 * interval] / interval
-    near = np.abs(long - np.round(long)) * interval < min(_NEAR_MS, 0.1 * interval)
-    return len(long) >= _LEAST_PAUSES and bool(near.mean() >= 0.9)
+    long = gaps[gaps >= _MOST_STEPS * interval] / interval
+    near = np.abs(long - np.round(long)) * interval < min(_NEAR_MS, _NEAR * interval)
+    return len(long) >= _LEAST_PAUSES and bool(near.mean() >= _NEARLY_ALL)
 
 
 def _grid(seen: Observed, gaps: Floats, service: float, together: float = 0.0) -> float | None:
@@ -666,20 +723,20 @@ def _grid(seen: Observed, gaps: Floats, service: float, together: float = 0.0) -
     Packets that come one by one from a busy bottleneck are apart by multiples of their own time. If
     all times are the same, some acknowledgements come together with another one (``together``).
     """
-    if len(gaps) < 40 or not seen.stream["rtt_ms"]:
+    if len(gaps) < _SOME or not seen.stream["rtt_ms"]:
         return None
-    for share in (0.02, 0.1, 0.25):
+    for share in _BATCH_SHARES:
         interval = float(np.quantile(gaps, share))
-        multiples = gaps[gaps < 6.5 * interval] / interval
+        multiples = gaps[gaps < _MOST_STEPS * interval] / interval
         whole = np.round(multiples)
         near = np.abs(multiples - whole) * interval < _NEAR_MS
         own = interval / service
         if (
-            interval < 0.5 * seen.stream["rtt_ms"]["min"]
-            and len(multiples) >= 40
-            and near.mean() >= 0.95
-            and ((whole != np.median(whole)).mean() >= 0.1 or together >= _SOME_TOGETHER)
-            and (own < 0.5 or abs(own - round(own)) > 0.1 or _keeps_phase(gaps, interval))
+            2 * interval < seen.stream["rtt_ms"]["min"]
+            and len(multiples) >= _SOME
+            and near.mean() >= _ALL
+            and ((whole != np.median(whole)).mean() >= _NEAR or together >= _SOME_TOGETHER)
+            and (own < 0.5 or abs(own - round(own)) > _NEAR or _keeps_phase(gaps, interval))
         ):
-            return float(np.median(gaps[gaps < 6.5 * interval][near] / whole[near]))
+            return float(np.median(gaps[gaps < _MOST_STEPS * interval][near] / whole[near]))
     return None
