@@ -41,7 +41,7 @@ FIRST_TCP = {
     "modem-blocks": 0,
     "nr-drx": 1, "nsa": 0, "one-way-firewall": None, "pdcp-gap": 0, "ping-under-load": 1,
     "policer": 0, "proxy": 0, "random-loss": 0, "small-window": 0, "trace-driven": 0,
-    "split-bearer": 0, "two-flows": 0, "udp": None, "umts-hspa": 0,
+    "carrier-aggregation": 0, "split-bearer": 0, "two-flows": 0, "udp": None, "umts-hspa": 0,
     "upf-cpu": 0, "usb-module": 0, "vpn-mtu": 0, "wifi-like": 0,
 }  # fmt: skip
 """The index of the first TCP flow in each other scenario."""

@@ -63,6 +63,8 @@ pub(crate) struct BlockTimes {
 pub(crate) struct WaitMeter {
     journeys: Journeys,
     place: Site,
+    /// What a packet that has arrived waits for.
+    held: Part,
     state: Wait,
     since: Instant,
     /// The previous state.
@@ -94,6 +96,7 @@ impl WaitMeter {
         Self {
             journeys,
             place,
+            held: Part::Rlc,
             state: Wait::Slot,
             since: Instant::ZERO,
             before: Wait::Slot,
@@ -103,6 +106,11 @@ impl WaitMeter {
             busy_since: Instant::ZERO,
             inside: BTreeMap::new(),
         }
+    }
+
+    /// Whether a packet that has arrived may wait for what another carrier brings.
+    pub(crate) const fn aggregate(&mut self, carriers: bool) {
+        self.held = if carriers { Part::Reordering } else { Part::Rlc };
     }
 
     /// Notes what packets wait for from `now` on.
@@ -195,7 +203,7 @@ impl WaitMeter {
         if inside.sent.is_none() {
             self.count(at, self.waiting - 1);
         }
-        let Self { journeys, place, .. } = self;
+        let Self { journeys, place, held, .. } = self;
         let until = |at: Instant, part: Part| journeys.until(id, at, part, *place);
         if let Some((sent, waited)) = inside.sent {
             let wait = |from: Waited, to: Waited, until: Instant, own: bool| {
@@ -223,7 +231,7 @@ impl WaitMeter {
                 until(reached, Part::Processing);
             }
         }
-        until(at, Part::Rlc);
+        until(at, *held);
     }
 
     /// A packet is dropped.

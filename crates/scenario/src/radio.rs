@@ -1,5 +1,6 @@
 //! `[radio]`: a preset, and what the file changes in it.
 
+mod carriers;
 pub(crate) mod check;
 mod layers;
 mod neighbours;
@@ -19,6 +20,7 @@ use crate::spec::{AccessKind, CELL, Chosen, RADIO, UE};
 use crate::suggest::{list, unknown_name};
 use crate::traces::Traces;
 use crate::value::Setting;
+pub(crate) use carriers::Carrier;
 use layers::Layer;
 pub(crate) use layers::Tables;
 pub(crate) use neighbours::Neighbour;
@@ -32,6 +34,8 @@ pub(crate) struct Radio {
     pub(crate) cell: Fields,
     /// `[[radio.ue]]`, at least one.
     pub(crate) ues: Vec<Ue>,
+    /// `[[radio.carrier]]`.
+    pub(crate) carriers: Vec<Carrier>,
     /// `[[radio.neighbour]]`.
     pub(crate) neighbours: Vec<Neighbour>,
     /// `[[radio.handover]]`.
@@ -85,6 +89,8 @@ impl Radio {
             check::names(&mut names, &ue, problems);
             ues.push(ue);
         }
+        let carriers =
+            carriers::read(node, &fields, (&preset, &tables), directory, traces, problems);
         let neighbours =
             neighbours::read(node, &fields, (&preset, &tables), directory, traces, problems);
         let handovers = neighbours::handovers(node, problems);
@@ -94,7 +100,7 @@ impl Radio {
             true => Some(neighbours::mobility(node, moves, split.is_none(), problems)),
             false => None,
         };
-        let radio = Self { fields, cell, ues, neighbours, handovers, mobility, split };
+        let radio = Self { fields, cell, ues, carriers, neighbours, handovers, mobility, split };
         check::radio(&radio, problems);
         Some(radio)
     }

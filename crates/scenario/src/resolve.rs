@@ -54,6 +54,13 @@ fn write_radio(out: &mut String, radio: &Radio) {
             table(out, Some(&format!("[radio.ue.{name}]")), fields);
         }
     }
+    for carrier in &radio.carriers {
+        table(out, Some("[[radio.carrier]]"), &carrier.fields);
+        table(out, Some("[radio.carrier.cell]"), &carrier.own_cell());
+        for (name, fields) in carrier.parts() {
+            table(out, Some(&format!("[radio.carrier.{name}]")), fields);
+        }
+    }
     for neighbour in &radio.neighbours {
         table(out, Some("[[radio.neighbour]]"), &neighbour.fields);
         table(out, Some("[radio.neighbour.cell]"), &neighbour.cell);

@@ -4,9 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::spec::{
-    CELL, CORE, Default, EMULATION, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind, MOBILITY,
-    NEIGHBOUR, Need, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule, SPLIT, STAGE,
-    SUBTABLES, Table, TimeUnit, UE,
+    CARRIER, CELL, CORE, Default, EMULATION, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind,
+    MOBILITY, NEIGHBOUR, Need, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule, SPLIT,
+    STAGE, SUBTABLES, Table, TimeUnit, UE,
 };
 
 /// The schema as a JSON document.
@@ -18,6 +18,8 @@ pub fn json_schema() -> Value {
     radio["properties"] = parts(&RADIO);
     let mut ue = table(&UE, None);
     ue["properties"] = parts(&UE);
+    let mut carrier = table(&CARRIER, None);
+    carrier["properties"] = parts(&CARRIER);
     let mut neighbour = table(&NEIGHBOUR, None);
     neighbour["properties"] = parts(&NEIGHBOUR);
     let mut root = table(&ROOT, None);
@@ -52,6 +54,7 @@ pub fn json_schema() -> Value {
         "radio": radio,
         "cell": either(&CELL),
         "ue": ue,
+        "carrier": carrier,
         "neighbour": neighbour,
         "handover": table(&HANDOVER, None),
         "mobility": table(&MOBILITY, None),

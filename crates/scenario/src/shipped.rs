@@ -49,5 +49,6 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "handover",
     "pdcp-gap",
     "split-bearer",
+    "carrier-aggregation",
     "nsa",
 ];

@@ -46,7 +46,9 @@ pub(crate) use radio::{
     LteMcsTable, MissingValue, NrMcsTable, PathLossModel, PrimaryPath, RlcMode, Scheduler,
     SignalColumn, TraceEnd, UmtsDown, UmtsSetup, UmtsUp,
 };
-pub(crate) use radio::{CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, SPLIT, UE};
+pub(crate) use radio::{
+    CARRIER, CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, SPLIT, UE,
+};
 pub(crate) use root::{EMULATION, Io, Observer, PATH, ROOT, RUN, SlowStartSource};
 pub(crate) use stage::{JitterDistribution, LinkAqm, STAGE, StageKind};
 pub(crate) use subscription::CORE;

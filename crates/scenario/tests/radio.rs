@@ -612,3 +612,47 @@ fn a_split_bearer_has_a_leg_in_a_neighbour_and_stays() {
     let off = radio("lte-20", &format!("{neighbours}[radio.split]\nenabled = false\n"));
     assert!(off.ran.split.is_none() && off.ran.measurements.is_none());
 }
+
+#[test]
+fn secondary_carriers_start_from_their_presets_and_apply_to_all_ues() {
+    let text = "[radio.channel]\nsinr_db = 12\n[[radio.ue]]\n[[radio.ue]]\ncarriers = 1\n\
+                [radio.ue.channel]\nsinr_db = 3\n\
+                [[radio.carrier]]\npreset = \"lte-10\"\n[radio.carrier.harq]\nmax_transmissions = 2\n\
+                [[radio.carrier]]\nuplink = true\n[radio.carrier.channel]\nsinr_db = 20\n\
+                [radio.carrier.cell]\nscheduler = \"round_robin\"\n";
+    let ran = radio("lte-20", text).ran;
+    let cell = &ran.cells[0];
+    assert_eq!(cell.check(), Ok(()));
+    let prbs: Vec<u32> = cell
+        .secondary
+        .iter()
+        .map(|carrier| match &carrier.access {
+            Access::Lte(carrier) => carrier.downlink_prbs,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(prbs, [50, 100]);
+    assert_eq!(cell.secondary[1].downlink_scheduler.policy, Policy::RoundRobin);
+    let secondary = |ue: usize| &ran.ues[ue].in_cell[0].secondary;
+    let sinr = |channel: &ChannelConfig| match channel {
+        ChannelConfig::Constant(Quality::Sinr(sinr_db)) => *sinr_db,
+        other => panic!("{other:?}"),
+    };
+    let all: Vec<_> = secondary(0)
+        .iter()
+        .map(|own| (sinr(&own.downlink.channel), own.downlink.harq.max_transmissions, own.sends))
+        .collect();
+    // A UE's own tables are about the primary carrier.
+    assert_eq!(all, [(12.0, 2, false), (20.0, 4, true)]);
+    assert_eq!(secondary(1)[..], secondary(0)[..1]);
+    assert_eq!(sinr(&ran.ues[1].in_cell[0].downlink.channel), 3.0);
+    // A file's `[radio.cell]` is about the primary carrier, as for neighbours.
+    let wide = radio("nr-n78", "[radio.cell]\nbandwidth_mhz = 40\n[[radio.carrier]]\n").ran;
+    match (&wide.cells[0].access, &wide.cells[0].secondary[0].access) {
+        (Access::Nr(primary), Access::Nr(secondary)) => {
+            assert!(primary.downlink.prbs < secondary.downlink.prbs);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(radio("lte-20", "").ran.cells[0].secondary.is_empty());
+}

@@ -285,6 +285,32 @@ fn a_bad_leg_shows_as_reordering() {
     near(part(delay, "reordering"), 0.0, 1e-9, "one leg");
 }
 
+/// LTE with a second carrier of the same width, and its BLER there.
+fn two_carriers(bler: f64, sets: &[&str]) -> RunSummary {
+    let text = format!(
+        "[run]\nduration_s = 20\n[radio]\npreset = \"lte-20\"\n[[radio.ue]]\n[[radio.carrier]]\n\
+         [radio.carrier.link_adaptation]\nfixed_bler = {bler}\n\
+         fixed_bler_retransmission = {bler}\nfixed_mcs = 20\n\
+         [[flow]]\nid = \"stream\"\nkind = \"udp\"\nrate_mbps = 200\npacket_bytes = 1200\n"
+    );
+    accounted(&scenario(&text, sets))
+}
+
+#[test]
+fn a_bad_carrier_shows_as_reordering() {
+    let delay = |bler, sets: &[&str]| {
+        let summary = two_carriers(bler, sets);
+        holds("two carriers", &summary);
+        summary.breakdowns[0].delay_ms.clone().expect("packets arrive")
+    };
+    let (good, bad) = (delay(0.0, &[]), delay(0.2, &[]));
+    near(part(&good, "reordering"), 0.0, 0.1, "nothing is repeated");
+    assert!(part(&bad, "reordering") > 3.0, "{} ms", part(&bad, "reordering"));
+    // What one carrier alone repeats is RLC's.
+    let alone = delay(0.2, &["radio.ue.0.carriers=0", "flow.0.rate_mbps=50"]);
+    near(part(&alone, "reordering"), 0.0, 1e-9, "one carrier");
+}
+
 #[test]
 fn every_part_is_explained_in_the_docs() {
     let page = include_str!("../../../docs/concepts/breakdown.md");

@@ -3,7 +3,7 @@
 mod common;
 
 use airpath_base::Duration;
-use airpath_radio::cell::{CellConfig, LteCarrier, NrCarrier, UeConfig};
+use airpath_radio::cell::{CellConfig, LteCarrier, LteDuplex, NrCarrier, UeConfig};
 use airpath_radio::harq::Decoding;
 use airpath_record::RunSummary;
 use airpath_scenario::{RadioConfig, Scenario};
@@ -85,6 +85,68 @@ fn bulk_fills_lte() {
 
 /// An idle UE in LTE FDD with an SR every 10 ms: the sum in Holma and Toskala, LTE for UMTS, 11.11,
 /// with 10 ms of core in place of their 1 ms.
+/// Mean rate of a flow after its first seconds over these LTE carriers, in Mb/s.
+fn over_carriers(prbs: &[u32], flow: &str) -> f64 {
+    let mut carriers =
+        prbs.iter().map(|&prbs| CellConfig::lte(LteCarrier::new(LteDuplex::Fdd, prbs)));
+    let mut cell = carriers.next().expect("a primary carrier");
+    cell.secondary = carriers.collect();
+    let mut ue = UeConfig::plain(&cell.access);
+    let secondary = cell.secondary.iter().map(|it| UeConfig::plain_carrier(&it.access));
+    ue.secondary = secondary.collect();
+    let mut scenario = common::scenario(&format!("{WIRE}{flow}"), &[]);
+    scenario.radio = Some(RadioConfig::alone("plain", &cell, &[("phone", ue)]));
+    let flow = run(&scenario).flows.remove(0);
+    flow.steady_mbps.or(flow.goodput_mbps).expect("10 s are long enough")
+}
+
+#[test]
+fn two_carriers_carry_what_both_carry_alone() {
+    let udp = "[[flow]]\nkind = \"udp\"\nrate_mbps = 400\npacket_bytes = 1400\n";
+    for flow in [udp, BULK] {
+        let (wide, narrow) = (over_carriers(&[100], flow), over_carriers(&[50], flow));
+        let both = over_carriers(&[100, 50], flow);
+        assert!((both / (wide + narrow) - 1.0).abs() < 0.03, "{both} of {wide} and {narrow} Mb/s");
+    }
+}
+
+#[test]
+fn two_carriers_of_category_6_reach_what_was_measured() {
+    // Reinikainen, Performance Evaluation of LTE-Advanced Carrier Aggregation (Aalto University,
+    // 2015), abstract: 2 x 20 MHz, 2 x 2 MIMO, category 6: "close to the 300 Mbit/s", in good radio
+    // conditions. Those are assumed to be 30 dB.
+    let udp = "[[flow]]\nkind = \"udp\"\nrate_mbps = 400\npacket_bytes = 1400\n";
+    let both = over_carriers(&[100, 100], udp);
+    assert!((285.0..=300.0).contains(&both), "{both} Mb/s");
+}
+
+#[test]
+fn four_carriers_reach_what_an_operator_measured() {
+    // T-Mobile US, 2023 (sdxcentral.com and fiercewireless.com, July 2023): two channels at 2.5 GHz,
+    // one at 1900 MHz, one at 600 MHz, together 225 MHz, 3.3 Gbit/s. Assumed: 100 + 90 + 20 + 15 MHz,
+    // 30 dB, "DDDSU 10:2:2", 4 layers at 2.5 GHz and 2 at 600 MHz; at 1900 MHz, 2 or 4.
+    let rate = |layers: u32| {
+        let carrier = |preset: &str, mhz: u32, layers: u32| {
+            format!(
+                "[[radio.carrier]]\npreset = \"{preset}\"\n[radio.carrier.cell]\n\
+                 bandwidth_mhz = {mhz}\nlayers_down = {layers}\n"
+            )
+        };
+        let carriers = [("nr-n78", 90, 4), ("nr-fdd-20", 20, layers), ("nr-fdd-20", 15, 2)];
+        let carriers = carriers.map(|(preset, mhz, layers)| carrier(preset, mhz, layers)).concat();
+        let text = format!(
+            "[run]\nduration_s = 2\n[radio]\npreset = \"nr-n78\"\n[radio.rlc]\n\
+             buffer_bytes = 40_000_000\n{carriers}\
+             [[flow]]\nkind = \"udp\"\nrate_mbps = 6000\npacket_bytes = 1400\n"
+        );
+        let flow = common::flow(&text, &[]);
+        flow.steady_mbps.or(flow.goodput_mbps).expect("packets arrive") / 1e3
+    };
+    let (least, most) = (rate(2), rate(4));
+    assert!(least < 3.3 && most > 3.3, "{least} and {most} Gb/s");
+    assert!(least > 0.95 * 3.3 && most < 1.05 * 3.3, "{least} and {most} Gb/s");
+}
+
 #[test]
 fn a_ping_waits_for_its_grant() {
     let ping = "[[flow]]\nkind = \"ping\"\ninterval_ms = 107\n";

@@ -97,6 +97,12 @@ impl Bearer {
         self.up.account(journeys, Site(first.0 + 1));
     }
 
+    /// Whether several carriers bring the blocks of each direction.
+    pub(crate) fn aggregate(&mut self, (down, up): (bool, bool)) {
+        self.down.aggregate(down);
+        self.up.aggregate(up);
+    }
+
     /// One direction.
     pub const fn direction(&mut self, direction: Direction) -> &mut OneWay {
         match direction {

@@ -97,6 +97,13 @@ impl OneWay {
         self.sdus.account = Some(Box::new(WaitMeter::new(journeys.clone(), place)));
     }
 
+    /// Whether several carriers bring its blocks, if packets are accounted for.
+    pub(crate) fn aggregate(&mut self, carriers: bool) {
+        if let Some(account) = &mut self.sdus.account {
+            account.aggregate(carriers);
+        }
+    }
+
     /// Whether packets are accounted for.
     #[inline]
     pub(crate) const fn is_accounted(&self) -> bool {

@@ -67,6 +67,8 @@ pub(super) struct Aligned {
 /// What the base station learns from a received block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceivedBlock {
+    /// When the base station has processed it.
+    pub(super) at: Instant,
     /// Size of the block in bytes.
     pub(super) size: u32,
     pub(super) assembled: Instant,
@@ -79,10 +81,9 @@ pub(super) struct ReceivedBlock {
 
 impl UplinkAccess {
     pub(super) fn new(config: &UeConfig, stream: &impl Fn(&str) -> Stream) -> Self {
-        let processes = config.downlink.harq.processes.max(config.uplink.harq.processes);
-        let drx = |drx: &DrxConfig| {
-            Drx::new(&DrxConfig { harq_processes: processes.max(1), ..drx.clone() })
-        };
+        // A UE was checked for 255 at most.
+        let harq_processes = config.processes() as u8;
+        let drx = |drx: &DrxConfig| Drx::new(&DrxConfig { harq_processes, ..drx.clone() });
         let estimate_config = (config.estimate, config.bsr.format);
         Self {
             sr: SchedulingRequest::new(&config.sr, stream("sr")),
@@ -235,6 +236,17 @@ impl UplinkAccess {
     pub(super) fn tell_drx_of_request(&mut self, now: Instant) {
         if let Some(drx) = &mut self.drx {
             drx.on_scheduling_request(now, self.sr.is_sent_and_pending());
+        }
+    }
+
+    /// The base station will process a block.
+    pub(super) fn receive(&mut self, block: ReceivedBlock) {
+        self.received.push_back(block);
+        // The blocks of another carrier may be shorter.
+        let mut place = self.received.len() - 1;
+        while place > 0 && self.received[place - 1].at > block.at {
+            self.received.swap(place - 1, place);
+            place -= 1;
         }
     }
 

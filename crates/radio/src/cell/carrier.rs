@@ -26,6 +26,8 @@ pub(super) struct Carrier {
     plans: Vec<SlotPlan>,
     /// Most slots from a grant to its PUSCH.
     longest_grant: u64,
+    /// K_1 as a time.
+    least_feedback: Duration,
     pub(super) downlink: CarrierLink,
     pub(super) uplink: CarrierLink,
 }
@@ -103,6 +105,10 @@ impl Carrier {
             dci_lead,
             plans,
             longest_grant,
+            least_feedback: match &config.access {
+                Access::Nr(carrier) => slot * u64::from(carrier.offsets.k1),
+                Access::Lte(_) | Access::Umts(_) | Access::Evdo => Duration::ZERO,
+            },
             downlink,
             uplink,
         };
@@ -211,6 +217,19 @@ impl Carrier {
     /// When the base station has the feedback of a PDSCH in `slot`.
     pub(super) fn feedback(&self, slot: u64) -> Instant {
         self.end(slot + self.plan(slot).feedback)
+    }
+
+    /// When the base station has the feedback of a PDSCH in `slot` of another carrier, whose feedback
+    /// is sent on this one.
+    pub(super) fn feedback_of(&self, other: &Self, slot: u64) -> Instant {
+        if self.is_lte {
+            // TS 36.213 7.3, 10.1: as for a PDSCH on this carrier.
+            return self.feedback(slot);
+        }
+        // TS 38.213 9.2.3, TS 38.214 5.3: the larger of the processing times
+        let earliest = other.end(slot) + self.least_feedback.max(other.least_feedback);
+        let first = self.at_or_after(earliest).saturating_sub(1);
+        self.end(self.find(first, |plan| plan.uplink_control))
     }
 
     /// When the sender of a PUSCH in `slot` learns whether it was decoded; if it is not told, when

@@ -15,7 +15,9 @@ pub use carrier::{
 };
 pub use cdma::{UmtsCarrier, UmtsDownlink, UmtsUplink};
 pub use check::CellConfigError;
-pub use ue::{AlignmentConfig, UeConfig, UeLinkConfig, UeProcessing};
+pub use ue::{
+    AlignmentConfig, UeCarrierConfig, UeConfig, UeLinkConfig, UeProcessing, UeRadioConfig,
+};
 
 /// A cell.
 ///
@@ -40,6 +42,9 @@ pub struct CellConfig {
     pub base_station: BaseStationConfig,
     /// When a block fails.
     pub bler: BlerModel,
+    /// Secondary carriers of the same technology, at most 7 (`SCellIndex` of TS 36.331). Their
+    /// processing times are those of this cell, and they have no secondary carriers.
+    pub secondary: Vec<CellConfig>,
 }
 
 /// Processing times of a base station.
@@ -105,6 +110,7 @@ impl CellConfig {
             uplink_scheduler: scheduler,
             base_station,
             bler: BlerModel::default(),
+            secondary: Vec::new(),
         }
     }
 }

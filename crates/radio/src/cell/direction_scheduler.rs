@@ -3,6 +3,7 @@
 use airpath_base::{Direction, Instant};
 
 use super::carrier::Carrier;
+use super::carrier_id::LinkId;
 use super::ues::Ues;
 use crate::scheduler::{Allocation, BlockSizes, Candidate, Scheduler, UeId};
 
@@ -78,28 +79,24 @@ const fn unknown(ue: u32) -> Candidate {
 pub(super) struct SlotSizes<'a> {
     pub(super) ues: &'a Ues,
     pub(super) carrier: &'a Carrier,
-    pub(super) direction: Direction,
+    pub(super) link: LinkId,
     pub(super) class: usize,
 }
 
 impl SlotSizes<'_> {
     fn mcs(&self, ue: UeId) -> u8 {
-        let ue = &self.ues[ue.0];
-        match self.direction {
-            Direction::Downlink => ue.down.mcs(),
-            Direction::Uplink => ue.up.mcs(),
-        }
+        self.ues[ue.0].link_ref(self.link).mcs()
     }
 }
 
 impl BlockSizes for SlotSizes<'_> {
     fn bytes(&self, ue: UeId, prbs: u32) -> u32 {
-        self.carrier.link(self.direction).bytes(self.class, self.mcs(ue), prbs)
+        self.carrier.link(self.link.direction).bytes(self.class, self.mcs(ue), prbs)
     }
 
     fn prbs_for(&self, ue: UeId, bytes: u64) -> u32 {
-        let prbs = self.carrier.link(self.direction).prbs_for(self.class, self.mcs(ue), bytes);
-        match self.direction {
+        let prbs = self.carrier.link(self.link.direction).prbs_for(self.class, self.mcs(ue), bytes);
+        match self.link.direction {
             Direction::Downlink => prbs,
             Direction::Uplink => prbs.max(self.ues[ue.0].access.estimate.least_prbs()),
         }

@@ -2,6 +2,8 @@
 
 use airpath_base::{Direction, Instant};
 
+use super::carrier_id::{CarrierId, LinkId, PRIMARY};
+use super::component::Component;
 use super::direction_scheduler::SlotSizes;
 use super::engine::Engine;
 use super::event::{BlockEvent, RadioEventKind};
@@ -20,30 +22,31 @@ const DOWN: Direction = Direction::Downlink;
 const GONE: u32 = u32::MAX;
 
 impl Engine {
-    /// Schedules and sends the PDSCH of `slot`.
-    pub(super) fn downlink_slot(&mut self, slot: u64) {
+    /// Schedules and sends the PDSCH of a carrier's `slot`.
+    pub(super) fn downlink_slot(&mut self, id: CarrierId, slot: u64) {
+        let component = &self.carriers[id];
         let Some(class) =
-            self.carrier.class(DOWN, slot).filter(|_| !self.downlink.active.is_empty())
+            component.carrier.class(DOWN, slot).filter(|_| !component.downlink.active.is_empty())
         else {
             return;
         };
-        let now = self.carrier.start(slot);
-        self.find_candidates(class, now);
-        let sizes = SlotSizes { ues: &self.ues, carrier: &self.carrier, direction: DOWN, class };
-        let side = &mut self.downlink;
-        let prbs = self.carrier.downlink.room();
+        let now = component.carrier.start(slot);
+        self.find_candidates(id, class, now);
+        let Component { carrier, downlink: side, .. } = &mut self.carriers[id];
+        let sizes = SlotSizes { ues: &self.ues, carrier, link: id.down(), class };
+        let prbs = carrier.downlink.room();
         let allocations = side.scheduler.allocate(now, prbs, &side.candidates, &sizes);
         side.allocations.clear();
         side.allocations.extend_from_slice(allocations);
-        for at in 0..self.downlink.allocations.len() {
-            let allocation = self.downlink.allocations[at];
+        for at in 0..self.carriers[id].downlink.allocations.len() {
+            let allocation = self.carriers[id].downlink.allocations[at];
             let index = allocation.ue.0;
             match allocation.kind {
-                AllocationKind::New => self.send_new(index, slot, class, allocation.prbs),
+                AllocationKind::New => self.send_new((id, slot), index, class, allocation.prbs),
                 AllocationKind::Retransmission => {
-                    let harq = &self.ues[index].down.harq;
+                    let harq = &self.ues[index].link_ref(id.down()).harq;
                     if let Some(process) = harq.retransmission(now) {
-                        self.send_block(index, slot, process, false);
+                        self.send_block((id, slot), index, process, false);
                     }
                 }
             }
@@ -52,29 +55,49 @@ impl Engine {
         }
     }
 
-    /// Decides whether the scheduler can use a UE's downlink; if so, it considers the UE.
+    /// Decides which schedulers can use a UE's downlink; they consider the UE.
+    #[inline]
     pub(super) fn consider_downlink(&mut self, index: u32, now: Instant) {
-        let eligible = self.downlink.eligible_at(index, now);
+        self.consider_downlink_of(PRIMARY, index, now);
+        if !self.ues[index].secondary.is_empty() {
+            self.consider_others(index, now);
+        }
+    }
+
+    #[inline(never)]
+    fn consider_others(&mut self, index: u32, now: Instant) {
+        for id in self.ues[index].secondary_carriers() {
+            self.consider_downlink_of(id, index, now);
+        }
+    }
+
+    #[inline]
+    fn consider_downlink_of(&mut self, id: CarrierId, index: u32, now: Instant) {
+        let eligible = self.carriers.primary.downlink.eligible_at(index, now);
         let ue = self.ues.aside(index);
-        let readiness = ue.downlink_readiness(now, eligible);
-        let was_active = ue.down.active;
-        if ue.down.note(readiness) && !was_active {
+        let readiness = ue.downlink_readiness(id, now, eligible);
+        let link = ue.link(id.down());
+        let was_active = link.active;
+        let downlink = &mut self.carriers[id].downlink;
+        if link.note(readiness) && !was_active {
             // The UE's need is not known yet.
             self.ues.touch(index);
-            self.downlink.activate(index);
+            downlink.activate(index);
         }
         debug_assert!(
-            !self.ues[index].down.active || self.downlink.is_active(index),
+            !self.ues[index].link_ref(id.down()).active || downlink.is_active(index),
             "UE {index} is looked at"
         );
     }
 
     /// Finds out what each active UE needs in a slot of `class` at `now`, and deactivates those
     /// that need nothing.
-    fn find_candidates(&mut self, class: usize, now: Instant) {
-        let is_another = self.downlink.changes_class(class);
-        let mut active = core::mem::take(&mut self.downlink.active);
-        let mut candidates = core::mem::take(&mut self.downlink.candidates);
+    fn find_candidates(&mut self, id: CarrierId, class: usize, now: Instant) {
+        let side = &mut self.carriers[id].downlink;
+        // What is known of a UE is about the primary carrier.
+        let is_another = side.changes_class(class) || id != PRIMARY;
+        let mut active = core::mem::take(&mut side.active);
+        let mut candidates = core::mem::take(&mut side.candidates);
         let (mut at, mut gone) = (0, 0);
         while at < active.len() {
             if !is_another {
@@ -84,7 +107,7 @@ impl Engine {
             let (Some(&index), Some(before)) = (active.get(at), candidates.get_mut(at)) else {
                 break;
             };
-            match self.candidate(index, class, now, before) {
+            match self.candidate(id, index, class, now, before) {
                 Some(candidate) => *before = candidate,
                 None => {
                     active[at] = GONE;
@@ -98,70 +121,81 @@ impl Engine {
             candidates.retain(|_| stays.next() == Some(true));
             active.retain(|&index| index != GONE);
         }
-        debug_assert!(self.downlink.active.is_empty(), "nobody is activated meanwhile");
-        (self.downlink.active, self.downlink.candidates) = (active, candidates);
+        let side = &mut self.carriers[id].downlink;
+        debug_assert!(side.active.is_empty(), "nobody is activated meanwhile");
+        (side.active, side.candidates) = (active, candidates);
     }
 
     /// What an active UE needs in a slot of `class`; `None`: nothing.
     #[inline(never)]
     pub(super) fn find_candidate(
         &mut self,
+        id: CarrierId,
         index: u32,
         class: usize,
         now: Instant,
     ) -> Option<Candidate> {
-        let eligible = self.downlink.eligible_at(index, now);
+        let eligible = self.carriers.primary.downlink.eligible_at(index, now);
+        let allowed = self.carriers.allowed(id.down(), index, now);
         let ue = self.ues.touch(index);
         // Timers that expire by now were in the event queue, and have been handled.
         ue.admit(|arrival| arrival <= now);
-        let readiness = ue.downlink_readiness(now, eligible);
-        if !ue.down.note(readiness) {
+        let readiness = ue.downlink_readiness(id, now, eligible);
+        let fach = ue.access.fach(now);
+        let down = ue.link(id.down());
+        if !down.note(readiness) {
             self.collect_drops(index);
             self.arm(index, now);
             return None;
         }
-        let carrier = &self.carrier.downlink;
-        let fach = ue.access.fach(now);
+        let Component { carrier, .. } = &self.carriers[id];
+        let (carrier, slot) = (&carrier.downlink, carrier.slot());
         let mcs = match fach {
-            None => ue.down.choose_mcs(now, carrier, self.carrier.slot()),
-            Some(fach) => ue.down.common_mcs(now, &fach, carrier),
+            None => down.choose_mcs(now, carrier, slot),
+            Some(fach) => down.common_mcs(now, &fach, carrier),
         };
-        let retransmission = ue.down.harq.retransmission(now);
+        let retransmission = down.harq.retransmission(now);
         let retransmission = retransmission.map(|process| Retransmission {
-            prbs: ue.down.harq.payload(process).prbs,
-            since: ue.down.harq.payload(process).failed,
+            prbs: down.harq.payload(process).prbs,
+            since: down.harq.payload(process).failed,
         });
-        let new = ue.down.harq.free(now).is_some() && eligible <= now;
+        let new = down.harq.free(now).is_some() && eligible <= now;
         let candidate = Candidate {
             ue: UeId(index),
-            backlog: if new { ue.needed(DOWN, now) } else { 0 },
+            backlog: if new { ue.needed(DOWN, now).min(allowed) } else { 0 },
             bits_per_prb: carrier.bits_per_prb(class, mcs),
             retransmission,
         };
-        self.remember_candidate(index, now);
+        if id == PRIMARY {
+            self.remember_candidate(index, now);
+        }
         Some(candidate)
     }
 
-    fn send_new(&mut self, index: u32, slot: u64, class: usize, prbs: u32) {
-        let now = self.carrier.start(slot);
+    fn send_new(&mut self, (id, slot): (CarrierId, u64), index: u32, class: usize, prbs: u32) {
+        let carrier = &self.carriers[id].carrier;
+        let now = carrier.start(slot);
         let ue = self.ues.touch(index);
-        let Some(process) = ue.down.harq.free(now) else { return };
-        let mcs = ue.down.mcs();
-        let size = self.carrier.downlink.bytes(class, mcs, prbs);
-        let size = ue.access.fach(now).map_or(size, |fach| ue.down.bounded_block(fach.bytes, size));
-        let pdu = ue.down.harq.payload_mut(process);
-        pdu.block.clear();
-        let used = ue.bearer.touch().fill(DOWN, now, size, &mut pdu.block);
+        let down = ue.link(id.down());
+        let Some(process) = down.harq.free(now) else { return };
+        let mcs = down.mcs();
+        let size = carrier.downlink.bytes(class, mcs, prbs);
+        let mut block = core::mem::take(&mut down.harq.payload_mut(process).block);
+        block.clear();
+        let fach = ue.access.fach(now);
+        let size = fach.map_or(size, |fach| ue.down.bounded_block(fach.bytes, size));
+        let used = ue.bearer.touch().fill(DOWN, now, size, &mut block);
         if ue.is_accounted() {
             ue.down.note_left(ue.bearer.buffered_bytes(DOWN, now));
         }
-        let pdu = ue.down.harq.payload_mut(process);
+        let pdu = ue.link(id.down()).harq.payload_mut(process);
         if used == 0 {
             // Everything that waited was dropped, or the window is full.
+            pdu.block = block;
             return;
         }
         *pdu = MacPdu {
-            block: core::mem::take(&mut pdu.block),
+            block,
             report: None,
             assembled: now,
             failed: now,
@@ -171,50 +205,58 @@ impl Engine {
             mcs,
             granted: true,
         };
-        self.send_block(index, slot, process, true);
+        self.carriers.spend(id.down(), index, used);
+        self.send_block((id, slot), index, process, true);
     }
 
-    fn send_block(&mut self, index: u32, slot: u64, process: ProcessId, is_new: bool) {
-        let (now, end, feedback) = (
-            self.carrier.start(slot),
-            self.carrier.block_end(DOWN, slot),
-            self.carrier.feedback(slot),
-        );
+    fn send_block(
+        &mut self,
+        (id, slot): (CarrierId, u64),
+        index: u32,
+        process: ProcessId,
+        is_new: bool,
+    ) {
+        let feedback = self.carriers.feedback(id, slot);
+        let carrier = &self.carriers[id].carrier;
+        let (now, end) = (carrier.start(slot), carrier.block_end(DOWN, slot));
         let ue = self.ues.touch(index);
         let end = ue.access.fach(now).map_or(end, |fach| now + fach.downlink_time);
-        let decoded = ue.down.send(process, is_new, (now, feedback), &self.carrier.downlink);
-        log_block(ue, DOWN, process, decoded, (now, end), &mut self.out);
+        let down = ue.link(id.down());
+        let decoded = down.send(process, is_new, (now, feedback), &carrier.downlink);
+        log_block(ue, id.down(), process, decoded, (now, end), &mut self.out);
+        let down = ue.link(id.down());
+        let number = down.number(process);
         if decoded {
-            ue.down.receive(process, now, end);
-            self.events.add(end + ue.processing, index, EventKind::Block(DOWN));
+            down.receive(process, now, end);
+            self.events.add(end + ue.processing, index, EventKind::Block(id.down()));
         }
-        self.events.add(feedback, index, EventKind::Feedback(DOWN));
+        self.events.add(feedback, index, EventKind::Feedback(id.down()));
         let kind = if is_new { TransmissionKind::New } else { TransmissionKind::Retransmission };
         // TS 38.321 5.7: after the end of the feedback; TS 36.321 5.7: in the subframe of the
         // assignment
-        let harq_rtt_starts = if self.carrier.is_lte() { now } else { feedback };
-        let process = process.0;
-        let announced = Transmission { direction: DOWN, kind, process, harq_rtt_starts };
+        let harq_rtt_starts = if carrier.is_lte() { now } else { feedback };
+        let announced = Transmission { direction: DOWN, kind, process: number, harq_rtt_starts };
         ue.access.on_transmission(now, &announced);
         ue.access.on_activity(now);
         ue.access.align(now);
     }
 
     /// A decoded block reaches RLC, in the UE or in the base station.
-    pub(super) fn on_block(&mut self, index: u32, direction: Direction, now: Instant) {
+    pub(super) fn on_block(&mut self, index: u32, id: LinkId, now: Instant) {
         self.settle(index, now);
+        let direction = id.direction;
         let ue = match direction {
             DOWN => self.ues.aside(index),
             // An uplink block may contain a STATUS for the downlink, or poll for a STATUS in the
             // downlink.
             Direction::Uplink => self.ues.touch(index),
         };
-        if let Some((_, block)) = ue.link(direction).arriving.pop_front() {
+        if let Some((_, block)) = ue.link(id).arriving.pop_front() {
             let out = &mut self.out;
             ue.bearer.touch().on_block(direction, now, &block, &mut |at, packet| {
                 out.depart(direction, index, at, packet);
             });
-            ue.link(direction).recycle(block);
+            ue.link(id).recycle(block);
         }
         self.collect_drops(index);
         // A STATUS may have to be sent, and one that arrived may require a retransmission.
@@ -223,17 +265,19 @@ impl Engine {
     }
 
     /// HARQ feedback of either direction has arrived; returns whether a block was lost.
-    pub(super) fn on_feedback(&mut self, index: u32, direction: Direction, now: Instant) -> bool {
+    pub(super) fn on_feedback(&mut self, index: u32, id: LinkId, now: Instant) -> bool {
         let mut lost = false;
-        let answered = self.carrier.answers_uplink();
+        let direction = id.direction;
+        let carrier = &self.carriers[id.carrier].carrier;
+        let (answered, ends_early) = (carrier.answers_uplink(), carrier.ends_early());
         self.settle(index, now);
         let ue = match direction {
             DOWN => self.ues.touch(index),
             Direction::Uplink => self.ues.aside(index),
         };
-        while let Some(feedback) = ue.link(direction).harq.poll_feedback(now) {
-            let link = ue.link(direction);
-            let counts = match self.carrier.ends_early() {
+        while let Some(feedback) = ue.link(id).harq.poll_feedback(now) {
+            let link = ue.link(id);
+            let counts = match ends_early {
                 true => feedback.outcome != Outcome::Retransmit,
                 false => feedback.transmissions == 1,
             };
@@ -241,13 +285,14 @@ impl Engine {
                 link.adapt(feedback.outcome.is_ack());
             }
             let process = feedback.process;
+            let number = link.number(process);
             match feedback.outcome {
                 Outcome::Acknowledged => {
                     if let Some(drx) = &mut ue.access.drx {
                         match direction {
-                            DOWN => drx.on_decoded(now, process.0),
+                            DOWN => drx.on_decoded(now, number),
                             // TS 36.321 5.7: PHICH. NR has none: the timer starts (TS 38.321 5.7).
-                            Direction::Uplink if answered => drx.on_acknowledged(now, process.0),
+                            Direction::Uplink if answered => drx.on_acknowledged(now, number),
                             Direction::Uplink => {}
                         }
                     }
@@ -262,7 +307,7 @@ impl Engine {
                     let bytes = link.harq.payload(process).size;
                     let spare = core::mem::take(&mut link.harq.payload_mut(process).block);
                     ue.bearer.touch().on_loss(direction, now, &spare);
-                    let pdu = ue.link(direction).harq.payload_mut(process);
+                    let pdu = ue.link(id).harq.payload_mut(process);
                     pdu.block = spare;
                     pdu.block.clear();
                     self.out.log(now, index, || RadioEventKind::Lost { direction, bytes });
@@ -285,8 +330,13 @@ impl Engine {
 
 impl Ue {
     /// Whether, and from when, the downlink can be scheduled; data may be sent from `eligible` on.
-    pub(super) fn downlink_readiness(&mut self, now: Instant, eligible: Instant) -> Readiness {
-        let again = self.down.harq.next_retransmission(now);
+    pub(super) fn downlink_readiness(
+        &mut self,
+        id: CarrierId,
+        now: Instant,
+        eligible: Instant,
+    ) -> Readiness {
+        let again = self.link_ref(id.down()).harq.next_retransmission(now);
         let new = self.bearer.is_ready(DOWN, now);
         if again.is_none() && !new {
             return Readiness::Never;
@@ -308,7 +358,7 @@ impl Ue {
                 false => Readiness::At(self.access.next_hearing(now)),
             };
         }
-        let new = (new && self.down.harq.free(now).is_some()).then_some(eligible);
+        let new = (new && self.link_ref(id.down()).harq.free(now).is_some()).then_some(eligible);
         match Instant::earliest([again, new]) {
             None => Readiness::Never,
             Some(at) if at > now => Readiness::At(at),
@@ -320,20 +370,18 @@ impl Ue {
 
 pub(super) fn log_block(
     ue: &Ue,
-    direction: Direction,
+    id: LinkId,
     process: ProcessId,
     decoded: bool,
     (at, end): (Instant, Instant),
     out: &mut Output,
 ) {
     out.log(at, ue.index, || {
-        let link = match direction {
-            DOWN => &ue.down,
-            Direction::Uplink => &ue.up,
-        };
+        let link = ue.link_ref(id);
         let &MacPdu { mcs, prbs, size, used, .. } = link.harq.payload(process);
         RadioEventKind::Block(BlockEvent {
-            direction,
+            direction: id.direction,
+            carrier: id.carrier.0,
             end,
             process: process.0,
             transmission: link.harq.transmissions(process),

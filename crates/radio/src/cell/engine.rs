@@ -1,37 +1,27 @@
 //! The engine of a cell: events and slots, in order of time.
 
-use std::collections::VecDeque;
-
 use airpath_base::{Direction, Duration, Instant, Packet};
 
-use super::carrier::Carrier;
+use super::carrier_id::{CarrierId, PRIMARY};
+use super::component::{Component, Components};
 use super::config::{CellConfig, UeConfig};
-use super::direction_scheduler::DirectionScheduler;
 use super::event::RadioEventKind;
 use super::event_queue::{EventKind, EventQueue};
-use super::grant::Grant;
 use super::output::{Output, collect_drops};
 use super::ue::Ue;
 use super::ues::Ues;
-use crate::scheduler::Scheduler;
 
 /// A base station and its UEs, and what happens to them.
 #[derive(Debug)]
 pub(super) struct Engine {
-    pub(super) carrier: Carrier,
+    pub(super) carriers: Components,
     pub(super) config: CellConfig,
     pub(super) configs: Vec<UeConfig>,
     pub(super) seed: u64,
     pub(super) ues: Ues,
-    pub(super) downlink: DirectionScheduler,
-    pub(super) uplink: DirectionScheduler,
     pub(super) events: EventQueue,
-    /// Grants, in order of their slots.
-    pub(super) grants: VecDeque<Grant>,
     /// UEs with a configured grant.
     pub(super) configured: Vec<u32>,
-    /// The first slot that is not finished.
-    pub(super) cursor: u64,
     /// Everything up to this time is done.
     done: Option<Instant>,
     pub(super) out: Output,
@@ -41,14 +31,10 @@ impl Engine {
     /// An engine at the beginning of SFN 0, with all UEs present.
     pub(super) fn new(config: &CellConfig, ues: &[UeConfig], seed: u64) -> Self {
         let mut engine = Self {
-            carrier: Carrier::new(config),
-            downlink: DirectionScheduler::new(Scheduler::new(config.downlink_scheduler)),
-            uplink: DirectionScheduler::new(Scheduler::new(config.uplink_scheduler)),
+            carriers: Components::new(config),
             ues: Ues::with_capacity(ues.len()),
             events: EventQueue::new(ues.len()),
-            grants: VecDeque::new(),
             configured: Vec::new(),
-            cursor: 0,
             done: None,
             out: Output::default(),
             config: config.clone(),
@@ -56,9 +42,14 @@ impl Engine {
             seed,
         };
         for (index, ue) in (0..).zip(ues) {
-            engine.downlink.scheduler.add_ue(ue.downlink.cap);
-            engine.uplink.scheduler.add_ue(ue.uplink.cap);
-            engine.ues.push(Ue::new(index, ue, config, &engine.carrier, (seed, 0)));
+            let Components { primary, secondary } = &mut engine.carriers;
+            primary.downlink.scheduler.add_ue(ue.downlink.cap);
+            primary.uplink.scheduler.add_ue(ue.uplink.cap);
+            for component in secondary {
+                component.downlink.scheduler.add_ue(None);
+                component.uplink.scheduler.add_ue(None);
+            }
+            engine.ues.push(Ue::new(index, ue, config, &engine.carriers.carriers(), (seed, 0)));
             if ue.configured.is_some() {
                 engine.configured.push(index);
             }
@@ -108,78 +99,72 @@ impl Engine {
     /// Does everything until `now`. Events in the queue come before the slot that begins at the same
     /// time.
     pub(super) fn work_until(&mut self, now: Instant) {
-        self.cursor = self.first_open();
+        self.carriers.open(self.done);
         loop {
-            let slot = self.next_slot(self.cursor);
-            let slot_at = slot.map(|slot| self.carrier.start(slot));
-            match (self.events.next(), slot, slot_at) {
-                (Some(at), _, slot_at) if at <= now && slot_at.is_none_or(|slot| at <= slot) => {
+            let slot = self.next_slot(|component| component.cursor);
+            match (self.events.next(), slot) {
+                (Some(at), slot) if at <= now && slot.is_none_or(|(slot, ..)| at <= slot) => {
                     self.do_event();
                 }
-                (_, Some(slot), Some(at)) if at <= now => self.do_slot(slot),
+                (_, Some((at, carrier, slot))) if at <= now => self.do_slot(carrier, slot),
                 _ => break,
             }
         }
         self.note_done(now);
     }
 
-    /// The first slot that has not begun.
-    fn first_open(&self) -> u64 {
-        match self.done {
-            Some(done) if done >= self.carrier.start(self.cursor) => {
-                self.carrier.containing(done) + 1
-            }
-            _ => self.cursor,
-        }
-    }
-
     /// When there is work next; [`Instant::MAX`]: not before a packet arrives.
     pub(super) fn next_work(&self) -> Instant {
         let event = self.events.next().unwrap_or(Instant::MAX);
-        let slot = self.next_slot(self.first_open());
-        slot.map_or(event, |slot| event.min(self.carrier.start(slot)))
+        let slot = self.next_slot(|component| component.first_open(self.done));
+        slot.map_or(event, |(at, ..)| event.min(at))
     }
 
-    /// The next slot from `first` on in which something can happen.
-    fn next_slot(&self, first: u64) -> Option<u64> {
-        let mut next = self.grants.front().map_or(u64::MAX, |grant| grant.slot);
-        if self.has_candidates(Direction::Downlink, first) {
-            next = next.min(self.carrier.next_downlink(first));
+    /// The next slot from `first` on in which something can happen, of any carrier, and its
+    /// beginning. Of slots that begin together, that of the first carrier comes first.
+    #[inline]
+    fn next_slot(&self, first: impl Fn(&Component) -> u64) -> Option<(Instant, CarrierId, u64)> {
+        let primary = self.next_slot_of(PRIMARY, first(&self.carriers.primary));
+        if self.carriers.secondary.is_empty() {
+            return primary;
         }
-        if self.has_candidates(Direction::Uplink, first) {
-            next = next.min(self.carrier.next_granting(first));
-        }
-        (next < u64::MAX).then_some(next)
+        let of = |id| self.next_slot_of(id, first(&self.carriers[id]));
+        self.carriers.secondary_ids().filter_map(of).chain(primary).min()
     }
 
-    fn do_slot(&mut self, slot: u64) {
-        self.cursor = slot;
-        self.consider_all();
-        self.downlink_slot(slot);
-        self.grant_uplink(slot);
-        self.send_granted(slot);
-        self.cursor = slot + 1;
+    #[inline]
+    fn next_slot_of(&self, id: CarrierId, first: u64) -> Option<(Instant, CarrierId, u64)> {
+        let Component { carrier, grants, .. } = &self.carriers[id];
+        let mut next = grants.front().map_or(u64::MAX, |grant| grant.slot);
+        if self.has_candidates(id.down(), first) {
+            next = next.min(carrier.next_downlink(first));
+        }
+        if self.has_candidates(id.up(), first) {
+            next = next.min(carrier.next_granting(first));
+        }
+        (next < u64::MAX).then(|| (carrier.start(next), id, next))
+    }
+
+    fn do_slot(&mut self, id: CarrierId, slot: u64) {
+        self.carriers.begin(id, slot);
+        self.consider_all(id);
+        self.downlink_slot(id, slot);
+        self.grant_uplink(id, slot);
+        self.send_granted(id, slot);
+        self.carriers[id].cursor = slot + 1;
     }
 
     fn do_event(&mut self) {
         let Some(due) = self.events.pop() else { return };
-        // Earlier slots had nothing to do.
-        if due.at > self.carrier.start(self.cursor) {
-            self.cursor = self.carrier.at_or_after(due.at);
-        }
-        debug_assert!(
-            self.cursor >= self.carrier.at_or_after(due.at),
-            "the cursor at {:?}",
-            due.at
-        );
+        self.carriers.reach(due.at);
         if !self.ues[due.ue].presence.is_here || !self.events.concerns(&due) {
             // The UE has left since.
             return;
         }
         match due.kind {
-            EventKind::Block(direction) => self.on_block(due.ue, direction, due.at),
-            EventKind::Feedback(direction) => {
-                if !self.on_feedback(due.ue, direction, due.at) {
+            EventKind::Block(link) => self.on_block(due.ue, link, due.at),
+            EventKind::Feedback(link) => {
+                if !self.on_feedback(due.ue, link, due.at) {
                     return self.arm_waits(due.ue, due.at);
                 }
             }
@@ -220,7 +205,7 @@ impl Engine {
         if self.ues[index].is_accounted() {
             self.note_waits(index, now);
         }
-        if let Some(at) = self.ues.aside(index).next_wake(now, &self.carrier) {
+        if let Some(at) = self.ues.aside(index).next_wake(now, &self.carriers.primary.carrier) {
             self.events.wake(at, index);
         }
     }
@@ -248,7 +233,11 @@ impl Engine {
         if ue.access.drx.is_none() {
             return;
         }
-        let (downlink, uplink) = (ue.down.wait.is_some(), ue.up.wait.is_some());
+        let (mut downlink, mut uplink) = (ue.down.wait.is_some(), ue.up.wait.is_some());
+        for links in &ue.secondary {
+            downlink |= links.down.wait.is_some();
+            uplink |= links.up.wait.is_some();
+        }
         if ue.access.request_wait.take().is_some() {
             ue.access.request_uplink(now);
         }

@@ -97,6 +97,8 @@ pub enum GrantCause {
 pub struct BlockEvent {
     /// The direction of the block.
     pub direction: Direction,
+    /// The component carrier, 0 for the primary one.
+    pub carrier: u8,
     /// End of the slot.
     pub end: Instant,
     /// HARQ process.

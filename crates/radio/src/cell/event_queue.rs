@@ -3,7 +3,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
-use airpath_base::{Direction, Instant};
+use airpath_base::Instant;
+
+use super::carrier_id::LinkId;
 
 /// Events of all UEs in order of time; equal times in the order in which they were added.
 ///
@@ -67,9 +69,9 @@ impl PartialOrd for Entry {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EventKind {
     /// A decoded block reaches RLC.
-    Block(Direction),
+    Block(LinkId),
     /// HARQ feedback arrives.
-    Feedback(Direction),
+    Feedback(LinkId),
     /// The base station has processed a block's buffer status, or its absence.
     Received,
     /// The base station has processed a scheduling request.

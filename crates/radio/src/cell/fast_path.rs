@@ -4,36 +4,43 @@
 
 use airpath_base::{Direction, Instant, fast_paths};
 
+use super::carrier_id::{CarrierId, LinkId, PRIMARY};
+use super::component::Component;
 use super::engine::Engine;
 use super::ue::Ue;
 use crate::bearer::Bearer;
 use crate::scheduler::{Candidate, UeId};
 
 impl Engine {
-    /// Whether the scheduler of a direction may use `slot`.
+    /// Whether the scheduler of a carrier's direction may use `slot`.
     #[inline]
-    pub(super) fn has_candidates(&self, direction: Direction, slot: u64) -> bool {
+    pub(super) fn has_candidates(&self, id: LinkId, slot: u64) -> bool {
+        let Component { carrier, downlink, uplink, .. } = &self.carriers[id.carrier];
         if fast_paths() {
-            return match direction {
-                Direction::Downlink => !self.downlink.active.is_empty(),
-                Direction::Uplink => !self.uplink.active.is_empty(),
+            return match id.direction {
+                Direction::Downlink => !downlink.active.is_empty(),
+                Direction::Uplink => !uplink.active.is_empty(),
             };
         }
-        let (now, standing) = (self.carrier.start(slot), self.carrier.has_standing_grants());
-        self.ues.iter().any(|ue| match direction {
-            Direction::Downlink => ue.has_downlink(now),
-            Direction::Uplink => ue.may_be_granted(standing),
+        let (now, standing) = (carrier.start(slot), carrier.has_standing_grants());
+        self.ues.iter().filter(|ue| ue.uses(id)).any(|ue| match id.direction {
+            Direction::Downlink => ue.has_downlink(id, now),
+            Direction::Uplink => ue.may_be_granted(id, standing),
         })
     }
 
     /// Begins a slot: without fast paths, makes the schedulers consider all UEs. With fast paths,
     /// they already know the UEs that may need the slot.
     #[inline]
-    pub(super) fn consider_all(&mut self) {
+    pub(super) fn consider_all(&mut self, id: CarrierId) {
         if !fast_paths() {
-            let here = || self.ues.iter().filter(|ue| ue.presence.is_here).map(|ue| ue.index);
-            self.downlink.consider(here());
-            self.uplink.consider(here());
+            let here = |id: LinkId| {
+                let here = self.ues.iter().filter(move |ue| ue.presence.is_here && ue.uses(id));
+                here.map(|ue| ue.index)
+            };
+            let Component { downlink, uplink, .. } = &mut self.carriers[id];
+            downlink.consider(here(id.down()));
+            uplink.consider(here(id.up()));
         }
     }
 
@@ -42,13 +49,14 @@ impl Engine {
     #[inline(never)]
     pub(super) fn candidate(
         &mut self,
+        id: CarrierId,
         index: u32,
         class: usize,
         now: Instant,
         before: &Candidate,
     ) -> Option<Candidate> {
-        match self.ues.unchanged_until(index, now) {
-            None => self.find_candidate(index, class, now),
+        match self.ues.unchanged_until(index, now).filter(|_| id == PRIMARY) {
+            None => self.find_candidate(id, index, class, now),
             Some(until) => {
                 let bits_per_prb = self.renew(index, class, now, until);
                 Some(Candidate { bits_per_prb, ..*before })
@@ -59,7 +67,8 @@ impl Engine {
     /// Returns the bits per PRB when another report applies or the slot is of another class.
     /// Everything else is unchanged until `until`.
     fn renew(&mut self, index: u32, class: usize, now: Instant, until: Instant) -> u32 {
-        let (carrier, slot) = (&self.carrier.downlink, self.carrier.slot());
+        let carrier = &self.carriers.primary.carrier;
+        let (carrier, slot) = (&carrier.downlink, carrier.slot());
         let down = &mut self.ues.aside(index).down;
         let mcs = down.choose_mcs(now, carrier, slot);
         let mcs_until = down.mcs_stays_until().unwrap_or(now);
@@ -72,7 +81,7 @@ impl Engine {
     pub(super) fn remember_candidate(&mut self, index: u32, now: Instant) {
         let ue = &self.ues[index];
         if let (Some(until), Some(mcs)) = (ue.same_until(now), ue.down.mcs_stays_until())
-            && !self.downlink.scheduler.is_capped(UeId(index))
+            && !self.carriers.primary.downlink.scheduler.is_capped(UeId(index))
         {
             self.ues.remember(index, until, mcs);
         }
@@ -126,13 +135,14 @@ impl Engine {
         let ue = &self.ues[index];
         let wakes = self.events.next_wake(index).unwrap_or(Instant::MAX);
         let waits = ue.down.wait.is_some() || ue.up.wait.is_some() || ue.is_accounted();
+        let waits = waits || !ue.secondary.is_empty();
         !waits && ue.access.is_always_on() && ue.bearer.known().is_some_and(|timer| wakes <= timer)
     }
 
     /// Whether a UE wakes by the time it next has something to do.
     fn wakes_in_time(&mut self, index: u32, now: Instant) -> bool {
         let wakes = self.events.next_wake(index);
-        let next = self.ues.aside(index).next_wake(now, &self.carrier);
+        let next = self.ues.aside(index).next_wake(now, &self.carriers.primary.carrier);
         next.is_none_or(|next| wakes.is_some_and(|wakes| wakes <= next))
     }
 }
@@ -164,17 +174,17 @@ impl Ue {
     }
 
     /// Whether the downlink scheduler could send anything now or soon.
-    fn has_downlink(&self, now: Instant) -> bool {
-        let again = self.down.harq.has_failed();
+    fn has_downlink(&self, id: LinkId, now: Instant) -> bool {
+        let again = self.link_ref(id).harq.has_failed();
         let soon = self.bearer.down.prepared().packets > 0;
         self.presence.is_here && (again || soon || self.bearer.is_ready(Direction::Downlink, now))
     }
 
     /// Whether the uplink scheduler could grant anything.
-    fn may_be_granted(&self, standing_grants: bool) -> bool {
-        let again = self.up.harq.has_failed();
+    fn may_be_granted(&self, id: LinkId, standing_grants: bool) -> bool {
+        let again = self.link_ref(id).harq.has_failed();
         let wanted = !standing_grants && self.access.estimate.may_want();
-        let proactive = self.access.proactive_next.is_some();
+        let proactive = id.carrier == PRIMARY && self.access.proactive_next.is_some();
         self.presence.is_here && (again || wanted || proactive)
     }
 }

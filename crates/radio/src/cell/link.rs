@@ -6,7 +6,7 @@ use airpath_base::{Direction, Duration, Instant, Memo, Stream};
 
 use super::asking::Asking;
 use super::carrier::{Carrier, CarrierLink};
-use super::config::{CellConfig, UeLinkConfig};
+use super::config::{CellConfig, UeRadioConfig};
 use super::mcs_choice::McsChoice;
 use super::meter::{Capacity, RadioCounters};
 use crate::channel::{Channel, Quality};
@@ -29,6 +29,8 @@ pub(super) struct Link {
     /// it unknown.
     choice: Memo<McsChoice, Instant>,
     pub(super) harq: Harq<MacPdu>,
+    /// HARQ processes of the carriers before this one.
+    pub(super) processes_before: u8,
     pub(super) synchronous: bool,
     /// Blocks that will be decoded, or are decoded and being processed by the receiver, with the
     /// ends of their slots.
@@ -79,8 +81,9 @@ pub(super) enum Readiness {
 }
 
 impl Link {
+    /// A link whose blocks have at least `least_block` bytes.
     pub(super) fn new(
-        config: &UeLinkConfig,
+        (config, least_block): (&UeRadioConfig, u32),
         (direction, processing): (Direction, Duration),
         cell: &CellConfig,
         carrier: &Carrier,
@@ -94,11 +97,17 @@ impl Link {
         let harq = Harq::new(config.harq, cell.bler, stream(&format!("{side}.harq")));
         Self {
             processing,
-            choice: Memo::new(McsChoice::new(config, &channel, carrier.link(direction))),
+            choice: Memo::new(McsChoice::new(
+                config,
+                least_block,
+                &channel,
+                carrier.link(direction),
+            )),
             measured: channel.clone(),
             channel,
             sinr_db: f64::NEG_INFINITY,
             harq,
+            processes_before: 0,
             synchronous: matches!(config.harq.timing, HarqTiming::Synchronous { .. }),
             arriving: VecDeque::new(),
             pool: Vec::new(),
@@ -106,7 +115,7 @@ impl Link {
             active: false,
             wait: None,
             grant: None,
-            least_block: config.bearer.rlc.least_block(),
+            least_block,
             counters: RadioCounters::default(),
             capacity: Capacity::default(),
             capacity_mcs: None,
@@ -225,6 +234,11 @@ impl Link {
         let mut block = core::mem::replace(&mut self.harq.payload_mut(process).block, spare);
         (block.times.from, block.times.until) = (now, end);
         self.arriving.push_back((end, block));
+    }
+
+    /// Number of a process among those of all carriers, for DRX.
+    pub(super) const fn number(&self, process: ProcessId) -> u8 {
+        process.0 + self.processes_before
     }
 
     /// Returns a block to the pool.

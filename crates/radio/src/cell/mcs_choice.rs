@@ -3,7 +3,7 @@
 use airpath_base::Instant;
 
 use super::carrier::CarrierLink;
-use super::config::UeLinkConfig;
+use super::config::UeRadioConfig;
 use crate::adaptation::{CqiReport, CqiReporter, LinkAdaptation};
 use crate::channel::{Channel, Quality};
 
@@ -21,7 +21,13 @@ pub(super) struct McsChoice {
 }
 
 impl McsChoice {
-    pub(super) fn new(config: &UeLinkConfig, channel: &Channel, carrier: &CarrierLink) -> Self {
+    /// The choice for blocks of at least `least` bytes.
+    pub(super) fn new(
+        config: &UeRadioConfig,
+        least: u32,
+        channel: &Channel,
+        carrier: &CarrierLink,
+    ) -> Self {
         let tables = &carrier.tables;
         let quality = channel.clone().quality(Instant::ZERO);
         let (cqi, mcs) = match quality {
@@ -29,7 +35,6 @@ impl McsChoice {
             Quality::Mcs(mcs) => (tables.cqi(tables.sinr_db(quality)), Some(mcs)),
             _ => (tables.cqi(tables.sinr_db(quality)), None),
         };
-        let least = config.bearer.rlc.least_block();
         let holds = |mcs: &u8| carrier.most_bytes(*mcs) >= least;
         Self {
             reporter: CqiReporter::new(config.report, channel.clone()),

@@ -72,7 +72,7 @@ pub struct RadioCounters {
 }
 
 impl RadioCounters {
-    fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.prbs += other.prbs;
         self.blocks += other.blocks;
         self.block_bytes += other.block_bytes;

@@ -25,12 +25,18 @@
 //!
 //! Not modelled: several bearers per UE, signalling bearers, PDCCH load and errors, PUCCH errors
 //! except missed requests, semi-persistent downlink, radio link failure (RLC continues after
-//! maxRetxThreshold, random access after preambleTransMax), carrier aggregation. A UE can leave and
-//! join: handover is up to the RAN ([`ran`](super::ran)).
+//! maxRetxThreshold, random access after preambleTransMax). A UE can leave and join: handover is up
+//! to the RAN ([`ran`](super::ran)).
+//!
+//! With carrier aggregation ([`CellConfig::secondary`]) a UE's secondary carriers are always
+//! activated while it is connected, each is scheduled by its own PDCCH, and each has its own
+//! proportional fair average. Configured and proactive grants are on the primary carrier.
 
 mod access;
 mod asking;
 mod carrier;
+mod carrier_id;
+mod component;
 mod config;
 mod departure;
 mod direction_scheduler;
@@ -61,8 +67,8 @@ use airpath_base::{Direction, Drop, Instant, Memo, Packet};
 use airpath_queue::Load;
 pub use config::{
     Access, AlignmentConfig, BaseStationConfig, CellConfig, CellConfigError, Granting, LteCarrier,
-    LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink, UeConfig, UeLinkConfig, UeProcessing,
-    UmtsCarrier, UmtsDownlink, UmtsUplink,
+    LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink, UeCarrierConfig, UeConfig, UeLinkConfig,
+    UeProcessing, UeRadioConfig, UmtsCarrier, UmtsDownlink, UmtsUplink,
 };
 pub use departure::{CellDeparture, UeIndex};
 use engine::Engine;
@@ -121,9 +127,10 @@ impl Cell {
         Self { engine: Memo::new(Engine::new(config, ues, seed)) }
     }
 
-    /// Resource blocks of a direction per second; 0 if it has none to share.
+    /// Resource blocks of a direction per second, of all carriers; 0 if there are none to share.
     pub fn blocks_per_s(&self, direction: Direction) -> f64 {
-        self.engine.carrier.blocks_per_s(direction)
+        let carriers = self.engine.carriers.iter();
+        carriers.map(|component| component.carrier.blocks_per_s(direction)).sum()
     }
 
     /// Number of UEs.

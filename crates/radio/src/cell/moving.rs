@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use airpath_base::{Direction, Drop, DropReason, Instant, Memo, Packet};
 
 use super::Cell;
+use super::carrier_id::PRIMARY;
 use super::departure::UeIndex;
 use super::engine::Engine;
 use super::meter::UeMeter;
@@ -91,7 +92,7 @@ impl Cell {
     pub fn measure(&mut self, now: Instant, ue: UeIndex) -> f64 {
         let engine = self.engine.aside();
         let quality = engine.ues.aside(ue.0).down.measure(now);
-        engine.carrier.downlink.tables.sinr_db(quality)
+        engine.carriers.primary.carrier.downlink.tables.sinr_db(quality)
     }
 
     /// Whether RRC is connected.
@@ -138,31 +139,34 @@ impl Cell {
 impl Engine {
     /// A UE leaves; see [`Cell::leave`].
     fn leave(&mut self, now: Instant, index: u32, forwarding: Forwarding) -> UeContext {
-        let (slot, out) = (self.carrier.slot(), &mut self.out);
+        let (slot, out) = (self.carriers.primary.carrier.slot(), &mut self.out);
         let ue = self.ues.touch(index);
         ue.settle(now, out);
         let bearer = ue.bearer.touch();
         bearer.down.wait(now, Wait::Handover);
         bearer.up.wait(now, Wait::Handover);
         let state = ue.access.rrc_state(now);
-        for direction in [Direction::Downlink, Direction::Uplink] {
+        let carriers = std::iter::once(PRIMARY).chain(ue.secondary_carriers());
+        for id in carriers.flat_map(|id| [id.down(), id.up()]) {
+            let direction = id.direction;
             while let Some((_, block)) =
-                ue.link(direction).arriving.pop_front().filter(|&(end, _)| end <= now)
+                ue.link(id).arriving.pop_front().filter(|&(end, _)| end <= now)
             {
                 ue.bearer.touch().on_block(direction, now, &block, &mut |at, packet| {
                     out.depart(direction, index, at, packet);
                 });
             }
-            ue.link(direction).capacity.set(now, 0.0, slot);
+            ue.link(id).capacity.set(now, 0.0, slot);
         }
         ue.bearer.touch().reestablish(now, forwarding, &mut |direction, at, packet| {
             out.depart(direction, index, at, packet);
         });
         self.collect_drops(index);
-        self.grants.retain(|grant| grant.ue != index);
+        self.void_grants(index);
         self.configured.retain(|&other| other != index);
-        for side in [&mut self.downlink, &mut self.uplink] {
-            side.deactivate(index);
+        for component in self.carriers.iter_mut() {
+            component.downlink.deactivate(index);
+            component.uplink.deactivate(index);
         }
         let absent = self.fresh(index, now);
         let left = core::mem::replace(self.ues.touch(index), absent);
@@ -184,6 +188,7 @@ impl Engine {
         ue.presence.arrive(now, &mut ue.access);
         self.events.join(index);
         let mut bearer = context.bearer;
+        bearer.aggregate(ue.aggregates());
         bearer.change_to(&config.downlink.bearer, &config.uplink.bearer);
         bearer.down.set_subheaders(config.downlink.subheaders);
         bearer.up.set_subheaders(config.uplink.subheaders);
@@ -213,11 +218,18 @@ impl Engine {
         let left = self.ues.touch(index);
         let presence = left.presence.leave(now, &mut left.access);
         let config = &self.configs[index as usize];
-        let mut ue =
-            Ue::new(index, config, &self.config, &self.carrier, (self.seed, presence.visits));
+        let mut ue = Ue::new(
+            index,
+            config,
+            &self.config,
+            &self.carriers.carriers(),
+            (self.seed, presence.visits),
+        );
         ue.presence = presence;
         ue.access.counters = left.access.counters;
-        for (link, old) in [(&mut ue.down, &left.down), (&mut ue.up, &left.up)] {
+        let carriers = std::iter::once(PRIMARY).chain(ue.secondary_carriers());
+        for id in carriers.flat_map(|id| [id.down(), id.up()]) {
+            let (link, old) = (ue.link(id), left.link_ref(id));
             link.counters = old.counters;
             link.capacity = old.capacity;
         }

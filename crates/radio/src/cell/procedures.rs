@@ -5,6 +5,7 @@ use airpath_base::{Direction, Instant};
 use super::access::UplinkAccess;
 use super::asking::Asking;
 use super::carrier::Carrier;
+use super::component::Component;
 use super::engine::Engine;
 use super::event::RadioEventKind;
 use super::event_queue::EventKind;
@@ -54,10 +55,10 @@ impl Engine {
         }
         let cleared = access.configured.is_none() || !access.is_aligned(now);
         if !cleared && access.configured_next.is_none() {
-            let first = self.carrier.at_or_after(now).max(access.configured_from);
-            access.plan_configured(&self.carrier, first);
+            let first = self.carriers.primary.carrier.at_or_after(now).max(access.configured_from);
+            access.plan_configured(&self.carriers.primary.carrier, first);
         }
-        if !self.carrier.has_standing_grants() {
+        if !self.carriers.primary.carrier.has_standing_grants() {
             access.request_uplink(now);
         }
     }
@@ -99,43 +100,54 @@ impl Engine {
 
     /// Ends all HARQ processes: what was not decoded is lost, what was granted is void.
     fn flush_harq(&mut self, index: u32, now: Instant) {
-        self.grants.retain(|grant| grant.ue != index);
-        let Ue { bearer, down, up, access, .. } = self.ues.touch(index);
+        self.void_grants(index);
+        let Ue { bearer, down, up, secondary, access, .. } = self.ues.touch(index);
         let bearer = bearer.touch();
         access.grants = 0;
         up.asking = Asking::Not;
         access.estimate.on_transport_block(now, u32::MAX);
-        for (link, one_way) in [(down, &mut bearer.down), (up, &mut bearer.up)] {
-            let lost_blocks = &mut link.counters.lost_blocks;
-            link.harq.reset(|pdu| {
-                *lost_blocks += u64::from(!pdu.block.is_empty());
-                one_way.on_loss(now, &pdu.block);
-                pdu.block.clear();
-            });
+        let links = secondary.iter_mut().map(|links| (&mut links.down, &mut links.up));
+        for (down, up) in std::iter::once((down, up)).chain(links) {
+            for (link, one_way) in [(down, &mut bearer.down), (up, &mut bearer.up)] {
+                let lost_blocks = &mut link.counters.lost_blocks;
+                link.harq.reset(|pdu| {
+                    *lost_blocks += u64::from(!pdu.block.is_empty());
+                    one_way.on_loss(now, &pdu.block);
+                    pdu.block.clear();
+                });
+            }
         }
         self.collect_drops(index);
     }
 
+    /// What was granted to a UE is void.
+    pub(super) fn void_grants(&mut self, index: u32) {
+        for component in self.carriers.iter_mut() {
+            component.grants.retain(|grant| grant.ue != index);
+        }
+    }
+
     fn do_requests(&mut self, index: u32, now: Instant) {
+        let Component { carrier, grants, .. } = &self.carriers.primary;
         let Ue { access, up, .. } = self.ues.aside(index);
         loop {
             let next = access.sr.next_event().filter(|&next| next <= now);
-            if let Some(next) = next.filter(|&next| !self.carrier.can_request(next))
+            if let Some(next) = next.filter(|&next| !carrier.can_request(next))
                 && access.sr.has_resource()
             {
                 // TS 38.213 9.2.4, TS 36.213 10.1.5: there is no uplink there, so it is not an
                 // occasion
-                access.sr.defer(self.carrier.next_request(next));
+                access.sr.defer(carrier.next_request(next));
                 continue;
             }
             if let Some(next) = next.filter(|_| access.bsr.repeats_requests())
                 && access.sr.has_resource()
             {
                 // TS 38.321 5.4.4: an occasion that overlaps with a PUSCH cannot be used
-                let slot = self.carrier.containing(next);
+                let slot = carrier.containing(next);
                 let granted = |grant: &Grant| grant.slot == slot && grant.ue == index;
-                if access.last_pusch == Some(slot) || self.grants.iter().any(granted) {
-                    access.sr.defer(self.carrier.end(slot));
+                if access.last_pusch == Some(slot) || grants.iter().any(granted) {
+                    access.sr.defer(carrier.end(slot));
                     continue;
                 }
             }
@@ -149,7 +161,7 @@ impl Engine {
                             up.asking = Asking::Requested;
                         }
                         access.on_activity(now);
-                        let read = self.carrier.request_end(at) + self.config.base_station.grant;
+                        let read = carrier.request_end(at) + self.config.base_station.grant;
                         self.events.add(read, index, EventKind::Request);
                     }
                 }
@@ -307,11 +319,19 @@ impl Ue {
         uplink.map(|at| if reported { at } else { now })
     }
 
+    /// When a scheduler other than that of the primary downlink can use the UE, if nothing happens
+    /// before.
+    #[inline(never)]
+    fn other_waits(&self) -> Option<Instant> {
+        self.links().skip(1).filter_map(|link| link.wait).min()
+    }
+
     /// When the UE next has something to do on its own.
     pub(super) fn next_wake(&mut self, now: Instant, carrier: &Carrier) -> Option<Instant> {
         let timer = self.next_bearer_timer();
         let downlink = self.next_downlink();
         let uplink = self.next_uplink(now);
+        let up = if self.secondary.is_empty() { self.up.wait } else { self.other_waits() };
         let access = &mut self.access;
         let connected = access.is_connected(now);
         let bsr = access.bsr.next_event().filter(|_| connected);
@@ -322,7 +342,7 @@ impl Ue {
             bsr,
             access.sr.next_event(),
             self.down.wait,
-            self.up.wait,
+            up,
             if access.is_plain() { None } else { access.next_rare(carrier) },
         ];
         let next = Instant::earliest(times);

@@ -3,6 +3,8 @@
 use airpath_base::{Direction, Instant};
 
 use super::access::ReceivedBlock;
+use super::carrier_id::{CarrierId, PRIMARY};
+use super::component::Component;
 use super::downlink::log_block;
 use super::engine::Engine;
 use super::event::RadioEventKind;
@@ -17,25 +19,27 @@ use crate::mac::drx::{Transmission, TransmissionKind};
 const UP: Direction = Direction::Uplink;
 
 impl Engine {
-    /// Sends the PUSCHs of `slot`.
-    pub(super) fn send_granted(&mut self, slot: u64) {
-        while let Some(grant) = self.grants.front().copied().filter(|grant| grant.slot <= slot) {
-            self.grants.pop_front();
-            let now = self.carrier.start(slot);
+    /// Sends the PUSCHs of a carrier's `slot`.
+    pub(super) fn send_granted(&mut self, id: CarrierId, slot: u64) {
+        let due = |grant: &Grant| grant.slot <= slot;
+        while let Some(grant) = self.carriers[id].grants.front().copied().filter(due) {
+            let component = &mut self.carriers[id];
+            component.grants.pop_front();
+            let now = component.carrier.start(slot);
             let Grant { ue: index, process, .. } = grant;
             if grant.is_new {
                 let access = &mut self.ues.aside(index).access;
                 access.grants -= 1;
                 if !access.is_connected(now) || !access.is_aligned(now) {
                     // The UE has left: the base station sees an empty PUSCH.
-                    self.ues.aside(index).up.harq.release(process);
-                    self.hear_nothing(index, slot, grant.size);
+                    self.ues.aside(index).link(id.up()).harq.release(process);
+                    self.hear_nothing((id, slot), index, grant.size);
                 } else {
-                    self.assemble(&grant, now, true);
-                    self.send_pusch(index, slot, process, true);
+                    self.assemble(id, &grant, now, true);
+                    self.send_pusch((id, slot), index, process, true);
                 }
             } else {
-                self.send_pusch(index, slot, process, false);
+                self.send_pusch((id, slot), index, process, false);
             }
             self.update_uplink(index, now);
             self.collect_drops(index);
@@ -46,23 +50,23 @@ impl Engine {
 
     /// An occasion of a configured grant has come.
     pub(super) fn send_configured(&mut self, index: u32, now: Instant) {
+        let Component { carrier, grants, .. } = &self.carriers.primary;
         let access = &mut self.ues.aside(index).access;
-        let Some(slot) = access.configured_next.filter(|&slot| self.carrier.start(slot) <= now)
-        else {
+        let Some(slot) = access.configured_next.filter(|&slot| carrier.start(slot) <= now) else {
             return;
         };
         access.configured_from = slot + 1;
-        access.plan_configured(&self.carrier, slot + 1);
+        access.plan_configured(carrier, slot + 1);
         // Packets that are still being prepared wait for the next TTI.
-        let ready = !self.carrier.uplink.is_dedicated() || self.ues.aside(index).has_uplink(now);
-        let granted = self.grants.iter().any(|grant| grant.slot == slot && grant.ue == index);
+        let ready = !carrier.uplink.is_dedicated() || self.ues.aside(index).has_uplink(now);
+        let granted = grants.iter().any(|grant| grant.slot == slot && grant.ue == index);
         let waits = self.ues[index].access.bsr.available() > 0;
         if !waits {
             self.ues.aside(index).access.configured_next = None;
         }
         // TS 38.321 5.4.1: a dynamic grant for the same slot overrides it. Without data nothing is
         // sent (TS 38.321 5.4.3.1.3, skipUplinkTxDynamic's rule for configured grants).
-        let usable = !granted && waits && ready && self.carrier.start(slot) >= now;
+        let usable = !granted && waits && ready && carrier.start(slot) >= now;
         let Some(grant) = self.configured_grant(index, slot).filter(|_| usable) else {
             return;
         };
@@ -70,10 +74,10 @@ impl Engine {
         if !access.is_connected(now) || !access.is_aligned(now) {
             return;
         }
-        self.assemble(&grant, now, false);
-        self.send_pusch(index, slot, grant.process, true);
+        self.assemble(PRIMARY, &grant, now, false);
+        self.send_pusch((PRIMARY, slot), index, grant.process, true);
         let kind = TransmissionKind::Configured;
-        let (process, harq_rtt_starts) = (grant.process.0, self.carrier.end(slot));
+        let (process, harq_rtt_starts) = (grant.process.0, self.carriers.primary.carrier.end(slot));
         let announced = Transmission { direction: UP, kind, process, harq_rtt_starts };
         self.ues.aside(index).access.on_transmission(now, &announced);
         self.update_uplink(index, now);
@@ -98,20 +102,20 @@ impl Engine {
     }
 
     /// Fills the block of a grant.
-    fn assemble(&mut self, grant: &Grant, now: Instant, granted: bool) {
+    fn assemble(&mut self, id: CarrierId, grant: &Grant, now: Instant, granted: bool) {
         let &Grant { ue: index, process, prbs, mcs, size, .. } = grant;
         self.settle(index, now);
         let ue = self.ues.aside(index);
         let needed = ue.needed(UP, now);
         let waiting = ue.reportable(now);
-        let Ue { access, bearer, up, .. } = ue;
+        let mut block = core::mem::take(&mut ue.link(id.up()).harq.payload_mut(process).block);
+        block.clear();
+        let Ue { access, bearer, .. } = ue;
         access.bsr.on_available(now, 0, waiting);
-        let reports = !self.carrier.has_standing_grants();
+        let reports = !self.carriers.primary.carrier.has_standing_grants();
         let mut plan = access.bsr.plan(now, size, needed).filter(|_| reports);
-        let pdu = up.harq.payload_mut(process);
-        pdu.block.clear();
         let room = size - plan.map_or(0, |plan| plan.bytes);
-        let used = bearer.touch().fill(UP, now, room, &mut pdu.block);
+        let used = bearer.touch().fill(UP, now, room, &mut block);
         let left = bearer.buffered_bytes(UP, now) + bearer.up.prepared().bytes;
         access.bsr.on_available(now, 0, left);
         if plan.is_none() && reports {
@@ -141,54 +145,70 @@ impl Engine {
         if granted {
             access.counters.wasted_bytes += u64::from(size - used);
         }
-        let block = core::mem::take(&mut pdu.block);
-        *pdu =
+        let pdu =
             MacPdu { block, report, assembled: now, failed: now, size, used, prbs, mcs, granted };
+        *ue.link(id.up()).harq.payload_mut(process) = pdu;
         if ue.is_accounted() {
             ue.note_uplink_left(now, left, granted);
         }
     }
 
-    fn send_pusch(&mut self, index: u32, slot: u64, process: ProcessId, is_new: bool) {
-        let (now, end) = (self.carrier.start(slot), self.carrier.block_end(UP, slot));
-        let feedback = self.carrier.uplink_feedback(slot);
+    fn send_pusch(
+        &mut self,
+        (id, slot): (CarrierId, u64),
+        index: u32,
+        process: ProcessId,
+        is_new: bool,
+    ) {
+        let carrier = &self.carriers[id].carrier;
+        let (now, end) = (carrier.start(slot), carrier.block_end(UP, slot));
+        let feedback = carrier.uplink_feedback(slot);
         let ue = self.ues.aside(index);
-        ue.access.last_pusch = Some(slot);
+        if id == PRIMARY {
+            ue.access.last_pusch = Some(slot);
+        }
         let end = ue.access.fach(now).map_or(end, |fach| now + fach.uplink_time);
-        let decoded = ue.up.send(process, is_new, (now, feedback), &self.carrier.uplink);
-        log_block(ue, UP, process, decoded, (now, end), &mut self.out);
-        self.events.add(feedback, index, EventKind::Feedback(UP));
+        let up = ue.link(id.up());
+        let decoded = up.send(process, is_new, (now, feedback), &carrier.uplink);
+        log_block(ue, id.up(), process, decoded, (now, end), &mut self.out);
+        self.events.add(feedback, index, EventKind::Feedback(id.up()));
         if !decoded {
             return;
         }
-        let &MacPdu { size, used, report, assembled, granted, .. } = ue.up.harq.payload(process);
+        let up = ue.link(id.up());
+        let &MacPdu { size, used, report, assembled, granted, .. } = up.harq.payload(process);
+        up.receive(process, now, end);
         ue.access.align(now);
-        ue.up.receive(process, now, end);
         // If there was room for a report, padding would have been used for it (TS 38.321 5.4.5).
         let full = size - used < ue.access.bsr_format().bytes(BsrKind::Short, 1);
-        ue.access.received.push_back(ReceivedBlock { size, assembled, report, granted, full });
         let times = self.config.base_station;
-        self.events.add(end + times.uplink, index, EventKind::Block(UP));
-        self.events.add(end + times.grant, index, EventKind::Received);
+        let at = end + times.grant;
+        ue.access.receive(ReceivedBlock { at, size, assembled, report, granted, full });
+        self.events.add(end + times.uplink, index, EventKind::Block(id.up()));
+        self.events.add(at, index, EventKind::Received);
     }
 
     /// The base station receives nothing where a block of `size` bytes was expected.
-    fn hear_nothing(&mut self, index: u32, slot: u64, size: u32) {
-        let (end, assembled) = (self.carrier.end(slot), self.carrier.start(slot));
-        let nothing = ReceivedBlock { size, assembled, report: None, granted: true, full: false };
-        self.ues.aside(index).access.received.push_back(nothing);
-        self.events.add(end + self.config.base_station.grant, index, EventKind::Received);
+    fn hear_nothing(&mut self, (id, slot): (CarrierId, u64), index: u32, size: u32) {
+        let carrier = &self.carriers[id].carrier;
+        let at = carrier.end(slot) + self.config.base_station.grant;
+        let assembled = carrier.start(slot);
+        let (report, granted, full) = (None, true, false);
+        let nothing = ReceivedBlock { at, size, assembled, report, granted, full };
+        self.ues.aside(index).access.receive(nothing);
+        self.events.add(at, index, EventKind::Received);
     }
 
     /// The configured grant of `slot`, if a process is free.
     fn configured_grant(&mut self, index: u32, slot: u64) -> Option<Grant> {
-        let now = self.carrier.start(slot);
-        let class = self.carrier.class(UP, slot)?;
+        let primary = &self.carriers.primary.carrier;
+        let now = primary.start(slot);
+        let class = primary.class(UP, slot)?;
         let ue = self.ues.aside(index);
         let bytes = ue.access.standing_grant(now)?.bytes;
         let process = ue.up.harq.free(now)?;
-        let carrier = &self.carrier.uplink;
-        let mcs = ue.up.choose_mcs(now, carrier, self.carrier.slot());
+        let carrier = &primary.uplink;
+        let mcs = ue.up.choose_mcs(now, carrier, primary.slot());
         let prbs = carrier.prbs_for(class, mcs, u64::from(bytes)).min(carrier.prbs);
         let fits = carrier.bytes(class, mcs, prbs);
         // A serving grant is the largest amount that the UE may send.

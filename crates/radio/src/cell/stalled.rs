@@ -35,14 +35,14 @@ impl Cell {
         let engine = &*self.engine;
         for ue in engine.ues.iter() {
             let due = engine.events.next_wake(ue.index).is_some()
-                || ue.down.active
-                || ue.up.active
-                || !ue.down.arriving.is_empty()
-                || !ue.up.arriving.is_empty()
-                || ue.down.harq.next_feedback().is_some()
-                || ue.up.harq.next_feedback().is_some()
+                || ue.links().any(|link| {
+                    link.active || !link.arriving.is_empty() || link.harq.next_feedback().is_some()
+                })
                 || !ue.access.received.is_empty()
-                || engine.grants.iter().any(|grant| grant.ue == ue.index);
+                || engine
+                    .carriers
+                    .iter()
+                    .any(|component| component.grants.iter().any(|grant| grant.ue == ue.index));
             for direction in [Direction::Downlink, Direction::Uplink] {
                 let (link, one_way) = match direction {
                     Direction::Downlink => (&ue.down, &ue.bearer.down),

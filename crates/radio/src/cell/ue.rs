@@ -4,7 +4,8 @@ use airpath_base::{Direction, Duration, Instant, Memo, Stream};
 
 use super::access::UplinkAccess;
 use super::carrier::Carrier;
-use super::config::{CellConfig, UeConfig};
+use super::carrier_id::{CarrierId, LinkId, secondary_ids};
+use super::config::{CellConfig, UeConfig, UeLinkConfig};
 use super::departure::UeIndex;
 use super::link::Link;
 use super::meter::{AccessCounters, UeMeter};
@@ -23,11 +24,22 @@ pub(super) struct Ue {
     pub(super) bearer: Memo<Bearer, Instant>,
     pub(super) down: Link,
     pub(super) up: Link,
+    /// Its links on secondary carriers.
+    pub(super) secondary: Vec<SecondaryLinks>,
     pub(super) access: UplinkAccess,
     /// Processing time in the UE from the end of a slot to RLC.
     pub(super) processing: Duration,
     /// The earliest change of DRX in the event queue; only used while there is a log.
     pub(super) drx_log_due: Option<Instant>,
+}
+
+/// Both directions of a UE on a secondary carrier.
+#[derive(Debug)]
+pub(super) struct SecondaryLinks {
+    pub(super) down: Link,
+    pub(super) up: Link,
+    /// Whether it may be granted uplink.
+    pub(super) sends: bool,
 }
 
 impl Ue {
@@ -37,7 +49,7 @@ impl Ue {
         index: u32,
         config: &UeConfig,
         cell: &CellConfig,
-        carrier: &Carrier,
+        carriers: &[&Carrier],
         (seed, visit): (u64, u32),
     ) -> Self {
         let stream = |name: &str| match visit {
@@ -46,9 +58,12 @@ impl Ue {
             }
             _ => Stream::new(seed, &format!("ue.{index}.{name}")),
         };
+        let (&carrier, others) = carriers.split_first().expect("a primary carrier");
         let down = (Direction::Downlink, cell.base_station.downlink + carrier.dci_lead());
         let up = (Direction::Uplink, config.processing.uplink);
-        let mut up = Link::new(&config.uplink, up, cell, carrier, &stream);
+        let least = |link: &UeLinkConfig| link.bearer.rlc.least_block();
+        let up_radio = (&config.uplink.radio(), least(&config.uplink));
+        let mut up = Link::new(up_radio, up, cell, carrier, &stream);
         up.grant =
             config.configured.filter(|_| carrier.has_standing_grants()).map(|grant| grant.bytes);
         let (downlink, uplink) = (&config.downlink, &config.uplink);
@@ -59,19 +74,62 @@ impl Ue {
             index,
             presence: Presence::default(),
             bearer: Memo::new(bearer),
-            down: Link::new(&config.downlink, down, cell, carrier, &stream),
+            down: Link::new((&downlink.radio(), least(downlink)), down, cell, carrier, &stream),
             up,
+            secondary: secondary(config, cell, others, &stream),
             access: UplinkAccess::new(config, &stream),
             processing: config.processing.downlink,
             drx_log_due: None,
         }
     }
 
-    pub(super) fn link(&mut self, direction: Direction) -> &mut Link {
-        match direction {
-            Direction::Downlink => &mut self.down,
-            Direction::Uplink => &mut self.up,
+    #[inline]
+    pub(super) fn link(&mut self, id: LinkId) -> &mut Link {
+        match (id.carrier.secondary(), id.direction) {
+            (None, Direction::Downlink) => &mut self.down,
+            (None, Direction::Uplink) => &mut self.up,
+            (Some(index), Direction::Downlink) => &mut self.secondary[index].down,
+            (Some(index), Direction::Uplink) => &mut self.secondary[index].up,
         }
+    }
+
+    #[inline]
+    pub(super) fn link_ref(&self, id: LinkId) -> &Link {
+        match (id.carrier.secondary(), id.direction) {
+            (None, Direction::Downlink) => &self.down,
+            (None, Direction::Uplink) => &self.up,
+            (Some(index), Direction::Downlink) => &self.secondary[index].down,
+            (Some(index), Direction::Uplink) => &self.secondary[index].up,
+        }
+    }
+
+    /// The secondary carriers that it uses.
+    #[inline]
+    pub(super) fn secondary_carriers(&self) -> impl Iterator<Item = CarrierId> + use<> {
+        secondary_ids(self.secondary.len())
+    }
+
+    /// Whether it uses a carrier in this direction.
+    pub(super) fn uses(&self, id: LinkId) -> bool {
+        match (id.carrier.secondary(), id.direction) {
+            (None, _) => true,
+            (Some(index), Direction::Downlink) => index < self.secondary.len(),
+            (Some(index), Direction::Uplink) => {
+                self.secondary.get(index).is_some_and(|links| links.sends)
+            }
+        }
+    }
+
+    /// Whether it has several carriers, down and up.
+    pub(super) fn aggregates(&self) -> (bool, bool) {
+        (!self.secondary.is_empty(), self.secondary.iter().any(|links| links.sends))
+    }
+
+    /// Its links on all carriers.
+    #[inline]
+    pub(super) fn links(&self) -> impl Iterator<Item = &Link> {
+        let secondary = self.secondary.iter().flat_map(|links| [&links.down, &links.up]);
+        [&self.down, &self.up].into_iter().chain(secondary)
     }
 
     /// Processes arrivals by `now` and expired timers of the bearer, each at its own time: a timer
@@ -98,7 +156,9 @@ impl Ue {
     /// waits.
     #[inline]
     pub(super) fn next_downlink(&self) -> Option<Instant> {
-        let idle = !self.down.active && self.bearer.down.queued().packets == 0;
+        // A packet that one carrier's slot lets in would not wake the others.
+        let alone = self.down.active && self.secondary.is_empty();
+        let idle = !alone && self.bearer.down.queued().packets == 0;
         self.bearer.down.next_prepared().filter(|_| idle || self.access.measures_volume())
     }
 
@@ -136,18 +196,27 @@ impl Ue {
             Direction::Downlink => (&self.down, &self.bearer.down, AccessCounters::default()),
             Direction::Uplink => (&self.up, &self.bearer.up, self.access.counters),
         };
+        let (mut radio, mut capacity_bytes) = (link.counters, link.capacity.until(now));
+        for links in &self.secondary {
+            let link = match direction {
+                Direction::Downlink => &links.down,
+                Direction::Uplink => &links.up,
+            };
+            radio.add(&link.counters);
+            capacity_bytes += link.capacity.until(now);
+        }
         let counters = one_way.counters();
         UeMeter {
             ue: UeIndex(self.index),
             direction,
-            radio: link.counters,
+            radio,
             access,
             queued,
             sojourn: one_way.sojourn(),
             marked: counters.marked,
             rlc_retransmissions: counters.retransmitted_pdus,
             awake,
-            capacity_bytes: link.capacity.until(now),
+            capacity_bytes,
         }
     }
 
@@ -186,6 +255,36 @@ impl Ue {
             self.bearer.touch().up.admit(&is_due);
         }
     }
+}
+
+/// The links of a UE on secondary carriers.
+fn secondary(
+    config: &UeConfig,
+    cell: &CellConfig,
+    carriers: &[&Carrier],
+    stream: &impl Fn(&str) -> Stream,
+) -> Vec<SecondaryLinks> {
+    let mut before = config.downlink.harq.processes.max(config.uplink.harq.processes).max(1);
+    let mut all = Vec::new();
+    let each = config.secondary.iter().zip(carriers).zip(&cell.secondary).zip(1..);
+    for (((own, carrier), cell), number) in each {
+        let name = |name: &str| stream(&format!("carrier.{number}.{name}"));
+        let link = |direction, radio, bearer: &UeLinkConfig| {
+            let least = bearer.bearer.rlc.least_block();
+            let direction = (direction, Duration::ZERO);
+            Link::new((radio, least), direction, cell, carrier, &name)
+        };
+        let mut links = SecondaryLinks {
+            down: link(Direction::Downlink, &own.downlink, &config.downlink),
+            up: link(Direction::Uplink, &own.uplink, &config.uplink),
+            sends: own.sends,
+        };
+        links.down.processes_before = before;
+        links.up.processes_before = before;
+        before += own.downlink.harq.processes.max(own.uplink.harq.processes).max(1);
+        all.push(links);
+    }
+    all
 }
 
 /// Most bytes of RLC and MAC headers per packet, and per block (a segment's header, a STATUS).

@@ -14,7 +14,11 @@ use crate::wait_meter::Wait;
 impl Cell {
     /// From now on accounts for packets of a UE in this cell, in two places from `first` on.
     pub(crate) fn account(&mut self, ue: UeIndex, journeys: &Journeys, first: Site) {
-        self.engine.aside().ues.aside(ue.0).bearer.aside().account(journeys, first);
+        let ue = self.engine.aside().ues.aside(ue.0);
+        let aggregates = ue.aggregates();
+        let bearer = ue.bearer.aside();
+        bearer.account(journeys, first);
+        bearer.aggregate(aggregates);
     }
 
     /// How long packets of one direction of a UE have waited to be sent.
@@ -30,7 +34,7 @@ impl Cell {
 impl Engine {
     /// Something happened to a UE: its packets may wait for something else.
     pub(super) fn note_waits(&mut self, index: u32, now: Instant) {
-        let standing = self.carrier.has_standing_grants();
+        let standing = self.carriers.primary.carrier.has_standing_grants();
         let ue = self.ues.aside(index);
         let (down, up) = (ue.downlink_wait(now), ue.uplink_wait(now, standing));
         let bearer = ue.bearer.aside();

@@ -112,6 +112,18 @@ impl Scheduler {
         self.ues[ue.0 as usize].bucket.is_some()
     }
 
+    /// Bytes that the UE's cap allows it to send now.
+    pub fn allowed(&mut self, ue: UeId, now: Instant) -> u64 {
+        self.ues[ue.0 as usize].eligible(u64::MAX, now)
+    }
+
+    /// The UE sends `bytes` that this scheduler did not allocate; they count for its cap.
+    pub fn spend(&mut self, ue: UeId, bytes: u64) {
+        if let Some(bucket) = &mut self.ues[ue.0 as usize].bucket {
+            bucket.spend(bytes);
+        }
+    }
+
     /// When the UE's cap next allows it to send: `now` or later. A cell without other work can
     /// sleep until then.
     pub fn eligible_at(&self, ue: UeId, now: Instant) -> Instant {

@@ -7,7 +7,7 @@ use airpath_radio::ran::*;
 use proptest::prelude::*;
 
 use crate::common::*;
-use crate::laws::{Arrival, traffic, wide_world, world};
+use crate::laws::{Arrival, aggregated, traffic, wide_world, world};
 
 /// The meter of one direction of a UE.
 #[derive(PartialEq, Debug)]
@@ -137,6 +137,13 @@ proptest! {
     #[test]
     fn a_cell_does_the_same_without_fast_paths(
         config in world(1..9), traffic in traffic(), logged: bool, curves: bool,
+    ) {
+        the_clear_way_is_the_same(&with_curves(config, curves), &traffic, logged);
+    }
+
+    #[test]
+    fn carriers_do_the_same_without_fast_paths(
+        config in aggregated(), traffic in traffic(), logged: bool, curves: bool,
     ) {
         the_clear_way_is_the_same(&with_curves(config, curves), &traffic, logged);
     }

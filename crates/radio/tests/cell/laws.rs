@@ -6,6 +6,7 @@ use airpath_radio::bearer::Forwarding;
 use airpath_radio::buffer::{CoDelConfig, Discipline, Isolation};
 use airpath_radio::cell::*;
 use airpath_radio::channel::{ChannelConfig, Quality};
+use airpath_radio::harq::Decoding;
 use airpath_radio::lte::tdd;
 use airpath_radio::mac::Occasions;
 use airpath_radio::mac::bsr::{Piggyback, RegularTrigger};
@@ -408,6 +409,52 @@ fn split_world() -> impl Strategy<Value = RanConfig> {
     )
 }
 
+/// A secondary carrier: its cell, BLER, SINR in dB, transmissions of a block, and whether it has
+/// uplink.
+type DrawnCarrier = (CellConfig, f64, f64, u8, bool);
+
+/// One cell with secondary carriers, of which the UEs after the first use fewer.
+pub(crate) fn aggregated() -> impl Strategy<Value = RanConfig> {
+    let carrier = (cell(), 0.0..0.6, -3.0..30.0, 1u8..5, prop::bool::ANY);
+    (world(1..4), prop::collection::vec(carrier, 1..4), 0usize..4).prop_filter_map(
+        "the technology has carrier aggregation",
+        |(mut config, carriers, used)| {
+            let standing = config.cells[0].access.has_standing_grants();
+            (!standing).then(|| {
+                aggregate(&mut config, carriers, used);
+                config
+            })
+        },
+    )
+}
+
+fn aggregate(config: &mut RanConfig, carriers: Vec<DrawnCarrier>, used: usize) {
+    let alone = config.cells[0].clone();
+    for (cell, bler, sinr_db, most, sends) in carriers {
+        config.cells[0].secondary.push(cell);
+        if config.cells[0].check().is_err() {
+            config.cells[0].secondary.pop();
+            config.cells[0].secondary.push(alone.clone());
+        }
+        let access = &config.cells[0].secondary.last().unwrap().access;
+        let mut own = UeConfig::plain_carrier(access);
+        own.sends = sends;
+        for radio in [&mut own.downlink, &mut own.uplink] {
+            radio.channel = ChannelConfig::Constant(Quality::Sinr(sinr_db));
+            radio.harq.max_transmissions = most;
+            radio.harq.decoding = Decoding::Fixed { initial: bler, retransmission: bler };
+        }
+        for (index, ue) in config.ues.iter_mut().enumerate() {
+            if index == 0 || ue.in_cell[0].secondary.len() < used {
+                ue.in_cell[0].secondary.push(own.clone());
+            }
+        }
+    }
+    for ue in &config.ues {
+        assert_eq!(ue.in_cell[0].check(&config.cells[0]), Ok(()));
+    }
+}
+
 pub(crate) fn traffic() -> impl Strategy<Value = Vec<Arrival>> {
     let gap = prop_oneof![4 => 0u64..300, 2 => 0u64..5_000, 1 => 0u64..400_000];
     let direction = prop_oneof![Just(DOWN), Just(UP)];
@@ -533,6 +580,24 @@ proptest! {
         config in world(1..4), traffic in traffic(), step in 50u64..20_000,
     ) {
         nothing_depends_on_when_it_is_asked(&config, &traffic, step);
+    }
+
+    /// As for one cell, with several carriers.
+    #[test]
+    fn carriers_depend_on_nobody_asking(
+        config in aggregated(), traffic in traffic(), step in 50u64..20_000,
+    ) {
+        nothing_depends_on_when_it_is_asked(&config, &traffic, step);
+    }
+
+    /// Carriers that no UE uses change nothing.
+    #[test]
+    fn unused_carriers_change_nothing(mut config in aggregated(), traffic in traffic()) {
+        config.ues.iter_mut().for_each(|ue| ue.in_cell[0].secondary.clear());
+        let unused = drive(&config, &traffic, Asking::AtEachEvent, false);
+        config.cells[0].secondary.clear();
+        let without = drive(&config, &traffic, Asking::AtEachEvent, false);
+        prop_assert_eq!(unused, without);
     }
 
     /// As for one cell, with bearers over two of them. Packets are delivered in order.

@@ -1,5 +1,6 @@
 //! The cell: closed forms of rates and delays, and its invariants.
 
+mod carriers;
 mod common;
 mod delays;
 mod errors;

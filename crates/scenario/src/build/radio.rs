@@ -9,7 +9,9 @@ mod refused;
 
 use airpath_path::{LinkConfig, ServiceConfig};
 use airpath_radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig, StepsConfig};
-use airpath_radio::cell::{Access, CellConfig, UeConfig, UeLinkConfig, UeProcessing};
+use airpath_radio::cell::{
+    Access, CellConfig, UeCarrierConfig, UeConfig, UeLinkConfig, UeProcessing, UeRadioConfig,
+};
 use airpath_radio::channel::ChannelTrace;
 use airpath_radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
 use airpath_radio::ran::{MobileConfig, RanConfig};
@@ -21,14 +23,17 @@ use std::sync::Arc;
 use crate::get::Get;
 use crate::model::{HostLinkConfig, RadioConfig, UeHostConfig};
 use crate::problem::Problems;
-use crate::radio::{Radio, Tables, Ue};
+use crate::radio::{Carrier, Radio, Tables, Ue};
 use crate::read::Fields;
 use crate::spec::HarqCombining;
 
 /// Builds the configuration from tables that have no problems, and reports what the model refuses.
 pub(super) fn radio(radio: &Radio, problems: &mut Problems) -> RadioConfig {
     let all = || std::iter::once(&radio.cell).chain(radio.neighbours.iter().map(|each| &each.cell));
-    let cells: Vec<_> = all().map(cell::cell).collect();
+    let mut cells: Vec<_> = all().map(cell::cell).collect();
+    cells[0].secondary = radio.carriers.iter().map(|each| cell::cell(&each.cell)).collect();
+    let carriers: Vec<UeCarrierConfig> =
+        radio.carriers.iter().zip(&cells[0].secondary).map(carrier).collect();
     let elsewhere: Vec<UeConfig> = radio
         .neighbours
         .iter()
@@ -39,6 +44,9 @@ pub(super) fn radio(radio: &Radio, problems: &mut Problems) -> RadioConfig {
     for each in &radio.ues {
         let host = host(each, &Get(&radio.fields));
         let mut in_cell = vec![ue(&each.tables, &radio.cell, &cells[0])];
+        // The key's range ends at 7.
+        let used = each.fields.count("carriers").map_or(carriers.len(), |used| used as usize);
+        in_cell[0].secondary = carriers.iter().take(used).cloned().collect();
         in_cell.extend_from_slice(&elsewhere);
         for name in each.names() {
             names.push(name);
@@ -76,6 +84,22 @@ fn host(ue: &Ue, radio: &Get<'_>) -> UeHostConfig {
         HostLinkConfig { limit, delay: get.time("delay_ms") }
     });
     UeHostConfig { link, delay: time("host_delay_ms"), jitter: time("host_jitter_ms") }
+}
+
+/// What a UE has on a secondary carrier.
+fn carrier((carrier, config): (&Carrier, &CellConfig)) -> UeCarrierConfig {
+    let plain = UeConfig::plain(&config.access);
+    let [down, up] = &carrier.tables.channels;
+    let one_way = |suffix, trace: &Option<_>, plain| {
+        let link = link(&carrier.tables, suffix, &carrier.cell, trace.as_ref(), plain);
+        let UeLinkConfig { channel, mcs, report, harq, .. } = link;
+        UeRadioConfig { channel, mcs, report, harq }
+    };
+    UeCarrierConfig {
+        downlink: one_way("", down, &plain.downlink),
+        uplink: one_way("_up", up, &plain.uplink),
+        sends: Get(&carrier.fields).flag("uplink"),
+    }
 }
 
 fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {
@@ -120,6 +144,7 @@ fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {
         drx: procedures::drx(&Get(ue.part("drx")), access, processes),
         rrc: procedures::rrc(&Get(ue.part("rrc"))),
         processing,
+        secondary: Vec::new(),
     }
 }
 

@@ -32,6 +32,8 @@ const PIECES: &[&str] = &[
     "[radio.cell]\n",
     "[radio.rlc]\n",
     "[radio.ue.channel]\n",
+    "[[radio.carrier]]\n",
+    "[radio.carrier.cell]\n",
     "[[radio.neighbour]]\n",
     "[radio.neighbour.cell]\n",
     "[radio.mobility]\n",

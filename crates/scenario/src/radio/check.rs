@@ -25,12 +25,32 @@ pub(super) fn radio(radio: &Radio, problems: &mut Problems) {
     for ue in &radio.ues {
         tables(&ue.tables, &radio.cell, any, problems);
     }
+    for carrier in &radio.carriers {
+        cell::check(&carrier.cell, problems);
+        for part in ["link_adaptation", "link_adaptation_up"] {
+            link_adaptation(carrier.tables.part(part), &carrier.cell, part, problems);
+        }
+    }
+    carriers_of_ues(radio, problems);
     for neighbour in &radio.neighbours {
         cell::check(&neighbour.cell, problems);
         tables(&neighbour.tables, &neighbour.cell, any, problems);
     }
     neighbours::check(radio, problems);
     split::check(radio, any, problems);
+}
+
+/// Checks that no UE uses more carriers than there are.
+fn carriers_of_ues(radio: &Radio, problems: &mut Problems) {
+    let there = radio.carriers.len() as u64;
+    for ue in &radio.ues {
+        if let Some(used) = ue.fields.count("carriers").filter(|&used| used > there) {
+            problems.add(
+                ue.fields.origin_of("carriers"),
+                format!("`carriers` is {used}, more than the {there} of [[radio.carrier]]"),
+            );
+        }
+    }
 }
 
 /// Checks the tables of a UE in one cell.

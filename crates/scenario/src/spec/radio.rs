@@ -3,6 +3,7 @@
 
 mod access;
 mod bearer;
+mod carrier;
 mod cell;
 mod channel;
 mod host_link;
@@ -13,6 +14,7 @@ mod state;
 
 pub(crate) use access::{BsrPiggyback, BsrRegular, GrantRequests};
 pub(crate) use bearer::{BufferAqm, RlcMode};
+pub(crate) use carrier::CARRIER;
 pub(crate) use cell::{
     AccessKind, BlerCurve, CELL, Duplex, Frequencies, LteMcsTable, NrMcsTable, Scheduler, UmtsDown,
     UmtsUp,
@@ -121,6 +123,12 @@ pub(crate) static RADIO: Table = Table {
                     "The UEs: `[[radio.ue]]`.",
                 ),
                 Key::new(
+                    "carrier",
+                    Kind::List,
+                    Default::Absent("none"),
+                    "Secondary carriers of the cell: `[[radio.carrier]]`.",
+                ),
+                Key::new(
                     "neighbour",
                     Kind::List,
                     Default::Absent("none"),
@@ -172,6 +180,12 @@ pub(crate) static UE: Table = Table {
                     count(Unit::Plain, 1, 10_000),
                     Default::Absent("one of this name"),
                     "Number of equal UEs. They are named NAME-0, NAME-1 and so on.",
+                ),
+                Key::new(
+                    "carriers",
+                    count(Unit::Plain, 0, 7),
+                    Default::Absent("all"),
+                    "How many of the cell's secondary carriers the UE uses, the first ones.",
                 ),
             ],
         },

@@ -3,7 +3,9 @@
 use airpath_base::{Duration, Instant};
 use thiserror::Error;
 
-use super::{Access, CellConfig, NrDuplex, UeConfig, UmtsCarrier, UmtsDownlink};
+use super::{
+    Access, CellConfig, LteCarrier, LteDuplex, NrDuplex, UeConfig, UmtsCarrier, UmtsDownlink,
+};
 use crate::cell::carrier::{Carrier, CarrierLink};
 use crate::harq::HarqTiming;
 use crate::nr::SYMBOLS_PER_SLOT;
@@ -103,6 +105,27 @@ pub enum CellConfigError {
     /// Every SR occasion is in a slot without uplink.
     #[error("no SR occasion is in a slot with uplink")]
     NoRequestOccasion,
+    /// There are more secondary carriers than a cell can have, or a UE has more than its cell.
+    #[error("{there} secondary carriers; at most {most} are possible here")]
+    Carriers {
+        /// The configured number.
+        there: usize,
+        /// The largest possible number.
+        most: usize,
+    },
+    /// Carriers of different technologies, or of one that aggregates none.
+    #[error("carriers can be aggregated if all are LTE or all are NR")]
+    CarrierAccess,
+    /// Feedback of carriers whose subframes differ has reference configurations, which are not
+    /// modelled (TS 36.213 table 10.2-1).
+    #[error(
+        "if the primary carrier is LTE TDD, the secondary ones have its uplink-downlink \
+         configuration"
+    )]
+    CarrierSubframes,
+    /// DRX numbers the HARQ processes of all carriers.
+    #[error("the HARQ processes of all carriers are {0}; at most 255 are possible")]
+    Processes(usize),
     /// A request would be answered by an empty grant.
     #[error("estimate.request_grant is {0} bytes: a grant needs 16 for a report and data")]
     RequestGrant(u32),
@@ -155,8 +178,42 @@ impl CellConfig {
         }
         match carrier.downlink.most_bytes(0).min(carrier.uplink.most_bytes(0)) {
             bytes @ 0..16 => Err(CellConfigError::TooNarrow(bytes)),
-            _ => Ok(()),
+            _ => self.check_carriers(),
         }
+    }
+
+    fn check_carriers(&self) -> Result<(), CellConfigError> {
+        let there = self.secondary.len();
+        if there > MOST_SECONDARY {
+            return Err(CellConfigError::Carriers { there, most: MOST_SECONDARY });
+        }
+        for other in &self.secondary {
+            match (&self.access, &other.access) {
+                (Access::Nr(_), Access::Nr(_)) => {}
+                (Access::Lte(own), Access::Lte(other)) => check_subframes(own, other)?,
+                _ => return Err(CellConfigError::CarrierAccess),
+            }
+            if !other.secondary.is_empty() {
+                return Err(CellConfigError::Carriers { there: other.secondary.len(), most: 0 });
+            }
+            other.check()?;
+        }
+        Ok(())
+    }
+}
+
+/// `SCellIndex` is 1 to 7 (TS 36.331 6.3.4, before release 13).
+const MOST_SECONDARY: usize = 7;
+
+fn check_subframes(primary: &LteCarrier, other: &LteCarrier) -> Result<(), CellConfigError> {
+    match (primary.duplex, other.duplex) {
+        (LteDuplex::Fdd, _) => Ok(()),
+        (LteDuplex::Tdd { configuration, .. }, LteDuplex::Tdd { configuration: others, .. })
+            if configuration == others =>
+        {
+            Ok(())
+        }
+        (LteDuplex::Tdd { .. }, _) => Err(CellConfigError::CarrierSubframes),
     }
 }
 
@@ -235,6 +292,7 @@ impl UeConfig {
                 return Err(CellConfigError::OnDuration { on_duration, least });
             }
         }
+        self.check_carriers(cell)?;
         if self.estimate.request_grant < 16 {
             return Err(CellConfigError::RequestGrant(self.estimate.request_grant));
         }
@@ -242,10 +300,37 @@ impl UeConfig {
     }
 }
 
+impl UeConfig {
+    fn check_carriers(&self, cell: &CellConfig) -> Result<(), CellConfigError> {
+        let (there, most) = (self.secondary.len(), cell.secondary.len());
+        if there > most {
+            return Err(CellConfigError::Carriers { there, most });
+        }
+        for (own, carrier) in self.secondary.iter().zip(&cell.secondary) {
+            if matches!(own.downlink.harq.timing, HarqTiming::Synchronous { .. }) {
+                return Err(CellConfigError::SynchronousDownlink);
+            }
+            let slot = carrier.access.slot();
+            match own.uplink.harq.timing {
+                HarqTiming::Synchronous { slot: asked } if asked != slot => {
+                    return Err(CellConfigError::SynchronousSlot { asked, slot });
+                }
+                _ => {}
+            }
+        }
+        match self.processes() {
+            processes if processes > usize::from(u8::MAX) => {
+                Err(CellConfigError::Processes(processes))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::{AlignmentConfig, LteCarrier, LteDuplex, NrCarrier};
+    use crate::cell::{AlignmentConfig, NrCarrier};
     use crate::mac::Occasions;
 
     /// Applies `change` to a UE that works in an LTE cell, and checks it.

@@ -52,6 +52,32 @@ pub struct UeConfig {
     pub rrc: Option<RrcConfig>,
     /// Processing times of the UE.
     pub processing: UeProcessing,
+    /// The cell's first secondary carriers, as many as the UE uses.
+    pub secondary: Vec<UeCarrierConfig>,
+}
+
+/// A UE on a secondary carrier.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UeCarrierConfig {
+    /// From the base station to the UE.
+    pub downlink: UeRadioConfig,
+    /// From the UE to the base station.
+    pub uplink: UeRadioConfig,
+    /// Whether the UE sends on it. Without, it is aggregated in the downlink only.
+    pub sends: bool,
+}
+
+/// What one direction of a UE has on each carrier.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UeRadioConfig {
+    /// The radio channel.
+    pub channel: ChannelConfig,
+    /// How an MCS is chosen.
+    pub mcs: McsMode,
+    /// When the base station learns about the channel.
+    pub report: ReportConfig,
+    /// HARQ. Synchronous timing requires the carrier's slot.
+    pub harq: HarqConfig,
 }
 
 /// One direction of a UE.
@@ -96,7 +122,25 @@ pub struct UeProcessing {
     pub uplink: Duration,
 }
 
+impl UeLinkConfig {
+    /// What it has on the primary carrier.
+    pub(crate) fn radio(&self) -> UeRadioConfig {
+        let Self { channel, mcs, report, harq, .. } = self;
+        UeRadioConfig { channel: channel.clone(), mcs: *mcs, report: *report, harq: *harq }
+    }
+}
+
 impl UeConfig {
+    /// This UE on a secondary carrier of that access, with the values of [`plain`](Self::plain).
+    pub fn plain_carrier(access: &Access) -> UeCarrierConfig {
+        let plain = Self::plain(access);
+        UeCarrierConfig {
+            downlink: plain.downlink.radio(),
+            uplink: plain.uplink.radio(),
+            sends: false,
+        }
+    }
+
     /// A UE in a good constant channel (30 dB), with RLC AM, adaptive MCS, SR every 10 ms, no
     /// grants in advance, always connected, aligned and awake.
     pub fn plain(access: &Access) -> Self {
@@ -106,6 +150,16 @@ impl UeConfig {
             Access::Umts(carrier) => Self::umts(carrier),
             Access::Evdo => Self::evdo(),
         }
+    }
+
+    /// HARQ processes of one direction, of all carriers.
+    pub(crate) fn processes(&self) -> usize {
+        let most = |down: &HarqConfig, up: &HarqConfig| {
+            usize::from(down.processes.max(up.processes).max(1))
+        };
+        let primary = most(&self.downlink.harq, &self.uplink.harq);
+        let secondary = self.secondary.iter().map(|own| most(&own.downlink.harq, &own.uplink.harq));
+        primary + secondary.sum::<usize>()
     }
 
     /// This UE with a leg of a split bearer: in NR, the PDCP above restores the order.
@@ -157,6 +211,7 @@ impl UeConfig {
             drx: None,
             rrc: None,
             processing: UeProcessing { downlink: slot, uplink: slot },
+            secondary: Vec::new(),
         }
     }
 
@@ -198,6 +253,7 @@ impl UeConfig {
                 downlink: Duration::from_millis(4),
                 uplink: Duration::from_millis(2),
             },
+            secondary: Vec::new(),
         }
     }
 
@@ -248,6 +304,7 @@ impl UeConfig {
                 downlink: Duration::from_millis(5),
                 uplink: Duration::from_millis(2),
             },
+            secondary: Vec::new(),
         }
     }
 
@@ -279,6 +336,7 @@ impl UeConfig {
                 downlink: Duration::from_micros(1_500),
                 uplink: Duration::from_millis(1),
             },
+            secondary: Vec::new(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reports what the model itself refuses, at its place in the file.
 
-use airpath_radio::cell::CellConfigError;
+use airpath_radio::cell::{CellConfig, CellConfigError};
 
 use crate::Origin;
 use crate::model::RadioConfig;
@@ -13,11 +13,13 @@ pub(super) fn check(radio: &Radio, config: &RadioConfig, problems: &mut Problems
     let cells = std::iter::once(&radio.cell).chain(radio.neighbours.iter().map(|each| &each.cell));
     let mut works = true;
     for (fields, cell) in cells.zip(&config.ran.cells) {
-        if let Err(error) = cell.check() {
+        let alone = CellConfig { secondary: Vec::new(), ..cell.clone() };
+        if let Err(error) = alone.check() {
             problems.add(place(fields, cell_keys(error)), error.to_string());
             works = false;
         }
     }
+    works &= check_carriers(radio, &config.ran.cells[0], problems);
     if !works {
         // UEs are checked only once the cells are valid.
         return;
@@ -41,12 +43,26 @@ pub(super) fn check(radio: &Radio, config: &RadioConfig, problems: &mut Problems
     }
 }
 
+/// Checks the carriers of the first cell one after the other; returns whether they work.
+fn check_carriers(radio: &Radio, cell: &CellConfig, problems: &mut Problems) -> bool {
+    for (index, carrier) in radio.carriers.iter().enumerate() {
+        let secondary = cell.secondary[..=index].to_vec();
+        if let Err(error) = (CellConfig { secondary, ..cell.clone() }).check() {
+            problems.add(place(&carrier.cell, cell_keys(error)), error.to_string());
+            return false;
+        }
+    }
+    true
+}
+
 /// The keys that may be at fault, the likeliest first.
 fn cell_keys(error: CellConfigError) -> &'static [&'static str] {
     use CellConfigError as E;
     match error {
         E::NoDownlink { .. } => &["least_symbols_down", "control_symbols", "tdd_pattern"],
         E::NoUplink { .. } => &["least_symbols_up", "feedback_symbols", "tdd_pattern"],
+        E::CarrierSubframes => &["tdd_configuration", "duplex"],
+        E::Carriers { .. } | E::CarrierAccess => &[],
         _ => &["prbs_down", "prbs_up", "bandwidth_mhz"],
     }
 }
@@ -59,7 +75,7 @@ fn ue_place(ue: &Tables, error: CellConfigError) -> &Origin {
         E::NoRandomAccess => ("time_alignment", &["enabled"]),
         E::OnDuration { .. } => ("drx", &["on_duration_ms"]),
         E::RequestGrant(_) => ("grants", &["request_grant_bytes"]),
-        E::SynchronousDownlink | E::SynchronousSlot { .. } => ("harq", &[]),
+        E::SynchronousDownlink | E::SynchronousSlot { .. } | E::Processes(_) => ("harq", &[]),
         E::NoServingGrant | E::NoRoomForPdu { .. } => {
             let grants = ue.part("grants");
             let given = grants.given("serving_grant_bytes").is_some();
