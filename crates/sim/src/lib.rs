@@ -30,9 +30,14 @@ pub struct Outcome {
     pub tables: Tables,
 }
 
-/// `progress` asked for the run to stop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stopped;
+/// Why a run has no results.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stopped {
+    /// `progress` asked for the run to stop.
+    ByCaller,
+    /// A congestion control from outside cannot go on, for this reason.
+    ByCongestionControl(String),
+}
 
 /// Runs `scenario` with `seed`. `progress` receives the simulated time at every sample interval and
 /// every few hundredths of a second of work, and stops the run by returning false.
@@ -72,9 +77,7 @@ pub fn simulate_with(
     progress: &mut dyn FnMut(Instant, u64) -> bool,
 ) -> Result<Outcome, Stopped> {
     let mut world = world::World::new(scenario, seed, options);
-    if !world.run(progress) {
-        return Err(Stopped);
-    }
+    world.run(progress)?;
     let (mut summary, mut tables) = world.finish();
     airpath_network::summarise_groups(scenario, &mut summary, &mut tables);
     Ok(Outcome { summary, tables })
