@@ -253,7 +253,9 @@ def main() -> None:
     for label, congestion in (("airpath", None), ("this file", {"flow.0": Cubic()})):
         run = airpath.run(name, set=sets, congestion=congestion)
         flow = run.summary["flows"][0]
-        print(f"{label:10} {flow['goodput_mbps']:.3f} Mb/s  {flow['retransmitted_segments']} resent")
+        print(
+            f"{label:10} {flow['goodput_mbps']:.3f} Mb/s  {flow['retransmitted_segments']} resent"
+        )
 
 
 if __name__ == "__main__":

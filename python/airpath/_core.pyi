@@ -61,7 +61,7 @@ class Start:
 
     @property
     def initial_window_segments(self) -> int:
-        """cwnd of a new connection (RFC 6928)."""
+        """Congestion window of a new connection (RFC 6928)."""
 
 @final
 class Ack:
@@ -222,6 +222,24 @@ class Window:
     pacing_bps: float | None
     """Pacing rate in payload bits per second, at least a segment per ``rto.max_ms``; None: as the
     profile paces. Only a model-based class may set it."""
+
+@final
+class CongestionLibrary:
+    """A shared library with a congestion control, which stays loaded."""
+
+    def __init__(self, path: Path) -> None:
+        """Check and load it, which runs its code. Raises ``CongestionError``."""
+
+    @property
+    def name(self) -> str:
+        """Name of the algorithm in tables."""
+
+    @property
+    def content(self) -> bytes:
+        """Content of the file."""
+
+def congestion_interface() -> str:
+    """Return the interface of libraries, a file of Rust that needs only the standard library."""
 
 class CongestionError(ValueError):
     """A congestion control that cannot go on; its cause is what it raised."""
@@ -435,7 +453,7 @@ def simulate(
     progress: Callable[[float], bool] | None = None,
     accounted: bool = False,
     capture: Path | None = None,
-    congestion: list[tuple[int, str, Callable[[], Prepared]]] = ...,
+    congestion: Sequence[tuple[int, str, Callable[[], Prepared] | CongestionLibrary]] = ...,
 ) -> Result:
     """Run a scenario on the virtual clock; releases the GIL.
 
@@ -444,8 +462,8 @@ def simulate(
 
     ``accounted``: its summary also has ``breakdowns``. ``capture``: the headers of every packet at
     the server and at the UEs are written to this pcapng file. Raises ``OSError`` if it cannot be
-    made. ``congestion``: places of flows in the file, each with a name for tables and what returns
-    a new object. Raises ``CongestionError`` if one of those cannot go on.
+    made. ``congestion``: places of flows in the file, each with a name for tables, and a library or
+    what returns a new object. Raises ``CongestionError`` if one of those cannot go on.
     """
 
 @final

@@ -1,7 +1,7 @@
 """Congestion control of your own, written in Python, for simulated flows.
 
-A class derives from ``Congestion`` and overrides what it needs; ``airpath.run`` takes an object of it
-for a flow:
+A class derives from ``Congestion`` and overrides what it needs; ``airpath.run`` takes an object of
+it for a flow:
 
 >>> import airpath
 >>> from airpath.congestion import Ack, Congestion, Loss, Window
@@ -25,8 +25,11 @@ import copy
 import hashlib
 import inspect
 import math
-from collections.abc import Callable, Mapping
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from airpath._core import Ack, Interval, Loss, Start, Window
@@ -116,9 +119,9 @@ METHODS = (
 )  # fmt: skip
 """Methods that a class may override."""
 
-Controls: TypeAlias = Mapping[str, "Congestion | Callable[[], Congestion]"]
-"""By flow (``flow.0``): an object, which is copied for each connection, or a class or function
-that returns a new object for each."""
+Controls: TypeAlias = Mapping[str, "Congestion | Callable[[], Congestion] | str | os.PathLike[str]"]
+"""By flow (``flow.0``, or ``flow.*`` for every TCP flow): an object, which is copied for each
+connection; a class or function that returns a new object for each; or the file of a library."""
 
 
 @dataclass(frozen=True)
@@ -137,13 +140,36 @@ class Control:
 
     index: int
     name: str
-    fresh: Callable[[], Congestion]
+    decides: Callable[[], Prepared] | _core.CongestionLibrary
     source: str
-    """Class and hash of its source, for provenance."""
+    """Class or file, and the hash of its content, for provenance."""
 
-    def prepared(self) -> Prepared:
-        """Return a new object, as the simulator calls it."""
-        return _prepared(self.fresh())
+
+_SETTING = re.compile(r"(flow\.(?:\d+|\*))\.congestion\s*=\s*(.*)", re.DOTALL)
+
+
+def libraries(sets: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+    """Split settings into those of the scenario and libraries by flow; the last setting wins.
+
+    Only a person's own settings go through here. A scenario, a campaign or a study cannot name a
+    library, because loading one runs its code.
+
+    >>> libraries(["run.seed=2", "flow.0.congestion=./libmine.so"])
+    (['run.seed=2'], {'flow.0': './libmine.so'})
+    """
+    rest, found = [], {}
+    for entry in sets:
+        setting = _SETTING.fullmatch(entry.strip())
+        if setting is None:
+            rest.append(entry)
+            continue
+        flow, value = setting[1], setting[2].strip().strip("\"'")
+        found.pop(flow, None)
+        if value.endswith(".so"):
+            found[flow] = value
+        else:
+            rest.append(entry)
+    return rest, found
 
 
 def controls(scenario: _core.Scenario, given: Controls | None) -> list[Control]:
@@ -152,25 +178,51 @@ def controls(scenario: _core.Scenario, given: Controls | None) -> list[Control]:
         return []
     if not isinstance(given, Mapping):
         raise InputTypeError(f"congestion takes a dictionary by flow, not {given!r}")
-    return [_control(scenario, key, control) for key, control in given.items()]
+    found = {}
+    for key, decides in given.items():
+        for index in _flows(scenario, key):
+            found[index] = _control(index, decides)
+    return list(found.values())
 
 
-def _control(scenario: _core.Scenario, key: object, given: object) -> Control:
+def _flows(scenario: _core.Scenario, key: object) -> list[int]:
     flows = {f"flow.{flow['index']}": flow for flow in scenario.flows}
+    if key == "flow.*":
+        return [flow["index"] for flow in flows.values() if flow["congestion"] is not None]
     flow = flows.get(key) if isinstance(key, str) else None
     if flow is None:
-        raise InputError(f"congestion: there is no {key!r}; the flows are {', '.join(flows)}")
+        raise InputError(
+            f"congestion: there is no {key!r}; the flows are {', '.join(flows)} and flow.*"
+        )
     if flow["congestion"] is None:
         raise InputError(f"congestion: {key} is not TCP but {flow['kind']}")
-    fresh = _fresh(str(key), given)
+    return [flow["index"]]
+
+
+def _control(index: int, given: object) -> Control:
+    key = f"flow.{index}"
+    if isinstance(given, str | os.PathLike):
+        library = _library(key, Path(given))
+        digest = hashlib.sha256(library.content).hexdigest()
+        return Control(index, library.name, library, f"{Path(given).name} sha256 {digest}")
+    fresh = _fresh(key, given)
     first = fresh()
     if not isinstance(first, Congestion):
         raise InputTypeError(
             f"congestion: {key} needs an object of a class that derives from "
-            f"airpath.congestion.Congestion, not {first!r}"
+            f"airpath.congestion.Congestion, or the file of a library, not {first!r}"
         )
     _prepared(first)
-    return Control(flow["index"], _name(first), fresh, _source(type(first)))
+    return Control(index, _name(first), lambda: _prepared(fresh()), _source(type(first)))
+
+
+def _library(key: str, path: Path) -> _core.CongestionLibrary:
+    from airpath import _core
+
+    try:
+        return _core.CongestionLibrary(path)
+    except _core.CongestionError as error:
+        raise InputError(f"congestion: {key}: {error}") from None
 
 
 def _fresh(key: str, given: object) -> Callable[[], Congestion]:

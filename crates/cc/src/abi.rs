@@ -8,7 +8,7 @@
 //!
 //! Times are nanoseconds since the start of the run; windows are segments.
 #![allow(unsafe_code, reason = "the functions of a C interface take pointers")]
-#![allow(dead_code, reason = "a library uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "a library uses a part of it, in a private module")]
 
 use std::ffi::{c_char, c_void};
 
@@ -175,7 +175,7 @@ pub trait CongestionControl: Sized {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
-    /// [`ABI`].
+    /// Version of the interface: [`ABI`].
     pub abi: u32,
     /// Size of this structure in bytes.
     pub size: u32,

@@ -3,7 +3,7 @@
 //! The dynamic linker maps what the program headers name; a file that was cut off ends the process
 //! with SIGBUS. Layouts: System V ABI, chapters 4 and 5.
 
-use crate::LoadError;
+use crate::error::LoadError;
 
 const MAGIC: &[u8] = b"\x7fELF";
 /// Size of the file header and of a program header of 64-bit files.

@@ -9,10 +9,12 @@
 pub mod abi;
 mod control;
 mod elf;
+mod error;
 mod library;
 
 pub use control::Limits;
 /// The text of [`abi`], for the template of a library.
 pub const INTERFACE: &str = include_str!("abi.rs");
 
-pub use library::{LoadError, Loaded, load};
+pub use error::LoadError;
+pub use library::{Loaded, load};

@@ -68,7 +68,7 @@ pub(crate) struct PyLoss {
 
 /// What the acknowledgements of an interval say.
 #[pyclass(name = "Interval", module = "airpath._core", frozen, get_all)]
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct PyInterval {
     start_ns: u64,
     end_ns: u64,
@@ -189,7 +189,7 @@ fn interned(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().expect("nothing panics with it");
     names.get(name).copied().unwrap_or_else(|| {
-        let name: &'static str = Box::leak(name.into());
+        let name: &'static str = Box::leak(Box::<str>::from(name));
         names.insert(name);
         name
     })
@@ -420,9 +420,9 @@ impl CongestionControl for Control {
         self.call(Method::Ack, window, |py, window| (PyAck::from(ack), window).into_pyobject(py))
     }
 
-    fn on_established(&mut self, rtt: Option<Duration>, _window: &Window) {
+    fn on_established(&mut self, rtt: Option<Duration>, window: &Window) {
         let rtt_ns = rtt.map(Duration::as_nanos);
-        let mut unchanged = *_window;
+        let mut unchanged = *window;
         self.call(Method::Established, &mut unchanged, |py, _| (rtt_ns,).into_pyobject(py));
     }
 

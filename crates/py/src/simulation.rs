@@ -131,26 +131,26 @@ pub(crate) fn simulate(
     let writer = capture.map(|file| capture_of(&scenario.get().0.scenario, &file)).transpose()?;
     let seconds = |nanos| Instant::from_nanos(nanos).as_secs_f64();
     let (outcome, capture_lacks) = interruptible(py, asking(progress, seconds), move |control| {
-        let mut report = |now: Instant, _: u64| control.goes_on(now.as_nanos());
-        let mut writer = writer;
-        let mut write = writer.as_mut().map(|writer| {
-            move |seen: &Passage| {
-                if seen.place != SeenAt::BaseStation {
-                    let at_server = seen.place == SeenAt::Server;
-                    writer.packet(seen.at, at_server, seen.direction, &seen.packet);
+        let is_decided = decided.is_some();
+        let run = || {
+            let mut report = |now: Instant, _: u64| control.goes_on(now.as_nanos());
+            let mut writer = writer;
+            let mut write = writer.as_mut().map(|writer| {
+                move |seen: &Passage| {
+                    if seen.place != SeenAt::BaseStation {
+                        let at_server = seen.place == SeenAt::Server;
+                        writer.packet(seen.at, at_server, seen.direction, &seen.packet);
+                    }
                 }
-            }
-        });
-        let on_packet = write.as_mut().map(|write| write as &mut dyn FnMut(&Passage));
-        let options = Options { accounted, on_packet };
-        let given = &scenario.get().0.scenario;
-        let run = || simulate_with(decided.as_ref().unwrap_or(given), seed, options, &mut report);
-        // A thread that Python knows already takes the GIL sooner.
-        let outcome = match decided {
-            Some(_) => Python::attach(|py| py.detach(run)),
-            None => run(),
+            });
+            let on_packet = write.as_mut().map(|write| write as &mut dyn FnMut(&Passage));
+            let options = Options { accounted, on_packet };
+            let scenario = decided.as_ref().unwrap_or(&scenario.get().0.scenario);
+            let outcome = simulate_with(scenario, seed, options, &mut report);
+            (outcome, writer.and_then(|writer| lacks(&writer.finish())))
         };
-        (outcome, writer.and_then(|writer| lacks(&writer.finish())))
+        // Calls into Python are faster from a thread that Python knows.
+        if is_decided { Python::attach(|py| py.detach(run)) } else { run() }
     })?;
     let outcome = outcome.map_err(|why| match why {
         Stopped::ByCaller => PyKeyboardInterrupt::new_err("stopped"),

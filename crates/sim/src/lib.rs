@@ -13,9 +13,11 @@ mod event_queue;
 mod flow;
 mod goodput;
 mod observers;
+mod stopped;
 mod world;
 
 pub use observers::{Options, Passage, SeenAt};
+pub use stopped::Stopped;
 
 use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
@@ -28,15 +30,6 @@ pub struct Outcome {
     pub summary: RunSummary,
     /// The rows of every result table.
     pub tables: Tables,
-}
-
-/// Why a run has no results.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Stopped {
-    /// `progress` asked for the run to stop.
-    ByCaller,
-    /// A congestion control from outside cannot go on, for this reason.
-    ByCongestionControl(String),
 }
 
 /// Runs `scenario` with `seed`. `progress` receives the simulated time at every sample interval and

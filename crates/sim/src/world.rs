@@ -10,11 +10,11 @@ use airpath_network::{CellDeparture, Destination, Hop, HopSet, SteppedNetwork};
 use airpath_record::{DropSummary, Name, RunSummary, Tables};
 use airpath_scenario::Scenario;
 
-use crate::Stopped;
 use crate::event_queue::EventQueue;
 use crate::flow::{Context, Flow, Summary};
 use crate::goodput::Goodputs;
 use crate::observers::{Observers, Options};
+use crate::stopped::Stopped;
 
 /// Sources of events: the network's hops, the sampler, then the flows.
 const SAMPLER: usize = Hop::ALL.len();

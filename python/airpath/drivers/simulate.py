@@ -67,9 +67,11 @@ def run(
     ``capture`` adds ``capture.pcapng`` to the directory: the headers of every packet at the server
     and at the UEs, one interface for each. It changes nothing else.
 
-    ``congestion`` replaces the congestion control of flows by objects of your own, by their place in
-    the file: ``{"flow.0": Mine()}``; see ``airpath.congestion``. Raises ``InputError`` if one of
-    them raises an exception, which is then its cause, or sets an impossible window.
+    ``congestion`` replaces the congestion control of flows by objects of your own, by their place
+    in the file: ``{"flow.0": Mine()}``; see ``airpath.congestion``. A string is the file of a
+    shared library, as in ``set={"flow.0.congestion": "./libmine.so"}``; loading it runs its code.
+    Raises ``InputError`` if one of them raises an exception, which is then its cause, or sets an
+    impossible window.
 
     >>> import airpath
     >>> run = airpath.run("wire", set={"flow.0.window_bytes": 20_000}, repeat=2)
@@ -79,9 +81,12 @@ def run(
     3.4
     """
     from airpath import _core
+    from airpath.congestion import libraries as split
 
     if not isinstance(scenario, _core.Scenario):
-        loaded = scenarios.load(scenario, set)
+        sets, libraries = split(scenarios.set_list(set))
+        congestion = {**libraries, **(congestion or {})}
+        loaded = scenarios.load(scenario, sets)
     elif set is not None:
         raise InputTypeError("a loaded scenario takes no set: pass it to airpath.load()")
     else:
@@ -352,7 +357,7 @@ def _simulate(
 ) -> _core.Result:
     from airpath import _core
 
-    congestion = [(control.index, control.name, control.prepared) for control in controls]
+    congestion = [(control.index, control.name, control.decides) for control in controls]
     try:
         return _core.simulate(scenario, seed, tick, capture=capture, congestion=congestion)
     except _core.CongestionError as error:
