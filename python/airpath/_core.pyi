@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, TypedDict, final, overload, type_check_only
 
-from airpath.congestion import Prepared
 from airpath.documents import (
     CaptureReport,
     Environment,
@@ -222,6 +221,19 @@ class Window:
     pacing_bps: float | None
     """Pacing rate in payload bits per second, at least a segment per ``rto.max_ms``; None: as the
     profile paces. Only a model-based class may set it."""
+
+@type_check_only
+class PreparedCongestion(Protocol):
+    """An object for one connection: ``airpath.congestion.Prepared``."""
+
+    @property
+    def class_name(self) -> str: ...
+    @property
+    def model_based(self) -> bool: ...
+    @property
+    def interval_ms(self) -> float | None: ...
+    @property
+    def methods(self) -> dict[str, Callable[..., object]]: ...
 
 @final
 class CongestionLibrary:
@@ -453,7 +465,9 @@ def simulate(
     progress: Callable[[float], bool] | None = None,
     accounted: bool = False,
     capture: Path | None = None,
-    congestion: Sequence[tuple[int, str, Callable[[], Prepared] | CongestionLibrary]] = ...,
+    congestion: Sequence[
+        tuple[int, str, Callable[[], PreparedCongestion] | CongestionLibrary]
+    ] = ...,
 ) -> Result:
     """Run a scenario on the virtual clock; releases the GIL.
 

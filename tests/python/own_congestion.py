@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ["wire", "lte-20", "bursty-loss", "umts-hspa", "two-flows"]
 """Slow starts that end early, losses in bursts, two kinds of radio, and competition."""
 
-AS_LINUX = {"flow.*.profile": "linux-6.18", "flow.*.congestion": "cubic", "run.duration_s": 5}
+AS_LINUX = {"flow.*.profile": "linux-6.18", "flow.*.congestion": "cubic", "run.duration_s": 12}
 """The profile whose CUBIC the examples are ports of."""
 
 
@@ -28,6 +29,7 @@ def example() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 

@@ -29,7 +29,7 @@ def test_cubic_in_python_gives_the_tables_of_the_built_in_one(
 
 def test_another_parameter_changes_the_tables(tmp_path: Path) -> None:
     """The comparison above can fail."""
-    cubic = own_congestion.example().Cubic(beta=716 / 1024)
+    cubic = own_congestion.example().Cubic(beta=0.5)
     built_in = own_congestion.tables("bursty-loss", tmp_path / "built-in")
     own = own_congestion.tables("bursty-loss", tmp_path / "own", congestion={"flow.*": cubic})
     assert own["samples.parquet"] != built_in["samples.parquet"]
@@ -222,7 +222,7 @@ def test_a_flow_that_is_not_there_is_refused(flow: str, message: str) -> None:
 
 def test_a_ping_has_no_congestion_control() -> None:
     with pytest.raises(InputError, match="is not TCP but ping"):
-        airpath.run("ping-under-load", congestion={"flow.1": Halving()})
+        airpath.run("ping-under-load", congestion={"flow.0": Halving()})
 
 
 def test_explaining_needs_the_built_in_ones() -> None:

@@ -51,7 +51,7 @@ pub(crate) fn check(file: &[u8]) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// A little-endian number of so many bytes.
+/// A little-endian number of `length` bytes.
 fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
     bytes[at..at + length].iter().rev().fold(0, |sum, &byte| (sum << 8) | u64::from(byte))
 }

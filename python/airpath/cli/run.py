@@ -158,9 +158,9 @@ def command(
     given, own = libraries(recording(sets, record=record))
     # What is wrong with the last one is said before the first one runs.
     loaded = [scenarios.load(one, given) for one in scenario]
-    if own and explain != "off":
+    unexplained = bool(own) and explain != "off"
+    if unexplained:
         explain = "off"
-        narrate("not explained: libraries are not run with the scenario changed")
     options = SimulationOptions(
         seed=seed,
         repeat=repeat,
@@ -189,6 +189,8 @@ def command(
     if json:
         documents = [run.summary for run in runs]
         output(summary.to_json(documents[0] if len(documents) == 1 else {"runs": documents}))
+    if unexplained:
+        narrate("not explained: libraries are not run with the scenario changed")
     if report is None:
         places = " ".join(str(run.directory) for run in runs)
         narrate(f"report: airpath report {places} -o report.html")
