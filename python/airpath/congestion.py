@@ -157,7 +157,8 @@ def libraries(sets: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     >>> libraries(["run.seed=2", "flow.0.congestion=./libmine.so"])
     (['run.seed=2'], {'flow.0': './libmine.so'})
     """
-    rest, found = [], {}
+    rest: list[str] = []
+    found: dict[str, str] = {}
     for entry in sets:
         setting = _SETTING.fullmatch(entry.strip())
         if setting is None:
