@@ -46,6 +46,216 @@ class Problem(TypedDict):
     help: str | None
     allowed: str | None
 
+@final
+class Start:
+    """The beginning of a connection."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the connection's random numbers, from 0 to 2^64 - 1."""
+
+    @property
+    def mss_bytes(self) -> int:
+        """Payload bytes of a full segment."""
+
+    @property
+    def initial_window_segments(self) -> int:
+        """Congestion window of a new connection (RFC 6928)."""
+
+@final
+class Ack:
+    """An acknowledgement of new data."""
+
+    @property
+    def now_ns(self) -> int:
+        """When it arrived, since the start of the run."""
+
+    @property
+    def snd_una_bytes(self) -> int:
+        """Offset in the stream of the first byte that is not acknowledged (SND.UNA)."""
+
+    @property
+    def snd_nxt_bytes(self) -> int:
+        """Offset in the stream of the next byte to send for the first time (SND.NXT)."""
+
+    @property
+    def mss_bytes(self) -> int:
+        """Payload bytes of a full segment."""
+
+    @property
+    def acked_segments(self) -> int:
+        """Segments by which a loss-based window may grow."""
+
+    @property
+    def delivered_segments(self) -> int:
+        """Segments newly known to be delivered, cumulatively or by SACK."""
+
+    @property
+    def lost_segments(self) -> int:
+        """Segments newly marked lost."""
+
+    @property
+    def ecn_echo(self) -> bool:
+        """Whether it reports packets marked by ECN."""
+
+    @property
+    def rtt_ns(self) -> int | None:
+        """RTT of the newest segment that it delivers; None if that was retransmitted."""
+
+    @property
+    def srtt_ns(self) -> int:
+        """Smoothed RTT."""
+
+    @property
+    def min_rtt_ns(self) -> int:
+        """Smallest RTT of the connection."""
+
+    @property
+    def in_flight_segments(self) -> int:
+        """Segments in flight, before anything is sent in response."""
+
+    @property
+    def cwnd_limited(self) -> bool:
+        """Whether cwnd limited the sender in the window that this acknowledges."""
+
+    @property
+    def paced(self) -> bool:
+        """Whether the sender paces."""
+
+    @property
+    def pacing_wait_ns(self) -> int:
+        """How long pacing delays the next transmission."""
+
+    @property
+    def state(self) -> Literal["open", "recovery", "loss"]:
+        """State of the sender: no recovery, fast recovery, after a time-out."""
+
+    @property
+    def delivery_rate_bps(self) -> float | None:
+        """Delivery rate in payload bits per second; None without a sample, or if loss-based."""
+
+    @property
+    def app_limited(self) -> bool:
+        """Whether the application limited the sender when the segment was sent."""
+
+@final
+class Loss:
+    """A congestion event."""
+
+    @property
+    def now_ns(self) -> int:
+        """When it was inferred, since the start of the run."""
+
+    @property
+    def flight_segments(self) -> int:
+        """Segments that were sent and not acknowledged (FlightSize, RFC 5681 2)."""
+
+    @property
+    def by_timeout(self) -> bool:
+        """Whether the retransmission timer expired; otherwise a loss or marks were reported."""
+
+@final
+class Interval:
+    """What the acknowledgements of an interval say."""
+
+    @property
+    def start_ns(self) -> int:
+        """When it began, since the start of the run."""
+
+    @property
+    def end_ns(self) -> int:
+        """When it ended."""
+
+    @property
+    def mss_bytes(self) -> int:
+        """Payload bytes of a full segment."""
+
+    @property
+    def acks(self) -> int:
+        """Number of acknowledgements."""
+
+    @property
+    def delivered_segments(self) -> int:
+        """Segments newly known to be delivered."""
+
+    @property
+    def delivered_bps(self) -> float:
+        """Payload bits that were delivered, per second."""
+
+    @property
+    def lost_segments(self) -> int:
+        """Segments newly marked lost."""
+
+    @property
+    def timeouts(self) -> int:
+        """Retransmission time-outs."""
+
+    @property
+    def rtt_ns(self) -> int | None:
+        """Smallest RTT of the interval; None without a sample."""
+
+    @property
+    def srtt_ns(self) -> int:
+        """Smoothed RTT at its end."""
+
+    @property
+    def min_rtt_ns(self) -> int:
+        """Smallest RTT of the connection."""
+
+    @property
+    def in_flight_segments(self) -> int:
+        """Segments in flight at its end."""
+
+    @property
+    def app_limited(self) -> bool:
+        """Whether the application limited the sender."""
+
+@final
+class Window:
+    """The window that a congestion control decides."""
+
+    cwnd_segments: float
+    """Congestion window, from 1 to 10,000,000; fractions accumulate."""
+    ssthresh_segments: float
+    """Slow start threshold, 1 or more; infinite before the first congestion."""
+    pacing_bps: float | None
+    """Pacing rate in payload bits per second, at least a segment per ``rto.max_ms``; None: as the
+    profile paces. Only a model-based class may set it."""
+
+@type_check_only
+class PreparedCongestion(Protocol):
+    """An object for one connection: ``airpath.congestion.Prepared``."""
+
+    @property
+    def class_name(self) -> str: ...
+    @property
+    def model_based(self) -> bool: ...
+    @property
+    def interval_ms(self) -> float | None: ...
+    @property
+    def methods(self) -> dict[str, Callable[..., object]]: ...
+
+@final
+class CongestionLibrary:
+    """A shared library with a congestion control, which stays loaded."""
+
+    def __init__(self, path: Path) -> None:
+        """Check and load it, which runs its code. Raises ``CongestionError``."""
+
+    @property
+    def name(self) -> str:
+        """Name of the algorithm in tables."""
+
+    @property
+    def content(self) -> bytes:
+        """Content of the file."""
+
+def congestion_interface() -> str:
+    """Return the interface of libraries, a file of Rust that needs only the standard library."""
+
+class CongestionError(ValueError):
+    """A congestion control that cannot go on; its cause is what it raised."""
+
 class ScenarioError(ValueError):
     """A scenario that cannot be run; ``str(error)`` is the rendered message, all problems in it."""
 
@@ -255,6 +465,9 @@ def simulate(
     progress: Callable[[float], bool] | None = None,
     accounted: bool = False,
     capture: Path | None = None,
+    congestion: Sequence[
+        tuple[int, str, Callable[[], PreparedCongestion] | CongestionLibrary]
+    ] = ...,
 ) -> Result:
     """Run a scenario on the virtual clock; releases the GIL.
 
@@ -263,7 +476,8 @@ def simulate(
 
     ``accounted``: its summary also has ``breakdowns``. ``capture``: the headers of every packet at
     the server and at the UEs are written to this pcapng file. Raises ``OSError`` if it cannot be
-    made.
+    made. ``congestion``: places of flows in the file, each with a name for tables, and a library or
+    what returns a new object. Raises ``CongestionError`` if one of those cannot go on.
     """
 
 @final

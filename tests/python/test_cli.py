@@ -62,6 +62,8 @@ COMMANDS = [
     "scenario from",
     "scenario schema",
     "scenario reference",
+    "new",
+    "new congestion",
     "metrics",
     "metrics dashboard",
     "subscriber",

@@ -37,10 +37,10 @@ kind = "ping"
 def third_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     ordinary = simulate._simulate
 
-    def failing(scenario: Any, seed: int, tick: Callable[[float], bool], capture: Any) -> Any:
+    def failing(scenario: Any, seed: int, tick: Callable[[float], bool], *more: Any) -> Any:
         if seed == 3:
             raise AirpathError("simulation failed: as planned")
-        return ordinary(scenario, seed, tick, capture)
+        return ordinary(scenario, seed, tick, *more)
 
     monkeypatch.setattr("airpath.drivers.simulate._simulate", failing)
 
@@ -96,10 +96,10 @@ def test_a_panic_of_one_seed_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None
 
     ordinary = simulate._simulate
 
-    def panicking(scenario: Any, seed: int, tick: Callable[[float], bool], capture: Any) -> Any:
+    def panicking(scenario: Any, seed: int, tick: Callable[[float], bool], *more: Any) -> Any:
         if seed == 1:
             raise Panic("index out of bounds")
-        return ordinary(scenario, seed, tick, capture)
+        return ordinary(scenario, seed, tick, *more)
 
     monkeypatch.setattr("airpath.drivers.simulate._simulate", panicking)
     run = simulate.execute(airpath.load(DOWNLINK), SimulationOptions(repeat=2))

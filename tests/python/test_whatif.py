@@ -76,3 +76,12 @@ def test_wrong_use_is_refused(cli: Any, arguments: list[str], message: str) -> N
     code, out, err = cli("whatif", "bufferbloat", *arguments)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_a_setting_without_effect_is_named(cli: Any) -> None:
+    """A window of 20 kB never loses anything, so CUBIC's beta is never used."""
+    arguments = ["--set", "flow.0.window_bytes=20000", "--seeds", "2"]
+    tries = ["--try", "flow.0.cubic.beta=0.5", "--try", "flow.0.window_bytes=30000"]
+    code, out, _ = cli("whatif", "wire", *arguments, *tries)
+    assert code == 0
+    assert "\n(1) made no difference: every figure is the same with each seed." in out

@@ -27,7 +27,7 @@ pub struct Job<'a> {
 ///
 /// # Errors
 ///
-/// [`Stopped`] if `progress` returned false.
+/// [`Stopped`] if `progress` returned false or a congestion control cannot go on.
 pub fn run(
     jobs: &[Job<'_>],
     threads: usize,
@@ -36,8 +36,8 @@ pub fn run(
     each(jobs, threads, progress, summarised)
 }
 
-/// Like [`run`], but a panic in one run does not affect the others: its result is the text of the
-/// panic.
+/// Like [`run`], but a panic in one run, or a congestion control that cannot go on, does not affect
+/// the others: the result of that run is the reason.
 ///
 /// # Errors
 ///
@@ -56,10 +56,12 @@ fn summarised(job: &Job<'_>, tick: &mut dyn FnMut(Instant) -> bool) -> Result<Ru
     Ok(outcome.summary)
 }
 
-/// The result of the work, or the text of its panic.
+/// The result of the work, or why there is none.
 fn caught<T>(work: impl FnOnce() -> Result<T, Stopped>) -> Result<Result<T, String>, Stopped> {
     match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(ended) => ended.map(Ok),
+        Ok(Ok(ended)) => Ok(Ok(ended)),
+        Ok(Err(Stopped::ByCongestionControl(why))) => Ok(Err(why)),
+        Ok(Err(Stopped::ByCaller)) => Err(Stopped::ByCaller),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -76,6 +78,7 @@ fn each<T: Send>(
     work: impl Fn(&Job<'_>, &mut dyn FnMut(Instant) -> bool) -> Result<T, Stopped> + Sync,
 ) -> Result<Vec<T>, Stopped> {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let failed = Mutex::new(None);
     let told = Mutex::new((progress, 0));
     let results: Vec<Mutex<Option<T>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let tell = |ended: usize| {
@@ -98,7 +101,17 @@ fn each<T: Send>(
                 }
                 !stop.load(Ordering::Relaxed)
             });
-            let Ok(outcome) = outcome else { return };
+            let outcome = match outcome {
+                Ok(outcome) => outcome,
+                Err(why) => {
+                    stop.store(true, Ordering::Relaxed);
+                    let failed = &mut *failed.lock().expect("as above");
+                    if why != Stopped::ByCaller {
+                        failed.get_or_insert(why);
+                    }
+                    return;
+                }
+            };
             *results[index].lock().expect("as above") = Some(outcome);
             tell(1);
         }
@@ -110,7 +123,8 @@ fn each<T: Send>(
         worker();
     });
     let ended = results.into_iter().map(|result| result.into_inner().expect("as above"));
-    ended.collect::<Option<Vec<_>>>().filter(|_| !stop.load(Ordering::Relaxed)).ok_or(Stopped)
+    let failed = failed.into_inner().expect("as above").unwrap_or(Stopped::ByCaller);
+    ended.collect::<Option<Vec<_>>>().filter(|_| !stop.load(Ordering::Relaxed)).ok_or(failed)
 }
 
 #[cfg(test)]
@@ -123,6 +137,8 @@ mod tests {
         let said = caught::<()>(|| panic!("queue {number} is lost"));
         assert_eq!(said, Ok(Err("the simulator panicked: queue 3 is lost".to_owned())));
         assert_eq!(caught(|| Ok(7)), Ok(Ok(7)));
-        assert_eq!(caught::<()>(|| Err(Stopped)), Err(Stopped));
+        assert_eq!(caught::<()>(|| Err(Stopped::ByCaller)), Err(Stopped::ByCaller));
+        let why = || Stopped::ByCongestionControl("it returned NaN".to_owned());
+        assert_eq!(caught::<()>(|| Err(why())), Ok(Err("it returned NaN".to_owned())));
     }
 }

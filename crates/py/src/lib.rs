@@ -8,6 +8,7 @@
 
 mod campaign;
 mod capture;
+mod congestion;
 mod emulation;
 mod findings;
 mod interruptible;
@@ -19,6 +20,10 @@ use pyo3::prelude::*;
 
 use campaign::{PyBatch, check_variants, simulate_batch};
 use capture::{read_capture, read_flows, read_segments, view_flows};
+use congestion::{
+    CongestionError, PyAck, PyCongestionLibrary, PyInterval, PyLoss, PyStart, PyWindow,
+    congestion_interface,
+};
 use emulation::{PyEmulated, PyMonitor, emulate, enter_user_namespace};
 use findings::{compare, explain, variant_rows};
 use scenario::{
@@ -33,10 +38,12 @@ use simulation::{PyResultTables, PyRunFigures, simulate, table_columns};
 mod core {
     #[pymodule_export]
     use super::{
-        PyBatch, PyEmulated, PyMonitor, PyResultTables, PyRunFigures, PyScenario, ScenarioError,
-        check_variants, compare, emulate, enter_user_namespace, explain, parse, profiles,
-        radio_presets, read_capture, read_flows, read_segments, redacted, reference, schema,
-        secret_hash, shipped, simulate, simulate_batch, table_columns, variant_rows, view_flows,
+        CongestionError, PyAck, PyBatch, PyCongestionLibrary, PyEmulated, PyInterval, PyLoss,
+        PyMonitor, PyResultTables, PyRunFigures, PyScenario, PyStart, PyWindow, ScenarioError,
+        check_variants, compare, congestion_interface, emulate, enter_user_namespace, explain,
+        parse, profiles, radio_presets, read_capture, read_flows, read_segments, redacted,
+        reference, schema, secret_hash, shipped, simulate, simulate_batch, table_columns,
+        variant_rows, view_flows,
     };
 
     use pyo3::prelude::*;

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use airpath_base::Instant;
 use airpath_capture::{Captured, ModelFlow, ModelWriter};
 use airpath_record::RunSummary;
 use airpath_scenario::{Scenario, Traffic};
-use airpath_sim::{Options, Passage, SeenAt, simulate_with};
+use airpath_sim::{Options, Passage, SeenAt, Stopped, simulate_with};
 use arrow::record_batch::RecordBatch;
 use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::PyTable;
 
+use crate::congestion::{Failure, external};
 use crate::interruptible::{asking, interruptible, unasked};
 use crate::object::object;
 use crate::scenario::PyScenario;
@@ -109,9 +111,11 @@ pub(crate) fn table_columns() -> BTreeMap<&'static str, Vec<(&'static str, &'sta
 
 /// Runs a scenario on the virtual clock, without the GIL. `progress` is told the simulated seconds now and
 /// then, and stops the run by returning false. `accounted`: its summary also says where the time of each
-/// flow went. `capture`: writes what passes the ends to this pcapng file.
+/// flow went. `capture`: writes what passes the ends to this pcapng file. `congestion`: positions of flows
+/// in the file, each with a name and a library, or a function that returns a new
+/// `airpath.congestion.Prepared`.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, progress=None, accounted=false, capture=None))]
+#[pyo3(signature = (scenario, seed, progress=None, accounted=false, capture=None, congestion=Vec::new()))]
 pub(crate) fn simulate(
     py: Python<'_>,
     scenario: Py<PyScenario>,
@@ -119,30 +123,64 @@ pub(crate) fn simulate(
     progress: Option<Py<PyAny>>,
     accounted: bool,
     capture: Option<PathBuf>,
+    congestion: Vec<(usize, String, Py<PyAny>)>,
 ) -> PyResult<PyResultTables> {
+    let failure = Arc::new(Failure::default());
+    let decided = decided(py, &scenario.get().0.scenario, congestion, &failure);
     let acks = scenario.get().0.scenario.run.ack_table;
     let writer = capture.map(|file| capture_of(&scenario.get().0.scenario, &file)).transpose()?;
     let seconds = |nanos| Instant::from_nanos(nanos).as_secs_f64();
     let (outcome, capture_lacks) = interruptible(py, asking(progress, seconds), move |control| {
-        let mut report = |now: Instant, _: u64| control.goes_on(now.as_nanos());
-        let mut writer = writer;
-        let mut write = writer.as_mut().map(|writer| {
-            move |seen: &Passage| {
-                if seen.place != SeenAt::BaseStation {
-                    let at_server = seen.place == SeenAt::Server;
-                    writer.packet(seen.at, at_server, seen.direction, &seen.packet);
+        let is_decided = decided.is_some();
+        let run = || {
+            let mut report = |now: Instant, _: u64| control.goes_on(now.as_nanos());
+            let mut writer = writer;
+            let mut write = writer.as_mut().map(|writer| {
+                move |seen: &Passage| {
+                    if seen.place != SeenAt::BaseStation {
+                        let at_server = seen.place == SeenAt::Server;
+                        writer.packet(seen.at, at_server, seen.direction, &seen.packet);
+                    }
                 }
-            }
-        });
-        let on_packet = write.as_mut().map(|write| write as &mut dyn FnMut(&Passage));
-        let options = Options { accounted, on_packet };
-        let scenario = &scenario.get().0.scenario;
-        let outcome = simulate_with(scenario, seed, options, &mut report);
-        (outcome, writer.and_then(|writer| lacks(&writer.finish())))
+            });
+            let on_packet = write.as_mut().map(|write| write as &mut dyn FnMut(&Passage));
+            let options = Options { accounted, on_packet };
+            let scenario = decided.as_ref().unwrap_or(&scenario.get().0.scenario);
+            let outcome = simulate_with(scenario, seed, options, &mut report);
+            (outcome, writer.and_then(|writer| lacks(&writer.finish())))
+        };
+        // Calls into Python are faster from a thread that Python knows.
+        if is_decided { Python::attach(|py| py.detach(run)) } else { run() }
     })?;
-    let outcome = outcome.map_err(|_| PyKeyboardInterrupt::new_err("stopped"))?;
+    let outcome = outcome.map_err(|why| match why {
+        Stopped::ByCaller => PyKeyboardInterrupt::new_err("stopped"),
+        Stopped::ByCongestionControl(message) => failure.raise(py, message),
+    })?;
     let figures = outcome.summary;
     Ok(PyResultTables { figures, tables: outcome.tables.finish(acks), capture_lacks })
+}
+
+/// The scenario with the congestion controls that a caller gives; `None` without any.
+fn decided(
+    py: Python<'_>,
+    scenario: &Scenario,
+    congestion: Vec<(usize, String, Py<PyAny>)>,
+    failure: &Arc<Failure>,
+) -> Option<Scenario> {
+    if congestion.is_empty() {
+        return None;
+    }
+    let mut scenario = scenario.clone();
+    for (index, name, prepare) in congestion {
+        let flow = format!("flow.{index}");
+        let control = external(py, flow, &name, prepare, failure);
+        for flow in scenario.flows.iter_mut().filter(|flow| flow.index == index) {
+            if let Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } = &mut flow.traffic {
+                tcp.sender.congestion = control.clone();
+            }
+        }
+    }
+    Some(scenario)
 }
 
 /// A capture file for what passes the ends of a scenario.

@@ -84,7 +84,8 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
             if let Some(value) = values().find(|value| *value == text).or(values().find(same)) {
                 return Ok(Setting::Text(value.to_owned()));
             }
-            let help = nearest(text, values()).map(|near| format!("did you mean \"{near}\"?"));
+            let near = || nearest(text, values()).map(|near| format!("did you mean \"{near}\"?"));
+            let help = library(name, text).or_else(near);
             Err((format!("`{name}` is {}, but must be {}", quoted(text), key.kind.expects()), help))
         }
         (Kind::Flag, &Value::Flag(flag)) => Ok(Setting::Flag(flag)),
@@ -108,6 +109,14 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
         (Kind::Real { min, max, .. }, _) => real(min..=max).map(Setting::Real),
         _ => Err(mismatch()),
     }
+}
+
+/// How to name a library: a scenario may be a stranger's, and loading a library runs its code.
+fn library(key: &str, text: &str) -> Option<String> {
+    (key == "congestion" && text.ends_with(".so")).then(|| {
+        let command = "airpath run SCENARIO --set flow.0.congestion=./libNAME.so";
+        format!("a scenario cannot load a library; name it on the command line: {command}")
+    })
 }
 
 /// Decodes a value that may be one word instead of what `kind` allows.

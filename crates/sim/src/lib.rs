@@ -13,9 +13,11 @@ mod event_queue;
 mod flow;
 mod goodput;
 mod observers;
+mod stopped;
 mod world;
 
 pub use observers::{Options, Passage, SeenAt};
+pub use stopped::Stopped;
 
 use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
@@ -29,10 +31,6 @@ pub struct Outcome {
     /// The rows of every result table.
     pub tables: Tables,
 }
-
-/// `progress` asked for the run to stop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stopped;
 
 /// Runs `scenario` with `seed`. `progress` receives the simulated time at every sample interval and
 /// every few hundredths of a second of work, and stops the run by returning false.
@@ -72,9 +70,7 @@ pub fn simulate_with(
     progress: &mut dyn FnMut(Instant, u64) -> bool,
 ) -> Result<Outcome, Stopped> {
     let mut world = world::World::new(scenario, seed, options);
-    if !world.run(progress) {
-        return Err(Stopped);
-    }
+    world.run(progress)?;
     let (mut summary, mut tables) = world.finish();
     airpath_network::summarise_groups(scenario, &mut summary, &mut tables);
     Ok(Outcome { summary, tables })

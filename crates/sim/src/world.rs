@@ -14,6 +14,7 @@ use crate::event_queue::EventQueue;
 use crate::flow::{Context, Flow, Summary};
 use crate::goodput::Goodputs;
 use crate::observers::{Observers, Options};
+use crate::stopped::Stopped;
 
 /// Sources of events: the network's hops, the sampler, then the flows.
 const SAMPLER: usize = Hop::ALL.len();
@@ -93,9 +94,15 @@ impl<'a> World<'a> {
     }
 
     /// Runs until the scenario's end, or until every flow is done. `progress` receives the time and
-    /// the number of events so far at every sample and sometimes in between; if it returns false
-    /// the run stops, and the result is `false`.
-    pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Instant, u64) -> bool) -> bool {
+    /// the number of events so far at every sample and sometimes in between.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`]: `progress` returned false, or a congestion control cannot go on.
+    pub(crate) fn run(
+        &mut self,
+        progress: &mut dyn FnMut(Instant, u64) -> bool,
+    ) -> Result<(), Stopped> {
         while let Some((source, at)) = self.queue.first() {
             if at > self.end {
                 break;
@@ -104,7 +111,7 @@ impl<'a> World<'a> {
             self.events += 1;
             // Also when simulated time crawls, so that a run can always be stopped.
             if self.events.is_multiple_of(PROGRESS_EVENTS) && !progress(at, self.events) {
-                return false;
+                return Err(Stopped::ByCaller);
             }
             match Hop::ALL.get(source) {
                 Some(Hop::Radio) => self.run_radio(),
@@ -112,10 +119,11 @@ impl<'a> World<'a> {
                 None if source == SAMPLER => {
                     self.sample();
                     if !progress(at, self.events) {
-                        return false;
+                        return Err(Stopped::ByCaller);
                     }
+                    self.check_flows()?;
                     if self.flows.iter().all(Flow::is_done) {
-                        return true;
+                        return Ok(());
                     }
                     self.queue.rearm(SAMPLER, at + self.sample_interval);
                 }
@@ -126,7 +134,15 @@ impl<'a> World<'a> {
         if self.sampled_at < self.end {
             self.sample();
         }
-        true
+        self.check_flows()
+    }
+
+    /// Whether the congestion control of each flow can go on.
+    fn check_flows(&self) -> Result<(), Stopped> {
+        match self.flows.iter().find_map(Flow::failure) {
+            Some(why) => Err(Stopped::ByCongestionControl(why.to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Something leaves a path, or happens inside it.

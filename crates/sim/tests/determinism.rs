@@ -44,5 +44,5 @@ fn progress_can_stop_a_run() {
         told += 1;
         told < 3
     });
-    assert_eq!((stopped.err(), told), (Some(airpath_sim::Stopped), 3));
+    assert_eq!((stopped.err(), told), (Some(airpath_sim::Stopped::ByCaller), 3));
 }

@@ -490,6 +490,11 @@ impl Endpoint {
         self.sender.congestion.window()
     }
 
+    /// Why the congestion control cannot go on, if it cannot.
+    pub fn failure(&self) -> Option<&str> {
+        self.sender.failure()
+    }
+
     /// Segments in flight (RFC 6675's pipe).
     pub fn in_flight(&self) -> u32 {
         self.sender.in_flight()

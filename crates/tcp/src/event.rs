@@ -139,6 +139,23 @@ pub enum SlowStartExitReason {
 }
 
 impl SlowStartExitReason {
+    /// Every reason.
+    const ALL: [Self; 8] = [
+        Self::Loss,
+        Self::Ssthresh,
+        Self::Delay,
+        Self::FallingMinimum,
+        Self::AckTrain,
+        Self::ConservativeSlowStart,
+        Self::FullPipe,
+        Self::Ecn,
+    ];
+
+    /// The reason with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.name() == name)
+    }
+
     /// Name in tables.
     pub const fn name(self) -> &'static str {
         match self {

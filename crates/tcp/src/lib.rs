@@ -18,11 +18,12 @@ mod sender;
 mod timestamp;
 
 pub use config::{
-    AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
-    DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, GrowthUnit, Halved, HystartClock,
-    HystartConfig, IdleRestart, LossDetection, OffloadConfig, PacingConfig, ReaderConfig,
-    RecoveryConfig, Reduction, RenoConfig, RightSizing, RoundStart, RtoConfig, RtoEstimator,
-    SackCompressionConfig, SendMemoryConfig, SlowStartConfig, ValidationConfig,
+    AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CongestionFactory,
+    CubicArithmetic, CubicConfig, DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig,
+    ExternalCongestion, GrowthUnit, Halved, HystartClock, HystartConfig, IdleRestart,
+    LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction,
+    RenoConfig, RightSizing, RoundStart, RtoConfig, RtoEstimator, SackCompressionConfig,
+    SendMemoryConfig, SlowStartConfig, ValidationConfig,
 };
 pub use congestion::{
     AckSample, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, HystartSnapshot, LinuxCubic,

@@ -25,7 +25,10 @@ impl Failure {
 }
 
 impl From<Stopped> for Failure {
-    fn from(_: Stopped) -> Self {
-        Self::Stopped
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::ByCaller => Self::Stopped,
+            Stopped::ByCongestionControl(why) => Self::Error(why),
+        }
     }
 }

@@ -41,6 +41,7 @@ _COMMANDS = {
 
 _GROUPS = {
     "scenario": "List, show and check scenarios; print their format.",
+    "new": "Start a congestion control of your own.",
     "metrics": "Dashboards for `airpath emulate --metrics PORT`.",
     "subscriber": "Edit the subscribers of an emulation's core network.",
 }

@@ -126,13 +126,16 @@ def command(
 
     Prints one line per flow, then the largest cause with advice and the measured effect of that
     advice. A cause is found by running the scenario again without it (--explain). --json prints one
-    document with stable keys instead; for several scenarios it has a list "runs". With --repeat
+    document with stable keys instead; for several scenarios it has a list "runs". With
+    --set flow.0.congestion=./libmine.so a library of your own decides, which runs its code; see
+    `airpath new congestion`. With --repeat
     every figure is the mean over the seeds, with a 95 % confidence interval, and the findings are
     about all seeds, up to ten. The report compares several scenarios.
     """
     from dataclasses import replace
 
     from airpath import scenario as scenarios
+    from airpath.congestion import libraries
     from airpath.drivers import simulate
     from airpath.drivers.options import SimulationOptions
     from airpath.errors import InputError
@@ -145,8 +148,12 @@ def command(
         raise InputError(
             "--out is for one scenario; each of several gets its own directory in runs"
         )
+    given, own = libraries(recording(sets, record=record))
     # What is wrong with the last one is said before the first one runs.
-    loaded = [scenarios.load(one, recording(sets, record=record)) for one in scenario]
+    loaded = [scenarios.load(one, given) for one in scenario]
+    unexplained = bool(own) and explain != "off"
+    if unexplained:
+        explain = "off"
     options = SimulationOptions(
         seed=seed,
         repeat=repeat,
@@ -154,6 +161,7 @@ def command(
         out=out,
         parent=Path("runs") if out is None else None,
         capture=capture,
+        congestion=own or None,
         command_line=provenance.command_line(),
     )
     runs = []
@@ -174,6 +182,8 @@ def command(
     if json:
         documents = [run.summary for run in runs]
         output(summary.to_json(documents[0] if len(documents) == 1 else {"runs": documents}))
+    if unexplained:
+        narrate("not explained: libraries are not run with the scenario changed")
     if report is None:
         places = " ".join(str(run.directory) for run in runs)
         narrate(f"report: airpath report {places} -o report.html")

@@ -230,6 +230,25 @@ def _table(answer: Variants, labels: list[str]) -> list[str]:
         *aligned(rows),
         "",
         *_footer(answer),
+        *_without_effect(answer),
+    ]
+
+
+def _without_effect(answer: Variants) -> list[str]:
+    """Name the variants that have the figures of the unchanged scenario, seed by seed."""
+
+    def values(index: int) -> list[list[float | None] | None]:
+        cells = (row["cells"][index] for row in answer["rows"])
+        return [None if cell is None else cell["values"] for cell in cells]
+
+    count = len(answer["variants"])
+    same = [f"({index})" for index in range(1, count) if values(index) == values(0)]
+    if not same:
+        return []
+    return [
+        f"{', '.join(same)} made no difference: every figure is the same with each seed. Was the "
+        "key ever used? A run without losses, or one that a window or the application limits, does "
+        "not depend on the congestion control."
     ]
 
 

@@ -15,6 +15,7 @@ from airpath.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from airpath._core import Monitor
+    from airpath.congestion import Controls
     from airpath.emulation.gateway import Gateway
     from airpath.emulation.session import Session
 
@@ -46,6 +47,8 @@ class SimulationOptions:
     tables stay in memory."""
     capture: bool = False
     """Whether to write ``capture.pcapng`` for each seed: every packet's headers at the ends."""
+    congestion: Controls | None = None
+    """Congestion controls of your own, by flow."""
     progress: Progress | None = None
     command_line: list[str] | None = None
     """The command that led to this run, for its provenance."""

@@ -10,7 +10,7 @@ import shutil
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -23,7 +23,7 @@ from airpath.base import forked
 from airpath.base.numbers import seeds_from, worker_count
 from airpath.drivers.options import Progress, SimulationOptions
 from airpath.drivers.stopping import StoppedError, deferred
-from airpath.errors import AirpathError, InputTypeError, reason
+from airpath.errors import AirpathError, InputError, InputTypeError, reason
 from airpath.runs import provenance as prov
 from airpath.runs import summary
 from airpath.runs.directories import PendingDirectory, cannot_write, default_name
@@ -32,6 +32,7 @@ from airpath.runs.results import MemoryTables, Run, RunDirectory
 if TYPE_CHECKING:
     from airpath import _core
     from airpath.base.choices import Explain
+    from airpath.congestion import Control, Controls
     from airpath.runs.document import Provenance, RunDocument
 
 CAPTURE = "capture.pcapng"
@@ -51,6 +52,7 @@ def run(
     out: str | os.PathLike[str] | None = None,
     explain: Explain = "off",
     capture: bool = False,
+    congestion: Controls | None = None,
 ) -> Run:
     """Simulate a scenario (a file, the name of a shipped one, or a loaded one).
 
@@ -65,6 +67,12 @@ def run(
     ``capture`` adds ``capture.pcapng`` to the directory: the headers of every packet at the server
     and at the UEs, one interface for each. It changes nothing else.
 
+    ``congestion`` replaces the congestion control of flows by objects of your own, by their place
+    in the file: ``{"flow.0": Mine()}``; see ``airpath.congestion``. A string is the file of a
+    shared library, as in ``set={"flow.0.congestion": "./libmine.so"}``; loading it runs its code.
+    Raises ``InputError`` if one of them raises an exception, which is then its cause, or sets an
+    impossible window.
+
     >>> import airpath
     >>> run = airpath.run("wire", set={"flow.0.window_bytes": 20_000}, repeat=2)
     >>> run.flows.select("seed", "flow").rows()
@@ -73,19 +81,29 @@ def run(
     3.4
     """
     from airpath import _core
+    from airpath.congestion import libraries as split
 
     if not isinstance(scenario, _core.Scenario):
-        loaded = scenarios.load(scenario, set)
+        sets, libraries = split(scenarios.set_list(set))
+        congestion = {**libraries, **(congestion or {})}
+        loaded = scenarios.load(scenario, sets)
     elif set is not None:
         raise InputTypeError("a loaded scenario takes no set: pass it to airpath.load()")
     else:
         loaded = scenario
     diagnose.check(explain)
+    if congestion and explain != "off":
+        raise InputError("explain needs the congestion controls of airpath: leave out congestion")
     directory = None if out is None else Path(out)
     run = execute(
         loaded,
         SimulationOptions(
-            seed=seed, repeat=repeat, workers=workers, out=directory, capture=capture
+            seed=seed,
+            repeat=repeat,
+            workers=workers,
+            out=directory,
+            capture=capture,
+            congestion=congestion,
         ),
     )
     diagnose.add(run, loaded, explain, workers=workers)
@@ -98,8 +116,12 @@ def execute(scenario: _core.Scenario, options: SimulationOptions) -> Run:
     """Simulate a loaded scenario."""
     forked.check()
     seeds = seeds_from(scenario.seed if options.seed is None else options.seed, options.repeat)
-    identifier = prov.run_id(scenario, seeds[0], options.repeat)
+    controls = _controls(scenario, options)
+    sources = {f"flow.{control.index}": control.source for control in controls}
+    identifier = prov.run_id(scenario, seeds[0], options.repeat, sources)
     record = prov.provenance(scenario, seeds, options.command_line, identifier)
+    if sources:
+        record["congestion"] = sources
     started = time.monotonic()
     out = options.out
     if options.parent is not None:
@@ -108,6 +130,7 @@ def execute(scenario: _core.Scenario, options: SimulationOptions) -> Run:
     holder = nullcontext() if out is None else PendingDirectory(out, numbered=numbered)
     with holder as pending:
         work = _Seeds(scenario, identifier, pending, seeds, capture=options.capture)
+        work.controls = controls
         stopped: BaseException | None = None
         try:
             in_threads(work.one, seeds, options.workers, scenario.duration_s, options.progress)
@@ -151,6 +174,7 @@ class _Seeds:
         self.capture = capture
         self.scenario, self.identifier, self.pending = scenario, identifier, pending
         self.seeds = seeds
+        self.controls: Sequence[Control] = ()
         self.keep = pending is None or len(seeds) == 1
         """Whether the tables stay in memory."""
         self.results: dict[int, _core.Result] = {}
@@ -210,7 +234,7 @@ class _Seeds:
             except OSError as error:
                 raise cannot_write(place, error) from None
             capture = place / CAPTURE
-        result = _simulate(self.scenario, seed, tick, capture)
+        result = _simulate(self.scenario, seed, tick, capture, self.controls)
         if self.keep:
             self.results[seed] = result
         self.figures[seed] = result.figures
@@ -316,12 +340,27 @@ def in_threads(
     return [future.result() for future in futures]
 
 
+def _controls(scenario: _core.Scenario, options: SimulationOptions) -> list[Control]:
+    if options.congestion is None:
+        return []
+    from airpath.congestion import controls
+
+    return controls(scenario, options.congestion)
+
+
 def _simulate(
-    scenario: _core.Scenario, seed: int, tick: Callable[[float], bool], capture: Path | None
+    scenario: _core.Scenario,
+    seed: int,
+    tick: Callable[[float], bool],
+    capture: Path | None,
+    controls: Sequence[Control],
 ) -> _core.Result:
     from airpath import _core
 
+    congestion = [(control.index, control.name, control.decides) for control in controls]
     try:
-        return _core.simulate(scenario, seed, tick, capture=capture)
+        return _core.simulate(scenario, seed, tick, capture=capture, congestion=congestion)
+    except _core.CongestionError as error:
+        raise InputError(str(error)) from error.__cause__
     except OSError as error:
         raise AirpathError(f"simulation failed: {reason(error)}") from error

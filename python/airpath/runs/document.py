@@ -177,6 +177,8 @@ class Provenance(TypedDict):
     platform: dict[str, str | None] | None
     packages: NotRequired[dict[str, str | None]]
     """Versions of Python packages."""
+    congestion: NotRequired[dict[str, str]]
+    """Congestion controls that are not airpath's, by flow: class and hash of its source."""
     wall_s: NotRequired[float]
     partial: NotRequired[list[str]]
     emulation: NotRequired[Annotated[Environment, As(object)]]

@@ -7,7 +7,7 @@ import hashlib
 import platform
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +20,17 @@ if TYPE_CHECKING:
     from airpath.runs.document import InputFile, Provenance
 
 
-def run_id(scenario: _core.Scenario, seed: int, repeat: int) -> str:
-    """Twelve hexadecimal digits: equal for equal scenario, seed, version and number of seeds."""
+def run_id(
+    scenario: _core.Scenario, seed: int, repeat: int, congestion: Mapping[str, str] | None = None
+) -> str:
+    """Twelve hexadecimal digits: equal for equal scenario, seed, version and number of seeds.
+
+    ``congestion`` has the source of each congestion control that is not airpath's.
+    """
     from airpath import _core
 
-    parts = (scenario.sha256, str(seed), _core.__version__, str(repeat))
+    parts = [scenario.sha256, str(seed), _core.__version__, str(repeat)]
+    parts += [f"{flow} {code}" for flow, code in (congestion or {}).items()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 

@@ -170,6 +170,15 @@ impl Flow {
         }
     }
 
+    /// Why its congestion control cannot go on, if it cannot.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Tcp(flow) => flow.failure(),
+            Self::Split(flow) => flow.failure(),
+            Self::Ping(_) | Self::Udp(_) => None,
+        }
+    }
+
     /// Ends a sample interval.
     pub(crate) fn sample(&mut self, context: &mut Context<'_>) {
         match self {

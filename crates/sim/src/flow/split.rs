@@ -159,6 +159,12 @@ impl SplitFlow {
         self.flow.is_done() && self.relay.as_ref().is_some_and(|relay| relay.outlet.is_finished())
     }
 
+    /// Why the congestion control of its sender, or of the proxy's, cannot go on.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        let proxy = || self.relay.as_ref().and_then(|relay| relay.outlet.failure());
+        self.flow.failure().or_else(proxy)
+    }
+
     pub(crate) fn sample(&mut self, context: &mut Context<'_>) {
         self.flow.sample(context);
         let Some(relay) = &self.relay else {

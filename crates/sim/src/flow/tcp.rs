@@ -318,6 +318,11 @@ impl TcpFlow {
         self.ends.as_ref().is_some_and(|ends| ends.sender.is_finished())
     }
 
+    /// Why its congestion control cannot go on, if it cannot.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.ends.as_ref().and_then(|ends| ends.sender.failure())
+    }
+
     pub(crate) fn sample(&mut self, context: &mut Context<'_>) {
         let Some(ends) = &self.ends else {
             return;

@@ -1,7 +1,12 @@
 //! Selects the congestion control, and settles what its specification leaves open.
 
+use core::fmt::Debug;
+use std::sync::Arc;
+
+use crate::{CongestionControl, EndpointConfig};
+
 /// The congestion control and its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum CongestionConfig {
     /// RFC 5681.
     Reno(RenoConfig),
@@ -22,6 +27,33 @@ pub enum CongestionConfig {
         /// The window, in segments.
         segments: u32,
     },
+    /// An algorithm from outside this crate.
+    External(ExternalCongestion),
+}
+
+/// Builds an algorithm from outside this crate, once per connection.
+pub trait CongestionFactory: Debug + Send + Sync {
+    /// Name in tables.
+    fn name(&self) -> &'static str;
+
+    /// The algorithm of a new connection. cwnd begins at the initial window, without an ssthresh.
+    /// `seed` is that of the connection's random stream.
+    fn build(&self, config: &EndpointConfig, seed: u64) -> Box<dyn CongestionControl>;
+}
+
+/// A congestion control from outside this crate; two are equal if they have the same factory.
+#[derive(Clone, Debug)]
+pub struct ExternalCongestion {
+    /// Builds the algorithm.
+    pub factory: Arc<dyn CongestionFactory>,
+    /// Seed of the connection's random stream.
+    pub seed: u64,
+}
+
+impl PartialEq for ExternalCongestion {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.factory, &other.factory) && self.seed == other.seed
+    }
 }
 
 /// Reno, where RFC 5681 leaves a choice or Linux differs from it.
@@ -89,22 +121,24 @@ impl CongestionConfig {
 
     /// A copy with this seed, if the algorithm has one.
     #[must_use]
-    pub const fn with_seed(self, seed: u64) -> Self {
+    pub fn with_seed(self, seed: u64) -> Self {
         match self {
             Self::Bbr1 { .. } => Self::Bbr1 { seed },
             Self::Bbr3 { .. } => Self::Bbr3 { seed },
+            Self::External(external) => Self::External(ExternalCongestion { seed, ..external }),
             _ => self,
         }
     }
 
     /// Name in scenarios and tables.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Reno(_) => "reno",
             Self::Cubic(_) => "cubic",
             Self::Bbr1 { .. } => "bbr",
             Self::Bbr3 { .. } => "bbr3",
             Self::Fixed { .. } => "fixed",
+            Self::External(external) => external.factory.name(),
         }
     }
 }

@@ -6,7 +6,8 @@ mod slow_start;
 use airpath_base::{Duration, Rate};
 
 pub use congestion::{
-    CongestionConfig, CubicArithmetic, CubicConfig, GrowthUnit, Halved, RenoConfig,
+    CongestionConfig, CongestionFactory, CubicArithmetic, CubicConfig, ExternalCongestion,
+    GrowthUnit, Halved, RenoConfig,
 };
 pub use slow_start::{
     AckTrain, EarlyExit, HystartClock, HystartConfig, RoundStart, SlowStartConfig,

@@ -71,6 +71,12 @@ pub trait CongestionControl: Debug + Send {
         None
     }
 
+    /// Why the algorithm cannot go on, if it cannot. A driver reads this now and then, and ends the
+    /// run; until then the algorithm leaves the window as it is.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+
     /// The state of HyStart or HyStart++ that the next acknowledgement meets, for tables. `None`:
     /// there is no such algorithm, or no RTT yet.
     fn hystart(&self, _sender: &SenderSnapshot) -> Option<HystartSnapshot> {

@@ -200,6 +200,11 @@ impl Sender {
         (None, (!self.stream.has_work()).then_some(Ahead::Silent))
     }
 
+    /// Why the congestion control cannot go on, if it cannot.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.congestion.control().failure()
+    }
+
     /// RFC 6675's pipe, in segments.
     pub(crate) fn in_flight(&self) -> u32 {
         self.scoreboard.pipe()
