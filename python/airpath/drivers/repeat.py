@@ -221,6 +221,8 @@ def plan_of(scenario: _core.Scenario, options: EmulationOptions, seed: int) -> d
         "flows": options.flows,
         "user": options.user,
     }
+    if options.congestion:
+        what["congestion"] = [choice.identity for choice in options.congestion]
     return {"id": _hash(*map(repr, what.values())), "scenario": scenario.name, **what}
 
 
