@@ -215,10 +215,10 @@ def test_programs_use_it_and_gain_nothing(
     airpath_command: Command, objects: Path, wire: Path
 ) -> None:
     """Those of another user have it by their routes, and no descriptor of it."""
-    server, look = "exec iperf3 -s", "ls -l /proc/self/fd >&2; exec iperf3 -c server -R -t 1 -J"
+    server, shown = "exec iperf3 -s", "ls -l /proc/self/fd >&2; exec iperf3 -c server -R -t 1 -J"
     done = airpath_command(
         *("emulate", *UNEXPLAINED, str(wire), "--json", "--user", "nobody", "--server", server),
-        *("--congestion", str(template(objects, "reno")), "--", "sh", "-c", look),
+        *("--congestion", str(template(objects, "reno")), "--", "sh", "-c", shown),
     )
     assert busiest(printed(done))["congestion"] == "rfc5681_reno"
     assert '"sender_tcp_congestion":\t"rfc5681_reno"' in done.stderr
