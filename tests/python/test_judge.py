@@ -120,7 +120,11 @@ def test_a_fault_is_what_every_block_shows(figures: dict[str, Any], fault: str |
 
 def test_what_the_path_does_is_not_blamed_on_the_sender() -> None:
     """CUBIC retransmits there as much, and pings wait as long."""
-    lossy = {"retransmitted": (0.2, 0.2), "ping_p95_ms": (300.0, 300.0), "ping_lost": (0.2, 0.2)}
+    lossy: dict[str, Any] = {
+        "retransmitted": (0.2, 0.2),
+        "ping_p95_ms": (300.0, 300.0),
+        "ping_lost": (0.2, 0.2),
+    }
     assert verdicts.faults([row("cubic", **lossy), row("mine", **lossy)]) == []
 
 

@@ -107,9 +107,9 @@ def table_rows(rows: Sequence[Row]) -> list[tuple[str, ...]]:
             row["path"],
             row["congestion"],
             _text(row["goodput_mbps"], "{:.3g}"),
-            *(_text(row[key], "{:.0f}") for key in ("rtt_ms", "rtt_p95_ms")),  # type: ignore[literal-required]
+            *(_text(row[key], "{:.0f}") for key in ("rtt_ms", "rtt_p95_ms")),
             _share(row["retransmitted"], "{:.2g}"),
-            *(_text(row[key], "{:.0f}") for key in ("ping_ms", "ping_p95_ms")),  # type: ignore[literal-required]
+            *(_text(row[key], "{:.0f}") for key in ("ping_ms", "ping_p95_ms")),
             _share(row["ping_lost"], "{:.2g}"),
             *(_share(row["share"].get(peer), "{:.0f}") for peer in ("cubic", "bbr", "itself")),
         )

@@ -210,7 +210,7 @@ def uninterrupted(scenario: _core.Scenario, options: EmulationOptions) -> Run:
 
 def plan_of(scenario: _core.Scenario, options: EmulationOptions, seed: int) -> dict[str, object]:
     """Describe what is emulated; runs of one series have the same ``id``."""
-    what = {
+    what: dict[str, object] = {
         "scenario_sha256": scenario.sha256,
         "core_sha256": prov.core_hash(),
         "kernel": platform.release(),

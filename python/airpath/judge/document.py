@@ -68,7 +68,16 @@ def document(
             for one in done.candidates
         ],
         "rows": list(rows),
-        "faults": [FaultEntry(**fault._asdict()) for fault in faults],
+        "faults": [
+            {
+                "congestion": fault.congestion,
+                "path": fault.path,
+                "fault": fault.fault,
+                "because": fault.because,
+                "criterion": fault.criterion,
+            }
+            for fault in faults
+        ],
         "missing": [trial.place for trial in done.missing],
         "directory": str(done.directory),
     }

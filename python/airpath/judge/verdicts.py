@@ -117,7 +117,7 @@ def _alone(run: Run) -> dict[str, float]:
     samples = run.samples.filter(flow="tested").drop_nulls("rtt_ms")
     late = samples.filter(samples["time_ns"] > definition.FROM_S * 1e9)["rtt_ms"]
     if len(late):
-        found["rtt_ms"] = float(late.median() or 0.0)  # type: ignore[arg-type]
+        found["rtt_ms"] = float(late.quantile(0.5) or 0.0)
         found["rtt_p95_ms"] = float(late.quantile(0.95) or 0.0)
     flow = _entry(run.summary["flows"], "tested")
     if flow.get("segments_sent") and flow.get("retransmitted_segments") is not None:
@@ -133,9 +133,10 @@ def _alone(run: Run) -> dict[str, float]:
 def goodput(run: Run, flow: str) -> float:
     """Return a flow's goodput in Mb/s from ``FROM_S`` to the end."""
     samples = run.samples.filter(flow=flow)
-    before = samples.filter(samples["time_ns"] <= definition.FROM_S * 1e9)["delivered_bytes"]
-    after = samples["delivered_bytes"]
-    delivered = (after.max() or 0) - (before.max() or 0)  # type: ignore[operator]
+    before = samples.filter(samples["time_ns"] <= definition.FROM_S * 1e9)
+    # Both only grow.
+    first, last = (max([0, *each["delivered_bytes"].to_list()]) for each in (before, samples))
+    delivered = last - first
     return float(delivered) * 8 / 1e6 / (definition.DURATION_S - definition.FROM_S)
 
 
