@@ -62,7 +62,6 @@ CongestionOf = Annotated[
         help="In the kernel, use this congestion control for one flow, or for all flows and "
         "programs: one of the host's, by its name, or one in a BPF object (struct_ops), which is "
         "registered during a run. FILE:NAME chooses one of several in it. Repeatable.",
-        show_default=False,
     ),
 ]
 User = Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airpath.cli.console import aligned, narrate, output, progress_bar
+from airpath.cli.emulate import enter_user_namespace
 from airpath.cli.run import AsJson
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ def command(
         typer.Argument(
             metavar="NAME|FILE...",
             help="Congestion controls: the host's by name, or BPF objects (FILE or FILE:NAME).",
-            show_default=False,
         ),
     ],
     repeat: Annotated[
@@ -36,12 +36,11 @@ def command(
             metavar="DIR",
             help="The judgement's directory. Complete runs in it are kept, missing ones are added. "
             "[default: a new one under runs]",
-            show_default=False,
         ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write an HTML page.", show_default=False),
+        typer.Option(metavar="FILE", help="Also write an HTML page."),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -53,11 +52,7 @@ def command(
     congestion controls. The exit code is 0 whatever the verdicts are, and 3 if a run never counted
     because the host was late. Needs root.
     """
-    from airpath.emulation import rootless
-
-    # Before anything starts a thread.
-    if rootless.enter():
-        narrate(f"without root: {rootless.LIMITS}")
+    enter_user_namespace()
     from airpath.judge import trials, verdicts
     from airpath.judge.document import document
     from airpath.runs import provenance, summary
