@@ -137,6 +137,19 @@ class CellSnapshot(TypedDict):
     """Resource blocks per second; 0: the cell has none to share."""
 
 
+class ChosenCongestion(TypedDict):
+    """A congestion control that a user chose, as it was used."""
+
+    flow: str | None
+    """The flow that it is for; null: all that have no choice of their own, and programs."""
+    name: str
+    """Name in the kernel. It differs from that in the object if that one was in use."""
+    file: str | None
+    """The object file; null: it is one of the host's."""
+    sha256: str | None
+    """SHA-256 of the object file."""
+
+
 Column: TypeAlias = bytes
 """64-bit numbers. Whole numbers are exact below 2^53, in nanoseconds a hundred days."""
 
@@ -346,6 +359,8 @@ class Environment(TypedDict):
     slow_starts: list[str]
     """CUBIC with the slow start of a generation, also available to programs: names in the kernel.
     """
+    congestion: list[ChosenCongestion]
+    """Congestion controls that the user chose instead of the scenario's."""
     ends: list[EndEnvironment]
     """The ends, server first."""
     tunnel: TunnelSetup | None

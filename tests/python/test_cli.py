@@ -45,6 +45,7 @@ COMMANDS = [
     "sensitivity",
     "emulate",
     "cite",
+    "judge",
     "serve",
     "tune",
     "measure",

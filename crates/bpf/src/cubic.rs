@@ -1,20 +1,14 @@
 //! CUBIC with the slow start of a chosen generation, as congestion controls in the host's kernel.
 
 use std::ffi::OsStr;
-use std::fs;
 
 use libbpf_rs::{Link, MapCore, Object};
 
 use crate::BpfError;
+use crate::congestion::{MOST_LOADS, NAME_BYTES, is_registered};
 use crate::object::{Elf, attempt, load};
 
 static ELF: &Elf<[u8]> = &Elf(*include_bytes!(concat!(env!("OUT_DIR"), "/cubic.bpf.o")));
-
-/// TCP_CA_NAME_MAX, including the terminating zero.
-const NAME_BYTES: usize = 16;
-
-/// Most sets of congestion controls that a machine can have at once.
-const MOST_LOADS: u32 = 9;
 
 /// Prefix of every name.
 const PREFIX: &[u8] = b"air_";
@@ -145,10 +139,7 @@ fn append(value: &mut [u8], suffix: &str) {
 }
 
 fn is_taken(suffix: &str) -> bool {
-    let there = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    let there = there.unwrap_or_default();
-    let wanted = format!("{}{suffix}", Generation::ALL[0].kernel_name());
-    there.split_whitespace().any(|name| name == wanted)
+    is_registered(&format!("{}{suffix}", Generation::ALL[0].kernel_name()))
 }
 
 #[cfg(test)]

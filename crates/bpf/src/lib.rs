@@ -9,6 +9,8 @@
 //! It may use: nothing of airpath. Start reading at `kernel/` and at `record.rs`.
 
 #[cfg(feature = "kernel")]
+mod congestion;
+#[cfg(feature = "kernel")]
 mod cubic;
 #[cfg(feature = "kernel")]
 mod error;
@@ -22,9 +24,11 @@ mod observer;
 mod record;
 
 #[cfg(feature = "kernel")]
+pub use congestion::{CongestionControl, CongestionError};
+#[cfg(feature = "kernel")]
 pub use cubic::{Cubic, Generation};
 #[cfg(feature = "kernel")]
-pub use error::BpfError;
+pub use error::{BpfError, Refusal};
 #[cfg(feature = "kernel")]
 pub use observer::SenderObserver;
 #[cfg(any(feature = "kernel", test, fuzzing))]

@@ -14,12 +14,17 @@ thread_local! {
     static WARNINGS: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
+/// Opens an object.
+pub(crate) fn open(elf: &[u8]) -> Result<OpenObject, BpfError> {
+    attempt("opening the programs", || ObjectBuilder::default().open_memory(elf))
+}
+
 /// Opens an object, lets `prepare` change it, and loads it.
 pub(crate) fn load(
     elf: &[u8],
     prepare: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
 ) -> Result<Object, BpfError> {
-    let mut open = attempt("opening the programs", || ObjectBuilder::default().open_memory(elf))?;
+    let mut open = open(elf)?;
     attempt("preparing the programs", || prepare(&mut open))?;
     attempt("loading the programs (root, and CONFIG_DEBUG_INFO_BTF)", || open.load())
 }

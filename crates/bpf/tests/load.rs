@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::thread;
 
-use airpath_bpf::{Cubic, Generation, Kind, SenderObserver};
+use airpath_bpf::{CongestionControl, Cubic, Generation, Kind, SenderObserver};
 use airpath_testing::has;
 
 /// The kernel's description of its own types, without which no program can be adapted to it
@@ -38,6 +38,23 @@ fn two_runs_have_congestion_controls_of_their_own() {
     assert!(!of_first.iter().any(|name| registered(name)));
     drop(second);
     assert!(!of_second.iter().any(|name| registered(name)));
+}
+
+#[test]
+#[ignore = "needs root"]
+fn one_of_several_in_an_object_is_registered_while_it_lives() {
+    if !has("one_of_several_in_an_object_is_registered_while_it_lives", &[BTF]) {
+        return;
+    }
+    let object = include_bytes!(concat!(env!("OUT_DIR"), "/cubic.bpf.o"));
+    let load = || CongestionControl::load(object, Some("air_hystartpp"));
+    let first = load().unwrap_or_else(|error| panic!("{error:?}"));
+    assert!(first.name().starts_with("air_hystartpp") && registered(first.name()));
+    let second = load().unwrap_or_else(|error| panic!("{error:?}"));
+    assert_ne!(first.name(), second.name());
+    let names = [first.name().to_owned(), second.name().to_owned()];
+    drop((first, second));
+    assert!(!names.iter().any(|name| registered(name)));
 }
 
 #[test]

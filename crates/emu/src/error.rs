@@ -174,6 +174,20 @@ pub enum EmuError {
         /// Congestion control of the flow.
         name: String,
     },
+    /// A chosen congestion control that the host or an object does not have.
+    #[error("congestion control: {said}")]
+    NoCongestion {
+        /// What is wrong.
+        said: String,
+    },
+    /// A congestion control that the kernel did not accept.
+    #[error("congestion control: {said}")]
+    RefusedCongestion {
+        /// The kernel's reason.
+        said: String,
+        /// The verifier's log; empty if that is not what refused.
+        log: String,
+    },
     /// Packets that would be fragmented.
     #[error(
         "flow `{flow}`: packets of {bytes} bytes (packet_bytes) can be simulated; the kernel \
@@ -317,6 +331,7 @@ impl EmuError {
                 | Self::Proxy { .. }
                 | Self::Mtu { .. }
                 | Self::Congestion { .. }
+                | Self::NoCongestion { .. }
                 | Self::SlowStart { .. }
                 | Self::Ues { .. }
                 | Self::Nats { .. }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use airpath_base::{Duration, Instant, Rate};
 use airpath_emu::{
-    EmuError, Emulation, Environment, FailedFlow, FlowSockets, Gateway, GatewayOptions, Identity,
-    Live, Options, Parity, ProgramReport, Report, UeSession,
+    Choice, EmuError, Emulation, Environment, FailedFlow, FlowSockets, Gateway, GatewayOptions,
+    Identity, Live, Options, Parity, ProgramReport, Report, Source, UeSession,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -134,10 +135,37 @@ pub(crate) struct PyEmulationOptions {
     parity: bool,
     bare: bool,
     gateway: Option<PyGateway>,
+    congestion: Vec<PyCongestion>,
     output: Option<i32>,
     error: Option<i32>,
     monitor: Option<Py<PyMonitor>>,
     progress: Option<Py<PyAny>>,
+}
+
+/// A congestion control, as `airpath.emulation.congestion.Congestion` has it.
+#[derive(FromPyObject)]
+pub(crate) struct PyCongestion {
+    flow: Option<String>,
+    name: Option<String>,
+    file: Option<String>,
+    sha256: Option<String>,
+    elf: Option<Vec<u8>>,
+}
+
+impl From<PyCongestion> for Choice {
+    fn from(congestion: PyCongestion) -> Self {
+        let PyCongestion { flow, name, file, sha256, elf } = congestion;
+        let source = match elf {
+            None => Source::Host(name.unwrap_or_default()),
+            Some(elf) => Source::Object {
+                file: file.unwrap_or_default(),
+                sha256: sha256.unwrap_or_default(),
+                elf: Arc::from(elf),
+                name,
+            },
+        };
+        Self { flow, source }
+    }
 }
 
 /// A UE's session, as `airpath.emulation.session.Session` has it.
@@ -209,9 +237,17 @@ impl From<PyIdentity> for Identity {
     }
 }
 
-fn failed(error: EmuError) -> PyErr {
+fn failed(py: Python<'_>, error: EmuError) -> PyErr {
     match error {
         EmuError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+        EmuError::RefusedCongestion { ref log, .. } if !log.is_empty() => {
+            let raised = PyOSError::new_err(error.to_string());
+            // The driver writes it to a file.
+            match raised.value(py).setattr("verifier_log", log) {
+                Ok(()) => raised,
+                Err(other) => other,
+            }
+        }
         error if error.is_bad_use() => PyValueError::new_err(error.to_string()),
         error => PyOSError::new_err(error.to_string()),
     }
@@ -239,6 +275,7 @@ pub(crate) fn emulate(
         place: options.place,
         servers: options.servers,
         flows: options.flows,
+        congestion: options.congestion.into_iter().map(Choice::from).collect(),
         output: options.output,
         error: options.error,
         files,
@@ -270,7 +307,7 @@ pub(crate) fn emulate(
     if let Some(error) = raised {
         return Err(error);
     }
-    let mut ended = ended.map_err(failed)?;
+    let mut ended = ended.map_err(|error| failed(py, error))?;
     airpath_network::summarise_groups(scenario, &mut ended.summary, &mut ended.tables);
     let replayed = match ended.journal.take() {
         Some(journal) => {

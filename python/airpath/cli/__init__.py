@@ -28,6 +28,7 @@ _COMMANDS = {
     "measure": ("measure.command", "Measure a real path and find what limits TCP on it."),
     "tune": ("tune.command", "Find settings of hosts for a path, with gain and harm."),
     "twin": ("twin.command", "Simulate and emulate a scenario and compare both."),
+    "judge": ("judge.command", "Judge congestion controls of the kernel on a set of paths."),
     "reproduce": ("reproduce.command", "Rerun published studies and judge each figure."),
     "diagnose": ("diagnose.command", "Explain captures and the outputs of network tools."),
     "fit": ("fit.command", "Turn a capture into a scenario, and say what would help it."),

@@ -54,6 +54,16 @@ Flows = Annotated[
         "without a COMMAND, at the scenario's end.",
     ),
 ]
+CongestionOf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--congestion",
+        metavar="[FLOW=]CC",
+        help="In the kernel, use this congestion control for one flow, or for all flows and "
+        "programs: one of the host's, by its name, or one in a BPF object (struct_ops), which is "
+        "registered during a run. FILE:NAME chooses one of several in it. Repeatable.",
+    ),
+]
 User = Annotated[
     str | None,
     typer.Option(
@@ -177,6 +187,7 @@ def command(
     server: Servers = None,
     at: At = None,
     flows: Flows = False,
+    congestion: CongestionOf = None,
     user: User = None,
     env: Variables = None,
     seed: Seed = None,
@@ -217,6 +228,7 @@ def command(
     from airpath.drivers import emulate
     from airpath.drivers import repeat as repetition
     from airpath.drivers.options import EmulationOptions
+    from airpath.emulation import congestion as controls
     from airpath.emulation import oam
     from airpath.runs import provenance
 
@@ -228,6 +240,7 @@ def command(
         servers=server or (),
         place=at,
         flows=flows,
+        congestion=controls.parse_all(congestion or (), loaded),
         user=user,
         variables=env or (),
         seed=seed,

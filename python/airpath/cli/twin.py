@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airpath.cli.console import narrate, output, progress_bar, with_remarks
-from airpath.cli.emulate import enter_user_namespace
+from airpath.cli.emulate import CongestionOf, enter_user_namespace
 from airpath.cli.run import AsJson, Scenario, Sets
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def command(
     sets: Sets = None,
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Number of seeds.")] = 1,
     own_profiles: OwnProfiles = False,
+    congestion: CongestionOf = None,
     out: Out = None,
     report: Annotated[
         Path | None,
@@ -57,6 +58,9 @@ def command(
     on the virtual clock, must leave at the same times. The exit code is 0 if everything agrees, 1
     if something differs, and 3 if the machine was too late in every run. Run it as root: without
     root most runs are too late.
+
+    With --congestion, the kernel uses another congestion control than the flows', and the twin
+    judges whether it does what theirs does.
     """
     enter_user_namespace()
     from airpath.runs import provenance, summary
@@ -67,7 +71,9 @@ def command(
 
     if report is not None:
         check_file_target(report)
-    comparable = make_comparable(scenario, sets, own_profiles=own_profiles)
+    comparable = make_comparable(
+        scenario, sets, own_profiles=own_profiles, congestion=congestion or ()
+    )
     if comparable.profile is not None:
         narrate(f"kernel {comparable.kernel}; simulated endpoints: {comparable.profile}")
     try:

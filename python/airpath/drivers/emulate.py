@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from airpath import scenario as scenarios
+from airpath.base.text import plural
 from airpath.drivers.options import EmulationOptions
 from airpath.drivers.simulate import kept_failed, write_tables
 from airpath.drivers.stopping import StoppedError, deferred
@@ -42,6 +43,13 @@ PROGRAMS = "programs"
 CAPTURE = "capture.pcapng"
 """Every packet at each end, in the run directory, if it was asked for."""
 
+LAST_LINES = 12
+"""Of a verifier's log, on standard error: the refused instruction, its state, and the source line
+before it."""
+
+VERIFIER_LOG = "verifier.log"
+"""Why the kernel refused a BPF object, in the directory of a failed run."""
+
 INVALID = 3
 """Exit code of a run that was too late to count."""
 
@@ -58,6 +66,11 @@ THE_KERNELS_OWN = (
 OUR_SLOW_START = (
     "Delayed ACKs and the first RTO are the kernel's own, whatever the profile says; CUBIC counts "
     "as Linux does, without cwnd.slow_start_limit_segments."
+)
+
+
+CHOSEN_CONGESTION = (
+    "The congestion control was chosen for the kernel; findings simulate the scenario's own."
 )
 
 
@@ -89,7 +102,7 @@ def _emulate(scenario: _core.Scenario, options: EmulationOptions, changes: Seque
         except ValueError as refused:
             raise InputError(str(refused)) from None
         except OSError as failed:
-            hint = "`airpath doctor` says what this machine lacks"
+            hint = _refused(failed, pending.path) or "`airpath doctor` says what this machine lacks"
             said = AirpathError(f"emulation failed: {reason(failed)}\n{hint}")
             raise _failed(pending, record, scenario, said) from None
         final = None
@@ -151,6 +164,18 @@ def _emulated(
             identity=who,
         )
     return emulated, written
+
+
+def _refused(error: OSError, directory: Path) -> str | None:
+    """Write the log of the kernel's verifier, and return its end; None: it refused nothing."""
+    log: str | None = getattr(error, "verifier_log", None)
+    if log is None:
+        return None
+    (directory / VERIFIER_LOG).write_text(log + "\n", encoding="utf-8")
+    lines = log.splitlines()
+    return "\n".join([f"the verifier's log ends with, of {plural(len(lines), 'line')}:", *(
+        f"  {line}" for line in lines[-LAST_LINES:]
+    )])  # fmt: skip
 
 
 def _read_printed(
@@ -354,6 +379,8 @@ def _section(
         not_emulated = [DEVICES_ARE_THE_TRAFFIC, THE_DEVICES_OWN]
     elif not options.flows:
         not_emulated.insert(0, FLOWS_DID_NOT_RUN)
+    if options.congestion:
+        not_emulated.append(CHOSEN_CONGESTION)
     return {
         "valid": emulated.invalid is None,
         "invalid_because": emulated.invalid,
@@ -383,6 +410,7 @@ def _section(
         "nats": emulated.environment["nats"],
         "gtpu": _tunnel(emulated),
         "slow_starts": emulated.environment["slow_starts"],
+        "congestion": emulated.environment["congestion"],
         "not_emulated": not_emulated,
         "sessions": [session.document() for session in sessions],
         "gateway": None,

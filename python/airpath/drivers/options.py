@@ -16,6 +16,7 @@ from airpath.errors import InputError, InputTypeError
 if TYPE_CHECKING:
     from airpath._core import Monitor
     from airpath.congestion import Controls
+    from airpath.emulation.congestion import Congestion
     from airpath.emulation.gateway import Gateway
     from airpath.emulation.session import Session
 
@@ -100,6 +101,8 @@ class EmulationOptions:
     """Whether to pass packets on without a model, for comparison."""
     gateway: Gateway | None = None
     """Two interfaces of the host with real devices, instead of namespaces with programs."""
+    congestion: Sequence[Congestion] = ()
+    """Congestion controls of the kernel's that replace those of the scenario's flows."""
     output: int | None = None
     """Descriptor for the command's standard output; None: this process's."""
     error: int | None = None
@@ -128,6 +131,8 @@ class EmulationOptions:
             seeds_from(self.seed)
 
     def _check_gateway(self, gateway: Gateway) -> None:
+        if self.congestion:
+            raise InputError("--congestion cannot be used with --gateway: TCP is the devices' own")
         inside = (self.command, self.servers, self.place, self.flows, self.user, self.variables)
         if any(inside):
             raise InputError(

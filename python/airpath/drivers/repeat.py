@@ -210,7 +210,7 @@ def uninterrupted(scenario: _core.Scenario, options: EmulationOptions) -> Run:
 
 def plan_of(scenario: _core.Scenario, options: EmulationOptions, seed: int) -> dict[str, object]:
     """Describe what is emulated; runs of one series have the same ``id``."""
-    what = {
+    what: dict[str, object] = {
         "scenario_sha256": scenario.sha256,
         "core_sha256": prov.core_hash(),
         "kernel": platform.release(),
@@ -221,6 +221,8 @@ def plan_of(scenario: _core.Scenario, options: EmulationOptions, seed: int) -> d
         "flows": options.flows,
         "user": options.user,
     }
+    if options.congestion:
+        what["congestion"] = [choice.identity for choice in options.congestion]
     return {"id": _hash(*map(repr, what.values())), "scenario": scenario.name, **what}
 
 

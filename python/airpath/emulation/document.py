@@ -8,6 +8,7 @@ from airpath.documents import GatewayReport, Lateness, Parity, Quantiles, Tunnel
 
 if TYPE_CHECKING:
     from airpath.documents import (
+        ChosenCongestion,
         DirectionReport,
         FailedFlow,
         FlowSockets,
@@ -139,6 +140,8 @@ class Emulation(TypedDict):
     nats: list[NatReport]
     gtpu: Tunnel | None
     slow_starts: list[str]
+    congestion: list[ChosenCongestion]
+    """Congestion controls that were chosen instead of those of the scenario's flows."""
     not_emulated: list[str]
     sessions: list[SessionEntry]
     gateway: GatewayEntry | None

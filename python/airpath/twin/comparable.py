@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING
 from airpath import scenario as scenarios
 from airpath.base.json import Json
 from airpath.base.toml import parse_toml
+from airpath.emulation.congestion import parse_all
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.emulation.congestion import Congestion
 
 HOST_MS = 0.02
 HOST_JITTER_MS = 0.015
@@ -61,6 +63,10 @@ reader often finds two bursts at a time."""
 PHASES_S = 0.04
 """Starts of the seeds are spread over so long: every phase of scheduling requests and of 10 ms."""
 
+_OF_CONGESTION = ("slow_start", "hystart.", "cubic.", "reno.", "cwnd.")
+"""Keys that say what a congestion control does. If one was chosen for the kernel, it is assumed to
+do so; that is what the twin then judges."""
+
 _LINUX = re.compile(r"linux-(\d+)\.(\d+)")
 
 
@@ -79,6 +85,8 @@ class Comparable:
     """Of the scenario, as it was given."""
     sets: tuple[str, ...] = ()
     """What was set, comparable included."""
+    congestion: tuple[Congestion, ...] = ()
+    """What the kernel uses instead of the flows' congestion controls."""
 
     def of_seed(self, index: int) -> tuple[_core.Scenario, _core.Scenario]:
         """The scenario of the ``index``-th seed: simulated, emulated."""
@@ -108,9 +116,18 @@ class Comparable:
 
 
 def make_comparable(
-    name: str, sets: scenarios.Sets = None, *, own_profiles: bool = False, release: str = ""
+    name: str,
+    sets: scenarios.Sets = None,
+    *,
+    own_profiles: bool = False,
+    release: str = "",
+    congestion: Sequence[str] = (),
 ) -> Comparable:
-    """Load a scenario for both sides; ``release`` stands for the running kernel's."""
+    """Load a scenario for both sides.
+
+    ``release`` stands for the running kernel's. ``congestion`` has the congestion controls that the
+    kernel uses, as of ``airpath emulate --congestion``.
+    """
     from airpath import _core
 
     release = release or platform.release()
@@ -125,6 +142,8 @@ def make_comparable(
         extra.append(f"flow.{index}.aggregation.max_bytes={base.coalesce_bytes}")
     told = (*given, *extra)
     scenario = scenarios.load(name, told)
+    chosen = tuple(parse_all(congestion, scenario))
+    theirs = {choice.flow for choice in chosen}
     told_flows = {flow["index"]: flow for flow in scenario.flows}
     reasons = {}
     for index, flow in flows:
@@ -135,10 +154,11 @@ def make_comparable(
         elif not exact:
             reason = f"there is no profile of Linux {release}; {nearest} is the nearest"
         else:
-            reason = _only_simulated(told_flows[index]) or None
+            free = _OF_CONGESTION if theirs & {None, str(flow["id"])} else ()
+            reason = _only_simulated(told_flows[index], free) or None
         if reason is not None:
             reasons[str(flow["id"])] = reason
-    return Comparable(scenario, release, profile, reasons, name, told)
+    return Comparable(scenario, release, profile, reasons, name, told, chosen)
 
 
 def _program_takes_time(flow: Json, *, radio: bool) -> dict[str, float]:
@@ -208,9 +228,13 @@ def _ends_take_time(document: Json) -> list[str]:
     return settings
 
 
-def _only_simulated(flow: _core.ScenarioFlow) -> str:
-    """Why the kernel does not do what a flow says; empty if it does."""
+def _only_simulated(flow: _core.ScenarioFlow, free: tuple[str, ...]) -> str:
+    """Why the kernel does not do what a flow says; empty if it does.
+
+    Keys that begin with one of ``free`` are not the kernel's.
+    """
     return "; ".join(
         f"{key} is {value or 'not given'}, the kernel's is {kernels or 'not'}"
         for key, value, kernels in flow["simulated_only"]
+        if not (free and key.startswith(free))
     )

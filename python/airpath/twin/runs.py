@@ -76,8 +76,9 @@ def default_directory(comparable: Comparable) -> Path:
 
 
 def identifier(comparable: Comparable) -> str:
-    """Twelve hexadecimal digits: equal for equal scenario, core and kernel."""
-    parts = (comparable.scenario.sha256, str(prov.core_hash()), comparable.kernel)
+    """Twelve hexadecimal digits: equal for equal scenario, core, kernel and congestion controls."""
+    parts = [comparable.scenario.sha256, str(prov.core_hash()), comparable.kernel]
+    parts += [repr(choice.identity) for choice in comparable.congestion]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
@@ -111,37 +112,38 @@ def run(
 
         place = out / f"seed-{first + index}"
         both = comparable.of_seed(index)
-        pairs.append(_pair(both, first + index, place, tick, say, command, judge))
+        seed = first + index
+        options = EmulationOptions(
+            seed=seed,
+            out=place / "attempt",
+            flows=True,
+            parity=True,
+            capture=judge is not None,
+            congestion=comparable.congestion,
+            progress=tick,
+            command_line=command,
+        )
+        pairs.append(_pair(both, seed, options, place, tick, say, judge))
     return Twin(identifier(comparable), comparable, pairs, out)
 
 
 def _pair(
     both: tuple[_core.Scenario, _core.Scenario],
     seed: int,
+    options: EmulationOptions,
     place: Path,
     tick: Callable[[float], None],
     say: Callable[[str], None],
-    command: list[str] | None,
     judge: Judge | None,
 ) -> Pair:
+    command = options.command_line
     remove_leftovers(place)
     simulated, emulated = place / "simulated", place / "emulated"
     if not simulated.exists():
         simulate.execute(both[0], SimulationOptions(seed=seed, out=simulated, command_line=command))
     reasons: list[str] = []
     while not emulated.exists() and len(reasons) < ATTEMPTS:
-        done = emulate.emulate(
-            both[1],
-            EmulationOptions(
-                seed=seed,
-                out=place / "attempt",
-                flows=True,
-                parity=True,
-                capture=judge is not None,
-                progress=tick,
-                command_line=command,
-            ),
-        )
+        done = emulate.emulate(both[1], options)
         why = done.summary["emulation"]["invalid_because"]
         if judge is not None:
             why = why or judge(done)

@@ -2,17 +2,67 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Arc;
 
 use airpath_scenario::SlowStartOf;
 use airpath_tcp::{CongestionConfig, EarlyExit, EndpointConfig, HystartConfig, RoundStart};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, ipproto, socket, sockopt};
+use serde::Serialize;
 
 use crate::EmuError;
+use crate::observation::observer::know_congestion;
 
-/// airpath's own congestion controls in the kernel, for the lifetime of this value.
-pub(crate) struct SlowStarts {
+/// A congestion control that a user chose for the flows of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// The flow that it is for; `None`: all that have no choice of their own.
+    pub flow: Option<String>,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Where a congestion control comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The host has it, under that name.
+    Host(String),
+    /// A BPF object has it.
+    Object {
+        /// The file's name, for messages and results.
+        file: String,
+        /// The file's SHA-256 in hexadecimal, for results.
+        sha256: String,
+        /// The file's content.
+        elf: Arc<[u8]>,
+        /// The name of the congestion control, if the object has several.
+        name: Option<String>,
+    },
+}
+
+/// A congestion control that a user chose, as it was used.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChosenCongestion {
+    /// The flow that it is for; null: all that have no choice of their own, and programs.
+    pub flow: Option<String>,
+    /// Name in the kernel. It differs from that in the object if that one was in use.
+    pub name: String,
+    /// The object file; null: it is one of the host's.
+    pub file: Option<String>,
+    /// SHA-256 of the object file.
+    pub sha256: Option<String>,
+}
+
+/// airpath's own congestion controls in the kernel and those that a user chose, for the lifetime of
+/// this value.
+pub(crate) struct CongestionControls {
     names: Names,
+    chosen: Vec<ChosenCongestion>,
     #[cfg(feature = "bpf")]
     _cubic: Option<airpath_bpf::Cubic>,
+    #[cfg(feature = "bpf")]
+    _objects: Vec<airpath_bpf::CongestionControl>,
 }
 
 /// Their names in the kernel.
@@ -22,6 +72,8 @@ pub(crate) struct Names {
     pub(crate) ours: BTreeMap<&'static str, String>,
     /// The generation of the kernel's own CUBIC, if known.
     kernel: Option<&'static str>,
+    /// What a user chose for a flow, or for all others.
+    chosen: BTreeMap<Option<String>, String>,
 }
 
 const V4_19: &str = "air_4.19";
@@ -30,41 +82,137 @@ const V5_8: &str = "air_5.8";
 const V5_16: &str = "air_5.16";
 const V6_14: &str = "air_6.14";
 
-impl SlowStarts {
-    /// Registers them, if the scenario requests its own slow start.
+impl CongestionControls {
+    /// Registers airpath's own, if the scenario requests its own slow start, and what a user chose.
     ///
     /// # Errors
     ///
-    /// If BPF is unavailable.
-    pub(crate) fn load(of: SlowStartOf) -> Result<Self, EmuError> {
-        match of {
-            SlowStartOf::Kernel => Ok(Self {
-                names: Names::default(),
-                #[cfg(feature = "bpf")]
-                _cubic: None,
-            }),
-            SlowStartOf::Profile => Self::register(),
+    /// If BPF is unavailable, or the kernel does not have or take what was chosen.
+    pub(crate) fn load(of: SlowStartOf, choices: &[Choice]) -> Result<Self, EmuError> {
+        let mut controls = Self {
+            names: Names::default(),
+            chosen: Vec::new(),
+            #[cfg(feature = "bpf")]
+            _cubic: None,
+            #[cfg(feature = "bpf")]
+            _objects: Vec::new(),
+        };
+        if of == SlowStartOf::Profile {
+            controls.register()?;
         }
+        let mut loaded: Vec<(&Source, String)> = Vec::new();
+        for Choice { flow, source } in choices {
+            let known = loaded.iter().find(|(other, _)| *other == source);
+            let name = match known {
+                Some((_, name)) => name.clone(),
+                None => controls.choose(source)?,
+            };
+            know_congestion(&name);
+            controls.names.chosen.insert(flow.clone(), name.clone());
+            let (file, sha256) = match source {
+                Source::Host(_) => (None, None),
+                Source::Object { file, sha256, .. } => (Some(file.clone()), Some(sha256.clone())),
+            };
+            controls.chosen.push(ChosenCongestion {
+                flow: flow.clone(),
+                name: name.clone(),
+                file,
+                sha256,
+            });
+            loaded.push((source, name));
+        }
+        Ok(controls)
     }
 
     pub(crate) fn names(&self) -> &Names {
         &self.names
     }
 
+    /// What a user chose.
+    pub(crate) fn chosen(&self) -> &[ChosenCongestion] {
+        &self.chosen
+    }
+
     #[cfg(feature = "bpf")]
-    fn register() -> Result<Self, EmuError> {
+    fn register(&mut self) -> Result<(), EmuError> {
         use airpath_bpf::{Cubic, Generation};
         let tick_us = (crate::clock::tick().as_nanos() / 1_000) as u32;
         let cubic = Cubic::load(tick_us).map_err(|error| needed(&error.to_string()))?;
         let ours = Generation::ALL.map(|each| (each.kernel_name(), cubic.name(each)));
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let names = Names { ours: ours.into(), kernel: kernels(&release) };
-        Ok(Self { names, _cubic: Some(cubic) })
+        self.names.ours = ours.into();
+        self.names.kernel = kernels(&release);
+        self._cubic = Some(cubic);
+        Ok(())
     }
 
     #[cfg(not(feature = "bpf"))]
-    fn register() -> Result<Self, EmuError> {
+    fn register(&mut self) -> Result<(), EmuError> {
         Err(needed(crate::error::BPF_NOT_BUILT))
+    }
+
+    /// Makes a congestion control available; returns its name in the kernel.
+    fn choose(&mut self, source: &Source) -> Result<String, EmuError> {
+        match source {
+            Source::Host(name) => on_host(name).map(|()| name.clone()),
+            Source::Object { file, elf, name, .. } => {
+                self.choose_object(file, elf, name.as_deref())
+            }
+        }
+    }
+
+    #[cfg(feature = "bpf")]
+    fn choose_object(
+        &mut self,
+        file: &str,
+        elf: &[u8],
+        name: Option<&str>,
+    ) -> Result<String, EmuError> {
+        use airpath_bpf::{CongestionControl, CongestionError};
+        let control = CongestionControl::load(elf, name).map_err(|error| match error {
+            CongestionError::Object(said) => {
+                EmuError::NoCongestion { said: format!("{file}: {said}") }
+            }
+            CongestionError::Kernel(error) => {
+                let said = match error.refusal() {
+                    Some(refusal) => format!(
+                        "{file}: the verifier refused `{}`: {}",
+                        refusal.program, refusal.reason
+                    ),
+                    None => format!("{file}: {error}"),
+                };
+                let log = error.refusal().map(|refusal| refusal.log.to_owned());
+                EmuError::RefusedCongestion { said, log: log.unwrap_or_default() }
+            }
+        })?;
+        let name = control.name().to_owned();
+        self._objects.push(control);
+        Ok(name)
+    }
+
+    #[cfg(not(feature = "bpf"))]
+    #[allow(clippy::unused_self, reason = "with BPF it is used")]
+    fn choose_object(&mut self, file: &str, _: &[u8], _: Option<&str>) -> Result<String, EmuError> {
+        Err(EmuError::Bpf { said: format!("{file}: {}", crate::error::BPF_NOT_BUILT) })
+    }
+}
+
+/// Whether the host has a congestion control. The kernel loads its module if it has to.
+fn on_host(name: &str) -> Result<(), EmuError> {
+    let asked = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP))
+        .and_then(|socket| sockopt::set_tcp_congestion(&socket, name));
+    match asked {
+        // It exists, but not every user may choose it.
+        Ok(()) | Err(Errno::PERM) => Ok(()),
+        Err(Errno::NOENT) => {
+            let there = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+            let there: Vec<_> =
+                there.unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+            Err(EmuError::NoCongestion {
+                said: format!("this host has no `{name}`; it has {}", there.join(", ")),
+            })
+        }
+        Err(error) => Err(EmuError::NoCongestion { said: format!("`{name}`: {error}") }),
     }
 }
 
@@ -73,12 +221,20 @@ fn needed(said: &str) -> EmuError {
 }
 
 impl Names {
+    /// The congestion control that a user chose for all flows and for programs.
+    pub(crate) fn for_all(&self) -> Option<&String> {
+        self.chosen.get(&None)
+    }
+
     /// The congestion control for an end of a flow.
     ///
     /// # Errors
     ///
     /// If the kernel lacks the congestion control, or the slow start.
     pub(crate) fn of(&self, flow: &str, end: &EndpointConfig) -> Result<String, EmuError> {
+        if let Some(chosen) = self.chosen.get(&Some(flow.to_owned())).or_else(|| self.for_all()) {
+            return Ok(chosen.clone());
+        }
         let flow = || flow.to_owned();
         let name = kernel_name(&end.congestion).ok_or_else(|| EmuError::Congestion {
             flow: flow(),

@@ -64,8 +64,8 @@ impl KernelProfile {
         ];
         let Some((flow, tcp)) = flow else {
             let (mtu, sysctls) = (MTU, base);
-            let route = format!("congctl {CONGESTION}");
-            let congestion = CONGESTION.to_owned();
+            let congestion = names.for_all().cloned().unwrap_or_else(|| CONGESTION.to_owned());
+            let route = format!("congctl {congestion}");
             let others = Vec::new();
             return Ok(Self { mtu, congestion, names, sysctls, route, others });
         };
@@ -93,7 +93,7 @@ impl KernelProfile {
         let mut profile = Self { mtu, congestion, names, sysctls, route, others: Vec::new() };
         for (flow, tcp) in flows.iter().filter(|(flow, _)| here(flow.ue)) {
             let end = if sends(flow.direction) { &tcp.sender } else { &tcp.receiver };
-            let route = profile.route_of(end);
+            let route = profile.route_of(&flow.id, end);
             if route != profile.route && !profile.others.contains(&route) {
                 profile.others.push(route);
             }
@@ -103,19 +103,19 @@ impl KernelProfile {
 
     /// The congestion control of an end of a flow. A receiver may ask for one that the kernel does
     /// not have: it sends almost nothing, and uses that of the namespace.
-    pub(crate) fn congestion_of(&self, end: &EndpointConfig) -> String {
-        self.names.of("", end).unwrap_or_else(|_| self.congestion.clone())
+    pub(crate) fn congestion_of(&self, flow: &str, end: &EndpointConfig) -> String {
+        self.names.of(flow, end).unwrap_or_else(|_| self.congestion.clone())
     }
 
     /// The mark of sockets of such an end; `None` if they use the namespace's default routes.
-    pub(crate) fn mark_of(&self, end: &EndpointConfig) -> Option<u32> {
-        let route = self.route_of(end);
+    pub(crate) fn mark_of(&self, flow: &str, end: &EndpointConfig) -> Option<u32> {
+        let route = self.route_of(flow, end);
         let other = self.others.iter().position(|other| *other == route);
         other.map(|other| FIRST_MARK + other as u32)
     }
 
-    fn route_of(&self, end: &EndpointConfig) -> String {
-        attributes(&self.congestion_of(end), end)
+    fn route_of(&self, flow: &str, end: &EndpointConfig) -> String {
+        attributes(&self.congestion_of(flow, end), end)
     }
 
     /// Commands for `ip -batch`: `routes`, one per destination, for all flows. The kernel prefers a

@@ -12,7 +12,7 @@ use super::forwarder_thread::{Forwarded, ForwarderThread};
 use super::topology::{Ports, Topology};
 use crate::clock::timespec;
 use crate::forwarder::refuse_proxy;
-use crate::host::congestion::SlowStarts;
+use crate::host::congestion::CongestionControls;
 use crate::host::core_network::refuse_names;
 use crate::host::namespace::Namespace;
 use crate::host::nat;
@@ -98,7 +98,7 @@ pub struct Emulation {
     model: Scenario,
     forwarder: ForwarderThread,
     observer: SenderObserver,
-    slow_starts: SlowStarts,
+    congestion: CongestionControls,
     /// The scenario's flows, if they run.
     traffic: Option<Traffic>,
     settings: Settings,
@@ -126,9 +126,10 @@ impl Emulation {
         }
         let sessions = std::mem::take(&mut options.sessions);
         sessions.iter().for_each(|session| session.cap(&mut model));
-        let slow_starts = SlowStarts::load(scenario.emulation.slow_start)?;
+        let slow_start = scenario.emulation.slow_start;
+        let congestion = CongestionControls::load(slow_start, &options.congestion)?;
         let (topology, ports, tunnel) =
-            Topology::new(scenario, nats, ues, &slow_starts, &sessions)?;
+            Topology::new(scenario, nats, ues, congestion.names(), &sessions)?;
         let io = ports.server.io();
         let (capture, live) = (options.capture.take(), options.live.take());
         let observer = observe(scenario, &topology, live.as_ref())?;
@@ -162,7 +163,7 @@ impl Emulation {
             model,
             forwarder,
             observer,
-            slow_starts,
+            congestion,
             traffic,
             settings,
             programs,
@@ -342,7 +343,7 @@ impl Emulation {
             &self.settings,
             machine,
             observer,
-            &self.slow_starts,
+            &self.congestion,
         )?;
         let environment = Environment { tunnel: self.tunnel, ..environment };
         let model = self.model;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::forwarder_thread::Machine;
 use super::topology::Topology;
-use crate::host::congestion::SlowStarts;
+use crate::host::congestion::{ChosenCongestion, CongestionControls};
 use crate::host::counters::{counters, queue_dropped, texts};
 use crate::host::namespace::{IPV6_MTU, Namespace};
 use crate::host::nat::{Nat, NatReport};
@@ -42,6 +42,8 @@ pub struct Environment {
     pub observer: ObserverReport,
     /// CUBIC with the slow start of a generation, also available to programs: names in the kernel.
     pub slow_starts: Vec<String>,
+    /// Congestion controls that the user chose instead of the scenario's.
+    pub congestion: Vec<ChosenCongestion>,
     /// The ends, server first.
     pub ends: Vec<EndEnvironment>,
     /// GTP-U between gateway and base station.
@@ -88,10 +90,11 @@ impl Environment {
         settings: &Settings,
         machine: (Machine, &'static str),
         observer: ObserverReport,
-        slow_starts: &SlowStarts,
+        congestion: &CongestionControls,
     ) -> Result<Self, EmuError> {
         Ok(Self {
-            slow_starts: slow_starts.names().ours.values().cloned().collect(),
+            slow_starts: congestion.names().ours.values().cloned().collect(),
+            congestion: congestion.chosen().to_vec(),
             ends,
             nats: nat_reports(&topology.nats)?,
             ..Self::of_machine(settings, machine, observer)
@@ -117,6 +120,7 @@ impl Environment {
             tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
             observer,
             slow_starts: Vec::new(),
+            congestion: Vec::new(),
             ends: Vec::new(),
             tunnel: None,
             nats: Vec::new(),

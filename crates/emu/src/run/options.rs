@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
+use crate::host::congestion::Choice;
 use crate::host::session::UeSession;
 use crate::observation::live::Live;
 
@@ -19,6 +20,8 @@ pub struct Options {
     /// Whether kernel sockets run the scenario's flows. Without a command and programs, the run
     /// ends with the flows.
     pub flows: bool,
+    /// Congestion controls that replace those of the scenario's flows.
+    pub congestion: Vec<Choice>,
     /// Descriptor for the command's standard output; `None`: this process's.
     pub output: Option<RawFd>,
     /// Descriptor for the command's standard error; `None`: this process's.

@@ -10,7 +10,7 @@ use std::path::Path;
 use airpath_scenario::{ProgramPlace, Scenario};
 
 use crate::device::port::Io;
-use crate::host::congestion::SlowStarts;
+use crate::host::congestion::Names;
 use crate::host::core_network::CoreNetwork;
 use crate::host::namespace::{IPV6_MTU, Namespace, Role};
 use crate::host::nat::{self, Nat};
@@ -59,10 +59,10 @@ impl Topology {
         scenario: &Scenario,
         nats: Vec<Nat>,
         ues: Vec<(usize, String)>,
-        slow_starts: &SlowStarts,
+        names: &Names,
         sessions: &[UeSession],
     ) -> Result<(Self, Ports, Option<TunnelSetup>), EmuError> {
-        let profile_of = |ue| KernelProfile::of(scenario, ue, slow_starts.names());
+        let profile_of = |ue| KernelProfile::of(scenario, ue, names);
         let profile = profile_of(None)?;
         let profiles = ues.iter().map(|(ue, _)| profile_of(Some(*ue)));
         let profiles = profiles.collect::<Result<Vec<_>, EmuError>>()?;

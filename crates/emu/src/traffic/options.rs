@@ -70,11 +70,16 @@ pub(super) struct Asked {
 }
 
 /// A socket configured like an end of the scenario, as far as the kernel supports it.
-pub(super) fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<(OwnedFd, Asked)> {
+pub(super) fn socket(
+    flow: &str,
+    end: End<'_>,
+    config: &EndpointConfig,
+) -> Opened<(OwnedFd, Asked)> {
     let socket = end.tcp_socket()?;
-    let mut asked = Asked { congestion: end.profile.congestion_of(config), ..Asked::default() };
+    let congestion = end.profile.congestion_of(flow, config);
+    let mut asked = Asked { congestion, ..Asked::default() };
     let set = |step, done: io::Result<()>| done.map_err(|error| (step, error));
-    if let Some(mark) = end.profile.mark_of(config) {
+    if let Some(mark) = end.profile.mark_of(flow, config) {
         set("SO_MARK", set_mark(&socket, mark))?;
     }
     let done = sockopt::set_tcp_congestion(&socket, &asked.congestion);

@@ -91,8 +91,8 @@ pub(super) fn open(
     state: &Arc<Mutex<SenderState>>,
 ) -> Opened<Vec<Job>> {
     let start = start_of(flow);
-    let (writes, of_sender) = socket(sender, &tcp.sender)?;
-    let (reads, of_receiver) = socket(receiver, &tcp.receiver)?;
+    let (writes, of_sender) = socket(&flow.id, sender, &tcp.sender)?;
+    let (reads, of_receiver) = socket(&flow.id, receiver, &tcp.receiver)?;
     let (sends, receives) = if tcp.sender_opens {
         listen(&reads, 1).map_err(|error| ("listen", error.into()))?;
         (Opening::Connects(receiver.address), Opening::Listens)
@@ -121,6 +121,7 @@ pub(super) fn open(
         }
         let hystart = HyStart::count();
         let Some(socket) = sends.connection(writes, start, pace)? else { return Ok(()) };
+        end_at_once(&socket);
         note(&state, SENDER, of_sender.on(&socket)?);
         let done = Sender::new(socket, Arc::clone(&state), start, pace, hystart).run(&work);
         note_wait(&state, SENDER);
@@ -129,6 +130,7 @@ pub(super) fn open(
     let reader = tcp.receiver.reader;
     let read = move |pace: &Pace| {
         let Some(socket) = receives.connection(reads, start, pace)? else { return Ok(()) };
+        end_at_once(&socket);
         note(&other, RECEIVER, of_receiver.on(&socket)?);
         let done = receive(&socket, reader, &of_receiver, pace);
         note_wait(&other, RECEIVER);
@@ -148,6 +150,13 @@ fn note(state: &Mutex<SenderState>, end: usize, socket: SocketState) {
 /// Notes how long the calling thread, which has done its work, waited for a processor.
 fn note_wait(state: &Mutex<SenderState>, end: usize) {
     state.lock().unwrap_or_else(PoisonError::into_inner).waited[end] = waited_to_run();
+}
+
+/// Ends a connection without a farewell when its socket is closed. The network ends with the run,
+/// and if airpath is killed, with it: otherwise the kernel would keep what is still in the buffer,
+/// with the congestion control, until it gives up after a minute.
+fn end_at_once(socket: &OwnedFd) {
+    let _ = sockopt::set_socket_linger(socket, Some(StdDuration::ZERO));
 }
 
 impl Opening {
@@ -259,10 +268,7 @@ impl<'a> Sender<'a> {
     /// Writes everything, or until the run is over; then closes.
     fn run(mut self, work: &Work) -> Result<(), Failure> {
         let done = self.write(work).and_then(|goes_on| Ok(goes_on && self.drain()?));
-        let done = done.and_then(|goes_on| if goes_on { self.close() } else { Ok(()) });
-        // The network ends with the run: what is still in the buffer is not waited for.
-        let _ = sockopt::set_socket_linger(&self.socket, Some(StdDuration::ZERO));
-        done
+        done.and_then(|goes_on| if goes_on { self.close() } else { Ok(()) })
     }
 
     /// Returns false if the run is over.
@@ -504,7 +510,11 @@ fn receive(
         }
         // tcp(7): MSG_TRUNC reads without copying.
         match recv(socket, &mut buffer[..most], RecvFlags::TRUNC) {
-            Ok((_, 0)) => return Ok(()),
+            Ok((_, 0)) => {
+                // The sender waits for this end's FIN.
+                let _ = sockopt::set_socket_linger(socket, None);
+                return Ok(());
+            }
             Ok((_, bytes)) => {
                 read += bytes as u64;
                 asked.hold_window(socket)?;

@@ -31,7 +31,7 @@ use crate::clock::{monotonic, timespec};
 use crate::host::namespace::Namespace;
 use crate::observation::live::Windows;
 
-pub(crate) use observed::congestion_name;
+pub(crate) use observed::{congestion_name, know_congestion};
 pub(crate) use rows::Run;
 pub(crate) use track::Keep;
 

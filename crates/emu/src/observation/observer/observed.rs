@@ -1,6 +1,7 @@
 //! An observation of one sender, by either method.
 
 use std::net::IpAddr;
+use std::sync::{PoisonError, RwLock};
 
 /// The sender's state, and why it was observed.
 #[derive(Clone, Debug)]
@@ -128,6 +129,21 @@ const OURS: [&str; 9] = [
     "air_hystartpp",
 ];
 
+/// Names of congestion controls that users chose. Tables have names that live as long as the process,
+/// and a process has few of these.
+static CHOSEN: RwLock<Vec<&'static str>> = RwLock::new(Vec::new());
+
+/// Makes the name of a chosen congestion control known to [`congestion_name`].
+pub(crate) fn know_congestion(name: &str) {
+    if congestion_name(name) == OTHER {
+        let mut chosen = CHOSEN.write().unwrap_or_else(PoisonError::into_inner);
+        chosen.push(String::leak(name.to_owned()));
+    }
+}
+
+/// The name in tables of congestion controls that nobody chose and that are not known.
+const OTHER: &str = "other";
+
 /// The name in the form for tables.
 pub(crate) fn congestion_name(name: &str) -> &'static str {
     let numbered = |known: &str| {
@@ -135,5 +151,10 @@ pub(crate) fn congestion_name(name: &str) -> &'static str {
         number.is_some_and(|number| number.parse::<u32>().is_ok())
     };
     let known = KNOWN.into_iter().chain(OURS).find(|known| *known == name);
-    known.or_else(|| OURS.into_iter().find(|known| numbered(known))).unwrap_or("other")
+    let chosen = || {
+        let chosen = CHOSEN.read().unwrap_or_else(PoisonError::into_inner);
+        chosen.iter().copied().find(|known| *known == name)
+    };
+    let known = known.or_else(|| OURS.into_iter().find(|known| numbered(known)));
+    known.or_else(chosen).unwrap_or(OTHER)
 }

@@ -1,0 +1,7 @@
+"""Judge congestion controls of the kernel over a fixed set of emulated paths."""
+
+from airpath.judge.document import JudgeDocument, document
+from airpath.judge.trials import Judgement, judge
+from airpath.judge.verdicts import faults, rows
+
+__all__ = ["JudgeDocument", "Judgement", "document", "faults", "judge", "rows"]
