@@ -13,6 +13,7 @@ import yaml
 
 import airpath
 from airpath.cite import archive, citation
+from airpath.congestion import Ack, Congestion, Window
 from airpath.errors import InputError
 from airpath.runs import source
 from airpath.runs.results import Run
@@ -218,3 +219,18 @@ def test_the_citation_file_is_of_this_version() -> None:
     text = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert text["version"] == airpath.__version__
     assert text["cff-version"] == "1.2.0"
+
+
+class Growing(Congestion):
+    """A window that grows with each acknowledgement."""
+
+    def on_ack(self, ack: Ack, window: Window) -> None:
+        """Add a tenth of what was acknowledged."""
+        window.cwnd_segments += ack.acked_segments / 10
+
+
+def test_a_run_with_a_congestion_control_of_ones_own_has_no_archive(tmp_path: Path) -> None:
+    own = airpath.run("wire", set=SHORT, out=tmp_path / "own", congestion={"flow.0": Growing()})
+    assert "control of flow.0 was our own: Growing" in citation.run(own)[0]
+    with pytest.raises(InputError, match="has a congestion control that is not"):
+        archive.pack(own, tmp_path / "own.zip")

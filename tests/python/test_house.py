@@ -232,6 +232,7 @@ LARGER = {
     ("python/airpath/cli/tune.py", "command"): OPTIONS,
     ("python/airpath/cli/whatif.py", "command"): OPTIONS,
     ("python/airpath/documents.py", "FlowSummary"): DOCUMENT,
+    ("python/airpath/drivers/simulate.py", "run"): "public: callers give them by name",
     ("python/airpath/emulation/document.py", "Emulation"): DOCUMENT,
     ("python/airpath/fitting/observed.py", "Observed"): "columns of a flow's packets",
     ("python/airpath/fitting/path.py", "estimate"): "not yet cut into steps",

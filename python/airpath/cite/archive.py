@@ -149,6 +149,11 @@ def _check_simulated(record: Provenance, name: str) -> None:
             f"{name}: the driver was {driver}, on the real clock; only simulated runs can be made "
             "again byte for byte"
         )
+    if control := record.get("congestion"):
+        raise InputError(
+            f"{name}: {', '.join(control)} has a congestion control that is not airpath's; an "
+            "archive cannot run it again"
+        )
 
 
 def _unchanged(name: str, path: str, sha256: str) -> bytes:

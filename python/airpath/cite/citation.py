@@ -41,7 +41,11 @@ def run(of: Run) -> tuple[str, str]:
             f"It reads {each['name']} (SHA-256 {each['sha256'][:_SHORT]})."
             for each in record.get("files", [])
         ),
-        _DRIVERS[driver][1],
+        *(
+            f"The congestion control of {flow} was our own: {code}."
+            for flow, code in record.get("congestion", {}).items()
+        ),
+        _DRIVERS[driver][1] if not record.get("congestion") else "",
     ]
     if of.partial:
         sentences.append(f"The run is partial: {'; '.join(of.partial)}.")
