@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, TypedDict, final, overload, type_check_only
+from typing import Literal, Protocol, Self, TypedDict, final, overload, type_check_only
 
 from airpath.documents import (
     CaptureReport,
@@ -239,7 +239,7 @@ class PreparedCongestion(Protocol):
 class CongestionLibrary:
     """A shared library with a congestion control, which stays loaded."""
 
-    def __init__(self, path: Path) -> None:
+    def __new__(cls, path: Path) -> Self:
         """Check and load it, which runs its code. Raises ``CongestionError``."""
 
     @property

@@ -110,7 +110,9 @@ def test_what_is_known_to_be_vulnerable_is_pinned_and_not_airpaths(audit: Any) -
     assert 'name = "smallvec"\nversion = "1.6.0"' in lock
     pins = (known / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert pins[-1] == "urllib3==1.24.1"
-    assert 'members = ["crates/*", "examples"]' in (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+    assert 'members = ["crates/*", "examples", "examples/cubic"]' in (
+        ROOT / "Cargo.toml"
+    ).read_text(encoding="utf-8")
     said = [auditor.number for auditor in audit.AUDITORS]
     readme = (known / "README.md").read_text(encoding="utf-8")
     assert all(number in readme for number in said)

@@ -40,11 +40,15 @@ def _shortened(words: list[str]) -> list[str]:
     """The example without what has to be installed."""
     command, *rest = words[1:]
     options = rest[: rest.index("--")] if "--" in rest else rest
+    # Objects of the reader's own.
+    options = [re.sub(r"\w+\.bpf\.o$", "cubic", word) for word in options]
     for option in ("--repeat", "--emulate"):
         if option in options:
             options[options.index(option) + 1] = "2"
     if "--emulate" in options:
         # With the scenario's flows: of ``true`` there would be nothing to compare.
+        return [command, *options, *SHORT]
+    if command == "twin":
         return [command, *options, *SHORT]
     if command != "emulate":
         return words[1:]

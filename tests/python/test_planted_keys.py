@@ -22,6 +22,7 @@ SEPARATORS = str.maketrans("", "", " -:\\\n")
 QUIET = ("--explain", "off")
 ELSEWHERE = {
     "explore", "emulate", "serve", "measure", "twin", "reproduce", "doctor", "metrics",
+    "judge", "new",
 }  # fmt: skip
 """Commands that take no keys (``explore`` refuses a core network), or need a real clock."""
 
@@ -192,6 +193,7 @@ def test_a_scenario_file_leaves_no_key(planted: Planted) -> None:
     planted.run("tune", name, "--seeds", "2", "--set", f"radio.ue.0.key={key()}", "--json")
     planted.run("report", "run0", "run1", "-o", "both.html")
     planted.run("export", "run0", "--radio", "traces")
+    planted.run("cite", "run0")
     planted.run("query", "select * from flows", "run0")
     planted.run("diagnose", "run0/capture.pcapng", "--json")
     planted.run("fit", "run0/capture.pcapng", "-o", "fit.toml")

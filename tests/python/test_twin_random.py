@@ -129,7 +129,8 @@ def test_slow_start_may_end_a_base_rtt_apart() -> None:
 def test_what_was_done_is_not_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, core: Any
 ) -> None:
-    comparable = SimpleNamespace(scenario=SimpleNamespace(sha256="scenario"), kernel="6.18.1")
+    scenario = SimpleNamespace(sha256="scenario")
+    comparable = SimpleNamespace(scenario=scenario, kernel="6.18.1", congestion=[])
     monkeypatch.setattr(drawn, "make_comparable", lambda _: comparable)
     joined = [figure(10.0, 11.0, 11.2), figure(10.0, 10.1, 10.2)]
     monkeypatch.setattr(compare, "compare", lambda _: joined)
@@ -158,7 +159,8 @@ def test_what_was_done_is_not_done_again(
 def test_what_the_kernel_did_beside_another_build_is_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, core: Any
 ) -> None:
-    comparable = SimpleNamespace(scenario=SimpleNamespace(sha256="scenario"), kernel="6.18.1")
+    scenario = SimpleNamespace(sha256="scenario")
+    comparable = SimpleNamespace(scenario=scenario, kernel="6.18.1", congestion=[])
     monkeypatch.setattr(drawn, "make_comparable", lambda _: comparable)
     monkeypatch.setattr(compare, "compare", lambda _: [figure(10.0, 10.1, 10.2)])
     done: list[str] = []

@@ -317,7 +317,9 @@ def test_a_twin_takes_no_other_run_for_one_that_it_kept(known: list[Path], tmp_p
     assert parity["same"]
     with pytest.raises(InputError, match="two-flows is not an emulated run of a twin: its summary"):
         twins._emulated(known[0])
-    wire: Any = SimpleNamespace(scenario=airpath.load("wire"), kernel="6.1", profile=None)
+    wire: Any = SimpleNamespace(
+        scenario=airpath.load("wire"), kernel="6.1", profile=None, congestion=[]
+    )
     for target, said in (("/dev/zero", "it is a link"), ("missing", "it is a link")):
         place = tmp_path / target.strip("/").replace("/", "-")
         place.mkdir()

@@ -6,8 +6,8 @@ CUBIC on the same path is the reference: it is what most senders use, and its fa
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypedDict
 
 from airpath.judge import definition
 from airpath.judge.trials import Judgement, Trial
@@ -119,14 +119,15 @@ def _alone(run: Run) -> dict[str, float]:
     if len(late):
         found["rtt_ms"] = float(late.quantile(0.5) or 0.0)
         found["rtt_p95_ms"] = float(late.quantile(0.95) or 0.0)
-    flow = _entry(run.summary["flows"], "tested")
-    if flow.get("segments_sent") and flow.get("retransmitted_segments") is not None:
-        found["retransmitted"] = flow["retransmitted_segments"] / flow["segments_sent"]
-    ping = _entry(run.summary["pings"], "ping")
-    if ping.get("sent"):
-        found["ping_lost"] = ping["lost"] / ping["sent"]
-    if rtt := ping.get("rtt_ms"):
-        found["ping_ms"], found["ping_p95_ms"] = rtt["p50"], rtt["p95"]
+    for flow in run.summary["flows"]:
+        sent, again = flow.get("segments_sent"), flow.get("retransmitted_segments")
+        if flow["id"] == "tested" and sent and again is not None:
+            found["retransmitted"] = again / sent
+    for ping in run.summary["pings"]:
+        if ping["id"] == "ping" and ping["sent"]:
+            found["ping_lost"] = ping["lost"] / ping["sent"]
+        if ping["id"] == "ping" and (rtt := ping["rtt_ms"]):
+            found["ping_ms"], found["ping_p95_ms"] = rtt["p50"], rtt["p95"]
     return found
 
 
@@ -138,10 +139,6 @@ def goodput(run: Run, flow: str) -> float:
     first, last = (max([0, *each["delivered_bytes"].to_list()]) for each in (before, samples))
     delivered = last - first
     return float(delivered) * 8 / 1e6 / (definition.DURATION_S - definition.FROM_S)
-
-
-def _entry(entries: Sequence[Any], name: str) -> Mapping[str, Any]:
-    return next((entry for entry in entries if entry["id"] == name), {})
 
 
 def _shares(judgement: Judgement, path: str, label: str, peer: str) -> list[float]:
