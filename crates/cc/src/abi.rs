@@ -1,7 +1,7 @@
 //! Congestion control in a shared library, for airpath: ABI version 1.
 //!
 //! A library implements [`CongestionControl`] for a type and exports it with
-//! [`congestion_control!`]. It is a `cdylib`; airpath loads it with
+//! `congestion_control!`. It is a `cdylib`; airpath loads it with
 //! `airpath run SCENARIO --set flow.0.congestion=./libNAME.so`. This file needs nothing but the
 //! standard library: copy it into your crate. Everything between the two is C, so a library may be
 //! written in C, too: it exports one [`Library`] with the name `airpath_congestion_control`.
