@@ -127,7 +127,9 @@ def state(host: Host, interfaces: Sequence[str] = (INSIDE, OUTSIDE)) -> dict[str
             entry.pop("preferred_life_time", None)
     shown["nft"] = host.run("nft", "list", "ruleset")
     # What congestion controls there are is the whole machine's, and other tests load some.
-    sysctls = f"cd /proc/sys/net && grep -rs . {SYSCTLS} | grep -v /tcp_available_ | sort"
+    sysctls = (
+        f"cd /proc/sys/net && grep -rs . {SYSCTLS} | grep -Ev '/tcp_(available|allowed)_' | sort"
+    )
     shown["sysctls"] = host.run("sh", "-c", sysctls)
     shown["offloads"] = {name: json.loads(host.python(OFFLOADS, name)) for name in interfaces}
     return shown
