@@ -78,12 +78,11 @@ WORKERS := $(shell echo $$(($$(nproc) + 2)))
 python-test:
 	$(VENV)/python -m pytest --quiet --numprocesses $(WORKERS) --dist loadfile -m 'not real_clock'
 
-# One more than processors, because most of each test is waiting; what goes wrong beside another one is
-# judged alone.
-AT_ONCE := $(shell echo $$(($$(nproc) + 1)))
+# Two at a time; what goes wrong beside another one is judged alone. With three on two processors so many
+# have to be judged alone that all take longer.
 DEFERRED := $(CURDIR)/target/deferred
 real-clock-test:
-	AIRPATH_DEFERRED=$(DEFERRED) $(VENV)/python -m pytest --quiet --numprocesses $(AT_ONCE) --dist loadgroup \
+	AIRPATH_DEFERRED=$(DEFERRED) $(VENV)/python -m pytest --quiet --numprocesses 2 --dist loadgroup \
 	-m real_clock
 	[ ! -s $(DEFERRED) ] || $(VENV)/python -m pytest --quiet @$(DEFERRED)
 
