@@ -112,7 +112,8 @@ def test_entries_are_about_10_ms_apart_and_the_rate_is_the_pacing_rate() -> None
     sent, received = transfer(Options(pacing_mbps=80), 1.0)
     assert sent.duration_s == pytest.approx(1.0, abs=0.05)
     for times in ([at for at, _ in received.arrived], [info.time_s for info in sent.info]):
-        assert 80 <= len(times) <= 102
+        # After 10 ms an entry waits for the next burst: at most 64 kB, 6.6 ms at this rate.
+        assert 60 <= len(times) <= 102
         assert max(later - one for one, later in itertools.pairwise(times)) < 0.05
     middle = [(at, count) for at, count in received.arrived if 0.3 < at < 0.95]
     (first, before), (last, after) = middle[0], middle[-1]
