@@ -104,7 +104,7 @@ impl CongestionControl {
         unreachable!("the last number returns")
     }
 
-    /// Its name in the kernel.
+    /// Name in the kernel.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -36,7 +36,7 @@ pub fn run(
     each(jobs, threads, progress, summarised)
 }
 
-/// Like [`run`], but a panic in one run, or a congestion control that cannot go on, does not affect
+/// Runs as [`run`] does, but a panic in one, or a congestion control that cannot go on, does not affect
 /// the others: the result of that run is the reason.
 ///
 /// # Errors

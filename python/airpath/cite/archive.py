@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -16,10 +17,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from airpath import scenario as scenarios
-from airpath.base.files import read_regular
+from airpath.base.files import open_regular, read_regular
 from airpath.errors import InputError
 from airpath.runs.directories import check_file_target, replaced_file
-from airpath.runs.provenance import named_files
+from airpath.runs.provenance import file_hash, named_files
 from airpath.runs.results import MOST_BYTES, Run, RunDirectory
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ MOST_ARCHIVE_BYTES = 4 << 30
 _MOST_FILES = 100_000
 _DOCUMENTS = ("scenario.toml", "summary.json", "provenance.json")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The same run gives the same archive."""
+"""Date of every file, so that the same run gives the same archive."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,12 @@ def pack(run: Run, target: Path) -> list[str]:
         zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
         for name, data in inputs.items():
-            _add(archive, name, data)
+            archive.writestr(_entry(name), data)
         for name, place in sorted(sources.items()):
-            _add(archive, name, read_regular(place, MOST_ARCHIVE_BYTES))
+            with open_regular(place) as file, archive.open(_entry(name), "w") as entry:
+                shutil.copyfileobj(file, entry)
         names = sorted([*inputs, *sources])
-        _add(archive, METADATA, _metadata(run, names))
+        archive.writestr(_entry(METADATA), _metadata(run, names))
     return [*names, METADATA]
 
 
@@ -132,14 +134,9 @@ def _compared(directory: Path, again: Path, seeds: list[int]) -> list[Compared]:
         ]  # fmt: skip
         for seed in sorted(files[0].keys() | files[1].keys()):
             both = [each.get(seed) for each in files]
-            same = None not in both and len({_hash(each) for each in both if each}) == 1
+            same = None not in both and len({file_hash(each) for each in both if each}) == 1
             rows.append(Compared(seed, name, same))
     return rows
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_simulated(record: Provenance, name: str) -> None:
@@ -177,11 +174,11 @@ def _is_inside(name: str) -> bool:
     return not path.is_absolute() and ".." not in path.parts and "\\" not in name and bool(name)
 
 
-def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+def _entry(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, _EPOCH)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o644 << 16
-    archive.writestr(entry, data)
+    return entry
 
 
 def _metadata(run: Run, names: list[str]) -> bytes:

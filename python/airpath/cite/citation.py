@@ -23,8 +23,10 @@ def software() -> tuple[str, str]:
     from airpath import _core
     from airpath.runs.source import source
 
-    what = build(_core.__version__, source(), None)
-    return f"We used {what}.", _entry("software", "airpath", _TITLE, [("url", _HOME)])
+    commit = source()
+    what = build(_core.__version__, commit, None)
+    fields = [("note", f"Commit {commit['commit']}" if commit else ""), ("url", _HOME)]
+    return f"We used {what}.", _entry("software", "airpath", _TITLE, fields)
 
 
 def run(of: Run) -> tuple[str, str]:

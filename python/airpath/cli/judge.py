@@ -48,7 +48,7 @@ def command(
 
     The set has a wire, LTE, NR, HSPA, a lossy, a bloated and a policed path. On each, a congestion
     control runs alone beside a ping; on some also beside CUBIC, BBR and itself. CUBIC always runs
-    too, and faults are told by comparison with it. A block takes about four minutes for three
+    too, and faults are found by comparison with it. A block takes about four minutes for three
     congestion controls. The exit code is 0 whatever the verdicts are, and 3 if a run never counted
     because the host was late. Needs root.
     """
@@ -89,7 +89,7 @@ def command(
 
 
 HEAD = (
-    "path", "congestion", "Mb/s", "RTT", "p95", "resent", "ping", "p95", "lost", "by cubic",
+    "path", "congestion", "Mb/s", "RTT", "p95", "retransmitted", "ping", "p95", "lost", "by cubic",
     "by bbr", "by itself",
 )  # fmt: skip
 """Head of the table. Times are in ms; the last three are shares of the goodput beside another."""

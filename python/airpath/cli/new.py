@@ -36,7 +36,7 @@ def congestion(
 
     It starts as Reno. Prints the command that builds and runs it.
     """
-    from airpath.template import write
+    from airpath.congestion.template import write
 
     library = write(Path(name))
     narrate(f"{name} is new; this builds and runs it:")

@@ -60,7 +60,7 @@ class Trial(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Its directory in that of the judgement."""
+        """Directory of the run, below that of the judgement."""
         peer = "alone" if self.peer is None else self.peer.label
         return f"block-{self.block + 1}/{self.path}-{self.tested.label}-{peer}"
 

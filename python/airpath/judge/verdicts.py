@@ -25,7 +25,7 @@ FAIR_FACTOR = 2.0
 """RFC 5348 (1): a flow is reasonably fair if its rate is generally within a factor of two."""
 
 SLOW_FACTOR = 0.5
-"""The same factor for the goodput beside CUBIC's."""
+"""Goodput below this part of CUBIC's is slow: RFC 5348's factor of two again."""
 
 PING_FACTOR = 2.0
 """A ping that waits this much longer than beside CUBIC is harmed; CUBIC fills every buffer."""

@@ -71,9 +71,7 @@ def input_files(scenario: _core.Scenario) -> list[InputFile]:
     found: dict[str, InputFile] = {}
     for name in named_files(scenario.resolved_toml):
         path = (directory / name).absolute()
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found[name] = {"name": name, "path": str(path), "sha256": digest}
+        found[name] = {"name": name, "path": str(path), "sha256": file_hash(path)}
     return list(found.values())
 
 
@@ -127,11 +125,13 @@ def core_hash() -> str | None:
     path = getattr(_core, "__file__", None)
     if path is None:
         return None
-    digest = hashlib.sha256()
-    with Path(path).open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+    return file_hash(Path(path))
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _version(package: str) -> str | None:

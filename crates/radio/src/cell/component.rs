@@ -117,7 +117,7 @@ impl Components {
             let at = self[id].carrier.start(slot);
             for (component, other) in self.iter_mut().zip(0..) {
                 match other < id.0 {
-                    // Its slot that begins now came first.
+                    // A slot of that carrier that begins now came first.
                     true => component.reach(at + Duration::from_nanos(1)),
                     false => component.reach(at),
                 }

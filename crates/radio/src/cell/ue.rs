@@ -24,7 +24,7 @@ pub(super) struct Ue {
     pub(super) bearer: Memo<Bearer, Instant>,
     pub(super) down: Link,
     pub(super) up: Link,
-    /// Its links on secondary carriers.
+    /// Links on secondary carriers.
     pub(super) secondary: Vec<SecondaryLinks>,
     pub(super) access: UplinkAccess,
     /// Processing time in the UE from the end of a slot to RLC.
@@ -125,7 +125,7 @@ impl Ue {
         (!self.secondary.is_empty(), self.secondary.iter().any(|links| links.sends))
     }
 
-    /// Its links on all carriers.
+    /// Links on all carriers, both directions.
     #[inline]
     pub(super) fn links(&self) -> impl Iterator<Item = &Link> {
         let secondary = self.secondary.iter().flat_map(|links| [&links.down, &links.up]);
