@@ -139,7 +139,7 @@ def test_advice_against_a_hidden_cause_holds_the_settings_of_both() -> None:
     assert (first["cause"], hidden["cause"]) == ("receive-window", "bufferbloat")
     assert hidden["gain"] is not None
     assert set(first["set"] or []) < set(hidden["set"] or [])
-    assert "requires the advice against receive-window (download)" in (hidden["advice"] or "")
+    assert "needs the advice against receive-window (download)" in (hidden["advice"] or "")
 
 
 LONG = {"run.duration_s": 2000}

@@ -428,8 +428,8 @@ impl Ground {
             return String::new();
         }
         format!(
-            " It also requires {}; the settings below apply both. The {} of {} is {alone} with that alone, and {both} with \
-             both.",
+            " It needs {} as well; the settings below apply both. The {} of {} is {alone} with the other advice alone, and \
+             {both} with both.",
             self.told,
             obtained.words(),
             obtained.subject

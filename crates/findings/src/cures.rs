@@ -148,7 +148,8 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
         Cause::Bufferbloat => vec![
             itself(match stage {
                 None => format!(
-                    "Manage the queue of {subject} with CoDel: an AQM of the base station or the UE."
+                    "Manage the queue of {subject} with an AQM such as CoDel, in the base station (downlink) or the \
+                     UE (uplink)."
                 ),
                 Some(_) => format!(
                     "Manage the queue of {subject} with CoDel (tc qdisc replace dev … root codel, at \
