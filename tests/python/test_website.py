@@ -89,6 +89,21 @@ def test_from_disk_it_has_search_and_pictures(site: Path, tab: chromium.Tab) -> 
 
 
 @needs_browser
+@pytest.mark.parametrize(("width", "is_open"), [(390, False), (1440, True)])
+def test_the_menu_is_folded_on_a_phone(
+    site: Path, tab: chromium.Tab, width: int, is_open: bool
+) -> None:
+    tab.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1,
+             mobile=False)  # fmt: skip
+    tab.open((site / "index.html").as_uri())
+    _until(tab, "window.searchIndex")
+    assert tab.evaluate("document.getElementById('menu').open") is is_open
+    assert tab.evaluate("document.querySelector('h1').getBoundingClientRect().top < 400")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert tab.errors == []
+
+
+@needs_browser
 @needs_explorer
 @pytest.mark.parametrize(
     ("page", "key", "value"),

@@ -1,4 +1,4 @@
-// Searches all pages, and replaces pictures by live figures if the site comes from a server.
+// Searches all pages, folds the menu on a phone, and replaces pictures by live figures if the site comes from a server.
 
 const top_ = document.body.dataset.top;
 const box = document.getElementById("search");
@@ -29,6 +29,9 @@ box.addEventListener("input", () => {
     }),
   );
 });
+
+// On a phone the text comes first; the style shows the fold at the same width.
+if (matchMedia("(max-width: 760px)").matches) document.getElementById("menu").open = false;
 
 // From disk a browser loads no modules, so the picture stays.
 if (location.protocol !== "file:") {

@@ -43,6 +43,11 @@ GROUPS = {
 FIRST = ["getting-started", "ten-keys", "explorer", "scenarios"]
 LIVE = re.compile(r"<!-- live: (\S+) (\S+)((?: \S+)*) -->")
 FIGURE_PX = 420
+ICON = "data:image/svg+xml," + quote(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="none" stroke="#2a78d6" '
+    'stroke-width="2"><path d="M2 13 8 3l6 10M5 9h6"/></svg>'
+)
+"""The letter A as a mast."""
 
 
 @dataclass
@@ -243,7 +248,7 @@ def shell(page: Page, pages: list[Page], body: str) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{html.escape(page.title)} – airpath</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="{ICON}">
 <link rel="stylesheet" href="{top}site.css">
 </head>
 <body data-top="{top}">
@@ -252,7 +257,9 @@ def shell(page: Page, pages: list[Page], body: str) -> str:
 <label for="search">Search</label>
 <input id="search" type="search" autocomplete="off">
 <ul id="found" aria-live="polite"></ul>
+<details id="menu" open><summary>Pages</summary>
 {"".join(lists)}
+</details>
 </nav>
 <main id="content">
 {body}
