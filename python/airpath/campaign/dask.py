@@ -11,6 +11,7 @@ must show (docs/adr/0065-sparing-cluster.md).
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import tempfile
@@ -109,6 +110,8 @@ class DaskEngine:
         if self._client.status == "running":
             self._client.cancel(list(self._futures), force=True)
             if self._owns_cluster:
+                # A worker that is slow to end has nothing left to lose, and is killed: no warning.
+                logging.getLogger("distributed.nanny").setLevel(logging.ERROR)
                 with suppress(OSError, TimeoutError):
                     self._client.run(
                         dask_worker.part, on_error="ignore", callback_timeout=_ANSWER_S
