@@ -36,32 +36,40 @@ demo: build
 	$(VENV)/airpath run bufferbloat --report runs/demo.html
 	@echo "The report is runs/demo.html: open it in a browser."
 
+# What has a processor whenever tests on the real clock do not.
+BESIDE := rust-test
 # Each suite writes its outcomes down; the end says them all.
 test: export AIRPATH_OUTCOMES = $(CURDIR)/target/outcomes
 test: build system compiled
 	@: >$(AIRPATH_OUTCOMES); : >$(AIRPATH_OUTCOMES).began
-	@echo "The tests of Rust run beside those on the real clock, which leave most of the processors idle."
+	@echo "Beside the tests on the real clock, which mostly wait: $(BESIDE)."
 	@$(MAKE) --no-print-directory python-test rust-root-test && \
-	$(MAKE) --no-print-directory -j2 -Otarget rust-test real-clock-test; status=$$?; \
+	$(MAKE) --no-print-directory -j2 -Otarget real-clock-pairs $(BESIDE) && \
+	$(MAKE) --no-print-directory real-clock-deferred; status=$$?; \
 	$(BARE) outcomes total; exit $$status
 
 # What the tests of Rust need.
 compiled:
 	cargo test --quiet --no-run $(CRATES) $(BPF)
 
-check: lint test
+check: BESIDE += rust-lint
+check: quick-lint test
 
-lint: build
+lint: quick-lint rust-lint
+
+quick-lint: build
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 fuzz/fuzz_targets/*.rs
-	cargo clippy --quiet --workspace --all-targets $(BPF) -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps $(CRATES) $(BPF)
 	$(VENV)/ruff format --check python tests dev
 	$(VENV)/ruff check python tests dev
 	$(VENV)/mypy
 	$(DEV) licences
 
-# Whatever else wants a processor gets it at once: tests on the real clock may run beside these.
+rust-lint:
+	MAKEFLAGS= $(IDLE) cargo clippy --quiet --workspace --all-targets $(BPF) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" MAKEFLAGS= $(IDLE) cargo doc --quiet --no-deps $(CRATES) $(BPF)
+
+# Whatever else wants a processor gets it at once.
 IDLE := $(if $(shell command -v chrt),chrt --idle 0)
 # TEST=name: only those of that name.
 rust-test:
@@ -86,8 +94,14 @@ python-test:
 # have to be judged alone that all take longer.
 DEFERRED := $(CURDIR)/target/deferred
 real-clock-test:
+	$(MAKE) --no-print-directory real-clock-pairs
+	$(MAKE) --no-print-directory real-clock-deferred
+
+real-clock-pairs:
 	AIRPATH_DEFERRED=$(DEFERRED) $(VENV)/python -m pytest --quiet --numprocesses 2 --dist loadgroup \
 	-m real_clock
+
+real-clock-deferred:
 	[ ! -s $(DEFERRED) ] || $(VENV)/python -m pytest --quiet @$(DEFERRED)
 
 # PYTEST='tests/python/test_doctor.py -x': only that.
