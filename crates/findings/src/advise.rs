@@ -315,7 +315,7 @@ impl Lab<'_, '_> {
         if let Some((promised, price)) = promised.filter(|(_, price)| price.harm().is_none()) {
             let (with, trade) = (&ground.told, price.told());
             finding.advice =
-                Some(format!("No other settings are needed: with {with} it does no harm.{trade}"));
+                Some(format!("No further setting is needed: {with} is enough.{trade}"));
             finding.set = Some(ground.edits.clone());
             finding.gain = Some(Gain::of(promised));
             finding.costs = losses(before, &ground.runs, HARM).iter().map(Gain::of).collect();

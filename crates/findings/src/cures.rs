@@ -152,8 +152,8 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
                      UE (uplink)."
                 ),
                 Some(_) => format!(
-                    "Manage the queue of {subject} with CoDel (tc qdisc replace dev … root codel, at \
-                     the interface that sends into it)."
+                    "Run CoDel where the queue of {subject} forms (tc qdisc replace dev … root codel); a \
+                     host before it has to shape to its rate first."
                 ),
             }),
             of_each(candidate, |queue| queue_for_each(observed, queue)),
@@ -338,8 +338,8 @@ fn drx(observed: &Observed<'_>, removal: &[Edit]) -> Vec<Cure> {
         shorter(20.0),
         shorter((longest / 2.0).round()),
         Cure {
-            advice: "Release DRX for such UEs at the base station, or have the UE send keep-alives before \
-                     its inactivity timer expires. The UE then needs more power."
+            advice: "Release DRX for this UE at the base station (drx-Config), or have the UE send \
+                     keep-alives before drx-InactivityTimer expires. The UE then needs more power."
                 .to_owned(),
             alternatives: vec![removal.to_vec()],
         },
@@ -359,7 +359,8 @@ fn radio_loss(observed: &Observed<'_>) -> Vec<Cure> {
         acknowledged(observed),
         at_the_cell(
             observed,
-            "Let HARQ send a block up to five times (maxHARQ-Tx).",
+            "Let HARQ send a block up to five times (maxHARQ-Tx of LTE's uplink; otherwise a setting of \
+             the base station's scheduler).",
             &[Edit::new("harq.max_transmissions", 5), Edit::new("harq_up.max_transmissions", 5)],
         ),
         at_the_cell(

@@ -75,8 +75,8 @@ evidence! {
 
     // Sizes and offload.
     OuterMtuOf { stage: StageId, mtu: Count } = "Outer packets of {stage} may be at most {mtu} bytes long.";
-    OuterMtu { mtu: Count } = "Outer packets may be at most {mtu} bytes long.";
-    DeviceMtu { mtu: Count } = "Packets that enter its device may be at most {mtu} bytes long.";
+    OuterMtu { mtu: Count } = "With its headers a packet may be at most {mtu} bytes long.";
+    DeviceMtu { mtu: Count } = "Its device accepts packets of at most {mtu} bytes.";
     AddsHeaders { stage: StageId, bytes: u32, packet: Count }
         = "{stage} adds {bytes} bytes to a packet of {packet}.";
     VpnHeaders { bytes: u32, packet: Count } = "The VPN adds {bytes} bytes to a packet of {packet}.";
@@ -90,7 +90,7 @@ evidence! {
            packets of less than {min_bytes} bytes pass.";
     Joined { stage: StageId, within: Ms, mtu: Count, lost: Losses }
         = "{stage} joined segments that arrived within {within} into packets larger than the next hop's MTU of {mtu} \
-           bytes, which dropped {lost}.";
+           bytes. That hop dropped {lost}.";
 
     // The ends.
     Limited { by: Window, flow: String, share: Percent, bdp: Bytes }
@@ -124,19 +124,17 @@ evidence! {
            waits for retxBSR-Timer, {timer}.";
     RateCaps {} = "The base station limits UEs to their aggregate maximum bit rates.";
     FailedBlocks { side: String, bler: Percent, lost: u64, pdus: u64 }
-        = "{bler} of the blocks of {side} failed the first time; HARQ gave up on {lost}, and RLC retransmitted {pdus} \
-           PDUs.";
+        = "{bler} of the blocks of {side} failed at first; HARQ gave up on {lost}, and RLC retransmitted {pdus} PDUs.";
     HandoverGap { side: String, packets: u64 } = "In {side} handovers lost {packets} packets.";
     HarqGap { side: String, blocks: u64 }
-        = "In {side} HARQ gave up {blocks} blocks, and RLC is unacknowledged.";
+        = "In {side} HARQ gave up on {blocks} blocks, which unacknowledged RLC does not retransmit.";
     LegGap { side: String, packets: u64 }
         = "In {side} a leg of the split bearer lost {packets} packets that PDCP had numbered.";
     Legs { cells: String, delay: Ms }
         = "The bearer is split over {cells}, {delay} apart: what one leg delivers waits in PDCP for what was sent \
            before on the other.";
     BehindAGap { timer: Ms }
-        = "A packet behind such a gap waits for t-Reordering, {timer}; when it expires, all waiting packets are \
-           delivered at once.";
+        = "Packets behind each gap wait until t-Reordering ({timer}) expires, and are then delivered at once.";
     Idle {} = "An idle UE has to connect before it can send or receive.";
     Moved { cells: usize, interruption: Ms, lost: u64 }
         = "UEs move between {cells} cells; each handover interrupts traffic for {interruption}, and handovers lost \

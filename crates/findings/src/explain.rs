@@ -469,7 +469,7 @@ impl Lab<'_, '_> {
         let removed = best(&trial.effects).map(|(effect, _)| effect);
         let seen = told(&trial.candidate.evidence);
         let evidence = match removed {
-            Some(effect) => format!("{seen} {}", trial.without(effect)),
+            Some(effect) => format!("{}{seen} {}", trial.hidden(), trial.without(effect)),
             None => seen,
         };
         let mut finding = Finding {

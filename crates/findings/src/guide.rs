@@ -129,7 +129,7 @@ fn entry(cause: Cause) -> Entry {
              TcpInCsumErrors; tcpdump -vv shows \"cksum … incorrect\", or segments larger than the MTU at a hop that \
              only forwards.",
             "Have the kernel compute checksums (ethtool -K uesimtun0 tx-checksum-ip-generic off), or do not join segments \
-             where packets are forwarded (ethtool -K eth0 gro off lro off).",
+             where packets are forwarded (ethtool -K eth0 lro off gro off).",
         ),
         Cause::RandomLoss => of(
             "Packets are lost without being dropped by a queue.",

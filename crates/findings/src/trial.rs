@@ -212,29 +212,34 @@ impl Trial {
             cause: self.candidate.cause.name(),
             subject: named(&self.candidate.subjects),
             set: self.change.edits.clone(),
-            outcome: removed
-                .map_or_else(|| "It is a cause.".to_owned(), |effect| self.without(effect)),
+            outcome: self.hidden()
+                + &removed
+                    .map_or_else(|| "It is a cause.".to_owned(), |effect| self.without(effect)),
             score: Some(self.score),
             gain: removed.map(Gain::of),
         }
     }
 
+    /// What has to be removed before the cause shows, as a sentence; empty if nothing hides it.
+    pub(crate) fn hidden(&self) -> String {
+        let told = |beside: &Beside| format!("This shows only once {} is removed. ", beside.told());
+        self.beside.as_ref().map_or_else(String::new, told)
+    }
+
     /// The effect of the removal, as a sentence.
     pub(crate) fn without(&self, effect: &Effect) -> String {
         let seeds = effect.improvements.len();
-        let behind = self.beside.as_ref().map_or_else(String::new, |beside| {
-            format!("It is masked by {} and appears only once that is removed. ", beside.told())
-        });
         let doubt = match self.asked {
             asked if asked < seeds => format!("; the first {asked} were inconclusive"),
             _ => String::new(),
         };
         let [before, after] = effect.figures();
         format!(
-            "{behind}{}, the {} of {} is {after} instead of {before} ({} in {} of {seeds} seeds{doubt}).",
+            "{}, the {} of {} is{} {after} instead of {before} ({} in {} of {seeds} seeds{doubt}).",
             words::without(self.candidate.cause, self.candidate.subjects.len(), self.removal()),
             effect.words(),
             effect.subject,
+            if seeds > 1 { " on average" } else { "" },
             if effect.mean() > 0.0 { "better" } else { "worse" },
             (effect.confidence() * seeds as f64).round(),
         )

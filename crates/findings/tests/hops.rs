@@ -166,7 +166,7 @@ fn offload_is_cured_by_a_line_of_ethtool() {
             "which the receiver discarded (TcpInCsumErrors of nstat)",
             "ethtool -K uesimtun0 tx-checksum-ip-generic off",
         ),
-        ("joined", "within 0.05 ms into packets", "ethtool -K eth0 gro off lro off"),
+        ("joined", "within 0.05 ms into packets", "ethtool -K eth0 lro off gro off"),
     ] {
         for direction in ["down", "up"] {
             let stage = format!("stage = \"offload\"\nfault = \"{fault}\"");

@@ -117,8 +117,7 @@ def _entry(user: str, said: str) -> Identity:
         entry = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
     except (KeyError, OverflowError):
         raise InputError(
-            f"{said}: no such user; --user takes the name or number of a user of this machine, "
-            "or root"
+            f"{said}: no such user; --user takes the name or UID of a user of this machine"
         ) from None
     if entry.pw_uid == 0:
         return Identity(entry.pw_name, 0, limited=False)

@@ -22,7 +22,7 @@ def breakdown(runs: Comparison) -> Figure | None:
         for flow in run.summary.get("breakdowns", []):
             for what, whole, parts in describe.breakdown_parts(flow):
                 of = f"{label}, {flow['id']}" if runs.several else flow["id"]
-                name = f"{of}: {what}"
+                name = f"{what} {of}"
                 if len(names) == _MOST_BARS:
                     continue
                 names.append(name)

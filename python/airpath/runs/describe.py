@@ -116,13 +116,14 @@ def answer(summary: RunDocument) -> list[str]:
     lines: list[str] = []
     for place, finding in enumerate(causes):
         label = "largest cause" if place == 0 else "also"
-        lines += finding_lines(finding, label, summary["tried"])
+        is_new = all(finding["set"] != other["set"] for other in causes[:place])
+        lines += finding_lines(finding, label, summary["tried"], with_effect=is_new)
     if not causes:
         tried = len([one for one in summary["tried"] if one["score"] is not None])
         lines.append(
             f"no cause found: {plural(tried, 'change')} tried, none helped"
             if tried
-            else "no cause found: nothing suggested a change to try"
+            else "no cause found: there was nothing to remove"
         )
     return lines + [f"bottleneck: {finding['evidence']}" for finding in bounds]
 
@@ -132,7 +133,7 @@ def breakdowns(summary: RunDocument) -> list[str]:
     lines: list[str] = []
     for flow in summary.get("breakdowns", [])[:_MOST_BREAKDOWNS]:
         for what, whole, parts in breakdown_parts(flow):
-            lines.append(f"{what} of {flow['id']}, {whole}:")
+            lines.append(f"{what} {flow['id']}, {whole}:")
             shown = [part for part in parts if abs(part[1]) >= _WORTH_SAYING]
             widest = max((len(name) for name, _, _ in shown), default=0)
             for name, share, text in shown:
@@ -147,7 +148,10 @@ def breakdowns(summary: RunDocument) -> list[str]:
 
 
 def breakdown_parts(flow: Breakdown) -> list[tuple[str, str, list[tuple[str, float, str]]]]:
-    """What was broken down, its whole, and its parts: name, share of the whole and text."""
+    """What was broken down, its whole, and its parts: name, share of the whole and text.
+
+    The flow's name completes what was: ``capacity for``, ``RTT of``.
+    """
     made = []
     if (goodput := flow["goodput_mbps"]) and goodput["capacity"] > 0:
         parts = [("goodput", goodput["goodput"] / goodput["capacity"], rate(goodput["goodput"]))]
@@ -156,8 +160,8 @@ def breakdown_parts(flow: Breakdown) -> list[tuple[str, str, list[tuple[str, flo
             for part in goodput["parts"]
         ]
         at = f" at {goodput['place']}" if goodput["place"] else ""
-        made.append(("capacity", f"{rate(goodput['capacity'])}{at}", parts))
-    for times, what in ((flow["rtt_ms"], "RTT"), (flow["delay_ms"], "one-way delay")):
+        made.append(("capacity for", f"{rate(goodput['capacity'])}{at}", parts))
+    for times, what in ((flow["rtt_ms"], "RTT of"), (flow["delay_ms"], "one-way delay of")):
         if times:
             parts = [
                 (_part_name(part), part["share"], milliseconds(part["ms"]))
@@ -181,12 +185,19 @@ def causes_and_bounds(
     return [finding for finding in found if finding not in bounds], bounds
 
 
-def finding_lines(finding: Finding, label: str, tried: list[Tried]) -> list[str]:
-    """What was found, what to do about it, and what that obtained."""
+def finding_lines(
+    finding: Finding, label: str, tried: list[Tried], *, with_effect: bool = True
+) -> list[str]:
+    """What was found, what to do about it, and what that obtained.
+
+    ``with_effect`` is false where another finding has the same settings, and says what they do.
+    """
     lines = [f"{label}: {finding['cause'].replace('-', ' ')} ({finding['subject']})"]
     lines.append(f"  {finding['evidence']}")
     if finding["advice"]:
         lines.append(f"  {finding['advice']}")
+    if finding["set"] and not with_effect:
+        return lines
     if finding["set"]:
         lines.append(f"  {set_options(finding['set'])}")
     lines += [f"    {line}" for line in chart(finding, tried)]
@@ -291,14 +302,15 @@ _PARTS = {
     "drx": "asleep (DRX)",
     "rrc": "RRC",
     "harq": "HARQ",
-    "rlc": "RLC",
+    "rlc": "RLC (retransmission, order)",
+    "acknowledgement": "delayed acknowledgement",
 }
 _CAPACITY = {
     "sharing": "other flows",
     "radio": "radio overhead",
     "handshake": "unused: handshake",
     "slow_start": "unused: slow start",
-    "congestion_avoidance": "unused: congestion avoidance",
+    "congestion_avoidance": "unused: congestion control",
     "recovery": "unused: recovery",
     "time_out": "unused: time-out",
     "receive_window": "unused: receive window full",

@@ -82,8 +82,8 @@ pub(super) fn vpn(observed: &Observed<'_>, stage: StageId) -> Option<Cure> {
     }
     Some(Cure {
         advice: format!(
-            "Set the MTU of the VPN's device to {mtu} bytes at both ends (ip link set mtu {mtu} dev wg0), and clamp \
-             the MSS to it where hosts behind the VPN send (nft … tcp option maxseg size set rt mtu)."
+            "Set the MTU of the VPN's device to {mtu} bytes at both ends (ip link set mtu {mtu} dev wg0). If other \
+             hosts send through it, clamp their MSS at both ends (nft … tcp option maxseg size set rt mtu)."
         ),
         alternatives,
     })
@@ -98,7 +98,8 @@ pub(super) fn offload(observed: &Observed<'_>, stage: StageId) -> String {
     });
     match joins {
         true => format!(
-            "Switch GRO and LRO off on the card from which {stage} receives (ethtool -K eth0 gro off lro off)."
+            "Switch LRO and GRO off at the interface that receives this traffic before {stage} (ethtool -K eth0 lro off \
+             gro off)."
         ),
         false => format!(
             "Have the kernel compute the checksums of {stage} (ethtool -K uesimtun0 tx-checksum-ip-generic off)."
