@@ -338,9 +338,10 @@ fn drx(observed: &Observed<'_>, removal: &[Edit]) -> Vec<Cure> {
         shorter(20.0),
         shorter((longest / 2.0).round()),
         Cure {
-            advice: "Release DRX for this UE at the base station (drx-Config), or have the UE send \
+            advice:
+                "Release DRX for this UE at the base station (drx-Config), or have the UE send \
                      keep-alives before drx-InactivityTimer expires. The UE then needs more power."
-                .to_owned(),
+                    .to_owned(),
             alternatives: vec![removal.to_vec()],
         },
     ]
