@@ -6,7 +6,7 @@
 //!
 //! A run is a pure function of scenario and seed.
 //!
-//! It may use: `base`, `tcp`, `record`, `metrics`, `scenario`, `network`. Start reading at
+//! It may use: `base`, `tcp`, `quic`, `record`, `metrics`, `scenario`, `network`. Start reading at
 //! `world.rs`.
 
 mod event_queue;
@@ -21,7 +21,23 @@ pub use stopped::Stopped;
 
 use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
-use airpath_scenario::Scenario;
+use airpath_scenario::{FlowConfig, Scenario, Traffic};
+
+/// Why a build without the feature `quic` cannot run a scenario.
+pub const WITHOUT_QUIC: &str = "this build has no QUIC stack: run it with `airpath run`";
+
+/// Whether this build can run a scenario: without the feature `quic`, no QUIC flow.
+///
+/// # Errors
+///
+/// [`WITHOUT_QUIC`].
+pub fn runs_here(scenario: &Scenario) -> Result<(), &'static str> {
+    let quic = |flow: &FlowConfig| matches!(flow.traffic, Traffic::Quic { .. });
+    match cfg!(feature = "quic") || !scenario.flows.iter().any(quic) {
+        true => Ok(()),
+        false => Err(WITHOUT_QUIC),
+    }
+}
 
 /// The results of a run.
 #[derive(Debug)]
@@ -34,6 +50,10 @@ pub struct Outcome {
 
 /// Runs `scenario` with `seed`. `progress` receives the simulated time at every sample interval and
 /// every few hundredths of a second of work, and stops the run by returning false.
+///
+/// # Panics
+///
+/// If [`runs_here`] refuses the scenario.
 pub fn simulate(
     scenario: &Scenario,
     seed: u64,

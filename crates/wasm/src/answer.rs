@@ -100,6 +100,8 @@ fn source(given: &Given) -> Source<'_> {
 }
 
 fn parse(given: &Given) -> Result<Parsed, Failure> {
-    airpath_scenario::parse(&source(given), &given.sets)
-        .map_err(|error| Failure::Problems(refused(&error)))
+    let parsed = airpath_scenario::parse(&source(given), &given.sets)
+        .map_err(|error| Failure::Problems(refused(&error)))?;
+    airpath_sim::runs_here(&parsed.scenario).map_err(|why| Failure::Error(why.to_owned()))?;
+    Ok(parsed)
 }

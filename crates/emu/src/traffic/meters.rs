@@ -176,6 +176,7 @@ impl ScheduledMeter {
                 Meter::Tcp(Transfer::new(TransferMeter::file(start, size)))
             }
             Traffic::Ping { .. } => Meter::Ping(EchoMeter::new()),
+            Traffic::Quic { .. } => unreachable!("refused when the sockets were opened"),
             Traffic::Udp { duration, packet_bytes, .. } => {
                 let payload_bytes = packet_bytes.saturating_sub(HEADER_BYTES);
                 let meter = DatagramMeter::new(start, duration, payload_bytes);
@@ -433,7 +434,9 @@ packet_bytes = 200
                         let more = count.is_none_or(|count| *sent + 1 < count);
                         *next = Some(now + interval).filter(|_| more);
                     }
-                    Traffic::Bulk { .. } | Traffic::File { .. } => unreachable!("no TCP here"),
+                    Traffic::Bulk { .. } | Traffic::File { .. } | Traffic::Quic { .. } => {
+                        unreachable!("neither is in the scenario")
+                    }
                 }
                 *sent += 1;
             }

@@ -66,7 +66,7 @@ impl Scheduled {
             Kind::Bulk { tcp, .. } | Kind::File { tcp, .. } => {
                 matches!(tcp.receiver.reader, ReaderConfig::AtOnce)
             }
-            Kind::Ping { .. } | Kind::Udp { .. } => false,
+            Kind::Ping { .. } | Kind::Udp { .. } | Kind::Quic { .. } => false,
         }
     }
 }
@@ -243,6 +243,7 @@ impl Traffic {
                 fits(config, *packet_bytes, sender)?;
                 (UDP, datagram::open_udp(config, sender, receiver))
             }
+            Kind::Quic { .. } => return Err(EmuError::Quic { flow: config.id.clone() }),
         };
         let flow = config.id.clone();
         self.jobs.extend(jobs.map_err(|(step, source)| EmuError::Socket { flow, step, source })?);
