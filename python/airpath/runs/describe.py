@@ -344,6 +344,8 @@ def _connection(flow: FlowSummary) -> list[str]:
         parts.append(f"RTT {milliseconds(rtt['p50'])} median")
     if again := flow.get("retransmitted_segments"):
         parts.append(plural(again, "retransmission"))
+    if lost := flow.get("packets_lost"):
+        parts.append(f"{plural(lost, 'packet')} lost")
     if timeouts := flow.get("rto_count"):
         parts.append(plural(timeouts, "time-out"))
     limited = cast("dict[str, float | None]", flow.get("limited_s") or {})
