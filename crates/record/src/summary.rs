@@ -26,7 +26,7 @@ pub struct RunSummary {
     pub pings: Vec<PingSummary>,
     /// Everything with a rate: link stages, and the buffers of a radio.
     pub links: Vec<LinkSummary>,
-    /// How evenly TCP flows share, for each direction with two or more of them.
+    /// How evenly TCP and QUIC flows share, for each direction with two or more of them.
     pub fairness: Vec<FairnessSummary>,
     /// TCP flows at the proxy in their path; empty without a proxy.
     pub proxies: Vec<ProxySummary>,
@@ -111,7 +111,7 @@ fn jain_index(goodputs: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (count * squares))
 }
 
-/// How evenly the TCP flows of one direction share it.
+/// How evenly the TCP and QUIC flows of one direction share it.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FairnessSummary {

@@ -97,7 +97,7 @@ fn a_smaller_mtu_on_the_path_is_discovered() {
 fn quic_crosses_a_cell_and_asking_for_fewer_acknowledgements_saves_grants() {
     let grants = |ack: &str| {
         let text = format!(
-            "[run]\nduration_s = 5\n[radio]\npreset = \"lte-fdd-20mhz\"\n[[path.down]]\nstage = \
+            "[run]\nduration_s = 5\n[radio]\npreset = \"lte-20\"\n[[path.down]]\nstage = \
              \"delay\"\ndelay_ms = 10\n[[flow]]\nkind = \"quic\"\n{ack}"
         );
         let run = common::run(&text, &[]);
