@@ -114,9 +114,11 @@ impl Quinn {
             return;
         };
         while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(event) = self.stack.handle_event(*handle, event) {
-                connection.handle_event(event);
-            }
+            random::lend(&mut self.random, || {
+                if let Some(event) = self.stack.handle_event(*handle, event) {
+                    connection.handle_event(event);
+                }
+            });
         }
         while let Some(event) = connection.poll() {
             match event {
