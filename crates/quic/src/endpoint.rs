@@ -56,7 +56,7 @@ pub trait Endpoint: Send {
     /// The congestion window now.
     fn window(&self) -> Window;
 
-    /// Datagrams sent.
+    /// Number of UDP datagrams that have left this end, with data or without.
     fn datagrams_sent(&self) -> u64;
 
     /// Packets that this end took for lost.

@@ -212,8 +212,6 @@ fn the_same_seed_gives_the_same_bytes() {
     assert_ne!(first.hash, run(2).hash);
 }
 
-/// Before the first byte of data, nothing of a size depends on the numbers that were drawn, except
-/// reserved transport parameters of random length.
 #[test]
 #[ignore = "a hundred runs"]
 fn a_hundred_runs_have_one_hash() {

@@ -14,30 +14,16 @@ mod flow;
 mod goodput;
 mod observers;
 mod stopped;
+mod support;
 mod world;
 
 pub use observers::{Options, Passage, SeenAt};
 pub use stopped::Stopped;
+pub use support::{WITHOUT_QUIC, runs_here};
 
 use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
-use airpath_scenario::{FlowConfig, Scenario, Traffic};
-
-/// Why a build without the feature `quic` cannot run a scenario.
-pub const WITHOUT_QUIC: &str = "this build has no QUIC stack: run it with `airpath run`";
-
-/// Whether this build can run a scenario: without the feature `quic`, no QUIC flow.
-///
-/// # Errors
-///
-/// [`WITHOUT_QUIC`].
-pub fn runs_here(scenario: &Scenario) -> Result<(), &'static str> {
-    let quic = |flow: &FlowConfig| matches!(flow.traffic, Traffic::Quic { .. });
-    match cfg!(feature = "quic") || !scenario.flows.iter().any(quic) {
-        true => Ok(()),
-        false => Err(WITHOUT_QUIC),
-    }
-}
+use airpath_scenario::Scenario;
 
 /// The results of a run.
 #[derive(Debug)]

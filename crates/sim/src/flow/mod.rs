@@ -77,7 +77,7 @@ impl Flow {
                 return Self::Quic(Box::new(quic));
             }
             #[cfg(not(feature = "quic"))]
-            Traffic::Quic { .. } => panic!("{}", crate::WITHOUT_QUIC),
+            Traffic::Quic { .. } => panic!("{}", crate::support::WITHOUT_QUIC),
         };
         match proxy {
             None => Self::Tcp(Box::new(flow)),
