@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use airpath_base::Direction;
 use airpath_path::{LinkConfig, ServiceConfig, StageConfig};
 use airpath_record::{DropSummary, FlowSummary, LinkSummary, RadioSummary, RunSummary};
-use airpath_scenario::{FlowConfig, NamedStage, Parsed, Scenario, StageId, TcpConfig, Traffic};
+use airpath_scenario::{FlowConfig, NamedStage, Parsed, Scenario, StageId, TcpConfig};
 
 use crate::evidence::Losses;
 use crate::subject::Subject;
