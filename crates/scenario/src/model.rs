@@ -454,7 +454,7 @@ impl Traffic {
     }
 
     /// Name of the sender's congestion control, if it has one.
-    pub const fn congestion(&self) -> Option<&'static str> {
+    pub fn congestion(&self) -> Option<&'static str> {
         match self {
             Self::Bulk { tcp, .. } | Self::File { tcp, .. } => Some(tcp.sender.congestion.name()),
             Self::Quic { quic, .. } => Some(quic.congestion.name()),

@@ -199,6 +199,8 @@ impl Flow {
             Self::Tcp(flow) => flow.failure(),
             Self::Split(flow) => flow.failure(),
             Self::Ping(_) | Self::Udp(_) => None,
+            #[cfg(feature = "quic")]
+            Self::Quic(_) => None,
         }
     }
 
