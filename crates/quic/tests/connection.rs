@@ -237,7 +237,7 @@ fn whatever_datagram_of_the_handshake_is_lost_the_file_arrives() {
 fn losses_are_made_good_and_counted() {
     for sender in [CLIENT, SERVER] {
         let drops = move |_: Instant, end: usize, number: u64| {
-            end == sender && number > 20 && number % 40 == 0
+            end == sender && number > 20 && number.is_multiple_of(40)
         };
         let outcome = Test { sender, drops: &drops, ..Test::new(400_000) }.run();
         let dropped =

@@ -30,7 +30,7 @@ pub(super) fn client(config: &Config, server: &mut Stream, record: Record) -> Cl
     let tls = Identity::draw(server, config.certificate_bytes.unwrap_or(0) as usize).client();
     let mut client = ClientConfig::new(Arc::new(tls));
     client.transport_config(Arc::new(transport(config, record)));
-    client.initial_dst_cid_provider(Arc::new(|| random_id::<FIRST_ID_BYTES>()));
+    client.initial_dst_cid_provider(Arc::new(random_id::<FIRST_ID_BYTES>));
     client
 }
 

@@ -14,7 +14,7 @@ pub(super) const QUIC: &[Key] = &[
         "size_bytes",
         count(Unit::Bytes, 1, 1 << 50),
         Default::Absent("until `duration_s` or the end of the run"),
-        "Number of bytes to transfer; then the sender closes the connection.",
+        "Sends this many bytes, then closes the connection.",
     )
     .excludes(&["duration_s"]),
     Key::new(
