@@ -20,14 +20,6 @@ pub enum EmuError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// A flow whose stack only runs in virtual time.
-    #[error(
-        "flow {flow:?} is of kind \"quic\", which an emulation does not run: use `airpath run`"
-    )]
-    Quic {
-        /// Name of the flow.
-        flow: String,
-    },
     /// The TUN driver is missing or refuses.
     #[error(
         "/dev/net/tun for `{device}`: {source} (it needs the tun module, a device that you may \
