@@ -61,6 +61,7 @@ COMMANDS = {
     "study-search": "search",
     "tuned": "tuned",
     "twin": "twin.command",
+    "twin-quic": "twin.quic",
     "twin-random": "twin.drawn",
     "which-cc": "pages.which_cc",
     **{f"page-{name}": f"pages.{name}"
