@@ -53,6 +53,7 @@ COMMANDS = {
     "machines": "machines",
     "mahimahi": "mahimahi",
     "measured": "measured",
+    "page-quic-acks": "pages.quic_acks",
     "placed": "placed",
     "posted": "posted",
     "private": "pages.private",

@@ -1,7 +1,8 @@
 """Simulates and emulates QUIC flows over randomly drawn scenarios and compares the two (root).
 
-The scenarios are those of ``twin-random``, with every transfer over QUIC. Both clocks drive the same
-stack, so what differs is the driver: its clock, its system calls and the processor time of encryption.
+The scenarios are those of ``twin-random``, with every transfer over QUIC. Both clocks drive the
+same stack, so what differs is the driver: its clock, its system calls, and the processor time that
+encryption takes.
 """
 
 from __future__ import annotations
@@ -94,10 +95,11 @@ def markdown(rows: Sequence[Row], seed: int, repeats: int) -> list[str]:
     inside = sum(not _outside(figure) for figure in judged)
     return [
         heading("QUIC: one stack on two clocks", f"twin-quic SEED={seed} COUNT={len(rows)}"),
-        "Each scenario was drawn by `dev/airpath_dev/twin/draw.py`, and every transfer in it runs over",
-        f"QUIC. It ran with {repeats} seeds on the virtual clock, and as often on the real one, where the",
-        "same stack uses the kernel's UDP. A difference is emulated over simulated, minus one, of the",
-        f"means over the seeds. The limit is {LIMIT:.0%} for goodput and for the median RTT.",
+        "Each scenario was drawn by `dev/airpath_dev/twin/draw.py`, and every transfer in it runs",
+        f"over QUIC. It ran with {repeats} seeds on the virtual clock, and as often on the real",
+        "one, where the same stack uses the kernel's UDP. A difference is emulated over simulated,",
+        f"minus one, of the means over the seeds. The limit is {LIMIT:.0%} for goodput and for the",
+        "median RTT.",
         "",
         f"**{inside} of {len(judged)} figures are within the limit.**",
         "",
