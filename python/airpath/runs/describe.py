@@ -62,7 +62,8 @@ def flow_sentence(flow: FlowSummary) -> str:
     if flow.get("goodput_mbps") is None:
         return f"{flow['id']}: did not start"
     parts = [f"{_goodput(flow)} {flow['direction']}"]
-    stack = [part for part in (flow.get("congestion"), flow.get("profile")) if part]
+    stack = ["QUIC"] if flow["kind"] == "quic" else []
+    stack += [part for part in (flow.get("congestion"), flow.get("profile")) if part]
     if stack:
         parts[0] += f" ({', '.join(stack)})"
     completed = flow.get("completed_s")
