@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from airpath.base.text import digits
 from airpath.cli.console import progress_bar
 from airpath.twin import compare, runs
 from airpath.twin.comparable import make_comparable
@@ -132,4 +133,4 @@ def _lines(
 
 def _value(values: Sequence[compare.Value], unit: str) -> str:
     mean = compare.mean(values)
-    return "none" if mean is None else f"{mean:.3g} {unit}"
+    return "none" if mean is None else f"{digits(mean)} {unit}"

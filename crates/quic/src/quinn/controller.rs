@@ -81,7 +81,7 @@ impl ControllerFactory for Recorded {
             Factory::NewReno(config) => config.build(now, current_mtu),
         };
         let record = self.record.clone();
-        Box::new(RecordedController { inner, record, newest: None, sampled: None })
+        Box::new(RecordedController { inner, record, newest: None, sampled: (None, None) })
     }
 }
 
@@ -90,8 +90,8 @@ struct RecordedController {
     record: Record,
     /// When the newest packet was sent that the current acknowledgement frame acknowledges.
     newest: Option<Instant>,
-    /// When the packet was sent that gave the last sample.
-    sampled: Option<Instant>,
+    /// When the packet was sent that gave the last sample, and its number: packets leave together.
+    sampled: (Option<Instant>, Option<u64>),
 }
 
 impl Controller for RecordedController {
@@ -120,8 +120,9 @@ impl Controller for RecordedController {
         largest_packet_num_acked: Option<u64>,
     ) {
         // An acknowledgement only of older packets was late itself (RFC 9002 5.1).
-        let sample = self.newest.take().filter(|&sent| Some(sent) > self.sampled);
-        self.sampled = self.sampled.max(sample);
+        let newest = (self.newest.take(), largest_packet_num_acked);
+        let sample = newest.0.filter(|_| newest > self.sampled);
+        self.sampled = self.sampled.max(newest);
         self.record.with(|seen| {
             seen.in_flight = in_flight;
             seen.sampled |= sample.is_some();
