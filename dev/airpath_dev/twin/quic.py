@@ -100,12 +100,14 @@ def markdown(rows: Sequence[Row], seed: int, repeats: int) -> list[str]:
         f"over QUIC. It ran with {repeats} seeds on the virtual clock, and as often on the real",
         "one, where the same stack uses the kernel's UDP. A difference is emulated over simulated,",
         f"minus one, of the means over the seeds. The limit is {LIMIT:.0%} for goodput and for the",
-        "median RTT.",
+        "median RTT. The spread is that of the simulated seeds: from the least to the most, over",
+        "their mean.",
         "",
         f"**{inside} of {len(judged)} figures are within the limit.**",
         "",
         table(
-            "seed: | scenario | flow | figure | simulated: | emulated: | difference: | runs:",
+            "seed: | scenario | flow | figure | simulated: | emulated: | difference: | spread: "
+            "| runs:",
             [row for one in rows for row in _lines(*one)],
         ),
     ]
@@ -115,7 +117,7 @@ def _lines(
     drawn: Drawn, twin: runs.Twin, figures: Sequence[compare.Figure]
 ) -> list[tuple[object, ...]]:
     if not figures:
-        return [(drawn.seed, drawn.shape, "", "not judged", "", "", "", 0)]
+        return [(drawn.seed, drawn.shape, "", "not judged", "", "", "", "", 0)]
     return [
         (
             drawn.seed,
@@ -125,6 +127,7 @@ def _lines(
             _value(figure.simulated, figure.unit),
             _value(figure.emulated, figure.unit),
             figure.difference_text(),
+            _spread(figure.simulated),
             len(twin.valid),
         )
         for figure in figures
@@ -134,3 +137,9 @@ def _lines(
 def _value(values: Sequence[compare.Value], unit: str) -> str:
     mean = compare.mean(values)
     return "none" if mean is None else f"{digits(mean)} {unit}"
+
+
+def _spread(values: Sequence[compare.Value]) -> str:
+    present = [value for value in values if value is not None]
+    mean = compare.mean(present)
+    return f"{(max(present) - min(present)) / mean:.1%}" if mean else ""
