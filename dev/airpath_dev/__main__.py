@@ -53,6 +53,7 @@ COMMANDS = {
     "machines": "machines",
     "mahimahi": "mahimahi",
     "measured": "measured",
+    "page-quic-acks": "pages.quic_acks",
     "placed": "placed",
     "posted": "posted",
     "private": "pages.private",
@@ -61,6 +62,7 @@ COMMANDS = {
     "study-search": "search",
     "tuned": "tuned",
     "twin": "twin.command",
+    "twin-quic": "twin.quic",
     "twin-random": "twin.drawn",
     "which-cc": "pages.which_cc",
     **{f"page-{name}": f"pages.{name}"

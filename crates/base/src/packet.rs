@@ -20,6 +20,30 @@ pub enum Ecn {
     Ce,
 }
 
+impl Ecn {
+    /// The codepoint in the lowest two bits of the type of service.
+    #[inline]
+    pub const fn from_bits(service: u8) -> Self {
+        match service & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// The two bits of the codepoint.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::NotEct => 0,
+            Self::Ect1 => 1,
+            Self::Ect0 => 2,
+            Self::Ce => 3,
+        }
+    }
+}
+
 /// One IP packet.
 ///
 /// Path stages use everything except `payload`, which is for the endpoints.

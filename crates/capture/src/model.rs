@@ -150,12 +150,7 @@ impl Headers {
             Direction::Uplink => [ue, SERVER],
         };
         self.bytes[0] = 0x45;
-        self.bytes[1] = match ecn {
-            Ecn::NotEct => 0,
-            Ecn::Ect1 => 1,
-            Ecn::Ect0 => 2,
-            Ecn::Ce => 3,
-        };
+        self.bytes[1] = ecn.bits();
         self.bytes[2..4].copy_from_slice(&(self.length as u16).to_be_bytes());
         // Don't fragment.
         (self.bytes[6], self.bytes[8], self.bytes[9]) = (0x40, 64, protocol);

@@ -6,8 +6,8 @@
 //! logical time has come. It measures how late that was. Only this crate reads a clock and makes
 //! system calls.
 //!
-//! It may use: `base`, `path`, `radio`, `tcp`, `record`, `metrics`, `capture`, `bpf`, `scenario`,
-//! `network`. Start reading at [`Emulation`], then at [`Forwarder`].
+//! It may use: `base`, `path`, `quic`, `radio`, `tcp`, `record`, `metrics`, `capture`, `bpf`,
+//! `scenario`, `network`. Start reading at [`Emulation`], then at [`Forwarder`].
 //!
 //! ```no_run
 //! use airpath_base::Duration;

@@ -7,8 +7,8 @@
 //!
 //! This crate knows neither files nor Python.
 //!
-//! It may use: `base`, `path`, `radio`, `tcp`, `record`, `scenario`, `sim`. Start reading at [`explain`],
-//! then at `causes.rs`.
+//! It may use: `base`, `path`, `quic`, `radio`, `tcp`, `record`, `scenario`, `sim`. Start reading at
+//! [`explain`], then at `causes.rs`.
 
 mod advise;
 pub mod batch;

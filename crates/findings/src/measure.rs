@@ -248,7 +248,7 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
         }
         let flow = summary.flows.iter().find(|flow| flow.id == config.id);
         match config.traffic {
-            Traffic::File { size, .. } => {
+            Traffic::File { size, .. } | Traffic::Quic { size: Some(size), .. } => {
                 let run_s = summary.duration_s;
                 let active_s = (run_s - config.start.as_secs_f64()).max(0.0);
                 let delivered = flow.map_or(0.0, |flow| flow.bytes_delivered as f64 / size as f64);
@@ -264,7 +264,7 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
             }
             Traffic::Ping { .. } => {}
             // A flow that never connected has carried nothing.
-            Traffic::Bulk { .. } | Traffic::Udp { .. } => {
+            Traffic::Bulk { .. } | Traffic::Udp { .. } | Traffic::Quic { size: None, .. } => {
                 let metric =
                     if shares(scenario, config) { Metric::Shared } else { Metric::Goodput };
                 all.push(of(metric, flow.and_then(|flow| flow.goodput_mbps).unwrap_or(0.0)));
@@ -296,9 +296,14 @@ pub fn with_costs(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
     all
 }
 
+/// Whether it sends as much as it can for a time.
+const fn is_bulk(traffic: &Traffic) -> bool {
+    matches!(traffic, Traffic::Bulk { .. } | Traffic::Quic { size: None, .. })
+}
+
 /// Whether its direction has several bulk flows that differ only in their names.
 fn shares(scenario: &Scenario, config: &FlowConfig) -> bool {
-    let bulk = |flow: &&FlowConfig| matches!(flow.traffic, Traffic::Bulk { .. });
+    let bulk = |flow: &&FlowConfig| is_bulk(&flow.traffic);
     let beside = || {
         let flows = scenario.flows.iter().filter(bulk);
         flows.filter(|flow| flow.direction == config.direction && flow.id != config.id)
@@ -315,9 +320,10 @@ fn bulk_goodputs<'a>(
     summary: &'a RunSummary,
     direction: Direction,
 ) -> impl Iterator<Item = Option<f64>> + 'a {
-    let flows = scenario.flows.iter().filter(move |config| {
-        matches!(config.traffic, Traffic::Bulk { .. }) && config.direction == direction
-    });
+    let flows = scenario
+        .flows
+        .iter()
+        .filter(move |config| is_bulk(&config.traffic) && config.direction == direction);
     flows.map(|config| {
         let flow = summary.flows.iter().find(|flow| flow.id == config.id);
         flow.and_then(|flow| flow.goodput_mbps)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use airpath_base::Direction;
 use airpath_path::{LinkConfig, ServiceConfig, StageConfig};
 use airpath_record::{DropSummary, FlowSummary, LinkSummary, RadioSummary, RunSummary};
-use airpath_scenario::{FlowConfig, NamedStage, Parsed, Scenario, StageId, TcpConfig, Traffic};
+use airpath_scenario::{FlowConfig, NamedStage, Parsed, Scenario, StageId, TcpConfig};
 
 use crate::evidence::Losses;
 use crate::subject::Subject;
@@ -89,10 +89,7 @@ impl<'a> Observed<'a> {
 
     /// TCP flows, bulk and file.
     pub(crate) fn tcp_flows(&self) -> impl Iterator<Item = (&'a FlowConfig, &'a TcpConfig)> {
-        self.scenario.flows.iter().filter_map(|flow| match &flow.traffic {
-            Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => Some((flow, tcp)),
-            Traffic::Ping { .. } | Traffic::Udp { .. } => None,
-        })
+        self.scenario.flows.iter().filter_map(|flow| Some((flow, flow.traffic.tcp()?)))
     }
 
     /// The summary of a flow.

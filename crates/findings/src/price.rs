@@ -159,13 +159,17 @@ fn keeps_its_share(effect: &Effect, effects: &[Effect], flows: &[FlowConfig]) ->
     most > 0.0 && rate >= (1.0 - LEAST) * most && gained > 0.0 && !(all_bulk && less)
 }
 
-/// The rate of a TCP flow afterwards, in Mb/s.
+/// The rate of a TCP or QUIC flow afterwards, in Mb/s.
 fn rate(effect: &Effect, flow: &FlowConfig) -> Option<f64> {
     match (effect.metric, &flow.traffic) {
-        (Metric::Goodput | Metric::Shared, Traffic::Bulk { .. }) => Some(effect.after),
-        (Metric::Completion, Traffic::File { size, .. }) => {
-            Some(*size as f64 * 8e-6 / effect.after.max(1e-3))
-        }
+        (
+            Metric::Goodput | Metric::Shared,
+            Traffic::Bulk { .. } | Traffic::Quic { size: None, .. },
+        ) => Some(effect.after),
+        (
+            Metric::Completion,
+            Traffic::File { size, .. } | Traffic::Quic { size: Some(size), .. },
+        ) => Some(*size as f64 * 8e-6 / effect.after.max(1e-3)),
         _ => None,
     }
 }

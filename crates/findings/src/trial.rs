@@ -99,12 +99,8 @@ impl Trial {
     /// Whether it enlarges windows that no congestion control controls.
     fn is_fixed(&self) -> bool {
         let flows = &self.change.parsed.scenario.flows;
-        flows.iter().any(|flow| match &flow.traffic {
-            Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
-                matches!(tcp.sender.congestion, CongestionConfig::Fixed { .. })
-            }
-            Traffic::Ping { .. } | Traffic::Udp { .. } => false,
-        })
+        let mut tcp = flows.iter().filter_map(|flow| flow.traffic.tcp());
+        tcp.any(|tcp| matches!(tcp.sender.congestion, CongestionConfig::Fixed { .. }))
     }
 
     /// Whether other seeds may well show that it is worth too little.

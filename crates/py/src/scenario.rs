@@ -148,7 +148,6 @@ impl PyScenario {
     #[getter]
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         use airpath_base::Direction;
-        use airpath_scenario::Traffic;
         let list = PyList::empty(py);
         for flow in &self.0.scenario.flows {
             let entry = PyDict::new(py);
@@ -157,12 +156,8 @@ impl PyScenario {
             entry.set_item("kind", flow.traffic.kind())?;
             let down = flow.direction == Direction::Downlink;
             entry.set_item("direction", if down { "down" } else { "up" })?;
-            let tcp = match &flow.traffic {
-                Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => Some(tcp),
-                Traffic::Ping { .. } | Traffic::Udp { .. } => None,
-            };
-            entry.set_item("congestion", tcp.map(|tcp| tcp.sender.congestion.name()))?;
-            entry.set_item("profile", tcp.map(|tcp| &tcp.profile))?;
+            entry.set_item("congestion", flow.traffic.congestion())?;
+            entry.set_item("profile", flow.traffic.tcp().map(|tcp| &tcp.profile))?;
             let only = self.0.simulated_only.iter().filter(|only| only.flow == flow.index);
             let only: Vec<_> =
                 only.map(|only| (only.key, &only.value, &only.profile_value)).collect();

@@ -188,12 +188,8 @@ fn capture_of(scenario: &Scenario, file: &Path) -> PyResult<ModelWriter> {
     let flows = scenario.flows.iter().map(|flow| ModelFlow {
         direction: flow.direction,
         ue: flow.ue,
-        segments: match &flow.traffic {
-            Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
-                Some([&tcp.sender, &tcp.receiver].map(|end| (end.mss, end.header)))
-            }
-            Traffic::Ping { .. } | Traffic::Udp { .. } => None,
-        },
+        segments: (flow.traffic.tcp())
+            .map(|tcp| [&tcp.sender, &tcp.receiver].map(|end| (end.mss, end.header))),
         is_echo: matches!(flow.traffic, Traffic::Ping { .. }),
     });
     let ue = vec!["ue".to_owned()];

@@ -17,7 +17,7 @@ pub struct RunSummary {
     pub duration_s: f64,
     /// Events that the driver handled.
     pub events: u64,
-    /// TCP and UDP flows.
+    /// TCP, QUIC and UDP flows.
     pub flows: Vec<FlowSummary>,
     /// Sums over the flows of each `[[flow]]` with `streams`; left out if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -26,7 +26,7 @@ pub struct RunSummary {
     pub pings: Vec<PingSummary>,
     /// Everything with a rate: link stages, and the buffers of a radio.
     pub links: Vec<LinkSummary>,
-    /// How evenly TCP flows share, for each direction with two or more of them.
+    /// How evenly TCP and QUIC flows share, for each direction with two or more of them.
     pub fairness: Vec<FairnessSummary>,
     /// TCP flows at the proxy in their path; empty without a proxy.
     pub proxies: Vec<ProxySummary>,
@@ -59,7 +59,7 @@ pub struct DropSummary {
 pub struct GroupSummary {
     /// The id of the `[[flow]]`; its flows are `ID.1`, `ID.2` and so on.
     pub id: String,
-    /// bulk, file or udp.
+    /// bulk, file, quic or udp.
     pub kind: &'static str,
     /// down or up.
     pub direction: &'static str,
@@ -111,7 +111,7 @@ fn jain_index(goodputs: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (count * squares))
 }
 
-/// How evenly the TCP flows of one direction share it.
+/// How evenly the TCP and QUIC flows of one direction share it.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FairnessSummary {
@@ -134,13 +134,13 @@ impl FairnessSummary {
     }
 }
 
-/// One TCP or UDP flow.
+/// One TCP, QUIC or UDP flow.
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowSummary {
     /// Name of the flow.
     pub id: String,
-    /// bulk, file, udp (ping in the table only); others: the flows of an emulation that have no row
+    /// bulk, file, quic, udp (ping in the table only); others: the flows of an emulation that have no row
     /// of their own, combined.
     pub kind: &'static str,
     /// down or up.
@@ -149,7 +149,7 @@ pub struct FlowSummary {
     pub ue: Option<String>,
     /// Congestion control; null for UDP.
     pub congestion: Option<&'static str>,
-    /// Endpoint profile; null for UDP.
+    /// Endpoint profile; null without TCP.
     pub profile: Option<String>,
     /// First action, in nanoseconds since the start of the run.
     #[serde(skip)]
@@ -172,29 +172,29 @@ pub struct FlowSummary {
     pub power: Option<f64>,
     /// Segments or packets sent.
     pub segments_sent: u64,
-    /// Retransmissions; null for UDP.
+    /// Retransmissions; null without TCP.
     pub retransmitted_segments: Option<u64>,
-    /// Retransmission time-outs; null for UDP.
+    /// Retransmission time-outs; null without TCP.
     pub rto_count: Option<u64>,
-    /// Reductions of cwnd that were undone; null for UDP.
+    /// Reductions of cwnd that were undone; null without TCP.
     pub undo_count: Option<u64>,
-    /// Tail loss probes; null for UDP.
+    /// Tail loss probes; null without TCP.
     pub tail_loss_probes: Option<u64>,
-    /// Reductions of cwnd for ECN marks; null for UDP.
+    /// Reductions of cwnd for ECN marks; null without TCP.
     pub ecn_reductions: Option<u64>,
     /// Median of the goodput over 1 s in the second half; null for less than 5 s.
     pub steady_mbps: Option<f64>,
     /// First time at which the goodput over 1 s reaches 90 % of `steady_mbps`.
     pub converged_after_s: Option<f64>,
-    /// For file flows: time from the start to the last byte; null if it did not complete.
+    /// For file flows and QUIC flows with a size: time from the start to the last byte; null if it did not complete.
     pub completed_s: Option<f64>,
     /// End of the first slow start.
     pub slow_start_exit: Option<Exit>,
-    /// Time limited by each limit; null for UDP.
+    /// Time limited by each limit; null without TCP.
     pub limited_s: Option<LimitSeconds>,
-    /// Datagrams sent; null for TCP.
+    /// Datagrams that the sender sent; null for TCP.
     pub packets_sent: Option<u64>,
-    /// Datagrams lost; null for TCP.
+    /// Datagrams lost; for QUIC, packets that the sender declared lost; null for TCP.
     pub packets_lost: Option<u64>,
     /// One-way delay; null for TCP.
     pub delay_ms: Option<Quantiles>,

@@ -36,8 +36,8 @@ use crate::proxy;
 use crate::read::Fields;
 use crate::spec::{
     AfterIdle, Arithmetic, Congestion, CwndReduction, Detection, Ecn, Estimator, FlowDirection,
-    FlowKind, Io, JitterDistribution, Observer, Opener, RenoGrowsBy, RenoHalves, SlowStart,
-    SlowStartSource, StageKind, TuningRule, WaitFor,
+    FlowKind, Io, JitterDistribution, Observer, Opener, QuicCongestion, RenoGrowsBy, RenoHalves,
+    SlowStart, SlowStartSource, StageKind, TuningRule, WaitFor,
 };
 use crate::stage::Stage;
 
@@ -237,6 +237,11 @@ fn flow(get: &Get<'_>, index: usize, ue: usize) -> FlowConfig {
             duration: get.0.time("duration_s"),
             receiver_opens: get.chosen::<Opener>() == Opener::Receiver,
         },
+        FlowKind::Quic => Traffic::Quic {
+            quic: quic(get),
+            size: get.0.count("size_bytes"),
+            duration: get.0.time("duration_s"),
+        },
     };
     FlowConfig {
         index,
@@ -260,6 +265,28 @@ fn tcp(get: &Get<'_>) -> TcpConfig {
         receiver: endpoint,
         sender_opens: get.chosen::<Opener>() == Opener::Sender,
         hand_up: hand_up(get),
+    }
+}
+
+fn quic(get: &Get<'_>) -> airpath_quic::Config {
+    let mtu = |name| get.count(name) as u16;
+    airpath_quic::Config {
+        congestion: match get.chosen() {
+            QuicCongestion::Cubic => airpath_quic::Congestion::Cubic,
+            QuicCongestion::NewReno => airpath_quic::Congestion::NewReno,
+        },
+        initial_window: get.count("initial_window_bytes"),
+        initial_rtt: get.time("initial_rtt_ms"),
+        initial_mtu: mtu("mtu.initial_bytes"),
+        max_mtu: mtu("mtu.max_bytes"),
+        receive_window: get.count("receive_window_bytes"),
+        send_window: get.count("send_window_bytes"),
+        ack_frequency: get.0.count("ack.packets").map(|packets| airpath_quic::AckFrequency {
+            packets: narrow(packets),
+            max_delay: get.0.time("ack.delay_ms"),
+        }),
+        idle_timeout: get.time("idle_timeout_s"),
+        certificate_bytes: get.0.count("certificate_bytes").map(narrow),
     }
 }
 

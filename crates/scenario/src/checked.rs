@@ -224,6 +224,7 @@ fn read_flows(
         if flow.variant.is_some_and(is_tcp) {
             profiles.apply(&mut flow, problems);
         }
+        flow.refuse_exclusive("size_bytes", problems);
         flow.complete(problems);
         if let (None, Some(kind)) = (flow.text("id"), flow.variant) {
             flow.fill("id", Setting::Text(format!("{kind}-{index}")), None);

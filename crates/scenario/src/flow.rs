@@ -19,6 +19,11 @@ pub(crate) fn flow_ids(flow: &Fields) -> impl Iterator<Item = String> {
 pub(crate) fn is_tcp(kind: &str) -> bool {
     match FlowKind::of(kind) {
         Some(FlowKind::Bulk | FlowKind::File) => true,
-        Some(FlowKind::Ping | FlowKind::Udp) | None => false,
+        Some(FlowKind::Ping | FlowKind::Udp | FlowKind::Quic) | None => false,
     }
+}
+
+/// True for kinds of flows that send as much as the path and their congestion control allow.
+pub(crate) fn is_transfer(kind: &str) -> bool {
+    is_tcp(kind) || FlowKind::of(kind) == Some(FlowKind::Quic)
 }

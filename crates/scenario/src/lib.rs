@@ -7,7 +7,7 @@
 //!
 //! This crate runs nothing and does not know the result tables.
 //!
-//! It may use: `base`, `path`, `radio`, `tcp`. Start reading at [`parse`], then at `spec.rs`.
+//! It may use: `base`, `path`, `quic`, `radio`, `tcp`. Start reading at [`parse`], then at `spec.rs`.
 //!
 //! ```
 //! use airpath_scenario::{Source, parse};

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use airpath_base::{Direction, Duration, Rate};
 use airpath_path::{LinkConfig, StageConfig};
+use airpath_quic::Config as QuicConfig;
 use airpath_radio::cell::{CellConfig, UeConfig};
 use airpath_radio::ran::RanConfig;
 use airpath_tcp::EndpointConfig;
@@ -407,6 +408,15 @@ pub enum Traffic {
         /// The receiver sends one datagram first, and the sender waits for it.
         receiver_opens: bool,
     },
+    /// Sends bytes on one stream of a QUIC connection, which the UE opens.
+    Quic {
+        /// Endpoints.
+        quic: QuicConfig,
+        /// Bytes, at least 1; then it closes. `None`: as much as it can for `duration`.
+        size: Option<u64>,
+        /// How long the application writes; `None`: until the run ends.
+        duration: Option<Duration>,
+    },
 }
 
 /// Both ends of a TCP flow.
@@ -435,6 +445,32 @@ pub struct HandUpConfig {
 }
 
 impl Traffic {
+    /// The ends of a TCP flow.
+    pub const fn tcp(&self) -> Option<&TcpConfig> {
+        match self {
+            Self::Bulk { tcp, .. } | Self::File { tcp, .. } => Some(tcp),
+            Self::Ping { .. } | Self::Udp { .. } | Self::Quic { .. } => None,
+        }
+    }
+
+    /// Name of the sender's congestion control, if it has one.
+    pub fn congestion(&self) -> Option<&'static str> {
+        match self {
+            Self::Bulk { tcp, .. } | Self::File { tcp, .. } => Some(tcp.sender.congestion.name()),
+            Self::Quic { quic, .. } => Some(quic.congestion.name()),
+            Self::Ping { .. } | Self::Udp { .. } => None,
+        }
+    }
+
+    /// Number of bytes after which a transfer is complete.
+    pub const fn size(&self) -> Option<u64> {
+        match self {
+            Self::File { size, .. } => Some(*size),
+            Self::Quic { size, .. } => *size,
+            Self::Bulk { .. } | Self::Ping { .. } | Self::Udp { .. } => None,
+        }
+    }
+
     /// Name in scenarios and tables.
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -442,6 +478,7 @@ impl Traffic {
             Self::File { .. } => "file",
             Self::Ping { .. } => "ping",
             Self::Udp { .. } => "udp",
+            Self::Quic { .. } => "quic",
         }
     }
 }

@@ -26,6 +26,7 @@ macro_rules! choices {
 mod core_network;
 mod flow;
 mod program;
+mod quic;
 mod radio;
 mod root;
 mod stage;
@@ -40,6 +41,7 @@ pub(crate) use core_network::{
 };
 pub(crate) use flow::{FLOW, FlowDirection, FlowKind, Opener, PROFILE};
 pub(crate) use program::{PROGRAM, WaitFor};
+pub(crate) use quic::QuicCongestion;
 pub(crate) use radio::{
     AccessKind, BlerCurve, BsrPiggyback, BsrRegular, BufferAqm, ChannelModel, DataForwarding,
     Duplex, Fading, Frequencies, GrantRequests, HarqCombining, InitialRrc, InitialUmts,

@@ -6,7 +6,7 @@
 //!
 //! A run is a pure function of scenario and seed.
 //!
-//! It may use: `base`, `tcp`, `record`, `metrics`, `scenario`, `network`. Start reading at
+//! It may use: `base`, `tcp`, `quic`, `record`, `metrics`, `scenario`, `network`. Start reading at
 //! `world.rs`.
 
 mod event_queue;
@@ -14,10 +14,12 @@ mod flow;
 mod goodput;
 mod observers;
 mod stopped;
+mod support;
 mod world;
 
 pub use observers::{Options, Passage, SeenAt};
 pub use stopped::Stopped;
+pub use support::{WITHOUT_QUIC, runs_here};
 
 use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
@@ -34,6 +36,10 @@ pub struct Outcome {
 
 /// Runs `scenario` with `seed`. `progress` receives the simulated time at every sample interval and
 /// every few hundredths of a second of work, and stops the run by returning false.
+///
+/// # Panics
+///
+/// If [`runs_here`] refuses the scenario.
 pub fn simulate(
     scenario: &Scenario,
     seed: u64,

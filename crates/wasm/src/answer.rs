@@ -79,6 +79,7 @@ fn answered(request: &Request, host: Host<'_>, streams: &mut Streams) -> Result<
             let variants = variants
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(|error| Failure::Error(error.to_string()))?;
+            variants.iter().try_for_each(runs)?;
             let comparison = Comparison { parsed: &parsed, variants: &variants, seeds, threads: 1 };
             json!(compare(&comparison, &mut counted(host))?)
         }
@@ -100,6 +101,13 @@ fn source(given: &Given) -> Source<'_> {
 }
 
 fn parse(given: &Given) -> Result<Parsed, Failure> {
-    airpath_scenario::parse(&source(given), &given.sets)
-        .map_err(|error| Failure::Problems(refused(&error)))
+    let parsed = airpath_scenario::parse(&source(given), &given.sets)
+        .map_err(|error| Failure::Problems(refused(&error)))?;
+    runs(&parsed)?;
+    Ok(parsed)
+}
+
+/// Refuses a scenario that this build cannot run.
+fn runs(parsed: &Parsed) -> Result<(), Failure> {
+    airpath_sim::runs_here(&parsed.scenario).map_err(|why| Failure::Error(why.to_owned()))
 }

@@ -1,6 +1,6 @@
 //! Scenarios as documents.
 
-use airpath_scenario::{Origin, Parsed, Problem, ScenarioError, Traffic};
+use airpath_scenario::{Origin, Parsed, Problem, ScenarioError};
 use serde_json::{Value, json};
 
 use crate::request::Given;
@@ -22,16 +22,12 @@ pub(crate) fn described(given: &Given, parsed: &Parsed) -> Value {
         .flows
         .iter()
         .map(|flow| {
-            let tcp = match &flow.traffic {
-                Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => Some(tcp),
-                Traffic::Ping { .. } | Traffic::Udp { .. } => None,
-            };
             json!({
                 "index": flow.index,
                 "id": flow.id,
                 "kind": flow.traffic.kind(),
                 "direction": flow.direction.name(),
-                "congestion": tcp.map(|tcp| tcp.sender.congestion.name()),
+                "congestion": flow.traffic.congestion(),
             })
         })
         .collect();

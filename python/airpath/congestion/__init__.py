@@ -189,13 +189,13 @@ def controls(scenario: _core.Scenario, given: Controls | None) -> list[Control]:
 def _flows(scenario: _core.Scenario, key: object) -> list[int]:
     flows = {f"flow.{flow['index']}": flow for flow in scenario.flows}
     if key == "flow.*":
-        return [flow["index"] for flow in flows.values() if flow["congestion"] is not None]
+        return [flow["index"] for flow in flows.values() if flow["profile"] is not None]
     flow = flows.get(key) if isinstance(key, str) else None
     if flow is None:
         raise InputError(
             f"congestion: there is no {key!r}; the flows are {', '.join(flows)} and flow.*"
         )
-    if flow["congestion"] is None:
+    if flow["profile"] is None:
         raise InputError(f"congestion: {key} is not TCP but {flow['kind']}")
     return [flow["index"]]
 

@@ -87,7 +87,7 @@ class Comparison:
         if "flows" not in self._made:
             pings = self._of_flows("pings", ["rtt_ms"], self.of_kind("ping"))
             self._made["flows"] = [
-                *self._of_flows("samples", _SAMPLED, self.of_kind("bulk", "file", "udp")),
+                *self._of_flows("samples", _SAMPLED, self.of_kind("bulk", "file", "quic", "udp")),
                 *({**series, "ping": True} for series in pings),
             ]
         return self._made["flows"]

@@ -12,7 +12,7 @@ def seeds(runs: Comparison) -> Figure | None:
     """Goodput of every seed with mean and confidence interval; None with single seeds only."""
     dots: list[Series] = []
     means: list[Series] = []
-    for series in runs.of_kind("bulk", "file", "udp"):
+    for series in runs.of_kind("bulk", "file", "quic", "udp"):
         flows = runs.runs[series.run].summary["flows"]
         flow = next(flow for flow in flows if flow["id"] == series.flow)
         values = (flow.get("values") or {}).get("goodput_mbps")

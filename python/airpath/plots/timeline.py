@@ -107,7 +107,7 @@ class _Timeline:
         fine = _line("goodput_mbps", "Mb/s", top, strokeWidth=0.7, opacity=0.4)
         return self._panel(
             _Axis("smooth", "Mb/s", top), "Goodput: bold over 1 s, thin over each interval",
-            self._lines("bulk", "file", "udp"), below=[fine], over=self._moves(),
+            self._lines("bulk", "file", "quic", "udp"), below=[fine], over=self._moves(),
             legend=self.legend,
         )  # fmt: skip
 
@@ -142,7 +142,7 @@ class _Timeline:
         return self._panel(
             _Axis("cwnd_segments", "segments", top),
             "Congestion window: solid cwnd, dashed ssthresh, thin in flight, dotted receive window",
-            self._lines("bulk", "file"), below=below, over=self._events(top), height=150,
+            self._lines("bulk", "file", "quic"), below=below, over=self._events(top), height=150,
         )  # fmt: skip
 
     def queue(self) -> Spec | None:

@@ -62,7 +62,8 @@ def flow_sentence(flow: FlowSummary) -> str:
     if flow.get("goodput_mbps") is None:
         return f"{flow['id']}: did not start"
     parts = [f"{_goodput(flow)} {flow['direction']}"]
-    stack = [part for part in (flow.get("congestion"), flow.get("profile")) if part]
+    stack = ["QUIC"] if flow["kind"] == "quic" else []
+    stack += [part for part in (flow.get("congestion"), flow.get("profile")) if part]
     if stack:
         parts[0] += f" ({', '.join(stack)})"
     completed = flow.get("completed_s")
@@ -356,6 +357,8 @@ def _connection(flow: FlowSummary) -> list[str]:
         parts.append(f"RTT {milliseconds(rtt['p50'])} median")
     if again := flow.get("retransmitted_segments"):
         parts.append(plural(again, "retransmission"))
+    if lost := flow.get("packets_lost"):
+        parts.append(f"{plural(lost, 'packet')} lost")
     if timeouts := flow.get("rto_count"):
         parts.append(plural(timeouts, "time-out"))
     limited = cast("dict[str, float | None]", flow.get("limited_s") or {})

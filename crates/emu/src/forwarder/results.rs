@@ -33,6 +33,9 @@ impl Forwarder {
         for (flow, window) in self.scheduled.sample(now) {
             self.meters.sender(flow, window);
         }
+        for (flow, sample) in self.scheduled.sample_quic(now) {
+            self.meters.quic(flow, sample);
+        }
         self.meters.sample(now, since);
     }
 
@@ -152,7 +155,7 @@ impl Forwarder {
         let metered =
             meters.summarise(&mut summary, others, flows.is_full(), tables, &mut complete);
         summary.fairness = fairness(&summary.flows);
-        scheduled.finish_pings(now, &meters.names(), &mut summary, tables);
+        scheduled.finish(now, &meters.names(), &mut summary, tables);
         (summary, self.tables, metered)
     }
 }

@@ -3,7 +3,7 @@
 //! The rest (delayed acknowledgements, the first RTO, slow start of CUBIC) is up to the kernel.
 
 use airpath_base::{Direction, Duration};
-use airpath_scenario::{FlowConfig, Scenario, TcpConfig, Traffic};
+use airpath_scenario::{FlowConfig, Scenario, TcpConfig};
 use airpath_tcp::{EcnConfig, EndpointConfig, IdleRestart, LossDetection, SackCompressionConfig};
 
 use crate::EmuError;
@@ -49,7 +49,7 @@ impl KernelProfile {
     ) -> Result<Self, EmuError> {
         let names = names.clone();
         let flows: Vec<_> =
-            scenario.flows.iter().filter_map(|flow| Some((flow, tcp(&flow.traffic)?))).collect();
+            scenario.flows.iter().filter_map(|flow| Some((flow, flow.traffic.tcp()?))).collect();
         let sends = |direction| (direction == Direction::Downlink) == ue.is_none();
         let here = |index: usize| ue.is_none_or(|ue| ue == index);
         let flow = flows
@@ -147,13 +147,6 @@ fn here_mtu(flows: &[(&FlowConfig, &TcpConfig)], ue: Option<usize>) -> Option<u3
     let packet = |end: &EndpointConfig| end.mss + end.header;
     let here = flows.iter().filter(|(flow, _)| ue.is_none_or(|ue| ue == flow.ue));
     here.map(|(_, tcp)| packet(&tcp.sender).max(packet(&tcp.receiver))).max()
-}
-
-fn tcp(traffic: &Traffic) -> Option<&TcpConfig> {
-    match traffic {
-        Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => Some(tcp),
-        Traffic::Ping { .. } | Traffic::Udp { .. } => None,
-    }
 }
 
 /// The end's sysctls (the kernel's Documentation/networking/ip-sysctl).

@@ -13,7 +13,7 @@ use airpath_record::{FlowSummary, Name, Quantiles, RunSummary, SampleRow, Tables
 use self::direction::{DirectionMeter, segment_header};
 use self::rtts::RttPool;
 use crate::observation::live::FlowSnapshot;
-use crate::traffic::SenderWindow;
+use crate::traffic::{QuicSample, SenderWindow};
 use crate::wire::flows::{Key, MOST_FLOWS};
 use crate::wire::packet::{TCP, UDP};
 
@@ -85,6 +85,8 @@ struct Meter {
     sampled: [u64; 2],
     /// The state of the sender's socket.
     sender: Option<SenderWindow>,
+    /// What the ends of a QUIC flow have delivered, and the mean RTT of the interval.
+    quic: Option<(u64, Option<f64>)>,
 }
 
 /// Results of the meters, to be completed before they are written to tables.
@@ -139,6 +141,7 @@ impl FlowMeters {
             directions,
             sampled: [0; 2],
             sender: None,
+            quic: None,
         };
         match self.meters.get_mut(usize::from(place)) {
             Some(old) => *old = meter,
@@ -255,6 +258,15 @@ impl FlowMeters {
         }
     }
 
+    /// Stores what the ends of a QUIC flow report, whose packets are encrypted.
+    pub(crate) fn quic(&mut self, flow: u32, sample: QuicSample) {
+        if let Some(place) = self.place(flow) {
+            let meter = &mut self.meters[place];
+            meter.quic = Some((sample.delivered, sample.rtt_ms));
+            meter.sender = sample.window.or(meter.sender);
+        }
+    }
+
     /// A packet of a flow was dropped.
     pub(crate) fn on_drop(&mut self, flow: u32, direction: Direction) {
         match self.place(flow) {
@@ -301,9 +313,11 @@ impl FlowMeters {
         for meter in self.meters.iter_mut().filter(|meter| !meter.free) {
             let direction = meter.direction();
             let one = &mut meter.directions[direction];
-            let delivered = one.bytes(meter.key.protocol);
+            let (delivered, rtt_ms) = match meter.quic.take() {
+                Some(quic) => quic,
+                None => (one.bytes(meter.key.protocol), one.mean_rtt.take_millis()),
+            };
             let before = meter.sampled[direction];
-            let rtt_ms = one.mean_rtt.take_millis();
             meter.sampled[direction] = delivered;
             let since = since.max(meter.first.unwrap_or(since));
             let seconds = now.saturating_since(since).as_secs_f64();

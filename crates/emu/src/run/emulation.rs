@@ -133,7 +133,8 @@ impl Emulation {
         let io = ports.server.io();
         let (capture, live) = (options.capture.take(), options.live.take());
         let observer = observe(scenario, &topology, live.as_ref())?;
-        let traffic = options.flows.then(|| Traffic::open(scenario, &topology.ends)).transpose()?;
+        let traffic =
+            options.flows.then(|| Traffic::open(scenario, seed, &topology.ends)).transpose()?;
         let scheduled = traffic.as_ref().map(Traffic::scheduled);
         // The time that UEs need until they have a session passes before time 0.
         let established = sessions.iter().map(|session| session.established).max();

@@ -1,6 +1,7 @@
 //! System calls for which there is no safe wrapper.
 #![allow(unsafe_code)]
 
+mod datagrams;
 mod frames;
 mod messages;
 mod process;
@@ -12,6 +13,7 @@ mod terminal;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+pub(crate) use datagrams::{prepare_datagram_socket, receive_datagram, set_segment};
 pub(crate) use frames::{Received, frame_socket, mtu, receive_frame};
 pub(crate) use messages::{MOST_MESSAGES, prepare_tunnel_socket, receive_many, send_many};
 pub(crate) use process::{

@@ -1,14 +1,15 @@
 //! Meters of the scenario's flows, fed with passing packets: figures as the simulation defines them
 //! (docs/concepts/metrics.md), at the model's times.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use airpath_base::{Direction, Histogram, Instant};
-use airpath_metrics::{DatagramMeter, EchoMeter, SendTimes, TransferMeter};
+use airpath_metrics::{DatagramMeter, EchoMeter, SendTimes, TransferMeter, write_histogram};
 use airpath_record::{FlowSummary, Name, Quantiles, RunSummary, Tables};
 use airpath_scenario::Traffic;
 
 use super::datagram::HEADER_BYTES;
+use super::quic::{QuicMeter, QuicSample};
 use super::tcp::SenderWindow;
 use super::{Scheduled, start_of};
 use crate::observation::observer::congestion_name;
@@ -34,6 +35,8 @@ enum Meter {
     Tcp(Transfer),
     Ping(EchoMeter),
     Udp(Datagrams),
+    /// Its ends measure: its packets are encrypted.
+    Quic(Arc<Mutex<QuicMeter>>),
 }
 
 /// The meter of a TCP flow.
@@ -66,7 +69,7 @@ impl ScheduledMeters {
         match &mut flow.meter {
             Meter::Ping(echoes) if is_forward => echoes.on_sent(now),
             Meter::Udp(datagrams) if is_forward => datagrams.on_sent(now),
-            Meter::Tcp(_) | Meter::Ping(_) | Meter::Udp(_) => {}
+            Meter::Tcp(_) | Meter::Ping(_) | Meter::Udp(_) | Meter::Quic(_) => {}
         }
     }
 
@@ -94,7 +97,7 @@ impl ScheduledMeters {
                 let sent_at = datagrams.sent_at(packet);
                 datagrams.meter.on_received(at, sent_at);
             }
-            Meter::Ping(_) | Meter::Udp(_) => {}
+            Meter::Ping(_) | Meter::Udp(_) | Meter::Quic(_) => {}
         }
     }
 
@@ -108,7 +111,7 @@ impl ScheduledMeters {
                 }
             }
             Meter::Udp(datagrams) if direction == flow.forward => datagrams.meter.on_lost(),
-            Meter::Tcp(_) | Meter::Udp(_) => {}
+            Meter::Tcp(_) | Meter::Udp(_) | Meter::Quic(_) => {}
         }
     }
 
@@ -126,13 +129,25 @@ impl ScheduledMeters {
         windows
     }
 
+    /// What the interval that ends now shows of the QUIC flows, by flow.
+    pub(crate) fn sample_quic(&mut self, now: Instant) -> Vec<(u32, QuicSample)> {
+        let quic = (0..).zip(&self.0).filter_map(|(number, flow)| match &flow.meter {
+            Meter::Quic(meter) => Some((number, meter)),
+            Meter::Tcp(_) | Meter::Ping(_) | Meter::Udp(_) => None,
+        });
+        let sample = |meter: &Mutex<QuicMeter>| {
+            meter.lock().unwrap_or_else(PoisonError::into_inner).sample(now)
+        };
+        quic.map(|(number, meter)| (number, sample(meter))).collect()
+    }
+
     /// Times between the acknowledgements that reached each TCP sender.
     pub(crate) fn ack_gaps(&self) -> Vec<(String, Option<Quantiles>)> {
         let gaps = |flow: &ScheduledMeter| match &flow.meter {
             Meter::Tcp(transfer) => {
                 Some((flow.scheduled.config.id.clone(), Quantiles::of(&transfer.gaps)))
             }
-            Meter::Ping(_) | Meter::Udp(_) => None,
+            Meter::Ping(_) | Meter::Udp(_) | Meter::Quic(_) => None,
         };
         self.0.iter().filter_map(gaps).collect()
     }
@@ -145,8 +160,9 @@ impl ScheduledMeters {
         }
     }
 
-    /// Ends the pings: writes their rows.
-    pub(crate) fn finish_pings(
+    /// Ends the flows that the packets do not show: writes the rows of the pings, and the RTTs of
+    /// the QUIC flows.
+    pub(crate) fn finish(
         &self,
         now: Instant,
         names: &[Name],
@@ -158,6 +174,10 @@ impl ScheduledMeters {
                 let (ping, flow) = echoes.finish(now, name, flow.identity(), tables);
                 tables.flow(name, &flow);
                 summary.pings.push(ping);
+            }
+            if let Meter::Quic(meter) = &flow.meter {
+                let meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
+                write_histogram(meter.rtt(), name, tables);
             }
         }
     }
@@ -176,6 +196,9 @@ impl ScheduledMeter {
                 Meter::Tcp(Transfer::new(TransferMeter::file(start, size)))
             }
             Traffic::Ping { .. } => Meter::Ping(EchoMeter::new()),
+            Traffic::Quic { .. } => {
+                Meter::Quic(scheduled.quic.clone().expect("set when the sockets were opened"))
+            }
             Traffic::Udp { duration, packet_bytes, .. } => {
                 let payload_bytes = packet_bytes.saturating_sub(HEADER_BYTES);
                 let meter = DatagramMeter::new(start, duration, payload_bytes);
@@ -220,6 +243,10 @@ impl ScheduledMeter {
                 transfer.meter.summarise(now, flow)
             }
             (Meter::Udp(datagrams), _) => datagrams.meter.summarise(now, identity),
+            (Meter::Quic(meter), Traffic::Quic { quic, .. }) => {
+                let meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
+                meter.summarise(now, quic.congestion.name(), identity)
+            }
             _ => flow,
         }
     }
@@ -396,7 +423,7 @@ packet_bytes = 200
         let protocol = if matches!(config.traffic, Traffic::Ping { .. }) { ICMP_V4 } else { UDP };
         let sender = Arc::new(Mutex::new(SenderState::default()));
         let key = Key::planned(1, protocol, 1, 2);
-        Scheduled { config: config.clone(), ue: None, key, sender }
+        Scheduled { config: config.clone(), ue: None, key, sender, quic: None }
     }
 
     fn run(scenario: &Scenario) -> (Vec<FlowSummary>, Vec<String>) {
@@ -433,14 +460,16 @@ packet_bytes = 200
                         let more = count.is_none_or(|count| *sent + 1 < count);
                         *next = Some(now + interval).filter(|_| more);
                     }
-                    Traffic::Bulk { .. } | Traffic::File { .. } => unreachable!("no TCP here"),
+                    Traffic::Bulk { .. } | Traffic::File { .. } | Traffic::Quic { .. } => {
+                        unreachable!("neither is in the scenario")
+                    }
                 }
                 *sent += 1;
             }
         }
         kernel.receive(end);
         let mut summary = RunSummary::default();
-        kernel.meters.finish_pings(end, &names, &mut summary, &mut tables);
+        kernel.meters.finish(end, &names, &mut summary, &mut tables);
         let flows = [0, 2].map(|flow| kernel.meters.complete(flow, end, FlowSummary::default()));
         (flows.into(), summary.pings.iter().map(|ping| format!("{ping:?}")).collect())
     }

@@ -1,4 +1,4 @@
-//! The scenario's own flows over the kernel's TCP: sockets at both ends, and threads of this
+//! The scenario's own flows over the kernel's TCP and UDP: sockets at both ends, and threads of this
 //! process.
 //!
 //! A socket belongs to the network namespace in which it was made, so nothing is started inside.
@@ -9,6 +9,7 @@ mod datagram;
 mod meters;
 mod options;
 mod pace;
+mod quic;
 mod tcp;
 
 use std::fs::File;
@@ -34,9 +35,11 @@ use crate::{Clock, EmuError, real_time_priority};
 
 pub(crate) use meters::ScheduledMeters;
 pub use options::{FlowSockets, SocketState};
+pub(crate) use quic::QuicSample;
 pub(crate) use tcp::{SenderState, SenderWindow};
 
 use pace::Pace;
+use quic::QuicMeter;
 
 /// Below the forwarder, above everything else: a thread that is preempted while it reads holds the
 /// socket, and hence its acknowledgements.
@@ -57,6 +60,8 @@ pub(crate) struct Scheduled {
     pub(crate) key: Key,
     /// The state of its sending socket.
     pub(crate) sender: Arc<Mutex<SenderState>>,
+    /// What the ends of a QUIC flow report.
+    pub(crate) quic: Option<Arc<Mutex<QuicMeter>>>,
 }
 
 impl Scheduled {
@@ -66,7 +71,7 @@ impl Scheduled {
             Kind::Bulk { tcp, .. } | Kind::File { tcp, .. } => {
                 matches!(tcp.receiver.reader, ReaderConfig::AtOnce)
             }
-            Kind::Ping { .. } | Kind::Udp { .. } => false,
+            Kind::Ping { .. } | Kind::Udp { .. } | Kind::Quic { .. } => false,
         }
     }
 }
@@ -139,13 +144,14 @@ struct End<'a> {
 }
 
 impl Traffic {
-    /// Opens the sockets of all flows; `ends` begins with the server.
+    /// Opens the sockets of all flows of a run with this seed; `ends` begins with the server.
     ///
     /// # Errors
     ///
     /// If the kernel cannot send something, or does not permit it.
     pub(crate) fn open(
         scenario: &Scenario,
+        seed: u64,
         ends: &[(Namespace, KernelProfile)],
     ) -> Result<Self, EmuError> {
         let flows = scenario.flows.len();
@@ -159,7 +165,7 @@ impl Traffic {
                 let found = ends.iter().position(|(end, _)| end.name == *ue);
                 found.expect("every UE that has a flow has an end")
             });
-            traffic.add(config, ue, index, place, ends)?;
+            traffic.add(config, seed, ue, index, place, ends)?;
         }
         Ok(traffic)
     }
@@ -213,6 +219,7 @@ impl Traffic {
     fn add(
         &mut self,
         config: &FlowConfig,
+        seed: u64,
         ue: Option<String>,
         index: u16,
         place: usize,
@@ -230,6 +237,7 @@ impl Traffic {
             Direction::Uplink => [phone, server],
         };
         let state = Arc::new(Mutex::new(SenderState::default()));
+        let mut quic = None;
         let (protocol, jobs) = match &config.traffic {
             Kind::Bulk { tcp, .. } | Kind::File { tcp, .. } => {
                 sender.profile.names.of(&config.id, &tcp.sender)?;
@@ -243,6 +251,12 @@ impl Traffic {
                 fits(config, *packet_bytes, sender)?;
                 (UDP, datagram::open_udp(config, sender, receiver))
             }
+            Kind::Quic { quic: settings, size, duration } => {
+                fits(config, u32::from(settings.initial_mtu) + airpath_quic::HEADER_BYTES, sender)?;
+                let transfer = quic::Transfer { size: *size, duration: *duration };
+                let meter = quic.insert(QuicMeter::new(config, transfer));
+                (UDP, quic::open(config, settings, transfer, seed, [server, phone], meter))
+            }
         };
         let flow = config.id.clone();
         self.jobs.extend(jobs.map_err(|(step, source)| EmuError::Socket { flow, step, source })?);
@@ -250,7 +264,7 @@ impl Traffic {
             if protocol == ICMP_V4 { (identifier(index), identifier(index)) } else { ports };
         let key = Key::planned(place, protocol, ports.1, ports.0);
         let config = config.clone();
-        self.scheduled.push(Scheduled { config, ue, key, sender: state });
+        self.scheduled.push(Scheduled { config, ue, key, sender: state, quic });
         Ok(())
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn open(
             let writes = writes.iter().map(|&after| start + after).collect();
             Work { size: Some(*size), writes, ..Work::default() }
         }
-        Traffic::Ping { .. } | Traffic::Udp { .. } => Work::default(),
+        Traffic::Ping { .. } | Traffic::Udp { .. } | Traffic::Quic { .. } => Work::default(),
     };
     let (state, other) = (Arc::clone(state), Arc::clone(state));
     let write = move |pace: &Pace| {

@@ -9,20 +9,14 @@ use crate::wire::packet::{Layout, fold, sum};
 /// ECN codepoint of an IP packet (RFC 3168 5); `NotEct` for anything else.
 #[inline]
 pub(crate) fn ecn(packet: &[u8]) -> Ecn {
-    let bits = match packet {
+    Ecn::from_bits(match packet {
         [first, second, ..] => match first >> 4 {
-            4 => second & 3,
-            6 => second >> 4 & 3,
+            4 => *second,
+            6 => second >> 4,
             _ => 0,
         },
         _ => 0,
-    };
-    match bits {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
-    }
+    })
 }
 
 /// Destination address of an IP packet.

@@ -275,7 +275,8 @@ fn duration(
 fn others_end(observed: &Observed<'_>, config: &FlowConfig, flow: &FlowSummary) -> bool {
     let much = LEAST * flow.bytes_delivered as f64;
     let end = |flow: &FlowConfig| match flow.traffic {
-        Traffic::Bulk { duration: Some(duration), .. } => {
+        Traffic::Bulk { duration: Some(duration), .. }
+        | Traffic::Quic { duration: Some(duration), .. } => {
             Some(flow.start.as_secs_f64() + duration.as_secs_f64())
         }
         _ => None,
@@ -283,7 +284,9 @@ fn others_end(observed: &Observed<'_>, config: &FlowConfig, flow: &FlowSummary) 
     let own = end(config).unwrap_or(f64::INFINITY);
     observed.scenario.flows.iter().any(|other| {
         let ends = match other.traffic {
-            Traffic::File { size, .. } => size as f64 > much,
+            Traffic::File { size, .. } | Traffic::Quic { size: Some(size), .. } => {
+                size as f64 > much
+            }
             // Flows that end with the test also last longer in a longer test.
             _ => end(other).is_some_and(|end| end < own),
         };

@@ -5,6 +5,7 @@ use airpath_base::Direction;
 use airpath_path::{
     OffloadConfig, OffloadFault, StageConfig, TooBig, TunnelConfig, TunnelEnd, TunnelProtocol,
 };
+use airpath_quic::HEADER_BYTES;
 use airpath_scenario::{NamedStage, Traffic};
 
 use crate::candidate::Candidate;
@@ -176,6 +177,9 @@ fn largest_sent(observed: &Observed<'_>, direction: Direction) -> u32 {
                 Some(tcp.sender.header + if ours { tcp.sender.mss } else { 0 })
             }
             Traffic::Udp { packet_bytes, .. } => ours.then_some(*packet_bytes),
+            Traffic::Quic { quic, .. } => {
+                ours.then_some(u32::from(quic.max_mtu.max(quic.initial_mtu)) + HEADER_BYTES)
+            }
             // A reply is as large as its request.
             Traffic::Ping { packet_bytes, .. } => Some(*packet_bytes),
         }

@@ -193,7 +193,7 @@ fn delays(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
                 Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
                     tcp.sender.timestamp_tick.as_millis_f64()
                 }
-                Traffic::Ping { .. } | Traffic::Udp { .. } => 0.0,
+                Traffic::Ping { .. } | Traffic::Udp { .. } | Traffic::Quic { .. } => 0.0,
             };
             judged(&flow.id, "RTT", flow.rtt_ms.as_ref().map(|rtt| rtt.min), both - tick)?;
         }

@@ -2,6 +2,8 @@
 
 use airpath_base::Direction;
 
+use airpath_quic::HEADER_BYTES;
+
 use crate::flow::is_tcp;
 use crate::problem::Problems;
 use crate::proxy;
@@ -88,6 +90,8 @@ fn packet_bytes(flow: &Fields, direction: Direction) -> Option<u64> {
         _ if flow.text("direction") != Some(direction.name()) => None,
         FlowKind::Udp => flow.count("packet_bytes"),
         FlowKind::Bulk | FlowKind::File => full_segment(flow),
+        // Larger ones are only tried.
+        FlowKind::Quic => Some(flow.count("mtu.initial_bytes")? + u64::from(HEADER_BYTES)),
     }
 }
 

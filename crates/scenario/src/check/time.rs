@@ -2,7 +2,7 @@
 
 use airpath_base::Duration;
 
-use crate::flow::is_tcp;
+use crate::flow::is_transfer;
 use crate::problem::Problems;
 use crate::proxy::{self, Section};
 use crate::read::Fields;
@@ -49,7 +49,7 @@ pub(crate) fn check(
     let wired = if radio { sections.len() - 1 } else { sections.len() };
     for section in &sections[..wired] {
         let round_trip = round_trip(section);
-        for flow in flows.iter().filter(|flow| flow.variant.is_some_and(is_tcp)) {
+        for flow in flows.iter().filter(|flow| flow.variant.is_some_and(is_transfer)) {
             let (to, back) = match flow.chosen() {
                 Some(FlowDirection::Up) => (section.up, section.down),
                 Some(FlowDirection::Down) | None => (section.down, section.up),

@@ -1,5 +1,6 @@
 //! `[[flow]]` and `[profile.NAME]`.
 
+use super::quic::QUIC;
 use super::tcp::{ENDPOINT, PROFILE_ONLY, READER};
 use super::{
     Chosen, Default, ENABLED, Group, Key, Kind, LONGEST_NS, MS, Rule, S_ABOVE_0, S_FROM_0, Table,
@@ -10,12 +11,12 @@ use super::{
 pub(crate) static FLOW: Table = Table {
     header: "[[flow]]",
     path: "flow.N",
-    doc: "One flow. Both ends of a TCP flow have the same profile and settings.",
+    doc: "One flow. Both ends of a TCP or QUIC flow have the same settings.",
     selector: Some("kind"),
     groups: &[
         Group { variants: &[], rule: Rule::Each, keys: COMMON },
         Group {
-            variants: &["bulk", "file", "udp"],
+            variants: &["bulk", "file", "udp", "quic"],
             rule: Rule::Each,
             keys: &[direction("\"down\"", "Direction of the data.")],
         },
@@ -35,7 +36,7 @@ pub(crate) static FLOW: Table = Table {
             )],
         },
         Group {
-            variants: &["bulk", "udp"],
+            variants: &["bulk", "udp", "quic"],
             rule: Rule::Each,
             keys: &[Key::new(
                 "duration_s",
@@ -67,7 +68,7 @@ pub(crate) static FLOW: Table = Table {
             )],
         },
         Group {
-            variants: &["bulk", "file", "udp"],
+            variants: &["bulk", "file", "udp", "quic"],
             rule: Rule::Each,
             keys: &[Key::new(
                 "streams",
@@ -123,6 +124,7 @@ pub(crate) static FLOW: Table = Table {
                 "The profile of both ends: a built-in one or a `[profile.NAME]` of this file.",
             )],
         },
+        Group { variants: &["quic"], rule: Rule::Each, keys: QUIC },
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: ENDPOINT },
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: READER },
     ],
@@ -228,5 +230,6 @@ choices! {
         File = "file": "TCP that sends a number of bytes, then closes.",
         Ping = "ping": "Echo requests at an interval, and their replies.",
         Udp = "udp": "Datagrams at a constant rate.",
+        Quic = "quic": "QUIC that sends a number of bytes, or as much as it can for a time.",
     }
 }

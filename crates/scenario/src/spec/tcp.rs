@@ -1,5 +1,6 @@
 //! Keys of TCP endpoints: of a flow, a profile and a proxy.
 
+use super::quic::MTU_SUBTABLE;
 use super::{Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Subtable, Unit, count, real};
 
 /// Subtables of a flow, a profile or a proxy that hold TCP keys.
@@ -13,6 +14,7 @@ pub(crate) static SUBTABLES: &[Subtable] = &[
     Subtable { name: "pacing", doc: "Pacing of the sender's segments." },
     Subtable { name: "offload", doc: "Segmentation offload of the sender (TSO, GSO)." },
     Subtable { name: "ack", doc: "When the receiver acknowledges." },
+    MTU_SUBTABLE,
     Subtable { name: "aggregation", doc: "Aggregation of arriving segments (GRO, LRO)." },
     Subtable { name: "options", doc: "Headers, and what both ends agree on in the handshake." },
     Subtable { name: "buffer", doc: "How the send buffer and the receive buffer grow." },

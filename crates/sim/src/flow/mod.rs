@@ -3,6 +3,8 @@
 mod context;
 mod hand_up;
 mod ping;
+#[cfg(feature = "quic")]
+mod quic;
 mod sender;
 mod spent;
 mod split;
@@ -18,6 +20,8 @@ pub(crate) use self::context::{Context, Identity, Summary};
 use crate::goodput::Activities;
 
 use self::ping::Ping;
+#[cfg(feature = "quic")]
+use self::quic::QuicFlow;
 use self::split::SplitFlow;
 use self::tcp::TcpFlow;
 use self::udp::{Opening, Udp};
@@ -28,6 +32,8 @@ pub(crate) enum Flow {
     Split(Box<SplitFlow>),
     Ping(Box<Ping>),
     Udp(Box<Udp>),
+    #[cfg(feature = "quic")]
+    Quic(Box<QuicFlow>),
 }
 
 impl Flow {
@@ -65,6 +71,13 @@ impl Flow {
                 let udp = Udp::new(identity, *rate, *packet_bytes, *duration, opening);
                 return Self::Udp(Box::new(udp));
             }
+            #[cfg(feature = "quic")]
+            Traffic::Quic { quic, size, duration } => {
+                let quic = QuicFlow::new(identity, quic, seed, *size, *duration);
+                return Self::Quic(Box::new(quic));
+            }
+            #[cfg(not(feature = "quic"))]
+            Traffic::Quic { .. } => panic!("{}", crate::support::WITHOUT_QUIC),
         };
         match proxy {
             None => Self::Tcp(Box::new(flow)),
@@ -121,6 +134,8 @@ impl Flow {
             Self::Split(flow) => flow.on_packet(direction, packet, context),
             Self::Ping(flow) => flow.on_packet(direction, packet, context),
             Self::Udp(flow) => flow.on_packet(packet, context),
+            #[cfg(feature = "quic")]
+            Self::Quic(flow) => flow.on_packet(direction, packet, context),
         }
         self.next_wake().unwrap_or(Instant::MAX)
     }
@@ -137,6 +152,8 @@ impl Flow {
             Self::Tcp(_) | Self::Split(_) => {}
             Self::Ping(flow) => flow.on_drop(packet),
             Self::Udp(flow) => flow.on_drop(packet),
+            #[cfg(feature = "quic")]
+            Self::Quic(flow) => flow.on_drop(packet),
         }
     }
 
@@ -147,6 +164,8 @@ impl Flow {
             Self::Split(flow) => flow.on_wake(context),
             Self::Ping(flow) => flow.on_wake(context),
             Self::Udp(flow) => flow.on_wake(context),
+            #[cfg(feature = "quic")]
+            Self::Quic(flow) => flow.on_wake(context),
         }
     }
 
@@ -157,6 +176,8 @@ impl Flow {
             Self::Split(flow) => flow.next_wake(),
             Self::Ping(flow) => flow.next_wake(),
             Self::Udp(flow) => flow.next_wake(),
+            #[cfg(feature = "quic")]
+            Self::Quic(flow) => flow.next_wake(),
         }
     }
 
@@ -167,6 +188,8 @@ impl Flow {
             Self::Split(flow) => flow.is_done(),
             Self::Ping(flow) => flow.is_done(),
             Self::Udp(flow) => flow.is_done(),
+            #[cfg(feature = "quic")]
+            Self::Quic(flow) => flow.is_done(),
         }
     }
 
@@ -176,6 +199,8 @@ impl Flow {
             Self::Tcp(flow) => flow.failure(),
             Self::Split(flow) => flow.failure(),
             Self::Ping(_) | Self::Udp(_) => None,
+            #[cfg(feature = "quic")]
+            Self::Quic(_) => None,
         }
     }
 
@@ -186,6 +211,8 @@ impl Flow {
             Self::Split(flow) => flow.sample(context),
             Self::Ping(_) => {}
             Self::Udp(flow) => flow.sample(context),
+            #[cfg(feature = "quic")]
+            Self::Quic(flow) => flow.sample(context),
         }
     }
 
@@ -199,6 +226,8 @@ impl Flow {
             Self::Split(flow) => flow.breakdowns(name),
             Self::Ping(flow) => flow.breakdown(name).into_iter().collect(),
             Self::Udp(flow) => flow.breakdown(name).into_iter().collect(),
+            #[cfg(feature = "quic")]
+            Self::Quic(_) => Vec::new(),
         }
     }
 
@@ -209,6 +238,8 @@ impl Flow {
             Self::Tcp(flow) => flow.is_measured(),
             Self::Split(flow) => flow.is_measured(),
             Self::Ping(_) | Self::Udp(_) => false,
+            #[cfg(feature = "quic")]
+            Self::Quic(flow) => flow.is_measured(),
         }
     }
 
@@ -218,6 +249,8 @@ impl Flow {
             Self::Tcp(flow) => flow.activities(),
             Self::Split(flow) => flow.activities(),
             Self::Ping(_) | Self::Udp(_) => None,
+            #[cfg(feature = "quic")]
+            Self::Quic(_) => None,
         }
     }
 
@@ -231,6 +264,8 @@ impl Flow {
             }
             Self::Ping(flow) => flow.finish(context),
             Self::Udp(flow) => Summary::Flow(Box::new(flow.finish(context.now))),
+            #[cfg(feature = "quic")]
+            Self::Quic(flow) => Summary::Flow(Box::new(flow.finish(context))),
         }
     }
 }

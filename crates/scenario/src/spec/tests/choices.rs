@@ -37,6 +37,8 @@ const fn with(
 const SETTINGS: &[Setting] = &[
     with("flow", "kind", "file", &["flow.0.size_bytes=1000"]),
     with("flow", "kind", "udp", &["flow.0.rate_mbps=1"]),
+    with("flow", "congestion", "cubic", &["flow.0.kind=quic"]),
+    with("flow", "congestion", "new-reno", &["flow.0.kind=quic"]),
     with("", "congestion", "fixed", &["KEY.fixed_window_segments=9"]),
     with("", "reno.halves", "", &["KEY.congestion=reno"]),
     with("", "reno.grows_by", "", &["KEY.congestion=reno"]),
