@@ -62,13 +62,11 @@ retransmission time-out.
 """
 
 ACTION = (Element("log2_cwnd_change", -1.0, 1.0),)
-"""What an agent does: cwnd is multiplied by 2 to this power, so that it halves at most or doubles."""
+"""What an agent does: cwnd is multiplied by 2 to this power, so it at most halves or doubles."""
 
 LARGEST_CWND_SEGMENTS = 1e7
 """Largest cwnd that a congestion control may set."""
 
-_LOW = np.array([element.low for element in OBSERVATION])
-_HIGH = np.array([element.high for element in OBSERVATION])
 _NORMALISED_LIMIT = 10.0
 """Bound of a normalised observation, as in ``VecNormalize`` of Stable-Baselines3."""
 _LARGEST_FILE = 1 << 26
@@ -92,7 +90,11 @@ def observe(interval: Interval, cwnd_segments: float) -> Vector:
         lost / (lost + delivered) if lost else 0.0,
         float(interval.timeouts > 0),
     )
-    return np.clip(values, _LOW, _HIGH).astype(np.float32)
+    bounded = [
+        min(max(value, low), high)
+        for value, (_, low, high) in zip(values, OBSERVATION, strict=True)
+    ]
+    return np.array(bounded, dtype=np.float32)
 
 
 def _log2(value: float) -> float:
@@ -101,7 +103,7 @@ def _log2(value: float) -> float:
 
 def cwnd_after(cwnd_segments: float, action: float) -> float:
     """Cwnd after an action, in segments."""
-    return min(max(cwnd_segments * 2.0**action, 1.0), LARGEST_CWND_SEGMENTS)
+    return min(max(cwnd_segments * math.exp2(action), 1.0), LARGEST_CWND_SEGMENTS)
 
 
 class Policy(Congestion):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -31,10 +31,13 @@ if TYPE_CHECKING:
     from airpath.scenario import Sets
 
 
-class AgentsEnv(ParallelEnv[str, "Vector", "Vector"]):
+class AgentsEnv(ParallelEnv[str, "Vector", "Vector"]):  # type: ignore[misc]
     """An agent for each of several flows; see ``parallel_env``."""
 
-    metadata: ClassVar[dict[str, Any]] = {"name": "airpath_scenario_v0", "render_modes": []}
+    metadata: dict[str, Any] = {  # noqa: RUF012 - as in PettingZoo
+        "name": "airpath_scenario_v0",
+        "render_modes": [],
+    }
 
     def __init__(
         self,
@@ -63,14 +66,16 @@ class AgentsEnv(ParallelEnv[str, "Vector", "Vector"]):
 
     def observation_space(self, agent: str) -> Box:
         """Space of an agent's observations."""
-        return self.observation_spaces[agent]  # type: ignore[return-value]
+        return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Box:
         """Space of an agent's actions."""
-        return self.action_spaces[agent]  # type: ignore[return-value]
+        return self.action_spaces[agent]
 
     def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
+        self,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,  # noqa: ARG002 - of PettingZoo's interface
     ) -> tuple[dict[str, Vector], dict[str, dict[str, Any]]]:
         """Begin an episode, up to its first decision; without a seed, with one that is drawn."""
         if seed is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -47,7 +47,7 @@ class ScenarioEnv(gymnasium.Env["Vector", "Vector"]):
     action outside the space, and a reward that is not a finite number.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as in Gymnasium
 
     def __init__(
         self,
@@ -68,7 +68,10 @@ class ScenarioEnv(gymnasium.Env["Vector", "Vector"]):
         self._episode: Episode | None = None
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,  # noqa: ARG002 - of Gymnasium's interface
     ) -> tuple[Vector, dict[str, Any]]:
         """Begin an episode, up to its first decision; without a seed, with one that is drawn."""
         super().reset(seed=seed)

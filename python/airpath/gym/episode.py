@@ -70,7 +70,7 @@ def places(scenario: _core.Scenario, keys: Sequence[str] | None) -> dict[str, in
 
     Raises ``InputError`` for a flow that does not exist, is not TCP, or is several.
     """
-    found = {}
+    found: dict[str, int] = {}
     flows = scenario.flows
     if keys is None:
         named = [flow["id"] for flow in flows if flow["congestion"] is not None]

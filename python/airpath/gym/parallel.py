@@ -34,5 +34,3 @@ def parallel_env(
     from airpath.gym.agents import AgentsEnv
 
     return AgentsEnv(scenario, flows, set, reward, interval_ms)
-
-

@@ -16,19 +16,19 @@ Reward: TypeAlias = "Callable[[Interval], float]"
 
 
 def utility(interval: Interval) -> float:
-    """Utility ln(throughput) − ln(delay), times the length of the interval in seconds.
+    """Utility ln(throughput) - ln(delay) of an interval.
 
     Throughput is in Mb/s of payload, at least a segment in the interval; delay is the smoothed RTT
     over the smallest RTT. This is the objective of Winstein and Balakrishnan (TCP ex Machina,
-    SIGCOMM 2013, 3.3) with δ = 1. The length makes the return of an episode an integral over time,
-    so that an agent gains nothing by deciding more or less often.
+    SIGCOMM 2013, 3.3) with δ = 1. Intervals count alike, however long they are: algorithms discount
+    per decision, so with a reward per second an agent would gain by making its RTT longer.
     """
     seconds = (interval.end_ns - interval.start_ns) / 1e9
     if seconds <= 0 or interval.mss_bytes == 0 or interval.min_rtt_ns == 0:
         return 0.0
     segment_mbps = 8.0 * interval.mss_bytes / seconds / 1e6
     throughput = max(interval.delivered_bps / 1e6, segment_mbps)
-    return seconds * (math.log(throughput) - math.log(interval.srtt_ns / interval.min_rtt_ns))
+    return math.log(throughput) - math.log(interval.srtt_ns / interval.min_rtt_ns)
 
 
 def rewarded(reward: Reward, interval: Interval) -> float:
