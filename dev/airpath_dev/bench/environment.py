@@ -76,18 +76,18 @@ def main(
         alone.append(_processor_s(lambda: airpath.run(windowed)))
     goodput = airpath.run(windowed).flows["goodput_mbps"][0]
     least, without = min(with_agent), min(alone)
-    crossing_us = (least - without) / steps * 1e6
+    beyond_us = (least - without) / steps * 1e6
     mhz = _mhz()
     rows = [
         ["goodput of the run without an agent", f"{goodput:.1f} Mb/s"],
         ["real time per time of the processor", f"{SECONDS / least:.0f}"],
         ["the same without an agent", f"{SECONDS / without:.0f}"],
         ["steps per second", f"{steps / least:,.0f}"],
-        ["per step beyond the run without an agent", f"{crossing_us:.1f} µs"],
+        ["per step beyond the run without an agent", f"{beyond_us:.1f} µs"],
         ["ns3-gym: transfer per step, published", f"{sum(NS3_GYM_CYCLES):,} cycles"],
     ]
     if mhz:
-        rows.append([f"airpath at {mhz:.0f} MHz", f"{crossing_us * mhz:,.0f} cycles"])
+        rows.append([f"airpath at {mhz:.0f} MHz", f"{beyond_us * mhz:,.0f} cycles"])
     print(table(["", ":"], rows, padded=True))
     if SECONDS / least < AIM:
         say(f"slow: less than {AIM} times real time")
