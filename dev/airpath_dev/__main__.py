@@ -74,7 +74,7 @@ COMMANDS = {
     "soak": "bench.soak",
     **{f"bench-{name.replace('_', '-')}": f"bench.{name}"
        for name in ("campaign", "capture", "capture_page", "emulation", "emulation_profile",
-                    "explore", "findings", "report")},
+                    "environment", "explore", "findings", "report")},
 }  # fmt: skip
 
 

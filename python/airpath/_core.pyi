@@ -211,6 +211,44 @@ class Interval:
         """Whether the application limited the sender."""
 
 @final
+class SteppedRun:
+    """A run of a scenario that pauses for its agents' decisions, in the thread that created it."""
+
+    def __new__(
+        cls, scenario: Scenario, seed: int, flows: list[int], interval_ms: float | None = None
+    ) -> Self:
+        """Begin a run.
+
+        ``flows``: places in ``scenario.flows`` of the TCP flows for which agents decide; the agents
+        have the numbers from 0. ``interval_ms``: time between two decisions; None: a smoothed RTT.
+        """
+
+    def advance(self) -> bool:
+        """Run until an agent is to decide; False at the end. Raises ``CongestionError``."""
+
+    def interval(self, agent: int) -> Interval:
+        """Return what an agent's flow has seen since this was last asked."""
+
+    def cwnd_segments(self, agent: int) -> float | None:
+        """Return cwnd of an agent's flow; None before its connection exists."""
+
+    def decide(self, agent: int, cwnd_segments: float) -> None:
+        """Set cwnd of an agent's flow, which takes effect at once when the run goes on.
+
+        Raises ``CongestionError`` for an impossible one. Without a decision cwnd stays as it is.
+        """
+
+    def is_done(self, agent: int) -> bool:
+        """Whether an agent's flow will not send anything more."""
+
+    @property
+    def now_ns(self) -> int:
+        """Simulated time so far."""
+
+    def finish(self) -> Result:
+        """End the run where it is."""
+
+@final
 class Window:
     """The window that a congestion control decides."""
 

@@ -2,7 +2,7 @@
 //!
 //! Python builds one object per connection. The simulator calls its methods, with the GIL, in the
 //! thread that simulates; a class that only decides per interval is called once per interval, and
-//! what the acknowledgements in between say is added up here, without the GIL. A method that raises,
+//! what the acknowledgements in between say is added up without the GIL ([`crate::interval`]). A method that raises,
 //! or that sets an impossible window, ends the run: the first such failure is its reason.
 
 use std::collections::BTreeSet;
@@ -19,6 +19,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
+
+use crate::interval::IntervalMeter;
 
 pyo3::create_exception!(
     airpath._core,
@@ -64,35 +66,6 @@ pub(crate) struct PyLoss {
     now_ns: u64,
     flight_segments: u32,
     by_timeout: bool,
-}
-
-/// What the acknowledgements of an interval say.
-#[pyclass(name = "Interval", module = "airpath._core", frozen, get_all)]
-#[derive(Debug, Default)]
-pub(crate) struct PyInterval {
-    start_ns: u64,
-    end_ns: u64,
-    mss_bytes: u32,
-    acks: u32,
-    delivered_segments: u32,
-    lost_segments: u32,
-    timeouts: u32,
-    rtt_ns: Option<u64>,
-    srtt_ns: u64,
-    min_rtt_ns: u64,
-    in_flight_segments: u32,
-    app_limited: bool,
-}
-
-#[pymethods]
-impl PyInterval {
-    /// Payload bits that were delivered, per second.
-    #[getter]
-    fn delivered_bps(&self) -> f64 {
-        let seconds = Duration::from_nanos(self.end_ns - self.start_ns).as_secs_f64();
-        let bits = 8.0 * f64::from(self.delivered_segments) * f64::from(self.mss_bytes);
-        if seconds > 0.0 { bits / seconds } else { 0.0 }
-    }
 }
 
 /// The window that a class controls.
@@ -214,8 +187,7 @@ impl CongestionFactory for Factory {
             limits: Limits::of(config, false),
             pacing_bps: None,
             python: None,
-            interval: PyInterval::default(),
-            ends_early: false,
+            interval: IntervalMeter::default(),
         })
         .started(&self.prepare, start, config)
     }
@@ -275,10 +247,8 @@ struct Control {
     pacing_bps: Option<f64>,
     /// `None` if it could not be made.
     python: Option<Object>,
-    /// What the current interval has shown.
-    interval: PyInterval,
-    /// Whether the next acknowledgement ends the interval.
-    ends_early: bool,
+    /// What the acknowledgements say, if the class decides per interval.
+    interval: IntervalMeter,
 }
 
 impl Control {
@@ -358,36 +328,11 @@ impl Control {
         exit
     }
 
-    /// Adds an acknowledgement to the interval. Returns whether the interval ends.
-    fn count(&mut self, ack: &AckSample, length: Duration) -> bool {
-        let now_ns = ack.now.as_nanos();
-        let interval = &mut self.interval;
-        if interval.start_ns == 0 {
-            interval.start_ns = now_ns;
-        }
-        interval.acks += 1;
-        interval.delivered_segments += ack.delivered;
-        interval.lost_segments += ack.lost;
-        interval.app_limited |= ack.rate.is_some_and(|rate| rate.app_limited);
-        if let Some(rtt) = ack.rtt.map(Duration::as_nanos) {
-            interval.rtt_ns = Some(interval.rtt_ns.map_or(rtt, |least| least.min(rtt)));
-        }
-        let length = if length == Duration::ZERO { ack.srtt } else { length };
-        let ends = self.ends_early || now_ns - interval.start_ns >= length.as_nanos();
-        if ends {
-            interval.end_ns = now_ns;
-            interval.mss_bytes = ack.mss;
-            interval.srtt_ns = ack.srtt.as_nanos();
-            interval.min_rtt_ns = ack.min_rtt.as_nanos();
-            interval.in_flight_segments = ack.in_flight;
-        }
-        ends
-    }
-
     fn lose(&mut self, congestion: &Congestion, by_timeout: bool, window: &mut Window) {
         self.now = congestion.now;
-        self.interval.timeouts += u32::from(by_timeout);
-        self.ends_early |= by_timeout;
+        if by_timeout {
+            self.interval.on_timeout();
+        }
         if self.has(Method::Loss) {
             let loss = PyLoss {
                 now_ns: congestion.now.as_nanos(),
@@ -406,18 +351,23 @@ impl CongestionControl for Control {
     fn on_ack(&mut self, ack: &AckSample, window: &mut Window) -> Option<SlowStartExit> {
         self.now = ack.now;
         let interval = self.python.as_ref().and_then(|object| object.interval);
-        if let Some(length) = interval
-            && self.count(ack, length)
-        {
-            let next = PyInterval { start_ns: ack.now.as_nanos(), ..PyInterval::default() };
-            let interval = std::mem::replace(&mut self.interval, next);
-            self.ends_early = false;
-            self.call(Method::Interval, window, |py, window| (interval, window).into_pyobject(py));
+        if let Some(length) = interval {
+            self.interval.on_ack(ack, length);
         }
         if !self.has(Method::Ack) {
             return None;
         }
         self.call(Method::Ack, window, |py, window| (PyAck::from(ack), window).into_pyobject(py))
+    }
+
+    fn decision_due(&self) -> bool {
+        self.interval.has_ended()
+    }
+
+    fn on_decision(&mut self, window: &mut Window) {
+        if let Some(interval) = self.interval.take_ended() {
+            self.call(Method::Interval, window, |py, window| (interval, window).into_pyobject(py));
+        }
     }
 
     fn on_established(&mut self, rtt: Option<Duration>, window: &Window) {

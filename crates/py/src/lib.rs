@@ -10,8 +10,10 @@ mod campaign;
 mod capture;
 mod congestion;
 mod emulation;
+mod environment;
 mod findings;
 mod interruptible;
+mod interval;
 mod object;
 mod scenario;
 mod simulation;
@@ -21,11 +23,12 @@ use pyo3::prelude::*;
 use campaign::{PyBatch, check_variants, simulate_batch};
 use capture::{read_capture, read_flows, read_segments, view_flows};
 use congestion::{
-    CongestionError, PyAck, PyCongestionLibrary, PyInterval, PyLoss, PyStart, PyWindow,
-    congestion_interface,
+    CongestionError, PyAck, PyCongestionLibrary, PyLoss, PyStart, PyWindow, congestion_interface,
 };
 use emulation::{PyEmulated, PyMonitor, emulate, enter_user_namespace};
+use environment::PySteppedRun;
 use findings::{compare, explain, variant_rows};
+use interval::PyInterval;
 use scenario::{
     PyScenario, ScenarioError, parse, profiles, radio_presets, redacted, reference, schema,
     secret_hash, shipped,
@@ -39,11 +42,11 @@ mod core {
     #[pymodule_export]
     use super::{
         CongestionError, PyAck, PyBatch, PyCongestionLibrary, PyEmulated, PyInterval, PyLoss,
-        PyMonitor, PyResultTables, PyRunFigures, PyScenario, PyStart, PyWindow, ScenarioError,
-        check_variants, compare, congestion_interface, emulate, enter_user_namespace, explain,
-        parse, profiles, radio_presets, read_capture, read_flows, read_segments, redacted,
-        reference, schema, secret_hash, shipped, simulate, simulate_batch, table_columns,
-        variant_rows, view_flows,
+        PyMonitor, PyResultTables, PyRunFigures, PyScenario, PyStart, PySteppedRun, PyWindow,
+        ScenarioError, check_variants, compare, congestion_interface, emulate,
+        enter_user_namespace, explain, parse, profiles, radio_presets, read_capture, read_flows,
+        read_segments, redacted, reference, schema, secret_hash, shipped, simulate, simulate_batch,
+        table_columns, variant_rows, view_flows,
     };
 
     use pyo3::prelude::*;

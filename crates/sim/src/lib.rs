@@ -25,6 +25,8 @@ use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::Scenario;
 
+use crate::world::{Advance, World};
+
 /// The results of a run.
 #[derive(Debug)]
 pub struct Outcome {
@@ -75,9 +77,57 @@ pub fn simulate_with(
     options: Options<'_>,
     progress: &mut dyn FnMut(Instant, u64) -> bool,
 ) -> Result<Outcome, Stopped> {
-    let mut world = world::World::new(scenario, seed, options);
+    let mut world = World::new(scenario, seed, options);
     world.run(progress)?;
+    Ok(outcome(world, scenario))
+}
+
+/// A run that pauses whenever a congestion control from outside is to decide
+/// ([`CongestionControl::decision_due`](airpath_tcp::CongestionControl::decision_due)). What it
+/// decides then is what it would have decided in [`simulate`], so the results are the same.
+pub struct SteppedRun {
+    world: World<'static>,
+    scenario: Scenario,
+}
+
+impl SteppedRun {
+    /// A run at its beginning.
+    pub fn new(scenario: Scenario, seed: u64) -> Self {
+        Self { world: World::new(&scenario, seed, Options::default()), scenario }
+    }
+
+    /// Lets the congestion controls decide for which the run had paused, and runs until the next
+    /// decision. Returns false at the end of the run.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`]: `progress` returned false, or a congestion control cannot go on.
+    pub fn advance(
+        &mut self,
+        progress: &mut dyn FnMut(Instant, u64) -> bool,
+    ) -> Result<bool, Stopped> {
+        self.world.decide();
+        Ok(self.world.advance(progress)? == Advance::Decision)
+    }
+
+    /// The time on the run's clock.
+    pub fn now(&self) -> Instant {
+        self.world.now()
+    }
+
+    /// Whether a flow, by its place in the scenario, will not send or wait for anything more.
+    pub fn is_done(&self, flow: usize) -> bool {
+        self.world.is_done(flow)
+    }
+
+    /// Ends the run where it is, and returns its results so far.
+    pub fn finish(self) -> Outcome {
+        outcome(self.world, &self.scenario)
+    }
+}
+
+fn outcome(world: World<'_>, scenario: &Scenario) -> Outcome {
     let (mut summary, mut tables) = world.finish();
     airpath_network::summarise_groups(scenario, &mut summary, &mut tables);
-    Ok(Outcome { summary, tables })
+    Outcome { summary, tables }
 }

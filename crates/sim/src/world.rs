@@ -8,7 +8,8 @@ use airpath_base::{Direction, DropReason, Duration, Instant, Packet};
 use airpath_metrics::fairness;
 use airpath_network::{CellDeparture, Destination, Hop, HopSet, SteppedNetwork};
 use airpath_record::{DropSummary, Name, RunSummary, Tables};
-use airpath_scenario::Scenario;
+use airpath_scenario::{FlowConfig, Scenario, Traffic};
+use airpath_tcp::CongestionConfig;
 
 use crate::event_queue::EventQueue;
 use crate::flow::{Context, Flow, Summary};
@@ -22,6 +23,15 @@ const FIRST_FLOW: usize = SAMPLER + 1;
 
 /// Most events between two calls of `progress`, which take some hundredths of a second.
 const PROGRESS_EVENTS: u64 = 1 << 16;
+
+/// Why a run pauses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Advance {
+    /// Congestion controls are to decide.
+    Decision,
+    /// The run has ended.
+    Ended,
+}
 
 /// The complete state of a run.
 pub(crate) struct World<'a> {
@@ -40,6 +50,8 @@ pub(crate) struct World<'a> {
     sampled_at: Instant,
     events: u64,
     seed: u64,
+    /// Flows whose congestion control is from outside, and may decide apart from acknowledgements.
+    deciders: Vec<usize>,
     /// Additional observers.
     observers: Option<Box<Observers<'a>>>,
 }
@@ -89,6 +101,7 @@ impl<'a> World<'a> {
             sampled_at: Instant::ZERO,
             events: 0,
             seed,
+            deciders: deciders(scenario),
             observers,
         }
     }
@@ -103,6 +116,21 @@ impl<'a> World<'a> {
         &mut self,
         progress: &mut dyn FnMut(Instant, u64) -> bool,
     ) -> Result<(), Stopped> {
+        while self.advance(progress)? == Advance::Decision {
+            self.decide();
+        }
+        Ok(())
+    }
+
+    /// Runs until congestion controls are to decide, or to the end; [`Self::decide`] lets them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::run`].
+    pub(crate) fn advance(
+        &mut self,
+        progress: &mut dyn FnMut(Instant, u64) -> bool,
+    ) -> Result<Advance, Stopped> {
         while let Some((source, at)) = self.queue.first() {
             if at > self.end {
                 break;
@@ -123,18 +151,43 @@ impl<'a> World<'a> {
                     }
                     self.check_flows()?;
                     if self.flows.iter().all(Flow::is_done) {
-                        return Ok(());
+                        return Ok(Advance::Ended);
                     }
                     self.queue.rearm(SAMPLER, at + self.sample_interval);
                 }
-                None => self.run_flow(source - FIRST_FLOW),
+                None => self.run_flow(source - FIRST_FLOW, Flow::on_wake),
+            }
+            if self.deciders.iter().any(|&index| self.flows[index].decision_due()) {
+                return Ok(Advance::Decision);
             }
         }
         self.now = self.end;
         if self.sampled_at < self.end {
             self.sample();
         }
-        self.check_flows()
+        self.check_flows()?;
+        Ok(Advance::Ended)
+    }
+
+    /// Lets the congestion controls decide that are due, at the instant of the last event.
+    #[cold]
+    pub(crate) fn decide(&mut self) {
+        for place in 0..self.deciders.len() {
+            let index = self.deciders[place];
+            if self.flows[index].decision_due() {
+                self.run_flow(index, Flow::decide);
+            }
+        }
+    }
+
+    /// The time on the run's clock.
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Whether a flow will not send or wait for anything more.
+    pub(crate) fn is_done(&self, flow: usize) -> bool {
+        self.flows[flow].is_done()
     }
 
     /// Whether the congestion control of each flow can go on.
@@ -259,7 +312,9 @@ impl<'a> World<'a> {
         }
     }
 
-    fn run_flow(&mut self, index: usize) {
+    /// Lets a flow act.
+    #[inline(always)]
+    fn run_flow(&mut self, index: usize, act: fn(&mut Flow, &mut Context<'_>)) {
         let mut context = Context {
             now: self.now,
             network: &mut self.network,
@@ -269,7 +324,7 @@ impl<'a> World<'a> {
         };
         let flow = &mut self.flows[index];
         // Timers are re-armed lazily: this call may be early, and then only sets the next wake-up.
-        flow.on_wake(&mut context);
+        act(flow, &mut context);
         let sent = context.sent;
         if let Some(observers) = &mut self.observers {
             observers.follow(self.now, index, flow.is_measured(), &mut self.network);
@@ -363,6 +418,17 @@ impl<'a> World<'a> {
         }
         (summary, tables)
     }
+}
+
+/// Flows whose congestion control is from outside, by place.
+fn deciders(scenario: &Scenario) -> Vec<usize> {
+    let is_external = |flow: &FlowConfig| match &flow.traffic {
+        Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
+            matches!(tcp.sender.congestion, CongestionConfig::External(_))
+        }
+        Traffic::Ping { .. } | Traffic::Udp { .. } => false,
+    };
+    (0..).zip(&scenario.flows).filter(|(_, flow)| is_external(flow)).map(|(at, _)| at).collect()
 }
 
 /// A timer is only re-armed to an earlier time: a later one is noticed when it fires.

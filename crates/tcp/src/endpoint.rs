@@ -490,6 +490,16 @@ impl Endpoint {
         self.sender.congestion.window()
     }
 
+    /// Whether the congestion control is to decide now ([`Self::decide`]).
+    pub fn decision_due(&self) -> bool {
+        self.sender.decision_due()
+    }
+
+    /// Lets the congestion control decide; what it then allows is sent by [`Self::transmit`].
+    pub fn decide(&mut self) {
+        self.sender.touch().decide();
+    }
+
     /// Why the congestion control cannot go on, if it cannot.
     pub fn failure(&self) -> Option<&str> {
         self.sender.failure()

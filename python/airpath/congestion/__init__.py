@@ -109,7 +109,8 @@ class Congestion:
         """Decide for the next interval.
 
         An interval ends with the first acknowledgement that arrives ``interval_ms`` or more after
-        its start; after a time-out, with the next acknowledgement.
+        its start; after a time-out, with the next acknowledgement. The decision takes effect just
+        after that acknowledgement, at the same instant.
         """
 
 

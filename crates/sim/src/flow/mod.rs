@@ -193,6 +193,24 @@ impl Flow {
         }
     }
 
+    /// Whether its congestion control is to decide now.
+    pub(crate) fn decision_due(&self) -> bool {
+        match self {
+            Self::Tcp(flow) => flow.decision_due(),
+            Self::Split(flow) => flow.decision_due(),
+            Self::Ping(_) | Self::Udp(_) => false,
+        }
+    }
+
+    /// Lets its congestion control decide.
+    pub(crate) fn decide(&mut self, context: &mut Context<'_>) {
+        match self {
+            Self::Tcp(flow) => flow.decide(context),
+            Self::Split(flow) => flow.decide(context),
+            Self::Ping(_) | Self::Udp(_) => {}
+        }
+    }
+
     /// Why its congestion control cannot go on, if it cannot.
     pub(crate) fn failure(&self) -> Option<&str> {
         match self {

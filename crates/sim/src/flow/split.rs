@@ -159,6 +159,15 @@ impl SplitFlow {
         self.flow.is_done() && self.relay.as_ref().is_some_and(|relay| relay.outlet.is_finished())
     }
 
+    /// Whether the congestion control of its sender is to decide now; the proxy's never is.
+    pub(crate) fn decision_due(&self) -> bool {
+        self.flow.decision_due()
+    }
+
+    pub(crate) fn decide(&mut self, context: &mut Context<'_>) {
+        self.flow.decide(context);
+    }
+
     /// Why the congestion control of its sender, or of the proxy's, cannot go on.
     pub(crate) fn failure(&self) -> Option<&str> {
         let proxy = || self.relay.as_ref().and_then(|relay| relay.outlet.failure());

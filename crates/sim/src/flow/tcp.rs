@@ -318,6 +318,22 @@ impl TcpFlow {
         self.ends.as_ref().is_some_and(|ends| ends.sender.is_finished())
     }
 
+    /// Whether its congestion control is to decide now.
+    pub(crate) fn decision_due(&self) -> bool {
+        self.ends.as_ref().is_some_and(|ends| ends.sender.decision_due())
+    }
+
+    /// Lets its congestion control decide, and sends what it then allows.
+    pub(crate) fn decide(&mut self, context: &mut Context<'_>) {
+        let Some(ends) = &mut self.ends else {
+            return;
+        };
+        ends.sender.decide();
+        ends.transmit(&self.identity, context);
+        self.record_events(context);
+        self.note_activity(context.now);
+    }
+
     /// Why its congestion control cannot go on, if it cannot.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.ends.as_ref().and_then(|ends| ends.sender.failure())

@@ -45,6 +45,16 @@ pub trait CongestionControl: Debug + Send {
     /// transmission.
     fn on_restart(&mut self, _now: Instant, _since: Instant, _window: &mut Window) {}
 
+    /// Whether an algorithm that decides apart from acknowledgements is to decide now. A driver asks
+    /// after each event, for an algorithm from outside, and then calls
+    /// [`Endpoint::decide`](crate::Endpoint::decide) at the same instant.
+    fn decision_due(&self) -> bool {
+        false
+    }
+
+    /// Decides apart from acknowledgements.
+    fn on_decision(&mut self, _window: &mut Window) {}
+
     /// cwnd after a time-out (RFC 5681 3.1: one segment).
     fn loss_window(&self) -> f64 {
         1.0

@@ -110,9 +110,7 @@ impl Sender {
     /// acknowledged.
     #[inline(always)]
     pub(super) fn end_ack(&mut self, now: Instant, progress: bool) {
-        if self.congestion.sets_record() {
-            self.stream.buffer_mut().note_window(self.congestion.window().cwnd);
-        }
+        self.note_window();
         self.stream.buffer_mut().note_acknowledgement();
         self.update_pacing();
         if self.stream.is_finished() && progress {
@@ -120,6 +118,22 @@ impl Sender {
             self.cancel_probe();
             self.telemetry.record(now, EventKind::Finished);
         }
+    }
+
+    /// A cwnd that is larger than ever before may enlarge the send buffer.
+    #[inline(always)]
+    fn note_window(&mut self) {
+        if self.congestion.sets_record() {
+            self.stream.buffer_mut().note_window(self.congestion.window().cwnd);
+        }
+    }
+
+    /// Lets the congestion control decide apart from acknowledgements.
+    pub(crate) fn decide(&mut self) {
+        self.bursts.resume();
+        self.congestion.notify(|control, window| control.on_decision(window));
+        self.note_window();
+        self.update_pacing();
     }
 
     /// Whether what is SACKed was sent before the first outstanding segment was retransmitted. Seen

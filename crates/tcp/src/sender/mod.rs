@@ -200,6 +200,11 @@ impl Sender {
         (None, (!self.stream.has_work()).then_some(Ahead::Silent))
     }
 
+    /// Whether the congestion control is to decide now.
+    pub(crate) fn decision_due(&self) -> bool {
+        self.congestion.control().decision_due()
+    }
+
     /// Why the congestion control cannot go on, if it cannot.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.congestion.control().failure()
