@@ -426,7 +426,7 @@ fn deciders(scenario: &Scenario) -> Vec<usize> {
         Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
             matches!(tcp.sender.congestion, CongestionConfig::External(_))
         }
-        Traffic::Ping { .. } | Traffic::Udp { .. } => false,
+        Traffic::Ping { .. } | Traffic::Udp { .. } | Traffic::Quic { .. } => false,
     };
     (0..).zip(&scenario.flows).filter(|(_, flow)| is_external(flow)).map(|(at, _)| at).collect()
 }

@@ -199,6 +199,8 @@ impl Flow {
             Self::Tcp(flow) => flow.decision_due(),
             Self::Split(flow) => flow.decision_due(),
             Self::Ping(_) | Self::Udp(_) => false,
+            #[cfg(feature = "quic")]
+            Self::Quic(_) => false,
         }
     }
 
@@ -208,6 +210,8 @@ impl Flow {
             Self::Tcp(flow) => flow.decide(context),
             Self::Split(flow) => flow.decide(context),
             Self::Ping(_) | Self::Udp(_) => {}
+            #[cfg(feature = "quic")]
+            Self::Quic(_) => {}
         }
     }
 
