@@ -15,13 +15,11 @@ DEV := PYTHONPATH=dev $(VENV)/python -m airpath_dev
 BARE := PYTHONPATH=dev python3 -m airpath_dev
 # Rust tests link no Python; the extension crate has none of its own.
 CRATES := --workspace --exclude airpath-py
-# Programs inside the kernel, where clang is there.
-BPF = $(if $(shell tools/setup features),--features airpath-bpf/kernel$(comma)airpath-emu/bpf)
+# QUIC flows, and programs inside the kernel where clang is there.
+FEATURES = --features airpath-sim/quic$(if $(shell tools/setup features),$(comma)airpath-bpf/kernel$(comma)airpath-emu/bpf)
 comma := ,
 # Thousands of tests start airpath: its modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
-# QUIC flows; the extension always has them.
-QUIC := --features airpath-sim/quic
 # Property tests draw other cases with each commit.
 ifndef PROPTEST_RNG_SEED
 export PROPTEST_RNG_SEED := $(shell tools/seed)
@@ -52,7 +50,7 @@ test: build system compiled
 
 # What the tests of Rust need.
 compiled:
-	cargo test --quiet --no-run $(CRATES) $(BPF) $(QUIC)
+	cargo test --quiet --no-run $(CRATES) $(FEATURES)
 
 check: BESIDE += rust-lint
 check: quick-lint test
@@ -68,8 +66,8 @@ quick-lint: build
 	$(DEV) licences
 
 rust-lint:
-	MAKEFLAGS= $(IDLE) cargo clippy --quiet --workspace --all-targets $(BPF) $(QUIC) -- -D warnings
-	RUSTDOCFLAGS="-D warnings" MAKEFLAGS= $(IDLE) cargo doc --quiet --no-deps $(CRATES) $(BPF) $(QUIC)
+	MAKEFLAGS= $(IDLE) cargo clippy --quiet --workspace --all-targets $(FEATURES) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" MAKEFLAGS= $(IDLE) cargo doc --quiet --no-deps $(CRATES) $(FEATURES)
 
 # Whatever else wants a processor gets it at once.
 IDLE := $(if $(shell command -v chrt),chrt --idle 0)
@@ -77,13 +75,13 @@ IDLE := $(if $(shell command -v chrt),chrt --idle 0)
 rust-test:
 	@# cargo is not given make's jobserver, which is closed to it.
 	@echo 'The property tests draw from PROPTEST_RNG_SEED=$(PROPTEST_RNG_SEED).'
-	MAKEFLAGS= $(IDLE) cargo test --quiet $(CRATES) $(BPF) $(QUIC) $(TEST) | $(BARE) outcomes rust
+	MAKEFLAGS= $(IDLE) cargo test --quiet $(CRATES) $(FEATURES) $(TEST) | $(BARE) outcomes rust
 
 # Those that are marked `#[ignore = "needs root"]`, by name; one at a time, some are on the real clock.
 NEEDS_ROOT = $(shell grep -rhA3 'ignore = "needs root"' crates --include='*.rs' | sed -n 's/.*fn \(\w*\)().*/\1/p')
 rust-root-test:
 	@if [ "$$(id -u)" -eq 0 ]; then \
-	cargo test --quiet --tests $(CRATES) $(BPF) $(QUIC) -- --ignored --test-threads=1 $(NEEDS_ROOT) | \
+	cargo test --quiet --tests $(CRATES) $(FEATURES) -- --ignored --test-threads=1 $(NEEDS_ROOT) | \
 	$(BARE) outcomes rust; \
 	else echo 'Left out, because they need root: $(NEEDS_ROOT)'; fi
 
