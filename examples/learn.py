@@ -5,7 +5,8 @@
 
 PPO of Stable-Baselines3 learns in `airpath/Scenario-v0`. The policy is then exported and runs in
 `airpath.run`, without PyTorch, against fixed windows, CUBIC and BBR. All that decides about the
-result was fixed beforehand and is in this file: the scenarios, the reward, the score.
+result is in this file: the scenarios, the reward, the score. What was tried before is in
+docs/guides/learned-congestion-control.md.
 
 Scenarios: a download of 10 s in a 20 MHz LTE cell, with a SINR from -2 to 25 dB and 5 to 40 ms
 each way behind the cell, drawn uniformly. Training draws them from seed 1; the 50 held-out ones

@@ -161,7 +161,7 @@ class Policy(Congestion):
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the policy to a file of numpy (``.npz``)."""
-        arrays: dict[str, Any] = {
+        arrays: dict[str, NDArray[Any]] = {
             "observation": np.array([element.name for element in OBSERVATION]),
             "activation": np.array(self.activation),
             "interval_ms": np.array(np.nan if self.interval_ms is None else self.interval_ms),
@@ -172,7 +172,7 @@ class Policy(Congestion):
             arrays |= {f"weights_{number}": weights, f"biases_{number}": biases}
         try:
             with open(file, "wb") as opened:  # noqa: PTH123 - savez would add a suffix
-                np.savez(opened, **arrays)
+                np.savez(opened, **arrays)  # type: ignore[arg-type]
         except OSError as error:
             raise AirpathError(f"cannot write {os.fspath(file)}: {reason(error)}") from None
 

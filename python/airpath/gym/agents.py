@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class AgentsEnv(ParallelEnv[str, "Vector", "Vector"]):  # type: ignore[misc]
     """An agent for each of several flows; see ``parallel_env``."""
 
-    metadata: dict[str, Any] = {  # noqa: RUF012 - as in PettingZoo
+    metadata = {  # noqa: RUF012 - as in PettingZoo
         "name": "airpath_scenario_v0",
         "render_modes": [],
     }
@@ -75,8 +75,8 @@ class AgentsEnv(ParallelEnv[str, "Vector", "Vector"]):  # type: ignore[misc]
     def reset(
         self,
         seed: int | None = None,
-        options: dict[str, Any] | None = None,  # noqa: ARG002 - of PettingZoo's interface
-    ) -> tuple[dict[str, Vector], dict[str, dict[str, Any]]]:
+        options: dict[str, object] | None = None,  # noqa: ARG002 - of PettingZoo's interface
+    ) -> tuple[dict[str, Vector], dict[str, dict[str, float]]]:
         """Begin an episode, up to its first decision; without a seed, with one that is drawn."""
         if seed is not None:
             self._random = np.random.default_rng(seed)
@@ -95,7 +95,7 @@ class AgentsEnv(ParallelEnv[str, "Vector", "Vector"]):  # type: ignore[misc]
         dict[str, float],
         dict[str, bool],
         dict[str, bool],
-        dict[str, dict[str, Any]],
+        dict[str, dict[str, float]],
     ]:
         """Apply the action of each agent, and run to the end of the next interval."""
         episode = self._begun()

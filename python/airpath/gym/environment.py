@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gymnasium
 import numpy as np
@@ -47,7 +47,7 @@ class ScenarioEnv(gymnasium.Env["Vector", "Vector"]):
     action outside the space, and a reward that is not a finite number.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as in Gymnasium
+    metadata = {"render_modes": []}  # noqa: RUF012 - as in Gymnasium
 
     def __init__(
         self,
@@ -71,8 +71,8 @@ class ScenarioEnv(gymnasium.Env["Vector", "Vector"]):
         self,
         *,
         seed: int | None = None,
-        options: dict[str, Any] | None = None,  # noqa: ARG002 - of Gymnasium's interface
-    ) -> tuple[Vector, dict[str, Any]]:
+        options: dict[str, object] | None = None,  # noqa: ARG002 - of Gymnasium's interface
+    ) -> tuple[Vector, dict[str, float]]:
         """Begin an episode, up to its first decision; without a seed, with one that is drawn."""
         super().reset(seed=seed)
         chosen = int(self.np_random.integers(LARGEST_SEED)) if seed is None else seed

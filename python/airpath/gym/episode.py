@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ Given: TypeAlias = "str | os.PathLike[str] | _core.Scenario"
 """A scenario: a file, the name of a shipped one, its text (several lines), or a loaded one."""
 Drawn: TypeAlias = "Given | Callable[[np.random.Generator], Given]"
 """A scenario, or a function that draws one for each episode."""
-Outcome: TypeAlias = "tuple[Vector, float, bool, bool, dict[str, Any]]"
+Outcome: TypeAlias = "tuple[Vector, float, bool, bool, dict[str, float]]"
 """Observation, reward, whether the flow ended, whether the run ended first, information."""
 
 LOW = np.array([element.low for element in OBSERVATION], dtype=np.float32)
@@ -133,7 +133,7 @@ class Episode:
         """Whether there is something to decide."""
         return self._goes_on
 
-    def seen(self, agent: str) -> tuple[_core.Interval, Vector, dict[str, Any]]:
+    def seen(self, agent: str) -> tuple[_core.Interval, Vector, dict[str, float]]:
         """What an agent has seen since this was last asked."""
         number = self.agents[agent]
         interval, cwnd = self._run.interval(number), self._run.cwnd_segments(number)
