@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from airpath.base.later import Chart, later
 from airpath.campaign.files import (
     DOCUMENT,
     MANIFEST,
@@ -140,6 +141,11 @@ class Campaign:
             raise InputError(
                 f"{self.store.place} is damaged: not all files of {name} have the same columns"
             ) from None
+
+    def plot(self, kind: str | None = None, **options: Any) -> Chart:
+        """Draw a chart of the campaign; ``options`` are those of ``airpath.plot``."""
+        chart: Chart = later("airpath.plots.plot", "plot")(self, kind, **options)
+        return chart
 
     def __getattr__(self, name: str) -> pl.DataFrame:
         if name in TABLES:

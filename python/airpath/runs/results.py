@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from airpath.base.files import read_regular
 from airpath.base.json import Json, parsed
+from airpath.base.later import Chart, later
 from airpath.base.shapes import MisfitError, fitted
 from airpath.base.text import plural
 from airpath.errors import InputError, MissingTableError
@@ -230,6 +231,11 @@ class Run:
             hint = f": set run.{keys[name]} = true in the scenario" if name in keys else ""
             raise MissingTableError(f"this run has no table '{name}'{hint}")
         return pl.concat(frames) if len(frames) > 1 else frames[0]
+
+    def plot(self, kind: str | None = None, **options: Any) -> Chart:
+        """Draw a chart of the run's report; ``options`` are those of ``airpath.plot``."""
+        chart: Chart = later("airpath.plots.plot", "plot")(self, kind, **options)
+        return chart
 
     def _repr_html_(self) -> str:
         """The view in a notebook: what each flow achieved, and why."""
