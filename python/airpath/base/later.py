@@ -20,6 +20,22 @@ class Chart(Protocol):
         """Write it as .svg, .pdf, .png or .html, and its data as .csv beside it."""
 
 
+class Findings(dict[str, Any]):
+    """What ``explain`` returns: a dict that a notebook shows as a list."""
+
+    def _repr_html_(self) -> str:
+        """Causes, the largest first, with what helps."""
+        return str(later("airpath.report.notebook", "findings_view")(self))
+
+
+class Compared(dict[str, Any]):
+    """What ``whatif`` returns: a dict that a notebook shows as a picture."""
+
+    def _repr_html_(self) -> str:
+        """What each variant changes."""
+        return str(later("airpath.report.notebook", "variants_view")(self))
+
+
 def later(module: str, name: str) -> Any:
     """Return what a module above this one offers."""
     return getattr(import_module(module), name)

@@ -147,6 +147,15 @@ class Campaign:
         chart: Chart = later("airpath.plots.plot", "plot")(self, kind, **options)
         return chart
 
+    def report(self, output: str | os.PathLike[str] = "report.html") -> Path:
+        """Write the campaign's report, as ``airpath report`` does, and return its path."""
+        later("airpath.report.campaign", "write_campaign_report")(self, Path(output))
+        return Path(output)
+
+    def _repr_html_(self) -> str:
+        """The view in a notebook: what was run, the best and the worst, and a picture."""
+        return str(later("airpath.report.notebook", "campaign_view")(self))
+
     def __getattr__(self, name: str) -> pl.DataFrame:
         if name in TABLES:
             return self.table(name)

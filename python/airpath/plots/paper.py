@@ -8,7 +8,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
@@ -136,7 +136,7 @@ def _font(spec: Spec, text: str | None) -> None:
         return
     found = _FONT.fullmatch(text.strip())
     family = found[1].strip() if found else ""
-    number, unit = (found[2], found[3]) if found else (None, None)
+    number, unit = (found[2], str(found[3])) if found else (None, "")
     alone = _LENGTH.fullmatch(family)
     if alone and number is None and alone[2] in ("pt", "px"):
         family, number, unit = "", alone[1], alone[2]
@@ -275,18 +275,15 @@ def _broken(text: str, most: int) -> list[str]:
 
 def _fit(figure: Figure, side: str, wanted: float) -> None:
     """Set the plots' sizes so that all of the chart is this wide or high."""
-    plots: list[Callable[[float], None]] = []
+    plots: list[tuple[Spec, str, float]] = []
     for view in vega.views(figure.spec):
         place, key = (view[side], "step") if isinstance(view.get(side), dict) else (view, side)
         if isinstance(place.get(key), (int, float)):
-            first = float(place[key])
-            plots.append(lambda factor, at=place, key=key, first=first: at.update(
-                {key: round(max(1.0, first * factor), 2)}
-            ))  # fmt: skip
+            plots.append((place, key, float(place[key])))
 
     def measured(factor: float) -> float:
-        for plot in plots:
-            plot(factor)
+        for place, key, first in plots:
+            place[key] = round(max(1.0, first * factor), 2)
         return size(rendered(replace(figure, width_mm=None), "svg"))[side == "height"]
 
     before, factor = (0.0, 0.0), 1.0
