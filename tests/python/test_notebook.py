@@ -38,7 +38,7 @@ def test_a_run_shows_its_picture_its_findings_and_its_place(tmp_path: Path) -> N
 
 def test_findings_and_variants_are_dicts_that_show_themselves() -> None:
     found: Any = airpath.explain("random-loss", set=SETS)
-    assert isinstance(found, dict)
+    assert {"findings", "tried", "breakdowns"} <= found.keys()
     shown = found._repr_html_()
     assert shown.startswith("<p><b>Findings</b>")
     assert "loss" in shown

@@ -32,7 +32,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> airpath.Campaign:
 
 
 def test_mixed_scenarios_have_a_panel_each_with_their_first_flow(mixed: airpath.Campaign) -> None:
-    chart = mixed.plot()
+    chart: Any = mixed.plot()
     drawn = rows(chart.data["cells"])
     assert [(row["panel"], row["x"]) for row in drawn] == [
         (scenario, cc) for scenario in MIXED["scenario"] for cc in ("cubic", "bbr")
@@ -44,7 +44,7 @@ def test_mixed_scenarios_have_a_panel_each_with_their_first_flow(mixed: airpath.
     assert chart.spec["resolve"]["scale"] == {"y": "independent"}
     [remark] = chart.remarks
     assert "TABLE.COLUMN@NAME shows" in remark
-    named = mixed.plot(figure=f"flows.goodput_mbps@{name}")
+    named: Any = mixed.plot(figure=f"flows.goodput_mbps@{name}")
     assert named.remarks == ()
 
 
@@ -124,6 +124,6 @@ def test_what_is_wrong_is_said_with_what_is_allowed(
 
 
 def test_a_chart_that_has_no_room_says_so(mixed: airpath.Campaign) -> None:
-    chart = mixed.plot("boxes", where=["scenario=wire"])
+    chart: Any = mixed.plot("boxes", where=["scenario=wire"])
     with pytest.raises(InputError, match="the labels of this chart need more than 20 mm"):
         Paper(width="20mm", font="30pt").applied(chart)

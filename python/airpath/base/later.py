@@ -14,7 +14,9 @@ from typing import Any, Protocol
 class Chart(Protocol):
     """A chart that a notebook shows."""
 
-    title: str
+    @property
+    def title(self) -> str:
+        """What the chart shows."""
 
     def save(self, path: str | Path, *, spec: bool = False) -> list[Path]:
         """Write it as .svg, .pdf, .png or .html, and its data as .csv beside it."""
