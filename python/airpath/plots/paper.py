@@ -10,13 +10,13 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, get_args
+from typing import get_args
 
 from airpath.base.choices import Legend, Log
 from airpath.errors import InputError
 from airpath.plots import vega
 from airpath.plots.export import rendered, size
-from airpath.plots.figure import Figure, Spec, rows
+from airpath.plots.figure import Figure, Series, Spec, rows
 
 PX_PER_MM = 96 / 25.4
 """Pixels of CSS, in which specifications are."""
@@ -209,7 +209,7 @@ def _ticks(least: float, most: float) -> list[float]:
     return [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
 
 
-def _points(figure: Figure) -> Iterator[dict[str, Any]]:
+def _points(figure: Figure) -> Iterator[Series]:
     for series in figure.data.values():
         yield from (row for row in rows(series) if row.get("v") is not None)
 
