@@ -279,7 +279,7 @@ def _cdf(found: pl.DataFrame, figure: str, shade: str | None, panels: list[str])
     spec = _panelled("cdf", encoding, [{"mark": mark}], data, panels, own="x")
     return Figure(
         id="cdf",
-        title=f"How {_title(figure)} is distributed",
+        title=f"{_title(figure)}: distribution",
         how_to_read="The share of the runs whose value is at most the one on the axis.",
         spec=vega.finished(spec),
         data={"cdf": data},
