@@ -66,7 +66,7 @@ COMMANDS = {
     "twin-random": "twin.drawn",
     "which-cc": "pages.which_cc",
     **{f"page-{name}": f"pages.{name}"
-       for name in ("ablation", "explorer", "studies", "traces", "uplink")},
+       for name in ("ablation", "explorer", "studies", "traces", "twins", "uplink")},
     "bench": "bench.steps",
     "bench-speed": "bench.speed",
     "hashes": "bench.hashes",

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from airpath.drivers.simulate import run
     from airpath.errors import AirpathError, InputError
     from airpath.fitting.fit import fit
+    from airpath.plots.plot import plot
     from airpath.runs.results import Run
     from airpath.scenario import load
 
 __all__ = [
     "AirpathError", "Campaign", "InputError", "Run", "__version__", "compare", "explain", "fit",
-    "load", "open_campaign", "query", "run", "sweep", "whatif",
+    "load", "open_campaign", "plot", "query", "run", "sweep", "whatif",
 ]  # fmt: skip
 
 _HOMES = {
@@ -44,6 +45,7 @@ _HOMES = {
     "explain": "airpath.diagnose.explain",
     "fit": "airpath.fitting.fit",
     "open_campaign": "airpath.campaign.results",
+    "plot": "airpath.plots.plot",
     "query": "airpath.campaign.query",
     "sweep": "airpath.campaign.sweep",
     "whatif": "airpath.diagnose.whatif",

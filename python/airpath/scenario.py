@@ -158,6 +158,13 @@ def _read_file(path: Path) -> str:
 
 
 def _suggestion(name: str, shipped: Iterable[str], *, listing: bool = True) -> str:
+    if name in radio_presets():
+        return (
+            f"; that is a radio preset\n  a scenario with a radio takes it: airpath run nr-n78 "
+            f"--set radio.preset={name}"
+        )
+    if own := [each for each in study_scenarios() if each.startswith(f"{name}/")]:
+        return f", but a study; its scenarios are: {', '.join(own)}"
     near = difflib.get_close_matches(name, list(shipped), n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return f"{hint}\n  available: {', '.join(shipped)}" if listing else hint

@@ -28,6 +28,8 @@ VARY = '\n[[vary]]\nkey = "flow.0.congestion"\n'
     ("text", "message"),
     [
         ("seeds = 3\n", "c.toml:1:1: `scenario` is missing"),
+        (HEAD + '[vary]\ncc = ["bbr"]\n', "`vary` is not a list of tables\n  allowed: a table for "
+         'each key that varies:\n    [[vary]]\n    key = "flow.0.congestion"\n'),
         ('scenario = "wier"\n', "c.toml:1:1: no scenario named 'wier'; did you mean 'wire'?"),
         (HEAD + "seed = 3\n", "c.toml:2:1: unknown key `seed` at the top level\n  did you mean"),
         (HEAD + "seeds = 0\n", "c.toml:2:1: `seeds` is 0\n  allowed: a number from 1 to 1000000"),

@@ -110,6 +110,8 @@ def test_help(cli: Any, command: str) -> None:
         (["run"], "error: missing argument 'SCENARIO...'; see airpath run --help"),
         (["run", "codle"], "error: no scenario named 'codle'; did you mean 'codel'?"),
         (["run", "qqqqqqqq"], "error: no scenario named 'qqqqqqqq'\n  available: asymmetric-3g, "),
+        (["run", "nr-fdd-20"], "error: no scenario named 'nr-fdd-20'; that is a radio preset\n"),
+        (["run", "3g-latency"], "error: no scenario named '3g-latency', but a study; its scen"),
         (["run", "wire", "nope"], "error: no scenario named 'nope'"),
         (["run", "wire", "codel", "--out", "x"], "error: --out is for one scenario; each of "
          "several gets its own directory in runs"),

@@ -33,6 +33,7 @@ class Fake(Machine):
     )
     unshare: tuple[int, str] = (0, "")
     wakes: str = PUNCTUAL
+    ping: str = "ping from iputils 20240905\n"
     ran: list[list[str]] = field(default_factory=list)
 
     def which(self, program: str) -> str | None:
@@ -42,6 +43,8 @@ class Fake(Machine):
         self.ran.append(list(words))
         if words[0] == "/bin/unshare":
             return subprocess.CompletedProcess(words, self.unshare[0], "", self.unshare[1])
+        if words[0] == "/bin/ping":
+            return subprocess.CompletedProcess(words, 0, self.ping, "")
         assert words[0] == sys.executable
         return subprocess.CompletedProcess(words, 0, self.wakes, "")
 
@@ -102,6 +105,12 @@ def test_a_missing_program_has_its_package(root: Path, program: str, package: st
     machine = Fake(root, programs=others)
     assert _found(program, machine).remedy == f"apt-get install {package}"
     assert bool(doctor.as_json(doctor.examine(machine))["emulate"]) == (program != "ip")
+
+
+def test_pings_are_told_apart(root: Path) -> None:
+    found = _found("ping", Fake(root, ping="ping (GNU inetutils) 2.4\n"))
+    assert (found.found, found.remedy) == (False, "apt-get install iputils-ping")
+    assert found.detail == "/bin/ping (inetutils)"
 
 
 def test_an_ordinary_user_where_user_namespaces_are_allowed(root: Path) -> None:

@@ -225,6 +225,7 @@ LARGER = {
     ("python/airpath/campaign/sweep.py", "sweep"): "public: callers give them by name",
     ("python/airpath/cli/emulate.py", "command"): OPTIONS,
     ("python/airpath/cli/measure.py", "command"): OPTIONS,
+    ("python/airpath/cli/plot.py", "command"): OPTIONS,
     ("python/airpath/cli/run.py", "command"): OPTIONS,
     ("python/airpath/cli/serve.py", "command"): OPTIONS,
     ("python/airpath/cli/subscriber.py", "add"): OPTIONS,
@@ -238,6 +239,7 @@ LARGER = {
     ("python/airpath/fitting/path.py", "estimate"): "not yet cut into steps",
     ("python/airpath/measure/causes.py", "Seen"): "what the rules of causes may consult",
     ("python/airpath/measure/document.py", "Measured"): DOCUMENT,
+    ("python/airpath/plots/plot.py", "plot"): "public: callers give them by name",
 }
 """What may be larger than ``MOST``, and why."""
 

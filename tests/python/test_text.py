@@ -46,6 +46,11 @@ FLOW: Any = {
 }  # fmt: skip
 
 
+def test_moments_are_written_as_people_do() -> None:
+    assert text.moment("2026-11-29T14:55:06+00:00") == "2026-11-29 14:55:06 UTC"
+    assert text.moment("2026-11-29T14:55:06+01:00") == "2026-11-29T14:55:06+01:00"
+
+
 def test_one_sentence_a_flow() -> None:
     assert describe.flow_sentence(FLOW) == (
         "download: 4.36 Mb/s down (cubic, linux-6.1), RTT 61 ms median, "

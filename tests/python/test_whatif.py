@@ -24,6 +24,18 @@ def test_one_table_compares_the_variants(cli: Any) -> None:
     assert " Mb/s (" in goodput
 
 
+def test_the_table_fits_a_terminal_and_names_what_a_variant_costs(cli: Any) -> None:
+    tries = ["--try", SHORT, "--try", 'path.down.0.aqm="codel"']
+    code, out, _ = cli("whatif", "bufferbloat", *tries, "--seeds", "2")
+    assert code == 0
+    tables = out.partition("\n\n")[2].partition("\n\nMeans over")[0]
+    assert max(map(len, tables.splitlines())) <= 80
+    assert "as it is   (1) queue_packets=20\n" in tables
+    assert 'as it is   (2) aqm="codel"\n' in tables
+    assert out.splitlines()[-1].startswith("(2) is a trade-off: better RTT (p95) of download, ")
+    assert out.endswith("; worse goodput of download.\n")
+
+
 def test_nobody_wins_inside_the_noise(cli: Any) -> None:
     code, out, _ = cli("whatif", "random-loss", "--try", "flow.0.initial_window_segments=11")
     assert code == 0

@@ -15,3 +15,9 @@ Cluster: TypeAlias = Literal["local", "slurm"]
 
 Software: TypeAlias = Literal["srsran-project", "srsran-4g", "oai-gnb", "oai-enb", "open5gs"]
 """Programs of a mobile network whose configuration files are read."""
+
+Legend: TypeAlias = Literal["top", "bottom", "left", "right", "none"]
+"""Where the legend of a chart is."""
+
+Log: TypeAlias = Literal["x", "y", "xy"]
+"""Axes of a chart with a logarithmic scale."""

@@ -92,6 +92,12 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 0.95 or value == 0 else f"{value:.2g} %"
 
 
+def moment(written: str) -> str:
+    """``2026-11-29 14:55:06 UTC`` for a time as documents have it, ISO 8601 with ``+00:00``."""
+    utc = written.removesuffix("+00:00")
+    return written if utc == written else f"{utc.replace('T', ' ')} UTC"
+
+
 def plural(number: float, noun: str) -> str:
     """``1 loss``, ``2 losses``."""
     if number == 1:

@@ -19,15 +19,16 @@ FIGURES = ("flows.goodput_mbps", "flows.rtt_ms_p95", "pings.rtt_ms_p95", "runs.j
 
 def compare(
     before: Campaign | str | os.PathLike[str],
-    after: Campaign | str | os.PathLike[str],
+    after: Campaign | str | os.PathLike[str] | None = None,
     figures: Sequence[str] = (),
     axis: str | None = None,
     values_of_axis: tuple[str, str] | None = None,
     *,
     pairs: bool = True,
 ) -> pl.DataFrame:
-    """Compare two campaigns, or with ``axis`` two of its values within them.
+    """Compare two campaigns, or with ``axis`` two of its values within one.
 
+    ``axis`` is a varied key, as ``cc``, or with the two values, as ``cc=cubic,bbr``.
     Cells that both have are compared, paired by the seeds that both have. Columns: the scenario
     and the varied keys, ``figure``, ``of``, ``pairs``, ``before``, ``after``, ``change``
     with ``low`` and ``high`` (95 %), ``change_percent``, ``effect`` and ``p``.
@@ -37,6 +38,12 @@ def compare(
 
     from airpath.analysis.intervals import paired, unpaired
 
+    if after is None:
+        if axis is None:
+            raise InputError("compare two campaigns, or one campaign with axis='NAME=X,Y'")
+        after = before
+    if axis is not None and "=" in axis:
+        axis, values_of_axis = _named(axis)
     first = before if isinstance(before, Campaign) else open_campaign(before)
     second = after if isinstance(after, Campaign) else open_campaign(after)
     common = [name for name in first.cell_columns if name in second.cell_columns]
@@ -75,6 +82,15 @@ def compare(
     return pl.DataFrame(rows, schema=schema, orient="row").sort(
         ["figure", "of", *common], maintain_order=True
     )
+
+
+def _named(text: str) -> tuple[str, tuple[str, str]]:
+    """The key of ``NAME=X,Y``, and its two values."""
+    name, _, two = text.partition("=")
+    picked = [value.strip() for value in two.split(",")]
+    if len(picked) != 2:
+        raise InputError(f"--axis {text}: must be NAME=X,Y with two values")
+    return name, (picked[0], picked[1])
 
 
 def _there(first: Campaign, second: Campaign) -> list[str]:

@@ -61,6 +61,10 @@ DRAWN = SAMPLINGS[2:]
 EXPLAIN: tuple[Explain, ...] = ("off", *BUDGETS)
 SCALES = ("linear", "log")
 MOST_SEEDS = 1_000_000
+_VARY = (
+    'a table for each key that varies:\n    [[vary]]\n    key = "flow.0.congestion"\n'
+    '    values = ["cubic", "bbr"]'
+)
 MOST_CELLS = 10_000_000
 RESERVED = ("run", "key", "cell", "scenario", "seed", "status", "error", "explained")
 """Columns that every table has, or that ``runs`` has."""
@@ -287,7 +291,7 @@ class _Reader(Checked):
     def _axes(self, sampling: str) -> tuple[Axis, ...]:
         tables = self.data.get("vary", [])
         if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-            self.wrong(("vary",), "`vary` is not a list of tables", "[[vary]], one for each")
+            self.wrong(("vary",), "`vary` is not a list of tables", _VARY)
             return ()
         axes = [self._axis(table, ("vary", at), sampling) for at, table in enumerate(tables)]
         made = [axis for axis in axes if axis is not None]
@@ -358,7 +362,7 @@ class _Reader(Checked):
         keys = key if isinstance(key, list) else [key]
         if key is None:
             if "choices" not in table:
-                self.wrong(where, "[[vary]] has no `key`", "the dotted path of a scenario key")
+                self.wrong(where, "[[vary]] has no `key`", _VARY)
             return ()
         if not keys or not all(isinstance(one, str) and one.strip() for one in keys):
             self.wrong(

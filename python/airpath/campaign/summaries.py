@@ -46,12 +46,16 @@ def values(campaign: Campaign, figure: str | FigureName) -> pl.DataFrame:
 
 
 def summarise(
-    campaign: Campaign, figure: str | FigureName, by: Sequence[str] | None = None
+    campaign: Campaign,
+    figure: str | FigureName,
+    by: Sequence[str] | None = None,
+    found: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Mean and 95 % interval of a figure for each cell, or for each value of ``by``.
 
     What is not in ``by`` is averaged over: first over the cells of a seed, because these share
-    their randomness, and then over seeds, from which the interval is.
+    their randomness, and then over seeds, from which the interval is. ``found`` has some of the
+    figure's ``values``, in the order that the rows get; by default all are used.
     """
     import polars as pl
 
@@ -63,7 +67,8 @@ def summarise(
         raise InputError(
             f"`{unknown[0]}` was not varied\n  available: {', '.join(campaign.cell_columns)}"
         )
-    found = values(campaign, figure)
+    if found is None:
+        found = values(campaign, figure).sort("run", maintain_order=True)
     # A seed that lacks some of a group's cells would be another mean.
     each = (
         found.group_by([*groups, "of", "seed"], maintain_order=True)
@@ -80,8 +85,10 @@ def summarise(
         **{name: found.schema[name] for name in groups}, "of": pl.String, "n": pl.Int64,
         "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64,
     }  # fmt: skip
-    order = found.group_by([*groups, "of"], maintain_order=True).agg(pl.col("run").min())
+    order = found.select(*groups, "of").unique(maintain_order=True).with_row_index("place")
     made = pl.DataFrame(rows, schema=schema, orient="row")
     return (
-        made.join(order, on=[*groups, "of"], how="left", nulls_equal=True).sort("run").drop("run")
+        made.join(order, on=[*groups, "of"], how="left", nulls_equal=True)
+        .sort("place")
+        .drop("place")
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airpath.base.text import plural
+from airpath.base.text import moment, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def run(of: Run) -> tuple[str, str]:
     if of.partial:
         sentences.append(f"The run is partial: {'; '.join(of.partial)}.")
     started = record.get("started") or ""
-    fields = [("year", started[:4]), ("note", f"Run {of.id}, started {started}")]
+    fields = [("year", started[:4]), ("note", f"Run {of.id}, started {moment(started)}")]
     return " ".join(filter(None, sentences)), _entry(
         "misc", f"airpath-{of.id}", f"{of.title} (airpath run)", fields
     )
@@ -69,7 +69,7 @@ def campaign(of: Campaign) -> tuple[str, str]:
     )
     if not about["complete"]:
         text += f" It is not complete: {about['done']} of {about['runs']} runs are done."
-    fields = [("year", about["started"][:4]), ("note", f"Started {about['started']}")]
+    fields = [("year", about["started"][:4]), ("note", f"Started {moment(about['started'])}")]
     return text, _entry("misc", f"airpath-{about['name']}", f"{about['title']} (campaign)", fields)
 
 

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airpath.base.choices import Legend, Log
 from airpath.cli.console import narrate
-from airpath.cli.source import Source, source_or_newest
+from airpath.cli.source import source_or_newest
 
 if TYPE_CHECKING:
     from airpath.plots.figure import Figure
 
 
-class Kind(StrEnum):
-    """Forms of charts."""
-
-    lines = "lines"
-    heat = "heat"
-    cdf = "cdf"
-    boxes = "boxes"
+Axes = Annotated[Log | None, typer.Option(metavar="x|y|xy", help="Axes with a logarithmic scale.")]
 
 
 def command(
-    campaign: Source = None,
-    kind: Annotated[Kind, typer.Option(help="The form of the chart.")] = Kind.lines,
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SOURCE]",
+            help="Folder or URL of a campaign, or a run directory. [default: the newest in "
+            "campaigns]",
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of a campaign lines (the default), heat, cdf or boxes; of a run a chart of its "
+            "report: timeline (the default), rtt, links, radio and others.",
+        ),
+    ] = None,
     figure: Annotated[
-        str, typer.Option(metavar="TABLE.COLUMN[@NAME]", help="The column to plot.")
-    ] = "flows.goodput_mbps",
+        str | None,
+        typer.Option(
+            metavar="TABLE.COLUMN[@NAME]",
+            help="The column to plot; without @NAME, of the first flow or link of each run. "
+            "[default: flows.goodput_mbps]",
+        ),
+    ] = None,
     x: Annotated[
         str | None,
         typer.Option(
@@ -58,52 +71,89 @@ def command(
             help="Plot only cells with this value. Repeatable.",
         ),
     ] = None,
+    order: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE,VALUE",
+            help="The order of a column's values; the others follow. Repeatable.",
+        ),
+    ] = None,
+    width: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH", help="Width of the whole chart: 84mm, also in cm, in, pt, px."
+        ),
+    ] = None,
+    height: Annotated[
+        str | None, typer.Option(metavar="LENGTH", help="Height of the whole chart.")
+    ] = None,
+    font: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Family and size, or one of them: 'Times 8pt'."),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A title above the chart.")
+    ] = None,
+    xlabel: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The title of the x axis.")
+    ] = None,
+    ylabel: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The title of the y axis.")
+    ] = None,
+    log: Axes = None,
+    legend: Annotated[
+        Legend | None,
+        typer.Option(
+            metavar="PLACE", help="Where the legend is: top, bottom, left, right or none."
+        ),
+    ] = None,
+    spec: Annotated[
+        bool,
+        typer.Option(
+            "--spec", help="Also write the Vega-Lite specification, with its data: NAME.vl.json."
+        ),
+    ] = False,
     output: Annotated[
         Path,
         typer.Option(
-            "-o", "--output", metavar="FILE", help=("The chart's file: .html, .svg, .png or .pdf.")
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The chart's file: .svg, .pdf, .png or .html. Its data go to NAME.csv beside it.",
         ),
-    ] = Path("campaign.svg"),
+    ] = Path("plot.svg"),
 ) -> None:
-    """Plot a campaign.
+    """Plot a campaign or a run, as a report has it or as a paper wants it.
 
     lines: means with their 95 % intervals; heat: means over two axes; cdf: the share of the runs up
-    to each value; boxes: quartiles and extremes of the runs.
+    to each value; boxes: quartiles and extremes of the runs. Several scenarios get a panel each.
     """
-    from airpath.campaign.results import open_campaign
-    from airpath.plots.campaign import draw
+    from airpath.plots.chart import write_data
+    from airpath.plots.plot import plot
 
     check_picture(output)
-    opened = open_campaign(source_or_newest(campaign))
-    made = draw(opened, kind.value, figure, x=x, y=y, colour=colour, where=where or ())
+    made = plot(
+        source_or_newest(source), kind, figure=figure, x=x, y=y, colour=colour, where=where or (),
+        order=order or (), width=width, height=height, font=font, title=title, xlabel=xlabel,
+        ylabel=ylabel, log=log, legend=legend,
+    )  # fmt: skip
+    for remark in made.remarks:
+        narrate(remark)
     write_picture(made, output)
+    for what, path in write_data(made, output, spec=spec):
+        narrate(f"{what}: {path}")
 
 
 def check_picture(path: Path) -> None:
     """Fail before the work if a chart cannot be written there."""
-    from airpath.errors import InputError
-    from airpath.runs.directories import check_file_target
+    from airpath.plots.chart import check_picture as check
 
-    check_file_target(path)
-    if path.suffix not in (".html", ".svg", ".png", ".pdf"):
-        raise InputError(f"{path}: the name of a chart must end in .html, .svg, .png or .pdf")
+    check(path)
 
 
 def write_picture(figure: Figure, path: Path, title: str | None = None) -> None:
     """Write a chart to a file; ``title`` is the title of an HTML page, by default the chart's."""
-    from airpath.runs.directories import replaced_file
+    from airpath.plots.chart import write
 
-    if path.suffix == ".html":
-        from airpath.report.render import charts_json, page
-
-        charts = charts_json([figure])
-        title = figure.title if title is None else title
-        text = page("variants.html.j2", title=title, figures=[figure], charts=charts)
-        with replaced_file(path) as aside:
-            aside.write_text(text, encoding="utf-8", errors="backslashreplace")
-    else:
-        from airpath.plots.export import rendered
-
-        with replaced_file(path) as aside:
-            aside.write_bytes(rendered(figure, path.suffix[1:]))
+    write(figure, path, title)
     narrate(f"chart: {path}")

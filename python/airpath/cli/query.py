@@ -101,14 +101,7 @@ def compare(
         return
     if (after is None) == (axis is None):
         raise InputError("compare two campaigns, A B, or one campaign with --axis NAME=X,Y")
-    name, equals, two = (axis or "").partition("=")
-    picked = tuple(value.strip() for value in two.split(",")) if equals else None
-    if picked is not None and len(picked) != 2:
-        raise InputError(f"--axis {axis}: must be NAME=X,Y with two values")
-    found = against(
-        before, after or before, figures or (), name or None,
-        None if picked is None else (picked[0], picked[1]), pairs=not unpaired,
-    )  # fmt: skip
+    found = against(before, after, figures or (), axis, pairs=not unpaired)
     show(found, form)
 
 

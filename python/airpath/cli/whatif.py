@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from airpath.runs.document import Variants
 
 _AS_IT_IS = "as it is"
+_WIDTH = 80
+"""Columns of a terminal that nobody has widened."""
+_MOST_HEAD = 24
 
 
 EmulatedWords = Annotated[
@@ -209,7 +212,7 @@ def _settings(text: str) -> list[str]:
 def _table(answer: Variants, labels: list[str]) -> list[str]:
     from airpath.runs.describe import figure_name, figure_text
 
-    rows = [["", *(f"({index})" if index else _AS_IT_IS for index in range(len(labels)))]]
+    rows = [["", _AS_IT_IS, *_heads(answer)]]
     for row in answer["rows"]:
         metric = row["metric"]
         cells = [f"{figure_name(metric)} of {row['flow']}"]
@@ -227,11 +230,70 @@ def _table(answer: Variants, labels: list[str]) -> list[str]:
     return [
         *(f"({index}) {label}" for index, label in enumerate(labels) if index),
         "",
-        *aligned(rows),
+        *_wrapped(rows),
         "",
         *_footer(answer),
         *_without_effect(answer),
+        *_trade_offs(answer),
     ]
+
+
+def _heads(answer: Variants) -> list[str]:
+    """Numbers of the variants, with what differs between them where that is short."""
+    heads = []
+    for index, sets in enumerate(answer["variants"][1:], 1):
+        keys = [text.partition("=")[0].rpartition(".")[2] for text in sets]
+        values = [text.partition("=")[2] for text in sets]
+        what = " ".join(f"{key}={value}" for key, value in zip(keys, values, strict=True))
+        heads.append(f"({index}) {what}" if len(what) <= _MOST_HEAD else f"({index})")
+    return heads
+
+
+def _wrapped(rows: list[list[str]]) -> list[str]:
+    """The table, in parts below each other where it is wider than ``_WIDTH``.
+
+    Each part has the figures and the unchanged scenario.
+    """
+    lines: list[str] = []
+    place, count = 2, len(rows[0])
+    while place < count:
+        upto = place + 1
+        while upto < count and _width(_columns(rows, place, upto + 1)) <= _WIDTH:
+            upto += 1
+        lines += [*([""] if lines else []), *aligned(_columns(rows, place, upto))]
+        place = upto
+    return lines
+
+
+def _width(rows: list[list[str]]) -> int:
+    return max(map(len, aligned(rows)))
+
+
+def _columns(rows: list[list[str]], first: int, last: int) -> list[list[str]]:
+    return [[*row[:2], *row[first:last]] for row in rows]
+
+
+def _trade_offs(answer: Variants) -> list[str]:
+    """Name the variants that improve one figure and worsen another, by more than noise."""
+    from airpath.runs.describe import figure_name
+
+    lines = []
+    for index in range(1, len(answer["variants"])):
+        sides: dict[bool, list[str]] = {True: [], False: []}
+        for row in answer["rows"]:
+            cell = row["cells"][index]
+            if cell is None or cell["change_ci95"] is None:
+                continue
+            low, high = cell["change_ci95"]
+            if low * high > 0:
+                name = f"{figure_name(row['metric'])} of {row['flow']}"
+                sides[(low > 0) == row["more_is_better"]].append(name)
+        if sides[True] and sides[False]:
+            lines.append(
+                f"({index}) is a trade-off: better {', '.join(sides[True])}; worse "
+                f"{', '.join(sides[False])}."
+            )
+    return lines
 
 
 def _without_effect(answer: Variants) -> list[str]:

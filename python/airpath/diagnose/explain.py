@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from airpath import scenario as scenarios
 from airpath.base.choices import Budget, Explain
+from airpath.base.later import Findings
 from airpath.base.numbers import seeds_from, worker_count
 from airpath.errors import InputError
 
@@ -52,7 +53,19 @@ def explain(
         raise InputError(f"budget is {budget!r}, but must be one of {', '.join(BUDGETS)}")
     scenario = scenarios.load(name_or_path, set)
     [first] = seeds_from(scenario.seed if seed is None else seed)
-    return explain_loaded(scenario, first, 1, budget, workers, [], progress)
+    answer = explain_loaded(scenario, first, 1, budget, workers, [], progress)
+    return cast("Explanation", Findings(answer))
+
+
+def of_run(run: Run) -> Explanation:
+    """What an explained run's summary keeps of its explanation, as ``explain`` returns it."""
+    said, about = run.summary, run.summary["explained"]
+    if about is None:
+        raise InputError("the run was not explained")
+    kept = {"findings": said["findings"], "tried": said["tried"],
+            "breakdowns": said.get("breakdowns", [])}  # fmt: skip
+    counts = {"seeds": about["seeds"], "runs": about["runs"], "events": about["events"]}
+    return cast("Explanation", Findings({**kept, **counts}))
 
 
 def check(budget: Explain) -> None:

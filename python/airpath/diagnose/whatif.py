@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from airpath import scenario as scenarios
+from airpath.base.later import Compared
 from airpath.base.numbers import seeds_from, worker_count
 from airpath.base.secrets import redacted
 from airpath.diagnose.explain import Progress
@@ -60,10 +61,11 @@ def whatif(
         rows = _core.compare(loaded, tried, used, threads, progress)
     except ValueError as error:
         raise InputError(str(error)) from None
-    return {
+    answer = {
         "scenario": loaded.name,
         "version": _core.__version__,
         "seeds": used,
         "variants": [[], *([redacted(text) for text in variant] for variant in tried)],
         "rows": rows,
     }
+    return cast("Variants", Compared(answer))

@@ -332,6 +332,18 @@ def _program(program: str, package: str, purpose: str, cost: str) -> Check:
     return check
 
 
+def _ping(machine: Machine) -> Finding:
+    """Whose ping it is: that of inetutils lacks options, and prints no time of each reply."""
+    path = machine.which("ping")
+    told = "" if path is None else machine.run([path, "-V"]).stdout
+    enough = "iputils" in told
+    other = "inetutils" if "inetutils" in told else "not of iputils"
+    found = "not found" if path is None else path if enough else f"{path} ({other})"
+    remedy = None if enough else "apt-get install iputils-ping"
+    cost = "examples with ping do not work"
+    return Finding("ping", "examples of the guides, and tests", enough, found, remedy, cost)
+
+
 _CHECKS: tuple[Check, ...] = (
     _system,
     _compiled,
@@ -348,12 +360,7 @@ _CHECKS: tuple[Check, ...] = (
     _congestion,
     _bpf,
     _program("nft", "nftables", "emulation with a NAT", "scenarios with a NAT cannot be emulated"),
-    _program(
-        "ping",
-        "iputils-ping",
-        "examples of the guides, and tests",
-        "examples with ping do not work",
-    ),
+    _ping,
     _program(
         "iperf3",
         "iperf3",

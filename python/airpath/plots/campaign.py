@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airpath.base.text import digits
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
     from airpath.campaign.results import Campaign
 
 _HEIGHT = 300
-_UNITS = {"_mbps": "Mb/s", "_ms": "ms", "_s": "s", "_bytes": "bytes", "_segments": "segments"}
+_UNITS = {
+    "_mbps": ("b/s", 1e6), "_ms": ("s", 1e-3), "_s": ("s", 1.0), "_bytes": ("B", 1.0),
+    "_kb": ("B", 1e3),
+}  # fmt: skip
+"""By the end of a name, the SI unit and how many of it a value of 1 is."""
+_PANELS = 3
+"""Panels beside each other on a page."""
 _QUANTILES = {
     "_p50": ", median",
     "_p95": ", 95 %",
@@ -40,33 +47,41 @@ def draw(
     y: str | None = None,
     colour: str | None = None,
     where: Sequence[str] = (),
+    order: Sequence[str] = (),
 ) -> Figure:
     """Draw a figure: ``kind`` is "lines", "heat", "cdf" or "boxes".
 
-    ``where`` has ``NAME=VALUE`` entries. Raises ``InputError`` for what was not varied.
+    ``where`` has ``NAME=VALUE`` entries, ``order`` has ``NAME=VALUE,VALUE`` entries, which say the
+    order of values. Several scenarios get a panel each. A figure without ``@NAME`` is that of each
+    scenario's first flow or link. Raises ``InputError`` for what was not varied.
     """
-    columns = [name for name in campaign.cell_columns if _varies(campaign, name)]
     for name in (x, y, colour):
         if name is not None and name not in campaign.cell_columns:
             raise InputError(
                 f"`{name}` was not varied\n  available: {', '.join(campaign.cell_columns)}"
             )
     fixed = [_condition(campaign, text) for text in where]
-    free = [name for name in columns if name not in {key for key, _ in fixed}]
+    found, remarks = _first(_only(values(campaign, figure), fixed))
+    found = _ordered(campaign, found, order)
+    columns = [name for name in campaign.cell_columns if found[name].n_unique() > 1]
+    panels = _panels(columns, {x, y, colour}, kind)
+    free = [name for name in columns if name not in panels]
     along = x or (free[-1] if free else "scenario")
-    if kind == "heat":
-        others = [name for name in free if name != along]
-        up = y or (others[0] if others else "scenario")
-        return _heat(_means(campaign, figure, [up, along], fixed), figure, along, up)
     others = [name for name in free if name != along or kind == "cdf"]
     shade = colour or (others[0] if others else None)
-    if kind == "lines":
-        by = [along] if shade is None else [shade, along]
-        return _lines(_means(campaign, figure, by, fixed), figure, along, shade)
-    found = _only(values(campaign, figure), fixed)
-    if kind == "cdf":
-        return _cdf(found, figure, shade)
-    return _boxes(found, figure, along, shade if shade != along else None)
+    if kind == "heat":
+        up = y or (others[0] if others else "scenario")
+        means = summarise(campaign, figure, [*panels, up, along], found)
+        made = _heat(means, figure, along, up, panels)
+    elif kind == "lines":
+        by = dict.fromkeys([*panels, *([] if shade is None else [shade]), along])
+        means = summarise(campaign, figure, [*by], found)
+        made = _lines(means, figure, along, shade, panels)
+    elif kind == "cdf":
+        made = _cdf(found, figure, shade, panels)
+    else:
+        made = _boxes(found, figure, along, shade if shade != along else None, panels)
+    return replace(made, remarks=(*made.remarks, *remarks))
 
 
 def sensitivity(found: pl.DataFrame, figure: str) -> Figure:
@@ -119,150 +134,177 @@ def sensitivity(found: pl.DataFrame, figure: str) -> Figure:
     )
 
 
-def _lines(found: pl.DataFrame, figure: str, along: str, shade: str | None) -> Figure:
+def _lines(
+    found: pl.DataFrame, figure: str, along: str, shade: str | None, panels: list[str]
+) -> Figure:
     quantity = found.schema[along].is_numeric()
     data: list[Series] = []
     table = []
-    for label, some in _series(found, shade):
+    for panel, label, some in _series(found, shade, panels):
         data.append(
             {
+                "panel": panel,
                 "s": label,
                 "x": some[along].to_list() if quantity else [str(v) for v in some[along]],
                 "v": some["mean"].to_list(),
-                "low": some["low"].fill_null(some["mean"]).to_list(),
-                "high": some["high"].fill_null(some["mean"]).to_list(),
+                "low": some["low"].to_list(),
+                "high": some["high"].to_list(),
+                "n": some["n"].to_list(),
             }
         )
         for row in some.to_dicts():
             bounds = "" if row["low"] is None else f"{digits(row['low'])} to {digits(row['high'])}"
-            table.append([label, str(row[along]), digits(row["mean"]), bounds, str(row["n"])])
-    labels = [str(series["s"]) for series in data]
+            table.append(
+                [panel, label, str(row[along]), digits(row["mean"]), bounds, str(row["n"])]
+            )
+    labels = list(dict.fromkeys(str(series["s"]) for series in data))
     x: Spec = {"field": "x", "type": "quantitative" if quantity else "nominal", "title": along}
-    if not quantity:
-        x |= {"sort": None, "axis": {"labelAngle": 0}}
-    elif _wide(found[along].to_list()):
-        x["scale"] = {"type": "log", "nice": False}
-    y = vega.number("v", _title(figure))
-    shades = vega.colour(labels, _palette(len(labels)), legend=shade is not None)
-    tip = vega.tips(s=shade or "", x=along, v="mean", low="low", high="high")
+    line = {"type": "line", "strokeWidth": 2}
     layers: list[Spec] = [
-        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": y}},
-        {"mark": {"type": "point", "filled": True, "size": 40},
-         "encoding": {"y": y, "tooltip": tip}},
-        {"mark": {"type": "rule", "strokeWidth": 1.5},
-         "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}}},
+        {"mark": {"type": "point", "filled": True, "size": 40}, "encoding": {}},
+        {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": {},
+         "transform": [{"filter": "isValid(datum.low)"}]},
     ]  # fmt: skip
-    spec = {
-        "width": vega.WIDTH, "height": _HEIGHT, "data": {"name": "cells"},
-        "encoding": {"x": x, "color": shades},
-        "layer": [{"data": {"name": "cells"}, **layer} for layer in layers],
-    }  # fmt: skip
+    encoding: Spec = {"x": x}
+    if quantity:
+        x |= _axis(along)
+        layers.insert(0, {"mark": line, "encoding": {}})
+        if _wide(found[along].to_list()):
+            x["scale"] = {"type": "log", "nice": False}
+    else:
+        # Categories have no order and nothing in between: dots beside each other, not joined.
+        xs = list(dict.fromkeys(str(v) for v in found[along]))
+        x |= {"sort": xs, "axis": {"labelAngle": 0}}
+        if shade not in (None, along):
+            encoding["xOffset"] = {"field": "s", "type": "nominal", "sort": labels}
+    y = vega.number("v", _title(figure), **_axis(figure))
+    for layer in layers[:-1]:
+        layer["encoding"] = {"y": y}
+    layers[-2]["encoding"]["tooltip"] = vega.tips(
+        s=shade or "", x=along, v="mean", low="low", high="high"
+    )
+    layers[-1]["encoding"] = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    encoding["color"] = vega.colour(
+        labels, _palette(len(labels)), legend=shade not in (None, along)
+    )
+    column = parse_figure(figure).column
     return Figure(
         id="lines",
         title=f"{_title(figure)} over {along}",
         how_to_read="Means; the bars are 95 % confidence intervals over the seeds.",
-        spec=vega.finished(spec),
+        spec=vega.finished(_panelled("cells", encoding, layers, data, panels)),
         data={"cells": data},
-        table=Table([shade or "", along, "mean", "95 % interval", "seeds"], table),
-    )
+        table=_table([shade or "", along, "mean", "95 % interval", "seeds"], table, panels),
+        columns={
+            **_named(panels, shade), "x": along, "v": column, "low": f"{column}_low",
+            "high": f"{column}_high", "n": "seeds",
+        },
+    )  # fmt: skip
 
 
-def _heat(found: pl.DataFrame, figure: str, along: str, up: str) -> Figure:
+def _heat(found: pl.DataFrame, figure: str, along: str, up: str, panels: list[str]) -> Figure:
     data: list[Series] = [
         {
-            "x": [str(v) for v in found[along]],
-            "y": [str(v) for v in found[up]],
-            "v": found["mean"].to_list(),
-            "text": [digits(v) for v in found["mean"]],
+            "panel": panel,
+            "x": [str(v) for v in some[along]],
+            "y": [str(v) for v in some[up]],
+            "v": some["mean"].to_list(),
+            "text": [digits(v) for v in some["mean"]],
         }
+        for panel, _, some in _series(found, None, panels)
     ]
-    xs = list(dict.fromkeys(data[0]["x"]))
-    ys = list(dict.fromkeys(data[0]["y"]))
-    middle = (max(data[0]["v"]) + min(data[0]["v"])) / 2
+    xs = list(dict.fromkeys(str(v) for v in found[along]))
+    ys = list(dict.fromkeys(str(v) for v in found[up]))
+    shown = found["mean"].to_list()
+    middle = (max(shown) + min(shown)) / 2
     axes = {
         "x": {"field": "x", "type": "nominal", "title": along, "sort": xs,
               "axis": {"labelAngle": 0}},
         "y": {"field": "y", "type": "nominal", "title": up, "sort": ys},
     }  # fmt: skip
     scale = {"scheme": "viridis"}
-    fill = {"field": "v", "type": "quantitative", "title": _title(figure), "scale": scale}
+    legend = vega.si_legend(*_unit(figure))
+    fill = {"field": "v", "type": "quantitative", "title": _title(figure), "scale": scale,
+            "legend": legend}  # fmt: skip
     test = {"test": f"datum.v > {middle}", "value": "#111111"}
-    spec = {
-        "width": vega.WIDTH - 100, "height": {"step": 34}, "encoding": axes,
-        "layer": [
-            {"data": {"name": "cells"}, "mark": "rect",
-             "encoding": {"color": fill, "tooltip": vega.tips(x=along, y=up, v="mean")}},
-            {"data": {"name": "cells"}, "mark": {"type": "text"},
-             "encoding": {"text": {"field": "text"},
-                          "color": {"condition": test, "value": "#ffffff"}}},
-        ],
-    }  # fmt: skip
-    rows = list(zip(data[0]["y"], data[0]["x"], data[0]["text"], strict=True))
+    layers: list[Spec] = [
+        {"mark": "rect",
+         "encoding": {"color": fill, "tooltip": vega.tips(x=along, y=up, v="mean")}},
+        {"mark": {"type": "text"},
+         "encoding": {"text": {"field": "text"},
+                      "color": {"condition": test, "value": "#ffffff"}}},
+    ]  # fmt: skip
+    spec = _panelled("cells", axes, layers, data, panels, height={"step": 34}, beside=100)
+    rows = [
+        [str(each["panel"]), *row]
+        for each in data
+        for row in zip(each["y"], each["x"], each["text"], strict=True)
+    ]
     return Figure(
         id="heat",
         title=f"{_title(figure)} over {along} and {up}",
         how_to_read="Each cell is a mean over the seeds and over all other varied keys.",
         spec=vega.finished(spec),
         data={"cells": data},
-        table=Table([up, along, "mean"], [[*row] for row in rows]),
+        table=_table([up, along, "mean"], rows, panels),
         margin=vega.margin(ys, axis=40),
+        columns={**_named(panels, None), "y": up, "x": along, "v": parse_figure(figure).column},
     )
 
 
-def _cdf(found: pl.DataFrame, figure: str, shade: str | None) -> Figure:
+def _cdf(found: pl.DataFrame, figure: str, shade: str | None, panels: list[str]) -> Figure:
     data: list[Series] = []
     table = []
-    for label, some in _series(found, shade):
+    for panel, label, some in _series(found, shade, panels):
         ordered = some["value"].sort()
         count = len(ordered)
         picked = sorted({min(count - 1, step * count // _STEPS) for step in range(_STEPS + 1)})
         data.append(
             {
+                "panel": panel,
                 "s": label,
                 "v": [ordered[at] for at in picked],
                 "share": [(at + 1) / count for at in picked],
             }
         )
         quantiles = [ordered.quantile(at, "linear") or 0.0 for at in (0.05, 0.5, 0.95)]
-        table.append([label, *(digits(value) for value in quantiles), str(count)])
-    labels = [str(series["s"]) for series in data]
-    spec = {
-        "width": vega.WIDTH, "height": _HEIGHT,
-        "layer": [
-            {
-                "data": {"name": "cdf"},
-                "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
-                "encoding": {
-                    "x": vega.number("v", _title(figure)),
-                    "y": vega.up_to("share", "share of the runs", 1),
-                    "color": vega.colour(labels, _palette(len(labels)), legend=shade is not None),
-                },
-            }
-        ],
-    }  # fmt: skip
+        table.append([panel, label, *(digits(value) for value in quantiles), str(count)])
+    labels = list(dict.fromkeys(str(series["s"]) for series in data))
+    encoding = {
+        "x": vega.number("v", _title(figure), **_axis(figure)),
+        "y": vega.up_to("share", "share of the runs", 1),
+        "color": vega.colour(labels, _palette(len(labels)), legend=shade is not None),
+    }
+    mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
+    spec = _panelled("cdf", encoding, [{"mark": mark}], data, panels, own="x")
     return Figure(
         id="cdf",
-        title=f"How {_title(figure)} is distributed",
+        title=f"{_title(figure)}: distribution",
         how_to_read="The share of the runs whose value is at most the one on the axis.",
         spec=vega.finished(spec),
         data={"cdf": data},
-        table=Table([shade or "", "5 %", "median", "95 %", "values"], table),
-    )
+        table=_table([shade or "", "5 %", "median", "95 %", "values"], table, panels),
+        columns={
+            **_named(panels, shade), "v": parse_figure(figure).column, "share": "share_of_runs",
+        },
+    )  # fmt: skip
 
 
-def _boxes(found: pl.DataFrame, figure: str, along: str, shade: str | None) -> Figure:
+def _boxes(
+    found: pl.DataFrame, figure: str, along: str, shade: str | None, panels: list[str]
+) -> Figure:
     data: list[Series] = []
     table = []
-    for label, some in _series(found, shade):
+    names = ("low", "q1", "v", "q3", "high")
+    for panel, label, some in _series(found, shade, panels):
         for value, inner in some.group_by(along, maintain_order=True):
             parts = [inner["value"].quantile(at, "linear") or 0.0 for at in (0, 0.25, 0.5, 0.75, 1)]
-            names = ("low", "q1", "v", "q3", "high")
             boxes = {name: [part] for name, part in zip(names, parts, strict=True)}
-            data.append({"s": label, "x": [str(value[0])], **boxes})
-            table.append([label, str(value[0]), *(digits(part) for part in parts)])
+            data.append({"panel": panel, "s": label, "x": [str(value[0])], **boxes})
+            table.append([panel, label, str(value[0]), *(digits(part) for part in parts)])
     labels = list(dict.fromkeys(str(series["s"]) for series in data))
-    xs = list(dict.fromkeys(str(series["x"][0]) for series in data))
-    y = vega.number("v", _title(figure))
+    xs = list(dict.fromkeys(str(v) for v in found[along]))
+    y = vega.number("v", _title(figure), **_axis(figure))
     layers: list[Spec] = [
         {"mark": {"type": "rule"},
          "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}}},
@@ -271,70 +313,149 @@ def _boxes(found: pl.DataFrame, figure: str, along: str, shade: str | None) -> F
         {"mark": {"type": "tick", "size": 12, "thickness": 2},
          "encoding": {"y": y, "color": {"value": "var(--ink)"}}},
     ]  # fmt: skip
-    spec = {
-        "width": vega.WIDTH, "height": _HEIGHT,
-        "encoding": {
-            "x": {"field": "x", "type": "nominal", "title": along, "sort": xs,
-                  "axis": {"labelAngle": 0}},
-            "xOffset": {"field": "s", "type": "nominal", "sort": labels},
-            "color": vega.colour(labels, _palette(len(labels)), legend=shade is not None),
-        },
-        "layer": [{"data": {"name": "boxes"}, **layer} for layer in layers],
+    encoding: Spec = {
+        "x": {"field": "x", "type": "nominal", "title": along, "sort": xs,
+              "axis": {"labelAngle": 0}},
+        "xOffset": {"field": "s", "type": "nominal", "sort": labels},
+        "color": vega.colour(labels, _palette(len(labels)), legend=shade is not None),
     }  # fmt: skip
+    heads = [shade or "", along, "smallest", "25 %", "median", "75 %", "largest"]
     return Figure(
         id="boxes",
         title=f"{_title(figure)} by {along}",
         how_to_read="A box covers the middle half of the runs and marks their median; the line "
         "runs from the smallest to the largest value.",
-        spec=vega.finished(spec),
+        spec=vega.finished(_panelled("boxes", encoding, layers, data, panels)),
         data={"boxes": data},
-        table=Table([shade or "", along, "smallest", "25 %", "median", "75 %", "largest"], table),
-    )
+        table=_table(heads, table, panels),
+        columns={
+            **_named(panels, shade), "x": along,
+            **dict(zip(names, ("smallest", "q25", "median", "q75", "largest"), strict=True)),
+        },
+    )  # fmt: skip
 
 
-def _means(
-    campaign: Campaign, figure: str, by: list[str], fixed: list[tuple[str, str]]
-) -> pl.DataFrame:
-    """Means by these columns, of the cells that are wanted, flows of one cell together."""
-    keys = list(dict.fromkeys([*by, *(key for key, _ in fixed)]))
-    return _only(summarise(campaign, figure, keys), fixed)
+def _panelled(
+    name: str,
+    encoding: Spec,
+    layers: list[Spec],
+    data: list[Series],
+    panels: list[str],
+    *,
+    height: int | Spec = _HEIGHT,
+    beside: int = 0,
+    own: str = "y",
+) -> Spec:
+    """Layers in one panel, or in one per scenario, whose axis ``own`` has its own scale."""
+    view: Spec = {"height": height, "encoding": encoding, "layer": layers}
+    if not panels:
+        return {"data": {"name": name}, "width": vega.WIDTH - beside, **view}
+    labels = list(dict.fromkeys(str(series["panel"]) for series in data))
+    columns = min(len(labels), _PANELS)
+    if height == _HEIGHT:
+        view["height"] = _HEIGHT * 2 // 3
+    return {
+        "data": {"name": name},
+        "facet": {"field": "panel", "type": "nominal", "title": None, "sort": labels,
+                  "header": {"labelFontWeight": 600, "labelColor": "var(--ink)"}},
+        "columns": columns,
+        "spec": {"width": vega.WIDTH // columns - 70, **view},
+        "resolve": {"scale": {own: "independent"}, "axis": {"x": "independent"}},
+    }  # fmt: skip
+
+
+def _panels(columns: list[str], taken: set[str | None], kind: str) -> list[str]:
+    """The column that has a panel for each value: the scenario, unless it has another place."""
+    least = 3 if kind == "heat" else 1
+    free = "scenario" in columns and "scenario" not in taken and len(columns) >= least
+    return ["scenario"] if free and columns != ["scenario"] else []
+
+
+def _named(panels: list[str], shade: str | None) -> dict[str, str]:
+    """Columns of the CSV file that say which panel and colour a row is in."""
+    return {**dict(zip(["panel"], panels, strict=False)), **({} if shade is None else {"s": shade})}
+
+
+def _table(heads: list[str], found: list[list[str]], panels: list[str]) -> Table:
+    """Rows that begin with their panel, which is left out without panels."""
+    return Table([*panels, *heads], found if panels else [row[1:] for row in found])
+
+
+def _first(found: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """The first flow or link of each run, and what that leaves out.
+
+    The name may depend on what was varied: a flow without a name of its own is called after its
+    congestion control.
+    """
+    import polars as pl
+
+    if found["of"].n_unique() <= 1:
+        return found, []
+    kept = found.filter(pl.col("of") == pl.col("of").first().over("run"))
+    if kept["of"].n_unique() == found["of"].n_unique():
+        told = []
+    else:
+        names = ", ".join(sorted(set(found["of"]) - set(kept["of"]))[:_MOST_COLOURS])
+        told = [f"The first flow or link of each run is shown; TABLE.COLUMN@NAME shows {names}."]
+    return kept.with_columns(pl.lit("").alias("of")), told
 
 
 def _only(found: pl.DataFrame, fixed: list[tuple[str, str]]) -> pl.DataFrame:
     import polars as pl
 
     for key, value in fixed:
-        found = found.filter(pl.col(key).cast(pl.String) == value)
-    names = found["of"].unique().to_list()
-    if len(names) > 1:
-        raise InputError(
-            f"the figure is of {len(names)} flows or links: {', '.join(sorted(names))}\n"
-            "  name one: TABLE.COLUMN@NAME"
-        )
+        some = found.filter(pl.col(key).cast(pl.String) == value)
+        if some.is_empty():
+            raise InputError(f"no run has {key}={value}\n  available: {_values(found, key)}")
+        found = some
     return found
 
 
-def _series(found: pl.DataFrame, shade: str | None) -> list[tuple[str, pl.DataFrame]]:
-    if shade is None:
-        return [("", found)]
-    groups = [(str(key[0]), some) for key, some in found.group_by(shade, maintain_order=True)]
-    if len(groups) > _MOST_COLOURS:
-        raise InputError(f"`{shade}` has {len(groups)} values; a chart has {_MOST_COLOURS} colours")
-    return groups
+def _values(found: pl.DataFrame, key: str) -> str:
+    return ", ".join(dict.fromkeys(str(value) for value in found[key]))
 
 
-def _condition(campaign: Campaign, text: str) -> tuple[str, str]:
+def _ordered(campaign: Campaign, found: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
+    """Rows in the order of ``NAME=VALUE,VALUE``; values that are not named come last."""
+    import polars as pl
+
+    for text in reversed(order):
+        key, value = _condition(campaign, text, "NAME=VALUE,VALUE")
+        wanted = [each.strip() for each in value.split(",")]
+        there = found[key].cast(pl.String)
+        for each in wanted:
+            if each not in there:
+                raise InputError(
+                    f"--order {text}: no run has {key}={each}\n  available: {_values(found, key)}"
+                )
+        rank = there.replace_strict(wanted, range(len(wanted)), default=len(wanted))
+        found = found.with_columns(rank.alias("rank")).sort("rank", maintain_order=True)
+    return found.drop("rank", strict=False)
+
+
+def _series(
+    found: pl.DataFrame, shade: str | None, panels: list[str]
+) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """Panel, label and rows of each line."""
+    if shade is not None and (count := found[shade].n_unique()) > _MOST_COLOURS:
+        raise InputError(f"`{shade}` has {count} values; a chart has {_MOST_COLOURS} colours")
+    by = list(dict.fromkeys([*panels, *([] if shade is None else [shade])]))
+    if not by:
+        yield "", "", found
+        return
+    for keys, some in found.group_by(by, maintain_order=True):
+        names = dict(zip(by, (str(key) for key in keys), strict=True))
+        yield names[panels[0]] if panels else "", names.get(shade or "", ""), some
+
+
+def _condition(campaign: Campaign, text: str, form: str = "NAME=VALUE") -> tuple[str, str]:
     key, equals, value = text.rpartition("=")
     if not equals or key not in campaign.cell_columns:
         raise InputError(
-            f"`{text}` is not a NAME=VALUE of a varied key\n"
+            f"`{text}` is not a {form} of a varied key\n"
             f"  available: {', '.join(campaign.cell_columns)}"
         )
     return key, value
-
-
-def _varies(campaign: Campaign, name: str) -> bool:
-    return name != "scenario" or len(campaign.document["scenarios"]) > 1
 
 
 def _palette(count: int) -> list[str]:
@@ -346,15 +467,31 @@ def _wide(found: list[Any]) -> bool:
 
 
 def _title(figure: str) -> str:
-    """``goodput (Mb/s) of download``."""
+    """``Goodput of download``: the unit is at the ticks."""
     name = parse_figure(figure)
     words = name.column
-    for suffix, unit in _UNITS.items():
-        head, found, quantile = words.partition(suffix)
-        if found:
-            told = _QUANTILES.get(quantile, quantile.replace("_", " "))
-            words = f"{head}{told} ({unit})"
-            break
+    suffix = _suffix(words)
+    if suffix:
+        head, _, quantile = words.rpartition(suffix)
+        words = head + _QUANTILES.get(quantile, quantile.replace("_", " "))
     text = words.replace("_", " ")
     text = f"RTT{text[3:]}" if text.startswith("rtt") else text[:1].upper() + text[1:]
     return f"{text} of {name.of}" if name.of else text
+
+
+def _suffix(column: str) -> str:
+    """The end of a name that gives its unit, before a quantile; empty without one."""
+    stem = column
+    for quantile in _QUANTILES:
+        stem = stem.removesuffix(quantile)
+    return next((suffix for suffix in _UNITS if stem.endswith(suffix)), "")
+
+
+def _unit(name: str) -> tuple[str, float]:
+    """The SI unit of a figure or key by its name, and how many of it a value of 1 is."""
+    column = name.partition("@")[0].rpartition(".")[2]
+    return _UNITS.get(_suffix(column), ("", 1.0))
+
+
+def _axis(name: str) -> Spec:
+    return {"axis": vega.si(*_unit(name))}

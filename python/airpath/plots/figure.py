@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from airpath.base.json import Json
@@ -39,6 +39,10 @@ class Figure:
     """What was left out of it, such as points between peaks."""
     margin: int = 80
     """Pixels that axes and labels need beside the plot."""
+    columns: dict[str, str] = field(default_factory=dict)
+    """Columns of its CSV file: fields of its rows and their names there; empty: all as they are."""
+    width_mm: float | None = None
+    """How wide it is when printed; None: as many CSS pixels as its specification has."""
 
 
 def rows(data: Sequence[Series]) -> list[Series]:

@@ -52,6 +52,7 @@ def finished(spec: Spec) -> Spec:
 def views(spec: Spec) -> list[Spec]:
     """The specification and every one inside it."""
     inner = [view for group in ("vconcat", "layer") for view in spec.get(group, [])]
+    inner += [spec["spec"]] if "spec" in spec else []
     return [spec, *(found for view in inner for found in views(view))]
 
 
@@ -67,6 +68,22 @@ def stacked(panels: Sequence[Spec], spacing: int) -> Spec:
 def number(field: str, title: str | None, **more: Any) -> Spec:
     """A quantity on an axis."""
     return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def si(unit: str, factor: float, form: str = "~s") -> Spec:
+    """An axis whose ticks have SI prefixes: ``2 MB``, ``10 ms``; ``factor`` units are a 1."""
+    if not unit:
+        return {}
+    # d3 puts the prefix right behind the number, and none behind 1 to 999.
+    shown = (
+        f"replace(format(datum.value * {factor!r}, '{form}'), regexp('([a-zA-Zµ]?)$'), '\u00a0$1')"
+    )
+    return {"labelExpr": f"datum.value == 0 ? '0' : {shown} + '{unit}'"}
+
+
+def si_legend(unit: str, factor: float) -> Spec:
+    """A legend of a quantity, its ticks as on an axis."""
+    return {"gradientLength": 160, **si(unit, factor, ".3~s")}
 
 
 def up_to(field: str, title: str, top: float) -> Spec:

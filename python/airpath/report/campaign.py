@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airpath.base.text import digits, plural
+from airpath.base.text import digits, moment, plural
 from airpath.campaign.compare import FIGURES
 from airpath.campaign.figures import parse_figure
 from airpath.campaign.summaries import summarise, values
@@ -52,7 +52,7 @@ def _about(campaign: Campaign) -> list[str]:
         f"Scenarios: {', '.join(about['scenarios'])}.",
         (
             f"airpath {about['version']}, core {about['core_sha256'][:12]}; started "
-            f"{about['started']}."
+            f"{moment(about['started'])}."
         ),
     ]
     if about["explain"] == "off":

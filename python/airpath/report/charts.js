@@ -15,6 +15,10 @@ function rows(series) {
 // little, names beside lines give way to a legend, and titles are broken.
 function fitted(view, width) {
   const narrow = width < 480;
+  if (view.spec) {
+    view.columns = Math.max(1, Math.min(view.columns, Math.floor(width / 230)));
+    fitted(view.spec, width / view.columns - 70);
+  }
   if (typeof view.width === "number") view.width = width;
   if (view.layer && narrow) {
     const all = view.layer.length;

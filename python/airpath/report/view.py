@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
-from airpath.base.text import count, digits, milliseconds, plural
+from airpath.base.text import count, digits, milliseconds, moment, plural
 from airpath.plots import figures
 from airpath.plots.data import run_labels
 from airpath.plots.figure import Table
@@ -176,7 +176,7 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
         ("core", str(record.get("core_sha256") or "")),
         ("scenario sha256", str(record["scenario"]["sha256"])),
         ("command", " ".join(command) if command else "from Python"),
-        ("started", str(record.get("started", ""))),
+        ("started", moment(str(record.get("started", "")))),
         ("took", f"{digits(run.summary['run']['wall_s'])} s"),
         ("simulated events", count(run.summary["run"]["events"])),
         ("Python", str(record.get("python", ""))),

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from airpath.base.files import read_regular
 from airpath.base.json import Json, parsed
+from airpath.base.later import Chart, later
 from airpath.base.shapes import MisfitError, fitted
-from airpath.base.text import plural
 from airpath.errors import InputError, MissingTableError
-from airpath.runs import describe, summary
+from airpath.runs import summary
 from airpath.runs.directories import cannot_write, replaced_file
 from airpath.runs.tables import TABLES, read_table, result_table, table_file
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from airpath import _core
-    from airpath.documents import Finding
+    from airpath.base.choices import Budget
+    from airpath.documents import Explanation, Finding
     from airpath.runs.document import Provenance, RunDocument
 
 _MOST_NAMES = 20
@@ -231,19 +232,33 @@ class Run:
             raise MissingTableError(f"this run has no table '{name}'{hint}")
         return pl.concat(frames) if len(frames) > 1 else frames[0]
 
-    def _repr_html_(self) -> str:
-        """The view in a notebook: what each flow achieved, and why."""
-        import html
+    def plot(self, kind: str | None = None, **options: Any) -> Chart:
+        """Draw a chart of the run's report; ``options`` are those of ``airpath.plot``."""
+        chart: Chart = later("airpath.plots.plot", "plot")(self, kind, **options)
+        return chart
 
-        said = [*describe.partial(self.summary), *describe.sentences(self.summary)]
-        found = [finding["evidence"] for finding in self.findings]
-        lists = [
-            f"<ul>{''.join(f'<li>{html.escape(str(line))}</li>' for line in lines)}</ul>"
-            for lines in (said, found)
-            if lines
-        ]
-        about = f"run {self.id}, {plural(len(self.seeds), 'seed')}"
-        return f"<p><b>{html.escape(self.title)}</b> ({about})</p>{''.join(lists)}"
+    def report(self, output: str | os.PathLike[str] = "report.html", live: bool = False) -> Path:
+        """Write the run's report, as ``airpath report`` does, and return its path."""
+        later("airpath.report", "write_report")([self], Path(output), live)
+        return Path(output)
+
+    def explain(self, budget: Budget = "quick", *, workers: int | None = None) -> Explanation:
+        """Find what limits the run, as ``airpath.explain`` does, and keep it in the summary.
+
+        Raises ``InputError`` for an emulated run: `airpath emulate --explain` explains those.
+        """
+        if self.summary.get("emulation") is not None:
+            raise InputError("an emulated run is explained as it ends: emulate it with --explain")
+        name = self.provenance["scenario"]["name"]
+        place = None if self.directory is None else str(self.directory)
+        scenario = later("airpath.scenario", "parse")(self.scenario_toml, name, place)
+        later("airpath.diagnose.explain", "add")(self, scenario, budget, workers=workers)
+        found: Explanation = later("airpath.diagnose.explain", "of_run")(self)
+        return found
+
+    def _repr_html_(self) -> str:
+        """The view in a notebook: what each flow achieved, why, and a picture."""
+        return str(later("airpath.report.notebook", "run_view")(self))
 
     def __repr__(self) -> str:
         flows = ", ".join(flow["id"] for flow in self.summary["flows"][:_MOST_NAMES])
