@@ -242,8 +242,8 @@ fn a_gap_that_is_waited_for_comes_before_the_losses_that_make_it() {
     let found = quick(text.expect("a shipped scenario").1);
     assert_eq!(causes(&found)[0], "pdcp-gap", "{:?}", found.findings);
     let first = &found.findings[0];
-    assert!(first.evidence.contains("RLC is unacknowledged"), "{}", first.evidence);
-    assert!(first.evidence.contains("waits for t-Reordering, 500 ms"), "{}", first.evidence);
+    assert!(first.evidence.contains("unacknowledged RLC does not retransmit"), "{}", first.evidence);
+    assert!(first.evidence.contains("wait until t-Reordering (500 ms)"), "{}", first.evidence);
     let advice = first.advice.as_deref().expect("advice");
     assert!(advice.contains("t-Reordering") || advice.contains("RLC AM"), "{advice}");
 }
@@ -303,5 +303,5 @@ fn a_leg_that_drops_what_pdcp_has_numbered_leaves_a_gap() {
     let found = quick(&split_bearer("flow_control = false\nt_reordering_ms = 1000"));
     let gap = named(&found, "pdcp-gap");
     assert!(gap.evidence.contains("a leg of the split bearer lost"), "{}", gap.evidence);
-    assert!(gap.evidence.contains("waits for t-Reordering, 1 s"), "{}", gap.evidence);
+    assert!(gap.evidence.contains("wait until t-Reordering (1 s)"), "{}", gap.evidence);
 }
