@@ -66,7 +66,7 @@ export interface Explanation {
   events: number;
 }
 
-/** How evenly the TCP flows of one direction share it. */
+/** How evenly the TCP and QUIC flows of one direction share it. */
 export interface FairnessSummary {
   /** down or up. */
   id: string;
@@ -99,13 +99,13 @@ export interface Finding {
   costs: Gain[];
 }
 
-/** One TCP or UDP flow. */
+/** One TCP, QUIC or UDP flow. */
 export interface FlowSummary {
   /** Name of the flow. */
   id: string;
   /**
-   * bulk, file, udp (ping in the table only); others: the flows of an emulation that have no row of
-   * their own, combined.
+   * bulk, file, quic, udp (ping in the table only); others: the flows of an emulation that have no row
+   * of their own, combined.
    */
   kind: string;
   /** down or up. */
@@ -114,7 +114,7 @@ export interface FlowSummary {
   ue: string | null;
   /** Congestion control; null for UDP. */
   congestion: string | null;
-  /** Endpoint profile; null for UDP. */
+  /** Endpoint profile; null without TCP. */
   profile: string | null;
   /** In-order payload that arrived, in bytes. */
   bytes_delivered: number;
@@ -133,29 +133,32 @@ export interface FlowSummary {
   power: number | null;
   /** Segments or packets sent. */
   segments_sent: number;
-  /** Retransmissions; null for UDP. */
+  /** Retransmissions; null without TCP. */
   retransmitted_segments: number | null;
-  /** Retransmission time-outs; null for UDP. */
+  /** Retransmission time-outs; null without TCP. */
   rto_count: number | null;
-  /** Reductions of cwnd that were undone; null for UDP. */
+  /** Reductions of cwnd that were undone; null without TCP. */
   undo_count: number | null;
-  /** Tail loss probes; null for UDP. */
+  /** Tail loss probes; null without TCP. */
   tail_loss_probes: number | null;
-  /** Reductions of cwnd for ECN marks; null for UDP. */
+  /** Reductions of cwnd for ECN marks; null without TCP. */
   ecn_reductions: number | null;
   /** Median of the goodput over 1 s in the second half; null for less than 5 s. */
   steady_mbps: number | null;
   /** First time at which the goodput over 1 s reaches 90 % of `steady_mbps`. */
   converged_after_s: number | null;
-  /** For file flows: time from the start to the last byte; null if it did not complete. */
+  /**
+   * For file flows and QUIC flows with a size: time from the start to the last byte; null if it did not
+   * complete.
+   */
   completed_s: number | null;
   /** End of the first slow start. */
   slow_start_exit: SlowStartExit | null;
-  /** Time limited by each limit; null for UDP. */
+  /** Time limited by each limit; null without TCP. */
   limited_s: LimitSeconds | null;
-  /** Datagrams sent; null for TCP. */
+  /** Datagrams that the sender sent; null for TCP. */
   packets_sent: number | null;
-  /** Datagrams lost; null for TCP. */
+  /** Datagrams lost; for QUIC, packets that the sender declared lost; null for TCP. */
   packets_lost: number | null;
   /** One-way delay; null for TCP. */
   delay_ms: Quantiles | null;
@@ -208,7 +211,7 @@ export interface GoodputPart {
 export interface GroupSummary {
   /** The id of the `[[flow]]`; its flows are `ID.1`, `ID.2` and so on. */
   id: string;
-  /** bulk, file or udp. */
+  /** bulk, file, quic or udp. */
   kind: string;
   /** down or up. */
   direction: string;
@@ -368,13 +371,13 @@ export interface RunSummary {
   duration_s: number;
   /** Events that the driver handled. */
   events: number;
-  /** TCP and UDP flows. */
+  /** TCP, QUIC and UDP flows. */
   flows: FlowSummary[];
   /** Ping flows. */
   pings: PingSummary[];
   /** Everything with a rate: link stages, and the buffers of a radio. */
   links: LinkSummary[];
-  /** How evenly TCP flows share, for each direction with two or more of them. */
+  /** How evenly TCP and QUIC flows share, for each direction with two or more of them. */
   fairness: FairnessSummary[];
   /** TCP flows at the proxy in their path; empty without a proxy. */
   proxies: ProxySummary[];

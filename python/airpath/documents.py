@@ -396,7 +396,7 @@ class FailedFlow(TypedDict):
 
 
 class FairnessSummary(Spread):
-    """How evenly the TCP flows of one direction share it."""
+    """How evenly the TCP and QUIC flows of one direction share it."""
 
     id: str
     """down or up."""
@@ -520,13 +520,13 @@ class FlowSockets(TypedDict):
 
 
 class FlowSummary(Spread):
-    """One TCP or UDP flow."""
+    """One TCP, QUIC or UDP flow."""
 
     id: str
     """Name of the flow."""
     kind: str
-    """bulk, file, udp (ping in the table only); others: the flows of an emulation that have no row
-    of their own, combined.
+    """bulk, file, quic, udp (ping in the table only); others: the flows of an emulation that have
+    no row of their own, combined.
     """
     direction: str
     """down or up."""
@@ -535,7 +535,7 @@ class FlowSummary(Spread):
     congestion: str | None
     """Congestion control; null for UDP."""
     profile: str | None
-    """Endpoint profile; null for UDP."""
+    """Endpoint profile; null without TCP."""
     bytes_delivered: float
     """In-order payload that arrived, in bytes."""
     goodput_mbps: float | None
@@ -554,29 +554,31 @@ class FlowSummary(Spread):
     segments_sent: float
     """Segments or packets sent."""
     retransmitted_segments: float | None
-    """Retransmissions; null for UDP."""
+    """Retransmissions; null without TCP."""
     rto_count: float | None
-    """Retransmission time-outs; null for UDP."""
+    """Retransmission time-outs; null without TCP."""
     undo_count: float | None
-    """Reductions of cwnd that were undone; null for UDP."""
+    """Reductions of cwnd that were undone; null without TCP."""
     tail_loss_probes: float | None
-    """Tail loss probes; null for UDP."""
+    """Tail loss probes; null without TCP."""
     ecn_reductions: float | None
-    """Reductions of cwnd for ECN marks; null for UDP."""
+    """Reductions of cwnd for ECN marks; null without TCP."""
     steady_mbps: float | None
     """Median of the goodput over 1 s in the second half; null for less than 5 s."""
     converged_after_s: float | None
     """First time at which the goodput over 1 s reaches 90 % of ``steady_mbps``."""
     completed_s: float | None
-    """For file flows: time from the start to the last byte; null if it did not complete."""
+    """For file flows and QUIC flows with a size: time from the start to the last byte; null if it
+    did not complete.
+    """
     slow_start_exit: SlowStartExit | None
     """End of the first slow start."""
     limited_s: LimitSeconds | None
-    """Time limited by each limit; null for UDP."""
+    """Time limited by each limit; null without TCP."""
     packets_sent: float | None
-    """Datagrams sent; null for TCP."""
+    """Datagrams that the sender sent; null for TCP."""
     packets_lost: float | None
-    """Datagrams lost; null for TCP."""
+    """Datagrams lost; for QUIC, packets that the sender declared lost; null for TCP."""
     delay_ms: Quantiles | None
     """One-way delay; null for TCP."""
     jitter_ms: float | None
@@ -641,7 +643,7 @@ class GroupSummary(Spread):
     id: str
     """The id of the ``[[flow]]``; its flows are ``ID.1``, ``ID.2`` and so on."""
     kind: str
-    """bulk, file or udp."""
+    """bulk, file, quic or udp."""
     direction: str
     """down or up."""
     streams: float
@@ -1182,13 +1184,13 @@ class RunSummary(TypedDict):
     events: int
     """Events that the driver handled."""
     flows: list[FlowSummary]
-    """TCP and UDP flows."""
+    """TCP, QUIC and UDP flows."""
     pings: list[PingSummary]
     """Ping flows."""
     links: list[LinkSummary]
     """Everything with a rate: link stages, and the buffers of a radio."""
     fairness: list[FairnessSummary]
-    """How evenly TCP flows share, for each direction with two or more of them."""
+    """How evenly TCP and QUIC flows share, for each direction with two or more of them."""
     proxies: list[ProxySummary]
     """TCP flows at the proxy in their path; empty without a proxy."""
     radio: list[RadioSummary]
