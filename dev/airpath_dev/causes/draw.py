@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from airpath.causes.rank import OF_DELAY
+from airpath.causes.suspect import alike
+from airpath.readers.flows import LEAST_BYTES
 from airpath_dev.planted.bases import ALL, CELLULAR, RADIO, Known, codel, plain_queue
 from airpath_dev.planted.draft import Draft, Pick, Table, scaled, stage
 from airpath_dev.planted.draw import figures
@@ -28,6 +31,8 @@ COSTS = 0.14
 """The least cost of a cause, as a logarithm: a seventh."""
 FREE = 0.05
 """The most that a cause costs that is taken to be none."""
+_OF_FILES = ("rrc-promotion", "application-limited")
+"""Causes of which some are about files."""
 _TRIES = 6
 _PROFILES = (*3 * ("linux-6.18",), "linux-6.1", "linux-5.10", "linux-4.19")
 _FULL = {"wire": 0.8, "lte": 0.8, "nr": 0.8, "3g": 0.6}
@@ -37,15 +42,15 @@ _MOST_MEGABITS = 600
 """Of a run over a wire."""
 _HEALTHY = 0.25
 _NAMED, _NAMED_HARD = 0.95, 0.75
-HARD_FROM = 8000
-"""Cases from this number on have causes that are hard to infer."""
+_HARD_ONES = 9
+"""Every ninth case has a cause that is hard to infer."""
 _HARD = ("bufferbloat", "policer", "send-buffer", "shaper", "short-queue", "stalling-host",
          "test-too-short")  # fmt: skip
 _SLOW_MBPS = 6.0
 _SHORT = 0.2
 """Share of the cases with endless transfers in which they end soon instead."""
-_LEAST_BURST_BYTES = 12_000
-"""A shaper with a smaller bucket looks like a link with its rate."""
+_LEAST_BURST_BYTES = 7_500
+"""A shaper with a smaller bucket looks like a link with its rate: hosts send as much at once."""
 TALK = "talk"
 """How the words of connections that say little begin."""
 
@@ -66,7 +71,7 @@ def draw(seed: int, number: int) -> Iterator[Drawn]:
     if number % _TALKS == 0:
         yield _talk(pick)
         return
-    is_hard = number >= HARD_FROM
+    is_hard = number % _HARD_ONES == _HARD_ONES - 1
     plant = pick.choice(_PLANTS_HARD if is_hard else PLANTS_DRAWN)
     for _ in range(_TRIES):
         access = pick.choice(plant.into)
@@ -82,6 +87,7 @@ def draw(seed: int, number: int) -> Iterator[Drawn]:
         edit = plant.edit(pick, severity, well, known)
         ill = well.copy()
         edit(ill)
+        transfers = len(well.transfers)
         beside = _beside(pick, well)
         starts = [pick.uniform(0, 1.5) if pick.chance(0.5) else 0.0 for _ in range(4)]
         for one in (base, well, ill):
@@ -91,19 +97,20 @@ def draw(seed: int, number: int) -> Iterator[Drawn]:
         shortage: dict[str, float] = {}
         plain = plant.cause not in _LONG and all(map(_is_plain, (base, well, ill)))
         if plain and pick.chance(_SHORT):
-            as_files = pick.chance(0.5)
-            shorten = _shortened(pick, known, as_files=as_files)
-            count = sum(one["kind"] == "bulk" for one in base.flows)
-            rates = [_rate(_figures(one), count) for one in (base, ill)]
+            shorten = _shortened(pick, known, as_files=pick.chance(0.5))
+            rates = [_rate(_figures(one), transfers) for one in (base, ill)]
             for one in (base, well, ill):
                 shorten(one)
-            # A short file is not a test that somebody stopped too early.
-            if not as_files:
-                shortage, costs = (
-                    _shortage(one, rate, count)
-                    for one, rate in zip((base, ill), rates, strict=True)
-                )
-        gain = _cost(_figures(ill), _figures(well))
+            # Nothing tells a file from a test that somebody stopped, and for both it is true.
+            shortage, costs = (
+                _shortage(one, rate, transfers)
+                for one, rate in zip((base, ill), rates, strict=True)
+            )
+        elif plant.cause in _OF_FILES:
+            # The same file without the cause is the healthy one, and may be short.
+            base, shortage = well, _shortage(well, known.rate_mbps, transfers)
+            costs = dict(shortage) if plant.cause == "rrc-promotion" else {}
+        gain = _cost(plant.cause, transfers, _figures(ill), _figures(well))
         if pick.chance(_HEALTHY):
             kind = "short" if shortage else "healthy"
             yield Drawn(base.text(), shortage, f"{kind}, {access}", base.up)
@@ -114,7 +121,7 @@ def draw(seed: int, number: int) -> Iterator[Drawn]:
         )
         costs |= {plant.cause: gain}
         if len(costs) == 1 and pick.chance(_SECOND):
-            both = _second(pick, plant, access, well, ill, known)
+            both = _second(pick, plant, access, transfers, well, ill, known)
             if both is not None:
                 yield both
                 return
@@ -175,9 +182,12 @@ def _talk(pick: Pick) -> Drawn:
     draft = _drawn(pick, access, PLANTS_DRAWN[0])
     beside = _beside(pick, draft)
     draft.flows = []
-    for _ in range(pick.choice([1, 1, 2, 3, 6])):
+    count = pick.choice([1, 1, 2, 3, 6])
+    for _ in range(count):
         kind = pick.choices(["once", "now and then", "back and forth"], [4, 4, 2])[0]
-        size = round(pick.log(3e4, 3e6))
+        # A larger file that is alone is a short transfer.
+        most = LEAST_BYTES if count == 1 and kind == "once" else 3e6
+        size = round(pick.log(3e4, most))
         flow: Table = {"kind": "file", "profile": "linux-6.18", "size_bytes": size}
         flow["direction"] = pick.choice(["up", "down"])
         flow["start_s"] = pick.uniform(0, 2)
@@ -193,7 +203,13 @@ def _talk(pick: Pick) -> Drawn:
 
 
 def _second(
-    pick: Pick, plant: Plant, access: str, well: Draft, ill: Draft, known: Known
+    pick: Pick,
+    plant: Plant,
+    access: str,
+    transfers: int,
+    well: Draft,
+    ill: Draft,
+    known: Known,
 ) -> Drawn | None:
     """A second cause in the same run, if both cost something there."""
     choice = [
@@ -209,8 +225,8 @@ def _second(
         edit(alone)
         figures_of_both = _figures(both)
         costs = {
-            plant.cause: _cost(figures_of_both, _figures(alone)),
-            other.cause: _cost(figures_of_both, _figures(ill)),
+            plant.cause: _cost(plant.cause, transfers, figures_of_both, _figures(alone)),
+            other.cause: _cost(other.cause, transfers, figures_of_both, _figures(ill)),
         }
     except (KeyError, StopIteration, ValueError):
         return None
@@ -239,22 +255,20 @@ def _figures(draft: Draft) -> Any:
     return airpath.run(scenario, seed=draft.seed, explain="off").summary
 
 
-def _cost(ill: Any, well: Any) -> float:
-    """The largest gain of a figure of the transfers, as a logarithm."""
-    before, after = _of_transfers(ill), _of_transfers(well)
-    shared = [math.log(after[name] / value) for name, value in before.items() if name in after]
-    return max(shared, default=0.0)
+def _cost(cause: str, transfers: int, ill: Any, well: Any) -> float:
+    """The largest gain of a figure of the first flows, as a logarithm.
 
-
-def _of_transfers(summary: Any) -> dict[str, float]:
-    """Figures without those of pings and datagrams, which are judged by themselves."""
-    others = [one["id"] for one in summary["pings"]]
-    others += [one["id"] for one in summary["flows"] if one["kind"] == "udp"]
-    return {
-        name: value
-        for name, value in figures(summary).items()
-        if name.rpartition(" ")[0] not in others
-    }
+    That is one of rates, or of round trips for a cause of delay. What beside them is slower, or
+    waits behind the queue that a short test does not get rid of, is no cost of theirs.
+    """
+    names = {"sum", "least"}
+    for one in ill["flows"][:transfers]:
+        names.add(f"{one['id']} completed")
+        if alike(cause)[0] in OF_DELAY:
+            names.add(f"{one['id']} rtt")
+    before, after = figures(ill), figures(well)
+    gains = [math.log(after[name] / before[name]) for name in names & before.keys() & after.keys()]
+    return max(gains, default=0.0)
 
 
 def _known(summary: Any, draft: Draft, access: str) -> Known | None:
@@ -379,7 +393,7 @@ def _beside(pick: Pick, draft: Draft) -> Edit:
 def _begin(draft: Draft, starts: list[float]) -> None:
     """Transfers begin some time after the capture does, where no time is given."""
     for flow, start in zip(draft.transfers, starts, strict=False):
-        if start < draft.seconds:
+        if start < draft.seconds / 2:
             flow.setdefault("start_s", start)
 
 
@@ -396,9 +410,22 @@ def _tuned(pick: Pick, severity: float, _: Draft, known: Known) -> Edit:
     return of_flows(**keys, **{"buffer.receive_tuning": pick.chance(0.5)})
 
 
-def _fixed(_: Pick, severity: float, __: Draft, known: Known) -> Edit:
+def _fixed(_: Pick, severity: float, well: Draft, known: Known) -> Edit:
+    _count_memory(well)
     bytes_ = round(max(5000, known.bdp_bytes * scaled(severity, 1.2, 0.1)))
     return of_flows(send_buffer_bytes=bytes_)
+
+
+def _given(pick: Pick, _: float, well: Draft, __: Known) -> Edit:
+    """A send buffer that an application sets (SO_SNDBUF), whatever the path holds."""
+    _count_memory(well)
+    return of_flows(send_buffer_bytes=round(pick.log(4600, 4e5)), **{"buffer.send_factor": 0})
+
+
+def _count_memory(well: Draft) -> None:
+    """A kernel fills a small send buffer in pieces (ADR 32); of older ones the profile has none."""
+    for flow in well.transfers:
+        flow["profile"] = _PROFILES[0]
 
 
 def _stopped_reader(pick: Pick, _: float, well: Draft, known: Known) -> Edit:
@@ -410,13 +437,15 @@ def _stopped_reader(pick: Pick, _: float, well: Draft, known: Known) -> Edit:
 def _paced(pick: Pick, severity: float, well: Draft, known: Known) -> Edit:
     """An application that writes blocks at a constant rate, as iperf3 -b does."""
     rate = known.rate_mbps * 1e6 / 8 * (0.8 - 0.7 * severity)
-    block = pick.choice([131_072, 131_072, pick.log(3e3, 3e5)])
+    block = pick.choice([131_072, 131_072, pick.log(3e3, 3e5), pick.log(1e5, 3e6)])
     interval = max(0.004, block / rate)
     count = max(2, int(0.9 * well.seconds / interval))
+    uneven = pick.choice([0.0, pick.uniform(0, 0.9)])
     flow: Table = {"kind": "file", "congestion": pick.choice(["cubic", "cubic", "reno", "bbr"])}
     flow |= {"profile": pick.choice(_PROFILES), "size_bytes": round(rate * interval * count)}
     well.flows = [flow | _receive_offload(pick)]
-    times = ", ".join(f"{at * interval:.4f}" for at in range(count))
+    late = [uneven * pick.random() if uneven else 0.0 for _ in range(count)]
+    times = ", ".join(f"{(at + more) * interval:.4f}" for at, more in enumerate(late))
     return of_flows(write_times_s=times)
 
 
@@ -636,6 +665,7 @@ PLANTS_DRAWN: tuple[Plant, ...] = (
     Plant("receive-window", ALL, 1, None, _window, "window"),
     Plant("receive-window", ALL, 2, None, _tuned, "tuned"),
     Plant("send-buffer", ALL, 1, None, _fixed, "fixed"),
+    Plant("send-buffer", ALL, 1, None, _given, "given"),
     Plant("ack-batching", ALL, 2, None, _small_batches, "short"),
     Plant("application-limited", ALL, 1, None, _stopped_reader, "stopped"),
     Plant("application-limited", ALL, 1, None, _paced, "paced"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ _WINDOWS = ("window_5", "window_25", "window_50", "window_75", "window_steady")
 _SIZES = ("window_bdp", "window_to_flight")
 """Logarithms of windows."""
 _MOST_COST = 10.0
+"""What is left of the rate at least: a tenth."""
 _FEWER_OF_COSTS = 5
 _LARGEST = float(np.finfo(np.float32).max)
 _HELD = 4
@@ -57,9 +58,18 @@ TRACELESS = ("host-processor", "modem-ceiling")
 """A hop that serves a fixed number of packets per second is a link with that rate, for one flow."""
 
 
+def costs_of(costs: Mapping[str, float]) -> dict[str, float]:
+    """What each group of causes that leave a trace costs, as a logarithm, by its first cause."""
+    found: dict[str, float] = {}
+    for cause, cost in costs.items():
+        if cause not in TRACELESS:
+            found[group_of(cause)] = max(cost, found.get(group_of(cause), 0.0))
+    return found
+
+
 def labels_of(row: Row) -> set[str]:
     """The causes that cost something in the row and leave a trace, the first of each group."""
-    return {group_of(cause) for cause in row["costs"] if cause not in TRACELESS}
+    return set(costs_of(row["costs"]))
 
 
 def learn(rows: Sequence[Row], trees: Trees) -> Model:
@@ -79,7 +89,8 @@ def learn(rows: Sequence[Row], trees: Trees) -> Model:
         forests.append(forest)
         odds.append(told)
         if cause != ANY:
-            gains = np.array([_gain(one, cause) for one in usable])
+            gains = np.array([costs_of(one["costs"]).get(cause, 0.0) for one in usable])
+            gains = np.minimum(gains, math.log(_MOST_COST))
             costs.append(_costs(cause, trees, table[target], gains[target]))
     # The last target is that of any cause.
     together = _calibrated(of_any(np.stack(odds, axis=-1)), target[held])
@@ -95,12 +106,6 @@ def _blur(names: Sequence[str], table: NDArray[np.float64], cases: Sequence[int]
         if columns and pick.chance(0.5):
             row[columns] *= pick.uniform(0.85, 1)
             row[sizes] += pick.uniform(-0.15, 0.1)
-
-
-def _gain(row: Row, cause: str) -> float:
-    """What the cause costs, as a logarithm: no more than a tenth of the rate is left."""
-    gains = [gain for name, gain in row["costs"].items() if group_of(name) == cause]
-    return min(max(gains, default=0.0), math.log(_MOST_COST))
 
 
 def _costs(
