@@ -8,11 +8,12 @@ in ``--keep``, and the command resumes from there.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ import typer
 
 from airpath import _core
 from airpath.causes import blame
+from airpath.causes.rank import OF_THE_TEST
 from airpath.cli.console import progress_bar
 from airpath_dev import ROOT
 from airpath_dev.harness import FINE, Count, Seed, emulable, heading, say, table, write
@@ -30,7 +32,7 @@ from airpath_dev.planted.capture import at_point
 
 from .command import calibration_error
 from .draw import Drawn, draw
-from .learn import group_of, labels_of
+from .learn import costs_of, group_of
 
 _AT_ONCE = 2
 _ATTEMPTS = 2
@@ -38,24 +40,29 @@ _POINTS = ("server", "ue")
 _LATE_MS = 5
 """Later than that, what a capture shows may be the host's doing."""
 _BINS = 5
-OF_THE_TEST = ("application-limited", "test-too-short")
-"""Naming these blames neither the path nor a host: the test, or the file, does not need more."""
+_HALF = math.log(2)
+"""What costs a half of the rate, as a logarithm."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A capture at one end: what was planted, and the causes that are named, each with how sure."""
+    """A capture at one end: what planted causes cost, and those that are named, with how sure."""
 
     name: str
     words: str
     point: str
-    planted: frozenset[str]
+    planted: Mapping[str, float]
     named: tuple[tuple[str, float], ...]
 
     @property
     def first(self) -> str | None:
         """The cause that is named first."""
         return self.named[0][0] if self.named else None
+
+    @property
+    def is_right(self) -> bool:
+        """A planted one is."""
+        return self.first in self.planted
 
 
 def main(
@@ -118,7 +125,7 @@ def _record(keep: Path, case: tuple[str, Drawn]) -> None:
 
 def _judged(keep: Path, case: tuple[str, Drawn]) -> list[Judged]:
     name, drawn = case
-    planted = frozenset(labels_of({"costs": drawn.costs}))
+    planted = costs_of(drawn.costs)
     if drawn.costs and not planted:
         return []  # To one flow it is a link with that rate.
     found = []
@@ -133,13 +140,22 @@ def _judged(keep: Path, case: tuple[str, Drawn]) -> list[Judged]:
 def summary(found: Sequence[Judged]) -> str:
     """How many have the right cause first, and how many healthy paths are blamed."""
     ill, well = _parted(found)
-    right = sum(one.first in one.planted for one in ill)
+    right = sum(one.is_right for one in ill)
+    most = [(one, max(one.planted.values())) for one in ill]
+    by_cost = ", ".join(
+        f"{sum(one.is_right for one in some)} of {len(some)} that cost {words}"
+        for words, some in (
+            ("a half or more", [one for one, cost in most if cost >= _HALF]),
+            ("less", [one for one, cost in most if cost < _HALF]),
+        )
+    )
     blamed = [one for one in well if one.named]
     of_path = sum(one.first not in OF_THE_TEST for one in blamed)
     error = calibration_error(sureness(found))
     return (
-        f"a planted cause first in {right} of {len(ill)} ({right / max(1, len(ill)):.0%}), another "
-        f"one in {sum(bool(one.named) for one in ill) - right}; of {len(well)} healthy paths "
+        f"a planted cause first in {right} of {len(ill)} ({right / max(1, len(ill)):.0%}: "
+        f"{by_cost}), another one in {sum(bool(one.named) for one in ill) - right}; of "
+        f"{len(well)} healthy paths "
         f"{len(blamed)} have a cause named, {of_path} one of the path or of a host; calibration "
         f"error {error:.1%}"
     )
@@ -164,7 +180,9 @@ def _page(made: str, about: str, found: Sequence[Judged]) -> list[str]:
         here = [one for one in found if one.point == point]
         where = "server" if point == "server" else "UE"
         lines += [f"\n## Captured at the {where}\n", f"{_sentence(summary(here))}.\n"]
-        lines += [table("cause | cases: | first: | another: | none:", _by_cause(here))]
+        lines += [
+            table("cause | a half: | first: | less: | first: | another: | none:", _by_cause(here))
+        ]
         lines += ["\nOf causes that are named as this likely, so many were planted:\n"]
         lines += [table("said | mean: | named: | planted:", _reliability(here))]
     blamed = [one for one in found if one.named and not one.planted]
@@ -184,9 +202,13 @@ def _by_cause(found: Sequence[Judged]) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     for cause in sorted({cause for one in ill for cause in one.planted}):
         mine = [one for one in ill if cause in one.planted]
-        right = sum(one.first in one.planted for one in mine)
+        row: list[object] = [cause]
+        for is_half in (True, False):
+            some = [one for one in mine if (one.planted[cause] >= _HALF) is is_half]
+            row += [len(some), sum(one.is_right for one in some)]
         none = sum(not one.named for one in mine)
-        rows.append((cause, len(mine), right, len(mine) - right - none, none))
+        right = sum(one.is_right for one in mine)
+        rows.append((*row, len(mine) - right - none, none))
     return rows
 
 

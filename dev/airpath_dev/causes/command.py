@@ -91,7 +91,7 @@ def left_out(every: Sequence[Row], cause: str) -> str:
     learned = learn([one for one in every if cause not in labels_of(one)], _OF_CAPTURES)
     said: Counter[str] = Counter()
     for row in alone:
-        found = answer(learned.probabilities(row["features"]), rank.WRONG_BLAME)
+        found = answer(learned.probabilities(row["features"]), rank.WRONG_BLAME, rank.OF_THE_TEST)
         named = found.causes[0][0] if found.causes else ""
         said[named or ("unknown" if found.leaning else "nothing")] += 1
     return ", ".join(f"{name} {count / len(alone):.0%}" for name, count in said.most_common())
@@ -109,7 +109,7 @@ def judge(learned: Model, held: Sequence[Row], blame: float) -> dict[str, Any]:
     for row in held:
         planted = labels_of(row)
         found = learned.probabilities(row["features"])
-        named = answer(found, blame).causes
+        named = answer(found, blame, rank.OF_THE_TEST).causes
         found.pop(ANY)
         if not planted:
             healthy += 1

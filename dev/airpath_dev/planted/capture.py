@@ -37,7 +37,7 @@ def capture(case: Case, place: Path, *, emulated: bool, point: str = "server") -
 
 
 def at_point(whole: Path, alone: Path, point: str, from_packet: int = 0) -> None:
-    """Write what one interface of a pcapng file saw (its name, or ``ue`` for all but server).
+    """Write what one interface of a pcapng file saw (its name; ``ue`` is also ``ue-0`` and others).
 
     ``from_packet``: the first packets of the interface that are left out.
     """
@@ -53,7 +53,7 @@ def at_point(whole: Path, alone: Path, point: str, from_packet: int = 0) -> None
             kept.append(block)
         elif kind == _INTERFACE:
             names.append(_name(block))
-            if names[-1] == point or (point == "ue" and names[-1] != "server"):
+            if names[-1] == point or names[-1].startswith(f"{point}-"):
                 numbers[len(names) - 1] = len(numbers)
                 kept.append(block)
         elif kind in (_PACKET, _STATISTICS):
