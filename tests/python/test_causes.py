@@ -20,13 +20,15 @@ from airpath.causes import GROUPS, blame
 from airpath.causes.bucket import fit_bucket
 from airpath.causes.features import features
 from airpath.causes.probes import _cycle, _lateness
-from airpath.causes.rank import Blame, read_groups
+from airpath.causes.rank import Blame, _rank, read_groups
+from airpath.causes.suspect import Suspect
 from airpath.fitting.observed import arrays
-from airpath.fitting.path import lost_segments
+from airpath.fitting.path import lost_segments, one_way_ms
 from airpath.readers.flows import main_sender, stream
 from airpath_dev.planted.capture import at_point
 from airpath_dev.planted.judge import outcome
 from conftest import Command
+from emulated import stages
 
 
 def blamed(tmp_path: Path, scenario: str, point: str = "server", **keys: object) -> Blame:
@@ -353,7 +355,99 @@ def test_requests_of_pings_are_as_late_as_their_numbers_say() -> None:
 
 def test_no_other_causes_are_grouped() -> None:
     members = [cause for group in GROUPS for cause in group]
-    assert len(members) == len(set(members)) == 12
+    assert len(members) == len(set(members)) == 14
+
+
+def test_what_is_seen_but_costs_little_comes_last() -> None:
+    def of(cause: str, cost: float, sure: float | None = None) -> Suspect:
+        return Suspect(cause, cost, "", (), confidence=sure)
+
+    found = [of("rrc-promotion", 0.04), of("drx", 0.3, 0.6), of("handover", 0.4, 0.8), of("mtu", 1)]
+    order = [one.cause for one in sorted(found, key=_rank)]
+    assert order == ["mtu", "handover", "drx", "rrc-promotion"]
+
+
+STANDSTILLS = f"""
+[run]
+duration_s = 7
+[[path.up]]
+stage = "host"
+stalls = "at-intervals"
+stall_ms = 800
+stall_period_ms = 1300
+ring_packets = 344
+[[path.up]]
+stage = "link"
+rate_mbps = 69
+queue_bytes = 412_000
+{stages(26, 26)}\
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+direction = "up"
+"""
+
+
+def test_next_to_the_receiver_silence_is_no_sender_with_nothing_to_send(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(STANDSTILLS)
+    found = blamed(tmp_path, str(tmp_path / "one.toml"))
+    file = tmp_path / "server.pcapng"
+    (group,) = read_groups(file, _core.read_capture(file))
+    assert not group.at_sender
+    # Where a handshake was late, the report takes this point to be the sender's.
+    group.main.stream["limits"] = {
+        "path_s": 1.0, "receive_window_s": 0.0, "nothing_to_send_s": 5.0, "recovery_s": 0.0,
+    }  # fmt: skip
+    assert group.main.has_backlog
+    assert found.suspects[0].cause in ("stalling-host", "handover")
+
+
+def test_a_slow_handshake_that_met_a_standstill_is_no_promotion(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(STANDSTILLS)
+    found = blamed(tmp_path, str(tmp_path / "one.toml"), "ue")
+    assert "rrc-promotion" not in [one.cause for one in found.suspects]
+
+
+@pytest.mark.parametrize("point", ["server", "ue"])
+@pytest.mark.parametrize(("seconds", "grows"), [(0.5, True), (4.0, False)])
+def test_a_transfer_that_ends_in_slow_start_shows_it(
+    tmp_path: Path, point: str, seconds: float, grows: bool
+) -> None:
+    scenario = tmp_path / "one.toml"
+    scenario.write_text(
+        f"""
+[run]
+duration_s = {seconds + 1}
+[[path.down]]
+stage = "link"
+rate_mbps = 100
+queue_bytes = 500_000
+{stages(40, 40)}\
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+duration_s = {seconds}
+"""
+    )
+    airpath.run(scenario, out=tmp_path / "run", capture=True)
+    file = tmp_path / "one.pcapng"
+    at_point(tmp_path / "run" / "capture.pcapng", file, point)
+    (group,) = read_groups(file, _core.read_capture(file))
+    if grows:
+        assert group.rounds_grown >= 3
+        assert group.end_mbps > 1.5 * group.rate_mbps
+    else:
+        assert group.rounds_grown <= 1
+        assert group.end_mbps < 1.5 * group.rate_mbps
+
+
+def test_a_clock_is_known_although_the_path_held_packets_back_for_seconds() -> None:
+    stamps = np.concatenate((np.arange(100.0), np.arange(3300.0, 6300.0, 5.0)))
+    at = np.concatenate((3300 + np.arange(100) / 100, stamps[100:] + 30))
+    waits = one_way_ms(at, stamps)
+    assert waits is not None
+    assert waits[100:].max() < 1
+    assert waits[0] == pytest.approx(3270, abs=1)
 
 
 SEVERE = (1, 4, 6, 13, 15, 18, 19, 21, 25, 27, 28, 31, 37)

@@ -103,6 +103,12 @@ def test_who_is_told_of_a_cause_that_is_not_there_pays_for_it(
     assert bool(found.leaning) is leaning
 
 
+def test_a_test_is_called_too_short_at_even_odds() -> None:
+    found = {"test-too-short": 0.6, "drx": 0.1, ANY: 0.65}
+    assert not answer(found, rank.WRONG_BLAME).causes
+    assert answer(found, rank.WRONG_BLAME, rank.OF_THE_TEST).causes == [("test-too-short", 0.6)]
+
+
 def test_that_there_is_any_cause_is_told_by_all_forests() -> None:
     """Three odds count: its own forest's, the likeliest cause's, and any's if independent."""
     half = 0.0
@@ -126,14 +132,16 @@ def test_recordings_are_judged_by_their_first_cause_and_by_how_sure_it_is() -> N
         _judged([], ("shaper", 0.8)),
     ]
     told = summary(found)
-    assert "a planted cause first in 1 of 3 (33%), another one in 1" in told
+    assert "a planted cause first in 1 of 3 (33%: 1 of 3 that cost a half or more, 0 of 0" in told
+    assert "that cost less), another one in 1" in told
     assert "of 3 healthy paths 2 have a cause named, 1 one of the path or of a host" in told
     # Four are named, and one is right, which was said to be 0.9.
     assert "calibration error 52.5%" in told
 
 
 def _judged(planted: list[str], *named: tuple[str, float]) -> Judged:
-    return Judged("1-1-0", "wire", "server", frozenset(planted), named)
+    costs = {cause: math.log(2) for cause in planted}
+    return Judged("1-1-0", "wire", "server", costs, named)
 
 
 @pytest.fixture(scope="module")

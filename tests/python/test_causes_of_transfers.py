@@ -483,6 +483,58 @@ def test_pings_wait_for_scheduling_requests_that_are_missed(tmp_path: Path, seed
     assert "uplink-access" in found.suspects[0].causes
 
 
+CONNECTS = f"""
+[run]
+duration_s = 12
+[radio]
+preset = "nr-fdd-20"
+any_timer_value = true
+[radio.rrc]
+enabled = true
+setup_ms = 365
+inactivity_ms = 500
+{stages(20, 20)}\
+[[flow]]
+kind = "file"
+profile = "linux-6.18"
+size_bytes = 50_000
+write_times_s = "0, 2.3, 4.1, 7.2, 9.9"
+[[flow]]
+kind = "ping"
+direction = "up"
+interval_ms = 599
+"""
+
+
+@pytest.mark.parametrize("point", ["server", "ue"])
+def test_pings_that_connect_first_or_not_at_all_wait_for_no_cycle(
+    tmp_path: Path, point: str
+) -> None:
+    (tmp_path / "one.toml").write_text(CONNECTS)
+    found = blamed(tmp_path, str(tmp_path / "one.toml"), point)
+    assert "drx" not in [one.cause for one in found.suspects]
+
+
+DATAGRAMS = f"""
+[run]
+duration_s = 8
+[[path.down]]
+stage = "link"
+rate_mbps = 4
+queue_bytes = 20_000
+{stages(15, 15)}\
+[[flow]]
+kind = "udp"
+rate_mbps = 1.5
+{BULK}"""
+
+
+def test_datagrams_that_a_transfer_crowds_out_are_no_random_loss(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(DATAGRAMS)
+    found = blamed(tmp_path, str(tmp_path / "one.toml"), "ue")
+    assert not [one for one in found.suspects if "datagrams are missing" in one.evidence]
+
+
 PIECES = f"""
 [run]
 duration_s = 8.18

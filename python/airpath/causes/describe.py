@@ -12,6 +12,7 @@ from functools import partial
 from airpath.base.text import short
 from airpath.causes.features import Features
 from airpath.causes.group import Group
+from airpath.causes.suspect import alike
 from airpath.fitting.series import MS
 
 _FRAMES = 5
@@ -38,7 +39,11 @@ ADVICE: dict[str, str] = {
     ),
     "fragmentation": "Clamp the MSS, or raise the MTU of the transport network.",
     "handover": "Compare the times with the cell's log of handovers.",
-    "mtu": "Clamp the MSS, or raise the MTU; see whether ICMP's fragmentation-needed is filtered.",
+    "mtu": (
+        "Clamp the MSS, or raise the MTU; see whether ICMP's fragmentation-needed is filtered. "
+        "Where a VPN's headers take the room, set the MTU of its device to the path's MTU minus "
+        "80 bytes (ip link set mtu 1420 dev wg0)."
+    ),
     "offload": (
         "Switch off receive offload where packets are forwarded (ethtool -K DEV gro off lro off), "
         "and transmit checksums of the tunnel's device (ethtool -K DEV tx-checksum-ip-generic "
@@ -69,10 +74,9 @@ ADVICE: dict[str, str] = {
     "stalling-host": (
         "Look at the forwarding hosts: steal time, interrupts, the length of their rings."
     ),
-    "test-too-short": "Run a longer test (iperf3 -t 30) and leave out its beginning (-O 5).",
-    "vpn": (
-        "Set the MTU of the VPN's device to the path's MTU minus 80 bytes (ip link set mtu 1420 "
-        "dev wg0), and clamp the MSS to it."
+    "test-too-short": (
+        "Run a longer test (iperf3 -t 30) and leave out its beginning (-O 5). If it is a file, "
+        "slow start takes this long: reuse a connection, or shorten the round trip."
     ),
 }
 """What to do, by cause; for causes that look alike the first of them."""
@@ -91,7 +95,7 @@ class Words:
 def describe(cause: str, group: Group, features: Features) -> Words:
     """Describe what a group of transfers shows of a cause."""
     words = _DESCRIBED[cause](group, features)
-    return replace(words, advice=words.advice or ADVICE[cause])
+    return replace(words, advice=words.advice or ADVICE[alike(cause)[0]])
 
 
 def kilobytes(count: float | None) -> str:
@@ -193,7 +197,7 @@ def _too_large(group: Group) -> str:
 
 def _mtu(group: Group, _: Features) -> Words:
     largest = ", the largest ones first" if group.main.too_large is None else ""
-    told = f"{_too_large(group)}{largest}: a hop drops packets of that size."
+    told = f"{_too_large(group)}{largest}: a hop, or a VPN, drops packets of that size."
     return Words(told, _lost_frames(group))
 
 
@@ -205,11 +209,6 @@ def _offload(group: Group, _: Features) -> Words:
         "nothing splits again.",
         _lost_frames(group),
     )
-
-
-def _vpn(group: Group, _: Features) -> Words:
-    told = f"{_too_large(group)}: with the headers of a VPN, packets no longer fit an MTU."
-    return Words(told, _lost_frames(group))
 
 
 def _receive_window(group: Group, _: Features) -> Words:
@@ -295,10 +294,13 @@ def _slow_start_exit(group: Group, _: Features) -> Words:
 
 
 def _too_short(group: Group, _: Features) -> Words:
-    main = group.main
+    rounds = group.span_ms / group.base_ms
+    lasted = f"The transfer lasted {group.seconds:.2f} s, {rounds:.0f} round trips"
+    if group.rounds_grown < 2:
+        return Words(f"{lasted}, and needed {group.main.ramp_share:.0%} of them to reach its rate.")
     return Words(
-        f"The transfer lasted {group.seconds:.2f} s, {group.span_ms / main.base_ms:.0f} "
-        f"round trips, and needed {main.ramp_share:.0%} of them to reach its rate."
+        f"{lasted}, and ended while its rate still grew: from {short(group.rate_mbps)} Mb/s in the "
+        f"mean to {short(group.end_mbps)} Mb/s in the last two round trips."
     )
 
 
@@ -329,10 +331,12 @@ def _silences(cause: str, group: Group, _: Features) -> Words:
 
 
 def _promotion(group: Group, features: Features) -> Words:
-    first = features["first_wait_rounds"] * group.base_ms
+    hands = features["handshake_rounds"]
+    first = features["first_wait_rounds"]
+    what, rounds = ("handshake", hands - 1) if hands - 1 > first else ("first segment", first)
     return Words(
-        f"The first segment took {short(max(0.0, first))} ms longer than the shortest round trip "
-        f"({short(group.base_ms)} ms): the UE had to connect first."
+        f"The {what} took {short(max(0.0, rounds * group.base_ms))} ms longer than the shortest "
+        f"round trip ({short(group.base_ms)} ms): the UE had to connect first."
     )
 
 
@@ -389,5 +393,5 @@ _DESCRIBED: dict[str, Callable[[Group, Features], Words]] = {
     "shaper": _shaper,
     "slow-start-exit": _slow_start_exit,
     "test-too-short": _too_short,
-    "vpn": _vpn,
+    "vpn": _mtu,
 } | {cause: partial(_silences, cause) for cause in _SILENT}

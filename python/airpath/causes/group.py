@@ -60,6 +60,10 @@ _NO_LOSS = 1e-9
 """Definition: no loss counts as this share."""
 _FULL_PACKET = 1500
 """Bytes of Ethernet's MTU (IEEE 802.3)."""
+_GROWTH = 1.25
+"""A round trip with less than this times the bytes of the one before has not grown."""
+_MOST_ROUNDS = 32
+"""Bound: round trips at the end; slow start never takes as many."""
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost by chance."""
 LEAST_OVERFLOWS = 3
@@ -120,6 +124,27 @@ class Group:
         added = np.concatenate([np.diff(one.arrivals[1], prepend=0.0) for one in self.transfers])
         order = np.argsort(at, kind="stable")
         return at[order], np.cumsum(added[order])
+
+    @cached_property
+    def last_rounds(self) -> Floats:
+        """Bytes that arrived in each round trip, from the last one back."""
+        at, total = self.arrivals
+        number = ((at[-1] - at) / self.base_ms).clip(max=_MOST_ROUNDS).astype(np.int64)
+        added = np.diff(total, prepend=0.0)
+        return np.bincount(number, weights=added)[:_MOST_ROUNDS].astype(np.float64)
+
+    @property
+    def rounds_grown(self) -> int:
+        """How many round trips up to the end each had more bytes than the one before."""
+        rounds = self.last_rounds
+        grew = rounds[:-1] >= _GROWTH * np.maximum(1, rounds[1:])
+        return int(np.argmin(np.append(grew, False)))
+
+    @property
+    def end_mbps(self) -> float:
+        """The rate of the last two round trips."""
+        last = self.last_rounds[:2]
+        return float(last.mean()) / self.base_ms / series.BYTES_PER_MS
 
     @cached_property
     def _best_mbps(self) -> float:

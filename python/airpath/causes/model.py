@@ -7,7 +7,7 @@ cases that it was not learned from (`make causes`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import pairwise
@@ -110,23 +110,25 @@ class Answer:
     leaning: list[tuple[str, float]]
 
 
-def answer(probabilities: Mapping[str, float], blame: float = 1.0) -> Answer:
+def answer(
+    probabilities: Mapping[str, float], blame: float = 1.0, harmless: Collection[str] = ()
+) -> Answer:
     """The best of: nothing, something unknown, a cause; and all causes likelier than not.
 
     The probability of something unknown is that of any cause, times that of none of the known ones.
     ``blame``: what it costs to name a cause where there is none, in right answers that are not
-    given; at 1 the likeliest is best.
+    given; at 1 the likeliest is best, as it is for ``harmless`` ones.
     """
     every = dict(probabilities)
     some = every.pop(ANY)
     likely = sorted(every.items(), key=lambda one: -one[1])
-    first = likely[0][1]
+    cause, first = likely[0]
     # Each forest was learned by itself; that there is any cause is at least as likely as each one.
     any_cause = max(some, first)
     unknown = any_cause
     for _, sure in likely:
         unknown *= 1 - sure / any_cause
-    if first >= max(unknown, blame * (1 - any_cause)):
+    if first >= max(unknown, (1.0 if cause in harmless else blame) * (1 - any_cause)):
         return Answer([one for one in likely if one[1] >= min(first, LIKELIER_THAN_NOT)], [])
     return Answer([], likely if max(first, unknown) > 1 - any_cause else [])
 

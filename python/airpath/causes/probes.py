@@ -37,10 +37,9 @@ _MOST_COST = 0.9
 """Bound: of what a delay costs."""
 _NO_TRIP_MS = 1.0
 """Round trips below it are those of the side where the host replies."""
-_EVENLY, _HALF = 0.15, 0.3
-"""Who waits for a cycle waits any part of it: the median, and half of the values, are within."""
-_QUARTERS = (0.75, 0.25)
-"""Definition: half of the values are between."""
+_EVENLY, _QUARTER = 0.15, 0.25
+"""Who waits for a cycle waits any part of it: the median is within, and a quarter of the values,
+where half are expected, in the middle half of the range."""
 _WHOLE_CYCLE = 1.25
 """A range without a tenth at each end is four fifths of a cycle."""
 _NONE = 1e-9
@@ -122,10 +121,10 @@ def pings(
     )
     base = max(float(values.min()), 1.0)
     # Who waits for a cycle waits any part of it, and whose scheduling requests are missed waits
-    # several: not a few of them alone.
-    half = float(np.subtract(*np.quantile(values, _QUARTERS)))
+    # several: not a few of them alone, nor all or nothing, as who connects first does.
     place = (middle - low) / max(high - low, _NONE)
-    evenly = _EVENLY <= place <= 1 - _EVENLY and half >= _HALF * (high - low)
+    inside = np.abs(values - (low + high) / 2) < (high - low) * _QUARTER
+    evenly = _EVENLY <= place <= 1 - _EVENLY and inside.mean() >= _QUARTER
     if high - low >= _SPREAD_MS and (evenly or cycle):
         about = cycle or _WHOLE_CYCLE * (high - low)
         how = "evenly" if evenly else "in step with it"
@@ -215,10 +214,18 @@ def _steps(number: Floats) -> Floats:
     return found
 
 
-def datagrams(flow: FlowReport, packets: Packets) -> Iterator[Suspect]:
-    """Datagrams that are missing from a stream, as its receiver sees it."""
+def datagrams(
+    flow: FlowReport, packets: Packets, loads: list[tuple[float, float]]
+) -> Iterator[Suspect]:
+    """Datagrams that are missing from a stream, as its receiver sees it.
+
+    ``loads`` are the times of transfers, in ms: beside one its queue drops datagrams, too.
+    """
     udp = flow["udp"]
-    if not udp or udp["quic"]:
+    begin, length = flow["start_s"] * MS, flow["duration_s"] * MS
+    beside = sum(min(begin + length, high) - max(begin, low) for low, high in loads
+                 if low < begin + length and begin < high)  # fmt: skip
+    if not udp or udp["quic"] or beside > length / 2:
         return
     for end, _ in ENDS:
         stream = udp["from_client"] if end == "client" else udp["from_server"]
@@ -257,11 +264,14 @@ def _missing(packets: Packets, from_client: bool) -> tuple[int, int]:
     return int(whole.sum()) + 1, int((whole - 1).sum())
 
 
-def connections(flow: FlowReport, *, others_deliver: bool, remains_s: float) -> Iterator[Suspect]:
+def connections(
+    flow: FlowReport, *, others_deliver: bool, remains_s: float, silent_ms: float
+) -> Iterator[Suspect]:
     """Causes of a connection on which no data arrives, or that was slow to set up.
 
     ``others_deliver``: other connections of the capture have data. ``remains_s``: how long the
-    capture goes on.
+    capture goes on. ``silent_ms``: the longest silence of a transfer; each packet of a
+    handshake may have met one.
     """
     tcp = tcp_of(flow)
     own = (flow["id"],)
@@ -293,8 +303,9 @@ def connections(flow: FlowReport, *, others_deliver: bool, remains_s: float) -> 
                 f"{stream['largest_payload_bytes']} bytes, none was acknowledged after "
                 f"{again['timeout']} time-outs.",
                 own,
-                advice="Clamp the MSS (nft ... tcp option maxseg size set 1380), or raise the MTU; "
-                "see whether ICMP's fragmentation-needed is filtered.",
+                advice="Clamp the MSS (nft ... tcp option maxseg size set 1380), or raise the MTU "
+                "of the path or of a VPN's device; see whether ICMP's fragmentation-needed is "
+                "filtered, and whether it helps to switch off a tunnel's offload (ethtool -K).",
             )
             return
     nothing = client["data_packets"] == 0 and server["data_packets"] == 0
@@ -319,7 +330,7 @@ def connections(flow: FlowReport, *, others_deliver: bool, remains_s: float) -> 
     trip = sum(trips)
     # Where data only comes in there is no later round trip; a repeated SYN-ACK says enough.
     least = max(_SLOW * trip, trip + _SLOW_MS) if trip > 1 else _AROUND_MS
-    if hands >= least and not _is_lost_handshake(tcp, trip):
+    if hands >= max(least, trip + 2 * silent_ms) and not _is_lost_handshake(tcp, trip):
         yield Suspect(
             "rrc-promotion",
             min(_MOST_COST, (hands - trip) / MS / max(_LEAST_S, flow["duration_s"])),

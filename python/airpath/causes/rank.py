@@ -40,6 +40,10 @@ _SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
 """Causes of silences. Where these are seen between two points, they are not inferred elsewhere."""
 OF_SENDERS = "application-limited"
 """The cause of senders that have nothing to send."""
+OF_THE_TEST = (OF_SENDERS, "test-too-short")
+"""Naming these blames neither the path nor a host: whoever believes it wrongly tests once more."""
+_LITTLE = 1 / 7
+"""What is seen but costs less than inferred causes do is named after them."""
 OF_DELAY = ("bufferbloat", "drx")
 """What these cost is seen in round trips, too."""
 LEAST_SEGMENTS = 20
@@ -112,17 +116,26 @@ def blame(file: Path, report: CaptureReport, between: Sequence[Suspect] = ()) ->
         if flow["protocol"] == "icmp":
             found += probes.pings(flow, packets, loads)
         elif flow["protocol"] == "udp":
-            found += probes.datagrams(flow, packets)
+            found += probes.datagrams(flow, packets, loads)
+    silent_ms = max((gap.length_ms for one in groups for gap in one.gaps), default=0.0)
     for flow in _unique(report, "tcp"):
         remains = report["duration_s"] - flow["start_s"] - flow["duration_s"]
-        found += probes.connections(flow, others_deliver=bool(groups), remains_s=remains)
-    # What a ping or an ICMP error shows is seen, not inferred.
-    ranked = sorted(_merged(found), key=lambda one: (-(one.confidence or 1.0), -(one.cost or 0.0)))
+        found += probes.connections(
+            flow, others_deliver=bool(groups), remains_s=remains, silent_ms=silent_ms
+        )
+    ranked = sorted(_merged(found), key=_rank)
     if ranked:
         return Blame("named", "", ranked)
     if leaning:
         return Blame("unknown", _unknown(leaning), [])
     return _nothing(groups, report)
+
+
+def _rank(suspect: Suspect) -> tuple[bool, float, float]:
+    """The surest first; what a ping or an ICMP error shows is seen, not inferred."""
+    sure, cost = suspect.confidence, suspect.cost
+    is_little = sure is None and cost is not None and cost < _LITTLE
+    return is_little, -(sure or 1.0), -(cost or 0.0)
 
 
 def inferred(
@@ -138,7 +151,7 @@ def inferred(
     if sure or not is_transfer:
         return sure, []
     every = packaged(MODEL).probabilities(found)
-    likely = answer(every, WRONG_BLAME)
+    likely = answer(every, WRONG_BLAME, OF_THE_TEST)
     causes, leaning = likely.causes, likely.leaning
     if not any(one.has_backlog for one in group.transfers):
         # Who has nothing to send most of the time is held back by no path.

@@ -11,6 +11,7 @@ GROUPS = (
     ("random-loss", "radio-loss", "fragmentation"),
     ("policer", "short-queue"),
     ("one-way-path", "nat-binding"),
+    ("mtu", "vpn"),
 )
 """Causes that look alike to an observer. No others are merged."""
 

@@ -12,7 +12,7 @@ from airpath.causes.features import UNKNOWN, Features, correlation, log10, sprea
 from airpath.causes.model import ANY, answer, packaged
 from airpath.causes.phrases import evidence
 from airpath.causes.rank import Blame
-from airpath.causes.suspect import Suspect, in_words
+from airpath.causes.suspect import Suspect, alike, in_words
 from airpath.fitting.observed import Floats
 from airpath.fitting.series import BYTES_PER_MS, MS, runs
 
@@ -99,7 +99,7 @@ def likeliest(probabilities: Mapping[str, float]) -> list[tuple[str, float]]:
 def _suspect(cause: str, sure: float, found: Features) -> Suspect:
     model = packaged(MODEL)
     why = "; ".join(evidence(model.moved(cause, found), found))
-    advice = f"{ADVICE[cause]} To be surer, {_CAPTURE}."
+    advice = f"{ADVICE[alike(cause)[0]]} To be surer, {_CAPTURE}."
     told = f"What speaks for it most: {why}." if why else "No single figure stands out."
     cost = model.cost(cause, found)
     return Suspect(cause, cost, told, (), advice=advice, confidence=round(sure, 2))

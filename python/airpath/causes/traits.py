@@ -424,8 +424,12 @@ class Transfer:
 
     @cached_property
     def has_backlog(self) -> bool:
-        """There was something to send most of the time."""
-        limits = self.stream["limits"]
+        """There was something to send most of the time.
+
+        Elsewhere than at the sender only what is sent late shows that: where everything has
+        arrived, more may be on its way.
+        """
+        limits = self.stream["limits"] if self.at_sender else None
         if not limits:
             return self.idle_share <= _MOST_OF_THE_TIME
         return bool(limits["nothing_to_send_s"] <= _MOST_OF_THE_TIME * limited_s(limits))

@@ -21,6 +21,8 @@ from airpath.fitting.series import BYTES_PER_MS, MS
 
 _TICKS_MS = (0.001, 0.1, 0.25, 1.0, 4.0, 10.0)
 """Milliseconds that timestamps count by: of airpath, and of systems."""
+_MIDDLE_HALF = (0.25, 0.75)
+"""Definition: the interquartile range."""
 _WRAP = 2.0**32
 """Where a timestamp starts again (RFC 7323 3)."""
 _STEP_MS = 0.001
@@ -361,18 +363,23 @@ def one_way_ms(at: Floats, timestamps: Floats) -> Floats | None:
 
 
 def _tick(at: Floats, timestamps: Floats) -> float:
-    """The tick of a sender's timestamps in ms; 0: not known."""
+    """The tick of a sender's timestamps in ms; 0: not known.
+
+    With that tick the delays of most packets differ least. The time between two packets tells less:
+    the path may have held one of them back for seconds.
+    """
     known = ~np.isnan(timestamps)
     if known.sum() < 2:
         return 0.0
     stamps = np.unwrap(timestamps[known], period=_WRAP)
-    ticks = stamps[-1] - stamps[0]
-    if ticks <= 0:
+    if stamps[-1] <= stamps[0] or at[known][-1] <= at[known][0]:
         return 0.0
-    tick = (at[known][-1] - at[known][0]) / ticks
-    if tick <= 0:
-        return 0.0
-    return min(_TICKS_MS, key=lambda one: abs(np.log(one / tick)))
+
+    def differ(tick: float) -> float:
+        low, high = np.quantile(at[known] - stamps * tick, _MIDDLE_HALF)
+        return float(high - low)
+
+    return min(_TICKS_MS, key=differ)
 
 
 def _handshake(seen: Observed, base: float, rate: float | None) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from airpath.base.text import milliseconds, percent, rate
 from airpath.causes.describe import ADVICE
 from airpath.causes.model import ANY, LIKELIER_THAN_NOT, answer
-from airpath.causes.rank import OF_DELAY
+from airpath.causes.rank import OF_DELAY, OF_THE_TEST
 from airpath.causes.suspect import alike
 from airpath.causes.tools import Told, blame
 from airpath.documents import Metric
@@ -646,8 +646,6 @@ def _loses_nothing(seen: Seen) -> bool:
 _NO_DIRECTION = "Round trips alone do not show the direction of the wait: {}."
 CAPACITY = "link-capacity"
 """Says what bounds the rate; it is no cause."""
-OF_THE_TEST = frozenset({"application-limited", "test-too-short"})
-"""Causes that lie in how a test was made: a measurement knows that itself."""
 _LIKELIEST = 3
 WITHOUT_TREATMENT = frozenset(
     {"handover", "radio-link-failure", "stalling-host", "reordering", "ack-starvation"}
