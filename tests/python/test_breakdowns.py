@@ -41,7 +41,7 @@ def test_the_terminal_shows_them_below_the_answer(cli: Any) -> None:
     assert code == 0
     lines = out.splitlines()
     answered = next(i for i, line in enumerate(lines) if line.startswith("bottleneck: "))
-    capacity = next(i for i, line in enumerate(lines) if line.startswith("capacity of download, "))
+    capacity = next(i for i, line in enumerate(lines) if line.startswith("capacity for download, "))
     rtt = next(i for i, line in enumerate(lines) if line.startswith("RTT of download, "))
     assert answered < capacity < rtt
     assert lines[rtt + 1].split()[0] == "propagation"
@@ -69,7 +69,7 @@ def test_the_report_draws_a_bar_for_each(run: airpath.Run) -> None:
     for series in figure.data["breakdown"]:
         totals[series["bar"]] = totals.get(series["bar"], 0.0) + series["v"][0]
     assert list(totals) == [
-        "download: capacity", "download: RTT", "upload: capacity", "upload: RTT",
+        "capacity for download", "RTT of download", "capacity for upload", "RTT of upload",
     ]  # fmt: skip
     assert all(math.isclose(total, 100, abs_tol=0.5) for total in totals.values()), totals
     assert not any(each.id == "breakdown" for each in figures([airpath.run("wire", set=SHORT)]))
