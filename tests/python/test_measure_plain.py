@@ -595,6 +595,7 @@ def test_a_host_that_answers_no_ping_is_told_and_iperf3_goes_on() -> None:
         assert errors == [unprobed]
 
 
+@pytest.mark.real_clock
 @needs_namespaces
 @needs_iperf3
 def test_a_nat_is_seen_by_the_servers_output() -> None:
@@ -615,8 +616,7 @@ def test_a_nat_is_seen_by_the_servers_output() -> None:
                 return session.welcome.you, session.near[0], errors
 
         you, near, errors = within(path.near, addresses)
-        # A busy machine may lose a transfer: that is said elsewhere.
-        assert (you[0], near) == (ROUTER[FAR], NEAR), errors
+        assert (you[0], near, errors) == (ROUTER[FAR], NEAR, [])
 
 
 def test_streams_stay_open_for_the_end_only_while_their_data_lasts() -> None:

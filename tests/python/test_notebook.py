@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import airpath
+from airpath.base.later import DOORS, later
 from airpath.errors import InputError
 from campaigns import SHORT
 
 SETS = {"run.duration_s": 1}
 HTML = "<script>alert(1)</script>"
+
+
+def test_results_lead_upwards_by_the_doors_alone() -> None:
+    """Every door is used, and leads to a function; and nothing else imports by name from below."""
+    package = Path(airpath.__file__).parent
+    below = [*package.glob("runs/*.py"), *package.glob("campaign/*.py"), package / "base/later.py"]
+    used = {name for file in below for name in re.findall(r'later\("(\w+)"\)', file.read_text())}
+    assert used == DOORS.keys()
+    assert all(callable(later(name)) for name in DOORS)
+    by_name = {
+        str(file.relative_to(package))
+        for file in package.rglob("*.py")
+        if "import_module" in file.read_text()
+    }
+    # The others are the package's names and the commands, which are imported when they are used.
+    assert by_name == {"__init__.py", "base/later.py", "cli/__init__.py"}
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ Row = tuple[Drawn, runs.Twin, Sequence[compare.Figure]]
 
 
 def over_quic(drawn: Drawn) -> Drawn:
-    """The same scenario with its transfers over QUIC."""
+    """Scenario with its transfers over QUIC instead of TCP."""
     text = re.sub(r'kind = "(bulk|file)"', 'kind = "quic"', drawn.text)
     shape = drawn.shape
     for control, ours in CONTROLS.items():

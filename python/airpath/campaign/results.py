@@ -144,17 +144,17 @@ class Campaign:
 
     def plot(self, kind: str | None = None, **options: Any) -> Chart:
         """Draw a chart of the campaign; ``options`` are those of ``airpath.plot``."""
-        chart: Chart = later("airpath.plots.plot", "plot")(self, kind, **options)
+        chart: Chart = later("plot")(self, kind, **options)
         return chart
 
     def report(self, output: str | os.PathLike[str] = "report.html") -> Path:
         """Write the campaign's report, as ``airpath report`` does, and return its path."""
-        later("airpath.report.campaign", "write_campaign_report")(self, Path(output))
+        later("write_campaign_report")(self, Path(output))
         return Path(output)
 
     def _repr_html_(self) -> str:
         """The view in a notebook: what was run, the best and the worst, and a picture."""
-        return str(later("airpath.report.notebook", "campaign_view")(self))
+        return str(later("campaign_view")(self))
 
     def __getattr__(self, name: str) -> pl.DataFrame:
         if name in TABLES:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from airpath.runs.results import Run
 
 _MOST_LINES = 12
-_MOST_LETTERS = 400
+_MOST_CHARACTERS = 400
 _MOST_PICTURE = 1_000_000
-"""Letters of an embedded picture; a notebook keeps every output in its file."""
+"""Characters of an embedded picture; a notebook keeps every output in its file."""
 
 
 def run_view(run: Run) -> str:
@@ -102,8 +102,8 @@ def _list(lines: Sequence[str]) -> str:
 
 def _escaped(text: object) -> str:
     told = str(text)
-    if len(told) > _MOST_LETTERS:
-        told = f"{told[:_MOST_LETTERS]}…"
+    if len(told) > _MOST_CHARACTERS:
+        told = f"{told[:_MOST_CHARACTERS]}…"
     return html.escape(told)
 
 

@@ -234,12 +234,12 @@ class Run:
 
     def plot(self, kind: str | None = None, **options: Any) -> Chart:
         """Draw a chart of the run's report; ``options`` are those of ``airpath.plot``."""
-        chart: Chart = later("airpath.plots.plot", "plot")(self, kind, **options)
+        chart: Chart = later("plot")(self, kind, **options)
         return chart
 
     def report(self, output: str | os.PathLike[str] = "report.html", live: bool = False) -> Path:
         """Write the run's report, as ``airpath report`` does, and return its path."""
-        later("airpath.report", "write_report")([self], Path(output), live)
+        later("write_report")([self], Path(output), live)
         return Path(output)
 
     def explain(self, budget: Budget = "quick", *, workers: int | None = None) -> Explanation:
@@ -251,14 +251,14 @@ class Run:
             raise InputError("an emulated run is explained as it ends: emulate it with --explain")
         name = self.provenance["scenario"]["name"]
         place = None if self.directory is None else str(self.directory)
-        scenario = later("airpath.scenario", "parse")(self.scenario_toml, name, place)
-        later("airpath.diagnose.explain", "add")(self, scenario, budget, workers=workers)
-        found: Explanation = later("airpath.diagnose.explain", "of_run")(self)
+        scenario = later("parse")(self.scenario_toml, name, place)
+        later("add")(self, scenario, budget, workers=workers)
+        found: Explanation = later("of_run")(self)
         return found
 
     def _repr_html_(self) -> str:
         """The view in a notebook: what each flow achieved, why, and a picture."""
-        return str(later("airpath.report.notebook", "run_view")(self))
+        return str(later("run_view")(self))
 
     def __repr__(self) -> str:
         flows = ", ".join(flow["id"] for flow in self.summary["flows"][:_MOST_NAMES])

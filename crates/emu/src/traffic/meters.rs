@@ -35,7 +35,7 @@ enum Meter {
     Tcp(Transfer),
     Ping(EchoMeter),
     Udp(Datagrams),
-    /// Its ends measure: its packets are encrypted.
+    /// A QUIC flow, which its ends measure because its packets are encrypted.
     Quic(Arc<Mutex<QuicMeter>>),
 }
 

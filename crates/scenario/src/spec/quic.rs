@@ -2,7 +2,7 @@
 
 use super::{Chosen, Default, Key, Kind, MS_ABOVE_0, Need, S_ABOVE_0, Subtable, Unit, count};
 
-/// Subtables of a QUIC flow that a TCP flow does not have.
+/// The subtable `mtu`, which a TCP flow does not have.
 pub(super) const MTU_SUBTABLE: Subtable =
     Subtable { name: "mtu", doc: "The largest datagrams (RFC 9000 14)." };
 
