@@ -31,8 +31,8 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Of a campaign lines (the default), heat, cdf or boxes; of a run a chart of its "
-            "report: timeline (the default), rtt, links, radio and others.",
+            help="For a campaign: lines (the default), heat, cdf or boxes. For a run, a chart of "
+            "its report: timeline (the default), rtt, links, radio and others.",
         ),
     ] = None,
     figure: Annotated[
@@ -75,7 +75,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE,VALUE",
-            help="The order of a column's values; the others follow. Repeatable.",
+            help="The order of a column's values; values that are not named follow. Repeatable.",
         ),
     ] = None,
     width: Annotated[
