@@ -107,6 +107,24 @@ def test_both_ends_count_the_same_bytes() -> None:
         assert times[-1] == received.duration_s
 
 
+def test_two_arrivals_in_intervals_of_their_own_are_two_entries() -> None:
+    """The first arrival is the last of its interval as well."""
+    ours, theirs = socket.socketpair()
+    stop = threading.Event()
+
+    def two() -> None:
+        for _ in range(2):
+            theirs.send(b"x")
+            time.sleep(3 * stream.INTERVAL_S)
+        theirs.close()
+
+    thread = threading.Thread(target=two)
+    thread.start()
+    received = stream.receive(ours, stop)
+    thread.join()
+    assert [count for _, count in received.arrived] == [1, 2]
+
+
 @pytest.mark.real_clock
 def test_entries_are_about_10_ms_apart_and_the_rate_is_the_pacing_rate() -> None:
     sent, received = transfer(Options(pacing_mbps=80), 1.0)

@@ -42,4 +42,4 @@ def test_the_caption_of_the_readme_has_the_figures_of_the_page() -> None:
     page = " ".join((ROOT / "docs/measured/twin-random.md").read_text(encoding="utf-8").split())
     found = re.search(r"(\d+ of \d+ judged figures)", page)
     assert found
-    assert f"{found[1]} of the random twins agree" in readme
+    assert f"The {found[1]} of random twins that agree" in readme

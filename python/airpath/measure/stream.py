@@ -437,9 +437,7 @@ def receive(
         if receiver.total == 0 or not isinstance(failed, ConnectionResetError):
             report.error = f"receiving failed: {reason(failed)}"
     if receiver.total:
-        last = (receiver.last - begin, receiver.total)
-        if arrived.entries[-1] != last:
-            arrived.entries.append(last)
+        arrived.add((receiver.last - begin, receiver.total))
         report.duration_s = receiver.last - begin
     report.bytes = receiver.total
     report.arrived = arrived.entries
@@ -509,13 +507,15 @@ Entry = TypeVar("Entry")
 
 
 class _Kept(Generic[Entry]):
-    """Entries in the order of time; when there are too many, every second one goes."""
+    """Entries in the order of time, each once; when there are too many, every second one goes."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.interval_s = INTERVAL_S
 
     def add(self, entry: Entry) -> None:
+        if self.entries[-1:] == [entry]:
+            return
         self.entries.append(entry)
         if len(self.entries) >= MOST_ENTRIES:
             del self.entries[::2]
