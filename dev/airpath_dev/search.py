@@ -125,7 +125,8 @@ def obtain(study: Study, figures: Sequence[Figure], joints: Sequence[Joint]) -> 
 
 def requests(study: Study, figure: Figure, joint: Joint) -> list[Request]:
     """Return the runs that a figure needs: one, or two variants to compare."""
-    picked = choices(study, joint)
+    concerned = zip(study.search, choices(study, joint), strict=True)
+    picked = [choice for dimension, choice in concerned if dimension.concerns(figure.id)]
     sets = [entry for choice in picked for entry in choice.sets]
     metric = next((choice.metric for choice in picked if choice.metric), figure.metrics[0])
     variants = [figure.sets] if figure.against is None else [figure.sets, figure.against]
@@ -150,7 +151,8 @@ def stamp(study: Study) -> str:
     files = sorted(study.directory.glob("*.toml"))
     scenarios = [file.read_text(encoding="utf-8") for file in files if file.name != "study.toml"]
     figures = [(e.id, e.scenario, e.sets, e.against, e.metrics, e.scale) for e in judged(study)]
-    text = repr((scenarios, figures, study.repeat, study.vary, _core.__version__))
+    own = sorted((each.name, each.figures) for each in study.search if each.figures)
+    text = repr((scenarios, figures, own, study.repeat, study.vary, _core.__version__))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

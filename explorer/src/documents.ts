@@ -435,8 +435,8 @@ export interface VariantFigure {
   /** Values by seed; null where it did not complete. */
   values: (number | null)[];
   /**
-   * Mean relative change against the scenario as it is; null for that one, and if either did not
-   * complete.
+   * Mean relative change against the scenario as it is; null for that one, if that is 0 with any seed,
+   * and if either did not complete.
    */
   change: number | null;
   /** 95 % confidence interval of the change, from paired seeds. */

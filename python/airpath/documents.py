@@ -1642,8 +1642,8 @@ class VariantFigure(TypedDict):
     values: list[float | None]
     """Values by seed; null where it did not complete."""
     change: float | None
-    """Mean relative change against the scenario as it is; null for that one, and if either did not
-    complete.
+    """Mean relative change against the scenario as it is; null for that one, if that is 0 with any
+    seed, and if either did not complete.
     """
     change_ci95: Interval | None
     """95 % confidence interval of the change, from paired seeds."""

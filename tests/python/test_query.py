@@ -316,3 +316,9 @@ def test_an_older_duckdb_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("duckdb.__version__", "1.5.6")
     with pytest.raises(InputError, match=r"a query needs DuckDB 2, and 1\.5\.6 is installed"):
         query("from flows", run)
+
+
+def test_runs_are_not_compared_as_campaigns(run: Path, cli: Any) -> None:
+    code, out, said = cli("compare", str(run), str(run))
+    assert (code, out) == (2, "")
+    assert "is a run directory, not a campaign folder: `airpath report A B`" in said

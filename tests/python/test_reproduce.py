@@ -275,6 +275,13 @@ variants = [
             "an unknown figure 'b'",
         ),
         (
+            (
+                FIGURE.format(name="a", published=1),
+                "[[search]]\nname = 'x'\nchoices = []\nfigures = ['b']",
+            ),
+            "search 'x' refers to an unknown figure 'b'",
+        ),
+        (
             (FIGURE.format(name="a", published=1), WINDOW, "alternatives = [{ label = 'x' }]"),
             "both",
         ),

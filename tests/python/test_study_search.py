@@ -49,6 +49,15 @@ def test_what_is_planted_is_found(tmp_path: Path) -> None:
     assert "without losing another figure: n0." in page
 
 
+def test_what_concerns_one_figure_is_varied_for_it_alone(tmp_path: Path) -> None:
+    own = SEARCH.replace("[[search]]", '[[search]]\nfigures = ["made-up/n0"]')
+    figures = [FIGURE.format(name=name, published=OBTAINED) for name in ("n0", "n1")]
+    tried = searcher.search(study(tmp_path, own, *figures), 1000, 1, tmp_path / "kept.jsonl")
+    first, second = zip(*(each.obtained for each in tried), strict=True)
+    assert len(set(first)) > 1
+    assert len(set(second)) == 1
+
+
 def test_a_figure_moved_out_is_no_gain(tmp_path: Path) -> None:
     whole = made(tmp_path, FAST, OBTAINED, 50_000)
     tried = searcher.search(whole, 1000, 1, tmp_path / "kept.jsonl")

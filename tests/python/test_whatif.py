@@ -97,3 +97,13 @@ def test_a_setting_without_effect_is_named(cli: Any) -> None:
     code, out, _ = cli("whatif", "wire", *arguments, *tries)
     assert code == 0
     assert "\n(1) made no difference: every figure is the same with each seed." in out
+
+
+def test_retransmissions_are_shown_and_are_neither_best_nor_a_trade_off(cli: Any) -> None:
+    arguments = ["--set", "run.duration_s=3", "--seeds", "2"]
+    code, out, _ = cli("whatif", "bufferbloat", *arguments, "--try", "path.down.0.queue_packets=20")
+    assert code == 0
+    shown = next(line for line in out.splitlines() if line.startswith("retransmitted segments of"))
+    # Without the variant nothing is lost: there is no relative change from zero.
+    assert shown.split()[4:] == ["0", "%", "5.5", "%"], shown
+    assert "trade-off" not in out

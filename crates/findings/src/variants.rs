@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::batch::{self, Job};
 use crate::compare::{half_width, mean};
-use crate::measure::{Measure, Metric, measures};
+use crate::measure::{Measure, Metric, with_costs};
 
 /// A smaller relative difference does not count, even if it appears with every seed.
 const EVEN: f64 = 0.01;
@@ -53,8 +53,8 @@ pub struct Cell {
     pub ci95: Option<[f64; 2]>,
     /// Values by seed; null where it did not complete.
     pub values: Vec<Option<f64>>,
-    /// Mean relative change against the scenario as it is; null for that one, and if either did not
-    /// complete.
+    /// Mean relative change against the scenario as it is; null for that one, if that is 0 with any
+    /// seed, and if either did not complete.
     pub change: Option<f64>,
     /// 95 % confidence interval of the change, from paired seeds.
     pub change_ci95: Option<[f64; 2]>,
@@ -85,7 +85,7 @@ pub fn compare(
     let runs = batch::run(&jobs, threads, progress)?;
     let measured: Vec<Vec<Vec<Measure>>> = (scenarios.iter())
         .zip(runs.chunks(seeds.len()))
-        .map(|(scenario, runs)| runs.iter().map(|run| measures(scenario, run)).collect())
+        .map(|(scenario, runs)| runs.iter().map(|run| with_costs(scenario, run)).collect())
         .collect();
     Ok(rows(&measured))
 }
@@ -134,9 +134,10 @@ fn cell(metric: Metric, index: usize, own: &[Measure], base: Option<&[Measure]>)
     };
     let values = all(own);
     let base = base.filter(|_| index > 0).and_then(all);
-    let changes: Option<Vec<f64>> = values.as_ref().zip(base).map(|(values, base)| {
+    let changes: Option<Vec<f64>> = values.as_ref().zip(base).and_then(|(values, base)| {
         let pairs = values.iter().zip(base);
-        pairs.map(|(value, base)| value / base.abs().max(1e-9) - 1.0).collect()
+        // Nothing is a multiple of zero.
+        pairs.map(|(value, base)| (base != 0.0).then(|| value / base.abs() - 1.0)).collect()
     });
     Cell {
         mean: values.as_ref().map(|values| mean(values)),
@@ -148,8 +149,12 @@ fn cell(metric: Metric, index: usize, own: &[Measure], base: Option<&[Measure]>)
 }
 
 /// The variant that is better than every other in paired seeds, by more than the half width of the
-/// 95 % confidence interval and by more than [`EVEN`].
+/// 95 % confidence interval and by more than [`EVEN`]. Retransmissions have none: what they are worth
+/// shows in what gets through.
 fn winner(metric: Metric, columns: &[Option<Vec<f64>>]) -> Option<usize> {
+    if metric == Metric::SentAgain {
+        return None;
+    }
     let all: Vec<&Vec<f64>> = columns.iter().map(Option::as_ref).collect::<Option<_>>()?;
     let ahead = |one: &[f64], other: &[f64]| {
         let gains: Vec<f64> =
@@ -187,6 +192,16 @@ mod tests {
         assert_eq!(same[0].winner, None);
         let one_seed = rows(&[runs(&[10.0]), runs(&[20.0])]);
         assert_eq!(one_seed[0].winner, None);
+    }
+
+    #[test]
+    fn a_share_has_no_change_from_zero_and_retransmissions_have_no_winner() {
+        let again = |value| vec![vec![Measure::of("download", Metric::SentAgain, value)]; 2];
+        let rows = rows(&[again(0.0), again(0.2), again(0.1)]);
+        let changes: Vec<_> =
+            rows[0].cells.iter().map(|cell| cell.as_ref().unwrap().change).collect();
+        assert_eq!(changes, [None; 3]);
+        assert_eq!(rows[0].winner, None);
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use crate::Origin;
 use crate::problem::Problems;
-use crate::spec::{Key, Table};
+use crate::spec::{CELL, Key, PARTS, RADIO, ROOT, Table};
+
+/// More keys of one name than this are no suggestion.
+const MOST_MEANT: usize = 3;
 
 /// Reports a key that the table does not have, or does not have for this variant.
 pub(crate) fn unknown_key(
@@ -44,6 +47,7 @@ pub(crate) fn unknown_key(
     };
     let keys = || table.keys(variant).map(|key| key.name);
     let near = meant(name, keys).or_else(|| meant_in_a_subtable(name, table, variant));
+    let near = near.map(str::to_owned).or_else(|| meant_in_a_part(name, table));
     let near = near.map(|near| format!("did you mean `{near}`?"));
     problems.add_unknown(origin, message, near, allowed);
 }
@@ -101,6 +105,23 @@ fn meant_in_a_subtable(name: &str, table: &Table, variant: Option<&str>) -> Opti
     let leaf = |key: &'static Key| key.name.split_once('.').map(|(_, leaf)| leaf);
     let meant = nearest(name, keys().filter_map(leaf))?;
     keys().find(|key| leaf(key) == Some(meant)).map(|key| key.name)
+}
+
+/// The path of the radio's table of this name, or of the few keys of this name in those tables.
+fn meant_in_a_part(name: &str, table: &Table) -> Option<String> {
+    if ![ROOT.path, RADIO.path].contains(&table.path) {
+        return None;
+    }
+    let parts =
+        || std::iter::once(("cell", &CELL)).chain(PARTS.iter().map(|part| (part.name, part.table)));
+    if let Some((part, _)) = parts().find(|&(part, _)| part == name) {
+        return Some(format!("radio.{part}"));
+    }
+    let found: Vec<_> = parts()
+        .filter(|(_, table)| table.find(name, None).is_some())
+        .map(|(part, _)| format!("radio.{part}.{name}"))
+        .collect();
+    (1..=MOST_MEANT).contains(&found.len()).then(|| found.join("` or `"))
 }
 
 /// A missing unit, or one too many, is the likeliest mistake.

@@ -39,8 +39,14 @@ def open_campaign(place: str | os.PathLike[str]) -> Campaign:
     store = open_store(place)
     document = read_document(store)
     if document is None:
+        text = os.fspath(place)
+        if Path(text, "summary.json").is_file():
+            raise InputError(
+                f"{text} is a run directory, not a campaign folder: `airpath report A B` shows "
+                "runs side by side, and `airpath query` reads their tables"
+            )
         raise InputError(
-            f"{os.fspath(place)} is not a campaign folder: `airpath sweep CAMPAIGN.toml` writes one"
+            f"{text} is not a campaign folder: `airpath sweep CAMPAIGN.toml` writes one"
         )
     return Campaign(os.fspath(place), store, document)
 

@@ -284,6 +284,9 @@ def _trade_offs(answer: Variants) -> list[str]:
             cell = row["cells"][index]
             if cell is None or cell["change_ci95"] is None:
                 continue
+            if row["metric"] == "retransmitted_share":
+                # What they cost shows in what gets through.
+                continue
             low, high = cell["change_ci95"]
             if low * high > 0:
                 name = f"{figure_name(row['metric'])} of {row['flow']}"

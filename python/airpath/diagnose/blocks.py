@@ -258,7 +258,7 @@ def figures(document: RunDocument, flows: Sequence[FlowTable]) -> list[Measured]
     """Return the figures by which a run is compared.
 
     The scenario's ``flows`` have the figures by which simulations are compared
-    (``crates/findings``, ``measures``). The figures of other connections and pings follow.
+    (``crates/findings``, ``with_costs``). The figures of other connections and pings follow.
     """
     own = [_Own(name, flow) for flow in flows for name in _names(flow)]
     by_id = {str(flow["id"]): flow for flow in entries(document, "flows")}
@@ -300,7 +300,7 @@ class _Own:
                 found.append((self.name, "completed_s", estimate, False))
         elif self.kind != "ping":
             found.append((self.name, "goodput_mbps", goodput(flow), True))
-        return found + _delays(self.name, flow)
+        return found + _others(self.name, flow)
 
 
 def goodput(flow: Entry | None) -> float:
@@ -313,9 +313,17 @@ def _names(flow: FlowTable) -> list[str]:
     return [name] if streams is None else [f"{name}.{one + 1}" for one in range(streams)]
 
 
-def _delays(name: str, flow: Entry | None) -> list[Measured]:
-    there = [(key, flow.get(key)) for key in ("rtt_ms", "delay_ms")] if flow else []
-    return [(name, f"{key}.p95", value["p95"], True) for key, value in there if value]
+def _others(name: str, flow: Entry | None) -> list[Measured]:
+    """Return a flow's delays and the share of its segments that were retransmitted."""
+    if not flow:
+        return []
+    there = [(key, flow.get(key)) for key in ("rtt_ms", "delay_ms")]
+    found = [(name, f"{key}.p95", value["p95"], True) for key, value in there if value]
+    again = flow.get("retransmitted_segments")
+    if again is not None:
+        share = again / max(flow["segments_sent"] or 0, 1)
+        found.append((name, "retransmitted_share", share, True))
+    return found
 
 
 def _of_ping(name: str, ping: Entry) -> list[Measured]:
@@ -361,5 +369,5 @@ def _of_programs(flows: Sequence[Entry]) -> list[Measured]:
         count[name] += 1
         if count[name] > 1:
             name = f"{name} ({count[name]})"
-        found += [(name, "goodput_mbps", goodput(flow), True), *_delays(name, flow)]
+        found += [(name, "goodput_mbps", goodput(flow), True), *_others(name, flow)]
     return found

@@ -8,7 +8,13 @@ from datetime import UTC, datetime
 from airpath.diagnose.capture import Statement
 from airpath.readers.flent import FlentDocument, FlentOutput
 from airpath.readers.flows import LEAST_BYTES
-from airpath.readers.iperf_output import IperfDocument, IperfOutput, IperfTestDocument, IperfTotals
+from airpath.readers.iperf_output import (
+    TWO_SEGMENTS,
+    IperfDocument,
+    IperfOutput,
+    IperfTestDocument,
+    IperfTotals,
+)
 from airpath.readers.nuttcp import NuttcpDocument, NuttcpOutput, NuttcpRunDocument, NuttcpTotals
 from airpath.readers.ping import NO_ANSWER, PingDocument, PingOutput
 from airpath.readers.recognise import Output
@@ -17,8 +23,8 @@ from airpath.readers.ss import ConnectionDocument, SsDocument
 _MOST_CONNECTIONS = 5
 _MOST_RUNS = 10
 _MOST_ERRORS = 3
-_TWO_SEGMENTS = 2 * 1220
-"""Two of the smallest segments of a path with an IPv6 MTU (RFC 8200 5), less than two others."""
+_BUFFERED_SHARE = 0.1
+"""A sender's line that is higher than the receiver's by less is as good as that."""
 _LIMITED_SHARE = 0.5
 """A limit that held for more of the busy time is named as a cause."""
 _LEAST_BUSY_MS = 200
@@ -114,18 +120,34 @@ def _iperf_test(document: IperfTestDocument, at: str) -> Iterator[tuple[str, str
     direction = "to the client" if document["reverse"] else "to the server"
     text = f"{document['protocol']} {direction}{at}, {_of(document['streams'], 'stream')}: {rate}"
     yield tool, f"{text}{_lost(document)}."
+    yield from _written(document)
     if document["answer_ms"] is not None:
         yield "bounceback", f"An answer took {document['answer_ms']:.4g} ms on average."
     still = document["stood_still"]
     if still is not None:
         text = f"From {still['start_s']:.4g} s, no data moved for {still['duration_s']:.4g} s"
         window = still["cwnd_bytes"]
-        if window is not None and window < _TWO_SEGMENTS:
+        if window is not None and window < TWO_SEGMENTS:
             text += (
                 ", with a congestion window of one segment: retransmissions do not arrive, as in "
                 "an outage or an MTU black hole, which ping -M do -s 1472 tells apart"
             )
         yield "stood-still", f"{text}."
+
+
+def _written(document: IperfTestDocument) -> Iterator[tuple[str, str]]:
+    """A sender of TCP counts what it wrote, which the send buffer may still hold at the end."""
+    written, arrived, rate = document["sent_bytes"], document["bytes"], document["sent_mbps"]
+    if document["protocol"] != "TCP" or written is None or arrived is None or rate is None:
+        return
+    left = written - arrived
+    if left > _BUFFERED_SHARE * written:
+        yield (
+            "sender-counts-writes",
+            f"The sender's line, {_mbps(rate)}, counts what was written into the socket: "
+            f"{left / 1e6:.3g} MB of it had not arrived when the test ended. The receiver's line "
+            "is the goodput. A longer test or a smaller send buffer (-w) brings the two together.",
+        )
 
 
 def _further(count: int, what: str) -> Iterator[tuple[str, str]]:

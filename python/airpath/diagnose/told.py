@@ -23,14 +23,14 @@ _MOST_OF_A_SECOND = 0.5
 def told_by(outputs: Sequence[Output]) -> Told | None:
     """Of the largest test of TCP: what iperf3 and ss tell of it, and a ping beside it.
 
-    None without a test of two seconds.
+    None without a test of two seconds whose data arrived.
     """
     tests = [
         one
         for output in outputs
         if isinstance(output, IperfOutput)
         for one in output.tests
-        if one.protocol == "TCP" and one.tool == "iperf3"
+        if one.protocol == "TCP" and one.tool == "iperf3" and not one.stayed_in_buffer
     ]
     sockets = [
         one for output in outputs if isinstance(output, SsOutput) for one in output.connections

@@ -17,6 +17,10 @@ _STOOD_STILL_S = 2.0
 """So long without a byte is more than one RTO of a connection that moves (RFC 6298 2.4)."""
 
 
+TWO_SEGMENTS = 2 * 1220
+"""Two of the smallest segments of a path with an IPv6 MTU (RFC 8200 5), less than two others."""
+
+
 class StoodStill(TypedDict):
     """The longest time in which no stream moved a byte, after one had.
 
@@ -52,6 +56,7 @@ class IperfTestDocument(IperfTotals):
     """One test."""
 
     sent_mbps: float | None
+    sent_bytes: int | None
     jitter_ms: float | None
     answer_ms: float | None
     stood_still: StoodStill | None
@@ -147,6 +152,16 @@ class IperfTest:
         """The intervals that count: those that are not omitted."""
         return [one for one in self.streams if not one.omitted]
 
+    @property
+    def stayed_in_buffer(self) -> bool:
+        """Whether more than half of what was written to TCP had not arrived at the end.
+
+        The sender's intervals then tell when the send buffer had room, not when data moved.
+        """
+        if self.protocol != "TCP" or self.sent is None or self.received is None:
+            return False
+        return 2 * self.received.bytes < self.sent.bytes
+
     def document(self) -> IperfTestDocument:
         """The totals, for a summary: rates in Mb/s, times in seconds.
 
@@ -169,6 +184,7 @@ class IperfTest:
             "start_time_s": self.start_time_s,
             "goodput_mbps": total.rate_bps / 1e6 if total else None,
             "sent_mbps": self.sent.rate_bps / 1e6 if self.sent else None,
+            "sent_bytes": self.sent.bytes if self.sent else None,
             "bytes": total.bytes if total else None,
             "duration_s": total.end_s - total.start_s if total else None,
             "retransmissions": retransmissions,
@@ -201,7 +217,8 @@ class IperfTest:
                 lasted = max(one.end_s for one in at) - began
                 if lasted > longest[0]:
                     longest = lasted, began, window
-        if longest[0] < _STOOD_STILL_S:
+        had_window = longest[2] is None or longest[2] >= TWO_SEGMENTS
+        if longest[0] < _STOOD_STILL_S or (self.stayed_in_buffer and had_window):
             return None
         return {"start_s": longest[1], "duration_s": longest[0], "cwnd_bytes": longest[2]}
 

@@ -42,6 +42,7 @@ how to read one; its format::
       { label = "8 segments" },
       { label = "1 segment", set = ["flow.0.initial_window_segments=1"] },
     ]
+    figures = ["id"]            # optional: for these only
 
     [[contradiction]]           # what cannot all be true in the source
     text = "…"
@@ -164,8 +165,7 @@ class Assumption:
 
     def concerns(self, figure: str) -> bool:
         """Whether it can move this figure, or this cell of one."""
-        parent = figure.rpartition("/")[0]
-        return not self.figures or figure in self.figures or parent in self.figures
+        return _concerned(self.figures, figure)
 
 
 @dataclass(frozen=True)
@@ -267,6 +267,12 @@ class Dimension:
     name: str
     choices: tuple[Alternative, ...]
     """The choices; the study's own comes first."""
+    figures: tuple[str, ...]
+    """Figures for which it is varied; empty: all of the study."""
+
+    def concerns(self, figure: str) -> bool:
+        """Whether it is varied for this figure."""
+        return _concerned(self.figures, figure)
 
 
 @dataclass(frozen=True)
@@ -349,12 +355,20 @@ def _study(data: Json, directory: Path) -> Study:
     leaves = [leaf.id for figure in figures for leaf in figure.leaves]
     varied = data.get("vary", {})
     assumptions = tuple(_assumption(entry) for entry in data.get("assumption", []))
-    for assumption in assumptions:
-        for figure in assumption.figures:
+    search = tuple(
+        Dimension(
+            str(entry["name"]),
+            tuple(map(_alternative, entry["choices"])),
+            tuple(entry.get("figures", [])),
+        )
+        for entry in data.get("search", [])
+    )
+    concerned = [(f"assumption '{each.id}'", each.figures) for each in assumptions]
+    concerned += [(f"search '{each.name}'", each.figures) for each in search]
+    for what, named in concerned:
+        for figure in named:
             if figure not in ids:
-                raise ValueError(
-                    f"assumption '{assumption.id}' refers to an unknown figure '{figure}'"
-                )
+                raise ValueError(f"{what} refers to an unknown figure '{figure}'")
     parameters = tuple(_parameter(entry) for entry in data.get("parameter", []))
     choosers = [parameter.chosen_by for parameter in parameters]
     for chooser in choosers:
@@ -378,10 +392,7 @@ def _study(data: Json, directory: Path) -> Study:
         figures=figures,
         vary=tuple((key, float(low), float(high)) for key, (low, high) in varied.items()),
         parameters=parameters,
-        search=tuple(
-            Dimension(str(entry["name"]), tuple(map(_alternative, entry["choices"])))
-            for entry in data.get("search", [])
-        ),
+        search=search,
         searched=str(data.get("searched", "")),
         contradictions=tuple(str(each["text"]).strip() for each in data.get("contradiction", [])),
         charts=tuple(_chart(entry, figures) for entry in data.get("chart", [])),
@@ -413,6 +424,11 @@ def _parameter(entry: Json) -> Parameter:
         low=float(entry.get("low", 0)),
         high=float(entry.get("high", 0)),
     )
+
+
+def _concerned(figures: tuple[str, ...], figure: str) -> bool:
+    """Whether a figure, or the one that it is a cell of, is among them; of none, each is."""
+    return not figures or figure in figures or figure.rpartition("/")[0] in figures
 
 
 def _alternative(entry: Json) -> Alternative:

@@ -205,24 +205,23 @@ def compared(
 
 def _measured(document: RunDocument, flows: Sequence[FlowTable]) -> list[Measured]:
     """Return the figures that are compared; of an incomplete transfer an estimate."""
-    found: list[Measured] = [
-        (flow, name, value, True) for flow, name, value, _ in figures(document, flows)
+    return [
+        (flow, name, max(value, FEW) if name == "retransmitted_share" else value, True)
+        for flow, name, value, _ in figures(document, flows)
     ]
-    for flow in document["flows"]:
-        again = flow.get("retransmitted_segments")
-        if again is not None:
-            share = again / max(flow["segments_sent"] or 0, 1)
-            found.append((flow["id"], "retransmitted_share", max(share, FEW), True))
-    return found
 
 
 def _effect(row: VariantRow, kinds: dict[str, str]) -> Effect | None:
     before, after = row["cells"]
-    if before is None or after is None or after["change"] is None:
+    if before is None or after is None:
         return None
-    mean, change = (before["mean"], after["mean"]), after["change"]
+    mean = (before["mean"], after["mean"])
     if mean[0] is None or mean[1] is None:
         return None
+    change = after["change"]
+    if change is None:
+        # It was zero at least once.
+        change = (mean[1] / mean[0] if mean[0] else _MOST if mean[1] else 1.0) - 1.0
     low, high = after["change_ci95"] or (change, change)
     # A file's round trips, like a bulk flow's, are spent in its own queue.
     own = row["metric"] == "rtt_ms.p95" and kinds.get(row["flow"]) in ("bulk", "file")
