@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airpath.causes.tools import LIMITS, Told, features
-from airpath.diagnose.told import seconds_of_socket, streams_of_test, told_by
+from airpath.causes.tools import LIMITS, Told, blame, features
+from airpath.diagnose import outputs
+from airpath.diagnose.told import as_delivered, seconds_of_socket, streams_of_test, told_by
 from airpath.readers import iperf, ss
 from airpath.readers.recognise import recognise
 from conftest import Command
@@ -75,6 +76,74 @@ def test_the_far_end_tells_what_arrived() -> None:
     # From the receiver alone, nothing is known of the sender.
     (alone,) = _streams(far)
     assert np.isnan(alone[:, 1:]).all()
+
+
+def test_a_senders_writes_are_no_deliveries() -> None:
+    """12 MB fill the buffer, then 20 Mb/s leave in steps of ten blocks of 128 kB."""
+    step = 10 * 131_072
+    cumulated = np.floor((2.5e6 * np.arange(1, 11) + 12e6) / step) * step
+    written = np.diff(cumulated, prepend=0)
+    assert written[0] > 14e6
+    delivered = as_delivered(written, 25e6)
+    assert delivered.sum() == pytest.approx(25e6)
+    assert delivered == pytest.approx(2.5e6, rel=0.2)
+    # What arrived is not known: the first second is no faster than the best other one.
+    assert as_delivered(written, None).max() < 3.5e6
+    # Other writes are not smoothed.
+    uneven = np.array([1e6, 0.0, 3e6, 1.5e6])
+    assert as_delivered(uneven, None) == pytest.approx(uneven)
+
+
+_BUFFERED = """\
+Connecting to host 10.0.0.1, port 5201
+[  5] local 10.45.0.2 port 41234 connected to 10.0.0.1 port 5201
+[ ID] Interval           Transfer     Bitrate         Retr  Cwnd
+[  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec    0   14.1 KBytes
+[  5]   1.00-2.00   sec  2.50 MBytes  21.0 Mbits/sec    0   14.1 KBytes
+{still}- - - - - - - - - - - - - - - - - - - - - - - - -
+[ ID] Interval           Transfer     Bitrate         Retr
+[  5]   0.00-10.00  sec  3.75 MBytes  3.15 Mbits/sec    0             sender
+[  5]   0.00-14.20  sec   {arrived}                  receiver
+
+iperf Done.
+"""
+_STILL = "".join(
+    f"[  5]  {at:2}.00-{at + 1}.00  sec  0.00 Bytes  0.00 bits/sec    0   {{cwnd}} KBytes\n"
+    for at in range(2, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("cwnd", "arrived", "said"),
+    [
+        # A slow uplink: the socket has no room for a write of 1.25 MB.
+        ("28.3", "89.8 KBytes  51.8 Kbits/sec", ["iperf3", "sender-counts-writes"]),
+        # One segment in flight: an outage, whatever the buffer holds.
+        ("1.41", "89.8 KBytes  51.8 Kbits/sec", ["iperf3", "sender-counts-writes", "stood-still"]),
+        # All of it arrived, at a rate at which a write fits in each 5 s.
+        ("28.3", "3.75 MBytes  2.21 Mbits/sec", ["iperf3"]),
+    ],
+)
+def test_a_full_send_buffer_is_no_standstill(cwnd: str, arrived: str, said: list[str]) -> None:
+    text = _BUFFERED.format(still=_STILL.format(cwnd=cwnd), arrived=arrived)
+    output = iperf.read(text)
+    assert [one.kind for one in outputs.statements(output)] == said
+    (seconds,) = streams_of_test(output.tests[0])
+    assert seconds[:, 0].sum() == pytest.approx(output.tests[0].received.bytes, rel=0.01)  # type: ignore[union-attr]
+
+
+def test_a_rate_that_was_asked_for_is_no_fault_of_the_path() -> None:
+    document = _document(8, 1)
+    document["start"]["test_start"]["target_bitrate"] = 8_000_000
+    told = told_by([iperf.read(json.dumps(document))])
+    assert told is not None
+    found = blame(told)
+    assert [one.cause for one in found.suspects] == ["application-limited"]
+    assert found.suspects[0].confidence is None
+    document["start"]["test_start"]["target_bitrate"] = 16_000_000
+    missed = told_by([iperf.read(json.dumps(document))])
+    assert missed is not None
+    assert all("-b" not in one.evidence for one in blame(missed).suspects)
 
 
 def test_snapshots_of_ss_are_seconds_too() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from airpath import _core
 from airpath.causes import rank
 from airpath.causes.tools import Pinged, Told
+from airpath.diagnose.told import as_delivered
 from airpath.fitting.observed import numbers
 from airpath.readers.flows import main_sender
+from airpath.readers.iperf_output import WRITES
 from airpath_dev.planted.draft import Pick
 
 _SEGMENT_BYTES = 1448
@@ -98,21 +100,33 @@ def told(figures: Figures, pick: Pick) -> Iterator[Told]:
         ping = _pinged(pick.choice(figures["pings"])) if has_ping and figures["pings"] else None
         if pick.chance(0.5):
             limited.pop("application", None)
-        # The far end's bytes may be known, too.
-        written = 0.0 if pick.chance(0.2) else pick.uniform(1, 2.5)
         known = 4 if pick.chance(0.7) else 3
-        ends = [
-            _of_end(one, written, known) if at_sender else _of_end(one, 0, 1) for one in streams
-        ]
+        # The far end's bytes of each second may be known, too.
+        if at_sender and pick.chance(0.8):
+            ends = _as_written(streams, pick)
+        else:
+            ends = [one.copy() for one in streams]
+        for one in ends:
+            one[:, known if at_sender else 1 :] = np.nan
         yield Told(ends, limited, ping)
 
 
-def _of_end(stream: NDArray[Any], written: float, known: int) -> NDArray[Any]:
-    """The first columns. The sender tells what was written: that is ahead by so many windows."""
-    found = stream.copy()
-    window = np.nan_to_num(found[:, 2])
-    found[:, 0] = np.maximum(0, found[:, 0] + written * np.diff(window, prepend=0))
-    found[:, known:] = np.nan
+def _as_written(streams: Sequence[NDArray[Any]], pick: Pick) -> list[NDArray[Any]]:
+    """As a sender tells it: what was written, in steps, fills a send buffer first.
+
+    The buffer holds some windows, the largest so far, or what the system gives it at once.
+    """
+    windows, at_once = pick.uniform(1, 2.5), pick.log(1e5, 1.2e7) if pick.chance(0.3) else 0.0
+    step = pick.choice([*3 * WRITES[:1], *WRITES[1:]])
+    is_whole = pick.chance(0.8)
+    found = []
+    for one in streams:
+        own = one.copy()
+        largest = np.maximum.accumulate(np.nan_to_num(one[:, 2]))
+        written = np.cumsum(one[:, 0]) + np.maximum(at_once, windows * largest)
+        steps = np.diff(np.floor(written / step) * step, prepend=0.0)
+        own[:, 0] = as_delivered(np.maximum(0.0, steps), one[:, 0].sum() if is_whole else None)
+        found.append(own)
     return found
 
 

@@ -11,7 +11,7 @@ from airpath.causes.describe import ADVICE
 from airpath.causes.features import UNKNOWN, Features, correlation, log10, spread
 from airpath.causes.model import ANY, answer, packaged
 from airpath.causes.phrases import evidence
-from airpath.causes.rank import Blame
+from airpath.causes.rank import OF_SENDERS, Blame
 from airpath.causes.suspect import Suspect, alike, in_words
 from airpath.fitting.observed import Floats
 from airpath.fitting.series import BYTES_PER_MS, MS, runs
@@ -33,6 +33,8 @@ _STILL, _REACHED, _FALLEN = 0.01, 0.8, 0.8
 """Definition: shares of the best rate that are none, or the rate; of cwnd, below which it fell."""
 _TINY, _LITTLE, _LEAST_MS, _LEAST_BDP = 1e-6, 1e-4, 0.1, 0.01
 """Definition: 0 has no logarithm, and counts as this: shares, rates and uses, waits, BDPs."""
+_TARGET_REACHED = 0.9
+"""Definition: share of a rate that counts as reaching it; rates of tools leave headers out."""
 _TEN = 10
 """Unit: the base of amounts' logarithms."""
 _THIRDS = 3
@@ -62,10 +64,14 @@ class Told:
     streams: Sequence[Floats]
     limited: dict[str, float] = field(default_factory=dict)
     ping: Pinged | None = None
+    target_bps: float = 0.0
+    """The rate that the test itself kept each stream to (-b); 0: none."""
 
 
 def blame(told: Told) -> Blame:
     """The likeliest causes of what holds a test back; its streams have at least one second."""
+    if (limited := _by_target(told)) is not None:
+        return Blame("named", "", [limited])
     found = features(told)
     every = packaged(MODEL).probabilities(found)
     likely = answer(every)
@@ -87,6 +93,21 @@ def blame(told: Told) -> Blame:
         f"{rate} The path's capacity explains the test: the probability that something else costs "
         f"a seventh of the rate is {every[ANY]:.0%}.",
         [],
+    )
+
+
+def _by_target(told: Told) -> Suspect | None:
+    """A test that reached the rate that it was told to keep to tells nothing of the path."""
+    rates = [8 * float(np.median(one[:, _BYTES])) for one in told.streams]
+    if not told.target_bps or min(rates) < _TARGET_REACHED * told.target_bps:
+        return None
+    return Suspect(
+        OF_SENDERS,
+        None,
+        f"The test was told to send {told.target_bps / 1e6:.4g} Mb/s per stream (-b), and did. "
+        "What the path can carry is not seen.",
+        (),
+        advice="Test without -b.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from airpath.causes.rank import MAIN
 from airpath.causes.tools import Pinged, Told
 from airpath.fitting.observed import Floats
 from airpath.readers.flows import LEAST_BYTES
-from airpath.readers.iperf_output import Interval, IperfOutput, IperfTest
+from airpath.readers.iperf_output import WRITES, Interval, IperfOutput, IperfTest
 from airpath.readers.ping import PingOutput
 from airpath.readers.recognise import Output
 from airpath.readers.ss import Connection, SsOutput
@@ -18,19 +19,23 @@ from airpath.readers.ss import Connection, SsOutput
 _LEAST_SECONDS = 2
 _LEAST_REPLIES = 5
 _MOST_OF_A_SECOND = 0.5
+_WHOLE = 0.01
+"""Text has three digits."""
+_SMOOTHED = 4
+"""Definition: a rate is that of so many writes or more."""
 
 
 def told_by(outputs: Sequence[Output]) -> Told | None:
     """Of the largest test of TCP: what iperf3 and ss tell of it, and a ping beside it.
 
-    None without a test of two seconds whose data arrived.
+    None without a test of two seconds.
     """
     tests = [
         one
         for output in outputs
         if isinstance(output, IperfOutput)
         for one in output.tests
-        if one.protocol == "TCP" and one.tool == "iperf3" and not one.stayed_in_buffer
+        if one.protocol == "TCP" and one.tool == "iperf3"
     ]
     sockets = [
         one for output in outputs if isinstance(output, SsOutput) for one in output.connections
@@ -42,7 +47,8 @@ def told_by(outputs: Sequence[Output]) -> Told | None:
         streams = [seconds for one in own if len(seconds := seconds_of_socket(one))]
     if max(map(len, streams), default=0) < _LEAST_SECONDS or not _bytes_of(streams):
         return None
-    return Told(streams, _limited(own), _ping(outputs, test))
+    target = 0.0 if test is None else (test.target_bps or 0.0)
+    return Told(streams, _limited(own), _ping(outputs, test), target)
 
 
 def _bytes(test: IperfTest) -> int:
@@ -57,14 +63,60 @@ def streams_of_test(test: IperfTest) -> list[Floats]:
     """The seconds of each stream of iperf3; what the far end received, where that is known."""
     near = _streams(test)
     far = _streams(test.far) if test.far else []
-    sender, receiver = (near, far) if _sends(near) else (far, near)
+    is_sender = _sends(near) or test.reports_writes
+    sender, receiver = (near, far) if is_sender else (far, near)
     if not sender or len(sender) != len(receiver):
-        return near
+        return _as_delivered(near, test) if is_sender else near
     both = []
     for sent, received in zip(sender, receiver, strict=True):
         length = min(len(sent), len(received))
         both.append(np.column_stack([received[:length, :1], sent[:length, 1:]]))
     return both
+
+
+def _as_delivered(streams: Sequence[Floats], test: IperfTest) -> list[Floats]:
+    written = _bytes_of(streams)
+    arrived = None if test.received is None else test.received.bytes
+    found = []
+    for one in streams:
+        own = one.copy()
+        share = float(one[:, 0].sum()) / max(1.0, written)
+        own[:, 0] = as_delivered(one[:, 0], None if arrived is None else share * arrived)
+        found.append(own)
+    return found
+
+
+def as_delivered(written: Floats, arrived: float | None) -> Floats:
+    """The bytes that each second delivered, as far as the writes of an iperf3 sender tell.
+
+    A write fills the send buffer first, so what had not arrived at the end was written at the
+    beginning; where that is not known, the first second delivered no more than the best other one.
+    Writes are so large that a slow path takes some only every few seconds: rates are those of
+    several writes.
+    """
+    if arrived is not None:
+        ahead = max(0.0, float(written.sum()) - arrived)
+    else:
+        ahead = max(0.0, float(written[0] - written[1:].max())) if len(written) > 1 else 0.0
+    found: Floats = np.diff(np.maximum(0.0, np.cumsum(written) - ahead), prepend=0.0)
+    for one in WRITES:
+        parts = written / one
+        if np.all(np.abs(parts - np.round(parts)) <= np.maximum(_WHOLE * parts, 1e-3)):
+            width = math.ceil(_SMOOTHED * one / max(1.0, float(found.mean())))
+            return _smoothed(found, width)
+    return found
+
+
+def _smoothed(values: Floats, width: int) -> Floats:
+    """Means over so many values around each one, fewer at both ends; the sum is kept."""
+    if width <= 1:
+        return values
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    at = np.arange(len(values))
+    begin, end = np.maximum(0, at - width // 2), np.minimum(len(values), at - width // 2 + width)
+    means = (sums[end] - sums[begin]) / (end - begin)
+    found: Floats = means * (sums[-1] / max(1e-9, means.sum()))
+    return found
 
 
 def _sends(streams: Sequence[Floats]) -> bool:

@@ -15,8 +15,8 @@ LAST_TIME_S = 1e11
 _MOST_REMARKS = 20
 _STOOD_STILL_S = 2.0
 """So long without a byte is more than one RTO of a connection that moves (RFC 6298 2.4)."""
-
-
+WRITES = (10 * 131_072, 131_072)
+"""Bytes that a sender writes at a time: ten blocks of 128 kB in iperf3, or one."""
 TWO_SEGMENTS = 2 * 1220
 """Two of the smallest segments of a path with an IPv6 MTU (RFC 8200 5), less than two others."""
 
@@ -145,6 +145,8 @@ class IperfTest:
     error: str | None = None
     complete: bool = False
     remarks: list[str] = field(default_factory=list)
+    target_bps: float | None = None
+    """The rate of a stream that -b asked for."""
     far: IperfTest | None = None
     """What the far end reports of the same test (--get-server-output)."""
 
@@ -153,14 +155,9 @@ class IperfTest:
         return [one for one in self.streams if not one.omitted]
 
     @property
-    def stayed_in_buffer(self) -> bool:
-        """Whether more than half of what was written to TCP had not arrived at the end.
-
-        The sender's intervals then tell when the send buffer had room, not when data moved.
-        """
-        if self.protocol != "TCP" or self.sent is None or self.received is None:
-            return False
-        return 2 * self.received.bytes < self.sent.bytes
+    def reports_writes(self) -> bool:
+        """Whether its intervals are a TCP sender's: they count what was written to the socket."""
+        return self.protocol == "TCP" and self.server == self.reverse
 
     def document(self) -> IperfTestDocument:
         """The totals, for a summary: rates in Mb/s, times in seconds.
@@ -217,10 +214,21 @@ class IperfTest:
                 lasted = max(one.end_s for one in at) - began
                 if lasted > longest[0]:
                     longest = lasted, began, window
-        had_window = longest[2] is None or longest[2] >= TWO_SEGMENTS
-        if longest[0] < _STOOD_STILL_S or (self.stayed_in_buffer and had_window):
+        least = _STOOD_STILL_S
+        if (
+            longest[0] > least
+            and self.reports_writes
+            and (longest[2] is None or longest[2] >= TWO_SEGMENTS)
+        ):
+            # Then the next write only waits until the send buffer has room.
+            least = max(least, 2 * WRITES[0] / self._bytes_per_second())
+        if longest[0] < least:
             return None
         return {"start_s": longest[1], "duration_s": longest[0], "cwnd_bytes": longest[2]}
+
+    def _bytes_per_second(self) -> float:
+        total = self.received or summed(self.counted())
+        return max(1.0, total.rate_bps / 8)
 
 
 @dataclass

@@ -61,6 +61,7 @@ _ERROR = re.compile(
     r"(?P<what>\S.*)$"
 )
 _SIGNAL = re.compile(r"^interrupt - (?P<who>.*)$")
+_TARGET = re.compile(r"Target Bitrate: (\d{1,15})")
 _OMIT = re.compile(r"omitting (\d{1,9}) seconds")
 _VERSION = re.compile(r"\biperf 3\.\d.*$")
 _CLIENT = re.compile(r"(?:Connecting to host|Client connecting to) ")
@@ -185,7 +186,7 @@ class _Test(IperfTest):
             self.tool, self.version, self.protocol, reverse, self.server, run, self.omit_s,
             _started(self.timed) if self.start_time_s is None else self.start_time_s,
             self.connections, [one for one in self.streams if self._is_reverse(one) is reverse],
-            error=self.error, remarks=list(self.remarks),
+            error=self.error, remarks=list(self.remarks), target_bps=self.target_bps,
         )  # fmt: skip
         streams = {one.stream for one in test.streams}
         if both:
@@ -302,6 +303,8 @@ class _Reader:
             self._test.omit_s = float(found[1])
         elif text.startswith("Time: ") and self._clock.read(text):
             self._test.start_time_s = self._clock.now
+        elif found := _TARGET.fullmatch(text):
+            self._test.target_bps = float(found[1]) or None
         elif found := _VERSION.search(line):
             self._version = found[0]
         else:
