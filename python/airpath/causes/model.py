@@ -103,7 +103,7 @@ class Forest:
 class Answer:
     """``causes`` with their probabilities, the likeliest first.
 
-    ``leaning``: if none is named although something is likelier there than nothing, all of them.
+    ``leaning``: if none is named although something is likelier there than not, all of them.
     """
 
     causes: list[tuple[str, float]]
@@ -130,7 +130,7 @@ def answer(
         unknown *= 1 - sure / any_cause
     if first >= max(unknown, (1.0 if cause in harmless else blame) * (1 - any_cause)):
         return Answer([one for one in likely if one[1] >= min(first, LIKELIER_THAN_NOT)], [])
-    return Answer([], likely if max(first, unknown) > 1 - any_cause else [])
+    return Answer([], likely if any_cause > LIKELIER_THAN_NOT else [])
 
 
 def of_any(odds: NDArray[np.float64]) -> NDArray[np.float64]:
