@@ -99,7 +99,9 @@ _LONGEST_GAPS, _ALIKE = 6, 8
 def features(group: Group, report: CaptureReport) -> Features:
     """The features of a group of a capture's transfers, in a fixed order."""
     found: Features = _others(group, report)
-    for part in (_scale, _rate, _gaps, _waits, _way_back, _losses, _flight, _windows, _beginning):
+    for part in (
+        _scale, _rate, _gaps, _waits, _way_back, _losses, _flight, _windows, _beginning, _end,
+    ):  # fmt: skip
         found |= part(group)
     return {name: float(value) for name, value in found.items()}
 
@@ -502,4 +504,17 @@ def _beginning(group: Group) -> Features:
         "exit_by_no_growth": UNKNOWN if ended is None else ended == "no-growth",
         "first_wait_rounds": known[0] if len(known) else UNKNOWN,
         "first_waits_rounds": max(known[:_FIRST_FEW], default=UNKNOWN),
+    }
+
+
+def _end(group: Group) -> Features:
+    """Whether the rate still grew when the transfer ended, and by how much it exceeds the mean."""
+    rounds = group.last_rounds
+    late, last = (rounds[at : at + 2].sum() for at in (2, 0))
+    return {
+        "rounds_grown": group.rounds_grown,
+        "grown_share": group.rounds_grown / len(rounds),
+        "end_growth": log10(last / late) if late else UNKNOWN,
+        "end_to_mean": log10(group.end_mbps / group.rate_mbps),
+        "late_to_mean": log10(group.rate_between(0.5, 1.0) / group.rate_mbps),
     }
