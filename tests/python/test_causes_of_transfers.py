@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulated import stages
-from test_causes import blamed
+from test_causes import KNOWN_MISS, blamed
 
 RADIO = """
 [radio.rrc]
@@ -369,17 +369,10 @@ fixed_bler = 0.09885
 """Packets wait, but for those that are lost: the path is hardly used."""
 
 
-KNOWN_MISS = pytest.mark.xfail(strict=True, reason="not named first by the model: a known miss")
-"""What no draw had: pieces of hundreds of kB from a send buffer that is filled when it is nearly
-empty (which looks like an application's writes), and a shaper whose bucket is below 12 kB.
-
-Draws of a later model should have them."""
-
-
 @pytest.mark.parametrize(
     ("scenario", "cause"),
     [
-        (LATE_OVERFLOW, "slow-start-exit"),
+        pytest.param(LATE_OVERFLOW, "slow-start-exit", marks=KNOWN_MISS),
         (
             ON_RADIO.format(
                 seconds=11.54, delay=12.5, stage="", control="cubic", radio=UNACKNOWLEDGED
@@ -409,10 +402,9 @@ Draws of a later model should have them."""
             "send-buffer",
             marks=KNOWN_MISS,
         ),
-        pytest.param(
+        (
             SMALL_BUFFER.format(control="cubic", bytes=25_435, radio="nr-fdd-20") + stages(16, 16),
             "send-buffer",
-            marks=KNOWN_MISS,
         ),
         (
             SMALL_BUFFER.format(control="cubic", bytes=73_102, radio="lte-20") + stages(17, 17),

@@ -59,7 +59,7 @@ def main(
         return FINE
     models = (
         (rank.MODEL, captured, _OF_CAPTURES, rank.WRONG_BLAME),
-        (tools.MODEL, list(_of_tools(every)), _OF_TOOLS, 1.0),
+        (tools.MODEL, list(_of_tools(every)), _OF_TOOLS, rank.WRONG_BLAME),
     )
     for name, some, trees, blame in models:
         cases = np.array([one["case"] for one in some])

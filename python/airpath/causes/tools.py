@@ -11,7 +11,7 @@ from airpath.causes.describe import ADVICE
 from airpath.causes.features import UNKNOWN, Features, correlation, log10, spread
 from airpath.causes.model import ANY, answer, packaged
 from airpath.causes.phrases import evidence
-from airpath.causes.rank import OF_SENDERS, Blame
+from airpath.causes.rank import OF_SENDERS, WRONG_BLAME, Blame
 from airpath.causes.suspect import Suspect, alike, in_words
 from airpath.fitting.observed import Floats
 from airpath.fitting.series import BYTES_PER_MS, MS, runs
@@ -64,7 +64,7 @@ class Told:
     streams: Sequence[Floats]
     limited: dict[str, float] = field(default_factory=dict)
     ping: Pinged | None = None
-    target_bps: float = 0.0
+    target_mbps: float = 0.0
     """The rate that the test itself kept each stream to (-b); 0: none."""
 
 
@@ -74,7 +74,7 @@ def blame(told: Told) -> Blame:
         return Blame("named", "", [limited])
     found = features(told)
     every = packaged(MODEL).probabilities(found)
-    likely = answer(every)
+    likely = answer(every, WRONG_BLAME)
     if likely.causes:
         first, *others = likeliest(every)
         named = [first, *(one for one in others if one[1] >= _LEAST)]
@@ -98,13 +98,13 @@ def blame(told: Told) -> Blame:
 
 def _by_target(told: Told) -> Suspect | None:
     """A test that reached the rate that it was told to keep to tells nothing of the path."""
-    rates = [8 * float(np.median(one[:, _BYTES])) for one in told.streams]
-    if not told.target_bps or min(rates) < _TARGET_REACHED * told.target_bps:
+    least = min(float(np.median(one[:, _BYTES])) for one in told.streams)
+    if not told.target_mbps or least / BYTES_PER_MS / MS < _TARGET_REACHED * told.target_mbps:
         return None
     return Suspect(
         OF_SENDERS,
         None,
-        f"The test was told to send {told.target_bps / 1e6:.4g} Mb/s per stream (-b), and did. "
+        f"The test was told to send {told.target_mbps:.4g} Mb/s per stream (-b), and did. "
         "What the path can carry is not seen.",
         (),
         advice="Test without -b.",

@@ -47,7 +47,7 @@ def told_by(outputs: Sequence[Output]) -> Told | None:
         streams = [seconds for one in own if len(seconds := seconds_of_socket(one))]
     if max(map(len, streams), default=0) < _LEAST_SECONDS or not _bytes_of(streams):
         return None
-    target = 0.0 if test is None else (test.target_bps or 0.0)
+    target = 0.0 if test is None else (test.target_bps or 0.0) / 1e6
     return Told(streams, _limited(own), _ping(outputs, test), target)
 
 
