@@ -266,14 +266,14 @@ function limits({ shown, plot, area, level, first, last, x }) {
     context.fillRect(x(i * level.bin_ms), area.top, wide + 0.5, area.height);
   }
 }
-// Without a packet in a bin, what was sent and not yet acknowledged stays in flight.
+// Without a packet in a bin, what was sent and not yet delivered stays in flight.
 function flight(panel) {
   const { level, first } = panel;
-  let sent = 0, acked = 0;
+  let sent = 0, delivered = 0;
   const value = (i) => {
-    const left = sent - acked;
+    const left = sent - delivered;
     sent = Math.max(sent, level.high[i] || 0);
-    acked = Math.max(acked, level.acked[i] || 0);
+    delivered += level.delivered[i] || 0;
     return level.flight[i] > 0 ? level.flight[i] : Math.max(0, left);
   };
   for (let i = 0; i < first; i++) value(i);
