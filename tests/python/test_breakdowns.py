@@ -2,12 +2,15 @@
 
 import json
 import math
+import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 import airpath
 from airpath.plots import figures
+from airpath.plots.figure import rows
 from airpath.runs import describe
 
 SHORT = {"run.duration_s": 5}
@@ -73,3 +76,49 @@ def test_the_report_draws_a_bar_for_each(run: airpath.Run) -> None:
     ]  # fmt: skip
     assert all(math.isclose(total, 100, abs_tol=0.5) for total in totals.values()), totals
     assert not any(each.id == "breakdown" for each in figures([airpath.run("wire", set=SHORT)]))
+
+
+def test_each_part_has_its_name_its_amount_and_its_place_in_the_whole() -> None:
+    run = airpath.run("bufferbloat", {"run.duration_s": 5}, explain="quick")
+    chart = figures([run])[0]
+    assert chart.id == "breakdown"
+    found = rows(chart.data["breakdown"])
+    for name in {row["bar"] for row in found}:
+        parts = [row for row in found if row["bar"] == name]
+        assert parts[0]["from"] == 0
+        assert all(one["to"] == two["from"] for one, two in pairwise(parts))
+        assert parts[-1]["to"] == pytest.approx(100, abs=1)
+    queue = next(row for row in found if row["bar"] == "RTT of download" and "queue" in row["s"])
+    assert re.fullmatch(r"\d+ ms, \d+ %", queue["text"])
+
+
+def test_figures_of_a_simulation_of_an_emulated_run_are_marked() -> None:
+    """A recorded run is explained by simulations of it; a simulated one by itself."""
+    run = airpath.run("bufferbloat", {"run.duration_s": 5}, explain="quick")
+    finding: Any = run.findings[0]
+    said = describe.answer(run.summary)
+    assert not any("re-simulated" in line for line in [*said, *describe.breakdowns(run.summary)])
+    emulated: Any = {**run.summary, "emulation": {"scenario_flows": False}}
+    said = describe.answer(emulated)
+    assert any("before (re-simulated)" in line for line in said)
+    assert any("with the advice (re-simulated)" in line for line in said)
+    tables = [line for line in describe.breakdowns(emulated) if line.endswith(":")]
+    assert tables
+    assert all("(re-simulated)" in line for line in tables)
+    late: Any = {**finding, "cause": "emulation-host", "gain": finding["gain"]}
+    bars = describe.before_and_after(late, [], resimulated=True)
+    assert ["re-simulated" in label for label, _, _ in bars] == [False, True]
+    run.summary = emulated
+    assert "(re-simulated)" in figures([run])[0].data["breakdown"][0]["bar"]
+
+
+def test_flows_of_programs_begin_with_what_carried_most() -> None:
+    """iperf3's first connection controls the test; a scenario's flows keep their order."""
+    run = airpath.run("two-flows", {"run.duration_s": 2})
+    control: Any = {**run.summary["flows"][0], "id": "control", "bytes_delivered": 491}
+    flows = [control, *run.summary["flows"]]
+    programs: Any = {**run.summary, "flows": flows, "emulation": {"scenario_flows": False}}
+    assert [flow["id"] for flow in describe.ordered(programs)][-1] == "control"
+    own: Any = {**programs, "emulation": {"scenario_flows": True}}
+    assert describe.ordered(own)[0]["id"] == "control"
+    assert describe.sentences(programs)[0].split(":")[0] != "control"

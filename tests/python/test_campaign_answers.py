@@ -14,7 +14,7 @@ from airpath.analysis.intervals import interval
 from airpath.campaign.sensitivity import sensitivity
 from airpath.campaign.summaries import summarise, values
 from airpath.errors import InputError
-from airpath.plots.campaign import draw
+from airpath.plots.campaign import Places, draw
 from airpath.plots.export import rendered
 from airpath.plots.figure import rows
 from campaigns import SHORT
@@ -119,7 +119,7 @@ def test_a_chart_can_be_of_some_cells(campaign: airpath.Campaign) -> None:
     figure = draw(campaign, "lines", "links.utilisation_fraction@down.0.link", where=["cc=reno"])
     assert len(rows(figure.data["cells"])) == 4
     with pytest.raises(InputError, match="`cd` was not varied"):
-        draw(campaign, "lines", "flows.goodput_mbps", x="cd")
+        draw(campaign, "lines", "flows.goodput_mbps", Places(x="cd"))
     with pytest.raises(InputError, match="`cd=1` is not a NAME=VALUE"):
         draw(campaign, "lines", "flows.goodput_mbps", where=["cd=1"])
 

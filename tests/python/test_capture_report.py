@@ -148,3 +148,40 @@ def drawn(tab: chromium.Tab) -> int:
         " let n = 0; for (let i = 3; i < d.length; i += 4) if (d[i]) n++; return n; })()"
     )
     return count
+
+
+SAID = """(() => {
+  const context = document.getElementById("flow").getContext("2d");
+  const write = context.fillText.bind(context), said = [];
+  context.fillText = (text, ...place) => { said.push(text); write(text, ...place); };
+  document.querySelector("[data-zoom=whole]").click();
+  return said;
+})()"""
+COLOURED = """(() => {
+  const canvas = document.getElementById("flow");
+  const ratio = canvas.width / canvas.clientWidth;
+  const context = canvas.getContext("2d");
+  // Just above the base of the third panel, from a quarter of its width on.
+  const room = canvas.clientHeight - 18 - 24 - 4 * 30;
+  const y = Math.round((18 + room * (0.44 + 0.02 + 0.18) + 2 * 30 - 3) * ratio);
+  const from = Math.round(canvas.width / 4), width = canvas.width - from - Math.round(20 * ratio);
+  const row = context.getImageData(from, y, width, 1).data;
+  let filled = 0;
+  for (let i = 3; i < row.length; i += 4) filled += row[i] > 0;
+  return filled / width;
+})()"""
+
+
+@pytest.mark.skipif(chromium.PROGRAM is None, reason="install the package chromium")
+def test_data_stays_in_flight_between_packets_and_ticks_are_round(tmp_path: Path) -> None:
+    """A window that is sent once a round trip: for most of it no packet is sent."""
+    airpath.run("small-window", {"run.duration_s": 4}, out=tmp_path / "run", capture=True)
+    capture, page = tmp_path / "server.pcapng", tmp_path / "page.html"
+    at_point(tmp_path / "run" / "capture.pcapng", capture, "server")
+    write_case_report([(str(capture), diagnose(str(capture)))], None, page)
+    with chromium.opened(tmp_path / "profile", "--window-size=1100,1600") as tab:
+        tab.open(page.as_uri())
+        tab.until(lambda text: "of the capture" in text, 30)
+        said = tab.evaluate(SAID)
+        assert {"1 MB", "2 MB", "50 kB", "100 ms", "5 Mb/s"} <= set(said), said
+        assert tab.evaluate(COLOURED) > 0.99

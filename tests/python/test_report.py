@@ -98,6 +98,37 @@ def test_runs_are_compared(tmp_path: Path) -> None:
     assert '"narrow"' in json.dumps(timeline.spec)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (10.0, 11.2, "+12 %"), (10.0, 9.95, "-0.5 %"), (10.0, 91.0, "9.10 times"), (3, 3, "same"),
+        (0, 4, "+4"), (4, 0, "-100 %"), (None, 4, ""),
+    ],
+)  # fmt: skip
+def test_a_change_is_said_in_percent_or_times(before: Any, after: Any, text: str) -> None:
+    from airpath.report.entries import _change
+
+    assert _change(before, after) == text
+
+
+def test_runs_are_named_by_what_differs(tmp_path: Path) -> None:
+    """One or two keys; where more differs, or nothing, by their directories."""
+    from airpath.plots.data import run_labels
+
+    base = airpath.run("wire", {"run.duration_s": 1}, out=tmp_path / "base")
+    bbr = {"run.duration_s": 1, "flow.0.congestion": "bbr"}
+    slow = {**bbr, "path.down.0.rate_mbps": 2}
+    other = airpath.run("wire", bbr, out=tmp_path / "other")
+    third = airpath.run("wire", slow, out=tmp_path / "third")
+    again = airpath.run("wire", slow, out=tmp_path / "again")
+    far = {**slow, "path.up.0.delay_ms": 50, "flow.0.receive_buffer_bytes": 100_000}
+    fourth = airpath.run("wire", far, out=tmp_path / "fourth")
+    assert run_labels([base, other]) == ["cubic", "bbr"]
+    assert run_labels([base, third]) == ["rate 10 Mb/s, cubic", "rate 2 Mb/s, bbr"]
+    assert run_labels([third, again]) == ["third", "again"]
+    assert run_labels([base, fourth]) == ["base", "fourth"]
+
+
 def test_long_runs_are_downsampled_and_say_so(tmp_path: Path) -> None:
     run = airpath.run(NAME, {"run.sample_interval_ms": 2})
     assert run.samples.height == 10_000
@@ -238,12 +269,14 @@ def test_a_comparison_begins_with_its_results(tmp_path: Path) -> None:
     sets = {"run.duration_s": 20, "flow.1.congestion": "cubic"}
     two = airpath.run("two-flows", sets, repeat=2, out=tmp_path / "two")
     page = written(tmp_path / "report.html", one, two)
-    assert re.findall("<h2>(.*?)</h2>", page)[:2] == ["Results", "What differs"]
+    headings = re.findall("<h2>(.*?)</h2>", page)
+    assert headings[:3] == ["Results", "What happened, over time", "What differs"]
     head, *rows = cells(page, "Results")
-    assert head == ["", "one", "two"]
+    assert head == ["", "reno", "cubic", "change"]
+    assert "reno against cubic</h1>" in page
     found = {name: values for name, *values in rows}
     for name in ("cubic: goodput", "reno: RTT, median", "reno: time-outs (RTO)"):
-        assert len(found[name]) == 2
+        assert len(found[name]) == 3
     assert "±" not in found["cubic: goodput"][0]
     assert "±" in found["cubic: goodput"][1]
     jain = one.summary["fairness"][0]["jain_index"]
@@ -359,3 +392,21 @@ def test_what_was_run_is_what_is_no_default() -> None:
     assert rows_of("bufferbloat", window)["download"] == ["bulk: receive buffer 64 KiB"]
     # A preset's own values are defaults; the radio is named by what it has.
     assert rows_of("nr-drx")["radio"] == ["nr-private-drx", "1 UE", "DRX"]
+
+
+def test_goodput_beyond_the_link_is_explained() -> None:
+    """What arrived behind a loss reaches the application in one go; the grey area is the link."""
+    sets = {"path.down.0.queue_packets": 60, "run.duration_s": 30}
+    run = airpath.run("bufferbloat", sets)
+    timeline = figures([run])[0]
+    above = any("behind a loss" in text for text in timeline.remarks)
+    goodput = max(
+        value for flow in timeline.data["flows"] for value in flow.get("smooth", []) if value
+    )
+    assert above
+    assert goodput > run.summary["links"][0]["capacity_mbps"]
+    panel = timeline.spec["vconcat"][0]
+    assert panel["layer"][0]["data"] == {"name": "links"}
+    assert "grey is what the busiest link carried" in panel["title"]
+    quiet = figures([airpath.run("wire", {"run.duration_s": 1})])[0]
+    assert not any("behind a loss" in text for text in quiet.remarks)

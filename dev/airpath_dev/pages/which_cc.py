@@ -1,7 +1,7 @@
 """Runs the campaign which-cc and writes its page: which congestion control for which radio.
 
-The command writes docs/guides/which-cc.md, and docs/guides/which-cc.parquet with the mean and the
-95 % interval of each cell's figures. Changes are computed over paired seeds.
+The command writes docs/guides/which-cc.md with its picture, and docs/guides/which-cc.parquet with
+the mean and the 95 % interval of each cell's figures. Changes are computed over paired seeds.
 """
 
 from __future__ import annotations
@@ -17,11 +17,19 @@ import airpath
 from airpath.analysis.intervals import interval, paired
 from airpath.analysis.statistics import Interval
 from airpath.base.text import digits
+from airpath.campaign.verdict import Verdict
+from airpath.campaign.verdict import verdict as judged
 from airpath.cli.console import progress_bar
+from airpath.plots.export import rendered
+from airpath.plots.tradeoff import tradeoff
+from airpath.runs.directories import replaced_file
 from airpath_dev import ROOT
 from airpath_dev.harness import table, write
 
 GUIDES = ROOT / "docs/guides"
+PICTURE = GUIDES / "img/which-cc.svg"
+ALONE = {"load": "one"}
+"""What the page begins with: one download alone."""
 FIGURES = {
     "goodput_mbps": ("flows.goodput_mbps", "download"),
     "ping_p95_ms": ("pings.rtt_ms_p95", "ping"),
@@ -38,7 +46,18 @@ def main(out: Annotated[Path, typer.Argument()] = ROOT / "runs/which-cc") -> Non
     runs = joined(campaign)
     cells = summary(runs)
     cells.write_parquet(GUIDES / "which-cc.parquet", compression="zstd")
-    write(GUIDES / "which-cc.md", page(campaign, runs, cells).splitlines())
+    answer = judged(campaign, ALONE)
+    assert answer
+    draw(answer)
+    write(GUIDES / "which-cc.md", page(campaign, runs, cells, answer).splitlines())
+
+
+def draw(answer: Verdict) -> None:
+    """Write the picture: what each congestion control trades, with each buffer."""
+    made = tradeoff(answer)
+    assert made
+    with replaced_file(PICTURE) as aside:
+        aside.write_bytes(rendered(made, "svg"))
 
 
 def joined(campaign: airpath.Campaign) -> pl.DataFrame:
@@ -63,7 +82,9 @@ def summary(runs: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def page(campaign: airpath.Campaign, runs: pl.DataFrame, cells: pl.DataFrame) -> str:
+def page(
+    campaign: airpath.Campaign, runs: pl.DataFrame, cells: pl.DataFrame, answer: Verdict
+) -> str:
     """Return the page: the tables and the text around them."""
     about = campaign.document
     parts = [
@@ -81,9 +102,9 @@ def page(campaign: airpath.Campaign, runs: pl.DataFrame, cells: pl.DataFrame) ->
         "These are results of airpath's model. Other radios, loads and durations need other "
         "campaigns.\n",
         "## In short\n",
-        "One download alone, relative to CUBIC: the geometric mean over all radios and RTTs. They "
-        "differ; the tables of each radio are below.\n",
-        *in_short(runs),
+        *in_short(answer),
+        "Change of each congestion control relative to CUBIC, with the same means:\n",
+        overall_table(runs),
     ]
     for radio in runs["radio"].unique(maintain_order=True):
         parts.append(f"## {radio}\n")
@@ -98,40 +119,32 @@ def page(campaign: airpath.Campaign, runs: pl.DataFrame, cells: pl.DataFrame) ->
     return "\n".join(parts).rstrip() + "\n"
 
 
-def in_short(runs: pl.DataFrame) -> list[str]:
-    """Return the lines that name the best congestion controls per buffer, then a table of all."""
-    said, rows = [], []
+def in_short(answer: Verdict) -> list[str]:
+    """Return the answer in sentences, as a campaign's report has it, and the picture."""
+    best = [f"- **{buffer}**: {sentence}" for buffer, sentence in answer.best]
+    keys = [f"- **{key}**: {sentence}" for key, sentence in answer.keys]
+    return [
+        "One download alone, with each buffer or AQM of the base station; a ping shares the "
+        f"buffer. {answer.basis} Radios and RTTs differ; the tables of each radio are below.\n",
+        "\n".join(best) + "\n",
+        "![Goodput against the delay of pings, relative to CUBIC: one point for each congestion "
+        "control, one panel for each buffer](img/which-cc.svg)\n",
+        "Better is up and to the right. What the other keys do, with all congestion controls:\n",
+        "\n".join(keys) + "\n",
+    ]
+
+
+def overall_table(runs: pl.DataFrame) -> str:
+    """Return the table of each congestion control's changes per buffer, running alone."""
+    rows = []
     some = runs.filter(load="one")
     for (buffer,), cell in some.group_by(["buffer"], maintain_order=True):
-        told = {
-            cc: [overall(cell, str(cc), figure) for figure in ("goodput_mbps", "ping_p95_ms")]
-            for (cc,), _ in cell.group_by(["cc"], maintain_order=True)
-            if cc != REFERENCE
-        }
-        rows += [[buffer, cc, *map(percent, both)] for cc, both in told.items()]
-        fast = max(told, key=lambda cc: told[cc][0].mean)
-        short = min(told, key=lambda cc: told[cc][1].mean)
-        said.append(f"- **{buffer}**: {most(fast, told[fast])}; {least(short, told[short])}.")
+        for cc in cell["cc"].unique(maintain_order=True):
+            if cc != REFERENCE:
+                both = [overall(cell, cc, figure) for figure in ("goodput_mbps", "ping_p95_ms")]
+                rows.append([buffer, cc, *map(percent, both)])
     head = ["buffer", "congestion control", "goodput: change", "ping p95: change"]
-    return ["\n".join(said) + "\n", table(head, rows) + "\n"]
-
-
-def most(cc: object, told: list[Interval]) -> str:
-    """Return the statement about the highest goodput, if another one than CUBIC has it."""
-    goodput, ping = told
-    if not sure(goodput) or goodput.mean < 0:
-        return "none has significantly more goodput than CUBIC"
-    return f"{cc} has the most goodput, {percent(goodput)}, and pings change by {percent(ping)}"
-
-
-def least(cc: object, told: list[Interval]) -> str:
-    """Return the statement about the shortest pings, if another one than CUBIC has them."""
-    goodput, ping = told
-    if not sure(ping) or ping.mean > 0:
-        return "none has significantly shorter pings"
-    return (
-        f"{cc} has the shortest pings, {percent(ping)}, and goodput changes by {percent(goodput)}"
-    )
+    return table(head, rows) + "\n"
 
 
 def sure(found: Interval) -> bool:

@@ -1,4 +1,4 @@
-"""Confidence intervals, paired comparison and effect sizes of campaigns.
+"""Confidence intervals, and paired comparison, of campaigns.
 
 From ``BOOTSTRAP_FROM`` values on the interval of a mean is a studentised bootstrap (Efron and
 Tibshirani 1993, 12.5), which is right for skewed values too; below, Student's t. What the
@@ -85,11 +85,9 @@ class Difference(NamedTuple):
     low: float | None
     high: float | None
     """95 % interval of ``change``; None below two values."""
-    effect: float | None
-    """Standardised: the mean over the standard deviation of the differences, or of the two samples
-    (Cohen's d), with Hedges' correction for small ones. None where nothing varies."""
     p: float | None
-    """Of Student's test for pairs, or of Welch's."""
+    """Of Student's test for pairs, or of Welch's; 0 or 1 where nothing varies, None with one value
+    or without scipy."""
 
     @property
     def told(self) -> bool:
@@ -107,12 +105,13 @@ def paired(before: Sequence[float], after: Sequence[float], confidence: float = 
         raise ValueError("paired samples have the same length")
     change = interval(b - a, confidence)
     count, deviation = len(a), float((b - a).std(ddof=1)) if len(a) > 1 else 0.0
-    effect = _hedges(count - 1) * change.mean / deviation if deviation > 0 else None
     p = None
     if deviation > 0:
         p = _two_sided(change.mean / (deviation / math.sqrt(count)), count - 1)
+    elif count > 1:
+        p = _certain(change.mean)
     return Difference(
-        count, float(a.mean()), float(b.mean()), change.mean, change.low, change.high, effect, p
+        count, float(a.mean()), float(b.mean()), change.mean, change.low, change.high, p
     )
 
 
@@ -122,7 +121,7 @@ def unpaired(
     """Compare two independent samples (Welch 1947)."""
     a, b = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     change = float(b.mean() - a.mean())
-    low = high = effect = p = None
+    low = high = p = None
     if len(a) > 1 and len(b) > 1:
         va, vb = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
         if va + vb > 0:
@@ -131,16 +130,14 @@ def unpaired(
             half = student_t_quantile(0.5 + confidence / 2, max(1, int(degrees))) * error
             low, high = change - half, change + half
             p = _two_sided(change / error, degrees)
-            pooled = math.sqrt((float(a.var(ddof=1)) + float(b.var(ddof=1))) / 2)
-            effect = _hedges(len(a) + len(b) - 2) * change / pooled
         else:
-            low = high = change
-    return Difference(0, float(a.mean()), float(b.mean()), change, low, high, effect, p)
+            low, high, p = change, change, _certain(change)
+    return Difference(0, float(a.mean()), float(b.mean()), change, low, high, p)
 
 
-def _hedges(degrees: int) -> float:
-    """Hedges' correction of a standardised effect (Hedges 1981)."""
-    return 1 - 3 / (4 * degrees - 1) if degrees > 1 else 1.0
+def _certain(change: float) -> float:
+    """The p-value of a change that is the same in every pair: a sure one, or none."""
+    return 0.0 if change else 1.0
 
 
 def _two_sided(t: float, degrees: float) -> float | None:

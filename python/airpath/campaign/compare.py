@@ -13,6 +13,8 @@ from airpath.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
+    from airpath.analysis.intervals import Difference
+
 FIGURES = ("flows.goodput_mbps", "flows.rtt_ms_p95", "pings.rtt_ms_p95", "runs.jain_index_down")
 """The figures that are compared by default."""
 
@@ -30,8 +32,12 @@ def compare(
 
     ``axis`` is a varied key, as ``cc``, or with the two values, as ``cc=cubic,bbr``.
     Cells that both have are compared, paired by the seeds that both have. Columns: the scenario
-    and the varied keys, ``figure``, ``of``, ``pairs``, ``before``, ``after``, ``change``
-    with ``low`` and ``high`` (95 %), ``change_percent``, ``effect`` and ``p``.
+    and the varied keys, ``figure``, ``of``, ``pairs`` (seeds), ``before``, ``after``, ``change``
+    with its 95 % interval over the seeds, ``low`` and ``high``, the same in percent of ``before``
+    (``change_percent``, ``low_percent``, ``high_percent``), ``p``, and ``says``: "same" where every
+    seed has the same value in both, "higher" or "lower" where the interval leaves out 0,
+    "unclear" where it does not, and "one seed" where there is no interval. An interval or ``p`` is
+    null only with one seed, a percentage where ``before`` is 0.
     ``pairs=False`` compares the samples as if they were independent (Welch).
     """
     import polars as pl
@@ -64,24 +70,42 @@ def compare(
         ]
         joined = means[0].join(means[1], on=[*keys, "seed"], suffix="_after", nulls_equal=True)
         for names, some in joined.sort("seed").group_by(keys, maintain_order=True):
+            same = bool((some["value"] == some["value_after"]).all())
             told = (paired if pairs else unpaired)(
                 some["value"].to_list(), some["value_after"].to_list()
             )
-            percent = 100 * told.change / told.before if told.before else None
+            changes = (told.change, told.low, told.high)
+            percents = [
+                None if one is None or not told.before else 100 * one / abs(told.before)
+                for one in changes
+            ]
             rows.append(
-                [*names[:-1], figure, names[-1], len(some), told.before, told.after, told.change,
-                 told.low, told.high, percent, told.effect, told.p]
+                [*names[:-1], figure, names[-1], len(some), told.before, told.after, *changes,
+                 *percents, told.p, _says(told, same=same)]
             )  # fmt: skip
     if not rows:
         raise InputError("the two have no cell, figure and seed in common")
-    numbers = ["before", "after", "change", "low", "high", "change_percent", "effect", "p"]
+    numbers = [
+        "before", "after", "change", "low", "high", "change_percent", "low_percent",
+        "high_percent", "p",
+    ]  # fmt: skip
     schema: dict[str, pl.DataType | type[pl.DataType]] = {
         **{name: left.schema[name] for name in common}, "figure": pl.String, "of": pl.String,
-        "pairs": pl.Int64, **dict.fromkeys(numbers, pl.Float64),
+        "pairs": pl.Int64, **dict.fromkeys(numbers, pl.Float64), "says": pl.String,
     }  # fmt: skip
     return pl.DataFrame(rows, schema=schema, orient="row").sort(
         ["figure", "of", *common], maintain_order=True
     )
+
+
+def _says(told: Difference, *, same: bool) -> str:
+    if same:
+        return "same"
+    if told.low is None:
+        return "one seed"
+    if not told.told:
+        return "unclear"
+    return "higher" if told.change > 0 else "lower"
 
 
 def _named(text: str) -> tuple[str, tuple[str, str]]:

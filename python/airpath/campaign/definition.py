@@ -7,6 +7,8 @@
     set = ["run.duration_s=5"]      # optional: for every run
     seeds = 10                      # or a list of seeds; optional: first_seed
     sampling = "grid"               # list, random, latin-hypercube, sobol, saltelli
+    compare = "buffer"              # optional: the key whose values the report compares
+    against = "deep"                # optional: the value with which it compares the others
 
     [[vary]]
     key = "flow.0.congestion"       # or several keys that get the same value
@@ -139,6 +141,10 @@ class Definition:
     explain: Explain = "off"
     partition_runs: int = 2000
     until: Until | None = None
+    compare: str = ""
+    """The varied key whose values the report compares; empty: the first with few values."""
+    against: str = ""
+    """The value with which it compares the others; empty: the first."""
     lines: dict[Where, tuple[int, int]] = field(default_factory=dict, compare=False)
 
     def at(self, *path: str | int) -> str:
@@ -205,10 +211,12 @@ class _Reader(Checked):
         data = self.data
         allowed = (
             "title", "scenario", "set", "seeds", "first_seed", "sampling", "samples",
-            "sampling_seed", "explain", "partition_runs", "vary", "until",
+            "sampling_seed", "explain", "partition_runs", "vary", "until", "compare", "against",
         )  # fmt: skip
         self.known(data, allowed, (), "at the top level")
         sampling = self.one_of(data, "sampling", SAMPLINGS, "grid")
+        axes = self._axes(sampling)
+        compare, against = self._compared(axes)
         made = Definition(
             name=file_name(name, "campaign"),
             file=self.file,
@@ -217,13 +225,15 @@ class _Reader(Checked):
             bases=self._bases(),
             sets=self._sets(data.get("set", []), ("set",)),
             seeds=self._seeds(),
-            axes=self._axes(sampling),
+            axes=axes,
             sampling=sampling,
             samples=self._samples(sampling),
             sampling_seed=self.whole(data, "sampling_seed", (), 1, 0, 2**32 - 1),
             explain=self.one_of(data, "explain", EXPLAIN, "off"),
             partition_runs=self.whole(data, "partition_runs", (), 2000, 1, 1_000_000),
             until=self._until(),
+            compare=compare,
+            against=against,
         )
         if self.problems:
             first, *more = (text for _, text in sorted(self.problems, key=lambda one: one[0]))
@@ -306,6 +316,22 @@ class _Reader(Checked):
             told = ", ".join(f"{axis.name} has {len(axis.choices)}" for axis in made)
             self.wrong(("sampling",), f'"list" takes as many values of each [[vary]]: {told}')
         return tuple(made)
+
+    def _compared(self, axes: tuple[Axis, ...]) -> tuple[str, str]:
+        """The key whose values are compared, and the value with which."""
+        compare = self.word(self.data, "compare", (), "")
+        against = self.data.get("against", "")
+        axis = next((one for one in axes if one.name == compare), None)
+        if compare and axis is None:
+            names = ", ".join(f"`{one.name}`" for one in axes)
+            self.wrong(("compare",), f"`compare` is {compare}", f"what [[vary]] varies: {names}")
+        if against != "":
+            labels = [one.label for one in axis.choices] if axis else []
+            if against not in labels:
+                told = ", ".join(map(shown, labels)) or "needs `compare`"
+                self.wrong(("against",), f"`against` is {shown(against)}", told)
+        # As the tables' columns have it when they are text.
+        return compare, str(against).lower() if isinstance(against, bool) else str(against)
 
     def _axis(self, table: Json, where: Where, sampling: str) -> Axis | None:
         known = ("name", "key", "values", "choices", "low", "high", "scale", "integer")

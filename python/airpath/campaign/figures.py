@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from airpath.errors import InputError
+
+Better: TypeAlias = Literal["higher", "lower"]
 
 NAMED = {"flows": "flow", "groups": "group", "pings": "flow", "links": "link", "runs": ""}
 """Tables that have figures, and the column that says whose a row is."""
 
 _FIGURE = re.compile(r"(?:(\w+)\.)?(\w+)(?:@(.+))?")
+
+_HIGHER = ("goodput", "steady", "throughput", "written", "jain_index", "utilisation", "power")
+_LOWER = (
+    "rtt", "delay", "queue_delay", "jitter", "completed", "converged_after", "packets_lost",
+    "retransmitted", "rto_count", "dropped", "self_inflicted_delay",
+)  # fmt: skip
+"""How the names of figures start that are the better the higher, or the lower, they are."""
 
 
 class FigureName(NamedTuple):
@@ -28,6 +37,14 @@ class FigureName(NamedTuple):
     def __str__(self) -> str:
         of = f"@{self.of}" if self.of is not None else ""
         return f"{self.table}.{self.column}{of}"
+
+
+def better(figure: str) -> Better | None:
+    """Whether a higher or a lower value of a figure is better; None where that depends."""
+    column = parse_figure(figure).column
+    if column.startswith(_HIGHER):
+        return "higher"
+    return "lower" if column.startswith(_LOWER) else None
 
 
 def parse_figure(text: str) -> FigureName:

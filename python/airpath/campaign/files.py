@@ -82,6 +82,10 @@ class CampaignDocument(StoredCampaign):
     sampling_seed: int
     seeds: int
     until: dict[str, object] | None
+    compare: str
+    """The varied key whose values the report compares; empty: the first with few values."""
+    against: str
+    """The value with which it compares the others; empty: the first."""
     source: Source | None
     command: list[str]
     workers: int

@@ -45,6 +45,20 @@ def values(campaign: Campaign, figure: str | FigureName) -> pl.DataFrame:
     return found.drop_nulls("value")
 
 
+def first_of_each(found: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """The first flow or link of each run, and the names of the others.
+
+    The name may depend on what was varied: a flow without a name of its own is called after its
+    congestion control.
+    """
+    import polars as pl
+
+    if found["of"].n_unique() <= 1:
+        return found, []
+    kept = found.filter(pl.col("of") == pl.col("of").first().over("run"))
+    return kept.with_columns(pl.lit("").alias("of")), sorted(set(found["of"]) - set(kept["of"]))
+
+
 def summarise(
     campaign: Campaign,
     figure: str | FigureName,

@@ -417,6 +417,8 @@ class _Sweep:
             "sampling_seed": about.sampling_seed,
             "seeds": len(about.seeds),
             "until": None if until is None else dataclasses.asdict(until),
+            "compare": about.compare,
+            "against": about.against,
             "explain": about.explain,
             "cells": len(self.plan.cells),
             "runs": self.plan.runs,

@@ -86,8 +86,9 @@ def compare(
     """Compare two campaigns, two variants within one, or two measurements.
 
     Campaigns are compared seed by seed: the same seed draws the same randomness in both, so small
-    differences are visible. Each row has the change with its 95 % interval, the standardised
-    effect and the p-value of the paired test. Measurements (before and after a change) are
+    differences are visible. Each row has the change with its 95 % interval over the seeds, in the
+    figure's unit and in percent, the p-value of the paired test, and what it says: same, higher,
+    lower, unclear, or one seed. Measurements (before and after a change) are
     compared block by block if both ran the same plan, and it is said which causes went and came.
     """
     from airpath.campaign.compare import compare as against

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airpath.base.text import digits
-from airpath.campaign.figures import parse_figure
-from airpath.campaign.summaries import summarise, values
+from airpath.campaign.figures import better, parse_figure
+from airpath.campaign.summaries import first_of_each, summarise, values
 from airpath.errors import InputError
 from airpath.plots import vega
 from airpath.plots.figure import Figure, Series, Spec, Table
+from airpath.plots.names import title_of, towards, unit_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,33 +21,34 @@ if TYPE_CHECKING:
     from airpath.campaign.results import Campaign
 
 _HEIGHT = 300
-_UNITS = {
-    "_mbps": ("b/s", 1e6), "_ms": ("s", 1e-3), "_s": ("s", 1.0), "_bytes": ("B", 1.0),
-    "_kb": ("B", 1e3),
-}  # fmt: skip
-"""By the end of a name, the SI unit and how many of it a value of 1 is."""
 _PANELS = 3
 """Panels beside each other on a page."""
-_QUANTILES = {
-    "_p50": ", median",
-    "_p95": ", 95 %",
-    "_p99": ", 99 %",
-    "_mean": ", mean",
-    "_min": ", minimum",
-}
 _MOST_COLOURS = 12
+_WORDS = {"labelExpr": "split(datum.label, ' ')"}
+"""The words of a category below each other, so that neighbours do not touch."""
 _STEPS = 200
 """Points of a distribution function."""
+
+
+class Places(NamedTuple):
+    """Which column is where in a chart; None: the chart decides."""
+
+    x: str | None = None
+    y: str | None = None
+    colour: str | None = None
+    panel: str | None = None
+    """It has a panel for each value; by default that is the scenario."""
+
+
+_ANYWHERE = Places()
 
 
 def draw(
     campaign: Campaign,
     kind: str,
     figure: str,
+    places: Places = _ANYWHERE,
     *,
-    x: str | None = None,
-    y: str | None = None,
-    colour: str | None = None,
     where: Sequence[str] = (),
     order: Sequence[str] = (),
 ) -> Figure:
@@ -55,16 +58,17 @@ def draw(
     order of values. Several scenarios get a panel each. A figure without ``@NAME`` is that of each
     scenario's first flow or link. Raises ``InputError`` for what was not varied.
     """
-    for name in (x, y, colour):
+    for name in places:
         if name is not None and name not in campaign.cell_columns:
             raise InputError(
                 f"`{name}` was not varied\n  available: {', '.join(campaign.cell_columns)}"
             )
+    x, y, colour, panel = places
     fixed = [_condition(campaign, text) for text in where]
     found, remarks = _first(_only(values(campaign, figure), fixed))
     found = _ordered(campaign, found, order)
     columns = [name for name in campaign.cell_columns if found[name].n_unique() > 1]
-    panels = _panels(columns, {x, y, colour}, kind)
+    panels = _panels(columns, {x, y, colour}, kind) if panel is None else [panel]
     free = [name for name in columns if name not in panels]
     along = x or (free[-1] if free else "scenario")
     others = [name for name in free if name != along or kind == "cdf"]
@@ -122,7 +126,7 @@ def sensitivity(found: pl.DataFrame, figure: str) -> Figure:
     spec = {"width": vega.WIDTH - 120, "height": {"step": 16}, "encoding": shared, "layer": layer}
     return Figure(
         id="sensitivity",
-        title=f"What determines {_title(figure)}",
+        title=f"What determines {title_of(figure)}",
         how_to_read=(
             "The share of the outcome's variance that each key explains, alone and with its "
             "interactions; the line is the 95 % interval."
@@ -167,17 +171,16 @@ def _lines(
     ]  # fmt: skip
     encoding: Spec = {"x": x}
     if quantity:
-        x |= _axis(along)
+        x |= _axis(along, [found[along].to_list()])
         layers.insert(0, {"mark": line, "encoding": {}})
-        if _wide(found[along].to_list()):
-            x["scale"] = {"type": "log", "nice": False}
     else:
         # Categories have no order and nothing in between: dots beside each other, not joined.
         xs = list(dict.fromkeys(str(v) for v in found[along]))
-        x |= {"sort": xs, "axis": {"labelAngle": 0}}
+        x |= {"sort": xs, "axis": {"labelAngle": 0, **_WORDS}}
         if shade not in (None, along):
             encoding["xOffset"] = {"field": "s", "type": "nominal", "sort": labels}
-    y = vega.number("v", _title(figure), **_axis(figure))
+    spans = _spans(found, panels, ("mean", "low", "high"))
+    y = vega.number("v", title_of(figure), **_axis(figure, spans))
     for layer in layers[:-1]:
         layer["encoding"] = {"y": y}
     layers[-2]["encoding"]["tooltip"] = vega.tips(
@@ -190,8 +193,9 @@ def _lines(
     column = parse_figure(figure).column
     return Figure(
         id="lines",
-        title=f"{_title(figure)} over {along}",
-        how_to_read="Means; the bars are 95 % confidence intervals over the seeds.",
+        title=f"{title_of(figure)} over {along}",
+        how_to_read="Means over the seeds; the bars are 95 % confidence intervals over the seeds."
+        + towards(figure),
         spec=vega.finished(_panelled("cells", encoding, layers, data, panels)),
         data={"cells": data},
         table=_table([shade or "", along, "mean", "95 % interval", "seeds"], table, panels),
@@ -203,6 +207,8 @@ def _lines(
 
 
 def _heat(found: pl.DataFrame, figure: str, along: str, up: str, panels: list[str]) -> Figure:
+    wide = any(map(vega.wide, _spans(found, panels, ["mean"])))
+    lower = better(figure) == "lower"
     data: list[Series] = [
         {
             "panel": panel,
@@ -210,31 +216,35 @@ def _heat(found: pl.DataFrame, figure: str, along: str, up: str, panels: list[st
             "y": [str(v) for v in some[up]],
             "v": some["mean"].to_list(),
             "text": [digits(v) for v in some["mean"]],
+            "level": _levels(some["mean"].to_list(), wide=wide),
         }
         for panel, _, some in _series(found, None, panels)
     ]
     xs = list(dict.fromkeys(str(v) for v in found[along]))
     ys = list(dict.fromkeys(str(v) for v in found[up]))
-    shown = found["mean"].to_list()
-    middle = (max(shown) + min(shown)) / 2
     axes = {
         "x": {"field": "x", "type": "nominal", "title": along, "sort": xs,
-              "axis": {"labelAngle": 0}},
+              "axis": {"labelAngle": 0, **_WORDS}},
         "y": {"field": "y", "type": "nominal", "title": up, "sort": ys},
     }  # fmt: skip
-    scale = {"scheme": "viridis"}
-    legend = vega.si_legend(*_unit(figure))
-    fill = {"field": "v", "type": "quantitative", "title": _title(figure), "scale": scale,
-            "legend": legend}  # fmt: skip
-    test = {"test": f"datum.v > {middle}", "value": "#111111"}
+    # The bright end is the good one, of delays too; a panel has its own scale from 0 to 1.
+    scale = {"scheme": "viridis", "reverse": lower}
+    if panels:
+        scale["domain"] = [0, 1]
+    else:
+        scale |= {"type": "log"} if wide else {"zero": True}
+    legend = None if panels else vega.si_legend(*unit_of(figure))
+    fill = {"field": "level" if panels else "v", "type": "quantitative",
+            "title": title_of(figure), "scale": scale, "legend": legend}  # fmt: skip
+    bright = {"test": f"datum.level {'<' if lower else '>'} 0.5", "value": "#111111"}
     layers: list[Spec] = [
         {"mark": "rect",
          "encoding": {"color": fill, "tooltip": vega.tips(x=along, y=up, v="mean")}},
         {"mark": {"type": "text"},
          "encoding": {"text": {"field": "text"},
-                      "color": {"condition": test, "value": "#ffffff"}}},
+                      "color": {"condition": bright, "value": "#ffffff"}}},
     ]  # fmt: skip
-    spec = _panelled("cells", axes, layers, data, panels, height={"step": 34}, beside=100)
+    spec = _panelled("cells", axes, layers, data, panels, height={"step": 34}, beside=100, own=())
     rows = [
         [str(each["panel"]), *row]
         for each in data
@@ -242,14 +252,26 @@ def _heat(found: pl.DataFrame, figure: str, along: str, up: str, panels: list[st
     ]
     return Figure(
         id="heat",
-        title=f"{_title(figure)} over {along} and {up}",
-        how_to_read="Each cell is a mean over the seeds and over all other varied keys.",
+        title=f"{title_of(figure)} over {along} and {up}",
+        how_to_read="Each cell is a mean over the seeds and over all other varied keys."
+        + (" Brighter is better." if better(figure) else ""),
         spec=vega.finished(spec),
         data={"cells": data},
         table=_table([up, along, "mean"], rows, panels),
         margin=vega.margin(ys, axis=40),
         columns={**_named(panels, None), "y": up, "x": along, "v": parse_figure(figure).column},
     )
+
+
+def _levels(shown: list[float], *, wide: bool) -> list[float]:
+    """Where each value is between 0 and the largest, or by logarithms between the smallest and it.
+
+    From 0 on, values that hardly differ have colours that hardly differ.
+    """
+    log = wide and min(shown) > 0
+    at: Callable[[float], float] = math.log if log else float
+    least, most = at(min(shown)) if log else min(0.0, *shown), at(max(shown))
+    return [(at(each) - least) / ((most - least) or 1.0) for each in shown]
 
 
 def _cdf(found: pl.DataFrame, figure: str, shade: str | None, panels: list[str]) -> Figure:
@@ -271,15 +293,15 @@ def _cdf(found: pl.DataFrame, figure: str, shade: str | None, panels: list[str])
         table.append([panel, label, *(digits(value) for value in quantiles), str(count)])
     labels = list(dict.fromkeys(str(series["s"]) for series in data))
     encoding = {
-        "x": vega.number("v", _title(figure), **_axis(figure)),
+        "x": vega.number("v", title_of(figure), **_axis(figure, _spans(found, panels, ["value"]))),
         "y": vega.up_to("share", "share of the runs", 1),
         "color": vega.colour(labels, _palette(len(labels)), legend=shade is not None),
     }
     mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
-    spec = _panelled("cdf", encoding, [{"mark": mark}], data, panels, own="x")
+    spec = _panelled("cdf", encoding, [{"mark": mark}], data, panels, own=["x"])
     return Figure(
         id="cdf",
-        title=f"{_title(figure)}: distribution",
+        title=f"{title_of(figure)}: distribution",
         how_to_read="The share of the runs whose value is at most the one on the axis.",
         spec=vega.finished(spec),
         data={"cdf": data},
@@ -304,7 +326,7 @@ def _boxes(
             table.append([panel, label, str(value[0]), *(digits(part) for part in parts)])
     labels = list(dict.fromkeys(str(series["s"]) for series in data))
     xs = list(dict.fromkeys(str(v) for v in found[along]))
-    y = vega.number("v", _title(figure), **_axis(figure))
+    y = vega.number("v", title_of(figure), **_axis(figure, _spans(found, panels, ["value"])))
     layers: list[Spec] = [
         {"mark": {"type": "rule"},
          "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}}},
@@ -315,14 +337,14 @@ def _boxes(
     ]  # fmt: skip
     encoding: Spec = {
         "x": {"field": "x", "type": "nominal", "title": along, "sort": xs,
-              "axis": {"labelAngle": 0}},
+              "axis": {"labelAngle": 0, **_WORDS}},
         "xOffset": {"field": "s", "type": "nominal", "sort": labels},
         "color": vega.colour(labels, _palette(len(labels)), legend=shade is not None),
     }  # fmt: skip
     heads = [shade or "", along, "smallest", "25 %", "median", "75 %", "largest"]
     return Figure(
         id="boxes",
-        title=f"{_title(figure)} by {along}",
+        title=f"{title_of(figure)} by {along}",
         how_to_read="A box covers the middle half of the runs and marks their median; the line "
         "runs from the smallest to the largest value.",
         spec=vega.finished(_panelled("boxes", encoding, layers, data, panels)),
@@ -344,9 +366,9 @@ def _panelled(
     *,
     height: int | Spec = _HEIGHT,
     beside: int = 0,
-    own: str = "y",
+    own: Sequence[str] = ("y",),
 ) -> Spec:
-    """Layers in one panel, or in one per scenario, whose axis ``own`` has its own scale."""
+    """Layers in one panel, or in one per scenario, whose axes ``own`` have their own scales."""
     view: Spec = {"height": height, "encoding": encoding, "layer": layers}
     if not panels:
         return {"data": {"name": name}, "width": vega.WIDTH - beside, **view}
@@ -360,7 +382,7 @@ def _panelled(
                   "header": {"labelFontWeight": 600, "labelColor": "var(--ink)"}},
         "columns": columns,
         "spec": {"width": vega.WIDTH // columns - 70, **view},
-        "resolve": {"scale": {own: "independent"}, "axis": {"x": "independent"}},
+        "resolve": {"scale": dict.fromkeys(own, "independent"), "axis": {"x": "independent"}},
     }  # fmt: skip
 
 
@@ -382,22 +404,13 @@ def _table(heads: list[str], found: list[list[str]], panels: list[str]) -> Table
 
 
 def _first(found: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """The first flow or link of each run, and what that leaves out.
-
-    The name may depend on what was varied: a flow without a name of its own is called after its
-    congestion control.
-    """
-    import polars as pl
-
-    if found["of"].n_unique() <= 1:
-        return found, []
-    kept = found.filter(pl.col("of") == pl.col("of").first().over("run"))
-    if kept["of"].n_unique() == found["of"].n_unique():
-        told = []
-    else:
-        names = ", ".join(sorted(set(found["of"]) - set(kept["of"]))[:_MOST_COLOURS])
-        told = [f"The first flow or link of each run is shown; TABLE.COLUMN@NAME shows {names}."]
-    return kept.with_columns(pl.lit("").alias("of")), told
+    """The first flow or link of each run, and what that leaves out."""
+    kept, others = first_of_each(found)
+    if not others:
+        return kept, []
+    names = ", ".join(others[:_MOST_COLOURS])
+    told = f"The first flow or link of each run is shown; TABLE.COLUMN@NAME shows {names}."
+    return kept, [told]
 
 
 def _only(found: pl.DataFrame, fixed: list[tuple[str, str]]) -> pl.DataFrame:
@@ -462,36 +475,18 @@ def _palette(count: int) -> list[str]:
     return [f"var(--c{index % 8})" for index in range(count)]
 
 
-def _wide(found: list[Any]) -> bool:
-    return bool(min(found) > 0 and max(found) / min(found) >= 50)
+def _axis(name: str, spans: Sequence[Sequence[Any]]) -> Spec:
+    """A figure's or a key's ticks; a logarithmic scale where a panel's values span a decade."""
+    ticks = vega.si(*unit_of(name))
+    if not any(map(vega.wide, spans)):
+        return {"axis": ticks}
+    if len(spans) == 1:
+        known = [value for value in spans[0] if value is not None]
+        ticks = {**ticks, "values": vega.log_ticks(min(known), max(known))}
+    return {"axis": ticks, "scale": vega.LOG}
 
 
-def _title(figure: str) -> str:
-    """``Goodput of download``: the unit is at the ticks."""
-    name = parse_figure(figure)
-    words = name.column
-    suffix = _suffix(words)
-    if suffix:
-        head, _, quantile = words.rpartition(suffix)
-        words = head + _QUANTILES.get(quantile, quantile.replace("_", " "))
-    text = words.replace("_", " ")
-    text = f"RTT{text[3:]}" if text.startswith("rtt") else text[:1].upper() + text[1:]
-    return f"{text} of {name.of}" if name.of else text
-
-
-def _suffix(column: str) -> str:
-    """The end of a name that gives its unit, before a quantile; empty without one."""
-    stem = column
-    for quantile in _QUANTILES:
-        stem = stem.removesuffix(quantile)
-    return next((suffix for suffix in _UNITS if stem.endswith(suffix)), "")
-
-
-def _unit(name: str) -> tuple[str, float]:
-    """The SI unit of a figure or key by its name, and how many of it a value of 1 is."""
-    column = name.partition("@")[0].rpartition(".")[2]
-    return _UNITS.get(_suffix(column), ("", 1.0))
-
-
-def _axis(name: str) -> Spec:
-    return {"axis": vega.si(*_unit(name))}
+def _spans(found: pl.DataFrame, panels: list[str], columns: Sequence[str]) -> list[list[Any]]:
+    """The values of each panel."""
+    parts = found.partition_by(panels) if panels else [found]
+    return [[value for column in columns for value in part[column]] for part in parts]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from airpath.analysis.downsample import POINTS_PER_SERIES, downsample
 from airpath.plots.figure import Series
 from airpath.plots.theme import SERIES
+from airpath.runs.describe import ordered
 from airpath.runs.tables import NS_PER_S
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ MOST_LINKS = 12
 _SAMPLED = ("goodput_mbps", "rtt_ms", "cwnd_segments", "ssthresh_segments", "inflight_segments",
             "receive_window_segments")  # fmt: skip
 _SMOOTH_S = 1.0
+_TITLES = ("name", "title")
+_DRIVERS = {"simulate": "simulated", "emulate": "emulated", "measure": "measured"}
+_MOST_DIFFERENCES = 2
+_LONGEST_LABEL = 40
 _MOVES = {
     "handover_command": "handover to",
     "handover_failed": "handover failed to",
@@ -204,7 +209,7 @@ class Comparison:
 
     def _series(self, index: int) -> list[Flow]:
         run = self.runs[index]
-        flows = {flow["id"]: flow for flow in run.summary["flows"] if flow["kind"] != "ping"}
+        flows = {flow["id"]: flow for flow in ordered(run.summary) if flow["kind"] != "ping"}
         ranked = sorted(flows, key=lambda name: -(flows[name].get("goodput_mbps") or 0.0))
         kept = [name for name in flows if name in ranked[:MOST_SERIES]]
         names = [(name, str(flows[name]["kind"])) for name in kept]
@@ -241,7 +246,9 @@ def busiest_link(run: Run) -> str | None:
 
 
 def run_labels(runs: Sequence[Run]) -> list[str]:
-    """A distinct short name for each run: its directory, else its scenario, else a number."""
+    """A distinct short name for each run: what differs, else its directory, scenario or number."""
+    if len(runs) > 1 and (labels := _differing(runs)):
+        return labels
     names = [
         run.directory.resolve().name if run.directory else str(run.provenance["scenario"]["name"])
         for run in runs
@@ -254,3 +261,20 @@ def run_labels(runs: Sequence[Run]) -> list[str]:
     if len(set(names)) < len(names):
         names = [f"{name} ({index + 1})" for index, name in enumerate(names)]
     return names
+
+
+def _differing(runs: Sequence[Run]) -> list[str] | None:
+    """Names such as ``bbr`` or ``queue 20 packets``; None where too much differs for a name."""
+    from airpath.report.setup import differences, named, setup
+
+    drivers = [run.provenance.get("driver") or "simulate" for run in runs]
+    rows = [row for row in differences([setup(run) for run in runs]) if row[0] not in _TITLES]
+    if not rows and len(set(drivers)) == len(runs):
+        return [_DRIVERS.get(driver, driver) for driver in drivers]
+    if not 0 < len(rows) <= _MOST_DIFFERENCES or len(set(drivers)) > 1:
+        return None
+    labels = [
+        ", ".join(named(row[0], row[1 + place]) for row in rows) for place in range(len(runs))
+    ]
+    short = all(len(label) <= _LONGEST_LABEL for label in labels)
+    return labels if short and len(set(labels)) == len(runs) else None

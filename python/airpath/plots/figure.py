@@ -39,6 +39,8 @@ class Figure:
     """What was left out of it, such as points between peaks."""
     margin: int = 80
     """Pixels that axes and labels need beside the plot."""
+    narrow: int = 84
+    """Those pixels on a narrow page, where legends take the place of labels."""
     columns: dict[str, str] = field(default_factory=dict)
     """Columns of its CSV file: fields of its rows and their names there; empty: all as they are."""
     width_mm: float | None = None

@@ -6,7 +6,6 @@ import copy
 import csv
 import io
 import json
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
@@ -32,8 +31,6 @@ _TICK = 70
 _PANEL = 210
 """A panel with its axis is at least this wide, in pixels."""
 _ASPECT = 0.62
-_FEW_DECADES = 3
-"""Up to so many decades of a logarithmic axis have ticks at 2 and 5 as well."""
 _TRIES = 6
 _CLOSE = 1.5
 """Pixels: labels move in steps of about one; the picture is then scaled to its printed width."""
@@ -182,7 +179,7 @@ def _logarithmic(figure: Figure, channel: str) -> Figure:
         raise InputError(
             f"log is {channel}: a logarithmic axis has no room for values of 0 or less"
         )
-    ticks = _ticks(least, max(every))
+    ticks = vega.log_ticks(least, max(every))
     among = [tick for tick in ticks if least <= tick <= max(every)]
     for each in encodings:
         each["scale"] = {"type": "log", "nice": False, "padding": 6}
@@ -200,13 +197,6 @@ def _logarithmic(figure: Figure, channel: str) -> Figure:
                 cut = True
     told = "An interval that reaches 0 ends at the smallest value: the axis is logarithmic."
     return replace(figure, remarks=(*figure.remarks, told)) if cut else figure
-
-
-def _ticks(least: float, most: float) -> list[float]:
-    """Powers of ten, with their doubles and fives where there are few."""
-    low, high = math.floor(math.log10(least)), math.ceil(math.log10(most))
-    steps = (1, 2, 5) if high - low <= _FEW_DECADES else (1,)
-    return [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
 
 
 def _points(figure: Figure) -> Iterator[Series]:

@@ -63,14 +63,13 @@ def plot(
     from airpath.runs.results import Run
 
     if not isinstance(opened, Run):
-        from airpath.plots.campaign import draw
+        from airpath.plots.campaign import Places, draw
 
         kind = kind or KINDS[0]
         if kind not in KINDS:
             raise InputError(f"kind is {kind!r}; a campaign has: {', '.join(KINDS)}")
-        made = draw(
-            opened, kind, figure or FIGURE, x=x, y=y, colour=colour, where=where, order=order
-        )
+        places = Places(x, y, colour)
+        made = draw(opened, kind, figure or FIGURE, places, where=where, order=order)
         return _chart(paper.applied(made))
     given = {"figure": figure, "x": x, "y": y, "colour": colour, "where": where, "order": order}
     if wrong := [name for name, value in given.items() if value]:

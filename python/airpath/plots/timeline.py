@@ -87,6 +87,11 @@ class _Timeline:
     def remarks(self) -> list[str]:
         """What the figure leaves out."""
         remarks = []
+        if self._delivers_late():
+            remarks.append(
+                "Goodput above the grey area is not a rate of the link: data that had arrived "
+                "behind a loss reaches the application in one go when the loss is repaired."
+            )
         if self.above:
             windows = ", ".join(self.above)
             remarks.append(f"Most of the time the receive window of {windows} is above the chart.")
@@ -102,14 +107,54 @@ class _Timeline:
             remarks.append("The chart shows the first seed.")
         return remarks
 
+    def _delivers_late(self) -> bool:
+        """Whether a second's goodput exceeds what the busiest link of a single run can carry."""
+        link = self._busiest()
+        if link is None:
+            return False
+        return 0 < vega.highest([link], "capacity_mbps") < vega.highest(self.runs.flows(), "smooth")
+
+    def _busiest(self) -> Series | None:
+        """The series of the busiest link of a single run; None if it is not drawn."""
+        if self.runs.several:
+            return None
+        name = busiest_link(self.runs.runs[0])
+        return next((each for each in self.runs.links() if each["s"] == name), None)
+
     def goodput(self) -> Spec | None:
         top = vega.nice_top(vega.highest(self.runs.flows(), "smooth") * 1.15)
         fine = _line("goodput_mbps", "Mb/s", top, strokeWidth=0.7, opacity=0.4)
+        title = "Goodput: bold over 1 s, thin over each interval"
+        arrives = self._arrives(top)
+        if arrives:
+            title += "; grey is what the busiest link carried"
         return self._panel(
-            _Axis("smooth", "Mb/s", top), "Goodput: bold over 1 s, thin over each interval",
-            self._lines("bulk", "file", "quic", "udp"), below=[fine], over=self._moves(),
-            legend=self.legend,
+            _Axis("smooth", "Mb/s", top), title, self._lines("bulk", "file", "quic", "udp"),
+            below=[*arrives, fine], over=self._moves(), legend=self.legend,
         )  # fmt: skip
+
+    def _arrives(self, top: float) -> list[Spec]:
+        """What the busiest link of a single run carried; of several runs the areas would hide.
+
+        After a loss is repaired, the application gets in one go what had arrived behind it, and its
+        goodput exceeds the link's rate.
+        """
+        link = self._busiest()
+        if link is None:
+            return []
+        self.data["links"] = self.runs.links()
+        return [
+            {
+                "data": {"name": "links"},
+                "transform": [{"filter": {"field": "s", "equal": link["s"]}}],
+                "mark": {"type": "area", "clip": True, "interpolate": "step-before"},
+                "encoding": {
+                    "y": vega.up_to("throughput_mbps", "Mb/s", top),
+                    "color": {"value": "var(--capacity)"},
+                    "tooltip": vega.tips(t="time (s)", throughput_mbps="link (Mb/s)", s="link"),
+                },
+            }
+        ]
 
     def rtt(self) -> Spec | None:
         top = vega.nice_top(vega.highest(self.runs.flows(), "rtt_ms"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,9 @@ _HOVER: Spec = {
     },
 }
 _TABLE_ROWS = 20
+_DECADE = 10
+_FEW_DECADES = 3
+"""Up to so many decades of a logarithmic axis have ticks at 2 and 5 as well."""
 
 
 def finished(spec: Spec) -> Spec:
@@ -68,6 +72,23 @@ def stacked(panels: Sequence[Spec], spacing: int) -> Spec:
 def number(field: str, title: str | None, **more: Any) -> Spec:
     """A quantity on an axis."""
     return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+LOG: Spec = {"type": "log", "nice": False, "padding": 10}
+"""A logarithmic scale."""
+
+
+def wide(values: Sequence[float | None]) -> bool:
+    """Whether positive values span a decade: a linear axis would push most of them together."""
+    known = [value for value in values if value is not None]
+    return bool(known) and min(known) > 0 and max(known) / min(known) >= _DECADE
+
+
+def log_ticks(least: float, most: float) -> list[float]:
+    """Powers of ten, with their doubles and fives where there are few."""
+    low, high = math.floor(math.log10(least)), math.ceil(math.log10(most))
+    steps = (1, 2, 5) if high - low <= _FEW_DECADES else (1,)
+    return [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
 
 
 def si(unit: str, factor: float, form: str = "~s") -> Spec:

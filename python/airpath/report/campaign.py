@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,13 +11,19 @@ from airpath.base.text import digits, moment, plural
 from airpath.campaign.compare import FIGURES
 from airpath.campaign.figures import parse_figure
 from airpath.campaign.summaries import summarise, values
+from airpath.campaign.verdict import MOST_VALUES, Verdict, verdict
 from airpath.errors import InputError
-from airpath.plots.campaign import draw
+from airpath.plots.campaign import Places, draw
 from airpath.plots.campaign import sensitivity as draw_sensitivity
+from airpath.plots.cause_matrix import cause_matrix
 from airpath.plots.figure import Figure, Table
+from airpath.plots.names import title_of
+from airpath.plots.tradeoff import tradeoff
 from airpath.report.render import charts_json, write_page
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from airpath.campaign.results import Campaign
 
 _MOST_ROWS = 400
@@ -31,14 +39,18 @@ def context(campaign: Campaign) -> dict[str, object]:
     """What the page says."""
     about = campaign.document
     figures = [figure for figure in FIGURES if _is_there(campaign, figure)]
-    charts = list(_charts(campaign, figures))
+    answer = verdict(campaign)
+    charts = list(_charts(campaign, figures, answer))
     return {
         "title": about["title"],
         "about": _about(campaign),
+        "verdict": answer,
         "definition": about["text"],
         "charts": charts_json(charts),
         "figures": charts,
-        "tables": [(figure, table) for figure in figures if (table := _table(campaign, figure))],
+        "tables": [
+            (title_of(figure), table) for figure in figures if (table := _table(campaign, figure))
+        ],
         "failed": _failed(campaign),
         "most_rows": _MOST_ROWS,
     }
@@ -64,21 +76,23 @@ def _about(campaign: Campaign) -> list[str]:
     return told
 
 
-def _charts(campaign: Campaign, figures: list[str]) -> list[Figure]:
+def _charts(campaign: Campaign, figures: list[str], answer: Verdict | None) -> list[Figure]:
+    """The trade-off first, then each figure over the keys, causes, and distributions."""
     made: list[Figure] = []
-    for figure in figures:
-        for one in _owned(campaign, figure):
-            charts = []
-            if campaign.axes and campaign.document["sampling"] in ("grid", "list"):
-                charts += ["lines", "heat"] if len(campaign.axes) > 1 else ["lines"]
-            charts.append("cdf")
-            for kind in charts:
-                try:
-                    chart = draw(campaign, kind, one)
-                except InputError:
-                    # More values than colours.
-                    continue
-                made.append(_renamed(chart, f"{kind}-{len(made)}"))
+    compared, apart = (answer.compared, answer.apart) if answer else ("", "")
+    places = Places(colour=compared or None)
+    if answer and compared:
+        traded = tradeoff(answer)
+        made += [] if traded is None else [traded]
+        places = _places(campaign, compared, apart, answer.outcomes[0].found)
+    gridded = campaign.axes and campaign.document["sampling"] in ("grid", "list")
+    for kind in ("lines", "heat") if gridded else ():
+        if kind == "lines" or len(campaign.axes) > 1:
+            at = places if kind == "lines" else _crossed(places)
+            made += _drawn(campaign, kind, figures, at, len(made))
+    causes = cause_matrix(campaign)
+    made += [] if causes is None else [causes]
+    made += _drawn(campaign, "cdf", figures, Places(colour=places.colour), len(made))
     if campaign.document["sampling"] == "saltelli":
         from airpath.campaign.sensitivity import sensitivity
 
@@ -90,6 +104,36 @@ def _charts(campaign: Campaign, figures: list[str]) -> list[Figure]:
             chart = draw_sensitivity(found, figure)
             made.append(_renamed(chart, f"sensitivity-{len(made)}"))
     return made
+
+
+def _places(campaign: Campaign, compared: str, apart: str, varied: pl.DataFrame) -> Places:
+    """Colour is what is compared; what matters most for it is along the axis."""
+    others = [
+        name
+        for name in campaign.axes
+        if name not in (compared, apart) and 1 < varied[name].n_unique() <= MOST_VALUES
+    ]
+    if apart == "scenario":
+        return Places(x=others[0] if others else compared, colour=compared)
+    several = varied["scenario"].n_unique() > 1
+    panel = others[0] if others and not several else None
+    return Places(x=apart or compared, colour=compared, panel=panel)
+
+
+def _crossed(places: Places) -> Places:
+    """Those of a heat map, which has what is compared on its other axis."""
+    one = places.x == places.colour
+    return Places() if one else Places(x=places.x, y=places.colour)
+
+
+def _drawn(
+    campaign: Campaign, kind: str, figures: list[str], places: Places, before: int
+) -> Iterator[Figure]:
+    """One chart a figure and flow; a chart that has more values than colours is left out."""
+    owned = [one for figure in figures for one in _owned(campaign, figure)]
+    for number, figure in enumerate(owned, start=before):
+        with suppress(InputError):
+            yield _renamed(draw(campaign, kind, figure, places), f"{kind}-{number}")
 
 
 def _renamed(chart: Figure, name: str) -> Figure:

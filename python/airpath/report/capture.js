@@ -34,7 +34,7 @@ function colours() {
   const style = getComputedStyle(document.documentElement);
   const named = (name) => style.getPropertyValue(name).trim();
   return {
-    ink: named("--ink"), muted: named("--muted"), grid: named("--grid") || named("--line"),
+    ink: named("--ink"), muted: named("--muted"), grid: named("--grid") || named("--line"), axis: named("--axis"),
     sent: named("--c0"), ack: named("--c2"), edge: named("--c1"), again: named("--bad"), sack: named("--c4"),
   };
 }
@@ -62,11 +62,20 @@ function nice(top) {
   const power = 10 ** Math.floor(Math.log10(top));
   return [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= top);
 }
-function short(value) {
-  if (Math.abs(value) >= 1e9) return `${+(value / 1e9).toPrecision(4)} G`;
-  if (Math.abs(value) >= 1e6) return `${+(value / 1e6).toPrecision(4)} M`;
-  if (Math.abs(value) >= 1e3) return `${+(value / 1e3).toPrecision(4)} k`;
-  return `${+value.toPrecision(4)}`;
+const PREFIXES = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"]];
+// A quantity with an SI prefix: 200 MB, 10 ms.
+function quantity(value, unit) {
+  const [scale, prefix] = PREFIXES.find(([each]) => Math.abs(value) >= each * (1 - 1e-9)) || PREFIXES[3];
+  return value ? `${+(value / scale).toPrecision(6)} ${prefix}${unit}` : "0";
+}
+// Round values between two ends: 1, 2 or 5 times a power of ten apart, four steps at most.
+function ticks(low, high) {
+  if (!(high > low)) return [low];
+  const power = 10 ** Math.floor(Math.log10((high - low) / 4));
+  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => (high - low) / each <= 4);
+  const found = [];
+  for (let count = Math.ceil(low / step - 1e-9); count * step <= high + step * 1e-9; count++) found.push(count * step);
+  return found;
 }
 
 function draw() {
@@ -99,11 +108,12 @@ function draw() {
   drawn = performance.now() - began;
   canvas.dataset.drawn = drawn.toFixed(2);
   canvas.dataset.single = single ? "1" : "0";
-  const detail = single ? "single packets" : `bins of ${short(level.bin_ms)} ms`;
+  const detail = single ? "single packets" : `bins of ${quantity(level.bin_ms / 1000, "s")}`;
   where.textContent = `${((view.begin_ms + from) / 1000).toFixed(4)} to ${((view.begin_ms + to) / 1000).toFixed(4)} s of the capture; ${detail}.`;
 }
 
-function frame(name, { shown, plot, area }, low, high, unit) {
+// The axis of a panel; a value of 1 is `factor` of the unit.
+function frame(name, { shown, plot, area }, low, high, unit, factor) {
   context.fillStyle = shown.ink;
   context.textAlign = "left";
   context.fillText(name, plot.left, area.top - 5);
@@ -111,19 +121,19 @@ function frame(name, { shown, plot, area }, low, high, unit) {
   context.fillStyle = shown.muted;
   context.strokeStyle = shown.grid;
   context.lineWidth = 1;
-  for (let step = 0; step <= 2; step++) {
-    const value = low + ((high - low) * step) / 2;
-    const y = area.top + area.height * (1 - step / 2);
+  const at = (value) => area.top + area.height * (1 - (value - low) / (high - low || 1));
+  for (const value of ticks(low, high)) {
+    const y = at(value);
     context.beginPath();
     context.moveTo(plot.left, y);
     context.lineTo(plot.left + plot.width, y);
     context.stroke();
-    context.fillText(short(value) + unit, plot.left - 6, y + 4);
+    context.fillText(quantity(value * factor, unit), plot.left - 6, y + 4);
   }
   context.beginPath();
   context.rect(plot.left, area.top - 1, plot.width, area.height + 2);
   context.clip();
-  return (value) => area.top + area.height * (1 - (value - low) / (high - low || 1));
+  return at;
 }
 function axis(shown, plot, y, x) {
   context.fillStyle = shown.muted;
@@ -171,7 +181,7 @@ function sequence(panel) {
   } else {
     for (let i = first; i <= last; i++) if (level.acked[i] < low) low = level.acked[i];
   }
-  const y = frame("bytes since the beginning", panel, low, high + (high - low) * 0.05, "");
+  const y = frame("data since the beginning", panel, low, high + (high - low) * 0.05, "B", 1);
   context.lineWidth = 1;
   if (!single) {
     const wide = Math.max(1, x(level.bin_ms) - x(0));
@@ -217,48 +227,62 @@ function sequence(panel) {
     context.stroke();
   }
 }
-function bars(panel, values, name, unit, colour) {
+// One shape from bin to bin: bars of their own would leave seams between them.
+function filled(panel, values, name, unit, factor, colour) {
   const { level, first, last, x } = panel;
+  const found = [];
   let most = 0;
-  for (let i = first; i <= last; i++) if (values(i) > most) most = values(i);
-  const y = frame(name, panel, 0, nice(most), unit);
+  for (let i = first; i <= last; i++) {
+    const value = values(i) || 0;
+    found.push(value);
+    if (value > most) most = value;
+  }
+  const y = frame(name, panel, 0, nice(most), unit, factor);
   context.fillStyle = colour;
-  const wide = Math.max(1, x(level.bin_ms) - x(0));
-  for (let i = first; i <= last; i++)
-    if (values(i) > 0) context.fillRect(x(i * level.bin_ms), y(values(i)), wide, y(0) - y(values(i)));
+  context.beginPath();
+  context.moveTo(x(first * level.bin_ms), y(0));
+  found.forEach((value, index) => {
+    context.lineTo(x((first + index) * level.bin_ms), y(value));
+    context.lineTo(x((first + index + 1) * level.bin_ms), y(value));
+  });
+  context.lineTo(x((last + 1) * level.bin_ms), y(0));
+  context.fill();
 }
-const LIMITS = [["path or congestion window", "sent"], ["receive window", "edge"], ["nothing to send", "grid"], ["loss recovery", "again"]];
+// By number: path or congestion window, receive window, nothing to send, loss recovery.
+const LIMITS = ["sent", "edge", "axis", "again"];
 function limits({ shown, plot, area, level, first, last, x }) {
   context.textAlign = "left";
   context.fillStyle = shown.ink;
-  let at = plot.left;
-  const say = (text) => { context.fillText(text, at, area.top - 5); at += context.measureText(text).width + 6; };
-  if (!view.limits) return say("next to the receiver it is not visible what limits the sender");
-  say("what limits the sender:");
-  for (const [name, colour] of LIMITS) {
-    context.fillStyle = shown[colour];
-    context.fillRect(at, area.top - 14, 10, 10);
-    at += 14;
-    context.fillStyle = shown.muted;
-    say(name);
-  }
+  const unseen = "not visible next to the receiver";
+  context.fillText(view.limits ? "what limits the sender" : unseen, plot.left, area.top - 5);
+  if (!view.limits) return;
   context.beginPath();
   context.rect(plot.left, area.top, plot.width, area.height);
   context.clip();
   const wide = Math.max(1, x(level.bin_ms) - x(0));
   for (let i = first; i <= last; i++) {
     if (Number.isNaN(level.limit[i])) continue;
-    context.fillStyle = shown[LIMITS[level.limit[i]][1]];
-    context.fillRect(x(i * level.bin_ms), area.top, wide, area.height);
+    context.fillStyle = shown[LIMITS[level.limit[i]]];
+    context.fillRect(x(i * level.bin_ms), area.top, wide + 0.5, area.height);
   }
 }
+// Without a packet in a bin, what was sent and not yet delivered stays in flight.
 function flight(panel) {
-  bars(panel, (i) => panel.level.flight[i], "bytes in flight", "", panel.shown.sent);
+  const { level, first } = panel;
+  let sent = 0, delivered = 0;
+  const value = (i) => {
+    const left = sent - delivered;
+    sent = Math.max(sent, level.high[i] || 0);
+    delivered += level.delivered[i] || 0;
+    return level.flight[i] > 0 ? level.flight[i] : Math.max(0, left);
+  };
+  for (let i = 0; i < first; i++) value(i);
+  filled(panel, value, "data in flight", "B", 1, panel.shown.sent);
 }
 function trips(panel) {
   const { level, first, last, x, shown, single } = panel;
   const [, high] = bounds(level, first, last, level.rtt_low, level.rtt_high);
-  const y = frame("round trip, ms", panel, 0, nice(high), "");
+  const y = frame("round trip", panel, 0, nice(high), "s", 1e-3);
   context.fillStyle = shown.sent;
   const packets = view.packets;
   if (single) {
@@ -283,7 +307,7 @@ function rate(panel) {
     const low = Math.max(0, i - first - span), high = Math.min(last - first + 1, i - first + span + 1);
     return ((sums[high] - sums[low]) * 8) / ((high - low) * level.bin_ms) / 1000;
   };
-  bars(panel, value, "throughput, Mb/s", "", panel.shown.ack);
+  filled(panel, value, "throughput", "b/s", 1e6, panel.shown.ack);
 }
 
 function show(low, high) {

@@ -13,11 +13,11 @@ function rows(series) {
 
 // Plots have a fixed width in the specification; the page gives them what it has. Where that is
 // little, names beside lines give way to a legend, and titles are broken.
-function fitted(view, width) {
-  const narrow = width < 480;
+function fitted(view, width, whole = width) {
+  const narrow = whole < 480;
   if (view.spec) {
     view.columns = Math.max(1, Math.min(view.columns, Math.floor(width / 230)));
-    fitted(view.spec, width / view.columns - 70);
+    fitted(view.spec, width / view.columns - 70, whole);
   }
   if (typeof view.width === "number") view.width = width;
   if (view.layer && narrow) {
@@ -27,10 +27,10 @@ function fitted(view, width) {
   }
   for (const each of [view, ...(view.layer || [])]) {
     const legend = each.encoding?.color?.legend;
-    if (legend && narrow) legend.columns = Math.max(1, Math.floor(width / 130));
+    if (legend && narrow) legend.columns = Math.max(1, Math.floor(whole / 130));
   }
   if (typeof view.title === "string") view.title = broken(view.title, width / 6.4);
-  for (const each of [...(view.vconcat || []), ...(view.layer || [])]) fitted(each, width);
+  for (const each of [...(view.vconcat || []), ...(view.layer || [])]) fitted(each, width, whole);
   return view;
 }
 
@@ -62,11 +62,20 @@ function saved(view, name) {
   });
 }
 
+// To a screen reader a chart is one picture with a name; the table has its figures.
+function named(element, title) {
+  const picture = element.querySelector("svg");
+  for (const each of picture.querySelectorAll("[role]")) each.removeAttribute("role");
+  for (const each of picture.querySelectorAll("[aria-roledescription]")) each.removeAttribute("aria-roledescription");
+  picture.setAttribute("role", "img");
+  picture.setAttribute("aria-label", title);
+}
+
 async function draw(element) {
   const name = element.dataset.chart;
-  const { spec, margin, data } = structuredClone(payload.charts[name]);
+  const { spec, margin, narrow, data } = structuredClone(payload.charts[name]);
   const room = element.clientWidth;
-  const width = Math.max(200, room < 560 ? room - 84 : room - margin);
+  const width = Math.max(100, room - (room < 560 ? narrow : margin));
   spec.datasets = Object.fromEntries(data.map((each) => [each, rows(payload.data[each])]));
   const old = views.get(element);
   const drawn = await window.vegaEmbed(element, fitted(spec, width), {
@@ -75,6 +84,7 @@ async function draw(element) {
     tooltip: { formatTooltip: tip },
   });
   if (old) old.finalize();
+  named(element, payload.charts[name].title);
   views.set(element, drawn);
   element.nextElementSibling.onclick = () => saved(drawn.view, name);
 }

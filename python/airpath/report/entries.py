@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from airpath.base.text import count, digits, milliseconds, percent, rate
 from airpath.plots.figure import Table
-from airpath.runs.describe import INCOMPLETE
+from airpath.runs.describe import INCOMPLETE, ordered
 from airpath.runs.summary import Entry
 from airpath.runs.summary import entries as entries_of
 
 if TYPE_CHECKING:
     from airpath.runs.results import Run
 
+_PAIR = 2
+_TIMES = 2
+"""From this factor on, "3 times" is clearer than "+200 %"."""
+_WHOLE = 9.5
+"""Percent that are shown without decimals."""
 _WIDEST = 4
 """More entries than this are rows instead of columns."""
 MOST_ENTRIES = 50
@@ -105,9 +110,7 @@ def tables(run: Run) -> list[Table]:
     """Every figure of every flow, ping, link and UE: one column each, or one row."""
     made = []
     for section in ("flows", "groups", "pings", "links", "radio"):
-        entries = _largest(
-            [e for e in entries_of(run.summary, section) if section != "flows" or _carries(e)]
-        )
+        entries = _largest([e for e in _entries(run, section) if section != "flows" or _carries(e)])
         if entries:
             heads = [str(entry["id"]) for entry in entries]
             made.append(_table(section, heads, _rows(section, [*entries])))
@@ -115,18 +118,52 @@ def tables(run: Run) -> list[Table]:
 
 
 def compared(runs: Sequence[Run], labels: Sequence[str]) -> Table:
-    """What matters of each flow and ping, one column a run."""
+    """What matters of each flow and ping: one column a run, and how much the others differ.
+
+    Two runs have a column for the change; of more, each says it relative to the first.
+    """
     rows = []
     for section, wanted in _COMPARED.items():
-        by_run = [{str(e["id"]): e for e in entries_of(run.summary, section)} for run in runs]
-        listed = (_largest(entries_of(run.summary, section)) for run in runs)
+        by_run = [{str(e["id"]): e for e in _entries(run, section)} for run in runs]
+        listed = (_largest(_entries(run, section)) for run in runs)
         for name in dict.fromkeys(str(e["id"]) for entries in listed for e in entries):
             same = [entries.get(name) for entries in by_run]
             if section == "flows" and not any(map(_carries, same)):
                 continue
             named = _rows(section, same)
-            rows += [[f"{name}: {row[0]}", *row[1:]] for row in named if row[0] in wanted]
-    return Table(["", *labels], rows)
+            rows += [
+                [f"{name}: {row[0]}", *row[1:], *_changes(section, row[0], same)]
+                for row in named
+                if row[0] in wanted
+            ]
+    changes = ["change"] if len(labels) == _PAIR else [f"{label}: change" for label in labels[1:]]
+    return Table(["", *labels, *changes], rows)
+
+
+def _changes(section: str, figure: str, entries: Sequence[Entry | None]) -> list[str]:
+    """By how much each entry's figure differs from the first one's."""
+    path = next(path for name, path, _ in _FIGURES[section] if name == figure)
+    before, *others = (_at(entry or {}, path) for entry in entries)
+    return [_change(before, after) for after in others]
+
+
+def _change(before: Any, after: Any) -> str:
+    """``+12 %``, ``9.1 times``; empty without both."""
+    if not isinstance(before, int | float) or not isinstance(after, int | float):
+        return ""
+    if before == after:
+        return "same"
+    if before <= 0 or after < 0:
+        return f"{after - before:+.3g}"
+    factor = after / before
+    if factor >= _TIMES:
+        return f"{digits(factor)} times"
+    percents = 100 * (factor - 1)
+    return f"{percents:+.0f} %" if abs(percents) >= _WHOLE else f"{percents:+.2g} %"
+
+
+def _entries(run: Run, section: str) -> Sequence[Entry]:
+    return ordered(run.summary) if section == "flows" else entries_of(run.summary, section)
 
 
 def _largest(entries: Sequence[Entry]) -> Sequence[Entry]:

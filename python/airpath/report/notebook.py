@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airpath.base.text import digits, plural
+from airpath.base.text import plural
 from airpath.errors import AirpathError
-from airpath.plots.plot import FIGURE, plot
+from airpath.plots.plot import plot
 from airpath.runs import describe
 
 if TYPE_CHECKING:
@@ -43,8 +43,9 @@ def run_view(run: Run) -> str:
 
 
 def campaign_view(campaign: Campaign) -> str:
-    """How many runs there are of what, the best and worst mean, and the default chart."""
-    from airpath.campaign.summaries import summarise
+    """How many runs there are of what, the verdict, and its picture or the default chart."""
+    from airpath.campaign.verdict import verdict
+    from airpath.plots.tradeoff import tradeoff
 
     about = campaign.document
     varied = ", ".join(about["axes"]) or "nothing but seeds"
@@ -53,14 +54,11 @@ def campaign_view(campaign: Campaign) -> str:
         _list([f"{plural(about['cells'], 'cell')}; varied: {varied}"]),
     ]
     with suppress(AirpathError):
-        means = summarise(campaign, FIGURE).sort("mean", descending=True).to_dicts()
-        ends = [("highest", means[0]), ("lowest", means[-1])] if len(means) > 1 else []
-        lines = []
-        for which, row in ends:
-            cell = ", ".join(str(row[name]) for name in [*campaign.cell_columns, "of"])
-            lines.append(f"{which} mean goodput: {digits(row['mean'])} Mb/s ({cell})")
-        parts.append(_list(lines))
-        parts.append(_picture(plot(campaign)))
+        answer = verdict(campaign)
+        said = [*answer.best, *answer.keys] if answer else []
+        parts.append(_list([f"{name}: {text}" if name else text for name, text in said]))
+        traded = tradeoff(answer) if answer else None
+        parts.append(_picture(traded or plot(campaign)))
     if "://" not in campaign.place:
         parts.append(_link(Path(campaign.place), "report.html"))
     return "".join(parts)

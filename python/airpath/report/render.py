@@ -68,10 +68,13 @@ def charts_json(figures: Sequence[Figure]) -> Any:
     payload = {
         "data": {name: series for figure in figures for name, series in figure.data.items()},
         "charts": {
-            figure.id: {"spec": figure.spec, "margin": figure.margin, "data": list(figure.data)}
+            figure.id: {
+                "title": figure.title, "spec": figure.spec, "margin": figure.margin,
+                "narrow": figure.narrow, "data": list(figure.data),
+            }
             for figure in figures
         },
-    }
+    }  # fmt: skip
     return script_json(payload)
 
 

@@ -203,6 +203,17 @@ def differences(runs: Sequence[Setup]) -> list[list[str]]:
     ]
 
 
+def named(key: str, value: str) -> str:
+    """A key's value in words: ``queue 20 packets``, ``bbr``."""
+    name = key.rpartition(".")[2]
+    if value[:1].isalpha() and value not in ("true", "false", "not set"):
+        return value
+    what, _, unit = name.rpartition("_")
+    if unit in _UNITS:
+        return f"{what} {value} {_UNITS[unit]}".replace("_", " ")
+    return f"{name.replace('_', ' ')} {value}"
+
+
 def _radio(radio: _Radio) -> list[str]:
     """Cells by preset, UEs, and how they move."""
     neighbours = radio.get("neighbour", [])

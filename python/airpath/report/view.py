@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from airpath.runs.document import Provenance, RunDocument, Source
     from airpath.runs.results import Run
 
+_MOST_NAMED = 3
 MOST_EVENTS = 100
 """Events listed for each run; the tables have them all."""
 
@@ -31,22 +32,34 @@ def context(runs: Sequence[Run]) -> dict[str, object]:
     several = len(runs) > 1
     titles = list(dict.fromkeys(run.title for run in runs))
     return {
-        "title": titles[0] if len(titles) == 1 else f"{len(runs)} runs side by side",
+        "title": _title(titles, labels),
         "several": several,
         "runs": [_run(*each) for each in zip(runs, setups, labels, strict=True)],
         "results": compared(runs, labels),
         "differences": Table(["scenario key", *labels], differences(setups)),
-        "figures": drawn,
+        # Runs side by side begin with all of them in one chart.
+        "overlay": [figure for figure in drawn if several and figure.id == "timeline"],
+        "figures": [figure for figure in drawn if not several or figure.id != "timeline"],
         "charts": charts_json(drawn),
     }
+
+
+def _title(titles: Sequence[str], labels: Sequence[str]) -> str:
+    """The scenario's title; of runs side by side with what differs."""
+    if len(labels) == 1:
+        return titles[0]
+    against = " against ".join(labels) if len(labels) <= _MOST_NAMED else f"{len(labels)} runs"
+    return f"{titles[0]}: {against}" if len(titles) == 1 else against
 
 
 def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
     summary, record = run.summary, run.provenance
     seeds = run.seeds
+    again = describe.AGAIN if describe.is_resimulated(summary) else ""
     return {
         "label": label,
         "title": run.title,
+        "place": "" if run.directory is None else str(run.directory),
         "id": run.id,
         "version": record["version"],
         "seeds": str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}",
@@ -59,16 +72,19 @@ def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
                 **finding,
                 "name": _sentence(finding["cause"].replace("-", " ")),
                 "evidence": _sentence(finding["evidence"]),
-                "bars": describe.before_and_after(finding, summary.get("tried", [])),
+                "bars": describe.before_and_after(
+                    finding, summary.get("tried", []), resimulated=again != ""
+                ),
                 "sets": describe.set_options(finding["set"] or []),
                 "costs": [
-                    f"{describe.gain_name(cost)}: {describe.gain_text(cost)}"
+                    f"{describe.gain_name(cost)}{again}: {describe.gain_text(cost)}"
                     for cost in finding["costs"]
                 ],
             }
             for finding in summary["findings"]
         ],
         "explained": summary.get("explained"),
+        "resimulated": again != "",
         "measured": _measured(summary),
         "tried": _tried(summary),
         "parameters": parameters(scenario.tables, scenario.given_tables),

@@ -38,7 +38,7 @@ def partial(summary: RunDocument) -> list[str]:
 
 def sentences(summary: RunDocument) -> list[str]:
     """One sentence a flow, how fairly they share, pings last; of very many flows the largest."""
-    flows = [flow for flow in summary["flows"] if flow["kind"] != "ping"]
+    flows = [flow for flow in ordered(summary) if flow["kind"] != "ping"]
     shown = largest(flows, _MOST_FLOWS)
     said = [flow_sentence(flow) for flow in shown]
     if len(flows) > len(shown):
@@ -49,6 +49,17 @@ def sentences(summary: RunDocument) -> list[str]:
     said += [ping_sentence(ping) for ping in pings[:_MOST_FLOWS]]
     more = len(pings) - _MOST_FLOWS
     return [*said, f"and {plural(more, 'more ping')}"] if more > 0 else said
+
+
+def ordered(summary: RunDocument) -> list[FlowSummary]:
+    """The flows of a scenario as it lists them, those of programs by what they carried.
+
+    A program's first connection is often one that controls the test.
+    """
+    flows = list(summary["flows"])
+    if "emulation" not in summary or summary["emulation"].get("scenario_flows", True):
+        return flows
+    return sorted(flows, key=lambda flow: -(flow.get("bytes_delivered") or 0))
 
 
 def largest(flows: Sequence[FlowSummary], most: int) -> list[FlowSummary]:
@@ -118,7 +129,10 @@ def answer(summary: RunDocument) -> list[str]:
     for place, finding in enumerate(causes):
         label = "largest cause" if place == 0 else "also"
         is_new = all(finding["set"] != other["set"] for other in causes[:place])
-        lines += finding_lines(finding, label, summary["tried"], with_effect=is_new)
+        lines += finding_lines(
+            finding, label, summary["tried"], with_effect=is_new,
+            resimulated=is_resimulated(summary),
+        )  # fmt: skip
     if not causes:
         tried = len([one for one in summary["tried"] if one["score"] is not None])
         lines.append(
@@ -132,9 +146,10 @@ def answer(summary: RunDocument) -> list[str]:
 def breakdowns(summary: RunDocument) -> list[str]:
     """Where the time of the first flows went, as tables of a terminal; nothing if nobody asked."""
     lines: list[str] = []
+    again = AGAIN if is_resimulated(summary) else ""
     for flow in summary.get("breakdowns", [])[:_MOST_BREAKDOWNS]:
         for what, whole, parts in breakdown_parts(flow):
-            lines.append(f"{what} {flow['id']}, {whole}:")
+            lines.append(f"{what} {flow['id']}{again}, {whole}:")
             shown = [part for part in parts if abs(part[1]) >= _WORTH_SAYING]
             widest = max((len(name) for name, _, _ in shown), default=0)
             for name, share, text in shown:
@@ -146,6 +161,11 @@ def breakdowns(summary: RunDocument) -> list[str]:
     return lines + (
         [f"--json has the breakdown of {plural(left, 'more flow')}"] if left > 0 else []
     )
+
+
+def is_resimulated(summary: RunDocument) -> bool:
+    """Whether a run's findings and breakdowns are of a simulation of it: an emulated run."""
+    return "emulation" in summary
 
 
 def breakdown_parts(flow: Breakdown) -> list[tuple[str, str, list[tuple[str, float, str]]]]:
@@ -187,11 +207,17 @@ def causes_and_bounds(
 
 
 def finding_lines(
-    finding: Finding, label: str, tried: list[Tried], *, with_effect: bool = True
+    finding: Finding,
+    label: str,
+    tried: list[Tried],
+    *,
+    with_effect: bool = True,
+    resimulated: bool = False,
 ) -> list[str]:
     """What was found, what to do about it, and what that obtained.
 
     ``with_effect`` is false where another finding has the same settings, and says what they do.
+    ``resimulated`` marks figures of a simulation of an emulated run.
     """
     lines = [f"{label}: {finding['cause'].replace('-', ' ')} ({finding['subject']})"]
     lines.append(f"  {finding['evidence']}")
@@ -201,10 +227,11 @@ def finding_lines(
         return lines
     if finding["set"]:
         lines.append(f"  {set_options(finding['set'])}")
-    lines += [f"    {line}" for line in chart(finding, tried)]
+    lines += [f"    {line}" for line in chart(finding, tried, resimulated=resimulated)]
     if finding["costs"]:
         costs = [f"{gain_name(cost)} {gain_text(cost)}" for cost in finding["costs"]]
-        lines.append(f"    costs: {'; '.join(costs)}")
+        again = AGAIN if resimulated else ""
+        lines.append(f"    costs{again}: {'; '.join(costs)}")
     return lines
 
 
@@ -220,7 +247,9 @@ def removed(finding: Finding, tried: list[Tried]) -> Gain | None:
     return next((one.get("gain") for one in found), None)
 
 
-def before_and_after(finding: Finding, tried: list[Tried]) -> list[tuple[str, float, str]]:
+def before_and_after(
+    finding: Finding, tried: list[Tried], *, resimulated: bool = False
+) -> list[tuple[str, float, str]]:
     """Label, length from 0 to 1 and text of two bars.
 
     None where nothing was measured, or where a transfer did not complete: a time that is only known
@@ -238,15 +267,18 @@ def before_and_after(finding: Finding, tried: list[Tried]) -> list[tuple[str, fl
         low, high = (figure_text(metric, bound) for bound in gain["ci95"])
         spread = f" ({low} to {high})" if low != high else ""
     with_it = "with the advice" if finding["gain"] else "without the cause"
+    after_mark = AGAIN if resimulated else ""
+    # What a late host gave is of the recorded run; only what it would have given is simulated.
+    before_mark = "" if finding["cause"] == "emulation-host" else after_mark
     return [
-        (f"{gain_name(gain)} before", before / most, figure_text(metric, before)),
-        (with_it, after / most, f"{figure_text(metric, after)}{spread}"),
+        (f"{gain_name(gain)} before{before_mark}", before / most, figure_text(metric, before)),
+        (f"{with_it}{after_mark}", after / most, f"{figure_text(metric, after)}{spread}"),
     ]
 
 
-def chart(finding: Finding, tried: list[Tried]) -> list[str]:
+def chart(finding: Finding, tried: list[Tried], *, resimulated: bool = False) -> list[str]:
     """Before and after as two bars of a terminal."""
-    bars = before_and_after(finding, tried)
+    bars = before_and_after(finding, tried, resimulated=resimulated)
     widest = max((len(label) for label, _, _ in bars), default=0)
     return [
         f"{label.rjust(widest)}  {'█' * max(1, round(_BAR * share))} {text}"
@@ -291,6 +323,8 @@ def _seconds(value: float) -> str:
     return f"{digits(value)} s"
 
 
+AGAIN = " (re-simulated)"
+"""Marks what is not of an emulated run itself but of a simulation of it."""
 INCOMPLETE = "did not complete"
 """Instead of the completion time of a transfer that the run's end cut off."""
 _BAR = 30
