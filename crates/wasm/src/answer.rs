@@ -6,7 +6,7 @@ use airpath_scenario::{Parsed, Source};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::packets::packets;
+use crate::packets::{Window, packets};
 use crate::parsed::{described, refused, shipped};
 use crate::request::{BudgetName, Given, Host, Progress, Request};
 use crate::tables::Streams;
@@ -83,9 +83,16 @@ fn answered(request: &Request, host: Host<'_>, streams: &mut Streams) -> Result<
             let comparison = Comparison { parsed: &parsed, variants: &variants, seeds, threads: 1 };
             json!(compare(&comparison, &mut counted(host))?)
         }
-        Request::Packets { scenario, seed, from_s, to_s, most } => {
+        Request::Packets { scenario, seed, from_s, to_s, most, sampled, in_flight } => {
             let parsed = parse(scenario)?.scenario;
-            packets(parsed, *seed, [*from_s, *to_s], *most, host, streams)?
+            let window = Window {
+                from_s: *from_s,
+                to_s: *to_s,
+                most: *most,
+                sampled: *sampled,
+                in_flight: *in_flight,
+            };
+            packets(parsed, *seed, &window, host, streams)?
         }
     };
     Ok(json!({ "ok": ok }))

@@ -54,6 +54,13 @@ pub(crate) enum Request {
         to_s: f64,
         /// Most packets to return; the rest is counted.
         most: usize,
+        /// With more packets than that, whether to return every second, fourth and so on of each flow
+        /// and direction instead of the first ones. The radio's events are left out then.
+        #[serde(default)]
+        sampled: bool,
+        /// Whether to include packets that are in flight during the whole window.
+        #[serde(default)]
+        in_flight: bool,
     },
 }
 
