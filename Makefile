@@ -1,4 +1,4 @@
-# make demo           makes the environment, builds airpath, runs a scenario and says where its report is
+# make demo           makes the environment, builds airpath and the explorer, runs a scenario and says where its report is
 # make test           runs every test
 # make check          runs what CI runs: format, lints, types, docs, tests
 # make bench          measures speed, beside htsim and ns-3
@@ -34,7 +34,10 @@ system:
 demo: build
 	@mkdir -p runs
 	$(VENV)/airpath run bufferbloat --report runs/demo.html
-	@echo "The report is runs/demo.html: open it in a browser."
+	@tools/setup explorer && explorer=1 || explorer=; \
+	echo "The report is runs/demo.html: open it in a browser."; \
+	if [ "$$explorer" ]; then echo "Change the scenario in a browser: $(VENV)/airpath explore bufferbloat"; \
+	else echo "The explorer was not built, for the reason above. Once that is resolved: tools/setup explorer"; fi
 
 # What has a processor whenever tests on the real clock do not.
 BESIDE := rust-test

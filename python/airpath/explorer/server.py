@@ -51,8 +51,8 @@ def files_of(assets: Path) -> dict[str, Path]:
     found = {file.name: file for file in assets.glob("*") if file.suffix in KINDS}
     if not {"index.html", "airpath.wasm"} <= found.keys():
         raise AirpathError(
-            "the explorer is not built here; in airpath's source: tools/setup explorer "
-            "(it needs Node 20 or later and rustup)"
+            "the explorer is not built here; in airpath's source, run `tools/setup explorer` "
+            "(it needs Node 20 or later with npm, from the packages nodejs and npm, and rustup)"
         )
     return found
 
