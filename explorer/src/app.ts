@@ -2,10 +2,13 @@
 
 import { Charts } from "./charts";
 import { byId, say } from "./dom";
+import { Following } from "./flights";
 import { Keys, type Schema } from "./keys";
 import { Lab, type Source } from "./lab";
+import { AnswerPanel } from "./panels/answer";
 import { CausesPanel } from "./panels/causes";
 import { ChartsPanel } from "./panels/charts";
+import { ClockPanel } from "./panels/clock";
 import { DownloadsPanel } from "./panels/downloads";
 import { KeysPanel } from "./panels/keys";
 import { PacketsPanel } from "./panels/packets";
@@ -34,12 +37,15 @@ export async function open(source: Source, state: State, { linked = false, given
   const keys = new Keys((await lab.ask<Schema>({ op: "schema" })).ok);
   const store = new Store(state, shipped, keys, linked, figure ?? null);
   const runs = new Runs(store, lab);
-  const charts = new Charts(byId("charts"), (zoom) => store.zoom(zoom));
+  const following = new Following(store, new Lab(source));
+  const charts = new Charts(byId("charts"), (zoom) => store.zoom(zoom), (time) => store.point(time));
   arrange(store);
   // Panels are notified of a run in the order of their creation: curves first.
   new ChartsPanel(store, runs, source, charts);
+  new AnswerPanel(store);
+  new PathPanel(store, following);
+  new ClockPanel(store, following);
   new PacketsPanel(store, runs, source);
-  new PathPanel(store);
   new KeysPanel(store);
   new SweepPanel(store, runs, source);
   new DownloadsPanel(store, charts);

@@ -1,10 +1,12 @@
-// Linked charts: one cursor and one stretch of time for all. The curves of the former run stay as
+// Linked charts: one time and one stretch of time for all. The curves of the former run stay as
 // shadows behind those of this one.
 
 import uPlot from "uplot";
 import { fill, h, s } from "./dom";
+import { valueAt } from "./moments";
 import { digits } from "./numbers";
 import { mean, type Chart, type Series } from "./series";
+import { after } from "./timing";
 
 /** A band: lowest and highest value of several seeds. */
 export interface Band {
@@ -13,6 +15,9 @@ export interface Band {
   low: (number | null)[];
   high: (number | null)[];
 }
+
+/** A curve as it is drawn: of this run, faint of the former one, or the edge of a band. */
+type Line = Series & { faint?: boolean; edge?: boolean };
 
 const HEIGHT = 190;
 const SYNC = "airpath";
@@ -24,6 +29,9 @@ interface Panel {
   place: HTMLElement;
   legend: HTMLElement;
   said: HTMLElement;
+  /** The time that is shown: a line over the curves, and the value of each beside its name. */
+  line: HTMLElement;
+  values: HTMLElement[];
   shape: string;
   chart: Chart;
   shadow: Chart | undefined;
@@ -35,10 +43,12 @@ export class Charts {
   #zoom: [number, number] | null = null;
   #end = 1;
   #zooming = false;
+  #time = 0;
 
   constructor(
     readonly place: HTMLElement,
     readonly onZoom: (zoom: [number, number] | null) => void,
+    readonly onTime: (time: number) => void,
   ) {
     new ResizeObserver(() => this.#resize()).observe(place);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#redraw());
@@ -74,6 +84,26 @@ export class Charts {
     this.#zooming = false;
   }
 
+  /** Show the values at a time. */
+  at(time: number): void {
+    this.#time = time;
+    for (const panel of this.#panels.values()) this.#mark(panel);
+  }
+
+  #mark({ plot, line, values, chart }: Panel): void {
+    if (!plot) return;
+    const place = plot.valToPos(this.#time, "x");
+    // The width from the plot's own record: asking the element would make the page lay itself out in each frame.
+    line.hidden = !(place >= 0 && place <= plot.bbox.width / devicePixelRatio);
+    line.style.transform = `translateX(${place}px)`;
+    for (const [index, series] of chart.series.entries()) {
+      const value = series.points ? lastBefore(series, this.#time) : valueAt({ times: series.x, values: series.y }, this.#time);
+      const text = value === null ? "–" : digits(value);
+      const element = values[index];
+      if (element && element.textContent !== text) element.textContent = text;
+    }
+  }
+
   /** The chart as a file of its own. */
   svg(id: string): string | null {
     const panel = this.#panels.get(id);
@@ -95,7 +125,7 @@ export class Charts {
     const section = h("section", { class: "chart", id: `chart-${chart.id}` }, title, legend, place, said);
     this.place.append(section);
     const panel: Panel = {
-      plot: null, section, title, place, legend, said, shape: "", chart,
+      plot: null, section, title, place, legend, said, line: h("div", { class: "time-line" }), values: [], shape: "", chart,
       shadow: undefined, bands: [],
     };
     this.#panels.set(chart.id, panel);
@@ -105,13 +135,14 @@ export class Charts {
   #draw(panel: Panel): void {
     const { chart, shadow, bands } = panel;
     fill(panel.title, `${chart.title} (${chart.unit})`);
-    fill(panel.legend, ...chart.series.map((one) => entry(one)),
+    panel.values = chart.series.map(() => h("b", {}));
+    fill(panel.legend, ...chart.series.map((one, index) => entry(one, panel.values[index]!)),
       shadow && h("li", {}, h("span", { class: "key shadow" }), "before"));
     fill(panel.said, chart.series.map((one) => words(one, shadow, chart.unit)).join("; "));
     const behind = (shadow?.series ?? []).filter((one) =>
       chart.series.some((now) => now.key === one.key),
     );
-    const lines: (Series & { faint?: boolean; edge?: boolean })[] = [
+    const lines: Line[] = [
       ...bands.flatMap((band) => [
         edge(chart, band, band.high),
         edge(chart, band, band.low),
@@ -129,15 +160,20 @@ export class Charts {
       panel.plot?.destroy();
       panel.shape = shape;
       panel.plot = new uPlot(this.#options(panel, lines, bands.length), data, panel.place);
+      const { over } = panel.plot;
+      over.append(panel.line);
+      const point = (event: MouseEvent) => this.onTime(panel.plot!.posToVal(event.clientX - over.getBoundingClientRect().x, "x"));
+      for (const kind of ["mousemove", "click"] as const) over.addEventListener(kind, point);
     }
     this.#zooming = true;
     panel.plot.setScale("x", { min: this.#zoom?.[0] ?? 0, max: this.#zoom?.[1] ?? this.#end });
     this.#zooming = false;
+    this.#mark(panel);
   }
 
   #options(
     panel: Panel,
-    lines: (Series & { faint?: boolean; edge?: boolean })[],
+    lines: Line[],
     bands: number,
   ): uPlot.Options {
     const css = getComputedStyle(document.documentElement);
@@ -155,7 +191,7 @@ export class Charts {
       cursor: { sync: { key: SYNC }, drag: { x: true, y: false }, points: { size: 6 } },
       scales: {
         x: { time: false },
-        y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] },
+        y: { range: (plot, _low, high) => [0, 1.08 * (scaling(plot, lines) ?? (high > 0 ? high : 1))] },
       },
       axes: [
         { ...axis, size: 34, values: (_plot, ticks) => ticks.map((tick) => `${digits(tick)} s`) },
@@ -168,11 +204,11 @@ export class Charts {
       series: [
         {},
         ...lines.map((one): uPlot.Series => {
-          const stroke = colour(`c${one.colour % 8}`);
+          const stroke = colour(one.faint ? "ghost" : `c${one.colour % 8}`);
           return {
             label: one.label,
-            stroke: one.edge ? "transparent" : one.faint ? `${stroke}a0` : stroke,
-            width: one.faint ? 1 : 1.6,
+            stroke: one.edge ? "transparent" : stroke,
+            width: one.faint ? 1.3 : 1.6,
             ...(one.dash || one.faint ? { dash: one.faint ? [2, 3] : [6, 4] } : {}),
             points: one.points ? { show: true, size: one.faint ? 3 : 4 } : { show: false },
             ...(one.points ? { paths: () => null } : {}),
@@ -181,6 +217,7 @@ export class Charts {
         }),
       ],
       hooks: {
+        draw: [(plot) => peaks(plot, lines)],
         setScale: [
           (plot, scale) => {
             if (scale !== "x" || this.#zooming) return;
@@ -201,6 +238,7 @@ export class Charts {
       const width = Math.max(200, place.clientWidth);
       if (plot && plot.width !== width) plot.setSize({ width, height: HEIGHT });
     }
+    this.at(this.#time);
   }
 
   #redraw(): void {
@@ -211,9 +249,48 @@ export class Charts {
   }
 }
 
-function entry(series: Series): HTMLElement {
+/** The largest value in sight of the series that set the scale; null if none does. */
+function scaling(plot: uPlot, lines: Line[]): number | null {
+  const [first, last] = plot.series[0]!.idxs ?? [0, plot.data[0].length - 1];
+  let most = 0;
+  for (const [index, line] of lines.entries()) {
+    if (!line.scales) continue;
+    const values = plot.data[index + 1]!;
+    for (let at = first; at <= last; at++) most = Math.max(most, values[at] ?? 0);
+  }
+  return most > 0 ? most : null;
+}
+
+/** Marks at the upper edge where a curve leaves the scale. */
+function peaks(plot: uPlot, lines: Line[]): void {
+  const { ctx, bbox, data } = plot;
+  const most = plot.scales["y"]?.max ?? Infinity;
+  const [first, last] = plot.series[0]!.idxs ?? [0, data[0].length - 1];
+  for (const [index, line] of lines.entries()) {
+    if (line.faint || line.edge || !lines.some((one) => one.scales)) continue;
+    const values = data[index + 1]!;
+    ctx.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--c${line.colour % 8}`).trim();
+    for (let at = first; at <= last; at++) {
+      if ((values[at] ?? 0) <= most) continue;
+      const x = plot.valToPos(data[0][at]!, "x", true);
+      const size = 4 * devicePixelRatio;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x - size, bbox.top + 1.6 * size);
+      ctx.lineTo(x + size, bbox.top + 1.6 * size);
+      ctx.fill();
+    }
+  }
+}
+
+/** The last of single values before a time. */
+function lastBefore({ x, y }: Series, time: number): number | null {
+  return y[after(x, time) - 1] ?? null;
+}
+
+function entry(series: Series, value: HTMLElement): HTMLElement {
   const key = h("span", { class: `key c${series.colour % 8}${series.dash ? " dash" : ""}${series.points ? " dots" : ""}` });
-  return h("li", {}, key, series.label);
+  return h("li", {}, key, `${series.label} `, value);
 }
 
 /** What a curve says to who does not see it. */
@@ -240,12 +317,14 @@ function joined(lines: Series[]): uPlot.AlignedData {
   return uPlot.join(lines.map((one): uPlot.AlignedData => [one.x, one.y]));
 }
 
+const GHOST = "#9aa3ad";
 const COLOURS = ["#0068a8", "#cc4c00", "#00855f", "#a8508a", "#b57a00", "#3a9bd9", "#6b5bb5", "#5f6368"];
 
 /** A chart as SVG text, which needs no style of a page. */
 function drawn(chart: Chart, shadow: Chart | undefined, [from, to]: [number, number]): string {
   const [width, height, left, bottom, top] = [760, 300, 60, 34, 34];
-  const visible = [...(shadow?.series ?? []), ...chart.series];
+  const all = [...(shadow?.series ?? []), ...chart.series];
+  const visible = all.some((one) => one.scales) ? all.filter((one) => one.scales) : all;
   const high = visible
     .flatMap((one) => one.y.filter((_, at) => one.x[at]! >= from && one.x[at]! <= to))
     .reduce<number>((most, value) => Math.max(most, value ?? 0), 0) || 1;
@@ -261,8 +340,8 @@ function drawn(chart: Chart, shadow: Chart | undefined, [from, to]: [number, num
       pen = one.points ? "h1M" : "L";
     });
     if (one.points && path) path += "h1";
-    return s("path", { d: path, fill: "none", stroke: COLOURS[one.colour % 8]!, "stroke-width":
-      faint ? 1 : one.points ? 2.5 : 1.6, opacity: faint ? 0.4 : 1,
+    return s("path", { d: path, fill: "none", stroke: faint ? GHOST : COLOURS[one.colour % 8]!, "stroke-width":
+      faint ? 1.3 : one.points ? 2.5 : 1.6,
       "stroke-dasharray": one.dash ? "6 4" : null });
   };
   const text = (at: [number, number], said: string, anchor = "start", size = 12) =>
@@ -275,6 +354,8 @@ function drawn(chart: Chart, shadow: Chart | undefined, [from, to]: [number, num
     return s("g", {}, s("rect", { x: at, y: 24, width: 10, height: 3, fill: COLOURS[one.colour % 8]! }),
       text([at + 14, 29], one.label, "start", 11));
   });
+  // What leaves the scale is cut off.
+  const clip = s("clipPath", { id: "inside" }, s("rect", { x: left, y: top, width: width - 12 - left, height: height - bottom - top + 2 }));
   const root = s("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${height}`, width,
       height, "font-family": "system-ui, sans-serif" },
     s("rect", { width, height, fill: "#fff" }),
@@ -285,7 +366,9 @@ function drawn(chart: Chart, shadow: Chart | undefined, [from, to]: [number, num
       text([left - 6, y(high * step) + 4], digits(high * step), "end", 11))),
     ...ticks.map((step) => text([x(from + (to - from) * step), height - 12],
       `${digits(from + (to - from) * step)} s`, "middle", 11)),
-    ...(shadow?.series ?? []).map((one) => line(one, true)),
-    ...chart.series.map((one) => line(one, false)));
+    s("defs", {}, clip),
+    s("g", { "clip-path": "url(#inside)" },
+      ...(shadow?.series ?? []).map((one) => line(one, true)),
+      ...chart.series.map((one) => line(one, false))));
   return new XMLSerializer().serializeToString(root);
 }

@@ -16,6 +16,7 @@ async function main(): Promise<void> {
   const figure = figureOf(location.hash);
   if (linked && figure) {
     document.body.classList.add("figure");
+    if (figure.chart === "path") document.body.classList.add("of-path");
     return open(served(), linked, { given: true, figure });
   }
   await open(served(), linked ?? stateOf(await start()), { linked: true, given: linked !== null });

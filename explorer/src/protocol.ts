@@ -27,7 +27,7 @@ export type Request =
   | ({ op: "simulate"; seed?: number; accounted?: boolean } & Given)
   | ({ op: "explain"; seed?: number; repeat?: number; budget: "quick" | "full" } & Given)
   | ({ op: "compare"; variants: string[][]; seeds: number[] } & Given)
-  | ({ op: "packets"; seed?: number; from_s: number; to_s: number; most: number } & Given);
+  | ({ op: "packets"; seed?: number; from_s: number; to_s: number; most: number; sampled?: boolean; in_flight?: boolean } & Given);
 
 /** Page to worker. */
 export interface Order {
@@ -120,6 +120,8 @@ export interface Packet {
 export interface Packets {
   packets: Packet[];
   more: number;
+  /** Of each flow and direction, one packet of this many is there. */
+  every: number;
   flows: string[];
   tables: TableEntry[];
 }

@@ -145,7 +145,7 @@ export class Runs {
     };
     const run = await this.lab.ask<Run>({ op: "simulate", ...this.store.seeded(), ...given }, limits);
     const { summary, tables } = run.ok;
-    return { parsed, summary, tables: tablesOf(tables, run.tables), wall_ms: run.wall_ms };
+    return { given, parsed, summary, tables: tablesOf(tables, run.tables), wall_ms: run.wall_ms };
   }
 }
 

@@ -1,6 +1,7 @@
 // What the charts show: series by chart, from the tables of a run.
 
 import { tableFromIPC, type Table as ArrowTable, type Vector } from "apache-arrow";
+import { at } from "./keys";
 import type { Parsed, Summary, TableEntry } from "./protocol";
 
 export interface Series {
@@ -14,6 +15,8 @@ export interface Series {
   dash?: boolean;
   /** Single values, which no line joins. */
   points?: boolean;
+  /** This curve sets the scale of its chart: others may leave it. */
+  scales?: boolean;
 }
 
 export interface Chart {
@@ -55,7 +58,12 @@ export function charts(
     colour: colour(group.name),
     ...more,
   });
-  const goodput = samples.map((group) => of(group, "goodput_mbps"));
+  const links = rowsBy(tables.get("links"), ["link"]);
+  // Data behind a loss arrives and waits; once the loss is repaired, all of it is delivered at once, faster
+  // than the path carries. What arrives shows what the path does, and sets the scale.
+  const arriving = links.filter((group) => lastLinks(parsed, links).has(group.name))
+    .map((group, index) => of(group, "throughput_mbps", { key: `${group.name} arrives`, label: `arrives at ${group.name}`, colour: 7 - (index % 8), scales: true }));
+  const goodput = [...arriving, ...samples.map((group) => of(group, "goodput_mbps", { label: `${group.name}, in order` }))];
   const rtt = samples.map((group) => of(group, "rtt_ms"));
   for (const group of rowsBy(tables.get("pings"), ["flow"], "sent_ns")) {
     rtt.push(of(group, "rtt_ms", { points: group.times.length < 400 }));
@@ -73,7 +81,6 @@ export function charts(
   for (const one of windows) {
     if (one.dash) one.y = one.y.map((value) => (value !== null && value > 4 * reached ? null : value));
   }
-  const links = rowsBy(tables.get("links"), ["link"]);
   // A buffer of the radio has the colour that its UE and direction have in the radio's chart.
   const cells = rowsBy(tables.get("radio"), ["ue", "direction"]);
   const cellOf = (name: string) => cells.findIndex((cell) => name === `radio.${cell.name}`);
@@ -90,6 +97,17 @@ export function charts(
     all.push({ id: "radio", title: `Radio: ${title}`, unit, series });
   }
   return all.map((chart) => ({ ...chart, series: chart.series.filter(shows) }));
+}
+
+/** The links after which the data of a flow has arrived. */
+function lastLinks(parsed: Parsed, links: Group[]): Set<string> {
+  const names = links.map((group) => group.name);
+  return new Set(parsed.flows.filter(({ kind }) => kind !== "ping").flatMap(({ index, direction }) => {
+    const said = at(parsed.values, ["flow", index, "ue"]);
+    const radio = `radio.${typeof said === "string" ? said : parsed.ues?.[0]}.${direction}`;
+    const wire = names.findLast((name) => name.startsWith(`${direction}.`));
+    return (direction === "down" && names.includes(radio) ? radio : wire ?? names.find((name) => name === radio)) ?? [];
+  }));
 }
 
 /** Column, title and unit of what the radio's chart can show. */
@@ -138,13 +156,13 @@ export function figures(summary: Summary): Figure[] {
 }
 
 /** Rows of one flow, link, or UE and direction, in the order of time. */
-interface Group {
+export interface Group {
   name: string;
   times: Float64Array;
   values: (column: string) => (number | null)[];
 }
 
-function rowsBy(table: ArrowTable | undefined, names: string[], time = "time_ns"): Group[] {
+export function rowsBy(table: ArrowTable | undefined, names: string[], time = "time_ns"): Group[] {
   if (!table || table.numRows === 0) return [];
   const times = table.getChild(time);
   const columns = names.map((name) => table.getChild(name));

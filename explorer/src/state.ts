@@ -25,6 +25,8 @@ export interface State {
   packets: [number, number] | null;
   /** The UE whose packets are shown: null is that of the sender, and "" all of them. */
   ue: string | null;
+  /** The time that the path and all charts show, in seconds; null: nobody has chosen one. */
+  time: number | null;
 }
 
 const MOST_TEXT = 200_000;
@@ -49,6 +51,7 @@ export function emptyState(): State {
     radio: null,
     packets: null,
     ue: null,
+    time: null,
   };
 }
 
@@ -68,6 +71,7 @@ export function toFragment(state: State): string {
   if (state.radio) said.set("radio", state.radio);
   if (state.packets) said.set("packets", state.packets.join(","));
   if (state.ue !== null) said.set("ue", state.ue);
+  if (state.time !== null) said.set("time", String(Number(state.time.toFixed(6))));
   return `#${said}`;
 }
 
@@ -98,6 +102,8 @@ export function fromFragment(fragment: string): State | null {
   const packets = pair(said.get("packets"));
   if (packets && packets[0] >= 0 && packets[1] >= LEAST_PACKETS_MS) state.packets = packets;
   state.ue = said.get("ue") === "" ? "" : word(said.get("ue"));
+  const time = said.get("time");
+  if (time !== null && /^\d{1,9}(\.\d{1,9})?$/.test(time)) state.time = Number(time);
   return state;
 }
 

@@ -2,22 +2,34 @@
 // they do not know each other.
 
 import type { Keys, Section } from "./keys";
-import type { Given, Parsed, Problem, Shipped, Summary } from "./protocol";
+import type { Explanation, Given, Parsed, Problem, Shipped, Summary } from "./protocol";
 import { RADIO_FIGURES, type Tables } from "./series";
 import { keyOf, toFragment, withSet, type Figure, type State } from "./state";
 
 /** Changes that follow each other sooner are one change: the shadow stays what was there before. */
-const ONE_CHANGE_MS = 1500;
+export const ONE_CHANGE_MS = 1500;
 const SAVED_AFTER_MS = 200;
 
 /** A completed run. */
 export interface Shown {
+  /** What was run. */
+  given: Given;
   parsed: Parsed;
   summary: Summary;
   tables: Tables;
   wall_ms: number;
   /** The keys that can be changed in the run's scenario, computed on first use. */
   sections?: Section[];
+}
+
+/** What is known about the causes of the run without tried advice. */
+export interface Causes {
+  /** Null: they are being sought, or nobody has sought them. */
+  found: Explanation | null;
+  /** The number of runs so far; null: no search is in progress. */
+  runs: number | null;
+  /** Why there is no result: stopped, not begun, or an error. */
+  without: string | null;
 }
 
 /** Events for panels, which receive them in the order of their subscriptions. */
@@ -40,6 +52,14 @@ interface Events {
   problems: [problems: Problem[], text: string];
   /** The displayed time range changed. */
   zoom: [];
+  /** The time changed that the path and all charts show. */
+  time: [];
+  /** Time started or stopped to pass. */
+  playing: [];
+  /** More is known about the causes. */
+  causes: [];
+  /** Packets of a run were followed. */
+  followed: [];
   /** All computations must stop. */
   stop: [];
   /** Scroll to the controls of a part of the scenario. */
@@ -54,6 +74,10 @@ export class Store {
   /** The last run, and the earlier run that charts show behind it. */
   shown: Shown | undefined;
   shadow: Shown | undefined;
+  causes: Causes = { found: null, runs: null, without: null };
+  playing = false;
+  /** How many seconds of the run pass in one second. */
+  speed = 1;
   readonly #listeners: { [K in keyof Events]?: Listener<K>[] } = {};
   #changed = { key: "", at: -Infinity };
   #saved: ReturnType<typeof setTimeout> | undefined;
@@ -120,7 +144,46 @@ export class Store {
     return this.state.seed === null ? {} : { seed: this.state.seed };
   }
 
+  /** Whether the page has the path: all do except figures of a chart. */
+  get hasPath(): boolean {
+    return this.figure === null || this.figure.chart === "path";
+  }
+
+  /** Length of the shown run in seconds. */
+  get duration(): number {
+    return this.shown?.summary.duration_s ?? 0;
+  }
+
+  /** The time that is shown, in seconds; unless one was chosen, the middle of the run. */
+  get time(): number {
+    return Math.min(this.state.time ?? this.duration / 2, this.duration);
+  }
+
   // --- Changes
+
+  /** Show another time of the run. While time passes, the address stays as it is. */
+  seek(time: number): void {
+    this.state.time = Math.min(this.duration, Math.max(0, time));
+    if (!this.playing) this.save();
+    this.emit("time");
+  }
+
+  /** Show the time that somebody points at, unless time passes. */
+  point(time: number): void {
+    if (!this.playing) this.seek(time);
+  }
+
+  play(playing: boolean): void {
+    if (playing === this.playing) return;
+    this.playing = playing;
+    if (!playing) this.save();
+    this.emit("playing");
+  }
+
+  learn(causes: Partial<Causes>): void {
+    this.causes = { ...this.causes, ...causes };
+    this.emit("causes");
+  }
 
   /** Replace the whole state, and forget earlier runs. */
   replace(state: State): void {

@@ -39,6 +39,11 @@ class Page:
         self.tab.open(self.url + fragment)
         self.until(f"document.getElementById('status')?.textContent.includes({done!r})")
 
+    def searched(self) -> None:
+        """Wait until the causes are known: their words move what is below."""
+        said = "document.getElementById('cause-said').textContent"
+        self.until(f"/^(First cause|Limit|Nothing)/.test({said})")
+
     def until(self, true: str) -> None:
         """Wait for an expression."""
         end = time.monotonic() + SECONDS
@@ -125,6 +130,7 @@ def box(key: str) -> str:
 
 def test_a_queue_is_made_shorter_and_the_rtt_falls(page: Page) -> None:
     page.open()
+    page.searched()
     assert page.rtt() > 2000
     # The slider is dragged to the left: shorter by factors.
     x, y = page.middle(slider(QUEUE))
@@ -150,10 +156,11 @@ def test_a_queue_is_made_shorter_and_the_rtt_falls(page: Page) -> None:
 
 def test_a_finding_is_tried_and_the_link_restores_it(page: Page) -> None:
     page.open()
-    page.click("#explain")
     page.until("document.querySelector('[data-cause=bufferbloat] .try')")
     page.click("[data-cause=bufferbloat] .try")
     page.until("document.querySelector('#differences tbody tr')")
+    # The causes are those of the run without the advice.
+    assert page.text("#cause-said").startswith("First cause: bufferbloat")
     assert "median RTT" in page.text("#differences")
     assert "better" in page.text("#differences")
     tried = page.until_rtt(30, 200)
@@ -166,6 +173,132 @@ def test_a_finding_is_tried_and_the_link_restores_it(page: Page) -> None:
     assert "before 2," in page.text("#said-rtt")
     page.click("#back")
     page.until_rtt(2000, 3000)
+    page.clean()
+
+
+def test_the_answer_is_on_top_without_being_asked(page: Page) -> None:
+    page.open()
+    said = page.text("#verdict")
+    assert re.match(r"download gets 1\.9\d* Mb/s of the 2 Mb/s of down\.0\.link\. ", said), said
+    assert re.search(r"A ping takes 2\.\d+ s \(median\); the fastest took 5\d\.?\d* ms", said), said
+    page.until("document.querySelector('#cures .chip[data-cure=bufferbloat]')")
+    assert page.text("#cause-said").startswith("First cause: bufferbloat at down.0.link.")
+    assert "RTT (p95) of ping" in page.text("#cures .chip")
+    page.click("#cures .chip")
+    page.until("document.getElementById('verdict').textContent.includes('(before: 2.')")
+    page.until("document.querySelector('#cures .chip').getAttribute('aria-pressed') === 'true'")
+    # Before and after are two paths, one above the other, at the same time.
+    page.until("!document.querySelector('.path-view.former').hidden")
+    lanes = page.tab.evaluate(
+        "[...document.querySelectorAll('.path-view')].map((one) => one.getBoundingClientRect().y)"
+    )
+    assert lanes == sorted(lanes)
+    page.click("#keep")
+    # What limits it now is another question.
+    page.until("document.getElementById('cause-said').textContent.startsWith('Limit: ')")
+    page.clean()
+
+
+INK = """
+(() => {
+  const canvas = document.querySelector(".path-view:not(.former) canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let ink = 0;
+  for (let at = 3; at < data.length; at += 4) if (data[at] > 0) ink++;
+  return ink;
+})()
+"""
+"""How many pixels of the path's picture have something: queues and packets."""
+
+
+def until_still(page: Page) -> None:
+    """End the time that passes by itself after a page opens."""
+    page.until("document.getElementById('play').textContent === 'Pause'")
+    page.click("#play")
+    page.until("document.getElementById('play').textContent === 'Play'")
+
+
+def seek(page: Page, part: float) -> None:
+    page.tab.evaluate(
+        f"(() => {{ const one = document.getElementById('time'); one.value = {1000 * part};"
+        "one.dispatchEvent(new Event('input')); })()"
+    )
+
+
+def shown_time(page: Page) -> float:
+    found: str = page.tab.evaluate("document.getElementById('time-said').value")
+    return float(found.split(maxsplit=1)[0])
+
+
+def test_time_passes_and_every_chart_follows(page: Page) -> None:
+    page.open()
+    page.until("document.getElementById('play').textContent === 'Pause'")
+    began = shown_time(page)
+    page.until(f"parseFloat(document.getElementById('time-said').value) > {began + 1}")
+    until_still(page)
+    seek(page, 0.5)
+    assert shown_time(page) == 30
+    page.until("document.getElementById('moment').textContent.startsWith('At 30.000 s, ')")
+    said = page.text("#moment")
+    assert re.search(r"\d+ packets wait at down\.0\.link \(\d\.\d+ s\)", said), said
+    assert re.search(r"download has \d+ segments in flight, cwnd \d+", said), said
+    assert page.tab.evaluate(INK) > 1000
+    lines = page.tab.evaluate(
+        "[...document.querySelectorAll('.time-line')].map((one) =>"
+        "(one.getBoundingClientRect().x - one.parentElement.getBoundingClientRect().x)"
+        "/ one.parentElement.clientWidth)"
+    )
+    assert len(lines) == 4
+    assert all(0.48 < line < 0.52 for line in lines), lines
+    assert float(page.text("#chart-window .legend li b")) > 100
+    # Pointing at a chart chooses the time, and a link has it.
+    x, y = page.middle("#chart-rtt .u-over")
+    page.mouse("mouseMoved", x + 60, y)
+    page.until("parseFloat(document.getElementById('time-said').value) > 30.5")
+    page.until("location.hash.includes('time=')")
+    time_s = shown_time(page)
+    page.open(f"#{urlsplit(page.tab.evaluate('location.href')).fragment}")
+    assert shown_time(page) == time_s
+    page.clean()
+
+
+def test_a_step_is_a_packet_or_a_slot(page: Page) -> None:
+    page.open("#scenario=lte-20&set=run.duration_s%3D2&time=1")
+    page.until("document.getElementById('moment').textContent.includes('far: ')")
+    page.searched()
+    page.click(".time-step[data-step=on]")
+    page.until("parseFloat(document.getElementById('time-said').value) > 1")
+    assert 1 < shown_time(page) < 1.01
+    page.choose("#step-by", "slot")
+    page.click(".time-step[data-step=on]")
+    page.until("parseFloat(document.getElementById('time-said').value) === 1.001")
+    for _ in range(3):
+        page.click(".time-step[data-step=on]")
+    page.until("parseFloat(document.getElementById('time-said').value) === 1.004")
+    page.click(".time-step[data-step=back]")
+    page.until("parseFloat(document.getElementById('time-said').value) === 1.003")
+    page.clean()
+
+
+def test_a_sleeping_ue_says_so(page: Page) -> None:
+    page.open("#scenario=nr-drx&time=5.2")
+    page.until("document.querySelector('.box[data-state=asleep]')")
+    assert page.text(".ue-state") == "asleep"
+    assert "ue-0: asleep" in page.text("#moment")
+    page.clean()
+
+
+def test_nothing_moves_by_itself_where_motion_is_reduced(page: Page) -> None:
+    features = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+    page.tab.call("Emulation.setEmulatedMedia", features=features)
+    page.open()
+    page.until(f"({INK.strip()}) > 1000")
+    assert page.text("#play") == "Play"
+    assert shown_time(page) == 30
+    # Who asks for it sees one picture each second.
+    page.click("#play")
+    page.until("parseFloat(document.getElementById('time-said').value) > 32")
+    assert shown_time(page) % 3 == 0
     page.clean()
 
 
@@ -243,6 +376,12 @@ def test_it_fits_a_phone(page: Page, scheme: str) -> None:
     page.tab.call("Emulation.setEmulatedMedia", features=[scheming])
     page.open("#scenario=lte-20")
     page.until("document.querySelectorAll('.chart canvas').length >= 4")
+    # Every box of the path is in sight, the UEs' as well.
+    outside = page.tab.evaluate(
+        "[...document.querySelectorAll('.path .box')].map((one) => one.getBoundingClientRect())"
+        ".filter((one) => one.left < 0 || one.right > 360 || one.width < 40).length"
+    )
+    assert outside == 0
     assert page.tab.evaluate("document.documentElement.scrollWidth") <= 360
     # A chart stays in sight while a key is changed.
     page.middle(slider("path.up.0.delay_ms"))
@@ -315,6 +454,7 @@ def test_packets_seeds_and_a_sweep(page: Page) -> None:
     page.until(f"{now} && {now} !== {said!r}")
     page.type("#seeds", "3")
     page.until("location.hash.includes('seeds=3')")
+    page.searched()
     page.choose("#sweep", "radio.ue.1.channel.sinr_db")
     page.click("#run-sweep")
     page.until("document.getElementById('sweep-said')?.textContent.startsWith('9 of 9')")
@@ -346,10 +486,13 @@ def test_downloads_are_what_is_shown(page: Page, tmp_path: Path) -> None:
     place = tmp_path / "downloads"
     page.tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(place))
     page.open(f"#scenario=bufferbloat&set={QUEUE}%3D20&zoom=10,20")
-    for what in ("scenario", "csv samples", "svg rtt"):
+    for what in ("scenario", "csv samples", "svg rtt", "svg goodput"):
         page.choose("#downloads", what)
         time.sleep(0.3)
-    names = ["bufferbloat-rtt.svg", "bufferbloat-samples.csv", "bufferbloat.toml"]
+    names = [
+        *("bufferbloat-goodput.svg", "bufferbloat-rtt.svg"),
+        *("bufferbloat-samples.csv", "bufferbloat.toml"),
+    ]
     end = time.monotonic() + SECONDS
     while sorted(file.name for file in place.glob("*")) != names:
         assert time.monotonic() < end, [*place.glob("*")]
@@ -363,6 +506,12 @@ def test_downloads_are_what_is_shown(page: Page, tmp_path: Path) -> None:
     picture = ElementTree.fromstring((place / "bufferbloat-rtt.svg").read_text(encoding="utf-8"))
     assert picture.tag == "{http://www.w3.org/2000/svg}svg"
     assert len(picture.findall(".//{http://www.w3.org/2000/svg}path")) >= 2
+    # Over a link of 2 Mb/s the scale ends there, even if much is delivered in order at once.
+    text = (place / "bufferbloat-goodput.svg").read_text(encoding="utf-8")
+    labels = ElementTree.fromstring(text).findall("{http://www.w3.org/2000/svg}g/")
+    numbers = [float(one.text) for one in labels if re.fullmatch(r"[\d.]+", one.text or "")]
+    assert 1.9 < max(numbers) < 2.2
+    assert run.samples["goodput_mbps"].max() > 2.2
 
 
 def test_a_figure_of_a_study_is_opened(page: Page) -> None:
@@ -409,7 +558,6 @@ def test_axe_finds_nothing_serious(page: Page, scheme: str) -> None:
     page.until("document.querySelector('#differences tbody tr')")
     page.click("#run-packets")
     page.until("document.getElementById('packets-said')")
-    page.click("#explain")
     page.until("document.querySelector('#findings .findings')")
     page.tab.evaluate("document.getElementById('text-panel').open = true")
     page.until("document.querySelector('.cm-content')")

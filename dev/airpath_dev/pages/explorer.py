@@ -1,4 +1,4 @@
-"""Takes the guide's screenshots of the explorer: desktop, phone, packets."""
+"""Takes the guide's pictures of the explorer: answer, before and after, radio, packets, phone."""
 
 from __future__ import annotations
 
@@ -29,16 +29,22 @@ def main() -> None:
         chromium.opened(Path(place) / "profile") as tab,
     ):
         shape(tab, 1400, 1000, "light")
-        opened(tab, url)
-        tab.evaluate(QUEUE)
-        tab.until(lambda text: "before" in text, 30)
+        opened(tab, f"{url}#scenario=bufferbloat&time=24")
+        tab.until(lambda text: "First cause" in text, 60)
         picture(tab, "explorer")
+        tab.evaluate(QUEUE)
+        tab.until(lambda text: "before:" in text and "First cause" in text, 60)
+        picture(tab, "explorer-two")
+        opened(tab, f"{url}#scenario=nr-drx&time=12")
+        tab.until(lambda text: "ue-0: " in text and "First cause" in text, 120)
+        picture(tab, "explorer-radio")
         opened(tab, f"{url}{PACKETS}")
         tab.until(lambda text: "on the radio," in text, 30)
         tab.evaluate(LAST)
         picture(tab, "explorer-packets")
         shape(tab, 390, 844, "dark")
-        opened(tab, f"{url}#scenario=codel")
+        opened(tab, f"{url}#scenario=lte-20&time=8")
+        tab.until(lambda text: "First cause" in text, 120)
         picture(tab, "explorer-phone")
 
 

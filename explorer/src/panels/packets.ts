@@ -1,13 +1,13 @@
 // Shows packets in flight during a short interval.
 
 import { byId, fill, h } from "../dom";
-import { at } from "../keys";
 import { Lab, type Source } from "../lab";
 import { showPackets } from "../packets";
 import type { Packets, Parsed } from "../protocol";
 import type { Runs } from "../runs";
 import { LEAST_PACKETS_MS } from "../state";
 import type { Store } from "../store";
+import { ueOf } from "../timing";
 
 const MOST_PACKETS = 2000;
 const LASTS_MS = 200;
@@ -96,10 +96,4 @@ export class PacketsPanel {
       this.#show();
     }, true);
   }
-}
-
-/** The UE of a flow, by its place among those that run: the scenario may list others. */
-function ueOf(parsed: Parsed, flow: number): string | undefined {
-  const said = at(parsed.values, ["flow", parsed.flows[flow]?.index ?? flow, "ue"]);
-  return typeof said === "string" ? said : parsed.ues?.[0];
 }
