@@ -40,7 +40,7 @@ function roundTrip(now: Summary, former: Summary | undefined, first: Transfer | 
   if (!rtt) return [];
   const before = ping ? former?.pings.find(({ id }) => id === ping.id)?.rtt_ms : former?.flows.find(({ id }) => id === first?.id)?.rtt_ms;
   const ms = (value: number) => figure("rtt_ms", value);
-  return [ping ? "A ping takes " : "Its round trip takes ", strong(ms(rtt.p50)), " (median)", past(before && ms(before.p50)),
+  return [ping ? "A ping takes " : `A round trip of ${first!.id} takes `, strong(ms(rtt.p50)), " (median)", past(before && ms(before.p50)),
     `; the fastest took ${ms(rtt.min)}.`];
 }
 
@@ -59,11 +59,13 @@ export function causeOf({ cause, subject }: Finding): Words {
 
 /** What a cure changes and what it gains, as a button says it. */
 export function cure({ set, gain }: Finding): string {
-  const all = (set ?? []).map((one) => {
+  const said = new Set((set ?? []).map((one) => {
     const key = keyOf(one).replace(/^.*\.\d+\./, "");
     const value = one.slice(one.indexOf("=") + 1).trim().replaceAll('"', "");
     return `${title(key)} ${value} ${unit(key)}`.trim();
-  });
+  }));
+  // The same keys of several UEs read alike, and parameters of a choice come after it.
+  const all = said.size > 2 ? [[...said][0]!, `${said.size - 1} more keys`] : [...said];
   if (!gain) return all.join(", ");
   const { metric, flow, before, after } = gain;
   return `${all.join(", ")}: ${words(metric)} of ${flow} ${figure(metric, after)} instead of ${figure(metric, before)}`;

@@ -1,4 +1,4 @@
-"""Measures how long the explorer takes from a change to the new curve, and how many frames it draws.
+"""Measures how long the explorer takes from a change to the new curve, and its frames a second.
 
 In headless Chromium with software rendering, the seed is changed seven times in each scenario, and
 the median counts. The time ends with the second frame after the charts received the new rows. The
