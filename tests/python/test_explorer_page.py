@@ -509,7 +509,8 @@ def test_downloads_are_what_is_shown(page: Page, tmp_path: Path) -> None:
     # Over a link of 2 Mb/s the scale ends there, even if much is delivered in order at once.
     text = (place / "bufferbloat-goodput.svg").read_text(encoding="utf-8")
     labels = ElementTree.fromstring(text).findall("{http://www.w3.org/2000/svg}g/")
-    numbers = [float(one.text) for one in labels if re.fullmatch(r"[\d.]+", one.text or "")]
+    words = [one.text or "" for one in labels]
+    numbers = [float(one) for one in words if re.fullmatch(r"[\d.]+", one)]
     assert 1.9 < max(numbers) < 2.2
     assert max(run.samples["goodput_mbps"].to_list()) > 2.2
 
