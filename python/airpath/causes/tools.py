@@ -131,7 +131,7 @@ def features(told: Told) -> Features:
     streams = told.streams
     seconds = max(map(len, streams))
     total, again = (_together(streams, column, seconds) for column in (_BYTES, _AGAIN))
-    main = max(streams, key=lambda one: float(np.nansum(one[:, _BYTES])))
+    main = _known(max(streams, key=lambda one: float(np.nansum(one[:, _BYTES]))))
     means = [float(one[:, _BYTES].mean()) for one in streams]
     found: Features = {
         "streams": len(streams),
@@ -151,6 +151,14 @@ def features(told: Told) -> Features:
         "rtt_to_ping": float(np.median(trips)) / least,
     }
     return {name: float(value) for name, value in found.items()}
+
+
+def _known(stream: Floats) -> Floats:
+    """The stream with NaN for a cwnd or an RTT of 0, which was rounded or is not measured yet."""
+    known = stream.copy()
+    states = known[:, _CWND:]
+    states[states <= 0] = np.nan
+    return known
 
 
 def _together(streams: Sequence[Floats], column: int, seconds: int) -> Floats:

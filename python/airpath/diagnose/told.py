@@ -23,6 +23,8 @@ _WHOLE = 0.01
 """Text has three digits."""
 _SMOOTHED = 4
 """Definition: a rate is that of so many writes or more."""
+_STATES = (2, 3)
+"""The columns of `Told.streams` that are never 0: cwnd and the smoothed RTT."""
 
 
 def told_by(outputs: Sequence[Output]) -> Told | None:
@@ -136,7 +138,23 @@ def _seconds(intervals: Sequence[Interval]) -> Floats:
     parts: dict[int, list[Interval]] = {}
     for one in intervals:
         parts.setdefault(int(one.start_s - first + 1e-3), []).append(one)
-    return np.array([row for each in parts.values() for row in _row(each)]).reshape(-1, 4)
+    rows = [row for each in parts.values() for row in _row(each)]
+    return _filled(np.array(rows).reshape(-1, 4))
+
+
+def _filled(rows: Floats) -> Floats:
+    """Windows and round trips that a second does not tell are those of the nearest that does."""
+    for column in _STATES:
+        known = np.flatnonzero(rows[:, column] > 0)
+        if len(known):
+            at = np.arange(len(rows))
+            after = np.clip(np.searchsorted(known, at), 0, len(known) - 1)
+            before = np.maximum(after - 1, 0)
+            nearer = known[after] - at > at - known[before]
+            rows[:, column] = rows[np.where(nearer, known[before], known[after]), column]
+        else:
+            rows[:, column] = np.nan
+    return rows
 
 
 def _row(part: Sequence[Interval]) -> Iterator[list[float]]:
@@ -184,9 +202,8 @@ def seconds_of_socket(connection: Connection) -> Floats:
     again = np.interp(ends, at, [float(one.get("retrans_total", 0)) for one in timed])
     last = [timed[index] for index in np.searchsorted(at, ends[1:] + 1e-3) - 1]
     cwnd = [one.get("cwnd_segments", np.nan) * one.get("mss_bytes", np.nan) for one in last]
-    return np.column_stack(
-        [np.diff(acked), np.diff(again), cwnd, [one.get("rtt_ms", np.nan) for one in last]]
-    )
+    rtt = [one.get("rtt_ms", np.nan) for one in last]
+    return _filled(np.column_stack([np.diff(acked), np.diff(again), cwnd, rtt]))
 
 
 def _limited(sockets: Sequence[Connection]) -> dict[str, float]:

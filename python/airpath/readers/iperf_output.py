@@ -84,6 +84,7 @@ class Connection:
 class Interval:
     """What a stream moved in a while. None: not printed.
 
+    A window or a round trip of 0 is none: it was rounded to nothing, or not measured yet.
     ``omitted``: before the test counted (-O). ``sender``: whether the side that reports sent it;
     None where the text does not say.
     """
