@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypedDict
 
 from airpath.errors import InputError
+from airpath.readers import unread
 from airpath.readers.clocks import Clock
 from airpath.readers.lines import numbered
 
@@ -101,6 +102,10 @@ _FPING = re.compile(
 _FPING_COUNTS = re.compile(
     r"(?P<host>\S{1,255}) +: xmt/rcv/%\w{1,8} = (?P<sent>\d{1,18})/(?P<received>\d{1,18})/"
 )
+_FPING_ALL = re.compile(
+    rf"(?:^|\s)(?P<host>[\w-]{{0,63}}[.:][\w.:%-]{{1,200}}) +:(?P<all>(?: (?:{_NUMBER}|-))+)$"
+)
+"""With -C: the round trip of each request, and a hyphen for none."""
 _CISCO = re.compile(
     r"^Success rate is \d{1,3} percent \((?P<received>\d{1,18})/(?P<sent>\d{1,18})\)"
 )
@@ -314,13 +319,17 @@ class _Reader:
         self._clock = Clock()
         self._timed = False
         """Whether the line begins with a time."""
+        self._foreign = ""
+        """The tool that is like ping and printed the last lines, but is not read."""
         self._by_host: dict[str, _Run] = {}
         """The runs of fping, which asks many hosts at a time."""
+        self._by_interval: dict[str, tuple[int, int]] = {}
+        """The sums of fping's counts so far."""
 
     def line(self, number: int, line: str) -> None:
         """Take a line that is not empty."""
         text, self._timed = self._clock.strip(line.strip())
-        if not text:
+        if not text or self._is_foreign(text):
             return
         if self._unix(text) or self._windows(text) or self._table(text) or self._fping(text):
             return
@@ -338,6 +347,22 @@ class _Reader:
                 self._mtu(run, text)
         elif " bytes from " in text and len(self.remarks) < _MOST_REMARKS:
             self.remarks.append(f"line {number} is not understood: {text[:80]}")
+
+    def _is_foreign(self, text: str) -> bool:
+        """Whether the line is of a tool that is like ping; such a tool ends at ping's first line.
+
+        Their counts and times are of other things than echo requests.
+        """
+        what = unread.like_ping(text)
+        if what is None:
+            if self._foreign and "PING" in text and any(one.search(text) for one in _HEADS):
+                self._foreign = ""
+            return bool(self._foreign)
+        self._foreign = what
+        remark = f"the file also has {what}, which is not read"
+        if remark not in self.remarks:
+            self.remarks.append(remark)
+        return True
 
     @property
     def _current(self) -> _Run | None:
@@ -422,25 +447,50 @@ class _Reader:
         return True
 
     def _fping(self, text: str) -> bool:
-        """A line of fping: a reply, no reply, or the counts of a host."""
-        found = (_FPING.search(text) or _FPING_COUNTS.search(text)) if " : " in text else None
+        """A line of fping: a reply, no reply, the counts of a host, or all its round trips."""
+        if " :" not in text:
+            return False
+        found = _FPING.search(text) or _FPING_COUNTS.search(text) or _FPING_ALL.search(text)
         if found is None:
             return False
-        run = self._by_host.get(found["host"])
         named = found.groupdict()
-        if run is None or (run.complete and named.get("seq")):
-            run = self._by_host[found["host"]] = self._begin("fping")
-            run.address = found["host"]
+        run = self._by_host.get(found["host"])
         if "sent" in named:
-            self._counts(run, found)
-            self._times(run, text)
-        elif named["ms"]:
-            before = text[: found.start()]
-            line = _Line(named["seq"], _decimal(named["ms"]), found["host"], None, before)
-            self._reply(run, "fping", line)
+            self._fping_counts(run, found, text[found.end() :])
+            return True
+        if run is None or run.complete:
+            run = self._fping_begin(found["host"])
+        if "all" in named:
+            for seq, told in enumerate(found["all"].split()):
+                self._fping_line(run, str(seq), None if told == "-" else told, NO_ANSWER, "")
+            run.sent, run.received, run.complete = run.lines, len(run.replies), True
         else:
-            run.errors.append((int(found["seq"]), named["what"]))
+            what = (named["what"] or "").strip().replace("timed out", NO_ANSWER)
+            self._fping_line(run, named["seq"], named["ms"], what, text[: found.start()])
         return True
+
+    def _fping_begin(self, host: str) -> _Run:
+        run = self._by_host[host] = self._begin("fping")
+        run.address = host
+        return run
+
+    def _fping_line(self, run: _Run, seq: str, time_ms: str | None, what: str, before: str) -> None:
+        if time_ms is None:
+            run.errors.append((int(seq), what))
+        else:
+            self._reply(run, "fping", _Line(seq, _decimal(time_ms), run.address, None, before))
+
+    def _fping_counts(self, run: _Run | None, found: re.Match[str], times: str) -> None:
+        """Counts; those of -Q are of an interval, and the last of them of all intervals."""
+        host, counts = found["host"], (int(found["sent"]), int(found["received"]))
+        before = self._by_interval.get(host, (0, 0))
+        if counts == before and self._clock.elapsed is not None:
+            return
+        self._by_interval[host] = (before[0] + counts[0], before[1] + counts[1])
+        if run is None or run.complete:
+            run = self._fping_begin(host)
+        self._counts(run, found)
+        self._times(run, times)
 
     def _reply(self, run: _Run | None, kind: str, line: _Line) -> None:
         """Add a reply, to another run if it cannot be one of this run."""

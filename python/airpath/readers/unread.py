@@ -32,9 +32,32 @@ _MAGIC = (
     (b"\x7fELF", "a program", _CAPTURE),
 )
 _HTTP = "a capture of the transfer tells why it was slow"
+_LIKE_PING = tuple(
+    (re.compile(pattern), f"the output of {what}")
+    for pattern, what in (
+        (r"^-{3} (?:o|t)wping statistics from ", "owping, which measures one way"),
+        (r"^paping v\d|^Connect(?:ing|ed) to \S+(?: on TCP \d+:$|: time=\S+ protocol=)",
+         "paping, which opens TCP connections"),
+        (r"^TCPinging \S+ on port|^(?:Reply|No reply) from .{1,300} on port \d+ TCP_conn=|"
+         r"^-{3} .{1,300} TCPing statistics -|^Ping tcp://|^Ping statistics tcp://|"
+         r"^Probing \S+:\d+/\w+ - |^Ping statistics for \S+:\d{1,5}$",
+         "tcping, which opens TCP connections"),
+        (r"^PsPing v\d|^TCP (?:connect|latency|roundtrip|bandwidth)\b.{0,60} (?:to|for) \S+:\d+:$",
+         "PsPing"),
+        (r"^Starting Nping |^(?:SENT|RCVD) \(\d+\.\d+s\) ", "nping"),
+        (r"^ARPING |^Unicast reply from \S+ \[|\([^()\s]{1,60}\): index=\d+ time=",
+         "arping, which does not go over IP"),
+        (r"^PING \S+:\d+ \(\S*\):$|^connected to \S+ \(\d+ bytes\), seq=",
+         "httping, which asks a web server"),
+    )
+)  # fmt: skip
+"""Tools that print what looks like ping's, of other things."""
+_ANY_LIKE_PING = re.compile("|".join(f"(?:{one.pattern})" for one, _ in _LIKE_PING))
 _LINES = tuple(
     (re.compile(pattern), what, instead)
     for pattern, what, instead in (
+        (r"^\S+ is (?:alive(?: \([\d.]+ ms\))?|unreachable)$",
+         "fping's list of which hosts answer", "airpath reads the output of fping -c and ping -D"),
         (r"(?i)^\s*<(?:!doctype|html|\?xml|head\b|body\b)", "HTML or XML", "give the text itself"),
         (r"My traceroute|^HOST: .*Loss%|^Start: \d{4}-\d\d-\d\d", "mtr's report", _PING),
         (r"^traceroute6? to |^tracert\b|^ *\d{1,2} +(?:(?:<?\d{1,5} \S{1,4}|\*) +){3}",
@@ -88,12 +111,26 @@ def of_bytes(data: bytes) -> str | None:
     return None
 
 
+def like_ping(line: str) -> str | None:
+    """What a line is of, where it is of a tool that is like ping and is not read.
+
+    >>> like_ping("TCPinging 10.0.0.1 on port 443")
+    'the output of tcping, which opens TCP connections'
+    """
+    if not _ANY_LIKE_PING.search(line):
+        return None
+    return next(what for pattern, what in _LIKE_PING if pattern.search(line))
+
+
 def of_text(text: str) -> str | None:
     """What a text looks like and in which line, and what to give instead; None: like nothing."""
     first: list[tuple[int, str]] = []
     for number, line in numbered(text):
         if not line.strip():
             continue
+        if what := like_ping(line.strip()):
+            looks = f"line {number} looks like {what}"
+            return f"{looks}: `airpath diagnose` does not read it; {_PING}"
         for pattern, what, instead in _LINES:
             if pattern.search(line):
                 looks = f"line {number} looks like {what}"
