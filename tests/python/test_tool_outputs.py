@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
 
 from airpath.causes import tools
+from airpath.diagnose import datagrams
 from airpath.diagnose.files import diagnose
 from airpath.errors import InputError
 from airpath.readers import iperf, ping
+
+if TYPE_CHECKING:
+    from airpath.documents import SequenceReport
 
 VERBOSE = """\
 iperf 3.12
@@ -166,3 +173,140 @@ def test_what_is_like_ping_is_named_and_not_counted(what: str, tmp_path: Path) -
     assert (document["ping"]["sent"], document["ping"]["lost"]) == (2, 0)
     remarks = [one["text"] for one in document["statements"] if one["kind"] == "remark"]
     assert what.startswith("fping") or "which is not read" in "".join(remarks)
+
+
+HEAD = """\
+Connecting to host 192.0.2.1, port 5201
+[  5] local 198.51.100.2 port 40000 connected to 192.0.2.1 port 5201
+"""
+STUCK = [("85.0 KBytes   696 Kbits", "2   1.41 KBytes")] + [
+    ("0.00 Bytes  0.00 bits", "1   1.41 KBytes")
+] * 4
+"""The rates and windows of a client behind an MTU black hole."""
+
+
+def _rows(rows: Sequence[tuple[str, str]]) -> str:
+    return "".join(
+        f"[  5]   {at}.00-{at + 1}.00   sec  {rate}/sec    {rest}\n"
+        for at, (rate, rest) in enumerate(rows)
+    )
+
+
+def _said(text: str, tmp_path: Path) -> tuple[dict[str, str], bool]:
+    """The statements by kind, and whether causes were inferred."""
+    file = tmp_path / "file"
+    file.write_text(text)
+    document = diagnose(str(file))
+    return {one["kind"]: one["text"] for one in document["statements"]}, "causes" in document
+
+
+NOTHING = "[  5]   0.00-5.04   sec  0.00 Bytes  0.00 bits/sec                  receiver\n"
+SENT = "[  5]   0.00-5.00   sec  85.0 KBytes   139 Kbits/sec    4             sender\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (HEAD + _rows(STUCK) + SENT + NOTHING, "nothing-arrived"),
+        (HEAD + _rows([(rate, "") for rate, _ in STUCK]) + SENT + NOTHING, "nothing-arrived"),
+        (HEAD.replace("\n[", "\nReverse mode, remote host 192.0.2.1 is sending\n[")
+         + _rows([("0.00 Bytes  0.00 bits", "")] * 5) + SENT + NOTHING, "nothing-arrived"),
+        (HEAD.replace("Connecting to host 192.0.2.1,", "Accepted connection from 192.0.2.1,")
+         + _rows([("0.00 Bytes  0.00 bits", "")] * 5) + NOTHING, "nothing-arrived"),
+        (HEAD + _rows(STUCK), "stood-still"),
+        (HEAD + _rows(STUCK) + SENT + NOTHING + "iperf3: interrupt - the client has terminated\n",
+         "stood-still"),
+    ],
+)  # fmt: skip
+def test_where_a_standstill_is_seen_nothing_is_inferred(
+    text: str, kind: str, tmp_path: Path
+) -> None:
+    said, inferred = _said(text, tmp_path)
+    assert "an outage or an MTU black hole" in said[kind]
+    assert not {"nothing-arrived", "stood-still"} - {kind} & set(said)
+    assert "sender-counts-writes" not in said
+    assert not inferred
+
+
+def test_a_standstill_that_ends_is_an_outage(tmp_path: Path) -> None:
+    moves = ("12.5 MBytes   105 Mbits", "0   300 KBytes")
+    said, inferred = _said(HEAD + _rows([*STUCK[1:], *[moves] * 4][2:]), tmp_path)
+    assert "stood-still" not in said
+    said, inferred = _said(HEAD + _rows([moves, *STUCK[1:], *[moves] * 3]), tmp_path)
+    assert said["stood-still"].endswith("retransmissions do not arrive, as in an outage.")
+    assert inferred
+
+
+def _black_hole(first: int, received: int, error: str | None = None) -> dict[str, object]:
+    stream = {"snd_cwnd": 1448, "retransmits": 1, "rtt": 40000, "sender": True}
+    intervals = [
+        {"streams": [{"start": at, "end": at + 1, "bytes": 0 if at else first, **stream}]}
+        for at in range(6)
+    ]
+    end = {
+        "sum_sent": {"start": 0, "end": 6, "bytes": first, "retransmits": 6},
+        "sum_received": {"start": 0, "end": 6.04, "bytes": received},
+    }
+    start = {"test_start": {"protocol": "TCP"}}
+    document: dict[str, object] = {"start": start, "intervals": intervals, "end": end}
+    return document if error is None else {**document, "error": error}
+
+
+def test_a_total_of_0_is_one_where_results_were_exchanged(tmp_path: Path) -> None:
+    said, inferred = _said(json.dumps(_black_hole(87040, 0)), tmp_path)
+    assert "nothing-arrived" in said
+    assert ("remark" in said, inferred) == (False, False)
+    said, inferred = _said(json.dumps(_black_hole(0, 0)), tmp_path)
+    assert "nothing-arrived" in said
+    assert ("remark" in said, inferred) == (False, False)
+    interrupted = _black_hole(87040, 0, "interrupt - the client has terminated")
+    (test,) = iperf.read(json.dumps(interrupted)).tests
+    assert test.received is None
+    assert test.remarks[0].startswith("sum_received is 0, although intervals are not")
+    said, inferred = _said(json.dumps(interrupted), tmp_path)
+    assert "black hole" in said["stood-still"]
+    assert not inferred
+
+
+def test_a_sender_that_wrote_nothing_is_no_black_hole(tmp_path: Path) -> None:
+    idle = [("0.00 Bytes  0.00 bits", "0   33.9 KBytes")] * 5
+    idle_sent = SENT.replace("85.0 KBytes   139 K", "0.00 Bytes  0.00 ").replace(" 4 ", " 0 ")
+    text = HEAD + _rows(idle) + idle_sent + NOTHING
+    said, inferred = _said(text, tmp_path)
+    assert said["nothing-arrived"].startswith("No data moved in 5.04 s, and nothing was sent again")
+    assert not inferred
+
+
+UDP = """\
+Connecting to host 192.0.2.1, port 5201
+[  5] local 198.51.100.2 port 40000 connected to 192.0.2.1 port 5201
+[  5]   0.00-1.00   sec   129 KBytes  1.05 Mbits/sec  94
+[  5]   1.00-2.00   sec   128 KBytes  1.05 Mbits/sec  93
+[  5]   0.00-2.00   sec   257 KBytes  1.05 Mbits/sec  0.000 ms  0/187 (0%)  sender
+[  5]   0.00-2.04   sec  {}  0.210 ms  {}  receiver
+"""
+
+
+def test_datagrams_that_do_not_arrive_are_told_of(tmp_path: Path) -> None:
+    for rate, lost, text in (
+        ("180 KBytes  723 Kbits/sec", "56/187 (30%)", "29.95% of the datagrams did not arrive"),
+        ("0.00 Bytes  0.00 bits/sec", "0/0 (0%)", "No datagram arrived"),
+    ):
+        said, _ = _said(UDP.format(rate, lost), tmp_path)
+        assert said["udp-loss"].startswith(text)
+        assert lost[:2] in said["iperf3"] or "187 packets lost of 187" in said["iperf3"]
+    said, _ = _said(UDP.format("257 KBytes  1.05 Mbits/sec", "0/187 (0%)"), tmp_path)
+    assert "udp-loss" not in said
+    interrupted = UDP.format("0.00 Bytes  0.00 bits/sec", "0/0 (0%)")
+    said, _ = _said(interrupted + "iperf3: interrupt - the client has terminated\n", tmp_path)
+    assert "udp-loss" not in said
+
+
+@pytest.mark.parametrize("header", ["number", "rtp", "iperf3", "iperf3-64"])
+def test_the_number_that_counts_datagrams_is_named_in_words(header: str) -> None:
+    numbers = {
+        "header": header, "expected": 100, "lost": 3, "longest_gap": 1, "out_of_order": 0,
+        "duplicates": 0, "jitter_ms": None,
+    }  # fmt: skip
+    text = datagrams._numbers(cast("SequenceReport", numbers))
+    assert re.search(r"by the (number with which each begins|sequence numbers of \w+), at", text)

@@ -9,11 +9,11 @@ from airpath.diagnose.capture import Statement
 from airpath.readers.flent import FlentDocument, FlentOutput
 from airpath.readers.flows import LEAST_BYTES
 from airpath.readers.iperf_output import (
-    TWO_SEGMENTS,
     IperfDocument,
     IperfOutput,
     IperfTestDocument,
     IperfTotals,
+    has_one_segment,
 )
 from airpath.readers.nuttcp import NuttcpDocument, NuttcpOutput, NuttcpRunDocument, NuttcpTotals
 from airpath.readers.ping import NO_ANSWER, PingDocument, PingOutput
@@ -33,6 +33,7 @@ _MOST_TEXT = 2000
 _LEAST_SNAPSHOTS = 3
 _QUEUE_MS = 20.0
 _LOSS_SHARE = 0.001
+_BLACK_HOLE = "as in an outage or an MTU black hole, which ping -M do -s 1472 tells apart"
 _LIMITS = {
     "rwnd_limited": (
         "receive-window",
@@ -120,19 +121,32 @@ def _iperf_test(document: IperfTestDocument, at: str) -> Iterator[tuple[str, str
     direction = "to the client" if document["reverse"] else "to the server"
     text = f"{document['protocol']} {direction}{at}, {_of(document['streams'], 'stream')}: {rate}"
     yield tool, f"{text}{_lost(document)}."
-    yield from _written(document)
+    if document["nothing_arrived"]:
+        yield "nothing-arrived", _nothing(document)
+    else:
+        yield from _written(document)
+    yield from _datagrams(document)
     if document["answer_ms"] is not None:
         yield "bounceback", f"An answer took {document['answer_ms']:.4g} ms on average."
     still = document["stood_still"]
-    if still is not None:
+    if still is not None and not document["nothing_arrived"]:
         text = f"From {still['start_s']:.4g} s, no data moved for {still['duration_s']:.4g} s"
-        window = still["cwnd_bytes"]
-        if window is not None and window < TWO_SEGMENTS:
-            text += (
-                ", with a congestion window of one segment: retransmissions do not arrive, as in "
-                "an outage or an MTU black hole, which ping -M do -s 1472 tells apart"
-            )
+        if has_one_segment(still):
+            text += ", with a congestion window of one segment: retransmissions do not arrive, "
+            text += _BLACK_HOLE if still["to_end"] else "as in an outage"
         yield "stood-still", f"{text}."
+
+
+def _nothing(document: IperfTestDocument) -> str:
+    """What it means that no byte was counted where the data goes to."""
+    lasted, written = document["duration_s"], document["sent_bytes"]
+    time = "" if lasted is None else f" in {lasted:.4g} s"
+    if written == 0 and document["retransmissions"] == 0:
+        return (
+            f"No data moved{time}, and nothing was sent again: the sender wrote nothing, or what "
+            "it wrote before (-O) still filled its send buffer (-w)."
+        )
+    return f"No data arrived{time}, although the connection was opened, {_BLACK_HOLE}."
 
 
 def _written(document: IperfTestDocument) -> Iterator[tuple[str, str]]:
@@ -206,13 +220,26 @@ def _nuttcp_run(document: NuttcpRunDocument) -> Iterator[tuple[str, str]]:
             f"{parts['p50']:.4g} Mb/s in the median"
             + (f"; in {_of(idle, 'interval')} nothing arrived." if idle else "."),
         )
+    yield from _datagrams(document)
+
+
+def _datagrams(document: IperfTotals | NuttcpTotals) -> Iterator[tuple[str, str]]:
+    """What the share of datagrams that did not arrive means."""
     lost, packets = document["packets_lost"] or 0, document["packets"]
-    if packets and (share := lost / packets) >= _LOSS_SHARE:
+    if not packets or lost / packets < _LOSS_SHARE:
+        return
+    if lost == packets:
         yield (
             "udp-loss",
-            f"{share:.2%} of the datagrams did not arrive: they were lost on the path, or sent "
-            "faster than the path carries. A test at a lower rate would tell.",
+            "No datagram arrived: something drops them all, as a firewall does. A test over TCP "
+            "tells whether the path itself works.",
         )
+        return
+    yield (
+        "udp-loss",
+        f"{lost / packets:.2%} of the datagrams did not arrive: they were lost on the path, or "
+        "sent faster than the path carries. A test at a lower rate would tell.",
+    )
 
 
 def _lost(document: IperfTotals | NuttcpTotals) -> str:

@@ -47,6 +47,9 @@ def told_by(outputs: Sequence[Output]) -> Told | None:
     own = _own(test, sockets)
     if not streams:
         streams = [seconds for one in own if len(seconds := seconds_of_socket(one))]
+    # Where a standstill is seen, no cause of a rate is inferred.
+    if test is not None and test.blocked:
+        return None
     if max(map(len, streams), default=0) < _LEAST_SECONDS or not _bytes_of(streams):
         return None
     target = 0.0 if test is None else (test.target_bps or 0.0) / 1e6

@@ -149,6 +149,7 @@ def _tests(document: Json, run: int) -> list[IperfTest]:
                 for one in test.connections
                 if one.stream in {row.stream for row in test.streams}
             ]
+        test.error = document.get("error")
         _totals(test, end, "_bidir_reverse" if second else "")
         _close(test, document.get("error"))
         tests.append(test)
@@ -230,6 +231,17 @@ def _count(value: object) -> int | None:
     return None if number is None else round(number)
 
 
+def _is_nothing(test: IperfTest, attribute: str) -> bool:
+    """Whether a total of 0 was counted, and does not stand for one that is not known.
+
+    A client that sent has its receiver's total from the exchange of results at the end.
+    """
+    if not any(one.bytes for one in test.counted()):
+        return bool(test.streams)
+    exchanged = test.error is None and not test.server
+    return exchanged and not test.reverse and attribute == "received"
+
+
 def _totals(test: IperfTest, end: Json, which: str) -> None:
     names = [("sent", f"sum_sent{which}"), ("received", f"sum_received{which}")]
     if test.protocol == "UDP" and names[1][1] not in end and f"sum{which}" in end:
@@ -242,7 +254,7 @@ def _totals(test: IperfTest, end: Json, which: str) -> None:
         if attribute == "sent" and len(names) > 1:
             # A sender of UDP knows of no losses, and writes zeros.
             total = replace(total, lost=None)
-        if total.bytes or total.packets:
+        if total.bytes or total.packets or _is_nothing(test, attribute):
             setattr(test, attribute, total)
         elif test.streams:
             test.remarks.append(f"{key} is 0, although intervals are not: it was not exchanged")
