@@ -15,8 +15,9 @@ import pytest
 from airpath.causes import tools
 from airpath.diagnose import datagrams
 from airpath.diagnose.files import diagnose
+from airpath.diagnose.told import told_by
 from airpath.errors import InputError
-from airpath.readers import iperf, ping
+from airpath.readers import iperf, ping, ss
 
 if TYPE_CHECKING:
     from airpath.documents import SequenceReport
@@ -310,3 +311,67 @@ def test_the_number_that_counts_datagrams_is_named_in_words(header: str) -> None
     }  # fmt: skip
     text = datagrams._numbers(cast("SequenceReport", numbers))
     assert re.search(r"by the (number with which each begins|sequence numbers of \w+), at", text)
+
+
+SOCKET = """\
+{at}
+ESTAB {unread} 0 192.0.2.1:{port} 198.51.100.2:40001
+\t cubic rtt:40.5/10 mss:1348 cwnd:100 bytes_sent:{sent} bytes_acked:{sent} segs_out:{segments}\
+ bytes_received:{received} rcv_space:14480 unacked:20 minrtt:40.1
+"""
+
+
+def _socket(at: int, second: int, *, port: int = 5201, unread: int = 0, sends: bool = True) -> str:
+    moved = second * 2_500_000
+    return SOCKET.format(
+        at=1795806430 + at, port=port, unread=unread, segments=second * 1800 + 2,
+        sent=moved if sends else 38, received=0 if sends else moved,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("ports", [(5201, 5201), (5201, 5202)])
+def test_connections_one_after_the_other_are_not_added(ports: tuple[int, int]) -> None:
+    text = "".join(
+        _socket(10 * place + second, second, port=port)
+        for place, port in enumerate(ports)
+        for second in range(5)
+    )
+    told = told_by([ss.read(text)])
+    assert told is not None
+    assert [round(float(np.median(one[:, 0]))) for one in told.streams] == [2_500_000]
+    together = "".join(_socket(at, at, port=port) for at in range(5) for port in (5201, 5202))
+    told = told_by([ss.read(together)])
+    assert told is not None
+    assert len(told.streams) == 2
+
+
+def test_an_application_that_does_not_read_is_told_of(tmp_path: Path) -> None:
+    for unread, known in ((6291456, True), (4000, False)):
+        text = "".join(_socket(at, at, unread=unread, sends=False) for at in range(5))
+        said, _ = _said(text, tmp_path)
+        assert ("application-limited" in said) is known
+    text = "".join(_socket(at, at, unread=6291456 * (at == 3), sends=False) for at in range(5))
+    assert "application-limited" not in _said(text, tmp_path)[0]
+
+
+DEAD = """\
+{state} 0 1444000 192.0.2.1:5201 198.51.100.2:40001
+\t cubic rto:51200 backoff:{timeouts} mss:1448 cwnd:1 bytes_sent:180000 bytes_retrans:11584\
+ bytes_acked:160000 segs_out:140 lastack:90000 busy:120000ms {unacked} retrans:1/8 lost:10
+"""
+
+
+def test_a_connection_that_nothing_answers_is_told_of(tmp_path: Path) -> None:
+    said, _ = _said(DEAD.format(state="ESTAB", timeouts=8, unacked="unacked:10"), tmp_path)
+    assert "8 timeouts in a row" in said["unanswered"]
+    assert "the last acknowledgement came 90 s before" in said["unanswered"]
+    assert "retransmissions" not in said
+    said, _ = _said(DEAD.format(state="ESTAB", timeouts=1, unacked="unacked:10"), tmp_path)
+    assert "unanswered" not in said
+    # The persist timer of a closed window counts too, but has nothing outstanding.
+    said, _ = _said(DEAD.format(state="ESTAB", timeouts=8, unacked=""), tmp_path)
+    assert "unanswered" not in said
+    opening = "SYN-SENT 0 1 192.0.2.1:5201 198.51.100.2:40001\n\t cubic rto:8000 backoff:3 mss:524 "
+    said, _ = _said(f"{opening}cwnd:1 segs_out:4 retrans:1/3 lost:1\n", tmp_path)
+    assert "4 segments that should open it had no answer" in said["unanswered"]
+    assert "retransmitted" not in said["ss"]

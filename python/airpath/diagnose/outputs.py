@@ -18,7 +18,7 @@ from airpath.readers.iperf_output import (
 from airpath.readers.nuttcp import NuttcpDocument, NuttcpOutput, NuttcpRunDocument, NuttcpTotals
 from airpath.readers.ping import NO_ANSWER, PingDocument, PingOutput
 from airpath.readers.recognise import Output
-from airpath.readers.ss import ConnectionDocument, SsDocument
+from airpath.readers.ss import ConnectionDocument, SsDocument, Unanswered
 
 _MOST_CONNECTIONS = 5
 _MOST_RUNS = 10
@@ -261,15 +261,34 @@ def _ss(document: SsDocument) -> Iterator[tuple[str, str]]:
     for row in rows[:_MOST_CONNECTIONS]:
         subject = f"{row['local']} to {row['peer']}"
         yield "ss", f"{subject}: {', '.join(_figures(row))}."
-        if (row["bytes_acked"] or 0) >= LEAST_BYTES:
+        if (silent := row["unanswered"]) is not None:
+            yield "unanswered", f"{subject}: {_unanswered(silent)}"
+        elif max(row["bytes_acked"] or 0, row["bytes_received"] or 0) >= LEAST_BYTES:
             yield from ((kind, f"{subject}: {text}") for kind, text in _causes(row))
     if len(rows) > _MOST_CONNECTIONS:
         text = f"{_of(len(rows) - _MOST_CONNECTIONS, 'further connection')} with fewer bytes"
         yield "more-connections", f"{text}: --json has each."
 
 
+def _unanswered(silent: Unanswered) -> str:
+    if silent["opening"]:
+        sent = silent["segments_out"] or silent["timeouts"]
+        return (
+            f"it is not open: {_of(sent, 'segment')} that should open it had no answer. The "
+            "other end is down, a firewall drops them, or the path is interrupted."
+        )
+    since = silent["since_ms"]
+    last = "" if since is None else f"; the last acknowledgement came {since / 1000:.4g} s before"
+    return (
+        f"{silent['timeouts']} timeouts in a row: nothing answers its retransmissions{last}. The "
+        "path is interrupted, or drops full packets (an MTU black hole)."
+    )
+
+
 def _figures(row: ConnectionDocument) -> Iterator[str]:
     yield _of(row["snapshots"], "snapshot")
+    if row["unanswered"] and row["unanswered"]["opening"]:
+        return
     if row["congestion"]:
         yield row["congestion"]
     sent, received = row["goodput_mbps"], row["received_mbps"]
@@ -295,6 +314,16 @@ def _figures(row: ConnectionDocument) -> Iterator[str]:
 
 
 def _causes(row: ConnectionDocument) -> Iterator[tuple[str, str]]:
+    snapshots = row["snapshots"]
+    if snapshots >= _LEAST_SNAPSHOTS and row["unread_snapshots"] > snapshots / 2:
+        yield (
+            "application-limited",
+            f"in {row['unread_snapshots']} of {snapshots} snapshots the application here had left "
+            f"more unread than it reads in a round trip ({row['unread_bytes']} bytes in the "
+            "median): it reads too slowly, and a larger receive buffer only holds more.",
+        )
+    if (row["bytes_acked"] or 0) < LEAST_BYTES:
+        return
     busy_ms = row["busy_ms"] or 0
     for name, share in row["limited_share"].items():
         if share is not None and share > _LIMITED_SHARE and busy_ms >= _LEAST_BUSY_MS:
@@ -304,7 +333,6 @@ def _causes(row: ConnectionDocument) -> Iterator[tuple[str, str]]:
                 f"{what} limited it for {share:.0%} of the {busy_ms / 1000:.4g} s in which "
                 f"it had data to send; {advice}.",
             )
-    snapshots = row["snapshots"]
     if snapshots >= _LEAST_SNAPSHOTS and row["app_limited_snapshots"] > snapshots / 2:
         yield (
             "application-limited",

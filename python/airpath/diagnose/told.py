@@ -185,7 +185,20 @@ def _own(test: IperfTest | None, sockets: Sequence[Connection]) -> list[Connecti
         max((each.get("bytes_acked", 0) for each in one.samples), default=0) for one in sockets
     ]
     least = max(LEAST_BYTES, MAIN * max(sizes, default=0))
-    return [one for one, size in zip(sockets, sizes, strict=True) if size >= least]
+    large = [one for one, size in zip(sockets, sizes, strict=True) if size >= least]
+    main = sockets[sizes.index(max(sizes))] if sizes else None
+    return [one for one in large if main is None or _at_once(one, main)]
+
+
+def _at_once(one: Connection, other: Connection) -> bool:
+    """Whether two sockets were there at one time, as far as snapshots tell; else one followed."""
+    spans = []
+    for each in (one, other):
+        times = [at for sample in each.samples if (at := sample["elapsed_s"]) is not None]
+        if not times:
+            return True
+        spans.append((min(times), max(times)))
+    return max(begin for begin, _ in spans) <= min(end for _, end in spans)
 
 
 def _port(end: str) -> int:
