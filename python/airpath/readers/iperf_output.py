@@ -276,10 +276,6 @@ def has_one_segment(still: StoodStill) -> bool:
     """Whether the congestion window is that of a sender whose retransmissions time out."""
     return still["cwnd_bytes"] is not None and still["cwnd_bytes"] < TWO_SEGMENTS
 
-    def _bytes_per_second(self) -> float:
-        total = self.received or summed(self.counted())
-        return max(1.0, total.rate_bps / 8)
-
 
 @dataclass
 class IperfOutput:
