@@ -15,11 +15,14 @@ import pytest
 from airpath.causes import tools
 from airpath.diagnose import datagrams
 from airpath.diagnose.files import diagnose
+from airpath.diagnose.together import is_one_case, together
 from airpath.diagnose.told import told_by
 from airpath.errors import InputError
 from airpath.readers import iperf, ping, ss
+from airpath.readers.recognise import Recognised, recognise
 
 if TYPE_CHECKING:
+    from airpath.causes.rank import BlameDocument
     from airpath.documents import SequenceReport
 
 VERBOSE = """\
@@ -375,3 +378,124 @@ def test_a_connection_that_nothing_answers_is_told_of(tmp_path: Path) -> None:
     said, _ = _said(f"{opening}cwnd:1 segs_out:4 retrans:1/3 lost:1\n", tmp_path)
     assert "4 segments that should open it had no answer" in said["unanswered"]
     assert "retransmitted" not in said["ss"]
+
+
+COMPOSED = """\
+client-1  | Connecting to host 192.0.2.1, port 5201
+client-1  | [  5] local 198.51.100.2 port 40000 connected to 192.0.2.1 port 5201
+client-1  | [  5]   0.00-1.00   sec  10.0 MBytes  83.9 Mbits/sec    4    300 KBytes
+server-1  | Accepted connection from 198.51.100.2, port 39998
+server-1  | [  5] local 192.0.2.1 port 5201 connected to 198.51.100.2 port {port}
+server-1  | [  5]   0.00-1.00   sec  9.80 MBytes  82.2 Mbits/sec
+client-1  | [  5]   1.00-2.00   sec  10.0 MBytes  83.9 Mbits/sec    4    300 KBytes
+server-1  | [  5]   1.00-2.00   sec  9.80 MBytes  82.2 Mbits/sec
+client-1  | [  5]   0.00-2.00   sec  20.0 MBytes  83.9 Mbits/sec    8             sender
+client-1  | [  5]   0.00-2.04   sec  19.6 MBytes  80.6 Mbits/sec                  receiver
+server-1  | [  5]   0.00-2.04   sec  19.6 MBytes  80.6 Mbits/sec                  receiver
+client-1  | iperf Done.
+"""
+
+
+@pytest.mark.parametrize("form", ["{}  | ", "[pod/{}/iperf] "])
+def test_logs_of_several_programs_are_read_apart(form: str) -> None:
+    text = COMPOSED.format(port=40009)
+    for name in ("client-1", "server-1"):
+        text = text.replace(f"{name}  | ", form.format(name))
+    output = iperf.read(text)
+    assert [(one.server, len(one.streams), one.complete) for one in output.tests] == [
+        (False, 2, True), (True, 2, True),
+    ]  # fmt: skip
+    assert output.remarks == []
+    pings = "".join(
+        f"{name}  | 64 bytes from {name}: icmp_seq={seq} ttl=57 time={seq} ms\n"
+        for seq in range(1, 4)
+        for name in ("a.example", "b.example")
+    )
+    assert [(run.sent, run.address) for run in ping.read(pings).runs] == [
+        (3, "a.example"), (3, "b.example"),
+    ]  # fmt: skip
+
+
+def test_both_ends_of_a_test_are_one() -> None:
+    (test,) = iperf.read(COMPOSED.format(port=40000)).tests
+    assert not test.server
+    assert test.far is not None
+    assert [one.bytes for one in test.far.streams] == [round(9.8 * (1 << 20))] * 2
+
+
+def _json_test(tmp_path: Path, *, server: bool, cookie: str = "c1") -> Recognised:
+    ends = ["192.0.2.1", 5201, "198.51.100.2", 40000 + server]
+    local = dict(zip(["local_host", "local_port", "remote_host", "remote_port"],
+                     ends if server else ends[2:] + ends[:2], strict=True))  # fmt: skip
+    figures = {"sender": False} if server else {"snd_cwnd": 500_000, "rtt": 180_000}
+    start = {
+        "connected": [{"socket": 5, **local}], "cookie": cookie,
+        "timestamp": {"timesecs": 1795806434}, "test_start": {"protocol": "TCP"},
+        **({"accepted_connection": {}} if server else {}),
+    }  # fmt: skip
+    intervals = [
+        {"streams": [{"socket": 5, "start": at, "end": at + 1, "bytes": 2_500_000, **figures}]}
+        for at in range(10)
+    ]
+    total = {"start": 0, "end": 10, "bytes": 25_000_000, "bits_per_second": 2e7}
+    document = {"start": start, "intervals": intervals, "end": {"sum_received": total}}
+    file = tmp_path / ("server.json" if server else "client.json")
+    file.write_text(json.dumps(document))
+    return recognise(str(file))
+
+
+def _json_ping(
+    tmp_path: Path, *, loaded_ms: float | None = 180.0, to: str = "192.0.2.1"
+) -> Recognised:
+    """Two echo requests a second, from 5 s before the test to 10 s after it."""
+    lines = [f"PING {to} ({to}) 56(84) bytes of data."]
+    for seq in range(1, 51):
+        sent = 1795806429 + seq / 2
+        rtt = loaded_ms if 1795806434 <= sent <= 1795806444 else 40.0
+        if rtt is not None:
+            lines.append(f"[{sent + rtt / 1000:.6f}] 64 bytes from {to}: icmp_seq={seq} ttl=57 "
+                         f"time={rtt} ms")  # fmt: skip
+    file = tmp_path / "ping.txt"
+    file.write_text("\n".join(lines) + "\n")
+    return recognise(str(file))
+
+
+def _joined(*files: Recognised) -> tuple[dict[str, str], BlameDocument]:
+    found = together(files)
+    assert found is not None
+    assert found["causes"] is not None
+    return {one["kind"]: one["text"] for one in found["statements"]}, found["causes"]
+
+
+def test_two_files_of_the_ends_of_a_test_are_one_case(tmp_path: Path) -> None:
+    files = [_json_test(tmp_path, server=server) for server in (False, True)]
+    assert is_one_case(files)
+    said, causes = _joined(*files)
+    assert "the server's end of the test in" in said["two-ends"]
+    assert causes["verdict"]
+    said, _ = _joined(*files, _json_ping(tmp_path))
+    assert said["delay-under-load"].startswith(files[0].name)
+    other = _json_test(tmp_path, server=True, cookie="c2")
+    assert not is_one_case([files[0], other])
+
+
+def test_a_queue_that_a_ping_saw_is_the_first_cause(tmp_path: Path) -> None:
+    test = _json_test(tmp_path, server=False)
+    said, causes = _joined(test, _json_ping(tmp_path))
+    assert "bufferbloat" in said
+    assert "other-address" not in said
+    names = [name for one in causes["causes"] for name in one["causes"]]
+    assert names[0] == "bufferbloat"
+    assert not {"send-buffer", "receive-window", "application-limited"} & set(names)
+    said, causes = _joined(test, _json_ping(tmp_path, loaded_ms=41.0))
+    assert "bufferbloat" not in said
+    assert "a ping" not in causes["because"]
+    said, _ = _joined(test, _json_ping(tmp_path, to="203.0.113.9"))
+    assert "203.0.113.9, which is no end of the test" in said["other-address"]
+
+
+def test_pings_that_are_lost_under_load_are_told_of(tmp_path: Path) -> None:
+    said, _ = _joined(_json_test(tmp_path, server=False), _json_ping(tmp_path, loaded_ms=None))
+    assert re.search(r"; (\d\d) of the \1 echo requests of \S+ then had no reply, and 0 of \d\d "
+                     "without load", said["loss-under-load"])  # fmt: skip
+    assert "no-overlap" not in said

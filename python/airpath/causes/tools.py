@@ -85,7 +85,7 @@ def blame(told: Told) -> Blame:
             "unknown",
             f"{rate} Something other than the path's capacity probably costs a seventh of the rate "
             "or more, but figures of whole seconds do not show what. Likeliest: "
-            f"{in_words(likeliest(every))}. Run ss and a ping beside the test, or {_CAPTURE}.",
+            f"{in_words(likeliest(every))}. {_next(told)}",
             [],
         )
     return Blame(
@@ -109,6 +109,14 @@ def _by_target(told: Told) -> Suspect | None:
         (),
         advice="Test without -b.",
     )
+
+
+def _next(told: Told) -> str:
+    """What to run that was not run beside this test."""
+    missing = [*([] if told.limited else ["ss"]), *([] if told.ping else ["a ping"])]
+    if not missing:
+        return f"{_CAPTURE[0].upper()}{_CAPTURE[1:]}."
+    return f"Run {' and '.join(missing)} beside the test, or {_CAPTURE}."
 
 
 def likeliest(probabilities: Mapping[str, float]) -> list[tuple[str, float]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from ipaddress import ip_address
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from airpath.causes.rank import MAIN
 from airpath.causes.tools import Pinged, Told
 from airpath.fitting.observed import Floats
 from airpath.readers.flows import LEAST_BYTES
-from airpath.readers.iperf_output import WRITES, Interval, IperfOutput, IperfTest
+from airpath.readers.iperf_output import WRITES, Interval, IperfOutput, IperfTest, joined
 from airpath.readers.ping import PingOutput
 from airpath.readers.recognise import Output
 from airpath.readers.ss import Connection, SsOutput
@@ -42,7 +44,7 @@ def told_by(outputs: Sequence[Output]) -> Told | None:
     sockets = [
         one for output in outputs if isinstance(output, SsOutput) for one in output.connections
     ]
-    test = max(tests, key=_bytes, default=None)
+    test = max(joined(tests), key=_bytes, default=None)
     streams = [] if test is None else streams_of_test(test)
     own = _own(test, sockets)
     if not streams:
@@ -234,9 +236,27 @@ def _limited(sockets: Sequence[Connection]) -> dict[str, float]:
     return {"receive_window": rwnd / busy, "send_buffer": sndbuf / busy} if busy else {}
 
 
+def elsewhere(ping: PingOutput, test: IperfTest) -> str | None:
+    """The address that was pinged, if the test's ends have others of its family."""
+    ends = {end for one in test.connections for end in (one.local, one.remote)}
+    for run in ping.runs:
+        of_family = {end for end in ends if (":" in end) is (":" in run.address)}
+        if _is_address(run.address) and of_family and run.address not in of_family:
+            return run.address
+    return None
+
+
+def _is_address(text: str) -> bool:
+    with suppress(ValueError):
+        ip_address(text)
+        return True
+    return False
+
+
 def _ping(outputs: Sequence[Output], test: IperfTest | None) -> Pinged | None:
-    """The ping with the most replies, during the test if both have times."""
+    """The ping of the test's path with the most replies, during the test if both have times."""
     pings = [one for one in outputs if isinstance(one, PingOutput)]
+    pings = [one for one in pings if test is None or elsewhere(one, test) is None]
     ping = max(pings, key=lambda one: len(one.replies), default=None)
     if ping is None:
         return None

@@ -169,6 +169,7 @@ def _test(start: Json, run: int, server: bool, reverse: bool) -> IperfTest:
         reverse=reverse,
         server=server,
         run=run,
+        cookie=str(start.get("cookie") or ""),
         omit_s=_number(settings.get("omit")) or 0.0,
         target_bps=_number(settings.get("target_bitrate")) or None,
         start_time_s=time_s if time_s is not None and 0 < time_s < LAST_TIME_S else None,

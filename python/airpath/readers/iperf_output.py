@@ -6,6 +6,8 @@ both directions at once (``--bidir``) have.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict, cast
 
@@ -152,7 +154,9 @@ class IperfTest:
     target_bps: float | None = None
     """The rate of a stream that -b asked for."""
     far: IperfTest | None = None
-    """What the far end reports of the same test (--get-server-output)."""
+    """What the far end reports of the same test (--get-server-output, or a file of its own)."""
+    cookie: str = ""
+    """iperf3's name of the test, which both ends print."""
 
     def counted(self) -> list[Interval]:
         """The intervals that count: those that are not omitted."""
@@ -270,6 +274,49 @@ class IperfTest:
     def _bytes_per_second(self) -> float:
         total = self.received or summed(self.counted())
         return max(1.0, total.rate_bps / 8)
+
+
+def joined(tests: Sequence[IperfTest]) -> list[IperfTest]:
+    """The tests without those of a server of which the client's is there: they are its far end."""
+    far = far_ends(tests)
+    taken = set(far.values())
+    return [
+        replace(one, far=tests[far[at]]) if at in far else one
+        for at, one in enumerate(tests)
+        if at not in taken
+    ]
+
+
+def far_ends(tests: Sequence[IperfTest]) -> dict[int, int]:
+    """Which tests of clients and of servers are the two ends of one, by their places.
+
+    Both ends print the same cookie, or at least the same ports.
+    """
+    servers: dict[tuple[object, ...], deque[int]] = {}
+    for at, one in enumerate(tests):
+        for key in _keys(one) if one.server else ():
+            servers.setdefault(key, deque()).append(at)
+    far: dict[int, int] = {}
+    taken: set[int] = set()
+    for at, one in enumerate(tests):
+        for key in () if one.server else _keys(one):
+            others = servers.get(key, deque())
+            while others and others[0] in taken:
+                others.popleft()
+            if others:
+                far[at] = others[0]
+                taken.add(others[0])
+                break
+    return far
+
+
+def _keys(one: IperfTest) -> Iterator[tuple[object, ...]]:
+    """What both ends know of a test, the surest first."""
+    if one.cookie:
+        yield one.cookie, one.reverse
+    ports = [(each.local_port, each.remote_port) for each in one.connections]
+    if ports:
+        yield tuple(sorted(pair[::-1] if one.server else pair for pair in ports)), one.reverse
 
 
 def has_one_segment(still: StoodStill) -> bool:

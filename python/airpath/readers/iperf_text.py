@@ -20,7 +20,7 @@ from airpath.readers.iperf_output import (
     of_all_streams,
     udp_received,
 )
-from airpath.readers.lines import numbered
+from airpath.readers.lines import by_source
 
 _LATE_S = 2.0
 _STEP_S = 0.05
@@ -85,16 +85,16 @@ _MOST_OF_A_TIME = 64
 
 def read(text: str, name: str = "iperf3") -> IperfOutput:
     """Read what iperf printed; InputError if nothing here is."""
-    reader = _Reader()
-    for _, line in numbered(text):
+    readers: dict[str, _Reader] = {}
+    for source, _, line in by_source(text):
         if line:
-            reader.line(line)
-    if not reader.known:
+            readers.setdefault(source, _Reader()).line(line)
+    known = [one for one in readers.values() if one.known]
+    if not known:
         raise InputError(f"{name}: no output of iperf3 or iperf found")
-    tests = []
-    for run, one in enumerate(reader.tests or [_Test()]):
-        tests += one.finished(run)
-    return IperfOutput(tests, reader.remarks)
+    begun = [test for one in known for test in one.tests] or [_Test()]
+    tests = [one for run, test in enumerate(begun) for one in test.finished(run)]
+    return IperfOutput(tests, [remark for one in known for remark in one.remarks])
 
 
 @dataclass
@@ -306,6 +306,8 @@ class _Reader:
             self._test.remarks.append("the server's report is missing: what arrived is not known")
         elif found := _OMIT.search(line):
             self._test.omit_s = float(found[1])
+        elif text.startswith("Cookie: "):
+            self._test.cookie = text.removeprefix("Cookie: ").strip()
         elif text.startswith("Time: ") and self._clock.read(text):
             self._timed()
         elif found := _TARGET.fullmatch(text):

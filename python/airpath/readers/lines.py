@@ -10,6 +10,8 @@ _MOST_CHARACTERS = 1000
 _LINE_END = re.compile(r"\r\n?|\n")
 _ESCAPE = re.compile(r"\x1b\[[\d;?]{0,20}[A-Za-z]")
 """What a terminal was told: colours and places of the cursor (ECMA-48 5.4)."""
+_SOURCE = re.compile(r"^(?:([\w.-]{1,80}) +\| ?|\[((?:pod|container)/[\w./-]{1,200})\] )")
+"""What docker compose and kubectl logs --prefix write before each line: where it is from."""
 _SAMPLE = 4096
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
@@ -41,3 +43,19 @@ def numbered(text: str, most: int = _MOST_CHARACTERS) -> Iterator[tuple[int, str
     for number, line in enumerate(_LINE_END.split(text.removeprefix("\ufeff")), 1):
         cut = line[:most]
         yield number, (_ESCAPE.sub("", cut) if escapes else cut).rstrip()
+
+
+def by_source(text: str) -> Iterator[tuple[str, int, str]]:
+    r"""The lines as `numbered` has them, each with its source and without its name.
+
+    Logs of several programs in one have lines of each between those of the others.
+
+    >>> list(by_source("a-1  | ping\nb-1  | pong"))
+    [('a-1', 1, 'ping'), ('b-1', 2, 'pong')]
+    """
+    for number, line in numbered(text):
+        found = _SOURCE.match(line) if "|" in line or "]" in line else None
+        if found is None:
+            yield "", number, line
+        else:
+            yield found[1] or found[2], number, line[found.end() :]

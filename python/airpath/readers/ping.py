@@ -19,7 +19,7 @@ from typing import NamedTuple, TypedDict
 from airpath.errors import InputError
 from airpath.readers import unread
 from airpath.readers.clocks import Clock
-from airpath.readers.lines import numbered
+from airpath.readers.lines import by_source
 
 _NUMBER = r"\d{1,9}(?:[.,]\d{1,9})?"
 _UNIT = r"[^\d\s=<>()\[\]/,;:.%]{1,8}"
@@ -236,19 +236,20 @@ class PingOutput:
 
 def read(text: str, name: str = "ping") -> PingOutput:
     """Read what ping printed; InputError if there is no reply, no error and no statistics."""
-    reader = _Reader()
-    for number, line in numbered(text):
+    readers: dict[str, _Reader] = {}
+    for source, number, line in by_source(text):
         if line and not line.isspace():
-            reader.line(number, line)
-    runs = [run for run in reader.runs if run.known]
+            readers.setdefault(source, _Reader()).line(number, line)
+    runs = [run for one in readers.values() for run in one.runs if run.known]
     if not runs:
         what = (
-            f"ping sent nothing: {reader.failed}"
-            if reader.failed
+            f"ping sent nothing: {failed}"
+            if (failed := next((one.failed for one in readers.values() if one.failed), ""))
             else "no line is from ping: no first line (PING HOST …), no reply, no statistics"
         )
         raise InputError(f"{name}: {what}")
-    output = PingOutput([run.finished() for run in runs], reader.remarks)
+    remarks = [remark for one in readers.values() for remark in one.remarks]
+    output = PingOutput([run.finished() for run in runs], remarks)
     if counted := sum(not run.complete for run in runs):
         which = f" in {counted} of {len(runs)} runs" if len(runs) > 1 else ""
         output.remarks.append(
