@@ -499,3 +499,96 @@ def test_pings_that_are_lost_under_load_are_told_of(tmp_path: Path) -> None:
     assert re.search(r"; (\d\d) of the \1 echo requests of \S+ then had no reply, and 0 of \d\d "
                      "without load", said["loss-under-load"])  # fmt: skip
     assert "no-overlap" not in said
+
+
+WINDOWS_LARGE = """\
+Pinging 192.0.2.1 with 1472 bytes of data:
+{}
+{}
+
+Ping statistics for 192.0.2.1:
+    Packets: Sent = 2, Received = {}, Lost = {} (100% loss),
+"""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Packet needs to be fragmented but DF set.",
+        "Paket müsste fragmentiert werden, DF-Flag ist jedoch gesetzt.",
+        "Требуется фрагментация пакета, но установлен запрещающий флаг.",
+    ],
+)
+def test_windows_says_that_a_packet_is_too_large(error: str, tmp_path: Path) -> None:
+    said, _ = _said(WINDOWS_LARGE.format(error, error, 0, 2), tmp_path)
+    assert said["mtu"].startswith("Packets of 1500 bytes are too large for an MTU on the path")
+    assert error in said["ping-errors"]
+    router = f"Reply from 192.0.2.9: {error}"
+    assert "mtu" in _said(WINDOWS_LARGE.format(router, error, 1, 1), tmp_path)[0]
+    timeout = "Request timed out."
+    assert "mtu" not in _said(WINDOWS_LARGE.format(timeout, timeout, 0, 2), tmp_path)[0]
+
+
+def _sized(payload: int, answered: bool, to: str = "192.0.2.1") -> str:
+    reply = f"{payload + 8} bytes from {to}: icmp_seq=1 ttl=57 time=45.1 ms\n" if answered else ""
+    return (
+        f"PING {to} ({to}) {payload}({payload + 28}) bytes of data.\n{reply}\n"
+        f"--- {to} ping statistics ---\n1 packets transmitted, {answered:d} received, "
+        f"{100 * (not answered)}% packet loss, time 0ms\n"
+    )
+
+
+def test_sizes_that_have_no_reply_are_a_black_hole(tmp_path: Path) -> None:
+    loop = [(1272, True), (1372, True), (1422, False), (1472, False)]
+    said, _ = _said("".join(_sized(*one) for one in loop), tmp_path)
+    assert "up to 1400 bytes had replies, and those of 1450 bytes or more" in said["mtu-black-hole"]
+    for other in ([*loop, (1472, True)], loop[:3], loop[2:]):
+        said, _ = _said("".join(_sized(*one) for one in other), tmp_path)
+        assert "mtu-black-hole" not in said
+    text = "".join(_sized(size, ok, "192.0.2.1" if ok else "192.0.2.2") for size, ok in loop)
+    assert "mtu-black-hole" not in _said(text, tmp_path)[0]
+
+
+PLAIN = HEAD + _rows([("1.25 MBytes  10.5 Mbits", "4   120 KBytes")] * 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{{noformat}}\n{PLAIN}{{noformat}}\n",
+        PLAIN.replace("  ", "\t"),
+        "<pre>" + PLAIN.replace("\n", "<br>\n") + "</pre>\n",
+        "".join(
+            json.dumps({"log": f"{line}\n", "stream": "stdout", "time": f"2026-11-27T19:07:{at}Z"})
+            + "\n"
+            for at, line in enumerate(PLAIN.splitlines(), 13)
+        ),
+    ],
+)
+def test_what_a_page_or_a_log_puts_around_lines_is_no_part_of_them(
+    text: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text(text)
+    (test,) = diagnose(str(file))["iperf3"]["tests"]
+    assert (test["streams"], test["bytes"], test["retransmissions"]) == (1, 3 * 1310720, 12)
+    assert test["start_time_s"] in (None, 1795806434.0)
+
+
+def test_documents_of_an_array_and_of_a_log_are_read() -> None:
+    one = json.dumps(_black_hole(87040, 87040), indent=1)
+    for text in (f"[{one},\n{one}]\n", f"[{one}, {one}]", f"[\n{one}\n,\n{one}\n]\n"):
+        output = iperf.read(text)
+        assert [len(test.streams) for test in output.tests] == [6, 6]
+        assert output.remarks == []
+    document = _black_hole(1000, 1000)
+    events: list[tuple[str, object]] = [("start", document["start"])]
+    events += [("interval", each) for each in cast("list[object]", document["intervals"])]
+    events.append(("end", document["end"]))
+    for before in ("2026-11-27T19:07:14.123456789Z ", "iperf-1  | ",
+                   "2026-11-27T19:07:14.123456789Z stdout F "):  # fmt: skip
+        text = "".join(
+            f"{before}{json.dumps({'event': event, 'data': data})}\n" for event, data in events
+        )
+        (test,) = iperf.read(text).tests
+        assert (len(test.streams), test.complete) == (6, True)

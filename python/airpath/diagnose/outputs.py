@@ -16,7 +16,7 @@ from airpath.readers.iperf_output import (
     has_one_segment,
 )
 from airpath.readers.nuttcp import NuttcpDocument, NuttcpOutput, NuttcpRunDocument, NuttcpTotals
-from airpath.readers.ping import NO_ANSWER, PingDocument, PingOutput
+from airpath.readers.ping import NO_ANSWER, PingDocument, PingOutput, PingRunDocument
 from airpath.readers.recognise import Output
 from airpath.readers.ss import ConnectionDocument, SsDocument, Unanswered
 
@@ -28,6 +28,8 @@ _BUFFERED_SHARE = 0.1
 _LIMITED_SHARE = 0.5
 """A limit that held for more of the busy time is named as a cause."""
 _LEAST_BUSY_MS = 200
+_LEAST_SILENT = 2
+"""Requests of a size without a reply: a single one may be lost."""
 _MOST_TEXT = 2000
 """Characters of a sentence; names and errors of a damaged file may have any length."""
 _LEAST_SNAPSHOTS = 3
@@ -83,13 +85,46 @@ def _ping(document: PingDocument) -> Iterator[tuple[str, str]]:
     ]
     if errors:
         yield "ping-errors", f"It printed these errors: {'; '.join(errors[:_MOST_ERRORS])}."
+    if (found := _mtu(document)) is not None:
+        yield found
+
+
+def _mtu(document: PingDocument) -> tuple[str, str] | None:
+    """What errors, or sizes that have replies and sizes that have none, tell of the path's MTU."""
+    runs = [run for run in document["runs"] if run["payload_bytes"]]
     if document["mtu_bytes"] is not None:
-        payload = next((run["payload_bytes"] for run in runs if run["payload_bytes"]), None)
+        payload = next((run["payload_bytes"] for run in runs), None)
         asked = f"; these requests carry {payload} bytes of data" if payload else ""
-        yield (
+        return (
             "mtu",
             f"An error names an MTU of {document['mtu_bytes']} bytes on the path{asked}.",
         )
+    if large := [run for run in runs if run["too_large"]]:
+        size = min(map(_packet_bytes, large))
+        return "mtu", f"Packets of {size} bytes are too large for an MTU on the path, errors say."
+    passed = [_packet_bytes(run) for run in runs if run["lost"] < run["sent"]]
+    silent = [run for run in runs if run["lost"] == run["sent"]]
+    sizes = [_packet_bytes(run) for run in silent]
+    if (
+        not passed
+        or max(passed) >= min(sizes, default=0)
+        or len({run["address"] for run in runs}) > 1
+    ):
+        return None
+    if sum(run["sent"] for run in silent) < _LEAST_SILENT:
+        return None
+    return (
+        "mtu-black-hole",
+        f"Packets of up to {max(passed)} bytes had replies, and those of {min(sizes)} bytes or "
+        "more had none, without an error: an MTU black hole. Allow ICMP's errors on the path, or "
+        "clamp the MSS.",
+    )
+
+
+def _packet_bytes(run: PingRunDocument) -> int:
+    """The size of an echo request over IPv4 or IPv6 (RFC 792, RFC 4443)."""
+    headers = 48 if ":" in run["address"] else 28
+    return (run["payload_bytes"] or 0) + headers
 
 
 def _round_trips(rtt: dict[str, float] | None) -> str:

@@ -10,15 +10,21 @@ from airpath.readers.iperf_output import Connection, Interval, IperfOutput, Iper
 __all__ = ["Connection", "Interval", "IperfOutput", "IperfTest", "joined", "read"]
 _JSON = re.compile(r'^\{(?=\s*(?:"|\}|$))', re.MULTILINE)
 """A line that begins a document; other lines may come before it, as in logs."""
+_ARRAY = re.compile(r"^\[\s*(?=\{)")
+_LOGGED = re.compile(
+    r"^(?:[\w.-]{1,80} +\| )?(?:\d{4}-\d\d-\d\d[T ]\S{5,30} (?:std(?:out|err) [FP] )?)?(?=\{\")",
+    re.MULTILINE,
+)
+"""What logs write before a document: its source and its time."""
 
 
 def read(text: str, name: str = "iperf3") -> IperfOutput:
     """Read what iperf printed; InputError if this is not what iperf prints, or says nothing."""
     body = text.lstrip("\ufeff \t\r\n")
-    if body.startswith("{") or _JSON.search(text):
-        output = iperf_json.read(body, name)
-    else:
-        output = iperf_text.read(text, name)
+    if body.startswith("["):
+        body = _ARRAY.sub("", body, count=1)
+    body = _LOGGED.sub("", body) if '{"' in body else body
+    output = iperf_json.read(body, name) if _JSON.search(body) else iperf_text.read(text, name)
     tests = joined(output.tests)
     if len(tests) < len(output.tests):
         output.of_file.append(

@@ -21,6 +21,7 @@ from airpath.readers.iperf_output import (
 
 _MOST = 1e18
 _NEXT = re.compile(r"^\{", re.MULTILINE)
+_BEHIND = re.compile(r"\s*,\s*\{")
 _MOST_FAILURES = 20
 _INTERRUPT = "interrupt - "
 _CUT = "the JSON of iperf3 is cut short or broken"
@@ -70,13 +71,15 @@ def _documents(text: str, name: str, remarks: list[str]) -> list[Json]:
         raise InputError(f"{name}: {why or 'this JSON is not an object'}")
     if why:
         remarks.append(f"{why}; the complete part was read")
-    elif text[end:].strip():
+    elif text[end:].strip("] \t\r\n"):
         remarks.append("text after the last JSON document was not read")
     return found
 
 
 def _next(text: str, at: int) -> int:
-    """Where the next line begins that begins a document."""
+    """Where the next document begins: behind a comma, or at the beginning of a line."""
+    if found := _BEHIND.match(text, at):
+        return found.end() - 1
     found = _NEXT.search(text, at)
     return found.start() if found else len(text)
 

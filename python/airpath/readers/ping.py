@@ -112,6 +112,8 @@ _CISCO = re.compile(
 _COLONS = (":", "\uff1a")
 """The second is that of Chinese and Japanese."""
 NO_ANSWER = "no answer in time"
+_TOO_LARGE = re.compile(r"\bDF\b|\bfrag\w* needed|too big|message too long|фрагментац", re.I)
+"""An error says that the packet is too large; no system translates DF."""
 _UNITS = {"us": 1e-3, "µs": 1e-3, "usec": 1e-3, "мкс": 1e-3, "s": 1e3, "sec": 1e3}
 """All others are milliseconds."""
 _MOST_ERRORS = 10
@@ -127,13 +129,14 @@ class PingRow(TypedDict):
 
 
 class PingRunDocument(PingRow):
-    """One run of ping."""
+    """One run of ping. ``too_large``: an error says that its packets are, for an MTU."""
 
     address: str
     payload_bytes: int | None
     start_time_s: float | None
     errors: dict[str, int]
     mtu_bytes: int | None
+    too_large: bool
     complete: bool
 
 
@@ -193,6 +196,7 @@ class PingRun:
             "rtt_ms": _rtts([self]),
             "errors": _most(self.errors),
             "mtu_bytes": self.mtu_bytes,
+            "too_large": any(_TOO_LARGE.search(what) for _, what in self.errors),
             "complete": self.complete,
         }
 
@@ -344,7 +348,10 @@ class _Reader:
                 # In the user's language: no answer in time, or after an address what it said.
                 said = _WINDOWS_HOST.search(text)
                 run.refused += said is not None
-                run.errors.append((run.lines, text[said.end() :] if said else NO_ANSWER))
+                what = text[said.end() :] if said else NO_ANSWER
+                if _TOO_LARGE.search(text):
+                    what = what if said else text
+                run.errors.append((run.lines, what))
                 self._mtu(run, text)
         elif " bytes from " in text and len(self.remarks) < _MOST_REMARKS:
             self.remarks.append(f"line {number} is not understood: {text[:80]}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from airpath import _core
 from airpath.documents import CaptureReport
 from airpath.errors import InputError, reason
 from airpath.readers import flent, iperf, nuttcp, ping, ping_forms, ss, unread
-from airpath.readers.lines import decoded
+from airpath.readers.lines import decoded, unlogged
 
 STDIN = "-"
 STDIN_NAME = "standard input"
@@ -46,6 +47,8 @@ _JSON_READERS: tuple[tuple[str, str, Callable[[str, str], Output]], ...] = (
     ("", "iperf3", iperf.read),
 )
 """What only this tool's JSON has, and how it is read."""
+_OBJECT = re.compile(r"[\ufeff \t\r\n]*\{(?!\w)")
+"""How JSON begins, unlike markup such as {noformat}."""
 _KNOWN_BUT_REFUSED = (
     "no figures of a TCP connection",
     "samples are not read",
@@ -149,8 +152,8 @@ def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> R
         raise InputError(f"{shown}: the gzip file is damaged: {broken}") from None
     if len(data) > _MOST_TEXT:
         raise InputError(f"{shown}: no capture, and as text larger than {_MOST_TEXT >> 20} MiB")
-    text = decoded(data)
-    if text.lstrip("\ufeff \t\r\n").startswith("{"):
+    text = unlogged(decoded(data))
+    if _OBJECT.match(text):
         kind, reader = next((kind, read) for mark, kind, read in _JSON_READERS if mark in text)
         return _of_tool(shown, kind, compressed, reader(text, shown), read)
     found: list[tuple[str, Output]] = []
