@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -592,3 +593,35 @@ def test_documents_of_an_array_and_of_a_log_are_read() -> None:
         )
         (test,) = iperf.read(text).tests
         assert (len(test.streams), test.complete) == (6, True)
+
+
+@pytest.mark.real_clock
+@pytest.mark.parametrize(
+    "row",
+    [
+        "64 bytes from 192.0.2.1: icmp_seq={} ttl=57 time=1.{} ms\n",
+        "{}\nESTAB 0 0 192.0.2.1:1 192.0.2.2:2\n\t cubic rtt:40/1 mss:9 cwnd:9 bytes_acked:{}\n",
+        "[  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec    {}    12{} KBytes\n",
+    ],
+)
+def test_ten_times_the_text_takes_no_more_than_ten_times_the_time(row: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    took: list[float] = []
+    for count in (1000, 10_000):
+        file.write_text("".join(row.format(at, at) for at in range(count)))
+        rounds = []
+        for _ in range(3):
+            began = time.process_time()
+            diagnose(str(file))
+            rounds.append(time.process_time() - began)
+        took.append(min(rounds))
+    # What is quadratic takes a hundred times the time.
+    assert took[1] < 30 * took[0] + 0.2
+
+
+def test_ping_of_a_router_has_no_other_mark(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text(
+        "!!.!!\nSuccess rate is 80 percent (4/5), round-trip min/avg/max = 40/44/48 ms\n"
+    )
+    assert diagnose(str(file))["ping"]["lost"] == 1

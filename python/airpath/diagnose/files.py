@@ -71,10 +71,12 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
         document["causes"] = _causes(found, pairs)
         document["capture"] = found.capture
     elif found.output is not None:
-        document["statements"] = [one.document() for one in outputs.statements(found.output)]
+        figures = found.output.document()
+        said = outputs.statements(found.output, figures)
+        document["statements"] = [one.document() for one in said]
         if alone and (test := told_by([found.output])):
             document["causes"] = tools.blame(test).document()
-        return cast("FileDocument", {**document, found.kind: found.output.document()})
+        return cast("FileDocument", {**document, found.kind: figures})
     return document
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import cast
 
 from airpath.diagnose.capture import Statement
 from airpath.readers.flent import FlentDocument, FlentOutput
@@ -47,26 +48,33 @@ _LIMITS = {
 }
 
 
-def statements(output: Output) -> list[Statement]:
-    """What is to be said of what a tool printed, the reader's remarks last."""
-    said = [Statement(name, None, text[:_MOST_TEXT]) for name, text in _sentences(output)]
+Figures = PingDocument | IperfDocument | NuttcpDocument | FlentDocument | SsDocument
+
+
+def statements(output: Output, figures: Figures | None = None) -> list[Statement]:
+    """What is to be said of what a tool printed, the reader's remarks last.
+
+    ``figures``: the output's document, where it was made before.
+    """
+    sentences = _sentences(output, output.document() if figures is None else figures)
+    said = [Statement(name, None, text[:_MOST_TEXT]) for name, text in sentences]
     return said + [
         Statement("remark", None, f"{remark[0].upper()}{remark[1:]}.") for remark in output.remarks
     ]
 
 
-def _sentences(output: Output) -> Iterator[tuple[str, str]]:
+def _sentences(output: Output, figures: Figures) -> Iterator[tuple[str, str]]:
     match output:
         case PingOutput():
-            return _ping(output.document())
+            return _ping(cast("PingDocument", figures))
         case IperfOutput():
-            return _iperf(output.document())
+            return _iperf(cast("IperfDocument", figures))
         case NuttcpOutput():
-            return _nuttcp(output.document())
+            return _nuttcp(cast("NuttcpDocument", figures))
         case FlentOutput():
-            return _flent(output.document())
+            return _flent(cast("FlentDocument", figures))
         case _:
-            return _ss(output.document())
+            return _ss(cast("SsDocument", figures))
 
 
 def _ping(document: PingDocument) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -77,6 +76,12 @@ _WINDOWS_TIMES = re.compile(
     r"= ?(?P<mean>\d{1,9})(?!\d)"
 )
 _ERROR = re.compile(r"(?:^|\s)icmp_seq[= ](?P<seq>\d{1,10}) (?P<what>[^\W\d].*)$")
+_PLAIN = re.compile(
+    r"(?:\[(?P<time>[1-9]\d{9}\.\d{1,9})\] )?\d{1,6} bytes from (?P<host>[^\s:,]{1,100}"
+    r"(?: \([^()\s]{1,100}\))?): icmp_seq=(?P<seq>\d{1,10}) ttl=(?P<ttl>\d{1,3}) "
+    r"time=(?P<ms>\d{1,9}(?:\.\d{1,9})?) ms"
+)
+"""Most lines of long files are such, of iputils, BSD and macOS: one pattern instead of many."""
 _TIMEOUT = re.compile(
     r"(?:Request timeout for icmp_seq|no answer yet for icmp_seq=) ?(?P<seq>\d{1,10})$"
 )
@@ -333,6 +338,9 @@ class _Reader:
 
     def line(self, number: int, line: str) -> None:
         """Take a line that is not empty."""
+        if not self._foreign and (found := _PLAIN.fullmatch(line)):
+            self._plain(found)
+            return
         text, self._timed = self._clock.strip(line.strip())
         if not text or self._is_foreign(text):
             return
@@ -355,6 +363,16 @@ class _Reader:
                 self._mtu(run, text)
         elif " bytes from " in text and len(self.remarks) < _MOST_REMARKS:
             self.remarks.append(f"line {number} is not understood: {text[:80]}")
+
+    def _plain(self, found: re.Match[str]) -> None:
+        """A reply in the form that is by far the most frequent."""
+        self._timed = found["time"] is not None
+        if self._timed:
+            self._clock.tell(float(found["time"]))
+        self._reply(
+            self._current, "unix",
+            _Line(found["seq"], float(found["ms"]), found["host"], found["ttl"], ""),
+        )  # fmt: skip
 
     def _is_foreign(self, text: str) -> bool:
         """Whether the line is of a tool that is like ping; such a tool ends at ping's first line.
@@ -683,11 +701,11 @@ def _rtts(runs: Iterable[PingRun]) -> dict[str, float] | None:
     """
     rtts = sorted(one.rtt_ms for run in runs for one in run.replies if not one.duplicate)
     if rtts:
-        mean = statistics.fmean(rtts)
+        mean = math.fsum(rtts) / len(rtts)
         return {
             "min": rtts[0],
             "mean": mean,
-            "mdev": statistics.pstdev(rtts, mean),
+            "mdev": math.sqrt(math.fsum((rtt - mean) ** 2 for rtt in rtts) / len(rtts)),
             **{f"p{share}": rtts[-(-share * len(rtts) // 100) - 1] for share in (50, 95, 99)},
         }
     told = [run for run in runs if {"min", "mean"} <= run.printed.keys() and run.received]

@@ -34,13 +34,18 @@ _CAPTURES = {
 """How captures begin."""
 _MOST_TEXT = 64 << 20
 Output = iperf.IperfOutput | ping.PingOutput | nuttcp.NuttcpOutput | ss.SsOutput | flent.FlentOutput
-_READERS: tuple[tuple[str, Callable[[str, str], Output]], ...] = (
-    ("nuttcp", nuttcp.read),
-    ("ss", ss.read),
-    ("ping", ping.read),
-    ("iperf3", iperf.read),
-    ("ping", ping_forms.read_table),
+_READERS: tuple[tuple[str, Callable[[str, str], Output], tuple[str, ...]], ...] = (
+    ("nuttcp", nuttcp.read, ("bps", "nuttcp")),
+    ("ss", ss.read, ("Recv-Q", *ss.STATES)),
+    (
+        "ping",
+        ping.read,
+        ("ping", "Ping", "PING", "TTL=", "seq=", "bytes from", "SIZE", " :", "%", "Success rate"),
+    ),
+    ("iperf3", iperf.read, ("/sec", "iperf", "connect", "listening", "failed", ",")),
+    ("ping", ping_forms.read_table, (",",)),
 )
+"""What reads a text, and strings of which it must have one: a large text is read by few."""
 _JSON_READERS: tuple[tuple[str, str, Callable[[str, str], Output]], ...] = (
     ('"x_values"', "flent", flent.read),
     ('"packets_transmitted"', "ping", ping_forms.read_json),
@@ -155,9 +160,13 @@ def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> R
     text = unlogged(decoded(data))
     if _OBJECT.match(text):
         kind, reader = next((kind, read) for mark, kind, read in _JSON_READERS if mark in text)
+        if why := unread.of_json(text):
+            raise InputError(f"{shown}: {why}")
         return _of_tool(shown, kind, compressed, reader(text, shown), read)
     found: list[tuple[str, Output]] = []
-    for kind, reader in _READERS:
+    for kind, reader, marks in _READERS:
+        if not any(mark in text for mark in marks):
+            continue
         try:
             found.append((kind, reader(text, shown)))
         except InputError as refused:

@@ -18,13 +18,14 @@ _MOST_LINES = 20
 _LEAST_TIMEOUTS = 2
 """One happens on any path that loses; a second one means that the retransmission was lost too."""
 _OPENING = ("SYN-SENT", "SYN-RECV")
-_STATES = (
-    "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|UNCONN|CLOSE-WAIT|LAST-ACK|LISTEN|"
-    "CLOSING"
-)
+STATES = (
+    "ESTAB", "SYN-SENT", "SYN-RECV", "FIN-WAIT-1", "FIN-WAIT-2", "TIME-WAIT", "UNCONN",
+    "CLOSE-WAIT", "LAST-ACK", "LISTEN", "CLOSING",
+)  # fmt: skip
 _SOCKET = re.compile(
-    rf"(?:^|[\s\]>])(?:(?P<netid>[a-z]\w*) +)?(?P<state>{_STATES}) +(?P<received>\d{{1,10}}) +"
-    r"(?P<unsent>\d{1,10}) +(?P<local>\S+) +(?P<peer>\S+)(?P<rest>(?: .*)?)$"
+    rf"(?:^|[\s\]>])(?:(?P<netid>[a-z]\w*) +)?(?P<state>{'|'.join(STATES)}) +"
+    r"(?P<received>\d{1,10}) +(?P<unsent>\d{1,10}) +(?P<local>\S+) +(?P<peer>\S+)"
+    r"(?P<rest>(?: .*)?)$"
 )
 _HEAD = re.compile(r"(?:^|[\s\]>])(?:Netid +)?State +Recv-Q +Send-Q +Local Address:Port")
 _INFO = re.compile(r"\b(?:cwnd|rto|wscale):\d")
@@ -89,8 +90,6 @@ class Sample(TypedDict, total=False):
     elapsed_s: Required[float | None]
     state: Required[str]
     app_limited: Required[bool]
-    recv_q_bytes: int
-    backoff: int
     busy_ms: int
     bytes_acked: int
     bytes_received: int
@@ -98,7 +97,6 @@ class Sample(TypedDict, total=False):
     bytes_sent: int
     cwnd_segments: int
     cwnd_limited_ms: int
-    lastack_ms: float
     minrtt_ms: float
     mss_bytes: int
     rcv_out_of_order_packets: int
@@ -110,7 +108,6 @@ class Sample(TypedDict, total=False):
     rwnd_limited_ms: int
     segments_out: int
     sndbuf_limited_ms: int
-    unacked_segments: int
 
 
 class SmoothedRtt(TypedDict):
@@ -196,7 +193,8 @@ class Connection:
         unread = [
             queue
             for one in self.samples
-            if (queue := one.get("recv_q_bytes", 0)) >= max(1, one.get("rcv_space_bytes", queue))
+            if (queue := int(_other(one, "recv_q_bytes") or 0))
+            >= max(1, one.get("rcv_space_bytes", queue))
         ]
         return {
             "local": self.local,
@@ -408,13 +406,18 @@ def _take(sample: dict[str, object], key: str, value: str) -> bool:
     return True
 
 
+def _other(sample: Sample, name: str) -> float | None:
+    """A figure that ss printed and that `Sample` does not list."""
+    return cast("dict[str, float | None]", sample).get(name)
+
+
 def _unanswered(last: Sample) -> Unanswered | None:
     """Timeouts in a row of a segment that is outstanding; RFC 6298 doubles the RTO at each."""
     opening = last["state"] in _OPENING
-    timeouts = last.get("backoff", 0)
-    if timeouts < _LEAST_TIMEOUTS or not (opening or last.get("unacked_segments")):
+    timeouts = int(_other(last, "backoff") or 0)
+    if timeouts < _LEAST_TIMEOUTS or not (opening or _other(last, "unacked_segments")):
         return None
-    since = None if opening else last.get("lastack_ms")
+    since = None if opening else _other(last, "lastack_ms")
     return {
         "timeouts": timeouts, "segments_out": last.get("segments_out"), "since_ms": since,
         "opening": opening,
