@@ -625,3 +625,11 @@ def test_ping_of_a_router_has_no_other_mark(tmp_path: Path) -> None:
         "!!.!!\nSuccess rate is 80 percent (4/5), round-trip min/avg/max = 40/44/48 ms\n"
     )
     assert diagnose(str(file))["ping"]["lost"] == 1
+
+
+def test_of_several_tests_the_judged_one_is_named(tmp_path: Path) -> None:
+    small = PLAIN + "iperf Done.\n"
+    said, inferred = _said(small + small.replace("1.25 M", "2.25 M") + small, tmp_path)
+    assert inferred
+    assert said["judged-test"].startswith("Causes are inferred for test 2 of 3, which moved")
+    assert "judged-test" not in _said(small, tmp_path)[0]

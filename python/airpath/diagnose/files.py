@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 from airpath.causes import tools
 from airpath.diagnose import datagrams, outputs, points
 from airpath.diagnose.capture import Statement, StatementDocument, statements
-from airpath.diagnose.told import told_by
+from airpath.diagnose.told import judged, told_by
 from airpath.readers.recognise import STDIN, STDIN_NAME, Recognised, recognise
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
         document["statements"] = [one.document() for one in said]
         if alone and (test := told_by([found.output])):
             document["causes"] = tools.blame(test).document()
+            if text := judged(found.output):
+                document["statements"].append(Statement("judged-test", None, text).document())
         return cast("FileDocument", {**document, found.kind: figures})
     return document
 

@@ -34,17 +34,10 @@ def told_by(outputs: Sequence[Output]) -> Told | None:
 
     None without a test of two seconds.
     """
-    tests = [
-        one
-        for output in outputs
-        if isinstance(output, IperfOutput)
-        for one in output.tests
-        if one.protocol == "TCP" and one.tool == "iperf3"
-    ]
     sockets = [
         one for output in outputs if isinstance(output, SsOutput) for one in output.connections
     ]
-    test = max(joined(tests), key=_bytes, default=None)
+    test = _largest(outputs)
     streams = [] if test is None else streams_of_test(test)
     own = _own(test, sockets)
     if not streams:
@@ -56,6 +49,32 @@ def told_by(outputs: Sequence[Output]) -> Told | None:
         return None
     target = 0.0 if test is None else (test.target_bps or 0.0) / 1e6
     return Told(streams, _limited(own), _ping(outputs, test), target)
+
+
+def judged(output: Output) -> str | None:
+    """Which of several tests of a file the causes are of; None of one, or of none."""
+    test = _largest([output])
+    if test is None or not isinstance(output, IperfOutput) or len(output.tests) < 2:
+        return None
+    place = next((at for at, one in enumerate(output.tests, 1) if one is test), None)
+    if place is None:
+        return None
+    return (
+        f"Causes are inferred for test {place} of {len(output.tests)}, which moved the most data; "
+        "a file of its own gives those of another."
+    )
+
+
+def _largest(outputs: Sequence[Output]) -> IperfTest | None:
+    """The test of TCP that moved the most data."""
+    tests = [
+        one
+        for output in outputs
+        if isinstance(output, IperfOutput)
+        for one in output.tests
+        if one.protocol == "TCP" and one.tool == "iperf3"
+    ]
+    return max(joined(tests), key=_bytes, default=None)
 
 
 def _bytes(test: IperfTest) -> int:
