@@ -633,3 +633,26 @@ def test_of_several_tests_the_judged_one_is_named(tmp_path: Path) -> None:
     assert inferred
     assert said["judged-test"].startswith("Causes are inferred for test 2 of 3, which moved")
     assert "judged-test" not in _said(small, tmp_path)[0]
+
+
+HUAWEI = """\
+  PING 192.0.2.1: 56  data bytes, press CTRL_C to break
+    Reply from 192.0.2.1: bytes=56 Sequence=1 ttl=57 time=45 ms
+    Request time out
+    Reply from 192.0.2.1: bytes=56 Sequence=3 ttl=57 time=47 ms
+
+  --- 192.0.2.1 ping statistics ---
+    3 packet(s) transmitted
+    2 packet(s) received
+    33.33% packet loss
+    round-trip min/avg/max = 45/46/47 ms
+"""
+
+
+def test_ping_of_huawei_is_read() -> None:
+    (run,) = ping.read(HUAWEI).runs
+    assert (run.sent, run.received, run.complete, run.payload_bytes) == (3, 2, True, 56)
+    assert [(one.seq, one.rtt_ms, one.address) for one in run.replies] == [
+        (1, 45.0, "192.0.2.1"), (3, 47.0, "192.0.2.1"),
+    ]  # fmt: skip
+    assert run.printed["mean"] == 46

@@ -34,6 +34,8 @@ _HEADS = (
     re.compile(
         r"(?:^|[\s\]])PING (?P<address>[\da-fA-F.:]+) (?P<payload>\d{1,9})\(\d{1,9}\) bytes"
     ),
+    # Huawei VRP
+    re.compile(r"^PING (?P<address>[\da-fA-F.:]+) ?: (?P<payload>\d{1,9}) +data bytes, press"),
     re.compile(r"(?:^|\s)HPING (?P<address>\S+) \(.* (?P<payload>\d{1,9}) data bytes"),
 )
 # Windows says it in the user's language: an address, and the payload before a colon at the end.
@@ -43,10 +45,12 @@ _WINDOWS_HEAD = re.compile(
     r"(?P<rest>.{3,200}) ?[:\uff1a]$"
 )
 _LAST_NUMBER = re.compile(r"(?<!\d)(\d{1,9})\D*$")
-_SEQ = re.compile(r"\b(?:icmp_)?seq=(\d{1,10})(?![\d/])")
+_SEQ = re.compile(r"\b(?:(?:icmp_)?seq|Sequence)=(\d{1,10})(?![\d/])")
 _TTL = re.compile(r"\b(?:ttl|hlim)=(\d{1,10})\b")
 _BYTES_FROM = re.compile(r"\b\d{1,6} bytes from (?P<host>[^\s:,]\S*?(?: \([^()]{1,100}\))?)[:,] ")
 _HOST = re.compile(r"(?<![^\s=])(?P<host>[^\s=]+?(?: \([^()]{1,100}\))?) ?[:,\uff1a\uff0c]? ?$")
+_HUAWEI_HOST = re.compile(r" from (?P<host>\S+): bytes=")
+_HUAWEI_COUNT = re.compile(r"^(\d{1,18}) packet\(s\) (transmitted|received)$")
 _HPING_HOST = re.compile(r"\bip=(?P<host>\S+)")
 _TIME = re.compile(rf"[=<] ?({_NUMBER}) ?({_UNIT})(?![=\w])")
 _WINDOWS_REPLY = re.compile(rf"[=<] ?(?P<ms>{_NUMBER}) ?{_UNIT} +TTL=(?P<ttl>\d{{1,10}})$")
@@ -404,7 +408,7 @@ class _Reader:
 
     def _unix(self, text: str) -> bool:
         """A reply with a number, in any language, or without one in English."""
-        seq = _SEQ.search(text) if "seq=" in text else None
+        seq = _SEQ.search(text) if "seq=" in text or "Sequence=" in text else None
         named = _BYTES_FROM.search(text) if " bytes from " in text else None
         if seq is None and named is None:
             return False
@@ -416,7 +420,12 @@ class _Reader:
         if not (ttl or named or "icmp_seq" in text or (run and run.kind == "unix" and run.known)):
             # Any log may number its lines and tell how long something took.
             return False
-        host = named or _HPING_HOST.search(text) or _HOST.search(text[: seq.start()])  # type: ignore[union-attr]
+        host = (
+            named
+            or _HPING_HOST.search(text)
+            or _HUAWEI_HOST.search(text)
+            or _HOST.search(text[: seq.start()])
+        )  # type: ignore[union-attr]
         line = _Line(
             seq[1] if seq else None, _milliseconds(time[1], time[2]),
             host["host"] if host else "", ttl[1] if ttl else None,
@@ -586,6 +595,11 @@ class _Reader:
             if run is None or run.complete:
                 run = self._begin("unix", known=False)
             run.titled = True
+            return True
+        if run is not None and (one := _HUAWEI_COUNT.match(text)):
+            # A line each.
+            setattr(run, "sent" if one[2] == "transmitted" else "received", int(one[1]))
+            run.known, run.complete = True, one[2] == "received"
             return True
         titled = run is not None and run.titled and not run.complete
         found = _COUNTS.search(text) if " packets " in text else None
