@@ -445,7 +445,8 @@ def test_a_test_that_stands_still_is_told(tmp_path: Path) -> None:
     one_segment = said["1.41", "0.00"]["stood-still"]
     assert one_segment.startswith("From 1 s, no data moved for 3 s, with a congestion window")
     assert "MTU black hole" in one_segment
-    assert said["141", "0.00"]["stood-still"] == "From 1 s, no data moved for 3 s."
+    # With such a window the next write may only wait until the send buffer has room.
+    assert "stood-still" not in said["141", "0.00"]
     assert said["1.41", "9.00"]["stood-still"].startswith("From 1 s, no data moved for 2 s")
     file.write_text(STUCK.format(window="1.41", last="0.00").replace("0.00 Bytes", "9.00 Bytes"))
     assert "stood-still" not in {one["kind"] for one in diagnose(str(file))["statements"]}

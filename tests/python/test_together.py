@@ -417,7 +417,7 @@ def test_a_capture_aligns_the_tools_that_it_has_the_packets_of(tmp_path: Path, p
     (pair,) = found["pairs"]
     assert files[point] in pair["load"]
     assert pair["idle_ms"] == pytest.approx(40, abs=1)
-    assert pair["loaded_ms"] > 120
+    assert (pair["loaded_ms"] or 0) > 120
     assert pair["loaded_replies"] in range(14, 20)
     kinds = [one["kind"] for one in found["statements"]]
     assert kinds == ["same-transfer", "clock-offset", "clock-offset", "delay-under-load",

@@ -85,7 +85,7 @@ def blame(told: Told) -> Blame:
             "unknown",
             f"{rate} Something other than the path's capacity probably costs a seventh of the rate "
             "or more, but figures of whole seconds do not show what. Likeliest: "
-            f"{in_words(likeliest(every))}. Run ss and a ping beside the test, or {_CAPTURE}.",
+            f"{in_words(likeliest(every))}. {_next(told)}",
             [],
         )
     return Blame(
@@ -111,6 +111,14 @@ def _by_target(told: Told) -> Suspect | None:
     )
 
 
+def _next(told: Told) -> str:
+    """What to run that was not run beside this test."""
+    missing = [*([] if told.limited else ["ss"]), *([] if told.ping else ["a ping"])]
+    if not missing:
+        return f"{_CAPTURE[0].upper()}{_CAPTURE[1:]}."
+    return f"Run {' and '.join(missing)} beside the test, or {_CAPTURE}."
+
+
 def likeliest(probabilities: Mapping[str, float]) -> list[tuple[str, float]]:
     """The two likeliest causes."""
     every = [(cause, sure) for cause, sure in probabilities.items() if cause != ANY]
@@ -131,7 +139,7 @@ def features(told: Told) -> Features:
     streams = told.streams
     seconds = max(map(len, streams))
     total, again = (_together(streams, column, seconds) for column in (_BYTES, _AGAIN))
-    main = max(streams, key=lambda one: float(np.nansum(one[:, _BYTES])))
+    main = _known(max(streams, key=lambda one: float(np.nansum(one[:, _BYTES]))))
     means = [float(one[:, _BYTES].mean()) for one in streams]
     found: Features = {
         "streams": len(streams),
@@ -151,6 +159,14 @@ def features(told: Told) -> Features:
         "rtt_to_ping": float(np.median(trips)) / least,
     }
     return {name: float(value) for name, value in found.items()}
+
+
+def _known(stream: Floats) -> Floats:
+    """The stream with NaN for a cwnd or an RTT of 0, which was rounded or is not measured yet."""
+    known = stream.copy()
+    states = known[:, _CWND:]
+    states[states <= 0] = np.nan
+    return known
 
 
 def _together(streams: Sequence[Floats], column: int, seconds: int) -> Floats:

@@ -30,6 +30,12 @@ _MESSAGES = {
     "redirect": "a router knows a better route",
 }
 _TOO_LARGE = ("fragmentation-needed", "packet-too-big")
+_HEADERS = {
+    "iperf3": "the sequence numbers of iperf3",
+    "iperf3-64": "the sequence numbers of iperf3",
+    "rtp": "the sequence numbers of RTP",
+    "number": "the number with which each begins",
+}
 
 
 def statements(report: CaptureReport) -> list[Statement]:
@@ -127,7 +133,7 @@ def _numbers(numbers: SequenceReport) -> str:
     share = numbers["lost"] / numbers["expected"]
     text = (
         f"{numbers['lost']} of {numbers['expected']} ({share:.2%}) were lost before the capture "
-        f"point, by the sequence numbers of {numbers['header']}"
+        f"point, by {_HEADERS.get(numbers['header'], 'their sequence numbers')}"
     )
     if numbers["lost"]:
         text += f", at most {numbers['longest_gap']} in a row"

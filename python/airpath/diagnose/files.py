@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 from airpath.causes import tools
 from airpath.diagnose import datagrams, outputs, points
 from airpath.diagnose.capture import Statement, StatementDocument, statements
-from airpath.diagnose.told import told_by
+from airpath.diagnose.told import judged, told_by
 from airpath.readers.recognise import STDIN, STDIN_NAME, Recognised, recognise
 
 if TYPE_CHECKING:
@@ -71,10 +71,14 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
         document["causes"] = _causes(found, pairs)
         document["capture"] = found.capture
     elif found.output is not None:
-        document["statements"] = [one.document() for one in outputs.statements(found.output)]
+        figures = found.output.document()
+        said = outputs.statements(found.output, figures)
+        document["statements"] = [one.document() for one in said]
         if alone and (test := told_by([found.output])):
             document["causes"] = tools.blame(test).document()
-        return cast("FileDocument", {**document, found.kind: found.output.document()})
+            if text := judged(found.output):
+                document["statements"].append(Statement("judged-test", None, text).document())
+        return cast("FileDocument", {**document, found.kind: figures})
     return document
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import cast
 
 from airpath.diagnose.capture import Statement
 from airpath.readers.flent import FlentDocument, FlentOutput
 from airpath.readers.flows import LEAST_BYTES
 from airpath.readers.iperf_output import (
-    TWO_SEGMENTS,
     IperfDocument,
     IperfOutput,
     IperfTestDocument,
     IperfTotals,
+    has_one_segment,
 )
 from airpath.readers.nuttcp import NuttcpDocument, NuttcpOutput, NuttcpRunDocument, NuttcpTotals
-from airpath.readers.ping import NO_ANSWER, PingDocument, PingOutput
+from airpath.readers.ping import NO_ANSWER, PingDocument, PingOutput, PingRunDocument
 from airpath.readers.recognise import Output
-from airpath.readers.ss import ConnectionDocument, SsDocument
+from airpath.readers.ss import ConnectionDocument, SsDocument, Unanswered
 
 _MOST_CONNECTIONS = 5
 _MOST_RUNS = 10
@@ -28,11 +29,14 @@ _BUFFERED_SHARE = 0.1
 _LIMITED_SHARE = 0.5
 """A limit that held for more of the busy time is named as a cause."""
 _LEAST_BUSY_MS = 200
+_LEAST_SILENT = 2
+"""Requests of a size without a reply: a single one may be lost."""
 _MOST_TEXT = 2000
 """Characters of a sentence; names and errors of a damaged file may have any length."""
 _LEAST_SNAPSHOTS = 3
 _QUEUE_MS = 20.0
 _LOSS_SHARE = 0.001
+_BLACK_HOLE = "as in an outage or an MTU black hole, which ping -M do -s 1472 tells apart"
 _LIMITS = {
     "rwnd_limited": (
         "receive-window",
@@ -44,26 +48,33 @@ _LIMITS = {
 }
 
 
-def statements(output: Output) -> list[Statement]:
-    """What is to be said of what a tool printed, the reader's remarks last."""
-    said = [Statement(name, None, text[:_MOST_TEXT]) for name, text in _sentences(output)]
+Figures = PingDocument | IperfDocument | NuttcpDocument | FlentDocument | SsDocument
+
+
+def statements(output: Output, figures: Figures | None = None) -> list[Statement]:
+    """What is to be said of what a tool printed, the reader's remarks last.
+
+    ``figures``: the output's document, where it was made before.
+    """
+    sentences = _sentences(output, output.document() if figures is None else figures)
+    said = [Statement(name, None, text[:_MOST_TEXT]) for name, text in sentences]
     return said + [
         Statement("remark", None, f"{remark[0].upper()}{remark[1:]}.") for remark in output.remarks
     ]
 
 
-def _sentences(output: Output) -> Iterator[tuple[str, str]]:
+def _sentences(output: Output, figures: Figures) -> Iterator[tuple[str, str]]:
     match output:
         case PingOutput():
-            return _ping(output.document())
+            return _ping(cast("PingDocument", figures))
         case IperfOutput():
-            return _iperf(output.document())
+            return _iperf(cast("IperfDocument", figures))
         case NuttcpOutput():
-            return _nuttcp(output.document())
+            return _nuttcp(cast("NuttcpDocument", figures))
         case FlentOutput():
-            return _flent(output.document())
+            return _flent(cast("FlentDocument", figures))
         case _:
-            return _ss(output.document())
+            return _ss(cast("SsDocument", figures))
 
 
 def _ping(document: PingDocument) -> Iterator[tuple[str, str]]:
@@ -82,13 +93,46 @@ def _ping(document: PingDocument) -> Iterator[tuple[str, str]]:
     ]
     if errors:
         yield "ping-errors", f"It printed these errors: {'; '.join(errors[:_MOST_ERRORS])}."
+    if (found := _mtu(document)) is not None:
+        yield found
+
+
+def _mtu(document: PingDocument) -> tuple[str, str] | None:
+    """What errors, or sizes that have replies and sizes that have none, tell of the path's MTU."""
+    runs = [run for run in document["runs"] if run["payload_bytes"]]
     if document["mtu_bytes"] is not None:
-        payload = next((run["payload_bytes"] for run in runs if run["payload_bytes"]), None)
+        payload = next((run["payload_bytes"] for run in runs), None)
         asked = f"; these requests carry {payload} bytes of data" if payload else ""
-        yield (
+        return (
             "mtu",
             f"An error names an MTU of {document['mtu_bytes']} bytes on the path{asked}.",
         )
+    if large := [run for run in runs if run["too_large"]]:
+        size = min(map(_packet_bytes, large))
+        return "mtu", f"Packets of {size} bytes are too large for an MTU on the path, errors say."
+    passed = [_packet_bytes(run) for run in runs if run["lost"] < run["sent"]]
+    silent = [run for run in runs if run["lost"] == run["sent"]]
+    sizes = [_packet_bytes(run) for run in silent]
+    if (
+        not passed
+        or max(passed) >= min(sizes, default=0)
+        or len({run["address"] for run in runs}) > 1
+    ):
+        return None
+    if sum(run["sent"] for run in silent) < _LEAST_SILENT:
+        return None
+    return (
+        "mtu-black-hole",
+        f"Packets of up to {max(passed)} bytes had replies, and those of {min(sizes)} bytes or "
+        "more had none, without an error: an MTU black hole. Allow ICMP's errors on the path, or "
+        "clamp the MSS.",
+    )
+
+
+def _packet_bytes(run: PingRunDocument) -> int:
+    """The size of an echo request over IPv4 or IPv6 (RFC 792, RFC 4443)."""
+    headers = 48 if ":" in run["address"] else 28
+    return (run["payload_bytes"] or 0) + headers
 
 
 def _round_trips(rtt: dict[str, float] | None) -> str:
@@ -120,19 +164,32 @@ def _iperf_test(document: IperfTestDocument, at: str) -> Iterator[tuple[str, str
     direction = "to the client" if document["reverse"] else "to the server"
     text = f"{document['protocol']} {direction}{at}, {_of(document['streams'], 'stream')}: {rate}"
     yield tool, f"{text}{_lost(document)}."
-    yield from _written(document)
+    if document["nothing_arrived"]:
+        yield "nothing-arrived", _nothing(document)
+    else:
+        yield from _written(document)
+    yield from _datagrams(document)
     if document["answer_ms"] is not None:
         yield "bounceback", f"An answer took {document['answer_ms']:.4g} ms on average."
     still = document["stood_still"]
-    if still is not None:
+    if still is not None and not document["nothing_arrived"]:
         text = f"From {still['start_s']:.4g} s, no data moved for {still['duration_s']:.4g} s"
-        window = still["cwnd_bytes"]
-        if window is not None and window < TWO_SEGMENTS:
-            text += (
-                ", with a congestion window of one segment: retransmissions do not arrive, as in "
-                "an outage or an MTU black hole, which ping -M do -s 1472 tells apart"
-            )
+        if has_one_segment(still):
+            text += ", with a congestion window of one segment: retransmissions do not arrive, "
+            text += _BLACK_HOLE if still["to_end"] else "as in an outage"
         yield "stood-still", f"{text}."
+
+
+def _nothing(document: IperfTestDocument) -> str:
+    """What it means that no byte was counted where the data goes to."""
+    lasted, written = document["duration_s"], document["sent_bytes"]
+    time = "" if lasted is None else f" in {lasted:.4g} s"
+    if written == 0 and document["retransmissions"] == 0:
+        return (
+            f"No data moved{time}, and nothing was sent again: the sender wrote nothing, or what "
+            "it wrote before (-O) still filled its send buffer (-w)."
+        )
+    return f"No data arrived{time}, although the connection was opened, {_BLACK_HOLE}."
 
 
 def _written(document: IperfTestDocument) -> Iterator[tuple[str, str]]:
@@ -206,13 +263,26 @@ def _nuttcp_run(document: NuttcpRunDocument) -> Iterator[tuple[str, str]]:
             f"{parts['p50']:.4g} Mb/s in the median"
             + (f"; in {_of(idle, 'interval')} nothing arrived." if idle else "."),
         )
+    yield from _datagrams(document)
+
+
+def _datagrams(document: IperfTotals | NuttcpTotals) -> Iterator[tuple[str, str]]:
+    """What the share of datagrams that did not arrive means."""
     lost, packets = document["packets_lost"] or 0, document["packets"]
-    if packets and (share := lost / packets) >= _LOSS_SHARE:
+    if not packets or lost / packets < _LOSS_SHARE:
+        return
+    if lost == packets:
         yield (
             "udp-loss",
-            f"{share:.2%} of the datagrams did not arrive: they were lost on the path, or sent "
-            "faster than the path carries. A test at a lower rate would tell.",
+            "No datagram arrived: something drops them all, as a firewall does. A test over TCP "
+            "tells whether the path itself works.",
         )
+        return
+    yield (
+        "udp-loss",
+        f"{lost / packets:.2%} of the datagrams did not arrive: they were lost on the path, or "
+        "sent faster than the path carries. A test at a lower rate would tell.",
+    )
 
 
 def _lost(document: IperfTotals | NuttcpTotals) -> str:
@@ -234,15 +304,34 @@ def _ss(document: SsDocument) -> Iterator[tuple[str, str]]:
     for row in rows[:_MOST_CONNECTIONS]:
         subject = f"{row['local']} to {row['peer']}"
         yield "ss", f"{subject}: {', '.join(_figures(row))}."
-        if (row["bytes_acked"] or 0) >= LEAST_BYTES:
+        if (silent := row["unanswered"]) is not None:
+            yield "unanswered", f"{subject}: {_unanswered(silent)}"
+        elif max(row["bytes_acked"] or 0, row["bytes_received"] or 0) >= LEAST_BYTES:
             yield from ((kind, f"{subject}: {text}") for kind, text in _causes(row))
     if len(rows) > _MOST_CONNECTIONS:
         text = f"{_of(len(rows) - _MOST_CONNECTIONS, 'further connection')} with fewer bytes"
         yield "more-connections", f"{text}: --json has each."
 
 
+def _unanswered(silent: Unanswered) -> str:
+    if silent["opening"]:
+        sent = silent["segments_out"] or silent["timeouts"]
+        return (
+            f"it is not open: {_of(sent, 'segment')} that should open it had no answer. The "
+            "other end is down, a firewall drops them, or the path is interrupted."
+        )
+    since = silent["since_ms"]
+    last = "" if since is None else f"; the last acknowledgement came {since / 1000:.4g} s before"
+    return (
+        f"{silent['timeouts']} timeouts in a row: nothing answers its retransmissions{last}. The "
+        "path is interrupted, or drops full packets (an MTU black hole)."
+    )
+
+
 def _figures(row: ConnectionDocument) -> Iterator[str]:
     yield _of(row["snapshots"], "snapshot")
+    if row["unanswered"] and row["unanswered"]["opening"]:
+        return
     if row["congestion"]:
         yield row["congestion"]
     sent, received = row["goodput_mbps"], row["received_mbps"]
@@ -268,6 +357,16 @@ def _figures(row: ConnectionDocument) -> Iterator[str]:
 
 
 def _causes(row: ConnectionDocument) -> Iterator[tuple[str, str]]:
+    snapshots = row["snapshots"]
+    if snapshots >= _LEAST_SNAPSHOTS and row["unread_snapshots"] > snapshots / 2:
+        yield (
+            "application-limited",
+            f"in {row['unread_snapshots']} of {snapshots} snapshots the application here had left "
+            f"more unread than it reads in a round trip ({row['unread_bytes']} bytes in the "
+            "median): it reads too slowly, and a larger receive buffer only holds more.",
+        )
+    if (row["bytes_acked"] or 0) < LEAST_BYTES:
+        return
     busy_ms = row["busy_ms"] or 0
     for name, share in row["limited_share"].items():
         if share is not None and share > _LIMITED_SHARE and busy_ms >= _LEAST_BUSY_MS:
@@ -277,7 +376,6 @@ def _causes(row: ConnectionDocument) -> Iterator[tuple[str, str]]:
                 f"{what} limited it for {share:.0%} of the {busy_ms / 1000:.4g} s in which "
                 f"it had data to send; {advice}.",
             )
-    snapshots = row["snapshots"]
     if snapshots >= _LEAST_SNAPSHOTS and row["app_limited_snapshots"] > snapshots / 2:
         yield (
             "application-limited",

@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TypedDict
 
 from airpath.causes import tools
-from airpath.causes.rank import BlameDocument
+from airpath.causes.describe import ADVICE
+from airpath.causes.rank import OF_SENDERS, Blame, BlameDocument
+from airpath.causes.suspect import Suspect
 from airpath.diagnose import aligned, points
 from airpath.diagnose.aligned import Offset, OffsetDocument
 from airpath.diagnose.capture import StatementDocument
 from airpath.diagnose.outputs import bloat, bloated
 from airpath.diagnose.points import PairDocument
-from airpath.diagnose.told import told_by
+from airpath.diagnose.told import elsewhere, told_by
 from airpath.documents import FlowReport
 from airpath.readers.flows import LEAST_BYTES, main_sender, stream
 from airpath.readers.iperf import IperfOutput, IperfTest
+from airpath.readers.iperf_output import far_ends
 from airpath.readers.nuttcp import NuttcpOutput
 from airpath.readers.ping import PingOutput
 from airpath.readers.recognise import Recognised
@@ -32,8 +36,13 @@ _MARGIN_S = 1.0
 _LEAST_REPLIES = 5
 _TOLD_IN_TIME = 0.9
 """The share of the intervals' time that passes between the times of their lines, at least."""
+_MOST_LOST = 100_000
+"""Requests without a reply; a number of a damaged file may be any."""
 _MOST_NAMES = 3
 _MOST_RUNS = 10
+_QUEUE = "bufferbloat"
+_NO_QUEUE = (_QUEUE, OF_SENDERS, "receive-window", "send-buffer")
+"""Inferred causes that a queue under load refutes, or repeats."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,8 @@ class Delays:
 
     name: str
     replies: list[tuple[float, float]]
+    lost_at: list[float] = field(default_factory=list)
+    """When requests were sent that had no reply, by the numbers around them."""
     ahead_s: dict[str, float] = field(default_factory=dict)
     """By file, how far this clock is ahead of that one, where that is known."""
 
@@ -61,19 +72,28 @@ class Delays:
         ahead = self.ahead_s.get(file, 0.0)
         return [(at - ahead, rtt) for at, rtt in self.replies]
 
+    def lost_seen_from(self, file: str) -> list[float]:
+        """The times of lost requests by another file's clock."""
+        return [at - self.ahead_s.get(file, 0.0) for at in self.lost_at]
+
 
 class LoadedPing(TypedDict):
-    """A load and a ping: median RTTs during the load, and outside all loads."""
+    """A load and a ping: median RTTs during the load, and outside all loads.
+
+    A median of too few replies is None.
+    """
 
     load: str
     ping: str
     start_s: float
     end_s: float
     goodput_mbps: float | None
-    loaded_ms: float
+    loaded_ms: float | None
     loaded_replies: int
+    loaded_lost: int
     idle_ms: float | None
     idle_replies: int
+    idle_lost: int
 
 
 class Together(TypedDict):
@@ -89,7 +109,22 @@ class Together(TypedDict):
 
 def is_one_case(files: Sequence[Recognised]) -> bool:
     """Whether several files tell of one test, as far as that shows: there is one with tests."""
-    return len(files) > 1 and sum(isinstance(one.output, IperfOutput) for one in files) < 2
+    with_tests = [one for one in files if isinstance(one.output, IperfOutput)]
+    return len(files) > 1 and len(with_tests) - len(_far_ends(with_tests)) < 2
+
+
+def _far_ends(files: Sequence[Recognised]) -> dict[str, str]:
+    """The files of iperf3's servers of which the clients' are there too, and those clients'."""
+    tests = [
+        (one.name, test)
+        for one in files
+        if isinstance(one.output, IperfOutput)
+        for test in one.output.tests
+    ]
+    far = far_ends([test for _, test in tests])
+    found = {tests[server][0]: tests[client][0] for client, server in far.items()}
+    alone = {name for at, (name, _) in enumerate(tests) if at not in set(far.values())}
+    return {server: client for server, client in found.items() if server not in alone}
 
 
 def together(files: Sequence[Recognised]) -> Together | None:
@@ -107,7 +142,12 @@ def together(files: Sequence[Recognised]) -> Together | None:
     seconds = {one.files[1] for one in joined}
     captures = [one for one in aligned.captures(files) if one.name not in seconds]
     loads, delays, without = _sorted(files)
-    said: list[tuple[str, str]] = []
+    far = _far_ends(files)
+    loads = [one for one in loads if one.file not in far]
+    said = [
+        ("two-ends", f"{server} is the server's end of the test in {client}, not another test.")
+        for server, client in far.items()
+    ]
     offsets = [_align(one, captures, files) for one in delays]
     known = [one for each in offsets for one in each]
     for file in captures:
@@ -123,6 +163,7 @@ def together(files: Sequence[Recognised]) -> Together | None:
     said += [("clock-offset", one.sentence()) for one in known]
     pairs = [pair for load in loads for one in delays if (pair := _pair(load, one, loads))]
     said += [statement for pair in pairs for statement in _of_a_pair(pair)]
+    said += _elsewhere(files) if pairs else []
     said += [("two-captures", one.sentence()) for one in joined]
     pings = sum(isinstance(one.output, PingOutput) for one in files)
     others = sum(isinstance(one.output, IperfOutput | NuttcpOutput | SsOutput) for one in files)
@@ -149,8 +190,47 @@ def together(files: Sequence[Recognised]) -> Together | None:
         "pairs": pairs,
         "captures": [one.document() for one in joined],
         "offsets": [one.document() for one in known],
-        "causes": None if test is None else tools.blame(test).document(),
+        "causes": None if test is None else _with_queues(tools.blame(test), pairs).document(),
     }
+
+
+def _with_queues(blame: Blame, pairs: Sequence[LoadedPing]) -> Blame:
+    """The causes of a test, after a queue that a ping saw, and without those that it refutes.
+
+    Where packets wait on the path, more data was there than the path carries.
+    """
+    waits = [
+        (idle, loaded, one["ping"])
+        for one in pairs
+        if (idle := one["idle_ms"]) and (loaded := one["loaded_ms"]) and bloated(idle, loaded)
+    ]
+    if not waits:
+        return blame
+    idle, loaded, name = max(waits, key=lambda one: one[1] - one[0])
+    text = f"{bloat(idle, loaded)} {name} saw it, before and during the test."
+    seen = Suspect(
+        _QUEUE, 1 - idle / loaded, f"{text[0].upper()}{text[1:]}", (), advice=ADVICE[_QUEUE]
+    )
+    others = [one for one in blame.suspects if one.cause not in _NO_QUEUE]
+    return Blame("named", "", [seen, *others])
+
+
+def _elsewhere(files: Sequence[Recognised]) -> list[tuple[str, str]]:
+    """Pings to another address than the tests' ends."""
+    tests = [
+        test for one in files if isinstance(one.output, IperfOutput) for test in one.output.tests
+    ]
+    return [
+        (
+            "other-address",
+            f"{one.name} pinged {other}, which is no end of the test: their paths may have only "
+            "a part in common.",
+        )
+        for one in files
+        if tests
+        and isinstance(one.output, PingOutput)
+        and (other := elsewhere(one.output, tests[0])) is not None
+    ]
 
 
 def _align(
@@ -225,7 +305,7 @@ def _sorted(files: Iterable[Recognised]) -> tuple[list[Load], list[Delays], list
                 if one.time_s is not None and not one.duplicate
             ]
             if replies:
-                delays.append(Delays(file.name, replies))
+                delays.append(Delays(file.name, replies, _lost(output)))
             elif output.replies:
                 without.append(file.name)
         elif isinstance(output, IperfOutput | NuttcpOutput | SsOutput):
@@ -288,32 +368,48 @@ def _of_a_connection(name: str, connection: Connection) -> Load | None:
     return Load(ends, start, end, 8e-6 * (last - moved[0][1]) / (end - start))
 
 
-def _pair(load: Load, delays: Delays, loads: Sequence[Load]) -> LoadedPing | None:
-    replies = delays.seen_from(load.file)
-    loaded = [
-        rtt
-        for at, rtt in replies
-        if load.start_s + _MARGIN_S <= at - rtt / 1000 and at <= load.end_s - _MARGIN_S
-    ]
-    if len(loaded) < _LEAST_REPLIES:
-        return None
-    idle = [
-        rtt
-        for at, rtt in replies
-        if all(
-            at < one.start_s - _MARGIN_S or at - rtt / 1000 > one.end_s + _MARGIN_S for one in loads
+def _lost(output: PingOutput) -> list[float]:
+    """When the requests were sent of which the numbers are missing between replies' numbers."""
+    found: list[float] = []
+    for run in output.runs:
+        sent = sorted(
+            (one.seq, one.time_s - one.rtt_ms / 1000)
+            for one in run.replies
+            if one.time_s is not None and not one.duplicate
         )
-    ]
+        for (first, began), (last, ended) in pairwise(sent):
+            step = (ended - began) / max(1, last - first)
+            missing = min(last - first - 1, _MOST_LOST - len(found))
+            found += [began + step * count for count in range(1, missing + 1)]
+    return found
+
+
+def _pair(load: Load, delays: Delays, loads: Sequence[Load]) -> LoadedPing | None:
+    begin_s, end_s = load.start_s + _MARGIN_S, load.end_s - _MARGIN_S
+
+    def is_idle(sent_s: float, received_s: float) -> bool:
+        return all(
+            received_s < one.start_s - _MARGIN_S or sent_s > one.end_s + _MARGIN_S for one in loads
+        )
+
+    replies, lost = delays.seen_from(load.file), delays.lost_seen_from(load.file)
+    loaded = [rtt for at, rtt in replies if begin_s <= at - rtt / 1000 and at <= end_s]
+    loaded_lost = sum(begin_s <= at <= end_s for at in lost)
+    if len(loaded) + loaded_lost < _LEAST_REPLIES:
+        return None
+    idle = [rtt for at, rtt in replies if is_idle(at - rtt / 1000, at)]
     return {
         "load": load.name,
         "ping": delays.name,
         "start_s": load.start_s,
         "end_s": load.end_s,
         "goodput_mbps": load.goodput_mbps,
-        "loaded_ms": _median(loaded),
+        "loaded_ms": _median(loaded) if len(loaded) >= _LEAST_REPLIES else None,
         "loaded_replies": len(loaded),
+        "loaded_lost": loaded_lost,
         "idle_ms": _median(idle) if len(idle) >= _LEAST_REPLIES else None,
         "idle_replies": len(idle),
+        "idle_lost": sum(is_idle(at, at) for at in lost),
     }
 
 
@@ -322,9 +418,18 @@ def _of_a_pair(pair: LoadedPing) -> Iterator[tuple[str, str]]:
     rate = "" if pair["goodput_mbps"] is None else f" at {pair['goodput_mbps']:.4g} Mb/s"
     text = (
         f"{pair['load']} moved data{rate} from {_clock(pair['start_s'])} to "
-        f"{_clock(pair['end_s'])} UTC; "
-        f"the median round trip of {pair['ping']} was then {loaded:.4g} ms"
+        f"{_clock(pair['end_s'])} UTC"
     )
+    if lost := pair["loaded_lost"]:
+        sent, others = lost + pair["loaded_replies"], pair["idle_lost"] + pair["idle_replies"]
+        yield (
+            "loss-under-load",
+            f"{text}; {lost} of the {sent} echo requests of {pair['ping']} then had no reply, and "
+            f"{pair['idle_lost']} of {others} without load.",
+        )
+    if loaded is None:
+        return
+    text += f"; the median round trip of {pair['ping']} was then {loaded:.4g} ms"
     if idle is None:
         yield (
             "delay-under-load",

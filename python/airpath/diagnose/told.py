@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from ipaddress import ip_address
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from airpath.causes.rank import MAIN
 from airpath.causes.tools import Pinged, Told
 from airpath.fitting.observed import Floats
 from airpath.readers.flows import LEAST_BYTES
-from airpath.readers.iperf_output import WRITES, Interval, IperfOutput, IperfTest
+from airpath.readers.iperf_output import WRITES, Interval, IperfOutput, IperfTest, joined
 from airpath.readers.ping import PingOutput
 from airpath.readers.recognise import Output
 from airpath.readers.ss import Connection, SsOutput
@@ -23,6 +25,8 @@ _WHOLE = 0.01
 """Text has three digits."""
 _SMOOTHED = 4
 """Definition: a rate is that of so many writes or more."""
+_STATES = (2, 3)
+"""The columns of `Told.streams` that are never 0: cwnd and the smoothed RTT."""
 
 
 def told_by(outputs: Sequence[Output]) -> Told | None:
@@ -30,6 +34,39 @@ def told_by(outputs: Sequence[Output]) -> Told | None:
 
     None without a test of two seconds.
     """
+    sockets = [
+        one for output in outputs if isinstance(output, SsOutput) for one in output.connections
+    ]
+    test = _largest(outputs)
+    streams = [] if test is None else streams_of_test(test)
+    own = _own(test, sockets)
+    if not streams:
+        streams = [seconds for one in own if len(seconds := seconds_of_socket(one))]
+    # Where a standstill is seen, no cause of a rate is inferred.
+    if test is not None and test.blocked:
+        return None
+    if max(map(len, streams), default=0) < _LEAST_SECONDS or not _bytes_of(streams):
+        return None
+    target = 0.0 if test is None else (test.target_bps or 0.0) / 1e6
+    return Told(streams, _limited(own), _ping(outputs, test), target)
+
+
+def judged(output: Output) -> str | None:
+    """Which of several tests of a file the causes are of; None of one, or of none."""
+    test = _largest([output])
+    if test is None or not isinstance(output, IperfOutput) or len(output.tests) < 2:
+        return None
+    place = next((at for at, one in enumerate(output.tests, 1) if one is test), None)
+    if place is None:
+        return None
+    return (
+        f"Causes are inferred for test {place} of {len(output.tests)}, which moved the most data; "
+        "a file of its own gives those of another."
+    )
+
+
+def _largest(outputs: Sequence[Output]) -> IperfTest | None:
+    """The test of TCP that moved the most data."""
     tests = [
         one
         for output in outputs
@@ -37,18 +74,7 @@ def told_by(outputs: Sequence[Output]) -> Told | None:
         for one in output.tests
         if one.protocol == "TCP" and one.tool == "iperf3"
     ]
-    sockets = [
-        one for output in outputs if isinstance(output, SsOutput) for one in output.connections
-    ]
-    test = max(tests, key=_bytes, default=None)
-    streams = [] if test is None else streams_of_test(test)
-    own = _own(test, sockets)
-    if not streams:
-        streams = [seconds for one in own if len(seconds := seconds_of_socket(one))]
-    if max(map(len, streams), default=0) < _LEAST_SECONDS or not _bytes_of(streams):
-        return None
-    target = 0.0 if test is None else (test.target_bps or 0.0) / 1e6
-    return Told(streams, _limited(own), _ping(outputs, test), target)
+    return max(joined(tests), key=_bytes, default=None)
 
 
 def _bytes(test: IperfTest) -> int:
@@ -136,7 +162,23 @@ def _seconds(intervals: Sequence[Interval]) -> Floats:
     parts: dict[int, list[Interval]] = {}
     for one in intervals:
         parts.setdefault(int(one.start_s - first + 1e-3), []).append(one)
-    return np.array([row for each in parts.values() for row in _row(each)]).reshape(-1, 4)
+    rows = [row for each in parts.values() for row in _row(each)]
+    return _filled(np.array(rows).reshape(-1, 4))
+
+
+def _filled(rows: Floats) -> Floats:
+    """Windows and round trips that a second does not tell are those of the nearest that does."""
+    for column in _STATES:
+        known = np.flatnonzero(rows[:, column] > 0)
+        if len(known):
+            at = np.arange(len(rows))
+            after = np.clip(np.searchsorted(known, at), 0, len(known) - 1)
+            before = np.maximum(after - 1, 0)
+            nearer = known[after] - at > at - known[before]
+            rows[:, column] = rows[np.where(nearer, known[before], known[after]), column]
+        else:
+            rows[:, column] = np.nan
+    return rows
 
 
 def _row(part: Sequence[Interval]) -> Iterator[list[float]]:
@@ -164,7 +206,20 @@ def _own(test: IperfTest | None, sockets: Sequence[Connection]) -> list[Connecti
         max((each.get("bytes_acked", 0) for each in one.samples), default=0) for one in sockets
     ]
     least = max(LEAST_BYTES, MAIN * max(sizes, default=0))
-    return [one for one, size in zip(sockets, sizes, strict=True) if size >= least]
+    large = [one for one, size in zip(sockets, sizes, strict=True) if size >= least]
+    main = sockets[sizes.index(max(sizes))] if sizes else None
+    return [one for one in large if main is None or _at_once(one, main)]
+
+
+def _at_once(one: Connection, other: Connection) -> bool:
+    """Whether two sockets were there at one time, as far as snapshots tell; else one followed."""
+    spans = []
+    for each in (one, other):
+        times = [at for sample in each.samples if (at := sample["elapsed_s"]) is not None]
+        if not times:
+            return True
+        spans.append((min(times), max(times)))
+    return max(begin for begin, _ in spans) <= min(end for _, end in spans)
 
 
 def _port(end: str) -> int:
@@ -184,9 +239,8 @@ def seconds_of_socket(connection: Connection) -> Floats:
     again = np.interp(ends, at, [float(one.get("retrans_total", 0)) for one in timed])
     last = [timed[index] for index in np.searchsorted(at, ends[1:] + 1e-3) - 1]
     cwnd = [one.get("cwnd_segments", np.nan) * one.get("mss_bytes", np.nan) for one in last]
-    return np.column_stack(
-        [np.diff(acked), np.diff(again), cwnd, [one.get("rtt_ms", np.nan) for one in last]]
-    )
+    rtt = [one.get("rtt_ms", np.nan) for one in last]
+    return _filled(np.column_stack([np.diff(acked), np.diff(again), cwnd, rtt]))
 
 
 def _limited(sockets: Sequence[Connection]) -> dict[str, float]:
@@ -201,9 +255,27 @@ def _limited(sockets: Sequence[Connection]) -> dict[str, float]:
     return {"receive_window": rwnd / busy, "send_buffer": sndbuf / busy} if busy else {}
 
 
+def elsewhere(ping: PingOutput, test: IperfTest) -> str | None:
+    """The address that was pinged, if the test's ends have others of its family."""
+    ends = {end for one in test.connections for end in (one.local, one.remote)}
+    for run in ping.runs:
+        of_family = {end for end in ends if (":" in end) is (":" in run.address)}
+        if _is_address(run.address) and of_family and run.address not in of_family:
+            return run.address
+    return None
+
+
+def _is_address(text: str) -> bool:
+    with suppress(ValueError):
+        ip_address(text)
+        return True
+    return False
+
+
 def _ping(outputs: Sequence[Output], test: IperfTest | None) -> Pinged | None:
-    """The ping with the most replies, during the test if both have times."""
+    """The ping of the test's path with the most replies, during the test if both have times."""
     pings = [one for one in outputs if isinstance(one, PingOutput)]
+    pings = [one for one in pings if test is None or elsewhere(one, test) is None]
     ping = max(pings, key=lambda one: len(one.replies), default=None)
     if ping is None:
         return None

@@ -61,6 +61,10 @@ class Clock:
             self.now = self.elapsed = float(found[0].replace(",", ".")) * _UNITS[unit]
         return found is not None
 
+    def tell(self, time_s: float) -> None:
+        """Set the time, in seconds since 1970."""
+        self.now = self.elapsed = time_s
+
     def strip(self, text: str) -> tuple[str, bool]:
         """The line without the time at its beginning, which is read, and whether there is one."""
         found = _LEADING.match(text)

@@ -21,6 +21,7 @@ from airpath.readers.iperf_output import (
 
 _MOST = 1e18
 _NEXT = re.compile(r"^\{", re.MULTILINE)
+_BEHIND = re.compile(r"\s*,\s*\{")
 _MOST_FAILURES = 20
 _INTERRUPT = "interrupt - "
 _CUT = "the JSON of iperf3 is cut short or broken"
@@ -70,13 +71,15 @@ def _documents(text: str, name: str, remarks: list[str]) -> list[Json]:
         raise InputError(f"{name}: {why or 'this JSON is not an object'}")
     if why:
         remarks.append(f"{why}; the complete part was read")
-    elif text[end:].strip():
+    elif text[end:].strip("] \t\r\n"):
         remarks.append("text after the last JSON document was not read")
     return found
 
 
 def _next(text: str, at: int) -> int:
-    """Where the next line begins that begins a document."""
+    """Where the next document begins: behind a comma, or at the beginning of a line."""
+    if found := _BEHIND.match(text, at):
+        return found.end() - 1
     found = _NEXT.search(text, at)
     return found.start() if found else len(text)
 
@@ -149,6 +152,7 @@ def _tests(document: Json, run: int) -> list[IperfTest]:
                 for one in test.connections
                 if one.stream in {row.stream for row in test.streams}
             ]
+        test.error = document.get("error")
         _totals(test, end, "_bidir_reverse" if second else "")
         _close(test, document.get("error"))
         tests.append(test)
@@ -168,6 +172,7 @@ def _test(start: Json, run: int, server: bool, reverse: bool) -> IperfTest:
         reverse=reverse,
         server=server,
         run=run,
+        cookie=str(start.get("cookie") or ""),
         omit_s=_number(settings.get("omit")) or 0.0,
         target_bps=_number(settings.get("target_bitrate")) or None,
         start_time_s=time_s if time_s is not None and 0 < time_s < LAST_TIME_S else None,
@@ -208,8 +213,8 @@ def _interval(one: Json) -> Interval:
         bool(one.get("omitted")),
         one.get("sender") if isinstance(one.get("sender"), bool) else None,
         _count(one.get("retransmits")),
-        _count(one.get("snd_cwnd")),
-        _count(one.get("rtt")),
+        _count(one.get("snd_cwnd")) or None,
+        _count(one.get("rtt")) or None,
         _number(one.get("jitter_ms")),
         _count(one.get("lost_packets")),
         _count(one.get("packets")),
@@ -230,6 +235,17 @@ def _count(value: object) -> int | None:
     return None if number is None else round(number)
 
 
+def _is_nothing(test: IperfTest, attribute: str) -> bool:
+    """Whether a total of 0 was counted, and does not stand for one that is not known.
+
+    A client that sent has its receiver's total from the exchange of results at the end.
+    """
+    if not any(one.bytes for one in test.counted()):
+        return bool(test.streams)
+    exchanged = test.error is None and not test.server
+    return exchanged and not test.reverse and attribute == "received"
+
+
 def _totals(test: IperfTest, end: Json, which: str) -> None:
     names = [("sent", f"sum_sent{which}"), ("received", f"sum_received{which}")]
     if test.protocol == "UDP" and names[1][1] not in end and f"sum{which}" in end:
@@ -242,7 +258,7 @@ def _totals(test: IperfTest, end: Json, which: str) -> None:
         if attribute == "sent" and len(names) > 1:
             # A sender of UDP knows of no losses, and writes zeros.
             total = replace(total, lost=None)
-        if total.bytes or total.packets:
+        if total.bytes or total.packets or _is_nothing(test, attribute):
             setattr(test, attribute, total)
         elif test.streams:
             test.remarks.append(f"{key} is 0, although intervals are not: it was not exchanged")

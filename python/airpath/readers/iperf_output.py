@@ -6,6 +6,8 @@ both directions at once (``--bidir``) have.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict, cast
 
@@ -24,12 +26,14 @@ TWO_SEGMENTS = 2 * 1220
 class StoodStill(TypedDict):
     """The longest time in which no stream moved a byte, after one had.
 
-    ``cwnd_bytes`` is the largest congestion window in it, where it was printed.
+    ``cwnd_bytes`` is the largest congestion window in it, where it was printed. ``to_end``: whether
+    no byte moved after it.
     """
 
     start_s: float
     duration_s: float
     cwnd_bytes: int | None
+    to_end: bool
 
 
 class IperfTotals(TypedDict):
@@ -60,6 +64,7 @@ class IperfTestDocument(IperfTotals):
     jitter_ms: float | None
     answer_ms: float | None
     stood_still: StoodStill | None
+    nothing_arrived: bool
 
 
 class IperfDocument(IperfTotals):
@@ -84,6 +89,7 @@ class Connection:
 class Interval:
     """What a stream moved in a while. None: not printed.
 
+    A window or a round trip of 0 is none: it was rounded to nothing, or not measured yet.
     ``omitted``: before the test counted (-O). ``sender``: whether the side that reports sent it;
     None where the text does not say.
     """
@@ -148,7 +154,9 @@ class IperfTest:
     target_bps: float | None = None
     """The rate of a stream that -b asked for."""
     far: IperfTest | None = None
-    """What the far end reports of the same test (--get-server-output)."""
+    """What the far end reports of the same test (--get-server-output, or a file of its own)."""
+    cookie: str = ""
+    """iperf3's name of the test, which both ends print."""
 
     def counted(self) -> list[Interval]:
         """The intervals that count: those that are not omitted."""
@@ -159,12 +167,39 @@ class IperfTest:
         """Whether its intervals are a TCP sender's: they count what was written to the socket."""
         return self.protocol == "TCP" and self.server == self.reverse
 
+    @property
+    def nothing_arrived(self) -> bool:
+        """Whether the receiver of TCP has not one byte, in a time in which a path delivers some."""
+        rows = self.counted()
+        each = [*rows, *(one for one in (self.sent, self.received) if one is not None)]
+        if self.protocol != "TCP" or self.error or not each:
+            return False
+        if self.reports_writes and self.received is not None and not self.server:
+            moved = self.received.bytes
+        elif self.reports_writes:
+            moved = sum(one.bytes for one in each)
+        else:
+            moved = sum(one.bytes for one in each if one is not self.sent)
+        lasted = max(one.end_s for one in each) - min(one.start_s for one in each)
+        return not moved and lasted >= _STOOD_STILL_S
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a standstill is what the test shows: nothing arrived, or nothing to the end.
+
+        It then lasted for half of the test, so that the median second carried nothing.
+        """
+        still, rows = self._stood_still(), self.counted()
+        if still is None or not still["to_end"] or not has_one_segment(still):
+            return self.nothing_arrived
+        return still["duration_s"] >= (rows[-1].end_s - rows[0].start_s) / 2
+
     def document(self) -> IperfTestDocument:
         """The totals, for a summary: rates in Mb/s, times in seconds.
 
         What was received, where that was printed; else what was sent; else sums of intervals.
         """
-        total = self.received or self.sent
+        total = self._received or self.sent
         counted = self.counted()
         retransmissions = self.sent.retransmissions if self.sent else None
         if total is None and counted:
@@ -190,19 +225,30 @@ class IperfTest:
             "jitter_ms": total.jitter_ms if total else None,
             "answer_ms": total.answer_ms if total else None,
             "stood_still": self._stood_still(),
+            "nothing_arrived": self.nothing_arrived,
             "error": self.error,
             "complete": self.complete,
             "remarks": self.remarks,
         }
 
+    @property
+    def _received(self) -> Interval | None:
+        """What was received; a receiver of UDP to which nothing came counts no packets."""
+        sent, received = self.sent, self.received
+        if self.protocol != "UDP" or sent is None or received is None or not sent.packets:
+            return received
+        if received.bytes or received.packets or self.error:
+            return received
+        return replace(received, lost=sent.packets, packets=sent.packets)
+
     def _stood_still(self) -> StoodStill | None:
         rows: dict[float, list[Interval]] = {}
         for one in self.counted():
             rows.setdefault(one.start_s, []).append(one)
-        longest: tuple[float, float, int | None] = (0.0, 0.0, None)
+        longest: StoodStill | None = None
         began: float | None = None
         window: int | None = None
-        moved = False
+        moved, last_s = False, max(rows, default=0.0)
         for start_s in sorted(rows):
             at = rows[start_s]
             if any(one.bytes for one in at):
@@ -212,23 +258,70 @@ class IperfTest:
                 told = [one.cwnd_bytes for one in at if one.cwnd_bytes is not None]
                 window = max([*told, window or 0]) if told else window
                 lasted = max(one.end_s for one in at) - began
-                if lasted > longest[0]:
-                    longest = lasted, began, window
+                if longest is None or lasted > longest["duration_s"]:
+                    longest = {
+                        "start_s": began, "duration_s": lasted, "cwnd_bytes": window,
+                        "to_end": start_s == last_s,
+                    }  # fmt: skip
+        if longest is None:
+            return None
         least = _STOOD_STILL_S
-        if (
-            longest[0] > least
-            and self.reports_writes
-            and (longest[2] is None or longest[2] >= TWO_SEGMENTS)
-        ):
+        if self.reports_writes and not has_one_segment(longest):
             # Then the next write only waits until the send buffer has room.
             least = max(least, 2 * WRITES[0] / self._bytes_per_second())
-        if longest[0] < least:
-            return None
-        return {"start_s": longest[1], "duration_s": longest[0], "cwnd_bytes": longest[2]}
+        return longest if longest["duration_s"] >= least else None
 
     def _bytes_per_second(self) -> float:
         total = self.received or summed(self.counted())
         return max(1.0, total.rate_bps / 8)
+
+
+def joined(tests: Sequence[IperfTest]) -> list[IperfTest]:
+    """The tests without those of a server of which the client's is there: they are its far end."""
+    far = far_ends(tests)
+    taken = set(far.values())
+    return [
+        replace(one, far=tests[far[at]]) if at in far else one
+        for at, one in enumerate(tests)
+        if at not in taken
+    ]
+
+
+def far_ends(tests: Sequence[IperfTest]) -> dict[int, int]:
+    """Which tests of clients and of servers are the two ends of one, by their places.
+
+    Both ends print the same cookie, or at least the same ports.
+    """
+    servers: dict[tuple[object, ...], deque[int]] = {}
+    for at, one in enumerate(tests):
+        for key in _keys(one) if one.server else ():
+            servers.setdefault(key, deque()).append(at)
+    far: dict[int, int] = {}
+    taken: set[int] = set()
+    for at, one in enumerate(tests):
+        for key in () if one.server else _keys(one):
+            others = servers.get(key, deque())
+            while others and others[0] in taken:
+                others.popleft()
+            if others:
+                far[at] = others[0]
+                taken.add(others[0])
+                break
+    return far
+
+
+def _keys(one: IperfTest) -> Iterator[tuple[object, ...]]:
+    """What both ends know of a test, the surest first."""
+    if one.cookie:
+        yield one.cookie, one.reverse
+    ports = [(each.local_port, each.remote_port) for each in one.connections]
+    if ports:
+        yield tuple(sorted(pair[::-1] if one.server else pair for pair in ports)), one.reverse
+
+
+def has_one_segment(still: StoodStill) -> bool:
+    """Whether the congestion window is that of a sender whose retransmissions time out."""
+    return still["cwnd_bytes"] is not None and still["cwnd_bytes"] < TWO_SEGMENTS
 
 
 @dataclass

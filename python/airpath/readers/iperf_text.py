@@ -20,7 +20,7 @@ from airpath.readers.iperf_output import (
     of_all_streams,
     udp_received,
 )
-from airpath.readers.lines import numbered
+from airpath.readers.lines import by_source
 
 _LATE_S = 2.0
 _STEP_S = 0.05
@@ -85,16 +85,16 @@ _MOST_OF_A_TIME = 64
 
 def read(text: str, name: str = "iperf3") -> IperfOutput:
     """Read what iperf printed; InputError if nothing here is."""
-    reader = _Reader()
-    for _, line in numbered(text):
+    readers: dict[str, _Reader] = {}
+    for source, _, line in by_source(text):
         if line:
-            reader.line(line)
-    if not reader.known:
+            readers.setdefault(source, _Reader()).line(line)
+    known = [one for one in readers.values() if one.known]
+    if not known:
         raise InputError(f"{name}: no output of iperf3 or iperf found")
-    tests = []
-    for run, one in enumerate(reader.tests or [_Test()]):
-        tests += one.finished(run)
-    return IperfOutput(tests, reader.remarks)
+    begun = [test for one in known for test in one.tests] or [_Test()]
+    tests = [one for run, test in enumerate(begun) for one in test.finished(run)]
+    return IperfOutput(tests, [remark for one in known for remark in one.remarks])
 
 
 @dataclass
@@ -228,6 +228,10 @@ class _Reader:
         self._version = ""
         self._told: float | None = None
         """The time, if the last line was nothing else."""
+        self._ahead: float | None = None
+        """The time that iperf3 -V tells before a test's first line, as it does from 3.7 on."""
+        self._untimed = False
+        """Whether the last test may have its time after its first line, as before 3.7."""
         self._skipping = False
         """Within what --get-server-output adds: the same test again, as its server saw it."""
 
@@ -260,8 +264,10 @@ class _Reader:
 
     def _begin(self) -> _Test:
         test = _Test(
-            tool="iperf2" if self._two else "iperf3", version=self._version, server=self._server
-        )
+            tool="iperf2" if self._two else "iperf3", version=self._version, server=self._server,
+            start_time_s=self._told if self._ahead is None else self._ahead,
+        )  # fmt: skip
+        self._untimed, self._ahead = self._ahead is None, None
         self.tests.append(test)
         return test
 
@@ -273,7 +279,6 @@ class _Reader:
             self._skipping = False
             test = self._begin()
             test.protocol = "UDP" if ", UDP port" in line else "TCP"
-            test.start_time_s = self._told
         elif _ACCEPTED in line:
             if not self._skipping:
                 self._two, self._server = False, True
@@ -301,8 +306,10 @@ class _Reader:
             self._test.remarks.append("the server's report is missing: what arrived is not known")
         elif found := _OMIT.search(line):
             self._test.omit_s = float(found[1])
+        elif text.startswith("Cookie: "):
+            self._test.cookie = text.removeprefix("Cookie: ").strip()
         elif text.startswith("Time: ") and self._clock.read(text):
-            self._test.start_time_s = self._clock.now
+            self._timed()
         elif found := _TARGET.fullmatch(text):
             self._test.target_bps = float(found[1]) or None
         elif found := _VERSION.search(line):
@@ -310,6 +317,13 @@ class _Reader:
         else:
             return self._error(line)
         return True
+
+    def _timed(self) -> None:
+        """A time of iperf3 -V: of the test that has begun, or of the one that follows."""
+        if self._untimed and not (self._test.began or self._test.over):
+            self._test.start_time_s, self._untimed = self._clock.now, False
+        else:
+            self._ahead = self._clock.now
 
     def _columns(self, line: str) -> None:
         """The names of the columns: what the side that reports does."""
@@ -445,18 +459,18 @@ def _interval(test: _Test, found: re.Match[str], stream: int) -> Interval:
     elif writes := _WRITES.match(rest) or _BOUNCED.match(rest):
         if writes["retr"]:
             shown["retransmissions"] = int(writes["retr"])
-        if (writes["cwnd"] or "NA") != "NA":
-            shown["cwnd_bytes"] = int(writes["cwnd"]) * 1024
-        if writes["rtt"]:
-            shown["rtt_us"] = int(writes["rtt"])
+        if writes["cwnd"] != "NA" and (window := int(writes["cwnd"] or 0)):
+            shown["cwnd_bytes"] = window * 1024
+        if trip := int(writes["rtt"] or 0):
+            shown["rtt_us"] = trip
         if mean := writes.groupdict().get("mean"):
             shown["answer_ms"] = float(mean)
     elif test.protocol == "UDP" and (count := _DATAGRAMS.match(rest)):
         shown["packets"] = int(count[1])
     elif tcp := _TCP.match(rest):
         shown["retransmissions"] = int(tcp["retr"])
-        if tcp["cwnd"]:
-            shown["cwnd_bytes"] = round(float(tcp["cwnd"]) * _SIZES[tcp["unit"]])
+        if window := round(float(tcp["cwnd"] or 0) * _SIZES[tcp["unit"] or ""]):
+            shown["cwnd_bytes"] = window
     if "pps" in rest:
         test.protocol = "UDP"
     sender = None if found["role"] is None else found["role"] == "TX"
@@ -469,7 +483,10 @@ def _interval(test: _Test, found: re.Match[str], stream: int) -> Interval:
     rate *= _SCALES[found["scale"]] if found["of"] == "bits" else 8 * _SIZES[found["scale"]]
     if end > start and len(found["rate"].replace(".", "").lstrip("0")) < _DIGITS:
         # In a unit that is too large for it (-f): the amount has more digits.
-        rate = 8 * moved / (end - start)
+        rate = 8 * moved / (end - start) if moved else rate
+    if not moved:
+        # An amount that is 0 only because its unit is too large.
+        moved = round(rate * (end - start) / 8)
     return Interval(stream, start, end, moved, rate, "(omitted)" in rest, sender, **shown)
 
 

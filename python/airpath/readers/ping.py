@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypedDict
 
 from airpath.errors import InputError
+from airpath.readers import unread
 from airpath.readers.clocks import Clock
-from airpath.readers.lines import numbered
+from airpath.readers.lines import by_source
 
 _NUMBER = r"\d{1,9}(?:[.,]\d{1,9})?"
 _UNIT = r"[^\d\s=<>()\[\]/,;:.%]{1,8}"
@@ -34,6 +34,8 @@ _HEADS = (
     re.compile(
         r"(?:^|[\s\]])PING (?P<address>[\da-fA-F.:]+) (?P<payload>\d{1,9})\(\d{1,9}\) bytes"
     ),
+    # Huawei VRP
+    re.compile(r"^PING (?P<address>[\da-fA-F.:]+) ?: (?P<payload>\d{1,9}) +data bytes, press"),
     re.compile(r"(?:^|\s)HPING (?P<address>\S+) \(.* (?P<payload>\d{1,9}) data bytes"),
 )
 # Windows says it in the user's language: an address, and the payload before a colon at the end.
@@ -43,10 +45,12 @@ _WINDOWS_HEAD = re.compile(
     r"(?P<rest>.{3,200}) ?[:\uff1a]$"
 )
 _LAST_NUMBER = re.compile(r"(?<!\d)(\d{1,9})\D*$")
-_SEQ = re.compile(r"\b(?:icmp_)?seq=(\d{1,10})(?![\d/])")
+_SEQ = re.compile(r"\b(?:(?:icmp_)?seq|Sequence)=(\d{1,10})(?![\d/])")
 _TTL = re.compile(r"\b(?:ttl|hlim)=(\d{1,10})\b")
 _BYTES_FROM = re.compile(r"\b\d{1,6} bytes from (?P<host>[^\s:,]\S*?(?: \([^()]{1,100}\))?)[:,] ")
 _HOST = re.compile(r"(?<![^\s=])(?P<host>[^\s=]+?(?: \([^()]{1,100}\))?) ?[:,\uff1a\uff0c]? ?$")
+_HUAWEI_HOST = re.compile(r" from (?P<host>\S+): bytes=")
+_HUAWEI_COUNT = re.compile(r"^(\d{1,18}) packet\(s\) (transmitted|received)$")
 _HPING_HOST = re.compile(r"\bip=(?P<host>\S+)")
 _TIME = re.compile(rf"[=<] ?({_NUMBER}) ?({_UNIT})(?![=\w])")
 _WINDOWS_REPLY = re.compile(rf"[=<] ?(?P<ms>{_NUMBER}) ?{_UNIT} +TTL=(?P<ttl>\d{{1,10}})$")
@@ -76,6 +80,12 @@ _WINDOWS_TIMES = re.compile(
     r"= ?(?P<mean>\d{1,9})(?!\d)"
 )
 _ERROR = re.compile(r"(?:^|\s)icmp_seq[= ](?P<seq>\d{1,10}) (?P<what>[^\W\d].*)$")
+_PLAIN = re.compile(
+    r"(?:\[(?P<time>[1-9]\d{9}\.\d{1,9})\] )?\d{1,6} bytes from (?P<host>[^\s:,]{1,100}"
+    r"(?: \([^()\s]{1,100}\))?): icmp_seq=(?P<seq>\d{1,10}) ttl=(?P<ttl>\d{1,3}) "
+    r"time=(?P<ms>\d{1,9}(?:\.\d{1,9})?) ms"
+)
+"""Most lines of long files are such, of iputils, BSD and macOS: one pattern instead of many."""
 _TIMEOUT = re.compile(
     r"(?:Request timeout for icmp_seq|no answer yet for icmp_seq=) ?(?P<seq>\d{1,10})$"
 )
@@ -101,12 +111,18 @@ _FPING = re.compile(
 _FPING_COUNTS = re.compile(
     r"(?P<host>\S{1,255}) +: xmt/rcv/%\w{1,8} = (?P<sent>\d{1,18})/(?P<received>\d{1,18})/"
 )
+_FPING_ALL = re.compile(
+    rf"(?:^|\s)(?P<host>[\w-]{{0,63}}[.:][\w.:%-]{{1,200}}) +:(?P<all>(?: (?:{_NUMBER}|-))+)$"
+)
+"""With -C: the round trip of each request, and a hyphen for none."""
 _CISCO = re.compile(
     r"^Success rate is \d{1,3} percent \((?P<received>\d{1,18})/(?P<sent>\d{1,18})\)"
 )
 _COLONS = (":", "\uff1a")
 """The second is that of Chinese and Japanese."""
 NO_ANSWER = "no answer in time"
+_TOO_LARGE = re.compile(r"\bDF\b|\bfrag\w* needed|too big|message too long|фрагментац", re.I)
+"""An error says that the packet is too large; no system translates DF."""
 _UNITS = {"us": 1e-3, "µs": 1e-3, "usec": 1e-3, "мкс": 1e-3, "s": 1e3, "sec": 1e3}
 """All others are milliseconds."""
 _MOST_ERRORS = 10
@@ -122,13 +138,14 @@ class PingRow(TypedDict):
 
 
 class PingRunDocument(PingRow):
-    """One run of ping."""
+    """One run of ping. ``too_large``: an error says that its packets are, for an MTU."""
 
     address: str
     payload_bytes: int | None
     start_time_s: float | None
     errors: dict[str, int]
     mtu_bytes: int | None
+    too_large: bool
     complete: bool
 
 
@@ -188,6 +205,7 @@ class PingRun:
             "rtt_ms": _rtts([self]),
             "errors": _most(self.errors),
             "mtu_bytes": self.mtu_bytes,
+            "too_large": any(_TOO_LARGE.search(what) for _, what in self.errors),
             "complete": self.complete,
         }
 
@@ -231,19 +249,20 @@ class PingOutput:
 
 def read(text: str, name: str = "ping") -> PingOutput:
     """Read what ping printed; InputError if there is no reply, no error and no statistics."""
-    reader = _Reader()
-    for number, line in numbered(text):
+    readers: dict[str, _Reader] = {}
+    for source, number, line in by_source(text):
         if line and not line.isspace():
-            reader.line(number, line)
-    runs = [run for run in reader.runs if run.known]
+            readers.setdefault(source, _Reader()).line(number, line)
+    runs = [run for one in readers.values() for run in one.runs if run.known]
     if not runs:
         what = (
-            f"ping sent nothing: {reader.failed}"
-            if reader.failed
+            f"ping sent nothing: {failed}"
+            if (failed := next((one.failed for one in readers.values() if one.failed), ""))
             else "no line is from ping: no first line (PING HOST …), no reply, no statistics"
         )
         raise InputError(f"{name}: {what}")
-    output = PingOutput([run.finished() for run in runs], reader.remarks)
+    remarks = [remark for one in readers.values() for remark in one.remarks]
+    output = PingOutput([run.finished() for run in runs], remarks)
     if counted := sum(not run.complete for run in runs):
         which = f" in {counted} of {len(runs)} runs" if len(runs) > 1 else ""
         output.remarks.append(
@@ -314,13 +333,20 @@ class _Reader:
         self._clock = Clock()
         self._timed = False
         """Whether the line begins with a time."""
+        self._foreign = ""
+        """The tool that is like ping and printed the last lines, but is not read."""
         self._by_host: dict[str, _Run] = {}
         """The runs of fping, which asks many hosts at a time."""
+        self._by_interval: dict[str, tuple[int, int]] = {}
+        """The sums of fping's counts so far."""
 
     def line(self, number: int, line: str) -> None:
         """Take a line that is not empty."""
+        if not self._foreign and (found := _PLAIN.fullmatch(line)):
+            self._plain(found)
+            return
         text, self._timed = self._clock.strip(line.strip())
-        if not text:
+        if not text or self._is_foreign(text):
             return
         if self._unix(text) or self._windows(text) or self._table(text) or self._fping(text):
             return
@@ -334,10 +360,39 @@ class _Reader:
                 # In the user's language: no answer in time, or after an address what it said.
                 said = _WINDOWS_HOST.search(text)
                 run.refused += said is not None
-                run.errors.append((run.lines, text[said.end() :] if said else NO_ANSWER))
+                what = text[said.end() :] if said else NO_ANSWER
+                if _TOO_LARGE.search(text):
+                    what = what if said else text
+                run.errors.append((run.lines, what))
                 self._mtu(run, text)
         elif " bytes from " in text and len(self.remarks) < _MOST_REMARKS:
             self.remarks.append(f"line {number} is not understood: {text[:80]}")
+
+    def _plain(self, found: re.Match[str]) -> None:
+        """A reply in the form that is by far the most frequent."""
+        self._timed = found["time"] is not None
+        if self._timed:
+            self._clock.tell(float(found["time"]))
+        self._reply(
+            self._current, "unix",
+            _Line(found["seq"], float(found["ms"]), found["host"], found["ttl"], ""),
+        )  # fmt: skip
+
+    def _is_foreign(self, text: str) -> bool:
+        """Whether the line is of a tool that is like ping; such a tool ends at ping's first line.
+
+        Their counts and times are of other things than echo requests.
+        """
+        what = unread.like_ping(text)
+        if what is None:
+            if self._foreign and "PING" in text and any(one.search(text) for one in _HEADS):
+                self._foreign = ""
+            return bool(self._foreign)
+        self._foreign = what
+        remark = f"the file also has {what}, which is not read"
+        if remark not in self.remarks:
+            self.remarks.append(remark)
+        return True
 
     @property
     def _current(self) -> _Run | None:
@@ -353,7 +408,7 @@ class _Reader:
 
     def _unix(self, text: str) -> bool:
         """A reply with a number, in any language, or without one in English."""
-        seq = _SEQ.search(text) if "seq=" in text else None
+        seq = _SEQ.search(text) if "seq=" in text or "Sequence=" in text else None
         named = _BYTES_FROM.search(text) if " bytes from " in text else None
         if seq is None and named is None:
             return False
@@ -365,7 +420,12 @@ class _Reader:
         if not (ttl or named or "icmp_seq" in text or (run and run.kind == "unix" and run.known)):
             # Any log may number its lines and tell how long something took.
             return False
-        host = named or _HPING_HOST.search(text) or _HOST.search(text[: seq.start()])  # type: ignore[union-attr]
+        host = (
+            named
+            or _HPING_HOST.search(text)
+            or _HUAWEI_HOST.search(text)
+            or _HOST.search(text[: seq.start()])
+        )  # type: ignore[union-attr]
         line = _Line(
             seq[1] if seq else None, _milliseconds(time[1], time[2]),
             host["host"] if host else "", ttl[1] if ttl else None,
@@ -422,25 +482,50 @@ class _Reader:
         return True
 
     def _fping(self, text: str) -> bool:
-        """A line of fping: a reply, no reply, or the counts of a host."""
-        found = (_FPING.search(text) or _FPING_COUNTS.search(text)) if " : " in text else None
+        """A line of fping: a reply, no reply, the counts of a host, or all its round trips."""
+        if " :" not in text:
+            return False
+        found = _FPING.search(text) or _FPING_COUNTS.search(text) or _FPING_ALL.search(text)
         if found is None:
             return False
-        run = self._by_host.get(found["host"])
         named = found.groupdict()
-        if run is None or (run.complete and named.get("seq")):
-            run = self._by_host[found["host"]] = self._begin("fping")
-            run.address = found["host"]
+        run = self._by_host.get(found["host"])
         if "sent" in named:
-            self._counts(run, found)
-            self._times(run, text)
-        elif named["ms"]:
-            before = text[: found.start()]
-            line = _Line(named["seq"], _decimal(named["ms"]), found["host"], None, before)
-            self._reply(run, "fping", line)
+            self._fping_counts(run, found, text[found.end() :])
+            return True
+        if run is None or run.complete:
+            run = self._fping_begin(found["host"])
+        if "all" in named:
+            for seq, told in enumerate(found["all"].split()):
+                self._fping_line(run, str(seq), None if told == "-" else told, NO_ANSWER, "")
+            run.sent, run.received, run.complete = run.lines, len(run.replies), True
         else:
-            run.errors.append((int(found["seq"]), named["what"]))
+            what = (named["what"] or "").strip().replace("timed out", NO_ANSWER)
+            self._fping_line(run, named["seq"], named["ms"], what, text[: found.start()])
         return True
+
+    def _fping_begin(self, host: str) -> _Run:
+        run = self._by_host[host] = self._begin("fping")
+        run.address = host
+        return run
+
+    def _fping_line(self, run: _Run, seq: str, time_ms: str | None, what: str, before: str) -> None:
+        if time_ms is None:
+            run.errors.append((int(seq), what))
+        else:
+            self._reply(run, "fping", _Line(seq, _decimal(time_ms), run.address, None, before))
+
+    def _fping_counts(self, run: _Run | None, found: re.Match[str], times: str) -> None:
+        """Counts; those of -Q are of an interval, and the last of them of all intervals."""
+        host, counts = found["host"], (int(found["sent"]), int(found["received"]))
+        before = self._by_interval.get(host, (0, 0))
+        if counts == before and self._clock.elapsed is not None:
+            return
+        self._by_interval[host] = (before[0] + counts[0], before[1] + counts[1])
+        if run is None or run.complete:
+            run = self._fping_begin(host)
+        self._counts(run, found)
+        self._times(run, times)
 
     def _reply(self, run: _Run | None, kind: str, line: _Line) -> None:
         """Add a reply, to another run if it cannot be one of this run."""
@@ -510,6 +595,11 @@ class _Reader:
             if run is None or run.complete:
                 run = self._begin("unix", known=False)
             run.titled = True
+            return True
+        if run is not None and (one := _HUAWEI_COUNT.match(text)):
+            # A line each.
+            setattr(run, "sent" if one[2] == "transmitted" else "received", int(one[1]))
+            run.known, run.complete = True, one[2] == "received"
             return True
         titled = run is not None and run.titled and not run.complete
         found = _COUNTS.search(text) if " packets " in text else None
@@ -625,11 +715,11 @@ def _rtts(runs: Iterable[PingRun]) -> dict[str, float] | None:
     """
     rtts = sorted(one.rtt_ms for run in runs for one in run.replies if not one.duplicate)
     if rtts:
-        mean = statistics.fmean(rtts)
+        mean = math.fsum(rtts) / len(rtts)
         return {
             "min": rtts[0],
             "mean": mean,
-            "mdev": statistics.pstdev(rtts, mean),
+            "mdev": math.sqrt(math.fsum((rtt - mean) ** 2 for rtt in rtts) / len(rtts)),
             **{f"p{share}": rtts[-(-share * len(rtts) // 100) - 1] for share in (50, 95, 99)},
         }
     told = [run for run in runs if {"min", "mean"} <= run.printed.keys() and run.received]

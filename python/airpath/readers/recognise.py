@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from airpath import _core
 from airpath.documents import CaptureReport
 from airpath.errors import InputError, reason
 from airpath.readers import flent, iperf, nuttcp, ping, ping_forms, ss, unread
-from airpath.readers.lines import decoded
+from airpath.readers.lines import decoded, unlogged
 
 STDIN = "-"
 STDIN_NAME = "standard input"
@@ -33,19 +34,26 @@ _CAPTURES = {
 """How captures begin."""
 _MOST_TEXT = 64 << 20
 Output = iperf.IperfOutput | ping.PingOutput | nuttcp.NuttcpOutput | ss.SsOutput | flent.FlentOutput
-_READERS: tuple[tuple[str, Callable[[str, str], Output]], ...] = (
-    ("nuttcp", nuttcp.read),
-    ("ss", ss.read),
-    ("ping", ping.read),
-    ("iperf3", iperf.read),
-    ("ping", ping_forms.read_table),
+_READERS: tuple[tuple[str, Callable[[str, str], Output], tuple[str, ...]], ...] = (
+    ("nuttcp", nuttcp.read, ("bps", "nuttcp")),
+    ("ss", ss.read, ("Recv-Q", *ss.STATES)),
+    (
+        "ping",
+        ping.read,
+        ("ping", "Ping", "PING", "TTL=", "seq=", "bytes from", "SIZE", " :", "%", "Success rate"),
+    ),
+    ("iperf3", iperf.read, ("/sec", "iperf", "connect", "listening", "failed", ",")),
+    ("ping", ping_forms.read_table, (",",)),
 )
+"""What reads a text, and strings of which it must have one: a large text is read by few."""
 _JSON_READERS: tuple[tuple[str, str, Callable[[str, str], Output]], ...] = (
     ('"x_values"', "flent", flent.read),
     ('"packets_transmitted"', "ping", ping_forms.read_json),
     ("", "iperf3", iperf.read),
 )
 """What only this tool's JSON has, and how it is read."""
+_OBJECT = re.compile(r"[\ufeff \t\r\n]*\{(?!\w)")
+"""How JSON begins, unlike markup such as {noformat}."""
 _KNOWN_BUT_REFUSED = (
     "no figures of a TCP connection",
     "samples are not read",
@@ -149,12 +157,16 @@ def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> R
         raise InputError(f"{shown}: the gzip file is damaged: {broken}") from None
     if len(data) > _MOST_TEXT:
         raise InputError(f"{shown}: no capture, and as text larger than {_MOST_TEXT >> 20} MiB")
-    text = decoded(data)
-    if text.lstrip("\ufeff \t\r\n").startswith("{"):
+    text = unlogged(decoded(data))
+    if _OBJECT.match(text):
         kind, reader = next((kind, read) for mark, kind, read in _JSON_READERS if mark in text)
+        if why := unread.of_json(text):
+            raise InputError(f"{shown}: {why}")
         return _of_tool(shown, kind, compressed, reader(text, shown), read)
     found: list[tuple[str, Output]] = []
-    for kind, reader in _READERS:
+    for kind, reader, marks in _READERS:
+        if not any(mark in text for mark in marks):
+            continue
         try:
             found.append((kind, reader(text, shown)))
         except InputError as refused:

@@ -15,13 +15,17 @@ _MOST_CHARACTERS = 8000
 """ss fills lines with spaces up to the width of the terminal."""
 _MOST_SAMPLES = 1_000_000
 _MOST_LINES = 20
-_STATES = (
-    "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|UNCONN|CLOSE-WAIT|LAST-ACK|LISTEN|"
-    "CLOSING"
-)
+_LEAST_TIMEOUTS = 2
+"""One happens on any path that loses; a second one means that the retransmission was lost too."""
+_OPENING = ("SYN-SENT", "SYN-RECV")
+STATES = (
+    "ESTAB", "SYN-SENT", "SYN-RECV", "FIN-WAIT-1", "FIN-WAIT-2", "TIME-WAIT", "UNCONN",
+    "CLOSE-WAIT", "LAST-ACK", "LISTEN", "CLOSING",
+)  # fmt: skip
 _SOCKET = re.compile(
-    rf"(?:^|[\s\]>])(?:(?P<netid>[a-z]\w*) +)?(?P<state>{_STATES}) +(?P<received>\d{{1,10}}) +"
-    r"(?P<unsent>\d{1,10}) +(?P<local>\S+) +(?P<peer>\S+)(?P<rest>(?: .*)?)$"
+    rf"(?:^|[\s\]>])(?:(?P<netid>[a-z]\w*) +)?(?P<state>{'|'.join(STATES)}) +"
+    r"(?P<received>\d{1,10}) +(?P<unsent>\d{1,10}) +(?P<local>\S+) +(?P<peer>\S+)"
+    r"(?P<rest>(?: .*)?)$"
 )
 _HEAD = re.compile(r"(?:^|[\s\]>])(?:Netid +)?State +Recv-Q +Send-Q +Local Address:Port")
 _INFO = re.compile(r"\b(?:cwnd|rto|wscale):\d")
@@ -115,8 +119,25 @@ class SmoothedRtt(TypedDict):
     max: float
 
 
+class Unanswered(TypedDict):
+    """Timeouts in a row at the last sample: nothing answers what is sent.
+
+    ``since_ms``: since the last acknowledgement; None if there was none. ``opening``: whether the
+    connection is not open yet.
+    """
+
+    timeouts: int
+    segments_out: int | None
+    since_ms: float | None
+    opening: bool
+
+
 class ConnectionDocument(TypedDict):
-    """A connection's last counters, the course of its RTT and windows, and its samples."""
+    """A connection's last counters, the course of its RTT and windows, and its samples.
+
+    ``unread_snapshots`` are those in which the receive queue has at least what its application
+    reads in a round trip (``rcv_space``); ``unread_bytes`` is the median of such queues.
+    """
 
     local: str
     peer: str
@@ -138,6 +159,9 @@ class ConnectionDocument(TypedDict):
     busy_ms: int | None
     limited_share: dict[str, float | None]
     app_limited_snapshots: int
+    unread_snapshots: int
+    unread_bytes: int | None
+    unanswered: Unanswered | None
     samples: list[Sample]
 
 
@@ -166,6 +190,12 @@ class Connection:
         if sent is None and last.get("segments_out"):
             again = last.get("retrans_total", 0) / last["segments_out"]
         busy = last.get("busy_ms")
+        unread = [
+            queue
+            for one in self.samples
+            if (queue := int(_other(one, "recv_q_bytes") or 0))
+            >= max(1, one.get("rcv_space_bytes", queue))
+        ]
         return {
             "local": self.local,
             "peer": self.peer,
@@ -201,6 +231,9 @@ class Connection:
                 if limited is not None
             },
             "app_limited_snapshots": sum(one["app_limited"] for one in self.samples),
+            "unread_snapshots": len(unread),
+            "unread_bytes": statistics.median_low(unread) if unread else None,
+            "unanswered": _unanswered(last),
             "samples": self.samples,
         }  # fmt: skip
 
@@ -371,6 +404,24 @@ def _take(sample: dict[str, object], key: str, value: str) -> bool:
     else:
         return False
     return True
+
+
+def _other(sample: Sample, name: str) -> float | None:
+    """A figure that ss printed and that `Sample` does not list."""
+    return cast("dict[str, float | None]", sample).get(name)
+
+
+def _unanswered(last: Sample) -> Unanswered | None:
+    """Timeouts in a row of a segment that is outstanding; RFC 6298 doubles the RTO at each."""
+    opening = last["state"] in _OPENING
+    timeouts = int(_other(last, "backoff") or 0)
+    if timeouts < _LEAST_TIMEOUTS or not (opening or _other(last, "unacked_segments")):
+        return None
+    since = None if opening else _other(last, "lastack_ms")
+    return {
+        "timeouts": timeouts, "segments_out": last.get("segments_out"), "since_ms": since,
+        "opening": opening,
+    }  # fmt: skip
 
 
 def _decimal(text: str) -> float:

@@ -32,11 +32,46 @@ _MAGIC = (
     (b"\x7fELF", "a program", _CAPTURE),
 )
 _HTTP = "a capture of the transfer tells why it was slow"
+_LIKE_PING = tuple(
+    (re.compile(pattern), f"the output of {what}")
+    for pattern, what in (
+        (r"^-{3} (?:o|t)wping statistics from ", "owping, which measures one way"),
+        (r"^paping v\d|^Connect(?:ing|ed) to \S+(?: on TCP \d+:$|: time=\S+ protocol=)",
+         "paping, which opens TCP connections"),
+        (r"^TCPinging \S+ on port|^(?:Reply|No reply) from .{1,300} on port \d+ TCP_conn=|"
+         r"^-{3} .{1,300} TCPing statistics -|^Ping tcp://|^Ping statistics tcp://|"
+         r"^Probing \S+:\d+/\w+ - |^Ping statistics for \S+:\d{1,5}$",
+         "tcping, which opens TCP connections"),
+        (r"^PsPing v\d|^TCP (?:connect|latency|roundtrip|bandwidth)\b.{0,60} (?:to|for) \S+:\d+:$",
+         "PsPing"),
+        (r"^Starting Nping |^(?:SENT|RCVD) \(\d+\.\d+s\) ", "nping"),
+        (r"^ARPING |^Unicast reply from \S+ \[|\([^()\s]{1,60}\): index=\d+ time=",
+         "arping, which does not go over IP"),
+        (r"^PING \S+:\d+ \(\S*\):$|^connected to \S+ \(\d+ bytes\), seq=",
+         "httping, which asks a web server"),
+    )
+)  # fmt: skip
+"""Tools that print what looks like ping's, of other things."""
+_ANY_LIKE_PING = re.compile("|".join(f"(?:{one.pattern})" for one, _ in _LIKE_PING))
 _LINES = tuple(
     (re.compile(pattern), what, instead)
     for pattern, what, instead in (
+        (r"^\S+ is (?:alive(?: \([\d.]+ ms\))?|unreachable)$",
+         "fping's list of which hosts answer", "airpath reads the output of fping -c and ping -D"),
         (r"(?i)^\s*<(?:!doctype|html|\?xml|head\b|body\b)", "HTML or XML", "give the text itself"),
         (r"My traceroute|^HOST: .*Loss%|^Start: \d{4}-\d\d-\d\d", "mtr's report", _PING),
+        (r"^Mtr_Version,|^[xhpd] \d{1,3} \S+(?: \d+)?$", "mtr's report", _PING),
+        (r"^Source +Destination +IPV4Address", "the output of Test-Connection",
+         "airpath reads the output of ping"),
+        (r"^(?:DATA|LOAD|SUMMARY|HEADER|DATA_HEADER); ?\d{4}-\d\d-\d\d", "cake-autorate's log",
+         "airpath reads the output of ping -D and of iperf3 -J"),
+        (r"^#kernel$|^(?:Ip|Tcp|TcpExt|Udp)\w+ +\d+ +\d+\.\d$|^(?:Ip|Tcp|TcpExt|Udp):$",
+         "counters of the kernel (nstat, netstat -s)", "airpath reads ss -ti and captures"),
+        (r"^megabytes=\d", "the output of nuttcp -fparse", "airpath reads nuttcp without it"),
+        (r"^ *\d{1,9}\.\d+- ?\d{1,9}\.\d+ +sec +\d", "iperf's rows without their IDs",
+         "give the whole output"),
+        (r"^[\da-fA-F]{4,8} +(?:[\da-fA-F]{2} +){8}", "a hex dump", "text2pcap converts it"),
+        (r'^ *"_index": "packets-', "tshark's JSON", _CAPTURE),
         (r"^traceroute6? to |^tracert\b|^ *\d{1,2} +(?:(?:<?\d{1,5} \S{1,4}|\*) +){3}",
          "the output of traceroute", _PING),
         (r"^ *\d{1,2}(?:\?:|:) .*\b(?:pmtu \d|asymm)", "the output of tracepath", _PING),
@@ -72,6 +107,14 @@ _LINES = tuple(
         (r"^From: |^Return-Path: |^Received: from ", "an email", "give its attachment"),
     )
 )  # fmt: skip
+_JSON = tuple(
+    (re.compile(rf"\s*\{{\s*(?:{pattern})"), what, instead)
+    for pattern, what, instead in (
+        (r'"version"\s*:\s*\{\s*"irtt"', "irtt's JSON", _PING),
+        (r'"report"\s*:\s*\{\s*"mtr"', "mtr's JSON", _PING),
+        (r'"type"\s*:\s*"result"|"download"\s*:', "a speed test's JSON", _TEST),
+    )
+)
 _MOST_LINES = 200
 _TABLE_LINES = 3
 
@@ -88,12 +131,34 @@ def of_bytes(data: bytes) -> str | None:
     return None
 
 
+def like_ping(line: str) -> str | None:
+    """What a line is of, where it is of a tool that is like ping and is not read.
+
+    >>> like_ping("TCPinging 10.0.0.1 on port 443")
+    'the output of tcping, which opens TCP connections'
+    """
+    if not _ANY_LIKE_PING.search(line):
+        return None
+    return next(what for pattern, what in _LIKE_PING if pattern.search(line))
+
+
+def of_json(text: str) -> str | None:
+    """What a JSON document looks like that is not read, and what to give instead."""
+    for pattern, what, instead in _JSON:
+        if pattern.match(text):
+            return f"this looks like {what}, which `airpath diagnose` does not read; {instead}"
+    return None
+
+
 def of_text(text: str) -> str | None:
     """What a text looks like and in which line, and what to give instead; None: like nothing."""
     first: list[tuple[int, str]] = []
     for number, line in numbered(text):
         if not line.strip():
             continue
+        if what := like_ping(line.strip()):
+            looks = f"line {number} looks like {what}"
+            return f"{looks}: `airpath diagnose` does not read it; {_PING}"
         for pattern, what, instead in _LINES:
             if pattern.search(line):
                 looks = f"line {number} looks like {what}"
