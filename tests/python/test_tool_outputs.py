@@ -315,6 +315,8 @@ def test_the_number_that_counts_datagrams_is_named_in_words(header: str) -> None
     }  # fmt: skip
     text = datagrams._numbers(cast("SequenceReport", numbers))
     assert re.search(r"by the (number with which each begins|sequence numbers of \w+), at", text)
+    assert "of number" not in text
+    assert "iperf3-64" not in text
 
 
 SOCKET = """\
@@ -551,6 +553,10 @@ def test_sizes_that_have_no_reply_are_a_black_hole(tmp_path: Path) -> None:
 
 
 PLAIN = HEAD + _rows([("1.25 MBytes  10.5 Mbits", "4   120 KBytes")] * 3)
+TOTALS = "".join(
+    f"[  5]   0.00-3.00   sec  3.75 MBytes  10.5 Mbits/sec  {rest}\n"
+    for rest in ("12             sender", "               receiver")
+)
 
 
 @pytest.mark.parametrize(
@@ -558,7 +564,7 @@ PLAIN = HEAD + _rows([("1.25 MBytes  10.5 Mbits", "4   120 KBytes")] * 3)
     [
         f"{{noformat}}\n{PLAIN}{{noformat}}\n",
         PLAIN.replace("  ", "\t"),
-        "<pre>" + PLAIN.replace("\n", "<br>\n") + "</pre>\n",
+        "<pre>" + (PLAIN + TOTALS).replace("\n", "<br>\n") + "</pre>\n",
         "".join(
             json.dumps({"log": f"{line}\n", "stream": "stdout", "time": f"2026-11-27T19:07:{at}Z"})
             + "\n"
