@@ -180,7 +180,15 @@ def _icmp(flow: FlowReport) -> Iterator[tuple[str, str]]:
     if not icmp:
         return
     if icmp["requests"]:
-        text = f"{icmp['unanswered']} of {icmp['requests']} echo requests had no reply here"
+        due = icmp["requests"] - icmp["outstanding"] - icmp["refused"]
+        text = f"{icmp['unanswered']} of {due} echo requests had no reply here"
+        if icmp["outstanding"]:
+            text += (
+                f", besides {icmp['outstanding']} that were sent less than the longest round trip "
+                "before the capture ended"
+            )
+        if icmp["refused"]:
+            text += f"; ICMP errors answered {icmp['refused']} more"
         rtt = icmp["rtt_ms"]
         if rtt and rtt["count"] < _LEAST_REPLIES:
             text += (
@@ -196,6 +204,12 @@ def _icmp(flow: FlowReport) -> Iterator[tuple[str, str]]:
         if icmp["duplicates"]:
             text += f"; {icmp['duplicates']} replies were duplicates"
         yield "echo", f"Flow {flow['id']}: {text}."
+    elif icmp["unasked"]:
+        yield (
+            "echo",
+            f"Flow {flow['id']}: {icmp['unasked']} echo replies were captured, but none of their "
+            "requests: only one direction was captured, so neither losses nor round trips show.",
+        )
     for kind, words in _MESSAGES.items():
         if count := icmp["messages"].get(kind):
             mtu = icmp["mtu_bytes"] if kind in _TOO_LARGE else None

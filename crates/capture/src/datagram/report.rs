@@ -114,8 +114,13 @@ pub struct EchoReport {
     pub duplicates: u64,
     /// Replies to requests that were not captured.
     pub unasked: u64,
-    /// Requests that had no reply by the end of the capture.
+    /// Requests that neither a reply nor an ICMP error answered although there was time.
     pub unanswered: u64,
+    /// Requests that an ICMP error answered, such as `time-exceeded` to a traceroute.
+    pub refused: u64,
+    /// Requests without a reply that were sent so shortly before the end of the capture that their
+    /// reply may have come later.
+    pub outstanding: u64,
     /// Time from a request to its reply: the round trip between the capture point and the end that
     /// replies.
     pub rtt_ms: Option<Distribution>,

@@ -39,9 +39,9 @@ impl Connection {
             && (self.initial[from].is_some() || self.initial[1 - from].is_none())
     }
 
-    /// The end that opened the connection, if this was seen.
+    /// The end that opened the connection, if its SYN or the answer to that was seen.
     pub(crate) fn opener(&self) -> Option<usize> {
-        self.opener
+        self.opener.or(self.initial.iter().position(Option::is_some).map(|answerer| 1 - answerer))
     }
 
     /// Whether no further segment is expected.
@@ -51,6 +51,11 @@ impl Connection {
 
     pub(crate) fn retransmitted(&self) -> u64 {
         self.streams.iter().map(Stream::retransmitted).sum()
+    }
+
+    /// Segments of an end whose receiver reported that it got them twice.
+    pub(crate) fn duplicates(&self, end: usize) -> u64 {
+        self.streams[end].duplicates()
     }
 
     /// Acknowledgements of bytes that were not captured, and the number of those bytes.
