@@ -45,6 +45,8 @@ pub struct CaptureReport {
     pub duration_s: f64,
     /// Packets that belong to no flow, by reason.
     pub skipped: BTreeMap<Skipped, u64>,
+    /// Fragmented packets of which not every fragment was captured.
+    pub incomplete_packets: u64,
     /// Packets that the capture itself missed, as far as this can be seen.
     pub missed: Missed,
     /// Flows, in the order in which they began; only the largest ones if there are very many.
@@ -179,6 +181,10 @@ pub struct TcpReport {
     pub state: &'static str,
     /// Times without a packet while data was outstanding.
     pub stalls: Stalls,
+    /// Longest time without a packet, whether or not data was outstanding; 0 if it is below 200 ms.
+    pub longest_silence_s: f64,
+    /// Start of that time, after the capture's first packet.
+    pub longest_silence_at_s: Option<f64>,
     /// The client's data, and the server's acknowledgements of it.
     pub from_client: StreamReport,
     /// The server's data, and the client's acknowledgements of it.

@@ -61,7 +61,7 @@ def steps(file: Path, report: CaptureReport) -> list[Step]:
 
     Raises ``OSError`` and ``ValueError`` as ``read_capture`` does.
     """
-    silent = [one for one in tcp_flows(report) if tcp_of(one)["stalls"]["longest_s"] >= _LEAST_S]
+    silent = [one for one in tcp_flows(report) if tcp_of(one)["longest_silence_s"] >= _LEAST_S]
     silent = sorted(silent, key=lambda one: -total_bytes(one))[:_MOST_FLOWS]
     if not silent:
         return []
@@ -78,11 +78,11 @@ def steps(file: Path, report: CaptureReport) -> list[Step]:
 
 
 def _by_timestamps(flow: FlowReport, segments: Segments) -> Step | None:
-    """The step at the longest stall by the clocks of both ends, as far as they are known."""
-    began = tcp_of(flow)["stalls"]["longest_at_s"]
+    """The step in the longest silence by the clocks of both ends, as far as they are known."""
+    began = tcp_of(flow)["longest_silence_at_s"]
     if began is None:
         return None
-    middle = (began + tcp_of(flow)["stalls"]["longest_s"] / 2) * MS
+    middle = (began + tcp_of(flow)["longest_silence_s"] / 2) * MS
     shifts = [
         shift
         for at, stamp in (("sent_ns", "timestamp"), ("ack_ns", "ack_timestamp"))

@@ -129,6 +129,14 @@ def _of_the_capture(report: CaptureReport) -> Iterator[Statement]:
     if report["packets"] and not report["flows"] and not unread:
         why = "its headers were cut" if cut else "it has no IP packets, or none that can be read"
         yield Statement("no-flow", None, f"No packet in it belongs to an IP flow: {why}.")
+    if report["incomplete_packets"]:
+        yield Statement(
+            "incomplete-packets",
+            None,
+            f"Of {_of(report['incomplete_packets'], 'fragmented packet')} not every fragment was "
+            "captured: a packet is lost with any of its fragments, and what was fragmented at one "
+            "size may pass at a smaller one.",
+        )
     if report["sorted_packets"]:
         yield Statement(
             "sorted",

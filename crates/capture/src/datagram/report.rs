@@ -14,6 +14,8 @@ pub struct UdpReport {
     pub from_client: UdpStreamReport,
     /// The datagrams that the server sent.
     pub from_server: UdpStreamReport,
+    /// GTP-U's messages that carry no packet, counted by name, such as `error-indication`.
+    pub gtpu: BTreeMap<&'static str, u64>,
     /// What the QUIC headers show, if the flow began as QUIC.
     pub quic: Option<QuicReport>,
 }

@@ -280,6 +280,7 @@ impl Analysis {
             first_time_s: self.first.map(Instant::as_secs_f64),
             duration_s: self.latest.saturating_since(self.earliest).as_secs_f64(),
             skipped: self.skipped,
+            incomplete_packets: self.fragments.incomplete(),
             missed,
             flows,
             others,

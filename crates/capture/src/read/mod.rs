@@ -242,6 +242,10 @@ impl Reader {
         if !self.ask(header.record_bytes)? {
             return self.at_end();
         }
+        if header.begins_again(self.input.bytes()) {
+            let what = "another pcap file begins here; mergecap joins files, cat does not";
+            return Err(self.broken(what.to_owned()));
+        }
         let record = header.record(self.input.bytes());
         if record.captured > MOST_BYTES {
             return Err(self.broken(format!("a packet of {} bytes; {MOST}", record.captured)));

@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     last: Instant,
     stalls: Stalls,
     longest_at: Option<Instant>,
+    /// The longest time without a packet, and when it began.
+    silence: Option<(Duration, Instant)>,
 }
 
 impl Connection {
@@ -100,6 +102,9 @@ impl Connection {
     fn note_silence(&mut self, now: Instant) {
         let silence = now.saturating_since(self.last);
         if silence >= SHORTEST_STALL {
+            if self.silence.is_none_or(|(longest, _)| silence > longest) {
+                self.silence = Some((silence, self.last));
+            }
             self.note_stall(silence);
         }
     }
@@ -191,6 +196,10 @@ impl Connection {
                 longest_at_s: longest_at.map(|at| at.as_nanos() as f64 / 1e9),
                 ..self.stalls
             },
+            longest_silence_s: self.silence.map_or(0.0, |(length, _)| length.as_secs_f64()),
+            longest_silence_at_s: self
+                .silence
+                .map(|(_, at)| at.saturating_since(epoch).as_secs_f64()),
             from_client: stream(client),
             from_server: stream(1 - client),
         }
