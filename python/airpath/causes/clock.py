@@ -66,13 +66,12 @@ def steps(file: Path, report: CaptureReport) -> list[Step]:
     if not silent:
         return []
     wanted = [(one["id"], main_sender(one) == "client") for one in silent]
-    found = []
-    for flow, segments in zip(
-        silent, _core.read_flows(file, cast("list[tuple[int, bool | None]]", wanted), _MOST_PACKETS),
-        strict=True,
-    ):  # fmt: skip
+    read = _core.read_flows(file, [*wanted], _MOST_PACKETS)
+    found: list[Step] = []
+    for flow, segments in zip(silent, read, strict=True):
         step = _by_timestamps(flow, cast("Segments", segments)) or _by_silence(flow)
-        if step:
+        # What several flows show is one step; the largest has the most packets around it.
+        if step and not any(abs(step.by_s - one.by_s) <= _AGREE * one.by_s for one in found):
             found.append(step)
     return found
 
@@ -83,12 +82,12 @@ def _by_timestamps(flow: FlowReport, segments: Segments) -> Step | None:
     if began is None:
         return None
     middle = (began + tcp_of(flow)["longest_silence_s"] / 2) * MS
-    shifts = [
-        shift
-        for at, stamp in (("sent_ns", "timestamp"), ("ack_ns", "ack_timestamp"))
-        if (shift := _shift(numbers(segments[at]) / NS, numbers(segments[stamp]), middle))  # type: ignore[literal-required]
-        is not None
-    ]
+    ends = (
+        (segments["sent_ns"], segments["timestamp"]),
+        (segments["ack_ns"], segments["ack_timestamp"]),
+    )
+    every = (_shift(numbers(at) / NS, numbers(stamp), middle) for at, stamp in ends)
+    shifts = [one for one in every if one is not None]
     if not shifts or min(shifts) < _LEAST_S * MS:
         return None
     if max(shifts) - min(shifts) > _AGREE * max(shifts):
