@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -69,7 +68,7 @@ def steps(file: Path, report: CaptureReport) -> list[Step]:
     read = _core.read_flows(file, [*wanted], _MOST_PACKETS)
     found: list[Step] = []
     for flow, segments in zip(silent, read, strict=True):
-        step = _by_timestamps(flow, cast("Segments", segments)) or _by_silence(flow)
+        step = _by_timestamps(flow, segments) or _by_silence(flow)
         # What several flows show is one step; the largest has the most packets around it.
         if step and not any(abs(step.by_s - one.by_s) <= _AGREE * one.by_s for one in found):
             found.append(step)
