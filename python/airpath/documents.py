@@ -106,8 +106,19 @@ class CaptureReport(TypedDict):
     """Packets that were truncated by the capture."""
     cut_headers: CutHeaders | None
     """Packets that were truncated within their headers."""
+    sorted_packets: int
+    """Packets that were a few places off the order of their times in the file, and were sorted.
+
+    A stream is not sorted, because it cannot be read again.
+    """
+    clock_step_s: float | None
+    """Step of the capture's clock, if all times are multiples of one that is longer than a radio
+    link's slots: what took less time is not known.
+    """
     backward_times: int
-    """Packets whose time is before that of the packet before them."""
+    """Packets whose time is before that of the packet before them, apart from those that were
+    sorted: the clock was set back, or files were appended.
+    """
     largest_step_back_s: float
     """Largest such step back in time."""
     first_time_s: float | None
@@ -116,6 +127,8 @@ class CaptureReport(TypedDict):
     """Time from the earliest to the latest packet."""
     skipped: dict[str, int]
     """Packets that belong to no flow, by reason."""
+    incomplete_packets: int
+    """Fragmented packets of which not every fragment was captured."""
     missed: Missed
     """Packets that the capture itself missed, as far as this can be seen."""
     flows: list[FlowReport]
@@ -296,7 +309,13 @@ class EchoReport(TypedDict):
     unasked: int
     """Replies to requests that were not captured."""
     unanswered: int
-    """Requests that had no reply by the end of the capture."""
+    """Requests that neither a reply nor an ICMP error answered although there was time."""
+    refused: int
+    """Requests that an ICMP error answered, such as ``time-exceeded`` to a traceroute."""
+    outstanding: int
+    """Requests without a reply that were sent so shortly before the end of the capture that their
+    reply may have come later.
+    """
     rtt_ms: Distribution | None
     """Time from a request to its reply: the round trip between the capture point and the end that
     replies.
@@ -457,8 +476,9 @@ class FlowReport(TypedDict):
     """The encapsulation of the flow's packets."""
     teids: Annotated[list[int | None], Length(2, 2)]
     """GTP-U tunnel endpoint identifiers of the client's and the server's packets."""
-    times_captured: int
-    """How many identical copies of each packet were captured at the flow's point.
+    times_captured: Annotated[list[int], Length(2, 2)]
+    """How many identical copies of each packet of the client, and of the server, were captured at
+    the flow's point: a mirror port may copy one direction only.
 
     Copies are left out (they count as skipped), unless the capture was a stream, which cannot be
     read again.
@@ -1467,7 +1487,11 @@ class StreamReport(TypedDict):
     Sizes and times then differ from those on the wire.
     """
     keep_alives: int
-    """Keep-alive probes."""
+    """Keep-alive probes (RFC 9293 3.8.4)."""
+    unanswered_keep_alives: int
+    """Keep-alive probes after which nothing came from the other end any more."""
+    window_probes: int
+    """Segments that probed a closed window (RFC 9293 3.8.6.1); no other count includes them."""
     acks: AckReport | None
     """How the acknowledgements of this direction's data arrived."""
     sending: SendingReport | None
@@ -1512,6 +1536,11 @@ class TcpReport(TypedDict):
     """``open``, ``closed`` by a FIN from each end, or ``reset``."""
     stalls: Stalls
     """Times without a packet while data was outstanding."""
+    longest_silence_s: float
+    """Longest time without a packet, whether or not data was outstanding; 0 if it is below 200 ms.
+    """
+    longest_silence_at_s: float | None
+    """Start of that time, after the capture's first packet."""
     from_client: StreamReport
     """The client's data, and the server's acknowledgements of it."""
     from_server: StreamReport
@@ -1598,6 +1627,8 @@ class UdpReport(TypedDict):
     """The datagrams that the client sent."""
     from_server: UdpStreamReport
     """The datagrams that the server sent."""
+    gtpu: dict[str, int]
+    """GTP-U's messages that carry no packet, counted by name, such as ``error-indication``."""
     quic: QuicReport | None
     """What the QUIC headers show, if the flow began as QUIC."""
 

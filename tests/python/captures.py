@@ -81,7 +81,7 @@ def ip6(body: bytes, protocol: int) -> bytes:
 
 def write(path: Path, packets: Iterable[tuple[int, bytes]], snap: int = 65535) -> Path:
     """A pcap file of Ethernet frames, each cut to this many bytes."""
-    data = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    data = bytearray(struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
     for micros, packet in packets:
         kind = b"\x08\x00" if packet[0] >> 4 == 4 else b"\x86\xdd"
         frame = bytes(12) + kind + packet

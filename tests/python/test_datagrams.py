@@ -81,7 +81,7 @@ def test_quic_is_told_of_with_and_without_its_spin_bit() -> None:
 
 
 def test_messages_of_icmp_say_what_they_mean() -> None:
-    icmp: dict[str, Any] = {"requests": 0, "unanswered": 0, "rtt_ms": None}
+    icmp: dict[str, Any] = {"requests": 0, "unasked": 0, "unanswered": 0, "rtt_ms": None}
     icmp |= {"messages": {"fragmentation-needed": 2}, "mtu_bytes": None}
     (said,) = datagrams.statements(_report(_flow(icmp=icmp)))
     assert said.kind == "icmp-fragmentation-needed"

@@ -28,7 +28,14 @@ pub struct CaptureReport {
     pub cut_packets: u64,
     /// Packets that were truncated within their headers.
     pub cut_headers: Option<CutHeaders>,
-    /// Packets whose time is before that of the packet before them.
+    /// Packets that were a few places off the order of their times in the file, and were sorted. A
+    /// stream is not sorted, because it cannot be read again.
+    pub sorted_packets: u64,
+    /// Step of the capture's clock, if all times are multiples of one that is longer than a radio
+    /// link's slots: what took less time is not known.
+    pub clock_step_s: Option<f64>,
+    /// Packets whose time is before that of the packet before them, apart from those that were
+    /// sorted: the clock was set back, or files were appended.
     pub backward_times: u64,
     /// Largest such step back in time.
     pub largest_step_back_s: f64,
@@ -38,6 +45,8 @@ pub struct CaptureReport {
     pub duration_s: f64,
     /// Packets that belong to no flow, by reason.
     pub skipped: BTreeMap<Skipped, u64>,
+    /// Fragmented packets of which not every fragment was captured.
+    pub incomplete_packets: u64,
     /// Packets that the capture itself missed, as far as this can be seen.
     pub missed: Missed,
     /// Flows, in the order in which they began; only the largest ones if there are very many.
@@ -126,9 +135,10 @@ pub struct FlowReport {
     pub tunnel: Tunnel,
     /// GTP-U tunnel endpoint identifiers of the client's and the server's packets.
     pub teids: [Option<u32>; 2],
-    /// How many identical copies of each packet were captured at the flow's point. Copies are left
+    /// How many identical copies of each packet of the client, and of the server, were captured at
+    /// the flow's point: a mirror port may copy one direction only. Copies are left
     /// out (they count as skipped), unless the capture was a stream, which cannot be read again.
-    pub times_captured: u8,
+    pub times_captured: [u8; 2],
     /// Other flows of the list with the same ends and times: the same packets at other points.
     pub same_as: Vec<u64>,
     /// Time of the flow's first packet, after the capture's first.
@@ -171,6 +181,10 @@ pub struct TcpReport {
     pub state: &'static str,
     /// Times without a packet while data was outstanding.
     pub stalls: Stalls,
+    /// Longest time without a packet, whether or not data was outstanding; 0 if it is below 200 ms.
+    pub longest_silence_s: f64,
+    /// Start of that time, after the capture's first packet.
+    pub longest_silence_at_s: Option<f64>,
     /// The client's data, and the server's acknowledgements of it.
     pub from_client: StreamReport,
     /// The server's data, and the client's acknowledgements of it.
@@ -229,8 +243,12 @@ pub struct StreamReport {
     /// split them, or after receive offload merged them. Sizes and times then differ from those on
     /// the wire.
     pub larger_than_mss: u64,
-    /// Keep-alive probes.
+    /// Keep-alive probes (RFC 9293 3.8.4).
     pub keep_alives: u64,
+    /// Keep-alive probes after which nothing came from the other end any more.
+    pub unanswered_keep_alives: u64,
+    /// Segments that probed a closed window (RFC 9293 3.8.6.1); no other count includes them.
+    pub window_probes: u64,
     /// How the acknowledgements of this direction's data arrived.
     pub acks: Option<AckReport>,
     /// How new data was sent, or passed the capture point.

@@ -206,7 +206,8 @@ fn limits(segments: &Segments, scale: Option<u8>) -> Vec<(u64, Limit)> {
             sent += 1;
         }
         let has_room = right_edge.saturating_sub(highest) >= full;
-        let limit = Limit::of(highest, acked, recovers_until, has_room);
+        let is_closed = acks > 0 && right_edge <= acked;
+        let limit = Limit::of(highest, acked, recovers_until, has_room, is_closed);
         if changes.last().is_none_or(|&(_, before)| before != limit) {
             changes.push((now, limit));
         }

@@ -13,12 +13,17 @@ from airpath.base.text import short
 from airpath.causes.features import Features
 from airpath.causes.group import Group
 from airpath.causes.suspect import alike
+from airpath.causes.traits import Transfer
 from airpath.fitting.series import MS
 
 _FRAMES = 5
 """Bound: packets, or times, that are named as examples."""
 _FULL_SEGMENT = 1300
 """Bytes above which a packet may be fragmented in a tunnel: 1500 (IEEE 802.3) less two headers."""
+_LITTLE_IDLE = 0.05
+"""Of the time: pauses that explain nothing."""
+MOST_OF_THE_TIME = 0.5
+"""More of the time than not."""
 _KILO = 1000
 """Bytes in a kilobyte."""
 
@@ -241,8 +246,33 @@ def _send_buffer(group: Group, _: Features) -> Words:
 def closed_share(group: Group) -> float:
     """Of the time: nothing came, or there was nothing to send, behind a closed window."""
     main = group.main
-    waited = sum(end - begin for begin, end in main.pauses if main.is_closed(begin))
-    return group.closed_share + waited / group.span_ms
+    last = float(main.seen.ack[-1]) if len(main.seen.ack) else group.end_ms
+    every = max(group.span_ms, last - group.begin_ms)
+    return min(1.0, (group.closed_share * group.span_ms + main.shut_ms) / every)
+
+
+def _own_pace(main: Transfer) -> str:
+    sending = main.stream["sending"]
+    alone = (sending["unprompted"] if sending else None) or 0.0
+    return (
+        f"{alone:.0%} of the bursts left although no acknowledgement had just arrived, nothing "
+        "waited in a queue, and nothing was lost: the sender's application sets the rate, or a "
+        "congestion control that paces"
+    )
+
+
+def held_back(group: Group) -> str:
+    """Why transfers that had no backlog say nothing of the path."""
+    main = group.main
+    if main.is_self_paced:
+        return (
+            f"{_own_pace(main)}. The path did not hold the transfers back, and the capture does "
+            "not show how much it can carry."
+        )
+    return (
+        "For most of the time the application had nothing to send: the path did not hold the "
+        "transfers back, and the capture does not show how much it can carry."
+    )
 
 
 def _application(group: Group, _: Features) -> Words:
@@ -250,11 +280,19 @@ def _application(group: Group, _: Features) -> Words:
     closed = closed_share(group)
     share = max(main.window_share, main.limited_share)
     reader = "Look at what the receiver's application does with the data."
-    if closed > main.idle_share - closed and closed > main.limited_share:
+    is_most = closed > main.idle_share - closed and closed > main.limited_share
+    if closed >= MOST_OF_THE_TIME or is_most:
         return Words(
             f"For {closed:.0%} of the time nothing arrived, after the receiver had advertised a "
             "window smaller than one segment: its application does not read.",
             advice=reader,
+        )
+    if main.is_self_paced:
+        return Words(f"{_own_pace(main)}.")
+    if main.idle_share >= share and main.idle_share < _LITTLE_IDLE:
+        return Words(
+            f"What arrived used {group.busy:.0%} of the highest rate seen, {_lost(group)}, and the "
+            "receive window had room: data comes in parts, as an application writes it."
         )
     if main.idle_share >= share:
         return Words(

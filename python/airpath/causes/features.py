@@ -439,6 +439,8 @@ def _flight(group: Group) -> Features:
     if not main.at_sender or not quarter:
         return found | dict.fromkeys(_OF_FLIGHT, UNKNOWN)
     low, middle, high, most = np.quantile(late, _TAILS)
+    if not most:
+        return found | dict.fromkeys(_OF_FLIGHT, UNKNOWN)
     first, last = (np.quantile(each, _BEST) for each in (late[:quarter], late[-quarter:]))
     bdp = max(1.0, group.bdp_bytes)
     values = (

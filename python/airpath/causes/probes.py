@@ -94,6 +94,9 @@ def pings(
     quiet = [one for one in trips if not _loaded(one[0], loads)]
     # What a transfer's own queue drops is not lost by chance.
     alone = sum(not _loaded(float(when), loads) for when in at[asked])
+    # What an error answered, or what may be answered after the capture's end, is not lost.
+    echoes = flow["icmp"]
+    alone -= echoes["refused"] + echoes["outstanding"] if echoes else 0
     lost = 1 - len(quiet) / max(1, alone)
     if lost >= _LEAST_LOST and alone * lost >= _SOME_LOST:
         beside = " without a transfer beside" if loads else ""

@@ -9,7 +9,7 @@ from typing import TypedDict, cast
 
 from airpath import _core
 from airpath.causes import probes
-from airpath.causes.describe import describe
+from airpath.causes.describe import describe, held_back
 from airpath.causes.features import Features, features
 from airpath.causes.group import Group
 from airpath.causes.model import answer, packaged
@@ -40,6 +40,7 @@ _SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
 """Causes of silences. Where these are seen between two points, they are not inferred elsewhere."""
 OF_SENDERS = "application-limited"
 """The cause of senders that have nothing to send."""
+_OF_BUFFERS = "send-buffer"
 OF_THE_TEST = (OF_SENDERS, "test-too-short")
 """Naming these blames neither the path nor a host: whoever believes it wrongly tests once more."""
 _LITTLE = 1 / 7
@@ -156,6 +157,9 @@ def inferred(
     if not any(one.has_backlog for one in group.transfers):
         # Who has nothing to send most of the time is held back by no path.
         causes, leaning = [one for one in causes if one[0] == OF_SENDERS], []
+    if causes and causes[0][0] == OF_SENDERS and not group.at_sender:
+        # Who does not see the bytes in flight cannot tell a small buffer from one that is empty.
+        causes = [one for one in causes if one[0] != _OF_BUFFERS]
     return [suspected(cause, sure, group, found) for cause, sure in causes], leaning
 
 
@@ -272,7 +276,23 @@ def _merged(found: list[Suspect]) -> list[Suspect]:
     return list(best.values())
 
 
+def _half_seen(report: CaptureReport) -> int | None:
+    """The largest TCP flow, if it moved data and only one direction of it was captured."""
+    flow = next(iter(_unique(report, "tcp")), None)
+    if flow is None or total_bytes(flow) < LEAST_BYTES:
+        return None
+    is_whole = flow["from_client"]["packets"] and flow["from_server"]["packets"]
+    return None if is_whole else flow["id"]
+
+
 def _nothing(groups: list[Group], report: CaptureReport) -> Blame:
+    if not groups and (flow := _half_seen(report)) is not None:
+        return Blame(
+            "inconclusive",
+            f"Only one direction of flow {flow}, the largest, was captured, so there are no round "
+            "trips to judge. Capture both directions at one interface.",
+            [],
+        )
     if not groups:
         return Blame(
             "inconclusive",
@@ -284,11 +304,19 @@ def _nothing(groups: list[Group], report: CaptureReport) -> Blame:
     if not any(one.has_backlog for one in group.transfers):
         return Blame(
             "inconclusive",
-            "For most of the time the application had nothing to send: the path did not hold the "
-            "transfers back, and the capture does not show how much it can carry.",
+            held_back(group),
             [],
         )
-    if group.busy >= _BUSY and group.seconds >= _LEAST_SECONDS:
+    is_steady = group.busy >= _BUSY and group.seconds >= _LEAST_SECONDS
+    if is_steady and not group.was_full:
+        return Blame(
+            "inconclusive",
+            f"The transfers kept {group.rate_mbps:.4g} Mb/s, but no queue shows: either the path "
+            "carries no more, or the sender offered no more. Capture a bulk transfer at its "
+            "sender.",
+            [],
+        )
+    if is_steady:
         return Blame(
             "bound",
             f"The path carried {group.rate_mbps:.4g} Mb/s, {group.busy:.0%} of the highest rate "

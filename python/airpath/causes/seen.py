@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airpath.causes.describe import closed_share, describe
+from airpath.causes.describe import MOST_OF_THE_TIME, closed_share, describe
 from airpath.causes.features import Features
 from airpath.causes.group import Group
 from airpath.causes.suspect import Suspect
-
-_MOST = 0.5
-"""More of the time than not."""
 
 
 def seen(group: Group, features: Features) -> Iterator[Suspect]:
@@ -19,7 +16,7 @@ def seen(group: Group, features: Features) -> Iterator[Suspect]:
         # Segments that receive offload joined are larger than any that TCP sends.
         cause = "offload" if group.main.stream["larger_than_mss"] else "mtu"
         yield _suspect(cause, group, features, group.loss_share)
-    elif (closed := closed_share(group)) >= _MOST:
+    elif (closed := closed_share(group)) >= MOST_OF_THE_TIME:
         yield _suspect("application-limited", group, features, closed)
 
 

@@ -42,6 +42,8 @@ _TENTHS, _REACHED, _FIRST_THIRD = 10, 0.8, 0.33
 _FIRST, _TRAIN = 40, 6
 """Definition: segments of the beginning, two usual windows, and of a train in it."""
 _MOST_OF_THE_TIME = 0.5
+_QUEUED = 0.25
+"""Of a round trip: BBR's probes for bandwidth fill so much of a queue (a gain of 1.25)."""
 _FRAMES = 5
 """Bound: packets that are named as examples."""
 _MOST_REQUESTS = 8
@@ -394,18 +396,37 @@ class Transfer:
         room: Ints = edge[known[usable]] - (seen.offset + seen.payload)[usable]
         return seen.sent[usable], room
 
-    def is_closed(self, at_ms: float) -> bool:
-        """Whether the window last advertised before that time is smaller than a full segment."""
+    @cached_property
+    def _is_shut(self) -> Bools:
+        """Which acknowledgements advertise a window smaller than a full segment."""
         seen = self.seen
-        last = int(np.searchsorted(seen.ack, at_ms, side="right")) - 1
-        # The window of a SYN is never scaled; a window of 0 is one with any scale.
-        if last < 1:
-            return False
         window = self.stream["window"]
         scale = window["scale"] if window else None
-        if scale is None:
-            return bool(seen.window[last] == 0)
-        return bool(seen.window[last] << scale < self.segment_bytes)
+        # A window of 0 is one with any scale; the window of a SYN is never scaled.
+        shut = seen.window == 0 if scale is None else seen.window << scale < self.segment_bytes
+        shut[:1] = False
+        return shut
+
+    def is_closed(self, at_ms: float) -> bool:
+        """Whether the window last advertised before that time is smaller than a full segment."""
+        last = int(np.searchsorted(self.seen.ack, at_ms, side="right")) - 1
+        return last >= 1 and bool(self._is_shut[last])
+
+    @cached_property
+    def shut_ms(self) -> float:
+        """How long there was nothing to acknowledge and the window was smaller than a segment."""
+        ack = self.seen.ack
+        if not len(ack):
+            return 0.0
+        # Behind the last segment only probes and what answers them follow.
+        idle = [*self.pauses, (self.end_ms, max(self.end_ms, float(ack[-1])))]
+        steps = np.flatnonzero(np.diff(self._is_shut, prepend=False))
+        begins, ends = steps[::2], [*steps[1::2], len(ack) - 1][: len(steps[::2])]
+        return sum(
+            max(0.0, min(float(ack[end]), until) - max(float(ack[begin]), since))
+            for begin, end in zip(begins, ends, strict=True)
+            for since, until in idle
+        )
 
     @cached_property
     def too_large(self) -> tuple[int, int] | None:
@@ -430,9 +451,20 @@ class Transfer:
         arrived, more may be on its way.
         """
         limits = self.stream["limits"] if self.at_sender else None
+        if self.is_self_paced:
+            return False
         if not limits:
             return self.idle_share <= _MOST_OF_THE_TIME
         return bool(limits["nothing_to_send_s"] <= _MOST_OF_THE_TIME * limited_s(limits))
+
+    @cached_property
+    def is_self_paced(self) -> bool:
+        """Its sender sends when it likes: no acknowledgement sets it off, and nothing queues."""
+        sending = self.stream["sending"]
+        if not self.at_sender or not sending or (sending["unprompted"] or 0.0) < _MOST_OF_THE_TIME:
+            return False
+        is_full = self.path.capacity_mbps is not None or self.wait_ms[2] > _QUEUED * self.base_ms
+        return not is_full and not bool(self.lost.any())
 
     @cached_property
     def window_share(self) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
 from airpath.base.text import short
+from airpath.causes.clock import Step, doubts
 from airpath.documents import CaptureReport, FlowReport, LimitsReport, SlowStart, StreamReport
 from airpath.readers.flows import (
     ENDS,
@@ -59,16 +60,29 @@ class Statement:
         return {"kind": self.kind, "flow": self.flow, "text": self.text}
 
 
-def statements(report: CaptureReport) -> list[Statement]:
-    """What can be said of a capture's report: first of the capture itself, then of its flows."""
+def statements(report: CaptureReport, stepped: Sequence[Step] = ()) -> list[Statement]:
+    """What can be said of a capture's report: first of the capture itself, then of its flows.
+
+    ``stepped``: where the capture's clock went forward (`airpath.causes.clock`). What would be
+    inferred from times that are not known is not said.
+    """
     said = [*_of_the_capture(report)]
+    said += [Statement("clock", None, text) for text in doubts(report, stepped)]
     told: set[int] = set()
     for flow in sorted(tcp_flows(report), key=lambda flow: -total_bytes(flow))[:_MOST_FLOWS]:
         # The same packets at another point of the path say the same of the ends.
         if not told.intersection(flow["same_as"]):
             said += _of_a_flow(flow)
         told.add(flow["id"])
-    return said
+    is_set = bool(stepped) or report["backward_times"] > 0
+    unknown = _OF_TIMES if is_set else _OF_SHORT_TIMES if report["clock_step_s"] else ()
+    return [one for one in said if one.kind not in unknown]
+
+
+_OF_SHORT_TIMES = ("pacing", "bursts", "ack-batches", "slow-start", "round-trip-varies", "stall")
+"""Statements on times that a coarse clock does not tell."""
+_OF_TIMES = (*_OF_SHORT_TIMES, "limits", "receive-window")
+"""And those on times that are wrong where the clock was set."""
 
 
 def _of_the_capture(report: CaptureReport) -> Iterator[Statement]:
@@ -80,7 +94,8 @@ def _of_the_capture(report: CaptureReport) -> Iterator[Statement]:
             f"The capture itself dropped {missed['dropped_packets']} packets, by its own count: it "
             "may be the cause of losses and retransmissions below.",
         )
-    if missed["acks_of_unseen"]:
+    # A keep-alive repeats one byte that was sent before the capture began (RFC 9293 3.8.4).
+    if missed["acks_of_unseen"] and missed["unseen_bytes"] > missed["flows"]:
         yield Statement(
             "capture-incomplete",
             None,
@@ -114,12 +129,20 @@ def _of_the_capture(report: CaptureReport) -> Iterator[Statement]:
     if report["packets"] and not report["flows"] and not unread:
         why = "its headers were cut" if cut else "it has no IP packets, or none that can be read"
         yield Statement("no-flow", None, f"No packet in it belongs to an IP flow: {why}.")
-    if report["backward_times"]:
+    if report["incomplete_packets"]:
         yield Statement(
-            "times-go-back",
+            "incomplete-packets",
             None,
-            f"{report['backward_times']} packets are earlier than the one before them: files were "
-            "merged, or several processors captured packets.",
+            f"Of {_of(report['incomplete_packets'], 'fragmented packet')} not every fragment was "
+            "captured: a packet is lost with any of its fragments, and what was fragmented at one "
+            "size may pass at a smaller one.",
+        )
+    if report["sorted_packets"]:
+        yield Statement(
+            "sorted",
+            None,
+            f"{_of(report['sorted_packets'], 'packet')} stood in the file before earlier ones, as "
+            "several processors or queues write them: they were sorted by their times.",
         )
     if report["others"]["flows"]:
         others = report["others"]
@@ -149,7 +172,7 @@ def _of_copies(report: CaptureReport) -> Iterator[Statement]:
             "are left out."
         )
         yield Statement("copies", None, text)
-    twice = [] if copies else [flow["id"] for flow in flows if flow["times_captured"] > 1]
+    twice = [] if copies else [flow["id"] for flow in flows if max(flow["times_captured"]) > 1]
     if twice:
         yield Statement(
             "copies-kept",
@@ -181,8 +204,18 @@ def _of_a_flow(flow: FlowReport) -> Iterator[Statement]:
             flow["id"],
             f"Flow {flow['id']}: only one direction was captured, so there is no round trip.",
         )
+    for kind, text in _of_the_opening(flow):
+        yield Statement(kind, flow["id"], f"Flow {flow['id']}: {text}")
     for sender, receiver in ENDS:
         data = stream(flow, sender)
+        if data["unanswered_keep_alives"]:
+            yield Statement(
+                "keep-alives",
+                flow["id"],
+                f"Flow {flow['id']}: the last {_of(data['unanswered_keep_alives'], 'keep-alive')} "
+                f"of the {sender} had no answer: the {receiver}, the path to it, or the state of a "
+                "NAT or firewall on it is gone.",
+            )
         if data["data_packets"] >= _LEAST_DATA:
             subject = f"Flow {flow['id']}, data of the {sender}"
             is_main = data["data_bytes"] >= stream(flow, receiver)["data_bytes"]
@@ -199,6 +232,28 @@ def _of_a_flow(flow: FlowReport) -> Iterator[Statement]:
         )
 
 
+def _of_the_opening(flow: FlowReport) -> Iterator[tuple[str, str]]:
+    """A connection that was refused, or whose opening was not completed."""
+    tcp = tcp_of(flow)
+    server = tcp["from_server"]
+    if not tcp["opening_seen"] or tcp["handshake_ms"] is not None:
+        return
+    answered = server["options"] is not None
+    if tcp["state"] == "reset" and not answered and flow["from_server"]["packets"]:
+        yield (
+            "refused",
+            f"{flow['server']} refused the connection to port {flow['server_port']} (RST): "
+            "nothing listens there, or a firewall rejects it. The path carried both packets.",
+        )
+    elif answered and server["retransmissions"]["handshake"]:
+        count = server["retransmissions"]["handshake"] + 1
+        yield (
+            "syn-ack-repeated",
+            f"the SYN arrived here, and the SYN-ACK was sent {count} times, but the client never "
+            "acknowledged it: what goes from here to the client is lost.",
+        )
+
+
 def _of_a_stream(
     stream: StreamReport, flow: FlowReport, receiver: End, *, is_main: bool
 ) -> Iterator[tuple[str, str]]:
@@ -209,7 +264,8 @@ def _of_a_stream(
             f"{stream['largest_payload_bytes']} bytes: they were captured before segmentation or "
             "after reassembly, so sizes and spacing are not those on the wire.",
         )
-    if is_main:
+    # Without the other direction nobody knows what set a burst off.
+    if is_main and volume(flow, receiver)["packets"]:
         yield from _of_sending(stream)
     yield from _of_losses(stream)
     yield from _of_the_window(stream, flow)

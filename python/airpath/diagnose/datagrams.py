@@ -111,7 +111,27 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
+def _gtpu(flow: FlowReport, messages: dict[str, int]) -> Iterator[tuple[str, str]]:
+    """GTP-U's messages besides packets (TS 29.281 7)."""
+    if count := messages.get("error-indication"):
+        yield (
+            "gtpu-error-indication",
+            f"Flow {flow['id']}: GTP-U's Error Indication was sent {_times(count)}: packets "
+            "arrived with a TEID for which there is no tunnel any more (TS 29.281 7.3.1), so the "
+            "two ends disagree about the UE's session.",
+        )
+    asked, answered = messages.get("echo-request", 0), messages.get("echo-response", 0)
+    if asked > answered:
+        yield (
+            "gtpu-echo",
+            f"Flow {flow['id']}: {asked - answered} of {asked} Echo Requests of GTP-U had no "
+            "response here.",
+        )
+
+
 def _udp(flow: FlowReport) -> Iterator[tuple[str, str]]:
+    if flow["udp"] and flow["udp"]["gtpu"]:
+        yield from _gtpu(flow, flow["udp"]["gtpu"])
     if flow["udp"] and flow["udp"]["quic"]:
         yield "quic", f"Flow {flow['id']}: {_quic(flow['udp']['quic'])}"
         return
@@ -180,7 +200,15 @@ def _icmp(flow: FlowReport) -> Iterator[tuple[str, str]]:
     if not icmp:
         return
     if icmp["requests"]:
-        text = f"{icmp['unanswered']} of {icmp['requests']} echo requests had no reply here"
+        due = icmp["requests"] - icmp["outstanding"] - icmp["refused"]
+        text = f"{icmp['unanswered']} of {due} echo requests had no reply here"
+        if icmp["outstanding"]:
+            text += (
+                f", besides {icmp['outstanding']} sent less than the longest round trip before "
+                "the capture ended"
+            )
+        if icmp["refused"]:
+            text += f"; ICMP errors answered {icmp['refused']} more"
         rtt = icmp["rtt_ms"]
         if rtt and rtt["count"] < _LEAST_REPLIES:
             text += (
@@ -196,6 +224,12 @@ def _icmp(flow: FlowReport) -> Iterator[tuple[str, str]]:
         if icmp["duplicates"]:
             text += f"; {icmp['duplicates']} replies were duplicates"
         yield "echo", f"Flow {flow['id']}: {text}."
+    elif icmp["unasked"]:
+        yield (
+            "echo",
+            f"Flow {flow['id']}: {icmp['unasked']} echo replies were captured, but none of their "
+            "requests: only one direction was captured, so neither losses nor round trips show.",
+        )
     for kind, words in _MESSAGES.items():
         if count := icmp["messages"].get(kind):
             mtu = icmp["mtu_bytes"] if kind in _TOO_LARGE else None

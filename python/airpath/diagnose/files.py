@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
-from airpath.causes import tools
+from airpath.causes import clock, tools
 from airpath.diagnose import datagrams, outputs, points
 from airpath.diagnose.capture import Statement, StatementDocument, statements
 from airpath.diagnose.told import judged, told_by
@@ -61,14 +61,17 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
         "compressed": found.compressed,
     }
     if found.capture is not None:
-        told = statements(found.capture) + datagrams.statements(found.capture)
+        # Standard input cannot be read twice.
+        again = found.name not in (STDIN, STDIN_NAME)
+        stepped = clock.steps(Path(found.name), found.capture) if again else []
+        told = statements(found.capture, stepped) + datagrams.statements(found.capture)
         pairs = points.within(found)
         told += [
             Statement("two-points", flow["id"], pair.sentence_of_points())
             for flow, _, pair in pairs
         ]
         document["statements"] = [one.document() for one in told]
-        document["causes"] = _causes(found, pairs)
+        document["causes"] = _causes(found, pairs, stepped)
         document["capture"] = found.capture
     elif found.output is not None:
         figures = found.output.document()
@@ -82,11 +85,15 @@ def describe(found: Recognised, *, alone: bool = True) -> FileDocument:
     return document
 
 
-def _causes(found: Recognised, pairs: Sequence[points.PairOfFlows]) -> BlameDocument:
+def _causes(
+    found: Recognised, pairs: Sequence[points.PairOfFlows], stepped: Sequence[clock.Step]
+) -> BlameDocument:
     """What limits the flows; standard input cannot be read twice."""
     if found.name in (STDIN, STDIN_NAME):
         because = "Causes need a file, because the search reads it twice, packet by packet."
         return {"verdict": "inconclusive", "because": because, "causes": []}
     from airpath.causes import blame
 
+    if doubtful := list(clock.doubts(found.report, stepped)):
+        return {"verdict": "inconclusive", "because": " ".join(doubtful), "causes": []}
     return blame(Path(found.name), found.report, points.between(found, pairs)).document()

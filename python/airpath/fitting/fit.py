@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from airpath.base.numbers import worker_count
 from airpath.base.text import short
+from airpath.errors import InputError
 from airpath.fitting import candidate as candidates
 from airpath.fitting import endpoints, path
 from airpath.fitting.candidate import Candidate
@@ -40,6 +41,8 @@ _SHARES = (0.05, 0.275, 0.725, 0.95)
 """Where base RTTs that are tried lie between the least and the most."""
 _CLEAR = 0.02
 """A difference of the score by which congestion controls can be told apart."""
+_LEAST_MBPS = 1e-6
+"""Bound: the lowest `rate_mbps` of a scenario."""
 _MOST_S = 300.0
 """The most seconds of a flow that are re-run."""
 _BASE_KNOWN = 0.02
@@ -173,6 +176,11 @@ def fit(
 
 def _candidate(seen: Observed) -> Candidate:
     known = path.estimate(seen)
+    if known.capacity_mbps is None and known.at_least_mbps < _LEAST_MBPS:
+        raise InputError(
+            f"{seen.file}: the data of flow {seen.flow['id']} came too slowly to tell a rate of "
+            "its path: something else held it back (`airpath diagnose` says what)"
+        )
     ends = endpoints.estimate(seen, known.base_rtt_ms)
     if ends.duration_s > _MOST_S:
         ends = replace(ends, duration_s=_MOST_S, closed=False)

@@ -31,6 +31,16 @@ _MAGIC = (
     (b"\xff\xd8\xff", "a picture", "give the text or the capture itself"),
     (b"\x7fELF", "a program", _CAPTURE),
 )
+_CAPTURES = tuple(
+    mark + version
+    for mark, version in (
+        (b"\xd4\xc3\xb2\xa1", b"\x02\x00\x04\x00"),
+        (b"\xa1\xb2\xc3\xd4", b"\x00\x02\x00\x04"),
+        (b"\x4d\x3c\xb2\xa1", b"\x02\x00\x04\x00"),
+        (b"\xa1\xb2\x3c\x4d", b"\x00\x02\x00\x04"),
+    )
+)
+"""How a pcap file begins: its magic number and its version."""
 _HTTP = "a capture of the transfer tells why it was slow"
 _LIKE_PING = tuple(
     (re.compile(pattern), f"the output of {what}")
@@ -125,6 +135,12 @@ def of_bytes(data: bytes) -> str | None:
         if data.startswith(magic):
             return f"this is {what}, which `airpath diagnose` does not read; {instead}"
     head = data[:4096]
+    begins = [at for mark in _CAPTURES if (at := head.find(mark)) > 0]
+    if begins:
+        return (
+            f"a capture begins at byte {min(begins)}, behind something else: `tail -c "
+            f"+{min(begins) + 1}` gives the capture alone"
+        )
     odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in head)
     if head and odd > len(head) // 10:
         return "this is binary data, but not a capture (pcap, pcapng)"

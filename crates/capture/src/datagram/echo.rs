@@ -33,6 +33,10 @@ pub(crate) struct Echoes {
     replies: u64,
     duplicates: u64,
     unasked: u64,
+    /// Requests that an ICMP error answered.
+    refused: u64,
+    /// The end that asks.
+    asker: Option<usize>,
     /// Sequence number, the end that sent the request, when, and whether it was answered.
     waiting: VecDeque<(u16, usize, Instant, bool)>,
     rtt: SparseHistogram,
@@ -48,6 +52,7 @@ impl Echoes {
         match (v4, kind) {
             (true, 8) | (false, 128) => {
                 self.requests += 1;
+                self.asker.get_or_insert(from);
                 let Some(number) = number() else { return };
                 if self.waiting.len() == MOST_WAITING {
                     self.waiting.pop_front();
@@ -55,6 +60,7 @@ impl Echoes {
                 self.waiting.push_back((number, from, now, false));
             }
             (true, 0) | (false, 129) => {
+                self.asker.get_or_insert(1 - from);
                 let Some(number) = number() else { return };
                 // Sequence numbers wrap after 65535: the reply answers the newest request with its
                 // number.
@@ -74,13 +80,38 @@ impl Echoes {
         }
     }
 
-    pub(crate) fn report(&self) -> EchoReport {
+    /// Handles an ICMP error about a request, which it quotes from its ICMP header on.
+    pub(crate) fn on_error(&mut self, quoted: &[u8]) {
+        let &[8 | 128, _, _, _, _, _, high, low, ..] = quoted else { return };
+        let number = u16::from_be_bytes([high, low]);
+        let asked = self.waiting.iter_mut().rev().find(|one| one.0 == number && !one.3);
+        if let Some(one) = asked {
+            (one.3, self.refused) = (true, self.refused + 1);
+        }
+    }
+
+    /// The end that asks, whichever packet of it came first.
+    pub(crate) fn asker(&self) -> Option<usize> {
+        self.asker
+    }
+
+    /// Reports the echoes of a capture that ended at `end`.
+    pub(crate) fn report(&self, end: Instant) -> EchoReport {
+        // A reply may take as long as the longest round trip; where none ever came, none is due.
+        let longest = self.rtt.max().unwrap_or_default();
+        let is_open = |&&(_, _, at, answered): &&(u16, usize, Instant, bool)| {
+            !answered && end.saturating_since(at) < longest
+        };
+        let outstanding = self.waiting.iter().filter(is_open).count() as u64;
+        let unanswered = self.requests.saturating_sub(self.replies + self.refused);
         EchoReport {
+            refused: self.refused,
+            outstanding: outstanding.min(unanswered),
             requests: self.requests,
             replies: self.replies,
             duplicates: self.duplicates,
             unasked: self.unasked,
-            unanswered: self.requests - self.replies,
+            unanswered: unanswered.saturating_sub(outstanding),
             rtt_ms: Distribution::of(&self.rtt),
             messages: self.messages.names.clone(),
             mtu_bytes: self.messages.mtu,

@@ -11,9 +11,12 @@ pub use report::{
     EchoReport, IcmpErrors, QuicReport, SequenceReport, SpinReport, UdpReport, UdpStreamReport,
 };
 
+use std::collections::BTreeMap;
+
 use airpath_base::Instant;
 use airpath_metrics::mbps;
 
+use crate::decode::tunnel;
 use quic::Quic;
 use sequence::Numbers;
 
@@ -25,6 +28,8 @@ pub(crate) struct UdpFlow {
     streams: [Stream; 2],
     quic: Option<Box<Quic>>,
     packets: u64,
+    /// GTP-U's messages other than packets in a tunnel, by name.
+    gtpu: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -46,6 +51,9 @@ impl UdpFlow {
         self.packets += 1;
         let payload = body.get(UDP_BYTES..).unwrap_or_default();
         let length = length.saturating_sub(UDP_BYTES as u32);
+        if let Some(name) = tunnel::message(body) {
+            *self.gtpu.entry(name).or_default() += 1;
+        }
         if self.quic.is_none() && self.packets <= quic::MOST_BEFORE && quic::begins(payload) {
             self.quic = Some(Box::default());
         }
@@ -66,6 +74,7 @@ impl UdpFlow {
         UdpReport {
             from_client: self.streams[client].report(),
             from_server: self.streams[1 - client].report(),
+            gtpu: self.gtpu.clone(),
             quic: self.quic.as_ref().map(|quic| quic.report(client)),
         }
     }

@@ -14,6 +14,8 @@ pub struct UdpReport {
     pub from_client: UdpStreamReport,
     /// The datagrams that the server sent.
     pub from_server: UdpStreamReport,
+    /// GTP-U's messages that carry no packet, counted by name, such as `error-indication`.
+    pub gtpu: BTreeMap<&'static str, u64>,
     /// What the QUIC headers show, if the flow began as QUIC.
     pub quic: Option<QuicReport>,
 }
@@ -114,8 +116,13 @@ pub struct EchoReport {
     pub duplicates: u64,
     /// Replies to requests that were not captured.
     pub unasked: u64,
-    /// Requests that had no reply by the end of the capture.
+    /// Requests that neither a reply nor an ICMP error answered although there was time.
     pub unanswered: u64,
+    /// Requests that an ICMP error answered, such as `time-exceeded` to a traceroute.
+    pub refused: u64,
+    /// Requests without a reply that were sent so shortly before the end of the capture that their
+    /// reply may have come later.
+    pub outstanding: u64,
     /// Time from a request to its reply: the round trip between the capture point and the end that
     /// replies.
     pub rtt_ms: Option<Distribution>,

@@ -13,6 +13,8 @@ const HEADER_BYTES: usize = 60;
 #[derive(Default, Debug)]
 pub(crate) struct Fragments {
     waiting: VecDeque<Waiting>,
+    /// Packets that were displaced.
+    displaced: u64,
 }
 
 /// A complete packet: its beginning and its length.
@@ -38,6 +40,11 @@ struct Waiting {
 }
 
 impl Fragments {
+    /// Packets of which fragments are missing.
+    pub(crate) fn incomplete(&self) -> u64 {
+        self.displaced + self.waiting.len() as u64
+    }
+
     /// Adds a fragment that was captured at a point. Returns the whole packet if this was the last
     /// fragment missing.
     pub(crate) fn add(
@@ -50,6 +57,7 @@ impl Fragments {
         let at = self.waiting.iter().position(|waiting| waiting.key == key).unwrap_or_else(|| {
             if self.waiting.len() == MOST_WAITING {
                 self.waiting.pop_front();
+                self.displaced += 1;
             }
             let whole = Whole { header: [0; HEADER_BYTES], kept: 0, body_length: 0, length: 0 };
             let (has_first, seen, total) = (false, 0, None);

@@ -8,7 +8,7 @@ pub(crate) mod icmp;
 mod ip;
 mod link;
 mod tcp;
-mod tunnel;
+pub(crate) mod tunnel;
 
 pub(crate) use fragments::Fragments;
 pub(crate) use ip::Fragment;

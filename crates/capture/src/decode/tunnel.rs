@@ -73,6 +73,23 @@ pub(super) fn is_cut(datagram: &[u8]) -> bool {
     is_gtpu && datagram.get(UDP_BYTES + 1).is_none_or(|&kind| kind == gtpu::G_PDU)
 }
 
+/// The name of a GTP-U message that carries no packet (TS 29.281 6.1), from its UDP header on.
+pub(crate) fn message(datagram: &[u8]) -> Option<&'static str> {
+    let ports = [half(datagram, 0)?, half(datagram, 2)?];
+    let &[flags, kind, ..] = datagram.get(UDP_BYTES..)? else { return None };
+    // Version 1, and the protocol type of GTP (TS 29.281 5.1).
+    if !ports.contains(&gtpu::PORT) || flags >> 4 != 3 {
+        return None;
+    }
+    match kind {
+        1 => Some("echo-request"),
+        2 => Some("echo-response"),
+        26 => Some("error-indication"),
+        254 => Some("end-marker"),
+        _ => None,
+    }
+}
+
 /// RFC 8926 3.4: a header, options, then an Ethernet frame or a packet.
 fn after_geneve(datagram: &[u8]) -> Result<usize, super::Skipped> {
     let short = super::Skipped::Truncated;

@@ -13,6 +13,9 @@ use crate::tcp::Connection;
 /// capture and not to the network.
 const NEARLY_ALL: f64 = 0.9;
 
+/// Packets of one end, copies included, below which it is not judged without the other end.
+const LEAST_COPIES: u64 = 40;
+
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) key: Key,
@@ -75,23 +78,41 @@ impl Flow {
         self.again[from][place] += 1;
     }
 
-    /// How many times nearly every packet of both ends was captured, without a difference between
-    /// the copies.
-    pub(super) fn times_captured(&self) -> u8 {
-        let each = |times: usize| {
-            self.volumes.iter().zip(&self.again).all(|(volume, again)| {
-                let repeated: u64 = again.iter().copied().map(u64::from).sum();
-                let once = volume.packets.saturating_sub(repeated) as f64;
-                let again_so_often = again[times - 1];
-                f64::from(again_so_often) >= NEARLY_ALL * once
-                    && (again[0] < again_so_often || volume.packets == 0)
-            })
-        };
-        (2..=MOST_TIMES).take_while(|&times| each(times)).last().unwrap_or(1) as u8
+    /// How many times nearly every packet of each end was captured, without a difference between the
+    /// copies. If only one end's packets were, they must belong to TCP, and their receiver must not
+    /// report duplicates (RFC 2883): otherwise the network may have made them.
+    pub(super) fn times_captured(&self) -> [u8; 2] {
+        let both =
+            (2..=MOST_TIMES).take_while(|&times| [0, 1].iter().all(|&end| self.came(end, times)));
+        if let Some(times) = both.last() {
+            return [times as u8; 2];
+        }
+        [0, 1].map(|end| {
+            let is_enough = self.volumes[end].packets >= LEAST_COPIES;
+            let Some(tcp) = self.tcp.as_ref().filter(|_| is_enough) else { return 1 };
+            // Half of the packets are copies; a quarter of those may be the network's.
+            if tcp.duplicates(end) * 8 > self.volumes[end].packets {
+                return 1;
+            }
+            (2..=MOST_TIMES).take_while(|&times| self.came(end, times)).last().unwrap_or(1) as u8
+        })
+    }
+
+    /// Whether nearly every packet of an end came so many times.
+    fn came(&self, end: usize, times: usize) -> bool {
+        let (volume, again) = (&self.volumes[end], &self.again[end]);
+        let repeated: u64 = again.iter().copied().map(u64::from).sum();
+        let once = volume.packets.saturating_sub(repeated) as f64;
+        let again_so_often = again[times - 1];
+        f64::from(again_so_often) >= NEARLY_ALL * once
+            && (again[0] < again_so_often || volume.packets == 0)
     }
 
     /// Notes an ICMP error that quotes a packet of this flow.
     pub(super) fn note_error(&mut self, error: &IcmpError<'_>, from: impl FnOnce() -> String) {
+        if let Some(echoes) = &mut self.echoes {
+            echoes.on_error(error.quoted.body);
+        }
         let errors = self.errors.get_or_insert_with(|| Box::new((Messages::default(), from())));
         errors.0.add(error.name, error.mtu);
     }
@@ -108,8 +129,20 @@ impl Flow {
         self.tcp.as_ref().map_or(0, |tcp| tcp.retransmitted())
     }
 
-    pub(super) fn report(&self, epoch: Instant) -> FlowReport {
-        let client = self.tcp.as_ref().and_then(|tcp| tcp.opener()).unwrap_or(self.first_sender);
+    /// The end that opened the connection or sends the echo requests. Where the opening was not
+    /// captured, the other end than the one with the lower port: services have known ports.
+    pub(super) fn client(&self) -> usize {
+        let [first, second] = self.key.ports;
+        if let Some(tcp) = &self.tcp {
+            let by_port = (first != second).then_some(usize::from(first < second));
+            return tcp.opener().or(by_port).unwrap_or(self.first_sender);
+        }
+        self.echoes.as_ref().and_then(|echoes| echoes.asker()).unwrap_or(self.first_sender)
+    }
+
+    /// The row of the flow, in a capture that ended at `end`.
+    pub(super) fn report(&self, epoch: Instant, end: Instant) -> FlowReport {
+        let client = self.client();
         let server = 1 - client;
         let began = self.began.saturating_since(epoch);
         FlowReport {
@@ -122,7 +155,7 @@ impl Flow {
             interface: self.key.interface as usize,
             tunnel: self.key.tunnel,
             teids: [self.teids[client], self.teids[server]],
-            times_captured: self.times_captured(),
+            times_captured: [client, server].map(|end| self.times_captured()[end]),
             same_as: Vec::new(),
             start_s: began.as_secs_f64(),
             duration_s: self.last.saturating_since(self.began).as_secs_f64(),
@@ -130,7 +163,7 @@ impl Flow {
             from_server: self.volumes[server],
             tcp: self.tcp.as_ref().map(|tcp| tcp.report(client, epoch)),
             udp: self.udp.as_ref().map(|udp| udp.report(client)),
-            icmp: self.echoes.as_ref().map(|echoes| echoes.report()),
+            icmp: self.echoes.as_ref().map(|echoes| echoes.report(end.max(self.last))),
             icmp_errors: self.errors.as_deref().map(|(messages, from)| IcmpErrors {
                 messages: messages.names.clone(),
                 mtu_bytes: messages.mtu,

@@ -1,5 +1,6 @@
 //! From packets to flows, and what is reported of each flow.
 
+mod clock;
 mod copies;
 mod flow;
 mod key;
@@ -25,6 +26,7 @@ use crate::decode::{
 };
 use crate::read::{Packet, Reader};
 use crate::report::{CaptureReport, CutHeaders, InterfaceReport};
+use clock::Clock;
 use copies::{Copies, Sight};
 use key::Key;
 use table::{Finished, Repeated, Table};
@@ -54,17 +56,26 @@ pub fn analyse_while(
     mut keep_on: impl FnMut() -> bool,
 ) -> Result<Option<CaptureReport>, CaptureError> {
     let again = reader.file().cloned();
-    let Some((report, repeated)) = read_once(reader, Repeated::default(), &mut keep_on)? else {
+    let Some((mut report, mut repeated)) = read_once(reader, Repeated::default(), &mut keep_on)?
+    else {
         return Ok(None);
     };
-    match again {
-        // Whether indistinguishable packets are copies is known only at the end.
-        Some(file) if !repeated.is_empty() => {
-            let found = read_once(Reader::open(&file)?, repeated, &mut keep_on)?;
-            Ok(found.map(|(report, _)| report))
-        }
-        _ => Ok(Some(report)),
+    let Some(file) = again else { return Ok(Some(report)) };
+    // Whether packets are out of order, and whether indistinguishable ones are copies, is known
+    // only at the end.
+    let backward = report.backward_times;
+    let open = || if backward > 0 { Reader::open_sorted(&file) } else { Reader::open(&file) };
+    if backward > 0 {
+        let found = read_once(open()?, Repeated::default(), &mut keep_on)?;
+        let Some(sorted) = found else { return Ok(None) };
+        (report, repeated) = sorted;
     }
+    if !repeated.is_empty() {
+        let Some((once, _)) = read_once(open()?, repeated, &mut keep_on)? else { return Ok(None) };
+        report = once;
+    }
+    report.sorted_packets = backward - report.backward_times.min(backward);
+    Ok(Some(report))
 }
 
 /// Reads a capture to its end, leaving out copies in the flows that were `repeated`. Returns the
@@ -86,10 +97,10 @@ fn read_once(
                 let link_type = match link_types.get(interface) {
                     Some(&known) => known,
                     None => {
-                        let (time, length) = (packet.time, packet.length);
+                        let (frame, time, length) = (packet.frame, packet.time, packet.length);
                         let data = packet.data.to_vec();
                         link_types = reader.interfaces().iter().map(|one| one.link_type).collect();
-                        let packet = Packet { interface, time, length, data: &data };
+                        let packet = Packet { frame, interface, time, length, data: &data };
                         analysis.add(&packet, link_types[interface]);
                         continue;
                     }
@@ -122,6 +133,7 @@ struct Analysis {
     backward: u64,
     step_back: Duration,
     first: Option<Instant>,
+    clock: Clock,
     earliest: Instant,
     latest: Instant,
     last: Instant,
@@ -140,6 +152,7 @@ impl Analysis {
             self.step_back = self.step_back.max(self.last.saturating_since(packet.time));
         }
         self.last = packet.time;
+        self.clock.add(packet.time);
         self.earliest = self.earliest.min(packet.time);
         self.latest = self.latest.max(packet.time);
         let decoded = decode(link_type, packet.data, packet.length);
@@ -193,7 +206,7 @@ impl Analysis {
             _ => None,
         };
         let (key, from) = Key::of(ip, ports, packet.interface);
-        if sight.times > 1 && sight.is_left_out(self.repeated.times(&key)) {
+        if sight.times > 1 && sight.is_left_out(self.repeated.times(&key)[from]) {
             return Err(Skipped::Copy);
         }
         let mut index = self.table.flow(&key, now, from, header.is_some(), epoch);
@@ -238,7 +251,7 @@ impl Analysis {
     fn finish(self, reader: &Reader) -> (CaptureReport, Repeated) {
         let epoch = self.first.unwrap_or_default();
         let Finished { flows, others, mut missed, repeated } =
-            self.table.finish(epoch, &self.repeated);
+            self.table.finish(epoch, self.latest, &self.repeated);
         let interfaces: Vec<_> = reader
             .interfaces()
             .iter()
@@ -260,11 +273,14 @@ impl Analysis {
             bytes: self.bytes,
             cut_packets: self.cut,
             cut_headers: (self.headers.packets > 0).then_some(self.headers),
+            sorted_packets: 0,
+            clock_step_s: self.clock.step().map(Duration::as_secs_f64),
             backward_times: self.backward,
             largest_step_back_s: self.step_back.as_secs_f64(),
             first_time_s: self.first.map(Instant::as_secs_f64),
             duration_s: self.latest.saturating_since(self.earliest).as_secs_f64(),
             skipped: self.skipped,
+            incomplete_packets: self.fragments.incomplete(),
             missed,
             flows,
             others,

@@ -124,7 +124,7 @@ pub fn collect(
     wanted: &[Wanted<'_>],
     most: usize,
 ) -> Result<Vec<Found>, CaptureError> {
-    collect_from(Reader::open(file)?, wanted, most)
+    collect_from(Reader::open_in_order(file)?, wanted, most)
 }
 
 /// Like [`collect`], for a capture that is open and at its beginning.
@@ -160,7 +160,7 @@ pub fn segments(
     from_client: bool,
 ) -> Result<Segments, CaptureError> {
     let mut collector = Collector::new(flow, from_client, MOST_PACKETS);
-    walk(Reader::open(file)?, |ip, seen| collector.add(ip, seen))?;
+    walk(Reader::open_in_order(file)?, |ip, seen| collector.add(ip, seen))?;
     Ok(collector.segments)
 }
 
@@ -192,6 +192,10 @@ struct Collector<'a> {
     highest: u64,
     acked: u64,
     delivered: u64,
+    /// The last window of the other end was zero.
+    is_closed: bool,
+    /// The byte after the last one that probed a closed window.
+    probed: u64,
     /// Index of each segment that no acknowledgement has covered, by its first byte.
     outstanding: BTreeMap<u64, usize>,
     segments: Segments,
@@ -209,6 +213,8 @@ impl<'a> Collector<'a> {
             highest: 0,
             acked: 0,
             delivered: 0,
+            is_closed: false,
+            probed: 0,
             outstanding: BTreeMap::new(),
             segments: Segments::default(),
         }
@@ -262,9 +268,22 @@ impl<'a> Collector<'a> {
         if header.payload == 0 {
             return;
         }
+        if self.is_closed && header.payload == 1 && from == self.acked && from == self.highest {
+            // It probes a closed window (RFC 9293 3.8.6.1).
+            self.probed = from + 1;
+            return;
+        }
+        if header.payload == 1 && from + 1 == self.highest && self.acked == self.highest {
+            // It keeps the connection alive (RFC 9293 3.8.4).
+            return;
+        }
         if self.segments.sent_ns.len() == self.most {
             self.segments.cut = true;
             return;
+        }
+        if from > self.highest && from == self.probed {
+            // The receiver took the byte of a probe.
+            (self.highest, self.delivered) = (from, self.delivered + 1);
         }
         if self.first.is_none() {
             (self.first, self.highest) = (Some(from), from);
@@ -305,6 +324,7 @@ impl<'a> Collector<'a> {
             space.offset(number)
         };
         let number = offset(header.acknowledgement);
+        self.is_closed = header.window == 0;
         let blocks: Vec<_> = header.sack[..header.sack_blocks]
             .iter()
             .map(|&(from, to)| (offset(from), offset(to)))

@@ -42,6 +42,8 @@ pub(super) struct Table {
     others: Others,
     missed: Missed,
     repeated: Repeated,
+    /// When the capture ended, once that is known.
+    ended: Instant,
 }
 
 /// The contents of a table at the end.
@@ -55,7 +57,7 @@ pub(super) struct Finished {
 /// Flows whose packets were all captured more than once, without a difference, and how often.
 #[derive(Default)]
 pub(super) struct Repeated {
-    flows: HashTable<(Key, u8)>,
+    flows: HashTable<(Key, [u8; 2])>,
 }
 
 impl Repeated {
@@ -63,13 +65,14 @@ impl Repeated {
         self.flows.is_empty()
     }
 
-    /// How often each packet of a flow was captured.
-    pub(super) fn times(&self, key: &Key) -> u8 {
-        self.flows.find(key.hash(), |(known, _)| known == key).map_or(1, |&(_, times)| times)
+    /// How often each packet of a flow's ends was captured.
+    pub(super) fn times(&self, key: &Key) -> [u8; 2] {
+        self.flows.find(key.hash(), |(known, _)| known == key).map_or([1; 2], |&(_, times)| times)
     }
 
-    fn note(&mut self, key: &Key, times: u8) {
-        if times > 1 && self.flows.len() < MOST_ALIVE && self.times(key) == 1 {
+    fn note(&mut self, key: &Key, times: [u8; 2]) {
+        let is_new = times != [1; 2] && self.times(key) == [1; 2];
+        if is_new && self.flows.len() < MOST_ALIVE {
             self.flows.insert_unique(key.hash(), (*key, times), |(known, _)| known.hash());
         }
     }
@@ -81,6 +84,8 @@ struct Row {
     packets: u64,
     retransmissions: u64,
     key: Key,
+    /// The end that is the client.
+    client: usize,
     report: FlowReport,
 }
 
@@ -227,8 +232,8 @@ impl Table {
         if let Some(Reverse(least)) = is_full.then(|| self.rows.pop()).flatten() {
             self.add_other(least.bytes, least.packets, least.retransmissions);
         }
-        let (key, report) = (flow.key, flow.report(epoch));
-        self.rows.push(Reverse(Row { bytes, packets, retransmissions, key, report }));
+        let (key, client, report) = (flow.key, flow.client(), flow.report(epoch, self.ended));
+        self.rows.push(Reverse(Row { bytes, packets, retransmissions, key, client, report }));
     }
 
     fn add_other(&mut self, bytes: u64, packets: u64, retransmissions: u64) {
@@ -255,7 +260,13 @@ impl Table {
 
     /// Ends all flows and returns their rows in the order in which the flows began. In flows that
     /// were `repeated`, copies were left out.
-    pub(super) fn finish(mut self, epoch: Instant, repeated: &Repeated) -> Finished {
+    pub(super) fn finish(
+        mut self,
+        epoch: Instant,
+        ended: Instant,
+        repeated: &Repeated,
+    ) -> Finished {
+        self.ended = ended;
         for index in 0..self.flows.len() as u32 {
             self.end(index, epoch);
         }
@@ -263,7 +274,10 @@ impl Table {
         join_points(&mut rows);
         rows.sort_by_key(|row| row.report.id);
         for row in &mut rows {
-            row.report.times_captured = row.report.times_captured.max(repeated.times(&row.key));
+            let [first, second] = repeated.times(&row.key);
+            let times = if row.client == 0 { [first, second] } else { [second, first] };
+            let known = row.report.times_captured;
+            row.report.times_captured = [known[0].max(times[0]), known[1].max(times[1])];
         }
         Finished {
             flows: rows.into_iter().map(|row| row.report).collect(),

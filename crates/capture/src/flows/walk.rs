@@ -30,7 +30,6 @@ pub(super) fn walk(
     let mut link_types: Vec<u16> = Vec::new();
     let (mut fragments, mut copies) = (Fragments::default(), Copies::default());
     let mut first = None;
-    let mut frame = 0;
     loop {
         let packet = match reader.packet() {
             Ok(Some(packet)) => packet,
@@ -39,9 +38,9 @@ pub(super) fn walk(
             // The report says where the file is broken.
             Err(_) => return Ok(()),
         };
-        frame += 1;
         let epoch = *first.get_or_insert(packet.time);
-        let (interface, time, length) = (packet.interface, packet.time, packet.length);
+        let (interface, frame) = (packet.interface, packet.frame);
+        let (time, length) = (packet.time, packet.length);
         let at_ns = time.saturating_since(epoch).as_nanos();
         let known = link_types.get(interface).copied();
         let data;
@@ -119,9 +118,6 @@ impl<'a> Ends<'a> {
         if seen.interface != self.flow.interface || ip.tunnel != self.flow.tunnel {
             return None;
         }
-        if seen.sight.is_left_out(self.flow.times_captured) {
-            return None;
-        }
         // Two protocols may use the same ports.
         if !self.protocols.contains(&ip.protocol) {
             return None;
@@ -134,6 +130,8 @@ impl<'a> Ends<'a> {
         let by_server = ends == [back, there] && pair == [server, client];
         let at = seen.at_ns as f64;
         let is_alive = self.range[0] <= at && at <= self.range[1];
-        (is_alive && (by_client || by_server)).then_some(by_client)
+        let times = self.flow.times_captured[usize::from(!by_client)];
+        let is_one = is_alive && (by_client || by_server) && !seen.sight.is_left_out(times);
+        is_one.then_some(by_client)
     }
 }

@@ -5,6 +5,7 @@ mod interface;
 mod order;
 mod pcap;
 pub(crate) mod pcapng;
+mod sorted;
 mod source;
 
 use std::fs::File;
@@ -18,6 +19,7 @@ use crate::CaptureError;
 use input::Input;
 pub use interface::Interface;
 use order::ByteOrder;
+use sorted::{Sorted, Waiting};
 pub use source::Compression;
 
 /// Largest packet, and largest block of the kinds that are parsed.
@@ -41,11 +43,17 @@ pub struct Reader {
     done: usize,
     /// Time of the last packet, for packets that have none.
     time: u64,
+    /// Number of the last packet in the file.
+    frame: u64,
+    /// Present if packets leave in the order of their times.
+    sorted: Option<Box<Sorted>>,
 }
 
 /// A captured packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
+    /// Number of the packet in the file, from 1.
+    pub frame: u64,
     /// Index of its interface in [`Reader::interfaces`].
     pub interface: usize,
     /// When the packet was captured, since 1970.
@@ -119,7 +127,46 @@ impl Reader {
             interfaces.push(Interface { link_type, ..Interface::default() });
         }
         let file = None;
-        Ok(Self { name, file, input, compression, format, interfaces, done: 0, time: 0 })
+        Ok(Self {
+            name,
+            file,
+            input,
+            compression,
+            format,
+            interfaces,
+            done: 0,
+            time: 0,
+            frame: 0,
+            sorted: None,
+        })
+    }
+
+    /// Opens a file whose packets may be a few places off the order of their times, to read them in
+    /// that order. A clock that was set back stays visible.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::open`].
+    pub fn open_sorted(path: &Path) -> Result<Self, CaptureError> {
+        Ok(Self { sorted: Some(Box::default()), ..Self::open(path)? })
+    }
+
+    /// Opens a file, to read its packets in the order of their times if some are out of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::open`], and if the file is broken before its first packet.
+    pub(crate) fn open_in_order(path: &Path) -> Result<Self, CaptureError> {
+        let mut reader = Self::open(path)?;
+        let mut latest = Instant::ZERO;
+        // What follows where a file is broken is not read later either.
+        while let Ok(Some(packet)) = reader.packet() {
+            if packet.time < latest {
+                return Self::open_sorted(path);
+            }
+            latest = packet.time;
+        }
+        Self::open(path)
     }
 
     /// The file's format.
@@ -148,7 +195,42 @@ impl Reader {
     /// packets then.
     #[inline]
     pub fn packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
+        if self.sorted.is_some() {
+            return self.sorted_packet();
+        }
+        self.next_packet()
+    }
+
+    /// The next packet in the order of times.
+    fn sorted_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
+        let Some(mut sorted) = self.sorted.take() else { return Ok(None) };
+        while sorted.needs_more() {
+            let next = self.next_packet().map(|next| {
+                next.map(|packet| Waiting {
+                    time: packet.time.as_nanos(),
+                    frame: packet.frame,
+                    interface: packet.interface,
+                    length: packet.length,
+                    data: packet.data.to_vec(),
+                })
+            });
+            sorted.add(next);
+        }
+        let is_left = sorted.advance();
+        let failure = if is_left { None } else { sorted.failure.take() };
+        let sorted = self.sorted.insert(sorted);
+        let Waiting { time, frame, interface, length, ref data } = sorted.current;
+        let time = Instant::ZERO + airpath_base::Duration::from_nanos(time);
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        Ok(is_left.then_some(Packet { frame, interface, time, length, data }))
+    }
+
+    #[inline]
+    fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         self.input.consume(std::mem::take(&mut self.done));
+        self.frame += 1;
         match self.format {
             Format::Pcap(header) => self.pcap_packet(header),
             Format::Pcapng { .. } => self.pcapng_packet(),
@@ -159,6 +241,10 @@ impl Reader {
     fn pcap_packet(&mut self, header: pcap::Header) -> Result<Option<Packet<'_>>, CaptureError> {
         if !self.ask(header.record_bytes)? {
             return self.at_end();
+        }
+        if header.begins_again(self.input.bytes()) {
+            let what = "another pcap file begins here; mergecap joins files, cat does not";
+            return Err(self.broken(what.to_owned()));
         }
         let record = header.record(self.input.bytes());
         if record.captured > MOST_BYTES {
@@ -172,7 +258,8 @@ impl Reader {
         self.done = bytes;
         let data = &self.input.bytes()[header.record_bytes..bytes];
         let time = Instant::ZERO + airpath_base::Duration::from_nanos(record.time);
-        Ok(Some(Packet { interface: 0, time, length: record.length, data }))
+        let frame = self.frame;
+        Ok(Some(Packet { frame, interface: 0, time, length: record.length, data }))
     }
 
     fn pcapng_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
@@ -222,7 +309,8 @@ impl Reader {
             let time = Instant::ZERO + airpath_base::Duration::from_nanos(found.time);
             let data = &self.input.bytes()[found.from..found.from + found.captured];
             let (interface, length) = (found.interface, found.length.max(found.captured as u32));
-            return Ok(Some(Packet { interface, time, length, data }));
+            let frame = self.frame;
+            return Ok(Some(Packet { frame, interface, time, length, data }));
         }
     }
 

@@ -42,6 +42,15 @@ impl Header {
         })
     }
 
+    /// Whether a file's header stands in the place of a packet's: the magic number as the packet's
+    /// time, in 2055 or later, and the format's version, 2.4, as its fraction of a second.
+    #[inline]
+    pub(super) fn begins_again(&self, bytes: &[u8]) -> bool {
+        let word = |at: usize| self.order.word(&bytes[at..]);
+        let version = if self.order == ByteOrder::Little { 0x0004_0002 } else { 0x0002_0004 };
+        word(4) == version && matches!(word(0), 0xa1b2_c3d4 | 0xa1b2_3c4d | 0xa1b2_cd34)
+    }
+
     #[inline]
     pub(super) fn record(&self, bytes: &[u8]) -> Record {
         let word = |at: usize| self.order.word(&bytes[at..]);

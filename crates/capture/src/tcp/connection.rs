@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     last: Instant,
     stalls: Stalls,
     longest_at: Option<Instant>,
+    /// The longest time without a packet, and when it began.
+    silence: Option<(Duration, Instant)>,
 }
 
 impl Connection {
@@ -39,9 +41,9 @@ impl Connection {
             && (self.initial[from].is_some() || self.initial[1 - from].is_none())
     }
 
-    /// The end that opened the connection, if this was seen.
+    /// The end that opened the connection, if its SYN or the answer to that was seen.
     pub(crate) fn opener(&self) -> Option<usize> {
-        self.opener
+        self.opener.or(self.initial.iter().position(Option::is_some).map(|answerer| 1 - answerer))
     }
 
     /// Whether no further segment is expected.
@@ -51,6 +53,11 @@ impl Connection {
 
     pub(crate) fn retransmitted(&self) -> u64 {
         self.streams.iter().map(Stream::retransmitted).sum()
+    }
+
+    /// Segments of an end whose receiver reported that it got them twice.
+    pub(crate) fn duplicates(&self, end: usize) -> u64 {
+        self.streams[end].duplicates()
     }
 
     /// Acknowledgements of bytes that were not captured, and the number of those bytes.
@@ -95,6 +102,9 @@ impl Connection {
     fn note_silence(&mut self, now: Instant) {
         let silence = now.saturating_since(self.last);
         if silence >= SHORTEST_STALL {
+            if self.silence.is_none_or(|(longest, _)| silence > longest) {
+                self.silence = Some((silence, self.last));
+            }
             self.note_stall(silence);
         }
     }
@@ -186,6 +196,10 @@ impl Connection {
                 longest_at_s: longest_at.map(|at| at.as_nanos() as f64 / 1e9),
                 ..self.stalls
             },
+            longest_silence_s: self.silence.map_or(0.0, |(length, _)| length.as_secs_f64()),
+            longest_silence_at_s: self
+                .silence
+                .map(|(_, at)| at.saturating_since(epoch).as_secs_f64()),
             from_client: stream(client),
             from_server: stream(1 - client),
         }

@@ -19,10 +19,19 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    /// What limits a sender that has sent up to `highest`.
+    /// What limits a sender that has sent up to `highest`; `is_closed`: the window is zero, so that
+    /// it sends no more whatever it has.
     #[inline]
-    pub(crate) fn of(highest: u64, acked: u64, recovers_until: u64, has_room: bool) -> Self {
-        if acked >= highest {
+    pub(crate) fn of(
+        highest: u64,
+        acked: u64,
+        recovers_until: u64,
+        has_room: bool,
+        is_closed: bool,
+    ) -> Self {
+        if is_closed && acked >= highest {
+            Self::Window
+        } else if acked >= highest {
             Self::Idle
         } else if acked < recovers_until {
             Self::Recovery

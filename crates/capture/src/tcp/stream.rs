@@ -84,6 +84,11 @@ pub(super) struct Stream {
     largest: u32,
     larger_than_mss: u64,
     keep_alives: u64,
+    /// Keep-alives since the other end's last segment.
+    unanswered_keep_alives: u64,
+    window_probes: u64,
+    /// The byte after the last one that probed a closed window.
+    probed: u64,
     acks_of_unseen: u64,
     unseen: u64,
 }
@@ -113,6 +118,11 @@ impl Stream {
 
     pub(super) fn retransmitted(&self) -> u64 {
         self.recovery.counts().packets
+    }
+
+    /// Segments that the receiver reports to have got twice (RFC 2883).
+    pub(super) fn duplicates(&self) -> u64 {
+        self.recovery.counts().spurious_by_dsack
     }
 
     pub(super) fn unseen(&self) -> (u64, u64) {
@@ -149,20 +159,37 @@ impl Stream {
         if length == 0 {
             if from > self.highest {
                 self.on_gap(context.now, from);
+            } else if self.is_keep_alive(header, from) {
+                self.note_keep_alive();
             }
             return;
         }
         let to = from + length;
+        if self.is_window_probe(header, from) {
+            self.window_probes += 1;
+            self.probed = to;
+            return;
+        }
+        if self.is_keep_alive(header, from) {
+            self.note_keep_alive();
+            return;
+        }
+        if from > self.highest && from == self.probed {
+            // The receiver took the byte of a probe.
+            self.highest = from;
+        }
         if header.has(FIN) {
             self.end = Some(to);
         }
         if header.payload > 0 {
             self.count_payload(context.now, header.payload);
         }
+        if self.data_packets == 1 && self.options.is_none() {
+            // What precedes the first data of a capture was sent before the capture began.
+            self.highest = self.highest.max(from);
+        }
         if from >= self.highest {
             self.on_new(context.now, header, from, to);
-        } else if self.is_keep_alive(header, from) {
-            self.keep_alives += 1;
         } else {
             self.on_old(context, header, from, to);
         }
@@ -183,12 +210,19 @@ impl Stream {
             // The FIN is not data that the sender could still send.
             let data_end = self.end.map_or(self.highest, |end| self.highest.min(end - 1));
             let recovers_until = self.recovery.until();
-            self.limits.note(now, Limit::of(data_end, self.acked, recovers_until, !is_full));
+            let is_closed = self.window.is_closed() && self.end.is_none();
+            let limit = Limit::of(data_end, self.acked, recovers_until, !is_full, is_closed);
+            self.limits.note(now, limit);
         }
     }
 
     #[inline]
     fn count_payload(&mut self, now: Instant, payload: u32) {
+        if self.first_data.is_none() && self.options.is_none() {
+            // What was acknowledged until now was in flight when the capture began.
+            (self.acks_of_unseen, self.unseen) = (0, 0);
+            self.holes = Holes::default();
+        }
         self.data_packets += 1;
         self.data_bytes += u64::from(payload);
         self.largest = self.largest.max(payload);
@@ -201,6 +235,27 @@ impl Stream {
         header.payload <= 1
             && header.flags & (SYN | FIN) == 0
             && from + 1 == self.highest
+            && self.acked == self.highest
+    }
+
+    #[cold]
+    fn note_keep_alive(&mut self) {
+        // Behind a closed window it is a probe of Linux, and not an idle connection's.
+        if self.window.is_closed() {
+            self.window_probes += 1;
+        } else {
+            self.keep_alives += 1;
+            self.unanswered_keep_alives += 1;
+        }
+    }
+
+    /// Whether this is a byte that probes a closed window (RFC 9293 3.8.6.1): the receiver does not
+    /// take it, and it is sent again until the window opens.
+    fn is_window_probe(&self, header: &TcpHeader, from: u64) -> bool {
+        header.payload == 1
+            && header.flags & (SYN | FIN) == 0
+            && self.window.is_closed()
+            && from == self.acked
             && self.acked == self.highest
     }
 
@@ -324,6 +379,10 @@ impl Stream {
             self.has_acks = true;
             self.acked = self.acked.max(self.first);
         }
+        if number > self.highest && number == self.probed {
+            // The receiver took the byte of a probe.
+            self.highest = number;
+        }
         if number > self.highest {
             self.on_ack_of_unseen(now, number, space);
         }
@@ -356,6 +415,7 @@ impl Stream {
         }
         self.last_window = header.window;
         self.last_acked = now;
+        self.unanswered_keep_alives = 0;
         if number >= before {
             self.window.on_ack(number, header.window, header.has(SYN));
         }
@@ -465,6 +525,8 @@ impl Stream {
             largest_payload_bytes: self.largest,
             larger_than_mss: self.larger_than_mss,
             keep_alives: self.keep_alives,
+            unanswered_keep_alives: self.unanswered_keep_alives,
+            window_probes: self.window_probes,
             acks: self.acks.report(),
             sending: self.bursts.report(sees_rounds),
             limits: (sees_rounds && self.has_acks && count > 0).then(|| self.limits.report()),

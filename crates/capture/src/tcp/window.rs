@@ -23,6 +23,12 @@ impl Window {
         self.scale = Some(scale);
     }
 
+    /// Whether the receiver takes no data: its last window was zero.
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
+        self.zero
+    }
+
     /// Handles an acknowledgement with a window; the window of a SYN is not scaled (RFC 7323 2.2).
     #[inline]
     pub(super) fn on_ack(&mut self, acked: u64, window: u16, syn: bool) {
