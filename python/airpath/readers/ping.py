@@ -410,9 +410,10 @@ class _Reader:
         """A reply with a number, in any language, or without one in English."""
         seq = _SEQ.search(text) if "seq=" in text or "Sequence=" in text else None
         named = _BYTES_FROM.search(text) if " bytes from " in text else None
-        if seq is None and named is None:
+        first = seq or named
+        if first is None:
             return False
-        time = _TIME.search(text, (seq or named).end())  # type: ignore[union-attr]
+        time = _TIME.search(text, first.end())
         if time is None:
             return False
         ttl = _TTL.search(text)
@@ -424,12 +425,12 @@ class _Reader:
             named
             or _HPING_HOST.search(text)
             or _HUAWEI_HOST.search(text)
-            or _HOST.search(text[: seq.start()])
-        )  # type: ignore[union-attr]
+            or _HOST.search(text[: first.start()])
+        )
         line = _Line(
             seq[1] if seq else None, _milliseconds(time[1], time[2]),
             host["host"] if host else "", ttl[1] if ttl else None,
-            text[: named.start() if named else seq.start()],  # type: ignore[union-attr]
+            text[: (named or first).start()],
             duplicate="DUP" in text[time.end() :],
         )  # fmt: skip
         self._reply(run, "unix", line)
