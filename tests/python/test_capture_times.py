@@ -53,9 +53,9 @@ def _everything(file: Path) -> None:
     context([(str(file), document)], None)
     try:
         seen = observe(str(file))
+        first = fit._candidate(seen)
     except InputError:
         return
-    first = fit._candidate(seen)
     candidate.write(first, "fitted", [])
     if first.trace is not None:
         place = file.with_suffix(".trace")

@@ -68,7 +68,7 @@ def test_quic_is_told_of_with_and_without_its_spin_bit() -> None:
         "server_side_ms": 20.0, "spin": spin,
     }  # fmt: skip
     none = {"sequence": None}
-    udp = {"from_client": none, "from_server": none, "quic": quic}
+    udp = {"from_client": none, "from_server": none, "gtpu": {}, "quic": quic}
     (said,) = datagrams.statements(_report(_flow(udp=udp)))
     assert said.text == (
         "Flow 0: QUIC, version 1; in the handshake the round trip from the capture point was 3 ms "

@@ -27,6 +27,7 @@ _NO_TIMEOUT_S = 60.0
 _MOST_FLOWS = 4
 """Bound: flows that are read, those with the most bytes."""
 _MOST_PACKETS = 200_000
+"""Bound: packets of each flow that are read."""
 _LEAST_STAMPS = 4
 """Timestamps on each side of a step."""
 _TICK, _RATE = 0.2, 100.0
@@ -35,6 +36,7 @@ so today."""
 _AGREE = 0.1
 """By how much of a step the two ends may differ about it."""
 _WORD = 1 << 32
+"""Unit: timestamps have 32 bits (RFC 7323 3.2)."""
 
 
 @dataclass(frozen=True)
