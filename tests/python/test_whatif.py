@@ -106,4 +106,4 @@ def test_retransmissions_are_shown_and_are_neither_best_nor_a_trade_off(cli: Any
     shown = next(line for line in out.splitlines() if line.startswith("retransmitted segments of"))
     # Without the variant nothing is lost: there is no relative change from zero.
     assert shown.split()[3:] == ["download", "0", "%", "4", "%"], shown
-    assert "trade-off" not in out
+    assert out.count("retransmitted segments") == 1
