@@ -88,8 +88,9 @@ fn pings_have_round_trips_by_number() {
     ];
     let report = read(&packets);
     let icmp = only(&report).icmp.as_ref().unwrap();
-    assert_eq!((icmp.requests, icmp.replies, icmp.unanswered), (3, 2, 1));
-    assert_eq!((icmp.duplicates, icmp.unasked), (1, 1));
+    // The third one may still be answered when the capture ends.
+    assert_eq!((icmp.requests, icmp.replies, icmp.unanswered), (3, 2, 0));
+    assert_eq!((icmp.outstanding, icmp.duplicates, icmp.unasked), (1, 1, 1));
     let rtt = icmp.rtt_ms.unwrap();
     assert_eq!((rtt.count, rtt.min, rtt.max), (2, 20.0, 50.0));
 }

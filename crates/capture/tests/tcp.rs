@@ -71,16 +71,17 @@ fn the_handshake_has_options_and_both_round_trips() {
 
 #[test]
 fn a_connection_that_was_open_before_has_no_scale() {
+    // The lower port is the server's.
     let mut pcap = Pcap::raw();
     pcap.segment(0, &data(0)).segment(10_000, &ack(1)).segment(11_000, &data(1));
     let flow = pcap.flow();
     let tcp = flow.tcp.unwrap();
     assert_eq!(
         (tcp.opening_seen, tcp.handshake_ms, flow.client.as_str()),
-        (false, None, "10.0.0.2")
+        (false, None, "10.0.0.1")
     );
-    assert_eq!((tcp.from_client.data_bytes, tcp.from_client.acked_bytes), (2000, 1000));
-    assert_eq!(tcp.from_client.window.and_then(|window| window.max_bytes), None);
+    assert_eq!((tcp.from_server.data_bytes, tcp.from_server.acked_bytes), (2000, 1000));
+    assert_eq!(tcp.from_server.window.and_then(|window| window.max_bytes), None);
 }
 
 #[test]
