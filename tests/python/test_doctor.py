@@ -236,8 +236,8 @@ PROGRAMS = {
 OURS = {
     *("airpath", ".venv/bin/airpath", ".venv/bin/python", "tools/setup"),
     *("cd", "do", "done", "echo", "set", "source", "timeout", "true", "while"),
-    *("git", "make", "pip", "python", "python3", "sudo"),
-    *("nuttcp", "tc", "tcptrace"),
+    *("git", "make", "npm", "pip", "python", "python3", "sudo"),
+    *("docker", "nuttcp", "tc", "tcptrace"),
 }
 """What guides name that `doctor` need not know: airpath's own, the shell's, what made airpath, and
 what no guide runs."""

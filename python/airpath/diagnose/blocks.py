@@ -271,6 +271,9 @@ def figures(document: RunDocument, flows: Sequence[FlowTable]) -> list[Measured]
         found += one.measured(by_id.get(one.name), run_s)
     found += _together(own, by_id)
     names = {one.name for one in own}
+    for name, flow in by_id.items():
+        if name in names:
+            found += _sent_again(name, flow)
     found += _of_programs([flow for name, flow in by_id.items() if name not in names])
     for name, ping in pings.items():
         if name not in names:
@@ -300,7 +303,7 @@ class _Own:
                 found.append((self.name, "completed_s", estimate, False))
         elif self.kind != "ping":
             found.append((self.name, "goodput_mbps", goodput(flow), True))
-        return found + _others(self.name, flow)
+        return found + _delays(self.name, flow)
 
 
 def goodput(flow: Entry | None) -> float:
@@ -313,17 +316,17 @@ def _names(flow: FlowTable) -> list[str]:
     return [name] if streams is None else [f"{name}.{one + 1}" for one in range(streams)]
 
 
-def _others(name: str, flow: Entry | None) -> list[Measured]:
-    """Return a flow's delays and the share of its segments that were retransmitted."""
-    if not flow:
-        return []
-    there = [(key, flow.get(key)) for key in ("rtt_ms", "delay_ms")]
-    found = [(name, f"{key}.p95", value["p95"], True) for key, value in there if value]
+def _delays(name: str, flow: Entry | None) -> list[Measured]:
+    there = [(key, flow.get(key)) for key in ("rtt_ms", "delay_ms")] if flow else []
+    return [(name, f"{key}.p95", value["p95"], True) for key, value in there if value]
+
+
+def _sent_again(name: str, flow: Entry) -> list[Measured]:
+    """Return the share of a flow's segments that were retransmitted."""
     again = flow.get("retransmitted_segments")
-    if again is not None:
-        share = again / max(flow["segments_sent"] or 0, 1)
-        found.append((name, "retransmitted_share", share, True))
-    return found
+    if again is None:
+        return []
+    return [(name, "retransmitted_share", again / max(flow["segments_sent"] or 0, 1), True)]
 
 
 def _of_ping(name: str, ping: Entry) -> list[Measured]:
@@ -369,5 +372,6 @@ def _of_programs(flows: Sequence[Entry]) -> list[Measured]:
         count[name] += 1
         if count[name] > 1:
             name = f"{name} ({count[name]})"
-        found += [(name, "goodput_mbps", goodput(flow), True), *_others(name, flow)]
+        found += [(name, "goodput_mbps", goodput(flow), True), *_delays(name, flow)]
+        found += _sent_again(name, flow)
     return found
