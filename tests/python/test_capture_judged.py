@@ -120,7 +120,7 @@ def test_regular_writing_is_not_bound_by_the_path(tmp_path: Path, size: int, apa
     assert causes["verdict"] != "bound"
     assert "capacity limits" not in causes["because"]
     assert causes["causes"] or any(
-        told in causes["because"] for told in ("sets the rate", "no queue shows")
+        told in causes["because"] for told in ("sets the rate", "no queue is visible")
     )
 
 
@@ -331,4 +331,4 @@ def test_lost_fragments_are_told_of(tmp_path: Path) -> None:
     first[6:8] = struct.pack(">H", 0x2000)
     document = _diagnosed(tmp_path, [(0, bytes(first)), (SECOND, _echo(2))])
     assert document["capture"]["incomplete_packets"] == 1
-    assert "not every fragment" in _text(document)
+    assert "Not every fragment of" in _text(document)

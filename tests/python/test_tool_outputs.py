@@ -494,7 +494,7 @@ def test_a_queue_that_a_ping_saw_is_the_first_cause(tmp_path: Path) -> None:
     assert "bufferbloat" not in said
     assert "a ping" not in causes["because"]
     said, _ = _joined(test, _json_ping(tmp_path, to="203.0.113.9"))
-    assert "203.0.113.9, which is no end of the test" in said["other-address"]
+    assert "203.0.113.9, which is not an end of the test" in said["other-address"]
 
 
 def test_pings_that_are_lost_under_load_are_told_of(tmp_path: Path) -> None:
@@ -524,7 +524,7 @@ Ping statistics for 192.0.2.1:
 )
 def test_windows_says_that_a_packet_is_too_large(error: str, tmp_path: Path) -> None:
     said, _ = _said(WINDOWS_LARGE.format(error, error, 0, 2), tmp_path)
-    assert said["mtu"].startswith("Packets of 1500 bytes are too large for an MTU on the path")
+    assert said["mtu"].startswith("Packets of 1500 bytes exceed an MTU on the path")
     assert error in said["ping-errors"]
     router = f"Reply from 192.0.2.9: {error}"
     assert "mtu" in _said(WINDOWS_LARGE.format(router, error, 1, 1), tmp_path)[0]

@@ -311,8 +311,8 @@ def _nothing(groups: list[Group], report: CaptureReport) -> Blame:
     if is_steady and not group.was_full:
         return Blame(
             "inconclusive",
-            f"The transfers kept {group.rate_mbps:.4g} Mb/s, but no queue shows: either the path "
-            "carries no more, or the sender offered no more. Capture a bulk transfer at its "
+            f"The transfers kept {group.rate_mbps:.4g} Mb/s, but no queue is visible: either the "
+            "path carries no more, or the sender offered no more. Capture a bulk transfer at its "
             "sender.",
             [],
         )

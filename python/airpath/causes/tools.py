@@ -97,15 +97,15 @@ def blame(told: Told) -> Blame:
 
 
 def _by_target(told: Told) -> Suspect | None:
-    """A test that reached the rate that it was told to keep to tells nothing of the path."""
+    """The limit that the test was given (-b), if it was reached: it tells nothing of the path."""
     least = min(float(np.median(one[:, _BYTES])) for one in told.streams)
     if not told.target_mbps or least / BYTES_PER_MS / MS < _TARGET_REACHED * told.target_mbps:
         return None
     return Suspect(
         OF_SENDERS,
         None,
-        f"The test was told to send {told.target_mbps:.4g} Mb/s per stream (-b), and did. "
-        "What the path can carry is not seen.",
+        f"The test was limited to {told.target_mbps:.4g} Mb/s per stream (-b) and reached that, so "
+        "it does not show what the path can carry.",
         (),
         advice="Test without -b.",
     )

@@ -459,7 +459,7 @@ class Transfer:
 
     @cached_property
     def is_self_paced(self) -> bool:
-        """Its sender sends when it likes: no acknowledgement sets it off, and nothing queues."""
+        """Whether the sender sets its own pace: no ACK prompts it, and nothing queues."""
         sending = self.stream["sending"]
         if not self.at_sender or not sending or (sending["unprompted"] or 0.0) < _MOST_OF_THE_TIME:
             return False

@@ -133,16 +133,16 @@ def _of_the_capture(report: CaptureReport) -> Iterator[Statement]:
         yield Statement(
             "incomplete-packets",
             None,
-            f"Of {_of(report['incomplete_packets'], 'fragmented packet')} not every fragment was "
-            "captured: a packet is lost with any of its fragments, and what was fragmented at one "
-            "size may pass at a smaller one.",
+            f"Not every fragment of {_of(report['incomplete_packets'], 'fragmented packet')} was "
+            "captured. A packet is lost if any of its fragments is; packets that need no "
+            "fragmentation may pass.",
         )
     if report["sorted_packets"]:
         yield Statement(
             "sorted",
             None,
-            f"{_of(report['sorted_packets'], 'packet')} stood in the file before earlier ones, as "
-            "several processors or queues write them: they were sorted by their times.",
+            f"{_of(report['sorted_packets'], 'packet')} came later in the file than its time says, "
+            "as when several processors or queues write it: packets were sorted by time.",
         )
     if report["others"]["flows"]:
         others = report["others"]

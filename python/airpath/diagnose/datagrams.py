@@ -204,8 +204,8 @@ def _icmp(flow: FlowReport) -> Iterator[tuple[str, str]]:
         text = f"{icmp['unanswered']} of {due} echo requests had no reply here"
         if icmp["outstanding"]:
             text += (
-                f", besides {icmp['outstanding']} sent less than the longest round trip before "
-                "the capture ended"
+                f", not counting {icmp['outstanding']} sent less than the longest round trip "
+                "before the capture ended"
             )
         if icmp["refused"]:
             text += f"; ICMP errors answered {icmp['refused']} more"

@@ -109,7 +109,7 @@ def _mtu(document: PingDocument) -> tuple[str, str] | None:
         )
     if large := [run for run in runs if run["too_large"]]:
         size = min(map(_packet_bytes, large))
-        return "mtu", f"Packets of {size} bytes are too large for an MTU on the path, errors say."
+        return "mtu", f"Packets of {size} bytes exceed an MTU on the path, according to the errors."
     passed = [_packet_bytes(run) for run in runs if run["lost"] < run["sent"]]
     silent = [run for run in runs if run["lost"] == run["sent"]]
     sizes = [_packet_bytes(run) for run in silent]

@@ -223,8 +223,8 @@ def _elsewhere(files: Sequence[Recognised]) -> list[tuple[str, str]]:
     return [
         (
             "other-address",
-            f"{one.name} pinged {other}, which is no end of the test: their paths may have only "
-            "a part in common.",
+            f"{one.name} pinged {other}, which is not an end of the test: the two paths may share "
+            "only a part.",
         )
         for one in files
         if tests
