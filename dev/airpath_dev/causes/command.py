@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,15 +58,15 @@ def main(
     if leave_out:
         return FINE
     models = (
-        (rank.MODEL, captured, _OF_CAPTURES, rank.WRONG_BLAME),
-        (tools.MODEL, list(_of_tools(every)), _OF_TOOLS, rank.WRONG_BLAME),
+        (rank.MODEL, captured, _OF_CAPTURES, rank.OF_THE_TEST),
+        (tools.MODEL, list(_of_tools(every)), _OF_TOOLS, ()),
     )
-    for name, some, trees, blame in models:
+    for name, some, trees, harmless in models:
         cases = np.array([one["case"] for one in some])
         judged = scattered(cases) // 64 % _JUDGED == 0
         learned = learn([one for one, held in zip(some, judged, strict=True) if not held], trees)
         held = [one for one, is_held in zip(some, judged, strict=True) if is_held]
-        found = judge(learned, held, blame)
+        found = judge(learned, held, harmless)
         for what, value in found.items():
             say(f"{name}: {what}: {value}")
         if write:
@@ -97,10 +97,10 @@ def left_out(every: Sequence[Row], cause: str) -> str:
     return ", ".join(f"{name} {count / len(alone):.0%}" for name, count in said.most_common())
 
 
-def judge(learned: Model, held: Sequence[Row], blame: float) -> dict[str, Any]:
+def judge(learned: Model, held: Sequence[Row], harmless: Collection[str]) -> dict[str, Any]:
     """How often the first cause is a planted one, by cause, and how sure the model is.
 
-    ``blame``: what blaming a healthy path costs (`airpath.causes.model.answer`).
+    ``harmless``: causes that cost nothing to name wrongly (`airpath.causes.model.answer`).
     """
     right: Counter[str] = Counter()
     cases: Counter[str] = Counter()
@@ -109,7 +109,7 @@ def judge(learned: Model, held: Sequence[Row], blame: float) -> dict[str, Any]:
     for row in held:
         planted = labels_of(row)
         found = learned.probabilities(row["features"])
-        named = answer(found, blame, rank.OF_THE_TEST).causes
+        named = answer(found, rank.WRONG_BLAME, harmless).causes
         found.pop(ANY)
         if not planted:
             healthy += 1
