@@ -520,7 +520,8 @@ class _Reader:
         """Counts; those of -Q are of an interval, and the last of them of all intervals."""
         host, counts = found["host"], (int(found["sent"]), int(found["received"]))
         before = self._by_interval.get(host, (0, 0))
-        if counts == before and self._clock.elapsed is not None:
+        counted = run is not None and run.complete
+        if counts == before and counted and self._clock.elapsed is not None:
             return
         self._by_interval[host] = (before[0] + counts[0], before[1] + counts[1])
         if run is None or run.complete:
@@ -532,7 +533,7 @@ class _Reader:
         """Add a reply, to another run if it cannot be one of this run."""
         printed = None if line.number is None else int(line.number)
         if run is None or run.kind != kind or self._starts(run, printed, line.duplicate):
-            run = self._begin(kind)
+            run = self._fping_begin(line.host) if kind == "fping" else self._begin(kind)
         if printed is None and kind == "unix" and not run.replies:
             self.remarks.append(
                 "its replies have no sequence number, and it did not count requests: losses "
