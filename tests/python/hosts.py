@@ -99,7 +99,8 @@ def pair(one: Host, name: str, other: Host, other_name: str) -> None:
 
     def connected(host: Host, interface: str) -> bool:
         shown = json.loads(host.ip("-j", "address", "show", "dev", interface))[0]
-        return shown["operstate"] == "UP" and len(shown["addr_info"]) == 1
+        known = [one for one in shown["addr_info"] if not one.get("tentative")]
+        return shown["operstate"] == "UP" and len(known) == 1
 
     # Each interface then has its link-local address, and nothing changes by itself any more.
     assert until(lambda: connected(one, name) and connected(other, other_name))

@@ -170,12 +170,13 @@ def test_ss_of_this_machine_is_understood() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = socket.create_connection(server.getsockname())
         peer, _ = server.accept()
-        reader = threading.Thread(target=_drain, args=(peer,), daemon=True)
-        reader.start()
+        peer.settimeout(20)
         port = str(client.getsockname()[1])
         for options in ("-ti", "-tin", "-tinO", "-tinOH", "-tinemop", "-tinemopOH"):
-            client.sendall(bytes(1 << 20))
-            time.sleep(0.01)
+            writer = threading.Thread(target=client.sendall, args=(bytes(1 << 20),))
+            writer.start()
+            _drain(peer, 1 << 20)
+            writer.join()
             done = subprocess.run(
                 ["ss", options, "sport", "=", f":{port}"],
                 capture_output=True, text=True, check=True,
@@ -188,13 +189,12 @@ def test_ss_of_this_machine_is_understood() -> None:
             assert sample["bytes_sent"] >= 1 << 20
             assert {"cwnd_segments", "rtt_ms", "minrtt_ms", "mss_bytes"} <= set(sample)
         client.close()
-        reader.join(5)
+        peer.close()
 
 
-def _drain(peer: socket.socket) -> None:
-    with peer:
-        while peer.recv(1 << 16):
-            pass
+def _drain(peer: socket.socket, left: int) -> None:
+    while left:
+        left -= len(peer.recv(min(left, 1 << 16)))
 
 
 def test_ss_without_figures_is_refused_as_what_it_is(tmp_path: Path) -> None:
