@@ -40,7 +40,7 @@ demo: build
 	else echo "The explorer was not built, for the reason above. Once that is resolved: tools/setup explorer"; fi
 
 # What has a processor whenever tests on the real clock do not.
-BESIDE := rust-test
+BESIDE := rust-test unhurried-test
 # Each suite writes its outcomes down; the end says them all.
 test: export AIRPATH_OUTCOMES = $(CURDIR)/target/outcomes
 test: build system compiled
@@ -91,7 +91,11 @@ rust-root-test:
 # More than processors, because many tests wait for programs that do.
 WORKERS := $(shell echo $$(($$(nproc) + 2)))
 python-test:
-	$(VENV)/python -m pytest --quiet --numprocesses $(WORKERS) --dist loadfile -m 'not real_clock'
+	$(VENV)/python -m pytest --quiet --numprocesses $(WORKERS) --dist loadfile \
+	-m 'not real_clock and not unhurried'
+
+unhurried-test:
+	MAKEFLAGS= $(IDLE) $(VENV)/python -m pytest --quiet --numprocesses 2 --dist loadfile -m unhurried
 
 # Two at a time; what goes wrong beside another one is judged alone. With three on two processors so many
 # have to be judged alone that all take longer.

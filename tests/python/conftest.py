@@ -34,6 +34,7 @@ DOWNLINK = str(Path(__file__).parent / "scenarios/downlink.toml")
 def pytest_configure(config: pytest.Config) -> None:
     """Let tests on the real clock be judged only where the machine is on time."""
     config.pluginmanager.register(RealClock(config))
+    config.addinivalue_line("markers", "unhurried: computes, and may wait for a processor")
     # A shell starts what is in the background with SIGINT ignored, and its children inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -14,6 +14,8 @@ from airpath.analysis.statistics import mean_interval
 from airpath.campaign.sampling import saltelli
 from airpath.campaign.sensitivity import sobol_indices
 
+pytestmark = pytest.mark.unhurried
+
 SAMPLES = 1200
 Draw = Callable[[np.random.Generator, tuple[int, ...]], npt.NDArray[np.float64]]
 DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {

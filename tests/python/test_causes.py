@@ -30,6 +30,8 @@ from airpath_dev.planted.judge import outcome
 from conftest import Command
 from emulated import stages
 
+pytestmark = pytest.mark.unhurried
+
 KNOWN_MISS = pytest.mark.xfail(strict=True, reason="not named first by the model: a known miss")
 """Pieces of hundreds of kB from a send buffer that is filled when it is nearly empty (which looks
 like an application's writes), a shaper whose bucket is below 12 kB, and slow start that a queue

@@ -9,6 +9,8 @@ import pytest
 from emulated import stages
 from test_causes import KNOWN_MISS, blamed
 
+pytestmark = pytest.mark.unhurried
+
 RADIO = """
 [radio.rrc]
 enabled = false

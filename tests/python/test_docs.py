@@ -29,6 +29,8 @@ from airpath_dev.harness import table
 from airpath_dev.twin.rows import ROWS
 from conftest import Command
 
+pytestmark = pytest.mark.unhurried
+
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs/guides"
 

@@ -20,6 +20,8 @@ from airpath.runs import provenance
 from airpath.scenario import STUDIES, load
 from conftest import DOWNLINK, PATIENCE_S, Command, command_environment, start_command, until
 
+pytestmark = pytest.mark.unhurried
+
 NOISY = "random-loss"
 TABLES = {"flows", "samples", "links", "pings", "events", "rtt_histogram"}
 

@@ -8,6 +8,8 @@ import pytest
 
 import airpath
 
+pytestmark = pytest.mark.unhurried
+
 SCENARIOS = Path(__file__).parent / "scenarios"
 BOTH_WAYS, SLOW_UPLINK = SCENARIOS / "both-ways.toml", SCENARIOS / "slow-uplink.toml"
 MIX, TWO_BUFFERS = SCENARIOS / "mix.toml", SCENARIOS / "two-buffers.toml"

@@ -22,6 +22,8 @@ from airpath_dev.fitted.draw import draw
 from airpath_dev.fitted.judge import capture, judge
 from airpath_dev.planted.capture import at_point
 
+pytestmark = pytest.mark.unhurried
+
 SHORT = [2, 9]
 """Truths of seed 1: a receive window; an uplink whose queue overflows, seen at the sender."""
 

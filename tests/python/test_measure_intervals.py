@@ -20,6 +20,8 @@ from airpath.measure.intervals import anytime, merged, narrow_enough, ramp
 from airpath.runs.results import Run
 from airpath.scenario import STUDIES
 
+pytestmark = pytest.mark.unhurried
+
 Values = npt.NDArray[np.float64]
 Generator = np.random.Generator
 

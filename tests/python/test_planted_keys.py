@@ -17,6 +17,8 @@ from airpath.campaign import work
 from airpath.runs.results import Run
 from airpath.scenario import shipped_scenarios
 
+pytestmark = pytest.mark.unhurried
+
 IMSI = "001010000000001"
 SEPARATORS = str.maketrans("", "", " -:\\\n")
 QUIET = ("--explain", "off")

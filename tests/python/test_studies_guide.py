@@ -17,6 +17,8 @@ from airpath.study.reproduce import counts, reproduce
 from airpath.study.verdicts import VERDICTS, count
 from airpath_dev.pages import studies
 
+pytestmark = pytest.mark.unhurried
+
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/guides/studies.md"
 

@@ -11,6 +11,8 @@ import pytest
 from airpath.study.definition import Study, load_study
 from airpath.study.reproduce import reproduce
 
+pytestmark = pytest.mark.unhurried
+
 Change = Callable[[Any], Any]
 
 
