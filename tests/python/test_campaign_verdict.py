@@ -98,7 +98,7 @@ def test_one_seed_has_no_interval_and_says_so(tmp_path: Path) -> None:
     assert found
     assert "one seed: no interval" in dict(found.best)["deep"]
     compared = airpath.compare(done, axis="cc=cubic,bbr")
-    assert set(compared["says"]) <= {"one seed", "same"}
+    assert set(compared["verdict"]) <= {"one seed", "same"}
     assert compared["low"].null_count() == len(compared)
 
 
@@ -185,9 +185,9 @@ def test_what_is_compared_must_be_varied(tmp_path: Path) -> None:
 
 def test_a_comparison_has_words_and_no_null_for_what_is_equal(deep: airpath.Campaign) -> None:
     found = airpath.compare(deep, axis="buffer=8000000,9000000")
-    assert set(found["says"]) == {"same"}
+    assert set(found["verdict"]) == {"same"}
     assert found.null_count().sum_horizontal().item() == 0
     changed = airpath.compare(deep, figures=["pings.rtt_ms_p95"], axis="cc=cubic,bbr")
     row = changed.filter(queue="deep").row(0, named=True)
-    assert row["says"] == "lower"
+    assert row["verdict"] == "lower"
     assert row["low_percent"] <= row["change_percent"] <= row["high_percent"] < 0

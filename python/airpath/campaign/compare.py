@@ -34,10 +34,10 @@ def compare(
     Cells that both have are compared, paired by the seeds that both have. Columns: the scenario
     and the varied keys, ``figure``, ``of``, ``pairs`` (seeds), ``before``, ``after``, ``change``
     with its 95 % interval over the seeds, ``low`` and ``high``, the same in percent of ``before``
-    (``change_percent``, ``low_percent``, ``high_percent``), ``p``, and ``says``: "same" where every
-    seed has the same value in both, "higher" or "lower" where the interval leaves out 0,
-    "unclear" where it does not, and "one seed" where there is no interval. An interval or ``p`` is
-    null only with one seed, a percentage where ``before`` is 0.
+    (``change_percent``, ``low_percent``, ``high_percent``), ``p``, and ``verdict``: "same" where
+    every seed has the same value in both, "higher" or "lower" where the interval leaves out 0,
+    "unclear" where it does not, and "one seed" where there is no interval. An interval or ``p``
+    is null only with one seed, a percentage where ``before`` is 0.
     ``pairs=False`` compares the samples as if they were independent (Welch).
     """
     import polars as pl
@@ -81,7 +81,7 @@ def compare(
             ]
             rows.append(
                 [*names[:-1], figure, names[-1], len(some), told.before, told.after, *changes,
-                 *percents, told.p, _says(told, same=same)]
+                 *percents, told.p, _verdict(told, same=same)]
             )  # fmt: skip
     if not rows:
         raise InputError("the two have no cell, figure and seed in common")
@@ -91,14 +91,14 @@ def compare(
     ]  # fmt: skip
     schema: dict[str, pl.DataType | type[pl.DataType]] = {
         **{name: left.schema[name] for name in common}, "figure": pl.String, "of": pl.String,
-        "pairs": pl.Int64, **dict.fromkeys(numbers, pl.Float64), "says": pl.String,
+        "pairs": pl.Int64, **dict.fromkeys(numbers, pl.Float64), "verdict": pl.String,
     }  # fmt: skip
     return pl.DataFrame(rows, schema=schema, orient="row").sort(
         ["figure", "of", *common], maintain_order=True
     )
 
 
-def _says(told: Difference, *, same: bool) -> str:
+def _verdict(told: Difference, *, same: bool) -> str:
     if same:
         return "same"
     if told.low is None:
