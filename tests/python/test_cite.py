@@ -98,6 +98,7 @@ def test_everything_can_be_cited(run: Run, tmp_path: Path, airpath_command: Comm
         ((), "We used airpath"),
         (("3g-latency",), "airpath reproduce 3g-latency"),
         ((str(tmp_path / "campaign"),), "4 simulations of 2 cells"),
+        ((str(tmp_path / "campaign"),), "; seeds 1 to 2; SHA-256 of the runs' keys "),
         ((str(run.directory),), "seed 1"),
     ):
         done = airpath_command("cite", *what)

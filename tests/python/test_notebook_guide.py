@@ -30,14 +30,14 @@ def test_every_block_runs_and_shows_itself(
         if hasattr(value, "_repr_html_"):
             assert value._repr_html_()
     assert Path("deep.html").is_file()
-    drawn = Path("rtt.csv").read_text()
+    drawn = Path("rtt.pdf.csv").read_text()
     assert len(drawn.splitlines()) == 7
-    for name in ("rtt.pdf", "rtt.csv", "rtt.vl.json"):
+    for name in ("rtt.pdf", "rtt.pdf.csv", "rtt.pdf.vl.json"):
         Path(name).unlink()
     [command] = _blocks("sh")
     code, _, err = cli(*shlex.split(command.replace("\\\n", " "))[1:])
     assert code == 0, err
-    assert Path("rtt.csv").read_text() == drawn
+    assert Path("rtt.pdf.csv").read_text() == drawn
     assert Path("rtt.pdf").read_bytes().startswith(b"%PDF")
 
 

@@ -65,7 +65,7 @@ def test_a_chart_is_as_wide_as_the_column_of_a_paper(
                "--title", "A <title>", "--ylabel", "rate", "--xlabel", "control", "--log", "y",
                "--legend", "none", "--width", "84mm", "--height", "50 mm"]  # fmt: skip
     code, _, err = cli("plot", mixed.place, *options, "--spec", "-o", str(chart))
-    data, spec = chart.with_suffix(".csv"), chart.with_suffix(".vl.json")
+    data, spec = (chart.with_name(f"{chart.name}{end}") for end in (".csv", ".vl.json"))
     assert (code, err) == (0, f"chart: {chart}\ndata: {data}\nspecification: {spec}\n")
     text = chart.read_text()
     size = re.search(r'width="([\d.]+)mm" height="([\d.]+)mm"', text)
@@ -82,6 +82,32 @@ def test_a_chart_is_as_wide_as_the_column_of_a_paper(
     written = json.loads(spec.read_text())
     assert written["datasets"]["cells"][0]["x"] == "bbr"
     assert "var(--" not in spec.read_text()
+
+
+def test_a_font_that_is_not_there_is_replaced_by_one_that_is(
+    mixed: airpath.Campaign, cli: Any, tmp_path: Path
+) -> None:
+    charts = [tmp_path / name for name in ("a.png", "b.png", "c.png")]
+    said = [
+        cli("plot", mixed.place, "--where", "scenario=wire", *font, "-o", str(chart))[2]
+        for chart, font in zip(
+            charts, (["--font", "Nobody Has This"], [], ["--font", "DejaVu Serif"]), strict=True
+        )
+    ]
+    assert said[0].startswith("There is no font Nobody Has This here; a PDF or PNG has another one")
+    assert not any("no font" in one for one in said[1:])
+    replaced, standard, serif = (chart.read_bytes() for chart in charts)
+    assert replaced == standard != serif
+
+
+def test_two_charts_with_one_stem_keep_their_data(
+    mixed: airpath.Campaign, cli: Any, tmp_path: Path
+) -> None:
+    for end, figure in (("svg", "flows.goodput_mbps"), ("html", "flows.rtt_ms_p95")):
+        options = ["--figure", figure, "-o", str(tmp_path / f"chart.{end}")]
+        assert cli("plot", mixed.place, *options)[0] == 0
+    heads = [(tmp_path / f"chart.{end}.csv").read_text().splitlines()[0] for end in ("svg", "html")]
+    assert heads[0] != heads[1]
 
 
 def test_a_run_has_the_charts_of_its_report(tmp_path: Path) -> None:

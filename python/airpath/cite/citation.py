@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 from airpath.base.text import moment, plural
@@ -61,10 +62,14 @@ def run(of: Run) -> tuple[str, str]:
 def campaign(of: Campaign) -> tuple[str, str]:
     """Cite a campaign: a paragraph, and BibTeX."""
     about = of.document
+    runs = of.table("runs")
+    # A key is the hash of a scenario with all its values, a seed, and the program.
+    keys = hashlib.sha256("\n".join(sorted(runs["key"])).encode()).hexdigest()
     text = (
         f"The campaign “{about['name']}” ran {plural(about['done'], 'simulation')} of "
         f"{plural(about['cells'], 'cell')} ({', '.join(about['scenarios'])}; varied: "
-        f"{', '.join(about['axes']) or 'nothing'}) with "
+        f"{', '.join(about['axes']) or 'nothing'}; {_seeds(sorted(set(runs['seed'])))}; SHA-256 of "
+        f"the runs' keys {keys[:_SHORT]}) with "
         f"{build(about['version'], about.get('source'), about['core_sha256'])}."
     )
     if not about["complete"]:

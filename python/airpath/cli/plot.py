@@ -110,7 +110,7 @@ def command(
     spec: Annotated[
         bool,
         typer.Option(
-            "--spec", help="Also write the Vega-Lite specification, with its data: NAME.vl.json."
+            "--spec", help="Also write the Vega-Lite specification, with its data: FILE.vl.json."
         ),
     ] = False,
     output: Annotated[
@@ -119,7 +119,7 @@ def command(
             "-o",
             "--output",
             metavar="FILE",
-            help="The chart's file: .svg, .pdf, .png or .html. Its data go to NAME.csv beside it.",
+            help="The chart's file: .svg, .pdf, .png or .html. Its data go to FILE.csv beside it.",
         ),
     ] = Path("plot.svg"),
 ) -> None:

@@ -19,10 +19,10 @@ class Chart(Figure):
     """A figure that can be saved and that a notebook shows."""
 
     def save(self, path: str | os.PathLike[str], *, spec: bool = False) -> list[Path]:
-        """Write the chart as .svg, .pdf, .png or .html, and its data as .csv beside it.
+        """Write the chart as .svg, .pdf, .png or .html, and its data beside it.
 
-        ``spec`` also writes its Vega-Lite specification, as .vl.json. Returns what was written.
-        Raises ``InputError``.
+        The data of ``rtt.pdf`` are ``rtt.pdf.csv``; ``spec`` also writes its Vega-Lite
+        specification, ``rtt.pdf.vl.json``. Returns what was written. Raises ``InputError``.
         """
         target = Path(path)
         check_picture(target)
@@ -56,9 +56,10 @@ def write(figure: Figure, path: Path, title: str | None = None) -> None:
 
 def write_data(figure: Figure, path: Path, *, spec: bool = False) -> list[tuple[str, Path]]:
     """Write the data beside the chart, and the specification; return what is where."""
-    made = [("data", path.with_suffix(".csv"), data_csv(figure))]
+    made = [("data", path.with_name(f"{path.name}.csv"), data_csv(figure))]
     if spec:
-        made.append(("specification", path.with_suffix(".vl.json"), specification(figure)))
+        place = path.with_name(f"{path.name}.vl.json")
+        made.append(("specification", place, specification(figure)))
     for _, place, text in made:
         with replaced_file(place) as aside:
             aside.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -76,6 +76,18 @@ def rendered(figure: Figure, format_: str) -> bytes:
     return bytes(vl_convert.vegalite_to_png(text, scale=scale, ppi=_PRINTED_DPI))
 
 
+def is_installed(family: str) -> bool:
+    """Whether text in a font is drawn on this machine; a font that is not there draws nothing."""
+    import vl_convert
+
+    def drawn(name: str) -> bytes:
+        mark = {"type": "text", "font": name, "text": "airpath"}
+        spec = {"data": {"values": [{}]}, "mark": mark, "width": 100, "height": 20}
+        return bytes(vl_convert.vegalite_to_png(json.dumps(spec)))
+
+    return drawn(family) != drawn("no font has this name")
+
+
 def picture(figure: Figure) -> str:
     """An ``img`` element with the figure, for pages that must not run anything of it."""
     data = base64.b64encode(rendered(figure, "svg")).decode()

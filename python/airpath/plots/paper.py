@@ -14,8 +14,9 @@ from typing import get_args
 from airpath.base.choices import Legend, Log
 from airpath.errors import InputError
 from airpath.plots import vega
-from airpath.plots.export import rendered, size
+from airpath.plots.export import is_installed, rendered, size
 from airpath.plots.figure import Figure, Series, Spec, rows
+from airpath.plots.theme import FONT
 
 PX_PER_MM = 96 / 25.4
 """Pixels of CSS, in which specifications are."""
@@ -60,7 +61,9 @@ class Paper:
             return figure
         made = copy.deepcopy(figure)
         spec = made.spec
-        _font(spec, self.font)
+        if (family := _font(spec, self.font)) and not is_installed(family):
+            remark = f"There is no font {family} here; a PDF or PNG has another one."
+            made = replace(made, remarks=(*made.remarks, remark))
         if self.title is not None:
             spec["title"] = self.title
         for channel, text in (("x", self.xlabel), ("y", self.ylabel)):
@@ -128,9 +131,10 @@ def _length(name: str, text: str) -> float:
     return pixels
 
 
-def _font(spec: Spec, text: str | None) -> None:
+def _font(spec: Spec, text: str | None) -> str:
+    """Set the font of a specification; return its family, if the text has one."""
     if text is None:
-        return
+        return ""
     found = _FONT.fullmatch(text.strip())
     family = found[1].strip() if found else ""
     number, unit = (found[2], str(found[3])) if found else (None, "")
@@ -144,10 +148,11 @@ def _font(spec: Spec, text: str | None) -> None:
         raise InputError(f"font is {text!r}, but must be like 'Times New Roman 8pt'")
     config = spec["config"] = copy.deepcopy(spec["config"])
     if family:
-        config["font"] = family
+        config["font"] = f"{family}, {FONT}"
     if pixels is not None:
         for part, keys in _SIZES.items():
             config.setdefault(part, {}).update(dict.fromkeys(keys, pixels))
+    return family
 
 
 _SIZES = {
