@@ -192,7 +192,7 @@ def test_the_commands_answer(cli: Any, campaign: airpath.Campaign, tmp_path: Pat
     assert (code, err) == (2, told)
     chart = tmp_path / "chart.html"
     code, _, err = cli("plot", place, "--kind", "heat", "-o", str(chart))
-    assert (code, err) == (0, f"chart: {chart}\ndata: {chart.with_suffix('.csv')}\n")
+    assert (code, err) == (0, f"chart: {chart}\ndata: {chart}.csv\n")
     assert "viridis" in chart.read_text()
     code, _, err = cli("plot", place, "-o", str(tmp_path / "chart.gif"))
     assert code == 2

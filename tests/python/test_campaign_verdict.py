@@ -98,7 +98,7 @@ def test_one_seed_has_no_interval_and_says_so(tmp_path: Path) -> None:
     assert found
     assert "one seed: no interval" in dict(found.best)["deep"]
     compared = airpath.compare(done, axis="cc=cubic,bbr")
-    assert set(compared["verdict"]) <= {"one seed", "same"}
+    assert set(compared["verdict"]) <= {"no interval", "same"}
     assert compared["low"].null_count() == len(compared)
 
 
@@ -183,11 +183,21 @@ def test_what_is_compared_must_be_varied(tmp_path: Path) -> None:
         assert message in str(caught.value)
 
 
-def test_a_comparison_has_words_and_no_null_for_what_is_equal(deep: airpath.Campaign) -> None:
+def test_a_comparison_has_words_and_no_interval_where_nothing_is_random(
+    deep: airpath.Campaign, tmp_path: Path
+) -> None:
     found = airpath.compare(deep, axis="buffer=8000000,9000000")
     assert set(found["verdict"]) == {"same"}
-    assert found.null_count().sum_horizontal().item() == 0
     changed = airpath.compare(deep, figures=["pings.rtt_ms_p95"], axis="cc=cubic,bbr")
     row = changed.filter(queue="deep").row(0, named=True)
+    assert (row["verdict"], row["low"], row["p"]) == ("no interval", None, None)
+    assert row["change_percent"] < 0
+    random = airpath.sweep(
+        {"scenario": "random-loss", "set": ["run.duration_s=5"], "seeds": 3,
+         "vary": [{"key": "flow.0.congestion", "name": "cc", "values": ["cubic", "bbr"]}]},
+        out=tmp_path / "random",
+    )  # fmt: skip
+    changed = airpath.compare(random, figures=["flows.goodput_mbps"], axis="cc=bbr,cubic")
+    row = changed.row(0, named=True)
     assert row["verdict"] == "lower"
     assert row["low_percent"] <= row["change_percent"] <= row["high_percent"] < 0

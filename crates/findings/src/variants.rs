@@ -49,15 +49,21 @@ pub struct Row {
 pub struct Cell {
     /// Mean over the seeds; null where a transfer did not complete within the run.
     pub mean: Option<f64>,
-    /// 95 % confidence interval of the mean.
+    /// 95 % confidence interval of the mean; null where no variant's figures differ between seeds.
     pub ci95: Option<[f64; 2]>,
     /// Values by seed; null where it did not complete.
     pub values: Vec<Option<f64>>,
     /// Mean relative change against the scenario as it is; null for that one, if that is 0 with any
     /// seed, and if either did not complete.
     pub change: Option<f64>,
-    /// 95 % confidence interval of the change, from paired seeds.
+    /// 95 % confidence interval of the change, from paired seeds; null likewise.
     pub change_ci95: Option<[f64; 2]>,
+}
+
+impl Cell {
+    fn without_intervals(self) -> Self {
+        Self { ci95: None, change_ci95: None, ..self }
+    }
 }
 
 /// Runs every variant with every seed and compares their figures.
@@ -94,6 +100,8 @@ pub fn compare(
 /// in order. `measured` is by variant and then by pair (a seed, or a block of runs); every variant has
 /// the same number of pairs.
 pub fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
+    // Seeds that all give the same run are one run, and tell nothing of chance.
+    let is_random = measured.iter().any(|runs| runs.iter().any(|run| *run != runs[0]));
     let mut known: Vec<(&str, Metric)> = Vec::new();
     for one in measured.iter().flatten().flatten() {
         if !known.contains(&(&one.subject, one.metric)) {
@@ -108,7 +116,8 @@ pub fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
         let figures: Vec<Option<Vec<Measure>>> =
             measured.iter().map(|runs| runs.iter().map(figure).collect()).collect();
         let cells = figures.iter().enumerate().map(|(index, own)| {
-            own.as_ref().map(|own| cell(metric, index, own, figures[0].as_deref()))
+            let found = own.as_ref().map(|own| cell(metric, index, own, figures[0].as_deref()));
+            found.map(|cell| if is_random { cell } else { cell.without_intervals() })
         });
         // Incomplete transfers are compared by an estimate.
         let value = |own: &Vec<Measure>| own.iter().map(|one| one.value).collect();
@@ -119,7 +128,7 @@ pub fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
             metric: metric.name(),
             more_is_better: metric.more_is_better(),
             cells: cells.collect(),
-            winner: winner(metric, &columns),
+            winner: if is_random { winner(metric, &columns) } else { None },
         }
     };
     known.iter().map(row).collect()
@@ -192,6 +201,14 @@ mod tests {
         assert_eq!(same[0].winner, None);
         let one_seed = rows(&[runs(&[10.0]), runs(&[20.0])]);
         assert_eq!(one_seed[0].winner, None);
+    }
+
+    #[test]
+    fn seeds_that_give_one_run_have_no_interval_and_no_winner() {
+        let rows = rows(&[runs(&[10.0, 10.0]), runs(&[20.0, 20.0])]);
+        let cell = rows[0].cells[1].as_ref().unwrap();
+        assert_eq!((cell.change, cell.change_ci95, cell.ci95), (Some(1.0), None, None));
+        assert_eq!(rows[0].winner, None);
     }
 
     #[test]

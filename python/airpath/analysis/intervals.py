@@ -84,10 +84,11 @@ class Difference(NamedTuple):
     """``after`` less ``before``."""
     low: float | None
     high: float | None
-    """95 % interval of ``change``; None below two values."""
+    """95 % interval of ``change``; None below two values, and where no value differs from another
+    of its variant: what draws nothing tells nothing of chance."""
     p: float | None
-    """Of Student's test for pairs, or of Welch's; 0 or 1 where nothing varies, None with one value
-    or without scipy."""
+    """Of Student's test for pairs, or of Welch's; None where there is no interval, and without
+    scipy."""
 
     @property
     def told(self) -> bool:
@@ -104,12 +105,14 @@ def paired(before: Sequence[float], after: Sequence[float], confidence: float = 
     if len(a) != len(b):
         raise ValueError("paired samples have the same length")
     change = interval(b - a, confidence)
+    if not (a.std() or b.std()):
+        change = Interval(change.mean, None, None)
     count, deviation = len(a), float((b - a).std(ddof=1)) if len(a) > 1 else 0.0
     p = None
     if deviation > 0:
         p = _two_sided(change.mean / (deviation / math.sqrt(count)), count - 1)
-    elif count > 1:
-        p = _certain(change.mean)
+    elif change.low is not None:
+        p = 0.0 if change.mean else 1.0
     return Difference(
         count, float(a.mean()), float(b.mean()), change.mean, change.low, change.high, p
     )
@@ -130,14 +133,7 @@ def unpaired(
             half = student_t_quantile(0.5 + confidence / 2, max(1, int(degrees))) * error
             low, high = change - half, change + half
             p = _two_sided(change / error, degrees)
-        else:
-            low, high, p = change, change, _certain(change)
     return Difference(0, float(a.mean()), float(b.mean()), change, low, high, p)
-
-
-def _certain(change: float) -> float:
-    """The p-value of a change that is the same in every pair: a sure one, or none."""
-    return 0.0 if change else 1.0
 
 
 def _two_sided(t: float, degrees: float) -> float | None:

@@ -36,8 +36,8 @@ def compare(
     with its 95 % interval over the seeds, ``low`` and ``high``, the same in percent of ``before``
     (``change_percent``, ``low_percent``, ``high_percent``), ``p``, and ``verdict``: "same" where
     every seed has the same value in both, "higher" or "lower" where the interval leaves out 0,
-    "unclear" where it does not, and "one seed" where there is no interval. An interval or ``p``
-    is null only with one seed, a percentage where ``before`` is 0.
+    "unclear" where it does not, and "no interval" with one seed, and where all seeds have the
+    same value: then an interval and ``p`` are null. A percentage is null where ``before`` is 0.
     ``pairs=False`` compares the samples as if they were independent (Welch).
     """
     import polars as pl
@@ -102,7 +102,7 @@ def _verdict(told: Difference, *, same: bool) -> str:
     if same:
         return "same"
     if told.low is None:
-        return "one seed"
+        return "no interval"
     if not told.told:
         return "unclear"
     return "higher" if told.change > 0 else "lower"

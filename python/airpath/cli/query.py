@@ -88,8 +88,9 @@ def compare(
     Campaigns are compared seed by seed: the same seed draws the same randomness in both, so small
     differences are visible. Each row has the change with its 95 % interval over the seeds, in the
     figure's unit and in percent, the p-value of the paired test, and a verdict: same, higher,
-    lower, unclear, or one seed. Measurements (before and after a change) are
-    compared block by block if both ran the same plan, and it is said which causes went and came.
+    lower, unclear, or no interval (one seed, or seeds that all give the same value). Measurements
+    (before and after a change) are compared block by block if both ran the same plan, and it is
+    said which causes went and came.
     """
     from airpath.campaign.compare import compare as against
     from airpath.errors import InputError

@@ -222,9 +222,10 @@ def _table(answer: Variants, labels: list[str]) -> list[str]:
                 continue
             star = " *" if row["winner"] == index else ""
             change = ""
-            if cell["change"] is not None and cell["change_ci95"] is not None:
-                low, high = cell["change_ci95"]
-                change = f" ({100 * cell['change']:+.1f} %, {100 * low:+.1f} to {100 * high:+.1f})"
+            if cell["change"] is not None:
+                low, high = (100 * bound for bound in cell["change_ci95"] or (0.0, 0.0))
+                bounds = f", {low:+.1f} to {high:+.1f}" if cell["change_ci95"] else ""
+                change = f" ({100 * cell['change']:+.1f} %{bounds})"
             cells.append(f"{figure_text(metric, cell['mean'])}{change}{star}")
         rows.append(cells)
     return [
@@ -322,6 +323,16 @@ def _footer(answer: Variants) -> list[str]:
 
     blocks, count = answer.get("blocks"), len(answer["seeds"])
     better = "*: better than every other by more than noise."
+    cells = [cell for row in answer["rows"] for cell in row["cells"] if cell]
+    if blocks is None and not any(cell["ci95"] for cell in cells):
+        return [
+            "One run each; in brackets the change. How much of it is chance is unknown: try more "
+            "--seeds."
+            if count == 1
+            else f"Nothing in this scenario is random: its {count} seeds give the same run. In "
+            "brackets the change, without an interval. How much of it is chance shows with other "
+            "starts, as --set flow.0.start_s=0.05."
+        ]
     if blocks is None:
         return [
             f"Means over {plural(count, 'seed')}; in brackets the change and its 95 % confidence "

@@ -23,9 +23,9 @@ def variants(answer: Variants, labels: list[str]) -> Figure:
     for row in answer["rows"]:
         figure = f"{row['flow']}: {figure_name(row['metric'])}"
         for label, cell in zip(labels[1:], row["cells"][1:], strict=True):
-            if cell is None or cell["change"] is None or cell["change_ci95"] is None:
+            if cell is None or cell["change"] is None:
                 continue
-            low, high = (100 * bound for bound in cell["change_ci95"])
+            low, high = (100 * bound for bound in cell["change_ci95"] or [cell["change"]] * 2)
             text = figure_text(row["metric"], cell["mean"])
             dots.append(
                 {
