@@ -101,9 +101,10 @@ def shipped_scenarios() -> dict[str, str]:
 
 
 def study_scenarios() -> dict[str, Path]:
-    """Names and files of the studies' scenarios: ``5g-drx/external``, ``5g-drx/main``."""
+    """Names and files of the studies' scenarios: ``5g-drx/main``, ``5g-drx/external``."""
     found = {}
-    for file in sorted(STUDIES.glob("*/scenario*.toml")):
+    # By the stem, so that a study's main scenario comes first.
+    for file in sorted(STUDIES.glob("*/scenario*.toml"), key=lambda file: (file.parent, file.stem)):
         which = file.stem.removeprefix("scenario").removeprefix("-") or "main"
         found[f"{file.parent.name}/{which}"] = file
     return found
@@ -164,7 +165,10 @@ def _suggestion(name: str, shipped: Iterable[str], *, listing: bool = True) -> s
             f"--set radio.preset={name}"
         )
     if own := [each for each in study_scenarios() if each.startswith(f"{name}/")]:
-        return f", but a study; its scenarios are: {', '.join(own)}"
+        return (
+            f", but a study; its scenarios are: {', '.join(own)}\n  one of them: airpath run "
+            f"{own[0]}; the whole study: airpath reproduce {name}"
+        )
     near = difflib.get_close_matches(name, list(shipped), n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return f"{hint}\n  available: {', '.join(shipped)}" if listing else hint

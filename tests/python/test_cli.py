@@ -111,7 +111,12 @@ def test_help(cli: Any, command: str) -> None:
         (["run", "codle"], "error: no scenario named 'codle'; did you mean 'codel'?"),
         (["run", "qqqqqqqq"], "error: no scenario named 'qqqqqqqq'\n  available: asymmetric-3g, "),
         (["run", "nr-fdd-20"], "error: no scenario named 'nr-fdd-20'; that is a radio preset\n"),
-        (["run", "3g-latency"], "error: no scenario named '3g-latency', but a study; its scen"),
+        (["run", "3g-latency"], "error: no scenario named '3g-latency', but a study; its scenarios "
+         "are: 3g-latency/main, 3g-latency/transfer\n  one of them: airpath run 3g-latency/main; "
+         "the whole study: airpath reproduce 3g-latency"),
+        (["run", "nr-bbr-cubic"], "error: no scenario named 'nr-bbr-cubic', but a study; its "
+         "scenarios are: nr-bbr-cubic/mobile, nr-bbr-cubic/unicom\n  one of them: airpath run "
+         "nr-bbr-cubic/mobile; "),
         (["run", "wire", "nope"], "error: no scenario named 'nope'"),
         (["run", "wire", "codel", "--out", "x"], "error: --out is for one scenario; each of "
          "several gets its own directory in runs"),

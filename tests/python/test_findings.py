@@ -232,7 +232,8 @@ size_bytes = 100000
 
 def test_where_nothing_helps_the_bound_is_told() -> None:
     bound = {"cause": "link-capacity", "subject": "down.0.link", "evidence": "It is full."}
-    tried = [{"score": 0.01}, {"score": None}]
+    entry = {"cause": "placement", "gain": None}
+    tried = [{**entry, "score": 0.01}, {**entry, "score": None}]
     summary: Any = {"findings": [bound], "tried": tried, "explained": {"budget": "quick"}}
     assert describe.answer(summary) == [
         "no cause found: 1 change tried, none helped",
@@ -240,3 +241,42 @@ def test_where_nothing_helps_the_bound_is_told() -> None:
     ]
     summary["explained"] = None
     assert describe.answer(summary) == []
+
+
+@pytest.mark.parametrize(("after", "says"), [(104.0, False), (107.0, True)])
+def test_a_test_that_is_short_for_its_path_says_so(after: float, says: bool) -> None:
+    longer: Any = {
+        "cause": "test-too-short",
+        "subject": "download",
+        "set": ["run.duration_s=40", "flow.0.duration_s=30"],
+        "outcome": "",
+        "score": 0.07,
+        "gain": {"metric": "goodput_mbps", "flow": "download", "before": 100.0, "after": after,
+                 "ci95": None, "seeds": 1},
+    }  # fmt: skip
+    summary: Any = {"findings": [], "tried": [longer], "explained": {"budget": "quick"}}
+    line = (
+        "the test of download is short for its path: over 30 s, goodput 100 Mb/s → 107 Mb/s (+7 %)"
+    )
+    assert (line in describe.answer(summary)) == says
+
+
+def test_ten_seconds_from_across_an_ocean_are_short(cli: Any, tmp_path: Path) -> None:
+    """Slow start takes a part of 10 s that no single cause is worth."""
+    server = '[[path.{}]]\nstage = "server"\nplace = "ocean"\n'
+    flow = '[[flow]]\nid = "download"\nkind = "bulk"\nprofile = "linux-4.19"\nduration_s = 10\n'
+    (tmp_path / "ocean.toml").write_text(
+        "[run]\nduration_s = 10\n"
+        + server.format("up")
+        + server.format("down")
+        + '[radio]\npreset = "lte-20"\n'
+        + flow
+    )
+    code, out, err = cli("run", str(tmp_path / "ocean.toml"), "--out", str(tmp_path / "run"))
+    assert code == 0, err
+    assert "no cause found: " in out
+    (line,) = (line for line in out.splitlines() if line.startswith("the test of download is "))
+    assert "over 40 s, goodput 134 Mb/s → 142 Mb/s" in line
+    report = tmp_path / "r.html"
+    assert cli("report", str(tmp_path / "run"), "-o", str(report))[0] == 0
+    assert f"<p>The {line.removeprefix('the ')}.</p>" in report.read_text(encoding="utf-8")

@@ -82,8 +82,29 @@ def test_the_collapse_needs_its_fault() -> None:
 @pytest.mark.parametrize("extra", [False, True])
 def test_the_variance_shrinks_only_by_the_changes(extra: bool) -> None:
     changes = ["flow.1.hystart.falling_minimum_exits=false", "flow.1.hystart.late_reset=false"]
-    found = verdict("lte-cubic-hystart/throughput-variance", changes * extra, repeat=50)
+    figure = "lte-cubic-hystart/throughput-variance"
+
+    def without_size(shape: dict[str, Any]) -> dict[str, Any]:
+        _, *rest = shape["of"]
+        return {**shape, "of": rest}
+
+    found = verdict(figure, changes * extra, without_size, repeat=50)
     assert found == ("refuted" if extra else "holds")
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(10, "refuted"), (5, "holds")])
+def test_the_throughput_varies_more_than_the_radio_but_not_far_more(
+    factor: float, expected: str
+) -> None:
+    """1.8 % of the mean: six times what the radio alone does to the same files."""
+
+    def asking(shape: dict[str, Any]) -> dict[str, Any]:
+        first, *rest = shape["of"]
+        assert first["factor"] == 10
+        return {**shape, "of": [{**first, "factor": factor}, *rest]}
+
+    found = verdict("lte-cubic-hystart/throughput-variance", change=asking, repeat=50)
+    assert found == expected
 
 
 def test_a_proxy_that_sends_with_cubic_cures_nothing() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from airpath.errors import InputError
 from airpath.study import verdicts
+from airpath.study.definition import load_study
 from airpath.study.reproduce import counts, document, reproduce
 from airpath_dev.calibrate import calibrate
 from test_reproduce import FIGURE, OBTAINED, WINDOW, study
@@ -190,3 +191,23 @@ def test_a_parameter_is_chosen_again_by_its_figure_alone(tmp_path: Path) -> None
     assert (parameter.value, figure.id) == ("50 kB", "made-up/a")
     assert obtained == pytest.approx(5000, rel=0.05)
     assert value == pytest.approx(70_000, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "accepted"),
+    [
+        (None, True),
+        ([3.0, 3.61], True),
+        ([3.0, 3.59], False),
+        ([7.1, 7.9], True),
+        ([7.3, 8], False),
+    ],
+)
+def test_an_interval_may_miss_by_a_third(bounds: list[float] | None, accepted: bool) -> None:
+    """5.4 % more, with a tolerance of half of it: from 3.6 to 7.2."""
+    whole = load_study("lte-cubic-hystart")
+    (figure,) = (each for each in whole.figures if each.id.endswith("/20mb-gain"))
+    assert (figure.low, figure.tolerance) == (5.4, 0.5)
+    value = 5.4 if bounds is None else sum(bounds) / 2
+    assert figure.accepts(value)
+    assert figure.accepts(value, bounds) == accepted

@@ -104,7 +104,8 @@ Capture = Annotated[
     bool,
     typer.Option(
         "--capture",
-        help="Also write capture.pcapng with every packet at each end and at the cell.",
+        help="Also write capture.pcapng with every packet at each end and at the cell, and with "
+        "[core] the signalling of UEs that attach and detach.",
     ),
 ]
 Live = Annotated[

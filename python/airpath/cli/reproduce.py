@@ -49,7 +49,8 @@ def command(
     An archive of a run (FILE.zip) is run again, and its tables are compared byte for byte; if one
     differs, the exit code is 1.
 
-    A value is reproduced if it is within its tolerance. It is calibrated if a parameter was chosen
+    A value is reproduced if it is within its tolerance and its interval does not exclude the
+    published value by more than a third of it. It is calibrated if a parameter was chosen
     to match it, and under-specified if a choice that the source leaves open moves it there and no
     other figure away. A relation holds, holds only with a fault (explained-by), or is refuted. Two
     counts are printed: all figures, and those to which no parameter was matched.

@@ -24,6 +24,7 @@ from airpath.drivers.options import EmulationOptions
 from airpath.drivers.simulate import kept_failed, write_tables
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.emulation import attach, gateway, identity, printed, rootless
+from airpath.emulation.signalling import Signalling
 from airpath.errors import AirpathError, InputError, reason
 from airpath.runs import describe, summary
 from airpath.runs import provenance as prov
@@ -88,17 +89,20 @@ def _emulate(scenario: _core.Scenario, options: EmulationOptions, changes: Seque
     programs = [] if options.gateway else scenario.program_lines
     who = identity.announced(options.user, programs, options.variables)
     seed = scenario.seed if options.seed is None else options.seed
-    sessions = attach.attach(scenario.core) if scenario.core else []
-    if options.attached is not None:
-        options.attached(sessions)
     started, began = time.time_ns(), time.monotonic()
+    boot_ns = started - time.monotonic_ns()
     # The kernel's packets are not the same twice: neither are two runs.
     identifier = hashlib.sha256(f"{scenario.sha256} {seed} {started}".encode()).hexdigest()[:12]
     record = prov.provenance(scenario, [seed], options.command_line, identifier)
     out = options.out or Path("runs") / default_name(scenarios.stem(scenario), identifier)
+    attempts = attach.attempts(scenario.core) if scenario.core else []
+    signals = Signalling.of(scenario.core if options.capture else None, attempts, seed)
     with PendingDirectory(out, numbered=options.out is None) as pending:
         try:
+            sessions = _attached(attempts, options, signals, pending.path / CAPTURE, started)
             emulated, written = _emulated(scenario, options, pending.path, sessions, who)
+        except attach.AttachError as refused:
+            raise _failed(pending, record, scenario, refused) from None
         except ValueError as refused:
             raise InputError(str(refused)) from None
         except OSError as failed:
@@ -112,10 +116,12 @@ def _emulate(scenario: _core.Scenario, options: EmulationOptions, changes: Seque
                 missing = write_tables(
                     emulated.result, pending.path, prov.table_metadata(scenario, seed)
                 )
-                wall_s = time.monotonic() - began
-                document = summary.of_result(emulated.result, scenario, identifier, wall_s)
-                document["emulation"] = _section(emulated, options, sessions, who)
-                document["emulation"]["gateway"] = _gateway(emulated, options, changes)
+                document = summary.of_result(
+                    emulated.result, scenario, identifier, time.monotonic() - began
+                )
+                document["emulation"] = _section(emulated, options, sessions, who, changes)
+                zero_ns = boot_ns + emulated.report["clock_origin_ns"]
+                missing += _add(signals, pending.path / CAPTURE, document, zero_ns)
                 partial = [*emulated.partial, *missing]
                 document["run"]["partial"] = partial
                 _read_printed(written, document, pending.path)
@@ -164,6 +170,42 @@ def _emulated(
             identity=who,
         )
     return emulated, written
+
+
+def _attached(
+    attempts: Sequence[attach.Attempt],
+    options: EmulationOptions,
+    signals: Signalling | None,
+    capture: Path,
+    began_ns: int,
+) -> list[attach.Session]:
+    """Announce the sessions, or write a capture that shows why a UE is refused."""
+    try:
+        sessions = attach.sessions(attempts)
+    except attach.AttachError as refused:
+        if signals is None:
+            raise
+        if signals.lacks is not None:
+            raise attach.AttachError(f"{refused}\n  {signals.lacks}") from None
+        signals.write_refusal(capture, began_ns)
+        raise
+    if options.attached is not None:
+        options.attached(sessions)
+    return sessions
+
+
+def _add(signals: Signalling | None, file: Path, document: RunDocument, zero_ns: int) -> list[str]:
+    """Add the signalling to a capture whose time 0 was then; return what is missing."""
+    if signals is None:
+        return []
+    if signals.lacks is not None:
+        document["emulation"]["limits"].append(signals.lacks)
+        return []
+    try:
+        signals.add(file, zero_ns, round(document["run"]["duration_s"] * 1e9))
+    except OSError as error:
+        return [f"the capture lacks {signals.protocol} and NAS: {reason(error)}"]
+    return []
 
 
 def _refused(error: OSError, directory: Path) -> str | None:
@@ -372,6 +414,7 @@ def _section(
     options: EmulationOptions,
     sessions: Sequence[attach.Session],
     who: identity.Identity,
+    changes: Sequence[Change],
 ) -> Emulation:
     report = emulated.report
     not_emulated = [OUR_SLOW_START if emulated.environment["slow_starts"] else THE_KERNELS_OWN]
@@ -413,5 +456,5 @@ def _section(
         "congestion": emulated.environment["congestion"],
         "not_emulated": not_emulated,
         "sessions": [session.document() for session in sessions],
-        "gateway": None,
+        "gateway": _gateway(emulated, options, changes),
     }

@@ -93,7 +93,8 @@ class EmulationOptions:
     out: Path | None = None
     """The run directory, which must be new or empty; None: one of its own under ``runs``."""
     capture: bool = False
-    """Whether to write ``capture.pcapng``: every packet at each end and at the cell."""
+    """Whether to write ``capture.pcapng``: every packet at each end and at the cell, and with
+    ``[core]`` the signalling of UEs."""
     parity: bool = False
     """Whether to replay the packets on the virtual clock; the summary says if they left at the same
     times."""

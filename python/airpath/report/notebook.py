@@ -73,7 +73,8 @@ def findings_view(answer: Any) -> str:
         gain = f"Gain: {describe.gain_text(finding['gain'])}." if finding["gain"] else ""
         lines.append(" ".join(text for text in (finding["evidence"], advice, sets, gain) if text))
     runs = plural(answer["runs"], "simulation")
-    return _title("Findings", runs) + _list(lines or ["No cause was found."])
+    short = [f"{line[0].upper()}{line[1:]}." for line in describe.short_tests(answer["tried"])]
+    return _title("Findings", runs) + _list(lines or ["No cause was found.", *short])
 
 
 def variants_view(answer: Variants) -> str:

@@ -14,7 +14,8 @@ from airpath.study.reproduce import counts, obtained_text
 from airpath.study.verdicts import VERDICTS
 
 if TYPE_CHECKING:
-    from airpath.study.definition import Figure, Study, Value
+    from airpath.study.definition import Figure, Study
+    from airpath.study.judge import Effect
     from airpath.study.reproduce import Outcome
 
 
@@ -74,17 +75,23 @@ def _effects(study: Study, outcomes: Sequence[Outcome]) -> dict[str, object]:
         for finding in outcome.findings
         if finding.figure.kind == "value" and not finding.figure.left_out
     ]
-    values = {
-        (effect.assumption, effect.alternative, effect.figure): effect.obtained
+    effects = {
+        (effect.assumption, effect.alternative, effect.figure): effect
         for outcome in shown
         for effect in outcome.effects
     }
-    rows = [("as the study has it", "", [_cell(o.figure, o.obtained) for o in shown])]
+    own = [
+        ("", False)
+        if each.obtained is None
+        else (each.figure.text(each.obtained), each.figure.accepts(each.obtained, each.ci95))
+        for each in shown
+    ]
+    rows = [("as the study has it", "", own)]
     for assumption in study.assumptions:
         for alternative in assumption.alternatives:
             cells = [
-                _cell(o.figure, values.get((assumption.id, alternative.label, o.figure.id)))
-                for o in shown
+                _cell(each.figure, effects.get((assumption.id, alternative.label, each.figure.id)))
+                for each in shown
             ]
             rows.append((assumption.name, alternative.label, cells))
     return {
@@ -96,8 +103,8 @@ def _effects(study: Study, outcomes: Sequence[Outcome]) -> dict[str, object]:
     }
 
 
-def _cell(figure: Figure, value: Value | None) -> tuple[str, bool]:
-    return ("", False) if value is None else (figure.text(value), figure.accepts(value))
+def _cell(figure: Figure, effect: Effect | None) -> tuple[str, bool]:
+    return ("", False) if effect is None else (figure.text(effect.obtained), effect.accepted)
 
 
 def _short(study: Study, figure: Figure) -> str:

@@ -87,6 +87,7 @@ def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
         "resimulated": again != "",
         "measured": _measured(summary),
         "tried": _tried(summary),
+        "short_tests": [_sentence(line) for line in _short_tests(summary)],
         "parameters": parameters(scenario.tables, scenario.given_tables),
         "tables": tables(run),
         **_events(run),
@@ -117,6 +118,11 @@ def _measured(summary: RunDocument) -> dict[str, object] | None:
         "phases": Table(*phases_table(summary)),
         "undecided": measured["undecided"],
     }
+
+
+def _short_tests(summary: RunDocument) -> list[str]:
+    causes, _ = describe.causes_and_bounds(summary)
+    return [] if causes else describe.short_tests(summary.get("tried", []))
 
 
 def _tried(summary: RunDocument) -> Table:

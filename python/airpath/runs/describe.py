@@ -28,6 +28,9 @@ _LIMITS = {
     "application": "the application",
 }
 _WORTH_SAYING = 0.01
+_SHORT = 0.05
+"""Gain of a longer test from which its ramp is worth mentioning: `crates/findings` (hosts.rs) tries
+a longer one from there on."""
 _MOST_FLOWS = 30
 
 
@@ -140,7 +143,29 @@ def answer(summary: RunDocument) -> list[str]:
             if tried
             else "no cause found: there was nothing to remove"
         )
+        lines += short_tests(summary["tried"])
     return lines + [f"bottleneck: {finding['evidence']}" for finding in bounds]
+
+
+def short_tests(tried: list[Tried]) -> list[str]:
+    """What a longer test of a flow showed, if its ramp made a difference that is no cause yet.
+
+    ``the test of download is short for its path: over 40 s, goodput 134 Mb/s → 142 Mb/s (+6 %)``
+    """
+    lines = []
+    for one in tried:
+        gain = one["gain"]
+        if one["cause"] != "test-too-short" or gain is None or gain["metric"] != "goodput_mbps":
+            continue
+        before, after = gain["before"], gain["after"]
+        if before is None or after is None or after < (1 + _SHORT) * before:
+            continue
+        lengths = [entry.partition("=")[2] for entry in one["set"] if "duration_s" in entry]
+        lines.append(
+            f"the test of {one['subject']} is short for its path: over {lengths[-1]} s, "
+            f"{figure_name(gain['metric'])} {gain_text(gain)} (+{percent(after / before - 1)})"
+        )
+    return lines
 
 
 def breakdowns(summary: RunDocument) -> list[str]:

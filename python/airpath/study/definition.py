@@ -93,6 +93,11 @@ Published: TypeAlias = "float | str | Sequence[Published] | None"
 """What was published: a number, the ends of a range, a number for each cell, or words."""
 
 
+EXCLUDED = 1 / 3
+"""Fraction of a published value by which an interval may miss it. A tolerance of half the value
+admits what the interval rules out; who reads "reproduced" does not expect that."""
+
+
 class Measured(TypedDict, total=False):
     """What a relation measures."""
 
@@ -226,8 +231,14 @@ class Figure:
             return f"{digits(value[0])} to {digits(value[1])}"
         return digits(value)
 
-    def accepts(self, value: Value) -> bool:
-        """Whether a value is within the tolerance of what was published; a range: both ends."""
+    def accepts(self, value: Value, bounds: Sequence[float] | None = None) -> bool:
+        """Whether a value is within the tolerance of what was published; a range: both ends.
+
+        ``bounds`` of its 95 % interval must not exclude what was published by more than a third of
+        it, however wide the tolerance is.
+        """
+        if bounds is not None and self._is_excluded(*bounds):
+            return False
         if isinstance(value, tuple):
             ends = zip(value, (self.low, self.high), strict=True)
             return all(
@@ -237,6 +248,20 @@ class Figure:
         below = self.low is not None and value < self.low - abs(self.low) * self.tolerance
         above = self.high is not None and value > self.high + abs(self.high) * self.tolerance
         return not below and not above
+
+    def miss(self, value: Value) -> float:
+        """How far a value is from what was published; of a range, both ends together."""
+        if isinstance(value, tuple):
+            ends = zip(value, (self.low, self.high), strict=True)
+            return sum(abs(end - published) for end, published in ends if published is not None)
+        below = 0.0 if self.low is None else self.low - value
+        above = 0.0 if self.high is None else value - self.high
+        return max(below, above, 0.0)
+
+    def _is_excluded(self, least: float, most: float) -> bool:
+        below = self.low is not None and self.low - most > abs(self.low) * EXCLUDED
+        above = self.high is not None and least - self.high > abs(self.high) * EXCLUDED
+        return below or above
 
 
 @dataclass(frozen=True)

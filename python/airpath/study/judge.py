@@ -30,6 +30,8 @@ class Effect:
     assumption: str
     alternative: str
     obtained: Value
+    accepted: bool
+    """Whether it meets the publication."""
 
 
 class Obtained(NamedTuple):
@@ -101,12 +103,17 @@ class Judge:
         choices = self._choices(figure)
         effects = tuple(
             Effect(
-                figure.id, choice.assumption.id, choice.label, self.obtained(figure, choice).value
+                figure.id,
+                choice.assumption.id,
+                choice.label,
+                found.value,
+                figure.accepts(*found),
             )
             for choice in choices
+            for found in [self.obtained(figure, choice)]
         )
         parameter = self.study.chose(figure.id)
-        if figure.accepts(base.value):
+        if figure.accepts(*base):
             verdict = verdicts.REPRODUCED if parameter is None else verdicts.CALIBRATED
             note = (
                 ""
@@ -115,6 +122,9 @@ class Judge:
             )
             return Finding(figure, base.value, base.bounds, verdict, note, effects)
         verdict, note = self._reached(figure, base.value, choices)
+        if figure.accepts(base.value) and base.bounds is not None:
+            said = " to ".join(map(figure.text, base.bounds))
+            note = f"the interval, {said}, excludes it by more than a third; {note}".rstrip("; ")
         if parameter is not None:
             note = (
                 f"although {parameter.name} was chosen to match it: {parameter.value}; {note}"
@@ -174,9 +184,9 @@ class Judge:
         for assumption in self.study.assumptions:
             own = [choice for choice in choices if choice.assumption is assumption]
             values = [base, *(self.obtained(figure, choice).value for choice in own)]
-            inside = [each for each in own if figure.accepts(self.obtained(figure, each).value)]
+            inside = [each for each in own if _reaches(figure, self.obtained(figure, each), base)]
             if not inside:
-                between = self._between(figure, assumption, own)
+                between = self._between(figure, assumption, own, base)
                 inside = [between] if between is not None else []
             for choice in inside:
                 self._note(figure, choice, _span(figure, values), reached, moved)
@@ -187,7 +197,7 @@ class Judge:
         return verdicts.NOT_REPRODUCED, "; ".join(moved) or note
 
     def _between(
-        self, figure: Figure, assumption: Assumption, bounds: Sequence[Choice]
+        self, figure: Figure, assumption: Assumption, bounds: Sequence[Choice], base: Value
     ) -> Choice | None:
         """A value between the two bounds of an assumption that reaches a figure, by bisection."""
         if not assumption.continuous or len(bounds) != 2:
@@ -207,8 +217,9 @@ class Judge:
             text = f"{middle:.0f}" if whole else f"{middle:.6g}"
             choice = Choice(assumption, f"{key.rsplit('.', 1)[-1]} = {text}", (f"{key}={text}",))
             self.bench.obtain(self._requests(figure, choice))
-            value = self.obtained(figure, choice).value
-            if figure.accepts(value):
+            found_between = self.obtained(figure, choice)
+            value = found_between.value
+            if _reaches(figure, found_between, base):
                 return choice
             if isinstance(value, tuple):
                 return None
@@ -237,7 +248,7 @@ class Judge:
     def _is_in(self, figure: Figure, choice: Choice | None) -> bool:
         if figure.kind == "shape":
             return self._relation(figure, choice).holds
-        return figure.accepts(self.obtained(figure, choice).value)
+        return figure.accepts(*self.obtained(figure, choice))
 
     def obtained(self, figure: Figure, choice: Choice | None = None) -> Obtained:
         """What a figure obtains, as the study has it or with a choice."""
@@ -301,6 +312,11 @@ class Judge:
             return [1.0]
 
         return judge_relation(figure.id, figure.shape, measure)
+
+
+def _reaches(figure: Figure, obtained: Obtained, base: Value) -> bool:
+    """Whether a choice brings a figure in: nearer than it was, not by a wider interval alone."""
+    return figure.accepts(*obtained) and figure.miss(obtained.value) < figure.miss(base)
 
 
 def _holds_for(choice: Choice, figure: Figure, scenario: str) -> bool:

@@ -27,7 +27,12 @@ class Verdict(NamedTuple):
 
 
 VERDICTS = (
-    Verdict(REPRODUCED, "value", "The obtained value is within the figure's tolerance."),
+    Verdict(
+        REPRODUCED,
+        "value",
+        "The obtained value is within the figure's tolerance, and its interval does not exclude "
+        "the published value by more than a third of that value.",
+    ),
     Verdict(
         CALIBRATED,
         "value",
@@ -44,7 +49,8 @@ VERDICTS = (
     Verdict(
         NOT_REPRODUCED,
         "value",
-        "The value is outside the tolerance, and no listed choice brings it inside.",
+        "The value is outside the tolerance, or its interval excludes the published value by more "
+        "than a third of that value, and no listed choice brings it inside.",
     ),
     Verdict(NOT_EXPRESSIBLE, "value", "The model cannot express what was measured."),
     Verdict(HOLDS, "shape", "The relation on which the source bases its argument holds."),
