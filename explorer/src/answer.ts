@@ -54,7 +54,7 @@ function past(text: string | null | undefined): Node | string {
 
 /** A cause and where it is. */
 export function causeOf({ cause, subject }: Finding): Words {
-  return [h("strong", {}, cause.replaceAll("-", " ")), ` at ${subject}`];
+  return [h("strong", {}, cause), ` at ${subject}`];
 }
 
 /** What a cure changes and what it gains, as a button says it. */

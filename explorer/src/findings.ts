@@ -25,9 +25,8 @@ function counted(seeds: number, findings: Finding[]): string {
 
 function shown(finding: Finding, onTry: (finding: Finding) => void): HTMLElement {
   const { cause, subject, evidence, advice, set, gain, costs } = finding;
-  const sentence = cause.replaceAll("-", " ");
   return h("li", { "data-cause": cause },
-    h("h3", {}, sentence.charAt(0).toUpperCase() + sentence.slice(1), h("span", { class: "unit" }, ` at ${subject}`)),
+    h("h3", {}, cause, h("span", { class: "unit" }, ` at ${subject}`)),
     h("p", {}, evidence),
     advice === null ? null : h("p", {}, h("strong", {}, "Advice: "), advice),
     gain === null ? null : h("p", {}, `Gain: ${gained(gain)}.`),
@@ -38,12 +37,14 @@ function shown(finding: Finding, onTry: (finding: Finding) => void): HTMLElement
 
 function gained(gain: Gain): string {
   const { metric, flow, before, after } = gain;
-  return `${words(metric)} of ${flow}: ${figure(metric, after)} instead of ${figure(metric, before)}`;
+  // Jain's index is of a direction.
+  const of = metric === "jain_index" ? `${flow}link flows` : flow;
+  return `${words(metric)} of ${of}: ${figure(metric, after)} instead of ${figure(metric, before)}`;
 }
 
 function tried({ tried: all }: Explanation): HTMLElement | null {
   if (all.length === 0) return null;
-  const rows = all.map((one) => h("tr", {}, h("td", {}, one.cause.replaceAll("-", " ")),
+  const rows = all.map((one) => h("tr", {}, h("td", {}, one.cause),
     h("td", {}, one.subject), h("td", {}, one.set.join(" ")), h("td", {}, one.outcome)));
   return h("details", {}, h("summary", {}, "What else was tried"),
     h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "What else was tried" }, h("table", {},

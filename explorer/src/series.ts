@@ -59,7 +59,7 @@ export function charts(
     ...more,
   });
   const links = rowsBy(tables.get("links"), ["link"]);
-  // Data behind a loss arrives and waits; once the loss is repaired, all of it is delivered at once, faster
+  // Data that arrives after a lost packet waits; once the loss is repaired, all of it is delivered at once, faster
   // than the path carries. What arrives shows what the path does, and sets the scale.
   const arriving = links.filter((group) => lastLinks(parsed, links).has(group.name))
     .map((group, index) => of(group, "throughput_mbps", { key: `${group.name} arrives`, label: `arrives at ${group.name}`, colour: 7 - (index % 8), scales: true }));

@@ -43,7 +43,7 @@ def tables(scenario: str, out: Path, **options: Any) -> dict[str, bytes]:
 def rust_library(source: Path, out: Path) -> Path:
     """Build a library from one file of Rust."""
     if shutil.which("rustc") is None:
-        pytest.skip("no rustc, which builds the library")
+        pytest.skip("rustc is missing; it builds the library")
     command = ["rustc", "--edition", "2024", "-O", "--crate-type", "cdylib", "-A", "warnings"]
     subprocess.run([*command, str(source), "-o", str(out)], check=True)
     return out
@@ -52,7 +52,7 @@ def rust_library(source: Path, out: Path) -> Path:
 def c_library(text: str, out: Path) -> Path:
     """Build a library from C."""
     if shutil.which("cc") is None:
-        pytest.skip("no cc, which builds the library")
+        pytest.skip("cc is missing; it builds the library")
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(out)]
     subprocess.run(command, input=text.encode(), check=True)
     return out

@@ -64,7 +64,7 @@ def test_levels_say_the_same_as_the_figures(lossy: Path) -> None:
 def test_the_page_is_small_and_has_no_payload(page: Path) -> None:
     text = page.read_text()
     assert len(text) < MOST_BYTES
-    assert "random loss or radio loss" in text
+    assert "random-loss or radio-loss" in text
     assert "http://" not in text
     assert "https://" not in text
 

@@ -601,12 +601,12 @@ def test_names_lead_through_pool_and_nat(airpath_command: Command, tmp_path: Pat
         ({"imsi": "0010100000001"}, "14 or 15 digits"),
         ({"imsi": "80101000000001x"}, "14 or 15 digits"),
         ({"imsi": "801010000000001"}, "801 is not a mobile country code"),
-        ({"key": "123"}, r"the key \(K\) of IMSI 001010000000001: 32 hexadecimal digits"),
+        ({"key": "123"}, r"the key \(K\) of IMSI 001010000000001 must be 32 hexadecimal digits"),
         ({"opc": "z" * 32}, "the OPc of IMSI"),
         ({"apn": "-x"}, "APN '-x'"),
-        ({"qci": 10}, "QCI or 5QI 10"),
-        ({"qfi": 64}, "QFI 64: 1 to 63"),
-        ({"ambr_up_mbps": -1.0}, "AMBR up -1 Mb/s"),
+        ({"qci": 10}, "QCI or 5QI is 10, but must be one of"),
+        ({"qfi": 64}, "QFI is 64, but must be from 1 to 63"),
+        ({"ambr_up_mbps": -1.0}, "AMBR up is -1 Mb/s"),
     ],
 )
 def test_what_is_no_subscriber_is_refused(changes: dict[str, Any], said: str) -> None:

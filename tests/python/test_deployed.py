@@ -417,7 +417,8 @@ def test_yaml_keeps_the_first_of_two_values() -> None:
         ("gnb.yml", "? [a]\n: 1\n", "gnb.yml:1: the name of a setting must be a word"),
         ("gnb.yml", "hello\n", "gnb.yml:1: the file is a single value, not settings"),
         ("gnb.yml", "# nothing\n", "gnb.yml: there are no settings in it"),
-        ("a.yml", "version: 3\nservices: {}\n", "a.yml:1: 'version' is not of a known program"),
+        ("a.yml", "version: 3\nservices: {}\n",
+         "a.yml:1: 'version' does not belong to a known program"),
         ("enb.conf", ENB_CONF.replace("n_prb = 75", "n_prb = 70"),
          "enb.conf:7: `enb.n_prb` is 70, but must be one of 6, 15, 25, 50, 75, "
          "100"),
@@ -501,7 +502,7 @@ def test_out_is_written_once(place: Path, cli: Any) -> None:
     parse((place / "cell.toml").read_text(), "cell.toml")
     code, out, err = cli("scenario", "from", "gnb.yml", "--out", "cell.toml")
     assert (code, out) == (2, "")
-    assert "cell.toml exists already: name a file that does not" in err
+    assert "cell.toml exists already: choose another name" in err
     code, out, err = cli("scenario", "from", "gnb.yml", "--out", "none/cell.toml")
     assert (code, out) == (2, "")
 
@@ -525,7 +526,7 @@ def test_what_cannot_be_read_is_one_line_and_code_2(place: Path, cli: Any) -> No
         (["none.yml"], "cannot read none.yml: No such file or directory"),
         (["."], "cannot read .: Is a directory"),
         (["gnb.yml", "--software", "oai-gnb"], "gnb.yml:"),
-        (["gnb.conf", "--software", "oai-enb"], "is not of oai-enb, but of oai-gnb"),
+        (["gnb.conf", "--software", "oai-enb"], "belongs to oai-gnb, not to oai-enb"),
     ):
         code, out, err = cli("scenario", "from", *words)
         assert (code, out) == (2, "")

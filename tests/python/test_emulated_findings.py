@@ -180,7 +180,7 @@ def test_a_host_that_was_too_late_is_the_cause() -> None:
     assert (gain["flow"], gain["before"], gain["seeds"]) == ("flow-0", 0.5, 3)
     assert gain["after"] is not None
     assert gain["after"] > 1.5
-    assert describe.answer(run.summary)[0] == "largest cause: emulation host (emulation)"
+    assert describe.answer(run.summary)[0] == "largest cause: emulation-host (emulation)"
 
 
 def test_a_late_host_that_changed_nothing_is_no_cause() -> None:

@@ -121,7 +121,7 @@ def test_the_scenario_is_printed_or_written_and_nothing_is_overwritten(
     assert (code, place.read_text()) == (0, out)
     assert "  capacity: 8" in told
     code, _, err = cli("fit", str(small), "-o", str(place))
-    assert (code, err) == (2, f"error: {place} exists already: name a file that does not\n")
+    assert (code, err) == (2, f"error: {place} exists already: choose another name\n")
     assert place.read_text() == out
 
 

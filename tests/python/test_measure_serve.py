@@ -190,10 +190,10 @@ def test_a_phase_can_be_ended_early_and_the_session_goes_on(there: Far) -> None:
     [
         ({"do": "shell"}, "do is not one of"),
         ({"do": "tcp", "direction": "left"}, "direction"),
-        ({"do": "tcp", "streams": 0}, "streams is not from 1 to 32"),
-        ({"do": "tcp", "streams": 33}, "streams is not from 1 to 32"),
+        ({"do": "tcp", "streams": 0}, "streams is 0, but must be from 1 to 32"),
+        ({"do": "tcp", "streams": 33}, "streams is 33, but must be from 1 to 32"),
         ({"do": "tcp", "streams": True}, "streams is not a whole number"),
-        ({"do": "tcp", "duration_s": 61}, "duration_s = 61 is not from 0.01 to 60"),
+        ({"do": "tcp", "duration_s": 61}, "duration_s is 61, but must be from 0.01 to 60"),
         ({"do": "tcp", "duration_s": 60, "streams": 11}, "streams times duration_s is 660"),
         ({"do": "tcp", "duration_s": 1e400}, "duration_s"),
         ({"do": "tcp", "duration_s": "1"}, "duration_s is not a number"),
@@ -519,7 +519,7 @@ def test_sessions_data_rate_and_time_are_limited() -> None:
                 there.connect()
             error = near.ask("udp", phase=3, direction="up", rate_mbps=41, size_bytes=500,
                              duration_s=0.1)["error"]  # fmt: skip
-            assert "rate_mbps = 41" in error
+            assert "rate_mbps is 41" in error
             down = near.tcp(4, "down", 2, duration_s=0.4, options={"pacing_mbps": 1000})
             # Linux does not pace the first ten segments, each of 64 KiB over loopback.
             assert 0 < down["seen"] <= 40e6 / 8 * 0.4 * 1.1 + 2 * 10 * (1 << 16)

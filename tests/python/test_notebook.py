@@ -69,7 +69,7 @@ def test_a_campaign_shows_its_verdict(campaign: airpath.Campaign) -> None:
     shown = campaign._repr_html_()
     assert "<script" not in shown
     assert "16 of 16 runs" in shown
-    assert "carries most" in shown
+    assert "carries the most" in shown
     assert '<img alt="What cc trades' in shown
     assert "<img alt=" in shown
     assert campaign.report(Path(campaign.place) / "report.html").is_file()

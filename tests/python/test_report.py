@@ -70,7 +70,7 @@ def test_the_report_is_one_file_that_fetches_nothing(tmp_path: Path) -> None:
 def test_the_report_says_what_the_command_says(tmp_path: Path) -> None:
     run = airpath.run(NAME, {"flow.0.receive_buffer_bytes": 40_000}, explain="quick")
     page = written(tmp_path / "report.html", run)
-    for words in ("download", "limited by the receive window", "Receive window", run.id, "seed 1"):
+    for words in ("download", "limited by the receive window", "receive-window", run.id, "seed 1"):
         assert words in page
     assert run.scenario_toml.splitlines()[0] in page.replace("&#34;", '"')
 
@@ -334,7 +334,7 @@ def test_the_receive_window_is_drawn_with_cwnd() -> None:
     assert max(timeline.data["flows"][0]["receive_window_segments"]) == 65_536 // 1448
     assert not any("receive window" in note for note in timeline.remarks)
     wide = figures([airpath.run("bufferbloat")])[0]
-    assert any("the receive window of 11 586 segments" in note for note in wide.remarks)
+    assert any("the receive window of 11,586 segments" in note for note in wide.remarks)
 
 
 def test_the_distribution_has_both_edges_of_every_bucket() -> None:
@@ -395,11 +395,11 @@ def test_what_was_run_is_what_is_no_default() -> None:
 
 
 def test_goodput_beyond_the_link_is_explained() -> None:
-    """What arrived behind a loss reaches the application in one go; the grey area is the link."""
+    """Data after a lost packet reaches the application at once; the grey area is the link."""
     sets = {"path.down.0.queue_packets": 60, "run.duration_s": 30}
     run = airpath.run("bufferbloat", sets)
     timeline = figures([run])[0]
-    above = any("behind a loss" in text for text in timeline.remarks)
+    above = any("after a lost packet" in text for text in timeline.remarks)
     goodput = max(
         value for flow in timeline.data["flows"] for value in flow.get("smooth", []) if value
     )
@@ -409,4 +409,4 @@ def test_goodput_beyond_the_link_is_explained() -> None:
     assert panel["layer"][0]["data"] == {"name": "links"}
     assert "grey is what the busiest link carried" in panel["title"]
     quiet = figures([airpath.run("wire", {"run.duration_s": 1})])[0]
-    assert not any("behind a loss" in text for text in quiet.remarks)
+    assert not any("after a lost packet" in text for text in quiet.remarks)

@@ -30,7 +30,7 @@ def test_milliseconds(value: float | None, words: str) -> None:
 def test_counts_and_sizes() -> None:
     assert text.count(4.0) == "4"
     assert text.count(2.5) == "2.5"
-    assert text.count(1_234_567) == "1 234 567"
+    assert text.count(1_234_567) == "1,234,567"
     assert text.digits(1205.2) == "1205"
     assert text.size(65_536) == "65.5 kB"
     assert text.size(812) == "812 B"
@@ -53,7 +53,7 @@ def test_moments_are_written_as_people_do() -> None:
 
 def test_one_sentence_a_flow() -> None:
     assert describe.flow_sentence(FLOW) == (
-        "download: 4.36 Mb/s down (cubic, linux-6.1), RTT 61 ms median, "
+        "download: 4.36 Mb/s down (cubic, profile linux-6.1), RTT 61 ms median, "
         "12 % of the time limited by the receive window"
     )
 

@@ -174,7 +174,7 @@ def test_a_figure_chooses_one_parameter(
 
 def test_the_list_of_verdicts_is_the_only_one() -> None:
     assert len({verdict.name for verdict in verdicts.VERDICTS}) == len(verdicts.VERDICTS) == 9
-    with pytest.raises(ValueError, match="no verdicts: nice"):
+    with pytest.raises(ValueError, match="not a verdict: nice"):
         verdicts.count(["nice"])
     assert verdicts.together(["calibrated", "calibrated"]) == "calibrated"
     assert verdicts.together(["calibrated", "reproduced", "not-reproduced"]) == "not-reproduced"

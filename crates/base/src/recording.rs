@@ -18,7 +18,7 @@ pub fn read_stored(path: &Path) -> Result<Vec<u8>> {
         return Err(Error::from(ErrorKind::IsADirectory));
     }
     if !std::fs::metadata(path)?.is_file() {
-        return Err(Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
     }
     limited(File::open(path)?, "it is larger than")
 }

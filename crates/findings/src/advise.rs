@@ -197,7 +197,7 @@ impl Lab<'_, '_> {
                 let (lost, taken) = (harmed.mean(), taken(harmed));
                 if least.as_ref().is_none_or(|(least, _)| lost > *least) {
                     let what = cure.advice.trim_end_matches('.');
-                    least = Some((lost, format!("with the best that was tried ({what}), {taken}")));
+                    least = Some((lost, format!("with the best one, \"{what}\", {taken}")));
                 }
                 format!("Not advised: {taken}.")
             } else {
@@ -428,11 +428,10 @@ impl Ground {
             return String::new();
         }
         format!(
-            " It needs {} as well; the settings below apply both. The {} of {} is {alone} with the other advice alone, and \
-             {both} with both.",
+            " It needs {} as well; the settings below apply both. With the other advice alone, {} is {alone}, and with both \
+             {both}.",
             self.told,
-            obtained.words(),
-            obtained.subject
+            obtained.name()
         )
     }
 }

@@ -40,14 +40,16 @@ impl Effect {
     /// The change in words.
     pub(crate) fn told(&self) -> String {
         let [before, after] = self.figures();
-        format!("the {} of {} from {before} to {after}", self.words(), self.subject)
+        format!("{} from {before} to {after}", self.name())
     }
 
-    /// The figure's name, as it stands in a sentence before its values.
-    pub(crate) const fn words(&self) -> &'static str {
+    /// The figure with what it is of, as it stands in a sentence before its values.
+    pub(crate) fn name(&self) -> String {
         match self.incomplete {
-            [Some(_), Some(_)] => "part that arrived within the run",
-            _ => self.metric.words(),
+            [Some(_), Some(_)] => {
+                format!("the part of {} that arrived within the run", self.subject)
+            }
+            _ => self.metric.of(&self.subject),
         }
     }
 

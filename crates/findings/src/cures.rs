@@ -51,7 +51,7 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
     };
     match candidate.cause {
         Cause::OneWayPath => vec![itself(format!(
-            "Let {subject} admit packets from outside, or let the UE's side send first."
+            "Let {subject} admit packets from outside, or have the UE send first."
         ))],
         Cause::NatBinding => {
             let lifetime = |seconds: &str| format!(
@@ -152,8 +152,8 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
                      UE (uplink)."
                 ),
                 Some(_) => format!(
-                    "Run CoDel where the queue of {subject} forms (tc qdisc replace dev … root codel); a \
-                     host before it has to shape to its rate first."
+                    "Run CoDel where packets queue for {subject} (tc qdisc replace dev … root codel). To run it on \
+                     a host upstream instead, first shape to that link's rate there."
                 ),
             }),
             of_each(candidate, |queue| queue_for_each(observed, queue)),
@@ -207,7 +207,7 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
         ],
         Cause::SplitBearer => vec![
             Cure {
-                advice: "Have the base station choose the leg in which a packet will wait less.".to_owned(),
+                advice: "Have the base station send each packet on the leg where it waits less.".to_owned(),
                 alternatives: vec![vec![Edit::new("radio.split.secondary_share", "shortest-wait")]],
             },
             Cure {
@@ -227,7 +227,7 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
             },
             itself(
                 "Hand over earlier and without interruption (DAPS, TS 38.300 9.2.3.2), and forward \
-                 what the old base station has buffered. The settings are an ideal: event A3 triggers \
+                 what the old base station has buffered. These settings are an ideal case: event A3 triggers \
                  at once, without hysteresis."
                     .to_owned(),
             ),
@@ -360,8 +360,8 @@ fn radio_loss(observed: &Observed<'_>) -> Vec<Cure> {
         acknowledged(observed),
         at_the_cell(
             observed,
-            "Let HARQ send a block up to five times (maxHARQ-Tx of LTE's uplink; otherwise a setting of \
-             the base station's scheduler).",
+            "Let HARQ transmit a block up to five times (maxHARQ-Tx in the LTE uplink; otherwise a \
+             setting of the base station's scheduler).",
             &[Edit::new("harq.max_transmissions", 5), Edit::new("harq_up.max_transmissions", 5)],
         ),
         at_the_cell(

@@ -35,9 +35,9 @@ evidence! {
     Shaped { stage: StageId, rate: Mbps, busy: Percent }
         = "{stage} limits the rate to {rate}; it was {busy} busy.";
     QueueFull { stage: StageId, holds: Bytes, bdp: Bytes, packets: Count }
-        = "The queue of {stage} holds {holds}, and the BDP is {bdp}; {packets} packets found it full.";
+        = "The queue of {stage} holds {holds}, and the BDP is {bdp}; the full queue dropped {packets} packets.";
     BufferFull { buffer: Subject, packets: Count, bdp: Bytes }
-        = "{packets} packets found {buffer} full; the BDP is {bdp}.";
+        = "{buffer} was full and dropped {packets} packets; the BDP is {bdp}.";
     Waited { queue: Subject, p95: Ms } = "One packet in twenty waits {p95} or longer in {queue}.";
     CarriesAcknowledgements { stage: StageId, busy: Percent }
         = "{stage}, which carries acknowledgements, was {busy} busy.";
@@ -50,7 +50,7 @@ evidence! {
 
     // Hosts that forward, and modems.
     Stalled { stage: StageId, dropped: Count }
-        = "The host of {stage} stalls now and then; its ring dropped {dropped} packets.";
+        = "The host {stage} stalls now and then; its ring dropped {dropped} packets.";
     RingFull { stage: StageId, holds: Count, dropped: Losses }
         = "The receive ring of {stage} holds {holds} packets; it was full and dropped {dropped}.";
     Processor { stage: StageId, each: Ms, per_s: Count }
@@ -75,14 +75,14 @@ evidence! {
 
     // Sizes and offload.
     OuterMtuOf { stage: StageId, mtu: Count } = "Outer packets of {stage} may be at most {mtu} bytes long.";
-    OuterMtu { mtu: Count } = "With its headers a packet may be at most {mtu} bytes long.";
-    DeviceMtu { mtu: Count } = "Its device accepts packets of at most {mtu} bytes.";
+    OuterMtu { mtu: Count } = "Outside the VPN a packet may be at most {mtu} bytes long, headers included.";
+    DeviceMtu { mtu: Count } = "The VPN's device accepts packets of at most {mtu} bytes.";
     AddsHeaders { stage: StageId, bytes: u32, packet: Count }
         = "{stage} adds {bytes} bytes to a packet of {packet}.";
     VpnHeaders { bytes: u32, packet: Count } = "The VPN adds {bytes} bytes to a packet of {packet}.";
     VpnAdds { bytes: u32 } = "The VPN adds {bytes} bytes to a packet.";
     Fragmented {} = "Larger ones are fragmented, and each is lost if any of its fragments is.";
-    Dropped { dropped: Losses } = "It dropped {dropped}.";
+    Dropped { dropped: Losses } = "The VPN dropped {dropped}.";
     TooLarge { stage: StageId, dropped: Losses, mtu: u32 }
         = "{stage} dropped {dropped}, each larger than {mtu} bytes.";
     WrongChecksums { stage: StageId, lost: Losses, min_bytes: u32 }
@@ -110,7 +110,7 @@ evidence! {
     Short { flow: String, lasted: Seconds, rounds: f64 }
         = "{flow} lasted {lasted}, which is {rounds:.0} round trips.";
     FixedWindow { flow: String } = "{flow} has a fixed window and no congestion control.";
-    Controls { controls: Controls } = "Flows that share the path run {controls}.";
+    Controls { controls: Controls } = "Flows that share the path use different congestion controls: {controls}.";
     Control { flow: String, control: &'static str } = "{flow} runs {control}.";
     AlsoOf { others: Others } = "The same holds for {others}.";
 
@@ -124,10 +124,11 @@ evidence! {
            waits for retxBSR-Timer, {timer}.";
     RateCaps {} = "The base station limits UEs to their aggregate maximum bit rates.";
     FailedBlocks { side: String, bler: Percent, lost: u64, pdus: u64 }
-        = "{bler} of the blocks of {side} failed at first; HARQ gave up on {lost}, and RLC retransmitted {pdus} PDUs.";
+        = "{bler} of the transport blocks of {side} failed their first transmission; HARQ gave up on {lost}, and RLC \
+           retransmitted {pdus} PDUs.";
     HandoverGap { side: String, packets: u64 } = "In {side} handovers lost {packets} packets.";
     HarqGap { side: String, blocks: u64 }
-        = "In {side} HARQ gave up on {blocks} blocks, which unacknowledged RLC does not retransmit.";
+        = "In {side} HARQ gave up on {blocks} transport blocks, which RLC UM does not retransmit.";
     LegGap { side: String, packets: u64 }
         = "In {side} a leg of the split bearer lost {packets} packets that PDCP had numbered.";
     Legs { cells: String, delay: Ms }
@@ -137,8 +138,8 @@ evidence! {
         = "Packets behind each gap wait until t-Reordering ({timer}) expires, and are then delivered at once.";
     Idle {} = "An idle UE has to connect before it can send or receive.";
     Moved { cells: usize, interruption: Ms, lost: u64 }
-        = "UEs move between {cells} cells; each handover interrupts traffic for {interruption}, and handovers lost \
-           {lost} packets.";
+        = "UEs move between {cells} cells; each handover interrupts traffic for {interruption}. Packets lost in \
+           handovers: {lost}.";
     LinkFailures {} = "UEs declare radio link failure and look for another link.";
     LostToLinkFailures { packets: u64 } = "UEs declare radio link failure, which lost {packets} packets.";
     Busy { queue: Subject, busy: Percent, carried: Mbps, capacity: Mbps }
@@ -229,7 +230,13 @@ impl Controls {
 
 impl fmt::Display for Controls {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = self.0.iter().map(|(control, users)| format!("{control} ({})", listed(users)));
+        let said = self.0.iter().map(|(control, users)| {
+            format!(
+                "{control} ({} {})",
+                if users.len() > 1 { "flows" } else { "flow" },
+                listed(users)
+            )
+        });
         to.write_str(&listed(&said.collect::<Vec<_>>()))
     }
 }
@@ -243,7 +250,7 @@ mod tests {
         let flows = [("cubic", "file-0"), ("bbr", "bulk-1"), ("cubic", "bulk-2")];
         let controls =
             Controls::of(flows.map(|(control, flow)| (control, flow.to_owned())).into_iter());
-        assert_eq!(controls.to_string(), "cubic (file-0 and bulk-2) and bbr (bulk-1)");
+        assert_eq!(controls.to_string(), "cubic (flows file-0 and bulk-2) and bbr (flow bulk-1)");
     }
 
     #[test]

@@ -443,7 +443,7 @@ impl Lab<'_, '_> {
                 effect.told()
             ),
             Some(effect) if effect.mean().abs() >= 0.005 => format!(
-                "It changed {}: no overall improvement, or noise, or other causes explain more.",
+                "It changed {}, but this is no overall improvement, is within the noise, or is better explained by other causes.",
                 effect.told()
             ),
             _ => "It changed nothing.".to_owned(),

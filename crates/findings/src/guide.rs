@@ -256,7 +256,7 @@ fn entry(cause: Cause) -> Entry {
             "The return path is too slow for the acknowledgements.",
             "The return link gets ten times its rate.",
             "The return link is full of acknowledgements, and the forward link is not full.",
-            "Acknowledge less often (ACK thinning), or give the return link more rate.",
+            "Acknowledge less often (ACK thinning), or raise the rate of the return link.",
         ),
         Cause::AckBatching => of(
             "Acknowledgements, or data, leave in batches.",
@@ -275,15 +275,15 @@ fn entry(cause: Cause) -> Entry {
              to send than it reported, and the base station grants only what was reported.",
             "Requests become normal: every 10 ms (`radio.sr.period_ms`), without a prohibit timer, and never missed. \
              Or the base station grants again after a block that had no room for a report (`radio.grants.assume_more`).",
-            "Pings are late by half the period, and a download's acknowledgements come in batches. Without reports, \
-             acknowledgements stop now and then for retxBSR-Timer, and nothing is lost.",
+            "Pings take half the period longer, and a download's acknowledgements arrive in batches. Without reports, \
+             acknowledgements sometimes pause for retxBSR-Timer, and nothing is lost.",
             "Use proactive or configured grants, shorten the period of requests, or have the scheduler grant \
              again; retxBSR-Timer can be as short as 10 ms in NR.",
         ),
         Cause::RadioLoss => of(
             "Transport blocks fail on the radio link; HARQ or RLC retransmits them, or gives up.",
             "At the same MCS, no more than a tenth of the blocks fail the first time, and none the second time.",
-            "The BLER is far above its target of 0.1, and packets arrive late, in bursts.",
+            "The BLER is far above its target of 0.1, and packets arrive late and in bursts.",
             "Improve the coverage, lower the BLER target, or use RLC AM; BBR helps against the remaining losses.",
         ),
         Cause::PdcpGap => of(
@@ -314,9 +314,9 @@ fn entry(cause: Cause) -> Entry {
             "Lengthen the RRC inactivity timer; in NR, use RRC_INACTIVE.",
         ),
         Cause::Handover => of(
-            "A change of cell interrupts a flow or loses its packets.",
+            "A handover interrupts a flow or loses its packets.",
             "The interruption becomes 0, everything is forwarded, and event A3 triggers at once.",
-            "Each change of cell brings time-outs and losses, or the rate falls before it.",
+            "Each handover causes time-outs and losses, or the rate falls before it.",
             "Forward what the old base station has buffered, and shorten the interruption.",
         ),
         Cause::RadioLinkFailure => of(
@@ -341,7 +341,7 @@ fn entry(cause: Cause) -> Entry {
             "The host of an emulation was too busy: packets left so late that the run does not count.",
             "The recorded flows are simulated, so that every packet leaves on time.",
             "`airpath emulate` ends with code 3, and reports how late packets were.",
-            "Emulate on a machine with nothing else to do, as root and with real-time priority, or at a \
+            "Emulate on an otherwise idle machine, as root and with real-time priority, or at a \
              lower rate.",
         ),
         Cause::SlowStartExit => of(

@@ -111,6 +111,15 @@ impl Metric {
         }
     }
 
+    /// The metric with what it is of, a flow or a direction, as it stands in a sentence.
+    pub(crate) fn of(self, subject: &str) -> String {
+        match self {
+            Self::Fairness => format!("Jain's index of the {subject}link flows"),
+            Self::Total => format!("the goodput of all {subject}link bulk flows"),
+            _ => format!("the {} of {subject}", self.words()),
+        }
+    }
+
     /// A value with its unit.
     pub fn figure(self, value: f64) -> String {
         match self {

@@ -86,7 +86,7 @@ pub(crate) fn taken(harmed: &Effect) -> String {
     match harmed.metric.improvement(harmed.before, harmed.after) < 0.0 {
         true => {
             let [before, after] = harmed.figures();
-            format!("the {} of {} goes from {before} to {after}", harmed.words(), harmed.subject)
+            format!("{} goes from {before} to {after}", harmed.name())
         }
         false => format!("{} loses some throughput in most runs", harmed.subject),
     }

@@ -231,10 +231,9 @@ impl Trial {
         };
         let [before, after] = effect.figures();
         format!(
-            "{}, the {} of {} is{} {after} instead of {before} ({} in {} of {seeds} seeds{doubt}).",
+            "{}, {} is{} {after} instead of {before} ({} in {} of {seeds} seeds{doubt}).",
             words::without(self.candidate.cause, self.candidate.subjects.len(), self.removal()),
-            effect.words(),
-            effect.subject,
+            effect.name(),
             if seeds > 1 { " on average" } else { "" },
             if effect.mean() > 0.0 { "better" } else { "worse" },
             (effect.confidence() * seeds as f64).round(),

@@ -61,7 +61,7 @@ pub(crate) fn without(cause: Cause, subjects: usize, edits: &[Edit]) -> &'static
         Cause::Mtu => "With a larger MTU",
         Cause::Fragmentation => "With an MTU that avoids fragmentation",
         Cause::Vpn if edits.iter().any(switches_off) => "Without the VPN",
-        Cause::Vpn => "With MTUs that have room for the VPN's headers",
+        Cause::Vpn => "With MTUs that leave room for the VPN's headers",
         Cause::Offload => "With offload that works",
         Cause::RandomLoss => "Without these losses",
         Cause::Policer => "Without the policer",
@@ -84,16 +84,18 @@ pub(crate) fn without(cause: Cause, subjects: usize, edits: &[Edit]) -> &'static
         Cause::Drx => "Without DRX",
         Cause::UplinkAccess if about_reports(edits) => "With grants for unreported data",
         Cause::UplinkAccess => "With scheduling requests every 10 ms",
-        Cause::RadioLoss => "Without failed blocks",
+        Cause::RadioLoss => "Without failed transport blocks",
         Cause::PdcpGap => "With a shorter t-Reordering",
         Cause::SplitBearer if edits.iter().any(switches_off) => "With one leg",
-        Cause::SplitBearer => "With legs chosen by their waits, in one base station",
+        Cause::SplitBearer => {
+            "With each packet sent on the leg where it waits less, and both legs in one base station"
+        }
         Cause::RrcPromotion => "With a UE that is always connected",
         Cause::Handover => "With handovers that neither interrupt traffic nor lose packets",
         Cause::RadioLinkFailure => "Without radio link failure",
         Cause::CongestionMix => "With one congestion control for all flows",
         Cause::Placement => "With the server beside the UPF",
-        Cause::EmulationHost => "With packets on time",
+        Cause::EmulationHost => "With every packet on time",
         Cause::SlowStartExit => "With slow start until a loss",
         Cause::SlowStart => "With an initial window that fills the path",
         Cause::CongestionControl => "With another congestion control",
@@ -139,7 +141,7 @@ pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
         Cause::ModemCeiling => "Let each transfer carry more packets.",
         Cause::Proxy => "Bypass the proxy.",
         Cause::CrossTraffic => "Move the other traffic off this path.",
-        Cause::AckStarvation => "Give the return path more rate.",
+        Cause::AckStarvation => "Raise the rate of the return path.",
         Cause::AckBatching => "Do not batch, or pace at the sender.",
         Cause::Drx => "Let the UE sleep less.",
         Cause::UplinkAccess => "Let the UE request uplink more often.",
@@ -156,7 +158,7 @@ pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
             "Use another congestion control, or another kernel, at the sender."
         }
         Cause::TestTooShort => "Run a longer test.",
-        Cause::EmulationHost => "Emulate on a machine with nothing else to do.",
+        Cause::EmulationHost => "Emulate on an otherwise idle machine.",
         Cause::LinkCapacity | Cause::RadioCapacity => "",
     }
 }

@@ -68,7 +68,7 @@ impl Node {
             let (origin, message) =
                 (places.origin(*line, *column), format!("not TOML: {}", error.message()));
             if more > 0 && index + 1 == MOST_SYNTAX_ERRORS {
-                let help = format!("and {more} more: is this a scenario file?");
+                let help = format!("{more} more not shown: is this a scenario file?");
                 problems.add_with_help(&origin, message, help);
             } else {
                 problems.add(&origin, message);

@@ -190,7 +190,7 @@ fn render(problems: &[Problem], more: usize) -> String {
     }
     let left_out = problems.len().saturating_sub(TOLD) + more;
     if left_out > 0 {
-        text.push_str(&format!("\nerror: and {left_out} more"));
+        text.push_str(&format!("\nerror: {left_out} more not shown"));
     }
     text
 }

@@ -41,7 +41,7 @@ const INTRODUCTION: &str = "\
 
 # Scenario files
 
-A scenario is a TOML file that describes one experiment completely. Start with [the ten keys that you will
+A scenario is a TOML file that describes one experiment completely. Start with [the ten keys you will
 use](../guides/ten-keys.md); this page has all keys. `airpath scenario check FILE` reports what is
 wrong with a scenario, and `airpath scenario schema` prints a JSON schema for editors.
 

@@ -174,7 +174,10 @@ pub(crate) fn check_gtpu(
             "add [radio] with a preset, or remove `gtpu`",
         ),
         Some(radio) if !matches!(radio.cell.selected(), Some(AccessKind::Lte | AccessKind::Nr)) => {
-            problems.add(origin, "`gtpu` is S1-U or N3: the radio must be LTE or NR")
+            problems.add(
+                origin,
+                "`gtpu` is the tunnel of S1-U (LTE) or N3 (NR): the radio must be LTE or NR",
+            )
         }
         _ => {}
     }

@@ -49,7 +49,7 @@ def points(page: str) -> Iterator[Point]:
 
 
 def _value(text: str) -> float | None:
-    found = re.fullmatch(r"([\d.]+) ([\w/]+)", re.sub(r"(?<=\d) (?=\d)", "", text))
+    found = re.fullmatch(r"([\d.]+) ([\w/]+)", text.replace(",", ""))
     return float(found[1]) * UNITS[found[2]] if found and found[2] in UNITS else None
 
 

@@ -43,7 +43,7 @@ def short(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """``4``, ``12 500``; the mean of counts keeps a digit: ``2.5``."""
+    """``4``, ``12,500``; the mean of counts keeps a digit: ``2.5``."""
     if value == round(value):
         return _grouped(value)
     return digits(value) if value >= 99.95 else f"{value:.1f}"
@@ -106,5 +106,5 @@ def plural(number: float, noun: str) -> str:
 
 
 def _grouped(value: float) -> str:
-    """A whole number; from five digits on in groups of three, as SI has it."""
-    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 9999.5 else f"{value:.0f}"
+    """A whole number; from five digits on in groups of three."""
+    return f"{value:,.0f}" if abs(value) >= 9999.5 else f"{value:.0f}"

@@ -52,7 +52,7 @@ class Goal:
     most: str
     """What the best has: ``goodput: most with bbr``."""
     best: str
-    """What the best does: ``bbr carries most``."""
+    """What the best does: ``bbr carries the most``."""
     does: str
     """What its winner does to another goal: ``pings are then``."""
     much: tuple[str, str, str]
@@ -84,14 +84,14 @@ class Goal:
         for figures in (2, 3, 4):
             low, high = (shown(end, figures) for end in ends)
             if low != high:
-                doubt = "" if factor.certain else ": maybe chance"
+                doubt = "" if factor.certain else ": may be chance"
                 ends_said = f"({low} to {high} {unit}{doubt})"
                 return f"{shown(mean, figures)} {unit} {kind}{joint} {ends_said}"
         return f"{shown(mean)} {unit} {kind}{joint} (in every seed)"
 
 
 GOODPUT = Goal(
-    "flows.goodput_mbps", "goodput", True, "most", "carries most", "it then carries",
+    "flows.goodput_mbps", "goodput", True, "most", "carries the most", "it then carries",
     ("as much", "more", "less"), "",
 )  # fmt: skip
 _COMPLETION = Goal(

@@ -113,7 +113,7 @@ class _Folder:
             return None
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise InputError(f"{path} is a link; allowed: a file") from None
+                raise InputError(f"{path} is a link, but must be a file") from None
             raise AirpathError(f"cannot read {path}: {reason(error)}") from None
         except MemoryError:
             raise AirpathError(f"cannot read {path}: out of memory") from None
@@ -161,7 +161,9 @@ class _Folder:
 
     def _check_folder(self, name: str) -> None:
         if name and (self.folder / name).is_symlink():
-            raise InputError(f"{self.folder / name} is a link; allowed: a folder of the campaign")
+            raise InputError(
+                f"{self.folder / name} is a link, but must be a folder of the campaign"
+            )
 
     def _names(self, prefix: str) -> list[str]:
         """Names of all files under a prefix, whosever they are; without links."""

@@ -141,7 +141,7 @@ class _Judge:
             elif winner in before:
                 said[before[winner]] += f"; it also {goal.best}, {words}"
             elif winner != self.against and not factors[winner].certain:
-                said.append(f"None {goal.best} beyond chance; {winner}: {words}")
+                said.append(f"No difference is beyond chance: {winner} {goal.best}, {words}")
             else:
                 before[winner] = len(said)
                 told = f"{self._alike(factors, winner)} {goal.best}, {words}"
@@ -244,11 +244,11 @@ class _Judge:
         seeds = self.outcomes[0].found["seed"].n_unique()
         said = []
         if self.compared:
-            said.append(f"Values of {self.compared} are compared with {self.against}.")
+            said.append(f"Each value of `{self.compared}` is compared with {self.against}.")
         if seeds > 1:
             said.append(
-                f"In brackets: the 95 % interval over {seeds} seeds; the same seed draws the same "
-                "randomness with every value."
+                f"In brackets: the 95 % confidence interval over {seeds} seeds. The values share "
+                "the randomness of each seed."
             )
         if averaged := [name for name in self.others if name != apart]:
             said.append(f"Factors are geometric means over {' and '.join(averaged)}.")

@@ -249,7 +249,7 @@ def _take_out(
     """Write a file of an archive below ``place``; return its length."""
     name = entry.filename
     if not _is_inside(name) or PurePosixPath(name).parts[0] == "again" or entry.is_dir():
-        raise InputError(f"{file}: {name!r} is no name of a file in an archive of a run")
+        raise InputError(f"{file}: {name!r} is not the name of a file of a run")
     target = place / name
     target.parent.mkdir(parents=True, exist_ok=True)
     written = 0

@@ -95,9 +95,9 @@ Repeat = Annotated[
     typer.Option(
         metavar="N",
         min=1,
-        help="Number of runs, with seeds counted up from --seed. A run that was too late to count "
-        "is repeated, with at most N repetitions in all. With --out, an interrupted series "
-        "continues.",
+        help="Number of runs, with seeds counted up from --seed. A run that does not count, "
+        "because packets were late, is repeated, with at most N repetitions in all. With --out, an "
+        "interrupted series continues.",
     ),
 ]
 Capture = Annotated[
@@ -212,7 +212,7 @@ def command(
     root, "ip netns exec server" runs a program there. The programs of the scenario run alongside
     COMMAND, and with --flows its flows too; COMMAND is then optional. The exit code is that of
     COMMAND or, without a COMMAND, that of the first program that failed. If that is 0, the exit
-    code is 3 for a run whose packets were too late to count, and 1 for a run that is incomplete.
+    code is 3 if packets were so late that the run does not count, and 1 if the run is incomplete.
     With --repeat, every figure is the mean over the runs, with a 95 % confidence interval. The
     findings are about the first run, and the exit code is that of the first run that failed.
 

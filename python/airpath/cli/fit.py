@@ -78,7 +78,7 @@ def command(
         check_file_target(out)
         for place in (out, trace_name(out)):
             if os.path.lexists(place):
-                raise InputError(f"{place} exists already: name a file that does not")
+                raise InputError(f"{place} exists already: choose another name")
     documents, code = [], 0
     for file in files:
         try:

@@ -44,7 +44,7 @@ def command(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Judge congestion controls of the kernel over a fixed set of emulated paths.
+    """Judge the kernel's congestion controls over a fixed set of emulated paths.
 
     The set has a wire, LTE, NR, HSPA, a lossy, a bloated and a policed path. On each, a congestion
     control runs alone beside a ping; on some also beside CUBIC, BBR and itself. CUBIC always runs

@@ -127,10 +127,10 @@ def command(
     Prints one line per flow, then the largest cause with advice and the measured effect of that
     advice. A cause is found by running the scenario again without it (--explain). --json prints one
     document with stable keys instead; for several scenarios it has a list "runs". With
-    --set flow.0.congestion=./libmine.so a library of your own decides, which runs its code; see
-    `airpath new congestion`. With --repeat
-    every figure is the mean over the seeds, with a 95 % confidence interval, and the findings are
-    about all seeds, up to ten. The report compares several scenarios.
+    --set flow.0.congestion=./libmine.so a library of your own is the congestion control: airpath
+    loads it and runs its code; see `airpath new congestion`. With --repeat every figure is the mean
+    over the seeds, with a 95 % confidence interval, and the findings are about all seeds, up to
+    ten. With several scenarios, the report compares them.
     """
     from dataclasses import replace
 

@@ -129,7 +129,7 @@ def from_(
     if out is not None:
         check_file_target(out)
         if os.path.lexists(out):
-            raise InputError(f"{out} exists already: name a file that does not")
+            raise InputError(f"{out} exists already: choose another name")
     made = convert_files(files, software)
     if out is not None:
         try:

@@ -49,7 +49,8 @@ Verify = Annotated[
     typer.Option(
         metavar="HOST",
         help="With --apply, measure the path to HOST, where `airpath serve` runs, with and without "
-        "the settings, eight times 30 s in all. They stay applied only if they surely help.",
+        "the settings, eight times 30 s in all. They stay applied only if they help beyond "
+        "doubt.",
     ),
 ]
 Undo = Annotated[
@@ -79,12 +80,12 @@ def command(
     force: Force = False,
     json: AsJson = False,
 ) -> None:
-    """Find settings of Linux hosts for a path, each with its gain and its harm.
+    """Find settings for Linux hosts on a path, each with its gain and its harm.
 
     Settings are derived from the path: buffers, congestion control, slow start, initial window,
-    segment size, ECN, and a shaper behind the modem. Each is simulated beside the scenario as it
-    is, with the same seeds, and advised only if its gain is sure and worth its harm. Nothing on
-    this host changes without --apply.
+    segment size, ECN, and a shaper behind the modem. Simulations compare each with the unchanged
+    scenario, with the same seeds. It is advised only if its gain is beyond doubt and outweighs its
+    harm. Nothing on this host changes without --apply.
     """
     from airpath.errors import AirpathError, InputError
     from airpath.runs import summary
@@ -171,7 +172,7 @@ def _verify(
     for line in verified.lines:
         output(line)
     if not verified.kept:
-        output("the settings do not surely help this path, and are withdrawn")
+        output("the settings do not help this path beyond doubt, and are withdrawn")
         raise typer.Exit(1)
     narrate("the settings stay applied; `airpath tune --undo` restores what was there before")
 

@@ -290,15 +290,15 @@ def _recognised(rows: list[Setting], software: Software | None) -> Software:
     if software is not None and software not in found and found:
         first = rows[0]
         raise InputError(
-            f"{first.place}: `{first.name}` is not of {software}, but of {', '.join(found)}"
+            f"{first.place}: `{first.name}` belongs to {', '.join(found)}, not to {software}"
         )
     if software is not None:
         return software
     if not found:
         first = rows[0]
         raise InputError(
-            f"{first.place}: {shown(first.path[0])} is not of a known program: airpath reads the "
-            "files of srsRAN Project (cell_cfg, cu_cp), srsRAN 4G ([enb], phy_cnfg, qci_config, "
-            "sib2), OpenAirInterface (gNBs, eNBs) and Open5GS (smf, upf, pcf)"
+            f"{first.place}: {shown(first.path[0])} does not belong to a known program: airpath "
+            "reads the files of srsRAN Project (cell_cfg, cu_cp), srsRAN 4G ([enb], phy_cnfg, "
+            "qci_config, sib2), OpenAirInterface (gNBs, eNBs) and Open5GS (smf, upf, pcf)"
         )
     return found[0]

@@ -33,7 +33,7 @@ _JITTER_MS = 2.0
 """Two medians that differ by no more than this count as the same."""
 _SEEDS = 3
 _QUIETER = (
-    "Emulate on a machine with nothing else to do, as root and with real-time priority (`airpath "
+    "Emulate on an otherwise idle machine, as root and with real-time priority (`airpath "
     "doctor` says what is missing), or at a lower rate. No key of the scenario does that: the host "
     "is not part of it."
 )
@@ -204,8 +204,8 @@ def late_host(run: Run, simulated: _Simulated) -> tuple[Finding, Tried]:
         before, after = rate(gain["before"] or 0.0), rate(gain["after"] or 0.0)
         seeds = "1 seed" if gain["seeds"] == 1 else f"{gain['seeds']} seeds"
         said.append(
-            f"With packets on time, the goodput of {gain['flow']} is {after} instead of {before} "
-            f"(simulated, {seeds})."
+            f"With every packet on time, the goodput of {gain['flow']} is {after} instead of "
+            f"{before} (simulated, {seeds})."
         )
     evidence = " ".join(said)
     finding: Finding = {

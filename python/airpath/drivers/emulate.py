@@ -52,7 +52,7 @@ VERIFIER_LOG = "verifier.log"
 """Why the kernel refused a BPF object, in the directory of a failed run."""
 
 INVALID = 3
-"""Exit code of a run that was too late to count."""
+"""Exit code of a run that does not count, because packets were late."""
 
 FLOWS_DID_NOT_RUN = "The scenario's flows did not run; the programs are the traffic."
 DEVICES_ARE_THE_TRAFFIC = (

@@ -165,7 +165,7 @@ def _recorded(change: Change, machine: Machine) -> Iterator[None]:
         ) from None
     if descriptor is None:
         raise AirpathError(
-            f"{change.interface} belongs to another gateway that runs now: end it first"
+            f"{change.interface} belongs to another gateway that is running: stop it first"
         )
     try:
         if os.fstat(descriptor).st_size:

@@ -1,4 +1,4 @@
-"""Judge congestion controls of the kernel over a fixed set of emulated paths."""
+"""Judge the kernel's congestion controls over a fixed set of emulated paths."""
 
 from airpath.judge.document import JudgeDocument, document
 from airpath.judge.trials import Judgement, judge

@@ -21,18 +21,18 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 def whole(fields: Mapping[str, object], key: str) -> int:
-    """A whole number from 0."""
+    """A whole number of at least 0."""
     value = fields.get(key)
     if not is_whole(value):
-        raise ProtocolError(f"{key} is not a whole number from 0")
+        raise ProtocolError(f"{key} must be a whole number of at least 0")
     return value
 
 
 def number(fields: Mapping[str, object], key: str) -> float:
-    """A number from 0."""
+    """A number of at least 0."""
     value = fields.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
-        raise ProtocolError(f"{key} is not a number from 0")
+        raise ProtocolError(f"{key} must be a number of at least 0")
     return value
 
 

@@ -213,7 +213,7 @@ def sentences(found: Comparison) -> list[str]:
     """Say which causes went, came and stayed."""
     labelled = [("gone", found["gone"]), ("new", found["came"]), ("still there", found["stayed"])]
     lines = [
-        f"{label} ({one['direction']}): {one['cause'].replace('-', ' ')}: {one['evidence']}"
+        f"{label} ({one['direction']}): {one['cause']}: {one['evidence']}"
         for label, causes in labelled
         for one in causes
     ]

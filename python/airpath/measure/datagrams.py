@@ -70,7 +70,9 @@ class Load:
         }
         for key, (least, most) in bounds.items():
             if not least <= getattr(self, key) <= most:
-                raise InputError(f"{key} = {getattr(self, key)} is not between {least} and {most}")
+                raise InputError(
+                    f"{key} is {getattr(self, key)}, but must be from {least} to {most}"
+                )
         if self.direction not in ("down", "up"):
             raise InputError('direction is "down" or "up"')
         if self.datagrams > MOST_DATAGRAMS:

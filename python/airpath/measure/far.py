@@ -511,7 +511,7 @@ class _Fields:
     def direction(self) -> Direction:
         value = self.table.get("direction")
         if value not in ("down", "up"):
-            raise ProtocolError("direction is not down or up")
+            raise ProtocolError("direction must be down or up")
         return "down" if value == "down" else "up"
 
     def number(self, name: str, least: float, most: float) -> float:
@@ -519,7 +519,7 @@ class _Fields:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ProtocolError(f"{name} is not a number")
         if not least <= value <= most:
-            raise ProtocolError(f"{name} = {value:.6g} is not from {least:g} to {most:g}")
+            raise ProtocolError(f"{name} is {value:.6g}, but must be from {least:g} to {most:g}")
         return float(value)
 
     def flag(self, name: str) -> bool:
@@ -533,7 +533,7 @@ class _Fields:
         if isinstance(value, bool) or not isinstance(value, int):
             raise ProtocolError(f"{name} is not a whole number")
         if not least <= value <= most:
-            raise ProtocolError(f"{name} is not from {least} to {most}")
+            raise ProtocolError(f"{name} is {value}, but must be from {least} to {most}")
         return value
 
 

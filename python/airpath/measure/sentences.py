@@ -124,7 +124,7 @@ def _open(measured: Measured) -> Iterator[str]:
         )
     if measured["likeliest"]:
         names = (
-            f"{one['cause'].replace('-', ' ')} ({one['direction']}, {one['probability']:.0%})"
+            f"{one['cause']} ({one['direction']}, {one['probability']:.0%})"
             for one in measured["likeliest"]
         )
         yield (f"likeliest causes, by the captures: {', '.join(names)}")

@@ -90,7 +90,7 @@ class Options:
         for key, (least, most) in bounds.items():
             value = getattr(self, key)
             if value is not None and not least <= value <= most:
-                raise InputError(f"{key} = {value} is not between {least} and {most}")
+                raise InputError(f"{key} is {value}, but must be from {least} to {most}")
 
     def to_json(self) -> dict[str, object]:
         """The options that are set."""

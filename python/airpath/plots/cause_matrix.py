@@ -36,10 +36,10 @@ def cause_matrix(campaign: Campaign) -> Figure | None:
         .join(runs.group_by("cell_label").len(), on="cell_label")
     )  # fmt: skip
     often = each.group_by("cause").agg(pl.col("with").sum()).sort("with", "cause", descending=True)
-    causes = [str(cause).replace("-", " ") for cause in often["cause"]]
+    causes = [str(cause) for cause in often["cause"]]
     data: list[Series] = [
         {
-            "cell": row["cell_label"], "cause": str(row["cause"]).replace("-", " "),
+            "cell": row["cell_label"], "cause": str(row["cause"]),
             "v": [row["with"] / row["len"]], "first": [row["first"] / row["len"]],
             "text": [percent(row["with"] / row["len"])],
         }

@@ -89,8 +89,9 @@ class _Timeline:
         remarks = []
         if self._delivers_late():
             remarks.append(
-                "Goodput above the grey area is not a rate of the link: data that had arrived "
-                "behind a loss reaches the application in one go when the loss is repaired."
+                "Goodput above the grey area is not a rate of the link: data that arrived "
+                "earlier, after a lost packet, reaches the application at once when the loss is "
+                "repaired."
             )
         if self.above:
             windows = ", ".join(self.above)

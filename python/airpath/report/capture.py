@@ -140,7 +140,7 @@ def _about(capture: CaptureReport) -> str:
 
 
 def _cause(cause: SuspectDocument) -> dict[str, object]:
-    name = " or ".join(cause["causes"]).replace("-", " ")
+    name = " or ".join(cause["causes"])
     return {**cause, "name": name, "costs": costs(cause)}
 
 

@@ -70,7 +70,7 @@ def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
         "findings": [
             {
                 **finding,
-                "name": _sentence(finding["cause"].replace("-", " ")),
+                "name": finding["cause"],
                 "evidence": _sentence(finding["evidence"]),
                 "bars": describe.before_and_after(
                     finding, summary.get("tried", []), resimulated=again != ""

@@ -72,12 +72,15 @@ def largest(flows: Sequence[FlowSummary], most: int) -> list[FlowSummary]:
 
 
 def flow_sentence(flow: FlowSummary) -> str:
-    """``download: 4.36 Mb/s down (cubic, linux-6.1), RTT 61 ms median, …``."""
+    """``download: 4.36 Mb/s down (cubic, profile linux-6.1), RTT 61 ms median, …``."""
     if flow.get("goodput_mbps") is None:
         return f"{flow['id']}: did not start"
     parts = [f"{_goodput(flow)} {flow['direction']}"]
     stack = ["QUIC"] if flow["kind"] == "quic" else []
-    stack += [part for part in (flow.get("congestion"), flow.get("profile")) if part]
+    if congestion := flow.get("congestion"):
+        stack.append(congestion)
+    if profile := flow.get("profile"):
+        stack.append(f"profile {profile}")
     if stack:
         parts[0] += f" ({', '.join(stack)})"
     completed = flow.get("completed_s")
@@ -141,7 +144,7 @@ def answer(summary: RunDocument) -> list[str]:
         lines.append(
             f"no cause found: {plural(tried, 'change')} tried, none helped"
             if tried
-            else "no cause found: there was nothing to remove"
+            else "no cause found: no change could be tried"
         )
         lines += short_tests(summary["tried"])
     return lines + [f"bottleneck: {finding['evidence']}" for finding in bounds]
@@ -244,7 +247,7 @@ def finding_lines(
     ``with_effect`` is false where another finding has the same settings, and says what they do.
     ``resimulated`` marks figures of a simulation of an emulated run.
     """
-    lines = [f"{label}: {finding['cause'].replace('-', ' ')} ({finding['subject']})"]
+    lines = [f"{label}: {finding['cause']} ({finding['subject']})"]
     lines.append(f"  {finding['evidence']}")
     if finding["advice"]:
         lines.append(f"  {finding['advice']}")
@@ -313,7 +316,9 @@ def chart(finding: Finding, tried: list[Tried], *, resimulated: bool = False) ->
 
 def gain_name(gain: Gain) -> str:
     """``goodput of download``."""
-    return f"{_NAMES[gain['metric']]} of {gain['flow']}"
+    # Jain's index is of a direction.
+    link = "link flows" if gain["metric"] == "jain_index" else ""
+    return f"{_NAMES[gain['metric']]} of {gain['flow']}{link}"
 
 
 def gain_text(gain: Gain | None) -> str:

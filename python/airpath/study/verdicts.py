@@ -122,7 +122,7 @@ def count(verdicts: Iterable[str], seen: Iterable[str] = ()) -> Counts:
     order = [verdict.name for verdict in VERDICTS]
     unknown = set(found) - set(order)
     if unknown:
-        raise ValueError(f"no verdicts: {', '.join(sorted(unknown))}")
+        raise ValueError(f"not a verdict: {', '.join(sorted(unknown))}")
     total = found.total()
     return Counts(
         agree=sum(found[name] for name in AGREE),

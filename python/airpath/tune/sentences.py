@@ -17,7 +17,7 @@ _PARTS: tuple[Literal["names"], Literal["left_out"]] = ("names", "left_out")
 
 
 def sentences(answer: Tuning) -> list[str]:
-    """Return the advised settings with gain and harm, then what was tried besides."""
+    """Return the advised settings with their gain and harm, then what else was tried."""
     names = [one["name"] for one in answer["advised"]]
     paragraphs = [_advised(one, names) for one in answer["advised"]]
     paragraphs.append(_together(answer))

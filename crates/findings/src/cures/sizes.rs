@@ -98,8 +98,8 @@ pub(super) fn offload(observed: &Observed<'_>, stage: StageId) -> String {
     });
     match joins {
         true => format!(
-            "Switch LRO and GRO off at the interface that receives this traffic before {stage} (ethtool -K eth0 lro off \
-             gro off)."
+            "Switch LRO and GRO off at the interface where this traffic enters {stage} (ethtool -K eth0 lro off gro \
+             off)."
         ),
         false => format!(
             "Have the kernel compute the checksums of {stage} (ethtool -K uesimtun0 tx-checksum-ip-generic off)."

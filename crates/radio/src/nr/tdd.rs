@@ -74,7 +74,7 @@ pub enum PatternError {
     NoUplink,
     /// A period that is not a value of dl-UL-TransmissionPeriodicity.
     #[error(
-        "{0} slots of {1} kHz are {2} us, which is no period: use 500, 625, 1000, 1250, 2000, \
+        "{0} slots of {1} kHz are {2} us, which is not a TDD period: use 500, 625, 1000, 1250, 2000, \
              2500, 3000, 4000, 5000 or 10000 us"
     )]
     Period(usize, u32, u64),

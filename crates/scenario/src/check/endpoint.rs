@@ -47,7 +47,7 @@ pub(crate) fn check(fields: &Fields, problems: &mut Problems) {
         problems.add_with_help(
             &place(&["options.header_bytes", "options.timestamps"]),
             format!("timestamps do not fit into `options.header_bytes` = {header}"),
-            "52 is 20 (IPv4) + 20 (TCP) + 12 (timestamps); or set options.timestamps = false",
+            "at least 52 bytes are needed: 20 (IPv4) + 20 (TCP) + 12 (timestamps); or set options.timestamps = false",
         );
     }
     for name in ["send_buffer_bytes", "receive_buffer_bytes", "buffer.initial_receive_bytes"] {

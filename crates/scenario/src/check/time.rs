@@ -78,9 +78,15 @@ pub(crate) fn check(
                 problems.add_with_help(
                     flow.origin_of("kind"),
                     format!(
-                        "nothing on {} limits the rate, so flow {id:?} could send its window of \
-                         {window} bytes every {} ms: {} million packets per second",
+                        "nothing on {} limits the rate, so flow {id:?} could send {} \
+                         every {} ms: {} million packets per second",
                         section.name,
+                        match flow.count("streams") {
+                            None | Some(1) => format!("its window of {window} bytes"),
+                            Some(streams) => {
+                                format!("the windows of its {streams} streams, {window} bytes each,")
+                            }
+                        },
                         (round_trip * 1e6).round() / 1e3,
                         (per_s * 1e-6).round(),
                     ),

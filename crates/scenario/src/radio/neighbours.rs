@@ -125,7 +125,10 @@ pub(super) fn check(radio: &Radio, problems: &mut Problems) {
     }
     for neighbour in &radio.neighbours {
         for part in ["rlc", "rlc_up"] {
-            let mode = |fields: &Fields| fields.text("mode").unwrap_or_default().to_owned();
+            let mode = |fields: &Fields| match fields.text("mode") {
+                Some(mode) => format!("is {mode:?}"),
+                None => "has no mode".to_owned(),
+            };
             let there = neighbour.tables.part(part);
             let differs = |here: &&Fields| mode(here) != mode(there);
             let Some(here) = radio.ues.iter().map(|ue| ue.tables.part(part)).find(differs) else {
@@ -134,7 +137,7 @@ pub(super) fn check(radio: &Radio, problems: &mut Problems) {
             problems.add_with_help(
                 there.given("mode").unwrap_or(here.origin_of("mode")),
                 format!(
-                    "RLC is {:?} in one cell and {:?} in the cell {:?}",
+                    "RLC {} in one cell and {} in the cell {:?}",
                     mode(here),
                     mode(there),
                     neighbour.fields.text("name").unwrap_or_default()

@@ -44,7 +44,7 @@ class Subscriber:
     def __post_init__(self) -> None:
         """Refuse what is no subscription, without showing a secret."""
         if not re.fullmatch(r"\d{14,15}", self.imsi):
-            raise InputError(f"IMSI '{self.imsi}': 14 or 15 digits, MCC and MNC first")
+            raise InputError(f"IMSI '{self.imsi}' must be 14 or 15 digits, MCC and MNC first")
         # ITU-T E.212: the first digit is a region; 001 and 9xx are for tests and shared use.
         if not re.match(r"001|[2-79]", self.imsi):
             raise InputError(
@@ -53,18 +53,18 @@ class Subscriber:
             )
         for name, value in (("key (K)", self.key), ("OPc", self.opc)):
             if not re.fullmatch(r"[0-9a-f]{32}", value):
-                raise InputError(f"the {name} of IMSI {self.imsi}: 32 hexadecimal digits")
+                raise InputError(f"the {name} of IMSI {self.imsi} must be 32 hexadecimal digits")
         label = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
         if len(self.apn) > 62 or not re.fullmatch(rf"{label}(\.{label})*", self.apn):
-            raise InputError(f"APN '{self.apn}': letters, digits and hyphens between dots")
+            raise InputError(f"APN '{self.apn}' must be letters, digits and hyphens between dots")
         if self.qci not in STANDARD_QOS:
             known = ", ".join(map(str, STANDARD_QOS))
-            raise InputError(f"QCI or 5QI {self.qci}: one of {known}")
+            raise InputError(f"QCI or 5QI is {self.qci}, but must be one of {known}")
         if not 1 <= self.qfi <= 63:
-            raise InputError(f"QFI {self.qfi}: 1 to 63")
+            raise InputError(f"QFI is {self.qfi}, but must be from 1 to 63")
         for name, rate in (("down", self.ambr_down_mbps), ("up", self.ambr_up_mbps)):
             if rate is not None and not 0.001 <= rate <= 1e6:
-                raise InputError(f"AMBR {name} {rate:g} Mb/s: 0.001 to 1000000")
+                raise InputError(f"AMBR {name} is {rate:g} Mb/s, but must be from 0.001 to 1000000")
 
 
 def add(file: Path, subscriber: Subscriber) -> None:

@@ -48,7 +48,9 @@ pub enum CellConfigError {
     #[error("no slot with a PDCCH is k2 = {0} slots before one with uplink data")]
     NoGrant(u32),
     /// The most robust block of the widest slot has no room for headers.
-    #[error("a block of all resource blocks at MCS 0 is {0} bytes; it needs 16 for headers")]
+    #[error(
+        "a transport block over all resource blocks at MCS 0 has {0} bytes, but its headers need 16"
+    )]
     TooNarrow(u32),
     /// There is neither a resource for scheduling requests nor random access.
     #[error("a UE needs SR occasions or random access: without both it cannot ask for uplink")]
@@ -72,7 +74,7 @@ pub enum CellConfigError {
     #[error("a UE with an uplink channel of its own has no {0}")]
     NotWithStandingGrants(&'static str),
     /// No block holds a PDU.
-    #[error("an RLC PDU needs blocks of {least} bytes; the largest is {largest}")]
+    #[error("an RLC PDU needs transport blocks of {least} bytes; the largest is {largest}")]
     NoRoomForPdu {
         /// Size of a PDU with the MAC header.
         least: u32,

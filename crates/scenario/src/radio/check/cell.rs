@@ -184,8 +184,8 @@ fn room_for_headers(cell: &Fields, suffix: &str, bytes: u32, problems: &mut Prob
         problems.add(
             place,
             format!(
-                "a block of all resource blocks at MCS 0 has {bytes} bytes; it needs {HEADERS} \
-                 for headers"
+                "a transport block over all resource blocks at MCS 0 has {bytes} bytes, but its headers \
+                 need {HEADERS}"
             ),
         );
     }
@@ -262,7 +262,7 @@ fn lte_carrier(cell: &Fields, problems: &mut Problems) {
     if cell.count("cfi") == Some(4) && resource_blocks(cell).is_some_and(|blocks| blocks > 10) {
         problems.add(
             cell.origin_of("cfi"),
-            "`cfi` = 4 needs bandwidth_mhz = 1.4; above it is 1 to 3".to_owned(),
+            "`cfi` = 4 needs bandwidth_mhz = 1.4; wider cells have 1 to 3".to_owned(),
         );
     }
 }
