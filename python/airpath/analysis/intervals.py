@@ -105,7 +105,7 @@ def paired(before: Sequence[float], after: Sequence[float], confidence: float = 
     if len(a) != len(b):
         raise ValueError("paired samples have the same length")
     change = interval(b - a, confidence)
-    if not (a.std() or b.std()):
+    if not (np.ptp(a) or np.ptp(b)):
         change = Interval(change.mean, None, None)
     count, deviation = len(a), float((b - a).std(ddof=1)) if len(a) > 1 else 0.0
     p = None
@@ -125,14 +125,13 @@ def unpaired(
     a, b = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     change = float(b.mean() - a.mean())
     low = high = p = None
-    if len(a) > 1 and len(b) > 1:
+    if len(a) > 1 and len(b) > 1 and (np.ptp(a) or np.ptp(b)):
         va, vb = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
-        if va + vb > 0:
-            degrees = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
-            error = math.sqrt(va + vb)
-            half = student_t_quantile(0.5 + confidence / 2, max(1, int(degrees))) * error
-            low, high = change - half, change + half
-            p = _two_sided(change / error, degrees)
+        degrees = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
+        error = math.sqrt(va + vb)
+        half = student_t_quantile(0.5 + confidence / 2, max(1, int(degrees))) * error
+        low, high = change - half, change + half
+        p = _two_sided(change / error, degrees)
     return Difference(0, float(a.mean()), float(b.mean()), change, low, high, p)
 
 
