@@ -543,6 +543,13 @@ def simulate_batch(
     ``keep_on`` is asked now and then; when it returns False, all stops (``KeyboardInterrupt``).
     """
 
+def worked_s() -> float:
+    """Return the processor time of the calling thread's calls into the core so far, in seconds.
+
+    The work is done in a thread of its own, whose time the calling thread's clock does not show.
+    Threads that the work starts are not counted.
+    """
+
 def check_variants(
     text: str, name: str, directory: str | None, variants: list[list[str]], threads: int
 ) -> list[tuple[str | None, str | None]]:

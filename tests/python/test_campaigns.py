@@ -12,8 +12,11 @@ import polars as pl
 import pytest
 
 import airpath
+from airpath.base.choices import Explain
+from airpath.campaign import definition as definitions
 from airpath.campaign import work
 from airpath.campaign.results import open_campaign
+from airpath.campaign.sweep import estimate
 from airpath.errors import AirpathError, InputError
 from airpath_dev.cluster import tables
 from campaigns import SHORT, toml
@@ -276,6 +279,38 @@ def test_findings_are_rows_if_they_are_asked_for(tmp_path: Path) -> None:
     found = done.table("findings")
     assert found["cause"][0] == "receive-window"
     assert {"scenario", "seed", "confidence", "gain_after"} <= set(found.columns)
+
+
+def test_the_cost_of_a_batch_is_what_its_simulations_took() -> None:
+    scenario = airpath.scenario.load("wire", {"run.duration_s": 1000})
+    text, name, directory, sets = scenario.given
+    job = work.Job(0, tuple(sets), scenario.sha256, ((0, 1),))
+
+    def done(explain: Explain) -> work.Done:
+        return work.simulate(work.Batch(((text, name, directory),), (job,), explain, *_core()))
+
+    plain = done("off")
+    # No processor handles an event in a nanosecond.
+    assert plain.engine_s > 1e-9 * sum(plain.events) > 1e-3
+    # An explanation simulates its run several times.
+    assert done("quick").engine_s > 2 * plain.engine_s
+
+
+def test_an_estimate_is_of_the_campaign_as_it_will_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def simulate(batch: work.Batch, _: Any) -> work.Done:
+        asked.append(batch.explain)
+        return work.Done(work.pack({}), 0.04, (1,))
+
+    monkeypatch.setattr(work, "simulate", simulate)
+    campaign = definitions.load(SHORT)
+    about = estimate(campaign, 2)
+    assert about.run_s == pytest.approx(0.04)
+    assert about.sample == 8
+    assert "a run takes 40 ms (mean of 8), all take 1.60 s" in about.sentence()
+    estimate(campaign, 2, "quick")
+    assert asked == ["off"] * 8 + ["quick"] * 8
 
 
 def test_seeds_are_added_until_a_figure_is_known(tmp_path: Path) -> None:

@@ -298,3 +298,37 @@ def test_an_empty_capture_is_read_or_refused(
     assert code in (0, 2)
     assert "Traceback" not in err
     assert (code == 2) is bool(err)
+
+
+def _bytes_read() -> int:
+    """Bytes that this process has read so far, by the kernel's count (proc_pid_io(5))."""
+    lines = Path("/proc/self/io").read_text(encoding="ascii").splitlines()
+    return int(lines[0].removeprefix("rchar: "))
+
+
+def test_a_capture_is_read_once_for_its_report_and_once_for_its_packets(tmp_path: Path) -> None:
+    file = captures.write(tmp_path / "a.pcap", sorted(captures.download(segments=20_000)))
+    size = file.stat().st_size
+    # What diagnoses load is not the capture's.
+    first = diagnose(str(captures.write(tmp_path / "b.pcap", captures.download())))
+    assert first["capture"]["flows"]
+    before = _bytes_read()
+    document = diagnose(str(file))
+    assert document["capture"]["packets"] > 20_000
+    assert 2 * size <= _bytes_read() - before < 2.5 * size
+    # A file that was written to since is another one.
+    captures.write(file, captures.download(segments=200))
+    again = diagnose(str(file))
+    assert again["capture"]["packets"] < 1000
+    assert again["causes"] != document["causes"]
+
+
+def test_packets_are_not_read_behind_the_last_that_are_kept(tmp_path: Path) -> None:
+    file = captures.write(tmp_path / "a.pcap", sorted(captures.download(segments=20_000)))
+    whole = _core.read_capture(file)
+    (flow,) = whole["flows"]
+    before = _bytes_read()
+    (read,) = _core.read_flows(file, [(flow["id"], False)], 100)
+    assert read["cut"]
+    assert len(read["sent_ns"]) == 8 * 100
+    assert _bytes_read() - before < file.stat().st_size / 2

@@ -16,7 +16,8 @@ from airpath.report import write_report
 from airpath.report.entries import MOST_ENTRIES, compared, tables
 from airpath.report.render import library
 from airpath.report.setup import given, setup
-from airpath.runs import describe
+from airpath.runs import describe, provenance
+from airpath.runs.provenance import named_files
 from airpath.runs.results import Run
 from conftest import DOWNLINK
 
@@ -163,3 +164,21 @@ def test_a_run_of_many_flows_is_short_in_a_shell(runs: tuple[Run, Run]) -> None:
     assert len(repr(runs[1])) < 300
     assert repr(runs[1]).endswith(f"and {MANY - 20} more>")
     assert repr(airpath.run(DOWNLINK, SHORT)).endswith("flows download>")
+
+
+def test_a_scenario_that_reads_no_file_is_not_parsed_to_list_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed: list[str] = []
+
+    def named(toml: str) -> list[str]:
+        parsed.append(toml)
+        return list(named_files(toml))
+
+    monkeypatch.setattr(provenance, "named_files", named)
+    assert provenance.input_files(_core.parse(scenario(MANY), "many", None, [])) == []
+    assert parsed == []
+    one_that_reads = airpath.scenario.load("trace-driven")
+    assert "file = " in one_that_reads.resolved_toml
+    provenance.input_files(one_that_reads)
+    assert parsed == [one_that_reads.resolved_toml]

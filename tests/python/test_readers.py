@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from airpath.emulation import printed
 from airpath.errors import InputError
-from airpath.readers import iperf, ping
+from airpath.readers import iperf, iperf_text, ping
 
 IPUTILS = """\
 PING server (10.1.0.2) 56(84) bytes of data.
@@ -352,3 +353,32 @@ def test_outputs_of_real_networks(folder: str) -> None:
                     run.printed["mean"], rel=0.01, abs=0.001
                 )
     assert read > 0
+
+
+def test_lines_of_another_tool_are_searched_for_no_pattern(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Long files are another tool's; a pattern takes ten times as long as a word."""
+    searched: list[str] = []
+
+    class Counted:
+        def __init__(self, pattern: re.Pattern[str]) -> None:
+            self.pattern = pattern
+
+        def __getattr__(self, method: str) -> Any:
+            def call(line: str, *more: Any) -> Any:
+                searched.append(line)
+                return getattr(self.pattern, method)(line, *more)
+
+            return call
+
+    patterns = {name: one for name, one in vars(iperf_text).items() if isinstance(one, re.Pattern)}
+    for name, pattern in patterns.items():
+        monkeypatch.setattr(iperf_text, name, Counted(pattern))
+    replies = "64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=20.1 ms\n" * 100
+    with pytest.raises(InputError):
+        iperf_text.read(replies)
+    assert searched == []
+    row = "[  5]   0.00-1.00   sec  1.00 MBytes  8.39 Mbits/sec\n"
+    iperf_text.read(f"Connecting to host a, port 5201\n{row}")
+    assert len(searched) >= 2

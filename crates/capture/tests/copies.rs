@@ -175,7 +175,7 @@ fn read(pcap: &Pcap) -> (CaptureReport, Vec<Found>) {
     std::fs::write(&place, &pcap.bytes).unwrap();
     let report = analyse(Reader::open(&place).unwrap()).unwrap();
     let wanted: Vec<_> = report.flows.iter().map(Wanted::Packets).collect();
-    let found = collect(&place, &wanted, usize::MAX).unwrap();
+    let found = collect(&place, &report, &wanted, usize::MAX).unwrap();
     std::fs::remove_file(&place).unwrap();
     (report, found)
 }

@@ -63,7 +63,7 @@ fn two_protocols_may_use_the_same_ports() {
     let found = |protocol: &str| {
         let flow = report.flows.iter().find(|flow| flow.protocol == protocol).unwrap();
         let wanted = [Wanted::Segments(flow, true), Wanted::Packets(flow)];
-        match &collect(&place, &wanted, 10).unwrap()[..] {
+        match &collect(&place, &report, &wanted, 10).unwrap()[..] {
             [Found::Segments(segments), Found::Packets(packets)] => {
                 (segments.sent_ns.len(), packets.size.clone())
             }

@@ -44,7 +44,7 @@ fn read_bytes(name: &str, bytes: &[u8]) -> (CaptureReport, f64) {
             [Wanted::Segments(flow, true), Wanted::Segments(flow, false), Wanted::Packets(flow)]
         })
         .collect();
-    for found in collect(&place, &wanted, usize::MAX).unwrap() {
+    for found in collect(&place, &report, &wanted, usize::MAX).unwrap() {
         if let Found::Segments(segments) = found {
             view(&segments, Some(7), Detail { bins: 8192, packets: 4000 });
         }

@@ -1,5 +1,7 @@
 //! Pairs of runs that differ in one thing: what changed, and is it more than noise?
 
+use std::collections::{BTreeMap, BTreeSet};
+
 pub use crate::measure::LEAST;
 use crate::measure::{Incomplete, Measure, Metric};
 use crate::text::{percent, seconds};
@@ -120,15 +122,17 @@ pub fn effects(before: &[Vec<Measure>], after: &[Vec<Measure>]) -> Vec<Effect> {
 /// are left to chance; if the change makes them alike, or no longer alike, each one's loss counts.
 pub fn losses(before: &[Vec<Measure>], after: &[Vec<Measure>], least: f64) -> Vec<Effect> {
     let is_goodput = |metric| matches!(metric, Metric::Goodput | Metric::Shared);
-    let shares = |runs: &[Vec<Measure>], of: &Effect| {
-        let is = |one: &Measure| one.subject == of.subject && one.metric == Metric::Shared;
-        runs.iter().flatten().any(is)
+    let sharing = |runs: &[Vec<Measure>]| -> BTreeSet<String> {
+        let all = runs.iter().flatten().filter(|one| one.metric == Metric::Shared);
+        all.map(|one| one.subject.clone()).collect()
     };
+    let both = [sharing(before), sharing(after)];
+    let shares = |one: &Effect| both.iter().all(|sharing| sharing.contains(&one.subject));
     let each = |metric| if is_goodput(metric) { Metric::Goodput } else { metric };
     effects_where(before, after, each)
         .into_iter()
         .filter(|one| one.is_loss(least))
-        .filter(|one| !(is_goodput(one.metric) && shares(before, one) && shares(after, one)))
+        .filter(|one| !(is_goodput(one.metric) && shares(one)))
         .collect()
 }
 
@@ -139,14 +143,15 @@ fn effects_where(
     kind: impl Fn(Metric) -> Metric,
 ) -> Vec<Effect> {
     let Some(first) = before.first() else { return Vec::new() };
-    let find = |run: &[Measure], like: &Measure| {
-        let same =
-            |one: &&Measure| one.subject == like.subject && kind(one.metric) == kind(like.metric);
-        run.iter().find(same).map(|one| (one.value, one.incomplete))
-    };
+    let runs: Vec<[Figures<'_>; 2]> = (before.iter().zip(after))
+        .map(|(before, after)| [before, after].map(|run| Figures::new(run, &kind)))
+        .collect();
     let effect = |like: &Measure| {
-        let pairs = (before.iter().zip(after))
-            .filter_map(|(before, after)| Some((find(before, like)?, find(after, like)?)));
+        let figure = |run: &Figures<'_>| {
+            run.get(&like.subject, kind(like.metric)).map(|one| (one.value, one.incomplete))
+        };
+        let pairs =
+            runs.iter().filter_map(|[before, after]| Some((figure(before)?, figure(after)?)));
         let (before, after): (Vec<_>, Vec<_>) = pairs.unzip();
         if before.is_empty() {
             return None;
@@ -189,9 +194,13 @@ fn best_by(effects: &[Effect], gain: impl Fn(&Effect) -> f64) -> Option<(&Effect
     let whole = effects.iter().filter(|effect| !together || effect.metric != Metric::Goodput);
     let cost = lowest(whole);
     let each = lowest(effects.iter());
+    let mut means = BTreeMap::new();
+    for effect in effects.iter().filter(|effect| effect.metric == Metric::MeanPingRtt) {
+        means.entry(effect.subject.as_str()).or_insert(effect);
+    }
     let worth = |effect: &Effect| {
         let lost = if effect.metric == Metric::Goodput { each } else { cost };
-        effect.metric.worth(gain(effect)) + lost + moved(effect, effects)
+        effect.metric.worth(gain(effect)) + lost + moved(effect, &means)
     };
     let sure = effects.iter().filter(|effect| effect.beyond_noise());
     let scored = sure.map(|effect| (effect, worth(effect)));
@@ -199,13 +208,12 @@ fn best_by(effects: &[Effect], gain: impl Fn(&Effect) -> f64) -> Option<(&Effect
 }
 
 /// A percentile of a ping's RTT may fall while its requests wait longer on average, which is no
-/// gain: returns what the mean lost, 0 or less.
-fn moved(effect: &Effect, effects: &[Effect]) -> f64 {
+/// gain: returns what the mean lost, 0 or less. `means` are the effects on the means.
+fn moved(effect: &Effect, means: &BTreeMap<&str, &Effect>) -> f64 {
     if !matches!(effect.metric, Metric::PingRtt | Metric::MedianPingRtt) {
         return 0.0;
     }
-    let mean = |one: &&Effect| one.subject == effect.subject && one.metric == Metric::MeanPingRtt;
-    effects.iter().find(mean).map_or(0.0, |mean| mean.mean().min(0.0))
+    means.get(effect.subject.as_str()).map_or(0.0, |mean| mean.mean().min(0.0))
 }
 
 /// The largest loss of a throughput: 0 or less.
@@ -218,6 +226,25 @@ fn lowest<'a>(effects: impl Iterator<Item = &'a Effect>) -> f64 {
 pub fn worst_throughput(effects: &[Effect]) -> f64 {
     let through = effects.iter().filter(|effect| effect.metric.is_throughput());
     through.map(Effect::mean).min_by(f64::total_cmp).unwrap_or(0.0)
+}
+
+/// Figures of a run by subject and metric; of several alike the first.
+pub(crate) struct Figures<'a>(BTreeMap<(&'a str, Metric), &'a Measure>);
+
+impl<'a> Figures<'a> {
+    /// Metrics that `kind` maps to the same one are alike.
+    pub(crate) fn new(run: &'a [Measure], kind: impl Fn(Metric) -> Metric) -> Self {
+        let mut found = BTreeMap::new();
+        for one in run {
+            found.entry((one.subject.as_str(), kind(one.metric))).or_insert(one);
+        }
+        Self(found)
+    }
+
+    /// The figure of a subject; `metric` as `kind` maps it.
+    pub(crate) fn get(&self, subject: &str, metric: Metric) -> Option<&'a Measure> {
+        self.0.get(&(subject, metric)).copied()
+    }
 }
 
 pub(crate) fn mean(values: &[f64]) -> f64 {
@@ -254,6 +281,24 @@ fn half(values: &[f64], quantiles: &[f64], z: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_of_many_flows_are_not_each_compared_with_all_others() {
+        const FLOWS: usize = 1_000;
+        let names: Vec<String> = (0..FLOWS).map(|flow| format!("f{flow}")).collect();
+        let run = |value| -> Vec<Measure> {
+            names.iter().map(|name| Measure::of(name, Metric::Goodput, value)).collect()
+        };
+        let looks = std::cell::Cell::new(0);
+        let kind = |metric| {
+            looks.set(looks.get() + 1);
+            metric
+        };
+        let all = effects_where(&[run(1.0), run(2.0)], &[run(2.0), run(4.0)], kind);
+        assert_eq!(all.len(), FLOWS);
+        assert!(all.iter().zip(&names).all(|(one, name)| one.subject == *name && one.after == 3.0));
+        assert!(looks.get() < 20 * FLOWS, "{}", looks.get());
+    }
 
     fn run(goodput: f64, rtt: f64) -> Vec<Measure> {
         let of = |metric, value| Measure::of("flow", metric, value);

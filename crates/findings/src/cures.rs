@@ -10,6 +10,7 @@ use airpath_radio::Generation;
 use airpath_scenario::{Edit, FlowConfig, Literal, StageId, TcpConfig};
 use airpath_tcp::CongestionConfig;
 
+use crate::by_name::ByTable;
 use crate::candidate::Candidate;
 use crate::cause::Cause;
 use crate::causes::{everywhere, managed, managed_buffer, ring_size, rlc_of};
@@ -289,10 +290,10 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
 
 /// Settings of a flow apply to all its streams; the sentence that says so, or an empty one.
 pub(crate) fn of_streams(observed: &Observed<'_>, edits: &[Edit]) -> String {
-    let flows = &observed.scenario.flows;
+    let flows = ByTable::new(&observed.scenario.flows);
     let mut groups: Vec<String> = Vec::new();
     for edit in edits {
-        let streams: Vec<_> = flows.iter().filter(|flow| edit.key.is_in(&flow.key())).collect();
+        let streams = flows.edited_by(edit);
         let Some(group) = streams.first().and_then(|flow| flow.group.as_ref()) else { continue };
         let words = format!("all {} streams of {group}", streams.len());
         if streams.len() > 1 && !groups.contains(&words) {
@@ -521,27 +522,23 @@ fn with(edits: &[Edit], number: f64) -> Vec<Edit> {
 /// The flows to which edits apply, in words: the candidate's first, a group of streams as one.
 fn flows_of(observed: &Observed<'_>, candidate: &Candidate, edits: &[Edit]) -> String {
     let is_own = |name: &String| Subject::Flow(name.clone()) == *candidate.subject();
+    let flows = ByTable::new(&observed.scenario.flows);
     let of = |edit: &Edit| {
-        let flows = &observed.scenario.flows;
-        let mut streams = flows.iter().filter(|flow| edit.key.is_in(&flow.key()));
-        let own = streams.clone().find(|flow| is_own(&flow.id));
-        own.or_else(|| streams.next()).map(|flow| {
-            if own.is_some() { &flow.id } else { flow.group.as_ref().unwrap_or(&flow.id) }
-        })
+        let streams = flows.edited_by(edit);
+        let own = streams.iter().find(|flow| is_own(&flow.id)).map(|flow| &flow.id);
+        own.or_else(|| streams.first().map(|flow| flow.group.as_ref().unwrap_or(&flow.id)))
     };
-    let mut names: Vec<String> = Vec::new();
-    for name in edits.iter().filter_map(of) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
+    let mut known = BTreeSet::new();
+    let mut names: Vec<String> =
+        edits.iter().filter_map(of).filter(|name| known.insert(*name)).cloned().collect();
     names.sort_by_key(|name| !is_own(name));
     if names.is_empty() { named(&candidate.subjects) } else { listed(&names) }
 }
 
 fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[Edit]) -> Vec<Cure> {
     let flows = flows_of(observed, candidate, removal);
-    let is_edited = |flow: &FlowConfig| removal.iter().any(|edit| edit.key.is_in(&flow.key()));
+    let tables: BTreeSet<_> = removal.iter().flat_map(|edit| edit.key.tables()).collect();
+    let is_edited = |flow: &FlowConfig| tables.contains(&flow.key());
     let edited = observed.scenario.flows.iter().filter(|flow| is_edited(flow));
     let how_many = edited.map(|flow| flow.index).collect::<BTreeSet<_>>().len();
     let raise = |size| Buffers::of(removal).raise(&flows, how_many, size);

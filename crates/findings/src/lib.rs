@@ -14,6 +14,7 @@ mod advise;
 pub mod batch;
 mod beside;
 mod bound;
+mod by_name;
 mod candidate;
 mod cause;
 mod causes;

@@ -2,8 +2,9 @@
 
 use airpath_base::Direction;
 
+use crate::by_name::ByName;
 use crate::text::{mbps, ms, percent, seconds};
-use airpath_record::{FairnessSummary, RunSummary};
+use airpath_record::{FairnessSummary, FlowSummary, RunSummary};
 use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
 /// A smaller relative change does not count.
@@ -240,9 +241,12 @@ impl Incomplete {
 /// All figures of a run, flow by flow in the scenario's order.
 pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
     let mut all = Vec::new();
+    let pings = ByName::new(&summary.pings, |ping| &ping.id);
+    let flows = ByName::new(&summary.flows, |flow| &flow.id);
+    let sharing = Direction::BOTH.map(|direction| shares(scenario, direction));
     for config in &scenario.flows {
         let of = |metric, value| Measure::of(&config.id, metric, value);
-        if let Some(ping) = summary.pings.iter().find(|ping| ping.id == config.id) {
+        if let Some(ping) = pings.get(&config.id) {
             // The last request may be neither answered nor lost when the run ends.
             let answered = match ping.rtt_ms {
                 Some(_) => 1.0 - ping.lost as f64 / ping.sent.max(1) as f64,
@@ -255,7 +259,7 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
                 all.push(of(Metric::MeanPingRtt, rtt.mean));
             }
         }
-        let flow = summary.flows.iter().find(|flow| flow.id == config.id);
+        let flow = flows.get(&config.id);
         match config.traffic {
             Traffic::File { size, .. } | Traffic::Quic { size: Some(size), .. } => {
                 let run_s = summary.duration_s;
@@ -274,8 +278,8 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
             Traffic::Ping { .. } => {}
             // A flow that never connected has carried nothing.
             Traffic::Bulk { .. } | Traffic::Udp { .. } | Traffic::Quic { size: None, .. } => {
-                let metric =
-                    if shares(scenario, config) { Metric::Shared } else { Metric::Goodput };
+                let shares = is_bulk(&config.traffic) && sharing[config.direction];
+                let metric = if shares { Metric::Shared } else { Metric::Goodput };
                 all.push(of(metric, flow.and_then(|flow| flow.goodput_mbps).unwrap_or(0.0)));
             }
         }
@@ -287,8 +291,8 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
             all.push(of(Metric::Delay, delay.p95));
         }
     }
-    totals(scenario, summary, &mut all);
-    evenness(scenario, summary, &mut all);
+    totals(scenario, &flows, &mut all);
+    evenness(scenario, &flows, &mut all);
     all
 }
 
@@ -310,40 +314,36 @@ const fn is_bulk(traffic: &Traffic) -> bool {
     matches!(traffic, Traffic::Bulk { .. } | Traffic::Quic { size: None, .. })
 }
 
-/// Whether its direction has several bulk flows that differ only in their names.
-fn shares(scenario: &Scenario, config: &FlowConfig) -> bool {
-    let bulk = |flow: &&FlowConfig| is_bulk(&flow.traffic);
-    let beside = || {
-        let flows = scenario.flows.iter().filter(bulk);
-        flows.filter(|flow| flow.direction == config.direction && flow.id != config.id)
-    };
+/// Whether a direction has several bulk flows, which differ only in their names.
+fn shares(scenario: &Scenario, direction: Direction) -> bool {
+    let is_own = |flow: &&FlowConfig| is_bulk(&flow.traffic) && flow.direction == direction;
+    let mut flows = scenario.flows.iter().filter(is_own);
+    let Some(first) = flows.next() else { return false };
     let alike = |other: &FlowConfig| {
-        other.traffic == config.traffic && other.start == config.start && other.ue == config.ue
+        other.traffic == first.traffic && other.start == first.start && other.ue == first.ue
     };
-    bulk(&config) && beside().next().is_some() && beside().all(alike)
+    let mut beside = flows.peekable();
+    beside.peek().is_some() && beside.all(alike)
 }
 
 /// Goodputs of a direction's bulk flows in Mb/s; `None` if a flow never connected.
 fn bulk_goodputs<'a>(
     scenario: &'a Scenario,
-    summary: &'a RunSummary,
+    summaries: &'a ByName<'a, FlowSummary>,
     direction: Direction,
 ) -> impl Iterator<Item = Option<f64>> + 'a {
     let flows = scenario
         .flows
         .iter()
         .filter(move |config| is_bulk(&config.traffic) && config.direction == direction);
-    flows.map(|config| {
-        let flow = summary.flows.iter().find(|flow| flow.id == config.id);
-        flow.and_then(|flow| flow.goodput_mbps)
-    })
+    flows.map(|config| summaries.get(&config.id).and_then(|flow| flow.goodput_mbps))
 }
 
 /// How evenly bulk flows share their direction. Files are left out: the sooner a file is complete,
 /// the less even it would seem.
-fn evenness(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
+fn evenness(scenario: &Scenario, flows: &ByName<'_, FlowSummary>, all: &mut Vec<Measure>) {
     for direction in Direction::BOTH {
-        let goodputs: Vec<f64> = bulk_goodputs(scenario, summary, direction).flatten().collect();
+        let goodputs: Vec<f64> = bulk_goodputs(scenario, flows, direction).flatten().collect();
         if let Some(fairness) = FairnessSummary::of(direction.name(), &goodputs) {
             all.push(Measure::of(fairness.id, Metric::Fairness, fairness.jain_index));
         }
@@ -352,8 +352,8 @@ fn evenness(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
 
 /// The sums of flows that share: how they share is much of the noise. If any direction has more
 /// than one flow, all directions have a sum.
-fn totals(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
-    let of = |direction| bulk_goodputs(scenario, summary, direction);
+fn totals(scenario: &Scenario, flows: &ByName<'_, FlowSummary>, all: &mut Vec<Measure>) {
+    let of = |direction| bulk_goodputs(scenario, flows, direction);
     if Direction::BOTH.iter().all(|&direction| of(direction).count() < 2) {
         return;
     }

@@ -7,6 +7,7 @@ use airpath_path::{LinkConfig, ServiceConfig, StageConfig};
 use airpath_record::{DropSummary, FlowSummary, LinkSummary, RadioSummary, RunSummary};
 use airpath_scenario::{FlowConfig, NamedStage, Parsed, Scenario, StageId, TcpConfig};
 
+use crate::by_name::ByName;
 use crate::evidence::Losses;
 use crate::subject::Subject;
 
@@ -19,6 +20,7 @@ pub(crate) struct Observed<'a> {
     pub(crate) scenario: &'a Scenario,
     /// The run.
     pub(crate) run: &'a RunSummary,
+    flows: ByName<'a, FlowSummary>,
     /// Links and radio buffers.
     pub(crate) queues: Vec<(Subject, &'a LinkSummary)>,
     /// The two directions of each UE's radio, with the UE's position.
@@ -46,7 +48,8 @@ impl<'a> Observed<'a> {
         };
         let queues = run.links.iter().filter_map(queue).collect();
         let radio = run.radio.iter().filter_map(side).collect();
-        Self { parsed, scenario, run, queues, radio }
+        let flows = ByName::new(&run.flows, |flow| &flow.id);
+        Self { parsed, scenario, run, flows, queues, radio }
     }
 
     /// Every stage.
@@ -71,8 +74,10 @@ impl<'a> Observed<'a> {
         let here =
             |drop: &&DropSummary| places.contains(&drop.place) && reasons.contains(&drop.reason);
         let mut by_flow: Vec<(String, u64)> = Vec::new();
+        let mut places = BTreeMap::new();
         for drop in self.run.drops.iter().filter(here) {
-            match by_flow.iter_mut().find(|(flow, _)| *flow == drop.flow) {
+            let place = *places.entry(&drop.flow).or_insert(by_flow.len());
+            match by_flow.get_mut(place) {
                 Some((_, packets)) => *packets += drop.packets,
                 None => by_flow.push((drop.flow.clone(), drop.packets)),
             }
@@ -94,7 +99,7 @@ impl<'a> Observed<'a> {
 
     /// The summary of a flow.
     pub(crate) fn flow(&self, config: &FlowConfig) -> Option<&'a FlowSummary> {
-        self.run.flows.iter().find(|flow| flow.id == config.id)
+        self.flows.get(&config.id)
     }
 
     /// The summary of a link or a radio buffer.

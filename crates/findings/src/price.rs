@@ -1,7 +1,9 @@
 //! What a recommendation takes from some flows for what it gives to others: nothing, a price, or too much.
 
+use airpath_base::Direction;
 use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
+use crate::by_name::ByName;
 use crate::compare::{Effect, LEAST};
 use crate::measure::Metric;
 use crate::text::listed;
@@ -32,7 +34,8 @@ impl<'e> Price<'e> {
         let lost = |effect: &Effect| -effect.mean();
         let fallen: Vec<&Effect> =
             effects.iter().filter(|effect| falls(effect, scenario)).collect();
-        let unfair = |effect: &&Effect| !is_fair(effect, effects, &scenario.flows);
+        let shares = Shares::new(effects, &scenario.flows);
+        let unfair = |effect: &&Effect| !shares.is_fair(effect);
         let paid: Vec<&Effect> = fallen.iter().copied().filter(unfair).collect();
         let dear = |effect: &&Effect| {
             !effect.metric.is_throughput() || lost(effect) > MOST || lost(effect) * WORTH > gain
@@ -103,10 +106,10 @@ fn falls(effect: &Effect, scenario: &Scenario) -> bool {
     match effect.metric {
         Metric::Fairness => effect.mean() < -LEAST,
         Metric::Answered => {
-            let missing = (effect.before - effect.after) * requests(&effect.subject, scenario);
-            missing > 2.5
-                && effect.mean() < -HARM
+            let missing = || (effect.before - effect.after) * requests(&effect.subject, scenario);
+            effect.mean() < -HARM
                 && effect.improvements.iter().all(|&one| one < 0.0)
+                && missing() > 2.5
         }
         metric => metric.is_throughput() && effect.mean() < -HARM,
     }
@@ -121,42 +124,73 @@ fn requests(id: &str, scenario: &Scenario) -> f64 {
     (lasts.max(0.0) / interval.as_secs_f64().max(1e-3)).min(most)
 }
 
-/// The loss of a flow is fair if it keeps its share; the loss of all bulk flows of a direction
-/// together is fair if that holds for each that loses.
-pub(crate) fn is_fair(effect: &Effect, effects: &[Effect], flows: &[FlowConfig]) -> bool {
-    if effect.metric != Metric::Total {
-        return keeps_its_share(effect, effects, flows);
-    }
-    let of = |id: &str| flows.iter().find(|flow| flow.id == id);
-    let falls = |one: &&Effect| {
-        let own = of(&one.subject).map(|flow| flow.direction.name());
-        one.metric == Metric::Goodput && one.mean() < -HARM && own == Some(&effect.subject)
-    };
-    let mut fallen = effects.iter().filter(falls).peekable();
-    fallen.peek().is_some() && fallen.all(|one| keeps_its_share(one, effects, flows))
+/// Who gives and who takes among the flows that share a direction.
+pub(crate) struct Shares<'e> {
+    effects: &'e [Effect],
+    flows: ByName<'e, FlowConfig>,
+    directions: [Transfer; 2],
 }
 
-/// Whether it only gives away what it had more than others (the principle of transfers of Pigou and
-/// Dalton): no flow of its direction that gains has more than this one afterwards; their gain
-/// exceeds the loss, by ratio; and for bulk flows the sum does not fall.
-fn keeps_its_share(effect: &Effect, effects: &[Effect], flows: &[FlowConfig]) -> bool {
-    let flow = |effect: &Effect| flows.iter().find(|flow| flow.id == effect.subject);
-    let Some(own) = flow(effect) else { return false };
-    let beside: Vec<(&Effect, Option<f64>)> = effects
-        .iter()
-        .filter(|one| flow(one).is_some_and(|flow| flow.direction == own.direction))
-        .filter_map(|one| Some((one, rate(one, flow(one)?)?)))
-        .map(|(one, rate)| (one, (one.mean() > HARM).then_some(rate)))
-        .collect();
-    let Some(rate) = rate(effect, own) else { return false };
-    let most = beside.iter().filter_map(|(_, gains)| *gains).fold(0.0, f64::max);
-    let gained: f64 = beside.iter().map(|(one, _)| one.mean()).sum();
-    let all_bulk = beside.iter().all(|(one, gains)| {
-        gains.is_none() || matches!(one.metric, Metric::Goodput | Metric::Shared)
-    });
-    let total = |one: &&Effect| one.metric == Metric::Total && one.subject == own.direction.name();
-    let less = effects.iter().find(total).is_some_and(|total| total.mean() < -HARM);
-    most > 0.0 && rate >= (1.0 - LEAST) * most && gained > 0.0 && !(all_bulk && less)
+/// What the flows of one direction give and take.
+#[derive(Clone, Copy)]
+struct Transfer {
+    /// The highest rate afterwards of a flow that gains, in Mb/s.
+    most: f64,
+    /// The sum of all changes, by ratio.
+    gained: f64,
+    /// Only bulk flows gain, and the sum of the direction falls.
+    wastes: bool,
+}
+
+impl<'e> Shares<'e> {
+    pub(crate) fn new(effects: &'e [Effect], flows: &'e [FlowConfig]) -> Self {
+        let flows = ByName::flows(flows);
+        let transfer = |direction| {
+            let beside: Vec<(&Effect, Option<f64>)> = effects
+                .iter()
+                .filter_map(|one| Some((one, flows.get(&one.subject)?)))
+                .filter(|(_, flow)| flow.direction == direction)
+                .filter_map(|(one, flow)| Some((one, rate(one, flow)?)))
+                .map(|(one, rate)| (one, (one.mean() > HARM).then_some(rate)))
+                .collect();
+            let all_bulk = beside.iter().all(|(one, gains)| {
+                gains.is_none() || matches!(one.metric, Metric::Goodput | Metric::Shared)
+            });
+            let total =
+                |one: &&Effect| one.metric == Metric::Total && one.subject == direction.name();
+            let less = effects.iter().find(total).is_some_and(|total| total.mean() < -HARM);
+            Transfer {
+                most: beside.iter().filter_map(|(_, gains)| *gains).fold(0.0, f64::max),
+                gained: beside.iter().map(|(one, _)| one.mean()).sum(),
+                wastes: all_bulk && less,
+            }
+        };
+        Self { effects, directions: Direction::BOTH.map(transfer), flows }
+    }
+
+    /// The loss of a flow is fair if it keeps its share; the loss of all bulk flows of a direction
+    /// together is fair if that holds for each that loses.
+    pub(crate) fn is_fair(&self, effect: &Effect) -> bool {
+        if effect.metric != Metric::Total {
+            return self.keeps_its_share(effect);
+        }
+        let falls = |one: &&Effect| {
+            let own = self.flows.get(&one.subject).map(|flow| flow.direction.name());
+            one.metric == Metric::Goodput && one.mean() < -HARM && own == Some(&effect.subject)
+        };
+        let mut fallen = self.effects.iter().filter(falls).peekable();
+        fallen.peek().is_some() && fallen.all(|one| self.keeps_its_share(one))
+    }
+
+    /// Whether it only gives away what it had more than others (the principle of transfers of Pigou
+    /// and Dalton): no flow of its direction that gains has more than this one afterwards; their
+    /// gain exceeds the loss, by ratio; and for bulk flows the sum does not fall.
+    fn keeps_its_share(&self, effect: &Effect) -> bool {
+        let Some(own) = self.flows.get(&effect.subject) else { return false };
+        let Some(rate) = rate(effect, own) else { return false };
+        let Transfer { most, gained, wastes } = self.directions[own.direction];
+        most > 0.0 && rate >= (1.0 - LEAST) * most && gained > 0.0 && !wastes
+    }
 }
 
 /// The rate of a TCP or QUIC flow afterwards, in Mb/s.

@@ -5,13 +5,14 @@ use airpath_record::RunSummary;
 use airpath_scenario::{Edit, FlowConfig, Scenario, Traffic};
 use airpath_tcp::CongestionConfig;
 
+use crate::by_name::ByName;
 use crate::candidate::{Candidate, Change};
 use crate::cause::{Cause, Class};
 use crate::compare::{Effect, LEAST, MORE, best, effects, score, surely};
 use crate::finding::{Gain, Tried};
 use crate::measure::{Measure, Metric};
 use crate::observed::Observed;
-use crate::price::is_fair;
+use crate::price::Shares;
 use crate::subject::named;
 use crate::words;
 
@@ -166,9 +167,9 @@ impl Trial {
         // What flows with different controls share unevenly, one has to give to the other, down to
         // its share.
         if self.candidate.cause == Cause::CongestionMix {
-            let flows = &self.change.parsed.scenario.flows;
             let all = self.effects.clone();
-            self.effects.retain(|effect| effect.mean() > 0.0 || !is_fair(effect, &all, flows));
+            let shares = Shares::new(&all, &self.change.parsed.scenario.flows);
+            self.effects.retain(|effect| effect.mean() > 0.0 || !shares.is_fair(effect));
             let uneven = |one: &Effect| one.metric == Metric::Fairness && one.mean() < -MORE;
             if all.iter().any(uneven) {
                 self.effects.clear();
@@ -182,7 +183,8 @@ impl Trial {
             let is_ping = |flow: &FlowConfig| matches!(flow.traffic, Traffic::Ping { .. });
             let goes_back = |flow: &FlowConfig| Some(flow.direction) == back;
             let alone = flows.iter().all(|flow| is_ping(flow) || !goes_back(flow));
-            let forth = |subject: &str| match flows.iter().find(|flow| flow.id == subject) {
+            let by_name = ByName::flows(flows);
+            let forth = |subject: &str| match by_name.get(subject) {
                 Some(FlowConfig { traffic: Traffic::Udp { .. }, .. }) => false,
                 Some(flow) if is_ping(flow) => alone,
                 Some(flow) => !goes_back(flow),

@@ -1,12 +1,14 @@
 //! Variants of a scenario on common seeds: what each changes, and which is best, if one is better
 //! by more than noise.
 
+use std::collections::BTreeSet;
+
 use airpath_scenario::Parsed;
 use airpath_sim::Stopped;
 use serde::Serialize;
 
 use crate::batch::{self, Job};
-use crate::compare::{half_width, mean};
+use crate::compare::{Figures, half_width, mean};
 use crate::measure::{Measure, Metric, with_costs};
 
 /// A smaller relative difference does not count, even if it appears with every seed.
@@ -102,17 +104,18 @@ pub fn compare(
 pub fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
     // Seeds that all give the same run are one run, and tell nothing of chance.
     let is_random = measured.iter().any(|runs| runs.iter().any(|run| *run != runs[0]));
-    let mut known: Vec<(&str, Metric)> = Vec::new();
+    let mut known = BTreeSet::new();
+    let mut all: Vec<(&str, Metric)> = Vec::new();
     for one in measured.iter().flatten().flatten() {
-        if !known.contains(&(&one.subject, one.metric)) {
-            known.push((&one.subject, one.metric));
+        if known.insert((one.subject.as_str(), one.metric)) {
+            all.push((&one.subject, one.metric));
         }
     }
+    let measured: Vec<Vec<Figures<'_>>> = (measured.iter())
+        .map(|runs| runs.iter().map(|run| Figures::new(run, |one| one)).collect())
+        .collect();
     let row = |&(subject, metric): &(&str, Metric)| {
-        let figure = |run: &Vec<Measure>| {
-            let same = |one: &&Measure| one.subject == subject && one.metric == metric;
-            run.iter().find(same).cloned()
-        };
+        let figure = |run: &Figures<'_>| run.get(subject, metric).cloned();
         let figures: Vec<Option<Vec<Measure>>> =
             measured.iter().map(|runs| runs.iter().map(figure).collect()).collect();
         let cells = figures.iter().enumerate().map(|(index, own)| {
@@ -131,7 +134,7 @@ pub fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
             winner: if is_random { winner(metric, &columns) } else { None },
         }
     };
-    known.iter().map(row).collect()
+    all.iter().map(row).collect()
 }
 
 fn cell(metric: Metric, index: usize, own: &[Measure], base: Option<&[Measure]>) -> Cell {

@@ -1,16 +1,72 @@
 //! Reads captures.
 
+use std::fs::metadata;
 use std::io::{Cursor, Read, stdin};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use airpath_capture::{
-    CaptureError, Detail, Found, Reader, Wanted, analyse, analyse_while, collect, segments, view,
+    CaptureError, CaptureReport, Detail, Found, Reader, Wanted, analyse_while, collect, segments,
+    view,
 };
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
-use crate::interruptible::{interruptible, unasked};
+use crate::interruptible::{Control, interruptible, unasked};
 use crate::object::object;
+
+/// The report of the file that was read last: whoever reads packets of its flows has just read it.
+static LAST: Mutex<Option<(Content, Arc<CaptureReport>)>> = Mutex::new(None);
+
+/// Identifies the content of a file, as the kernel knows it: whatever is written changes it.
+#[derive(PartialEq, Eq)]
+struct Content {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Content {
+    /// None for what is not a file, such as a pipe.
+    fn of(path: &Path) -> Option<Self> {
+        let about = metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+        Some(Self {
+            path: path.to_owned(),
+            device: about.dev(),
+            inode: about.ino(),
+            bytes: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        })
+    }
+}
+
+/// The report of a file; `None` if `control` ended it.
+fn report_of(path: &Path, control: &Control) -> Result<Option<Arc<CaptureReport>>, CaptureError> {
+    let content = Content::of(path);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let (Some(content), Some((known, report))) = (&content, &*last)
+        && content == known
+    {
+        return Ok(Some(Arc::clone(report)));
+    }
+    *last = None;
+    drop(last);
+    let Some(report) = analyse_while(Reader::open(path)?, || control.goes_on(0))? else {
+        return Ok(None);
+    };
+    let report = Arc::new(report);
+    // A capture may grow while it is read.
+    if let Some(content) = content.filter(|content| Content::of(path).as_ref() == Some(content)) {
+        *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some((content, Arc::clone(&report)));
+    }
+    Ok(Some(report))
+}
 
 /// What a capture holds: a document. Without a path it comes from standard input, of which `head` was
 /// read before.
@@ -22,17 +78,15 @@ pub(crate) fn read_capture<'py>(
     head: Option<Vec<u8>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let report = interruptible(py, unasked, move |control| {
-        let reader = match path {
-            Some(path) => Reader::open(&path),
-            None => {
-                let source = Box::new(Cursor::new(head.unwrap_or_default()).chain(stdin()));
-                Reader::new(source, "standard input".to_owned())
-            }
-        };
-        reader.and_then(|reader| analyse_while(reader, || control.goes_on(0)))
+        if let Some(path) = path {
+            return report_of(&path, control);
+        }
+        let source = Box::new(Cursor::new(head.unwrap_or_default()).chain(stdin()));
+        let reader = Reader::new(source, "standard input".to_owned())?;
+        Ok(analyse_while(reader, || control.goes_on(0))?.map(Arc::new))
     })?;
     match report {
-        Ok(report) => object(py, &report),
+        Ok(report) => object(py, &report.as_deref()),
         Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
     }
@@ -46,10 +100,10 @@ pub(crate) fn read_segments<'py>(
     flow: u64,
     from_client: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let found = interruptible(py, unasked, move |_| {
-        let report = analyse(Reader::open(&path)?)?;
-        let flow = report.flows.into_iter().find(|one| one.id == flow && one.tcp.is_some());
-        flow.map(|flow| segments(&path, &flow, from_client)).transpose()
+    let found = interruptible(py, unasked, move |control| {
+        let Some(report) = report_of(&path, control)? else { return Ok(None) };
+        let flow = report.flows.iter().find(|one| one.id == flow && one.tcp.is_some());
+        flow.map(|flow| segments(&path, &report, flow, from_client)).transpose()
     })?;
     match found {
         Ok(Some(found)) => object(py, &found),
@@ -70,8 +124,8 @@ pub(crate) fn read_flows<'py>(
     wanted: Vec<(u64, Option<bool>)>,
     most: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let found = interruptible(py, unasked, move |_| {
-        let report = analyse(Reader::open(&path)?)?;
+    let found = interruptible(py, unasked, move |control| {
+        let Some(report) = report_of(&path, control)? else { return Ok(None) };
         let flows = wanted.iter().map(|&(id, from_client)| {
             let flow = report.flows.iter().find(|one| one.id == id)?;
             match from_client {
@@ -81,10 +135,14 @@ pub(crate) fn read_flows<'py>(
             }
         });
         let flows: Option<Vec<_>> = flows.collect();
-        flows.map(|flows| collect(&path, &flows, most)).transpose()
+        flows.map(|flows| collect(&path, &report, &flows, most)).transpose()
     })?;
     match found {
-        Ok(Some(found)) => object(py, &found),
+        Ok(Some(found)) => {
+            // A flow's packets are freed before those of the next one are converted.
+            let objects = found.into_iter().map(|one| object(py, &one));
+            Ok(PyList::new(py, objects.collect::<PyResult<Vec<_>>>()?)?.into_any())
+        }
         Ok(None) => Err(PyValueError::new_err("a flow that is wanted is not in the capture")),
         Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
@@ -100,16 +158,18 @@ pub(crate) fn view_flows<'py>(
     bins: usize,
     packets: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let found = interruptible(py, unasked, move |_| {
-        let report = analyse(Reader::open(&path)?)?;
+    let found = interruptible(py, unasked, move |control| {
+        let Some(report) = report_of(&path, control)? else { return Ok(None) };
         let flows = wanted.iter().map(|&(id, from_client)| {
             let flow = report.flows.iter().find(|one| one.id == id && one.tcp.is_some())?;
             Some(Wanted::Segments(flow, from_client))
         });
         let Some(flows) = flows.collect::<Option<Vec<_>>>() else { return Ok(None) };
         let detail = Detail { bins, packets };
-        let views = collect(&path, &flows, usize::MAX)?.into_iter().zip(&flows).filter_map(
-            |pair| match pair {
+        let views = collect(&path, &report, &flows, usize::MAX)?
+            .into_iter()
+            .zip(&flows)
+            .filter_map(|pair| match pair {
                 (Found::Segments(found), Wanted::Segments(flow, from_client)) => {
                     let tcp = flow.tcp.as_ref()?;
                     let stream = if *from_client { &tcp.from_client } else { &tcp.from_server };
@@ -117,8 +177,7 @@ pub(crate) fn view_flows<'py>(
                     Some(view(&found, scale, detail))
                 }
                 _ => None,
-            },
-        );
+            });
         Ok(Some(views.collect::<Vec<_>>()))
     })?;
     match found {

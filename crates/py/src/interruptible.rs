@@ -5,6 +5,7 @@
 //! asks Python at intervals. The work checks a flag. Work that does not check it in time is left
 //! behind with what it uses, and ends with the process.
 
+use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use rustix::time::{ClockId, clock_gettime};
 
 /// How often Python is asked whether to continue.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -23,6 +25,17 @@ const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Stack size, the same as the main thread's.
 const STACK_BYTES: usize = 8 << 20;
+
+thread_local! {
+    static WORKED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// Processor time of the work that the calling thread has had done so far, in seconds. The
+/// thread's own clock does not contain it. Threads that the work starts are not counted.
+#[pyfunction]
+pub(crate) fn worked_s() -> f64 {
+    WORKED.get().as_secs_f64()
+}
 
 /// State that the work and its caller share.
 #[derive(Default)]
@@ -57,7 +70,9 @@ pub(crate) fn interruptible<T: Send + 'static>(
     let thread = thread.spawn(move || {
         // Dropped at the end, even after a panic.
         let _working = working;
-        work(&theirs)
+        let result = work(&theirs);
+        // The thread is new, so its clock shows the work alone.
+        (result, clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default())
     })?;
     py.detach(move || {
         while !has_ended(&ended, INTERVAL) {
@@ -78,7 +93,10 @@ pub(crate) fn interruptible<T: Send + 'static>(
             goes_on?;
             return Err(PyKeyboardInterrupt::new_err("stopped"));
         }
-        Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        let (result, spent): (T, Duration) =
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        WORKED.set(WORKED.get() + spent);
+        Ok(result)
     })
 }
 

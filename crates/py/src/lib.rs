@@ -28,6 +28,7 @@ use congestion::{
 use emulation::{PyEmulated, PyMonitor, emulate, enter_user_namespace};
 use environment::PySteppedRun;
 use findings::{compare, explain, variant_rows};
+use interruptible::worked_s;
 use interval::PyInterval;
 use scenario::{
     PyScenario, ScenarioError, parse, profiles, radio_presets, redacted, reference, schema,
@@ -46,7 +47,7 @@ mod core {
         ScenarioError, check_variants, compare, congestion_interface, emulate,
         enter_user_namespace, explain, parse, profiles, radio_presets, read_capture, read_flows,
         read_segments, redacted, reference, schema, secret_hash, shipped, simulate, simulate_batch,
-        table_columns, variant_rows, view_flows,
+        table_columns, variant_rows, view_flows, worked_s,
     };
 
     use pyo3::prelude::*;

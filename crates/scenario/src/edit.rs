@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use crate::node::{Value, key};
 
 /// The dotted path of a key, as for `--set`: `flow.0.window_bytes`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct KeyPath(pub(crate) Vec<String>);
 
 impl KeyPath {
@@ -24,6 +24,11 @@ impl KeyPath {
     /// Whether the path is that of a key in this table.
     pub fn is_in(&self, table: &Self) -> bool {
         self.0.starts_with(&table.0) && self != table
+    }
+
+    /// The tables that this key is in, the outermost first.
+    pub fn tables(&self) -> impl Iterator<Item = Self> {
+        (1..self.0.len()).map(|parts| Self(self.0[..parts].to_vec()))
     }
 
     /// The last part: the key's own name.

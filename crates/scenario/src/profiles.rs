@@ -1,6 +1,7 @@
 //! TCP profiles: the built-in ones, as data, and those that the file defines.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use crate::Origin;
 use crate::check::endpoint;
@@ -23,6 +24,11 @@ pub(crate) const BUILT_IN: &[(&str, &str)] = &[
     ("macos-10.5", include_str!("../profiles/macos-10.5.toml")),
 ];
 
+/// The built-in profiles, complete, in the same order. Reading them takes longer than reading a short
+/// scenario, so that they are read once.
+static COMPLETE: LazyLock<Vec<Arc<Fields>>> =
+    LazyLock::new(|| BUILT_IN.iter().map(|(name, text)| Arc::new(built_in(name, text))).collect());
+
 /// Names of the built-in profiles, oldest kernel first.
 pub fn profiles() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
@@ -42,7 +48,7 @@ pub(crate) struct Profiles {
 struct Profile {
     name: String,
     /// The complete profile; `None` if something is wrong with it.
-    fields: Option<Fields>,
+    fields: Option<Arc<Fields>>,
     built_in: bool,
     /// True for a built-in Linux profile and for what starts from one.
     is_linux: bool,
@@ -52,8 +58,8 @@ impl Profiles {
     /// Reads the `profile` table, if the file has one.
     pub(crate) fn read(table: Option<&Node>, problems: &mut Problems) -> Self {
         let mut profiles = Self::default();
-        for (name, text) in BUILT_IN {
-            profiles.add(name, Some(built_in(name, text)), None);
+        for (name, fields) in self::profiles().zip(&*COMPLETE) {
+            profiles.add(name, Some(Arc::clone(fields)), None);
         }
         let Some(table) = table else { return profiles };
         let Value::Table(entries) = &table.value else {
@@ -121,7 +127,7 @@ impl Profiles {
         self.profiles
             .into_iter()
             .filter(|profile| !profile.built_in)
-            .filter_map(|profile| Some((profile.name, profile.fields?)))
+            .filter_map(|profile| Some((profile.name, Arc::unwrap_or_clone(profile.fields?))))
             .collect()
     }
 
@@ -147,7 +153,7 @@ impl Profiles {
             let mut next = Vec::new();
             for entry in ready {
                 let fields = self.derive(entry, problems);
-                self.add(&entry.key, fields, Some(base_of(entry).unwrap_or("rfc")));
+                self.add(&entry.key, fields.map(Arc::new), Some(base_of(entry).unwrap_or("rfc")));
                 waiting.remove(entry.key.as_str());
                 next.extend(derived.remove(entry.key.as_str()).into_iter().flatten());
             }
@@ -217,7 +223,7 @@ impl Profiles {
         key: &str,
         origin: &Origin,
         problems: &mut Problems,
-    ) -> Option<Fields> {
+    ) -> Option<Arc<Fields>> {
         match self.places.get(name) {
             Some(&place) => self.profiles[place].fields.clone(),
             None => {
@@ -233,7 +239,7 @@ impl Profiles {
             .is_some_and(|&place| self.profiles[place].is_linux)
     }
 
-    fn add(&mut self, name: &str, fields: Option<Fields>, base: Option<&str>) {
+    fn add(&mut self, name: &str, fields: Option<Arc<Fields>>, base: Option<&str>) {
         let built_in = base.is_none();
         let is_linux = if built_in { name.starts_with("linux-") } else { self.is_linux(base) };
         self.places.insert(name.to_owned(), self.profiles.len());
@@ -326,4 +332,18 @@ fn chain(entries: &BTreeMap<&str, &Entry>, from: &Entry) -> String {
         next = entries.get(name).and_then(|entry| base_of(entry));
     }
     names.join(" → ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_profiles_are_read_once() {
+        let read = || Profiles::read(None, &mut Problems::default());
+        for (one, other) in read().profiles.iter().zip(&read().profiles) {
+            let both = one.fields.as_ref().zip(other.fields.as_ref());
+            assert!(both.is_some_and(|(one, other)| Arc::ptr_eq(one, other)), "{}", one.name);
+        }
+    }
 }

@@ -164,10 +164,7 @@ def sweep(
     made = campaign if isinstance(campaign, Definition) else definitions.load(campaign)
     if until is not None:
         made = dataclasses.replace(made, until=until)
-    if explain is not None:
-        if explain not in EXPLAIN:
-            raise InputError(f'explain is "{explain}"; allowed: {", ".join(EXPLAIN)}')
-        made = dataclasses.replace(made, explain=explain)
+    made = _explained(made, explain)
     place = Path("campaigns") / made.name if out is None else out
     number = check_engine(workers, scheduler, cluster)
     rounds.check(made.until)
@@ -189,14 +186,25 @@ def sweep(
     return open_campaign(place)
 
 
-def estimate(campaign: Definition, workers: int | None = None) -> Estimate:
+def _explained(campaign: Definition, explain: Explain | None) -> Definition:
+    if explain is None:
+        return campaign
+    if explain not in EXPLAIN:
+        raise InputError(f'explain is "{explain}"; allowed: {", ".join(EXPLAIN)}')
+    return dataclasses.replace(campaign, explain=explain)
+
+
+def estimate(
+    campaign: Definition, workers: int | None = None, explain: Explain | None = None
+) -> Estimate:
     """Check a campaign and estimate it from a sample of its runs; nothing is written."""
+    campaign = _explained(campaign, explain)
     rounds.check(campaign.until)
     plan = plans.make(campaign, os.cpu_count() or 1)
     number = worker_count(workers)
     engine = LocalEngine(min(number, _SAMPLE))
     try:
-        batches = Batches(plan, "off")
+        batches = Batches(plan, campaign.explain)
         spent, amounts = [], []
         chosen = _spread(list(range(plan.runs)))
         for run in chosen:

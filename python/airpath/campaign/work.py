@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -60,7 +59,7 @@ class Done:
 
     packed: bytes
     engine_s: float
-    """Processor time inside the simulator."""
+    """Processor time of the simulations, also of those that explain runs."""
     events: tuple[int, ...]
     """Of each run, in order; 0 for one that failed."""
 
@@ -94,11 +93,11 @@ def simulate(batch: Batch, keep_on: Callable[[], bool] | None = None) -> Done:
                 f"{name} is a different scenario on this worker: check that its files are here"
             )
         ready += [(number, scenario, seed) for number, seed in job.runs]
-    began = time.thread_time()
+    before_s = _core.worked_s()
     result = _core.simulate_batch(ready, 1, keep_on)
-    engine_s = time.thread_time() - began
     frames = {name: frame(result.table(name)) for name in result.table_names()}
     frames["findings"] = _findings(ready, batch.explain)
+    engine_s = _core.worked_s() - before_s
     events = dict(zip((number for number, _, _ in ready), result.events, strict=True))
     if failed:
         frames["runs"] = failed_rows(failed, frames["runs"])

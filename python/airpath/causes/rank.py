@@ -98,8 +98,13 @@ def blame(file: Path, report: CaptureReport, between: Sequence[Suspect] = ()) ->
     Raises ``OSError`` and ``ValueError`` as ``read_capture`` does.
     """
     flows = _chosen(report)
-    segments = read(file, flows)
-    groups = groups_of(file, report, flows, segments)
+    packets = read(file, flows)
+    others = [
+        (flow, cast("Packets", one))
+        for (flow, end), one in zip(flows, packets, strict=True)
+        if end is None
+    ]
+    groups = groups_of(file, report, flows, packets)
     loads = [(one.begin_ms, one.end_ms) for one in groups]
     found = list(between)
     leaning: list[tuple[str, float]] = []
@@ -110,14 +115,11 @@ def blame(file: Path, report: CaptureReport, between: Sequence[Suspect] = ()) ->
         named, unsure = inferred(group, report, is_transfer=size >= LEAST_BYTES)
         found += [one for one in named if not (between and one.cause in _SILENT)]
         leaning += unsure
-    for (flow, end), one in zip(flows, segments, strict=True):
-        if end is not None:
-            continue
-        packets = cast("Packets", one)
+    for flow, one in others:
         if flow["protocol"] == "icmp":
-            found += probes.pings(flow, packets, loads)
+            found += probes.pings(flow, one, loads)
         elif flow["protocol"] == "udp":
-            found += probes.datagrams(flow, packets, loads)
+            found += probes.datagrams(flow, one, loads)
     silent_ms = max((gap.length_ms for one in groups for gap in one.gaps), default=0.0)
     for flow in _unique(report, "tcp"):
         remains = report["duration_s"] - flow["start_s"] - flow["duration_s"]
@@ -247,14 +249,20 @@ def groups_of(
     file: Path,
     report: CaptureReport,
     flows: Sequence[_Chosen],
-    packets: Sequence[Segments | Packets],
+    packets: list[Segments | Packets],
 ) -> list[Group]:
-    """Transfers between the same hosts in the same direction, at the same point."""
+    """Transfers between the same hosts in the same direction, at the same point.
+
+    Takes the flows' packets out of the list: as they were read they take as much memory as the
+    transfers do.
+    """
     found: dict[tuple[int, str, str, str], list[Transfer]] = {}
-    for (flow, end), segments in zip(flows, packets, strict=True):
+    packets.reverse()
+    for flow, end in flows:
         if end is None:
+            packets.pop()
             continue
-        seen = arrays(str(file), report, flow, end, cast("Segments", segments))
+        seen = arrays(str(file), report, flow, end, cast("Segments", packets.pop()))
         hosts = (flow["client"], flow["server"])
         if end == "server":
             hosts = hosts[::-1]

@@ -359,12 +359,11 @@ class Transfer:
         """Periods from the acknowledgement of everything to the next new data."""
         seen = self.seen
         acked = np.maximum.accumulate(seen.ack_offset)
-        found = []
-        for index in np.flatnonzero(~seen.is_again)[1:]:
-            at = int(np.searchsorted(acked, seen.offset[index]))
-            if at < len(acked) and seen.ack[at] < seen.sent[index]:
-                found.append((float(seen.ack[at]), float(seen.sent[index])))
-        return found
+        new = np.flatnonzero(~seen.is_again)[1:]
+        begins = np.append(seen.ack, np.inf)[np.searchsorted(acked, seen.offset[new])]
+        ends = seen.sent[new]
+        is_idle = begins < ends
+        return list(zip(begins[is_idle].tolist(), ends[is_idle].tolist(), strict=True))
 
     def _was_late(self, begin: float, end: float) -> bool:
         """Next to the receiver: what ended it was sent long before, and the path was silent."""

@@ -138,7 +138,7 @@ def command(
             definition, until=_until(until, figure, max_seeds, definition)
         )
     if check:
-        about = estimate(definition, workers)
+        about = estimate(definition, workers, explain)
         if json:
             output(summary.to_json(dataclasses.asdict(about)))
         else:

@@ -31,6 +31,8 @@ _HEADERS = 60
 """Bytes of a SYN with its usual options: 20 of IP, 20 of TCP, 20 of options (RFC 9293)."""
 _PACKET = 1500
 """Bytes of Ethernet's MTU (IEEE 802.3): a queue below one holds no packet."""
+_PART = 1 << 16
+"""Segments whose waits are worked out together; their number does not change the results."""
 _MOST_GAPS = 512
 """Bound: gaps that are open at the same time."""
 
@@ -430,12 +432,19 @@ def _queue_waits(seen: Observed, service: Floats) -> tuple[Floats, Ints]:
     """What each segment would wait for those before it, in ms; how many since there was no wait."""
     queue = np.zeros(len(seen.sent))
     before = np.zeros(len(seen.sent), dtype=np.int64)
-    free = -np.inf
-    for index, (at, busy) in enumerate(zip(seen.sent, service, strict=True)):
-        if free > at:
-            queue[index] = free - at
-            before[index] = before[index - 1] + 1
-        free = max(free, at) + busy
+    free, waiting = -np.inf, 0
+    # One after another, because rounding depends on the order. Lists are faster than arrays, but
+    # larger: a part at a time.
+    for first in range(0, len(queue), _PART):
+        part = slice(first, first + _PART)
+        waits, counts = [], []
+        for at, busy in zip(seen.sent[part].tolist(), service[part].tolist(), strict=True):
+            wait = free - at if free > at else 0.0
+            waiting = waiting + 1 if free > at else 0
+            waits.append(wait)
+            counts.append(waiting)
+            free = max(free, at) + busy
+        queue[part], before[part] = waits, counts
     return queue, before
 
 

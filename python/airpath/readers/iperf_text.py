@@ -251,7 +251,7 @@ class _Reader:
             self.known = True
             if not self._skipping:
                 self._connected(found)
-        elif found := _CSV.match(line):
+        elif found := _CSV.match(line) if "," in line else None:
             self.known = True
             self._csv(found)
         else:
@@ -272,9 +272,13 @@ class _Reader:
         return test
 
     def _said(self, line: str) -> bool:
-        """Whether the line says what test this is, or how it went."""
+        """Whether the line says what test this is, or how it went.
+
+        Most lines do not. Words without which a pattern cannot match are looked for first, which is
+        much faster than the pattern.
+        """
         text = line.strip()
-        if found := _CLIENT.search(line):
+        if found := _CLIENT.search(line) if "onnecting to " in line else None:
             self._two, self._server = found[0].startswith("Client"), False
             self._skipping = False
             test = self._begin()
@@ -283,7 +287,7 @@ class _Reader:
             if not self._skipping:
                 self._two, self._server = False, True
                 self._begin()
-        elif found := _LISTENING.search(line):
+        elif found := _LISTENING.search(line) if "listening" in line else None:
             if not self._skipping:
                 self._two = found["two"] is not None
                 self._server, self._port = True, found["port"]
@@ -304,15 +308,15 @@ class _Reader:
             self._test.ended.clear()
         elif "did not receive ack of last datagram" in line:
             self._test.remarks.append("the server's report is missing: what arrived is not known")
-        elif found := _OMIT.search(line):
+        elif found := _OMIT.search(line) if "omitting" in line else None:
             self._test.omit_s = float(found[1])
         elif text.startswith("Cookie: "):
             self._test.cookie = text.removeprefix("Cookie: ").strip()
         elif text.startswith("Time: ") and self._clock.read(text):
             self._timed()
-        elif found := _TARGET.fullmatch(text):
+        elif found := _TARGET.fullmatch(text) if text.startswith("Target") else None:
             self._test.target_bps = float(found[1]) or None
-        elif found := _VERSION.search(line):
+        elif found := _VERSION.search(line) if "iperf 3" in line else None:
             self._version = found[0]
         else:
             return self._error(line)
@@ -340,7 +344,7 @@ class _Reader:
             self.tests[-1].over = True
 
     def _error(self, line: str) -> bool:
-        found = _ERROR.search(line)
+        found = _ERROR.search(line) if "iperf" in line or "failed: " in line else None
         if found is None:
             return False
         what = found["what"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import platform
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,9 @@ from airpath.scenario import BUILT_IN
 if TYPE_CHECKING:
     from airpath import _core
     from airpath.runs.document import InputFile, Provenance
+
+_FILE_KEY = re.compile(r"""\bfile["']?\s*=""")
+"""A key ``file`` as resolved scenarios have it, which parse slowly if they are long."""
 
 
 def run_id(
@@ -67,9 +71,12 @@ def provenance(
 
 def input_files(scenario: _core.Scenario) -> list[InputFile]:
     """Traces and channels that a scenario reads, with their hashes."""
+    resolved = scenario.resolved_toml
+    if not _FILE_KEY.search(resolved):
+        return []
     directory = Path(scenario.given[2] or ".")
     found: dict[str, InputFile] = {}
-    for name in named_files(scenario.resolved_toml):
+    for name in named_files(resolved):
         path = (directory / name).absolute()
         found[name] = {"name": name, "path": str(path), "sha256": file_hash(path)}
     return list(found.values())

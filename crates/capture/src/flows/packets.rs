@@ -64,6 +64,11 @@ impl<'a> PacketCollector<'a> {
         packets.echo.push(echo);
     }
 
+    /// Whether no further packet can change what was collected.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.packets.cut
+    }
+
     pub(super) fn finish(self) -> Packets {
         self.packets
     }

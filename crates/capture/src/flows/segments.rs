@@ -14,7 +14,7 @@ use super::walk::{Ends, MOST_PACKETS, Seen, walk};
 use crate::column::column;
 use crate::decode::{ACK, FIN, IpPacket, RST, SYN, TCP, TcpHeader};
 use crate::read::Reader;
-use crate::{CaptureError, FlowReport};
+use crate::{CaptureError, CaptureReport, FlowReport};
 
 /// The data of one end, and the other end's acknowledgements. Times are nanoseconds after the
 /// capture's first packet. The lists of one group have the same length.
@@ -113,18 +113,26 @@ pub enum Found {
     Packets(Packets),
 }
 
-/// Reads flows of a file again, packet by packet, in one pass. Returns one answer for each entry in
-/// `wanted`, with the first `most` packets of each (at most 4 million).
+/// Reads flows of a file again, packet by packet, in one pass that ends when nothing more can be
+/// added. Returns one answer for each entry in `wanted`, with the first `most` packets of each (at
+/// most 4 million).
 ///
 /// # Errors
 ///
 /// As [`analyse`](crate::analyse).
 pub fn collect(
     file: &Path,
+    report: &CaptureReport,
     wanted: &[Wanted<'_>],
     most: usize,
 ) -> Result<Vec<Found>, CaptureError> {
-    collect_from(Reader::open_in_order(file)?, wanted, most)
+    collect_from(open_again(file, report)?, wanted, most)
+}
+
+/// Opens the file of a report, to read its packets in the order of their times.
+fn open_again(file: &Path, report: &CaptureReport) -> Result<Reader, CaptureError> {
+    let is_in_order = report.backward_times == 0 && report.sorted_packets == 0;
+    if is_in_order { Reader::open(file) } else { Reader::open_sorted(file) }
 }
 
 /// Like [`collect`], for a capture that is open and at its beginning.
@@ -135,12 +143,8 @@ pub(crate) fn collect_from(
 ) -> Result<Vec<Found>, CaptureError> {
     let mut collectors: Vec<_> = wanted.iter().map(|&one| AnyCollector::new(one, most)).collect();
     walk(reader, |ip, seen| {
-        for one in &mut collectors {
-            match one {
-                AnyCollector::Segments(one) => one.add(ip, seen),
-                AnyCollector::Packets(one) => one.add(ip, seen),
-            }
-        }
+        collectors.iter_mut().for_each(|one| one.add(ip, seen));
+        collectors.iter().all(AnyCollector::is_complete)
     })?;
     let found = |one: AnyCollector<'_>| match one {
         AnyCollector::Segments(one) => Found::Segments(Box::new(one.segments)),
@@ -156,11 +160,15 @@ pub(crate) fn collect_from(
 /// As [`analyse`](crate::analyse).
 pub fn segments(
     file: &Path,
+    report: &CaptureReport,
     flow: &FlowReport,
     from_client: bool,
 ) -> Result<Segments, CaptureError> {
     let mut collector = Collector::new(flow, from_client, MOST_PACKETS);
-    walk(Reader::open_in_order(file)?, |ip, seen| collector.add(ip, seen))?;
+    walk(open_again(file, report)?, |ip, seen| {
+        collector.add(ip, seen);
+        collector.is_complete()
+    })?;
     Ok(collector.segments)
 }
 
@@ -178,11 +186,28 @@ impl<'a> AnyCollector<'a> {
             Wanted::Packets(flow) => Self::Packets(Box::new(PacketCollector::new(flow, most))),
         }
     }
+
+    fn add(&mut self, ip: &IpPacket<'_>, seen: Seen) {
+        match self {
+            Self::Segments(one) => one.add(ip, seen),
+            Self::Packets(one) => one.add(ip, seen),
+        }
+    }
+
+    /// Whether no further packet can change what was collected.
+    fn is_complete(&self) -> bool {
+        match self {
+            Self::Segments(one) => one.is_complete(),
+            Self::Packets(one) => one.is_complete(),
+        }
+    }
 }
 
 struct Collector<'a> {
     ends: Ends<'a>,
     from_client: bool,
+    /// Whether the flow has a SYN of either end.
+    has_opening: bool,
     /// Most segments, and most acknowledgements, that are kept.
     most: usize,
     space: SequenceSpace,
@@ -206,6 +231,9 @@ impl<'a> Collector<'a> {
         Self {
             ends: Ends::of(flow),
             from_client,
+            has_opening: (flow.tcp.as_ref()).is_some_and(|tcp| {
+                tcp.from_client.options.is_some() || tcp.from_server.options.is_some()
+            }),
             most: most.min(MOST_PACKETS),
             space: SequenceSpace::default(),
             latest: 0,
@@ -239,6 +267,12 @@ impl<'a> Collector<'a> {
         } else if header.has(ACK) {
             self.on_ack(at, ip.length, &header);
         }
+    }
+
+    /// Whether no further packet can change what was collected.
+    fn is_complete(&self) -> bool {
+        let [_, _, last] = self.segments.handshake_ns;
+        self.segments.cut && (last.is_some() || !self.has_opening)
     }
 
     fn note_handshake(&mut self, at: u64, by_client: bool, header: &TcpHeader) {

@@ -22,10 +22,11 @@ pub(super) struct Seen {
     pub(super) sight: Sight,
 }
 
-/// Calls `each` with every IP packet, and with fragmented ones once they are whole.
+/// Calls `each` with every IP packet, and with fragmented ones once they are whole, until it
+/// returns true.
 pub(super) fn walk(
     mut reader: Reader,
-    mut each: impl FnMut(&IpPacket<'_>, Seen),
+    mut each: impl FnMut(&IpPacket<'_>, Seen) -> bool,
 ) -> Result<(), CaptureError> {
     let mut link_types: Vec<u16> = Vec::new();
     let (mut fragments, mut copies) = (Fragments::default(), Copies::default());
@@ -58,16 +59,19 @@ pub(super) fn walk(
             continue;
         }
         let seen = Seen { interface, frame, at_ns, sight };
-        match ip.fragment {
+        let is_over = match ip.fragment {
             None => each(&ip, seen),
             Some(fragment) => {
                 let point = (interface as u64) << 8 | ip.tunnel as u64;
-                if let Some(whole) = fragments.add(&ip, fragment, point) {
+                fragments.add(&ip, fragment, point).is_some_and(|whole| {
                     let body = &whole.header[..whole.kept];
                     let (length, body_length) = (whole.length, whole.body_length);
-                    each(&IpPacket { fragment: None, length, body_length, body, ..ip }, seen);
-                }
+                    each(&IpPacket { fragment: None, length, body_length, body, ..ip }, seen)
+                })
             }
+        };
+        if is_over {
+            return Ok(());
         }
     }
 }

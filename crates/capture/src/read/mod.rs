@@ -151,24 +151,6 @@ impl Reader {
         Ok(Self { sorted: Some(Box::default()), ..Self::open(path)? })
     }
 
-    /// Opens a file, to read its packets in the order of their times if some are out of it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::open`], and if the file is broken before its first packet.
-    pub(crate) fn open_in_order(path: &Path) -> Result<Self, CaptureError> {
-        let mut reader = Self::open(path)?;
-        let mut latest = Instant::ZERO;
-        // What follows where a file is broken is not read later either.
-        while let Ok(Some(packet)) = reader.packet() {
-            if packet.time < latest {
-                return Self::open_sorted(path);
-            }
-            latest = packet.time;
-        }
-        Self::open(path)
-    }
-
     /// The file's format.
     pub fn format(&self) -> FileFormat {
         match self.format {

@@ -1,5 +1,7 @@
 //! The ends: windows, buffers, applications, and the behaviour of their TCP.
 
+use std::collections::BTreeMap;
+
 use airpath_record::FlowSummary;
 use airpath_scenario::{Edit, FlowConfig, KeyPath, TcpConfig, Traffic};
 use airpath_tcp::{CongestionConfig, ReaderConfig};
@@ -48,12 +50,14 @@ fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
     let windows = |one: &Candidate| matches!(one.cause, Cause::ReceiveWindow | Cause::SendBuffer);
     let mut kept: Vec<(Candidate, f64)> = Vec::new();
     let mut others: Vec<Vec<Subject>> = Vec::new();
+    let mut places: Vec<Vec<Places>> = Vec::new();
     for (mut candidate, waited) in each {
         let like = |(one, _): &(Candidate, f64)| {
             one.cause == candidate.cause && one.removals.len() == candidate.removals.len()
         };
         let Some(at) = kept.iter().position(like).filter(|_| ALIKE.contains(&candidate.cause))
         else {
+            places.push(candidate.removals.iter().map(|edits| Places::new(edits)).collect());
             kept.push((candidate, waited));
             others.push(Vec::new());
             continue;
@@ -65,9 +69,10 @@ fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
             *longest = waited;
         }
         others[at].extend(candidate.subjects);
-        for (edits, other) in first.removals.iter_mut().zip(candidate.removals) {
+        let removals = first.removals.iter_mut().zip(&mut places[at]);
+        for ((edits, places), other) in removals.zip(candidate.removals) {
             for edit in other {
-                add_to(edits, edit);
+                places.add_to(edits, edit);
             }
         }
     }
@@ -80,14 +85,33 @@ fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
     kept.into_iter().zip(others).map(with_others).collect()
 }
 
-/// Adds an edit unless it is present; of two lengths of the run, the longer one is kept.
-fn add_to(edits: &mut Vec<Edit>, edit: Edit) {
-    let same =
-        |one: &Edit| *one == edit || run_length(one).is_some() && run_length(&edit).is_some();
-    match edits.iter_mut().find(|one| same(one)) {
-        Some(known) if run_length(&edit) > run_length(known) => *known = edit,
-        Some(_) => {}
-        None => edits.push(edit),
+/// Where edits are in a list, by their keys: edits of thousands of flows are not compared with each
+/// other.
+struct Places(BTreeMap<KeyPath, Vec<usize>>);
+
+impl Places {
+    fn new(edits: &[Edit]) -> Self {
+        let mut places = Self(BTreeMap::new());
+        for (at, edit) in edits.iter().enumerate() {
+            places.0.entry(edit.key.clone()).or_default().push(at);
+        }
+        places
+    }
+
+    /// Adds an edit to the list unless it is present; of two lengths of the run, the longer one is
+    /// kept.
+    fn add_to(&mut self, edits: &mut Vec<Edit>, edit: Edit) {
+        let same =
+            |one: &Edit| *one == edit || run_length(one).is_some() && run_length(&edit).is_some();
+        let places = self.0.entry(edit.key.clone()).or_default();
+        match places.iter().find(|&&at| same(&edits[at])) {
+            Some(&at) if run_length(&edit) > run_length(&edits[at]) => edits[at] = edit,
+            Some(_) => {}
+            None => {
+                places.push(edits.len());
+                edits.push(edit);
+            }
+        }
     }
 }
 
@@ -329,4 +353,21 @@ fn congestion(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         (Cause::CongestionControl, evidence, with(other))
     };
     push(all, cause, held.first().unwrap_or(first), evidence, vec![removals]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_is_added_once_and_of_two_lengths_the_longer_one_is_kept() {
+        let window = |flow: usize| Edit::new(&format!("flow.{flow}.window_bytes"), 65_536.0);
+        let length = |seconds: f64| Edit::new(RUN_LENGTH, seconds);
+        let mut edits = vec![length(20.0), window(0)];
+        let mut places = Places::new(&edits);
+        for edit in [window(1), length(30.0), window(0), window(1), length(10.0)] {
+            places.add_to(&mut edits, edit);
+        }
+        assert_eq!(edits, [length(30.0), window(0), window(1)]);
+    }
 }
