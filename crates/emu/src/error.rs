@@ -174,6 +174,15 @@ pub enum EmuError {
         /// Congestion control of the flow.
         name: String,
     },
+    /// A way to keep metrics that only airpath's own TCP has.
+    #[error(
+        "flow `{flow}`: the kernel does not keep metrics as BSD does; emulation supports \
+         route.metrics = none, linux, linux-ssthresh"
+    )]
+    Metrics {
+        /// The flow's id in the scenario.
+        flow: String,
+    },
     /// A chosen congestion control that the host or an object does not have.
     #[error("congestion control: {said}")]
     NoCongestion {
@@ -331,6 +340,7 @@ impl EmuError {
                 | Self::Proxy { .. }
                 | Self::Mtu { .. }
                 | Self::Congestion { .. }
+                | Self::Metrics { .. }
                 | Self::NoCongestion { .. }
                 | Self::SlowStart { .. }
                 | Self::Ues { .. }

@@ -83,6 +83,8 @@ causes! {
     SendBuffer = "send-buffer", Fault;
     /// The application reads or writes more slowly than the path carries.
     ApplicationLimited = "application-limited", Fault;
+    /// The sender has kept an ssthresh of an earlier connection.
+    KeptSsthresh = "kept-ssthresh", Fault;
     /// A queue that is shorter than bursts need.
     ShortQueue = "short-queue", Fault;
     /// A queue that is longer than the rate needs.

@@ -139,6 +139,11 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
             let flows = flows_of(observed, candidate, removal);
             vec![itself(format!("Make the application of {flows} read and write faster."))]
         }
+        Cause::KeptSsthresh => vec![itself(format!(
+            "Let the sender of {} keep no ssthresh (net.ipv4.tcp_no_ssthresh_metrics_save = 1), and forget what \
+             it has kept (ip tcp_metrics flush).",
+            flows_of(observed, candidate, removal)
+        ))],
         Cause::ShortQueue => vec![
             itself(format!(
                 "Lengthen the queue of {subject} (tc qdisc … pfifo limit, or the buffer of the router \

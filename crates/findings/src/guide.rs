@@ -239,6 +239,13 @@ fn entry(cause: Cause) -> Entry {
             "The receive window closes now and then.",
             "Make the application read and write faster.",
         ),
+        Cause::KeptSsthresh => of(
+            "The sender has kept an ssthresh of an earlier connection to the same host, and slow start ends there.",
+            "The flow begins without it (`flow.N.route.metrics=\"none\"`).",
+            "The second of two equal tests is slower, and `ip tcp_metrics show` has an ssthresh for the receiver.",
+            "Set net.ipv4.tcp_no_ssthresh_metrics_save to 1 (before Linux 5.6: tcp_no_metrics_save), and run \
+             `ip tcp_metrics flush` between tests.",
+        ),
         Cause::ShortQueue => of(
             "A queue is shorter than the bursts that it has to hold.",
             "The queue becomes twice as long as the BDP.",

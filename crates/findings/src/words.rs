@@ -77,6 +77,7 @@ pub(crate) fn without(cause: Cause, subjects: usize, edits: &[Edit]) -> &'static
         Cause::CrossTraffic => "Without that traffic",
         Cause::ReceiveWindow | Cause::SendBuffer => Buffers::of(edits).large(),
         Cause::ApplicationLimited => "With an application that does not wait",
+        Cause::KeptSsthresh => "Without kept metrics",
         Cause::ShortQueue => "With a longer queue",
         Cause::Bufferbloat => "With CoDel in this queue",
         Cause::AckStarvation => "With at least ten times the rate on this link",
@@ -125,6 +126,7 @@ pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
         }
         Cause::ReceiveWindow | Cause::SendBuffer => "Give the flow larger buffers at both ends.",
         Cause::ApplicationLimited => "Make the application read and write faster.",
+        Cause::KeptSsthresh => "Let the sender keep no ssthresh of earlier connections.",
         Cause::ShortQueue => "Lengthen the queue, or pace at the sender.",
         Cause::Bufferbloat => "Manage or shorten the queue.",
         Cause::Reordering => "Keep each flow on one path.",

@@ -15,8 +15,9 @@ use airpath_tcp::{
     AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
     DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, GrowthUnit, Halved, HystartConfig,
     IdleRestart, LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig,
-    Reduction, RenoConfig, RightSizing, RoundStart, RtoConfig, RtoEstimator, SackCompressionConfig,
-    SendMemoryConfig, SlowStartConfig, ValidationConfig,
+    Reduction, RenoConfig, RightSizing, RoundStart, RouteConfig, RouteMetrics, RouteRule,
+    RtoConfig, RtoEstimator, SackCompressionConfig, SendMemoryConfig, SlowStartConfig,
+    ValidationConfig,
 };
 
 use airpath_base::{Direction, Duration};
@@ -36,8 +37,8 @@ use crate::proxy;
 use crate::read::Fields;
 use crate::spec::{
     AfterIdle, Arithmetic, Congestion, CwndReduction, Detection, Ecn, Estimator, FlowDirection,
-    FlowKind, Io, JitterDistribution, Observer, Opener, QuicCongestion, RenoGrowsBy, RenoHalves,
-    SlowStart, SlowStartSource, StageKind, TuningRule, WaitFor,
+    FlowKind, Io, JitterDistribution, KeptMetrics, Observer, Opener, QuicCongestion, RenoGrowsBy,
+    RenoHalves, SlowStart, SlowStartSource, StageKind, TuningRule, WaitFor,
 };
 use crate::stage::Stage;
 
@@ -261,10 +262,25 @@ fn tcp(get: &Get<'_>) -> TcpConfig {
     let endpoint = endpoint(get);
     TcpConfig {
         profile: get.text("profile").to_owned(),
-        sender: endpoint.clone(),
+        sender: EndpointConfig { route: route(get), ..endpoint.clone() },
         receiver: endpoint,
         sender_opens: get.chosen::<Opener>() == Opener::Sender,
         hand_up: hand_up(get),
+    }
+}
+
+fn route(get: &Get<'_>) -> RouteConfig {
+    RouteConfig {
+        rule: match get.chosen() {
+            KeptMetrics::None => None,
+            KeptMetrics::Linux => Some(RouteRule::Linux),
+            KeptMetrics::LinuxSsthresh => Some(RouteRule::LinuxSsthresh),
+            KeptMetrics::Bsd => Some(RouteRule::Bsd),
+        },
+        known: RouteMetrics {
+            ssthresh: get.0.real("route.ssthresh_segments"),
+            ..RouteMetrics::default()
+        },
     }
 }
 
@@ -409,6 +425,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             TuningRule::Linux4_19 => RightSizing::Linux4_19,
         },
         reader: reader(get),
+        route: RouteConfig::default(),
     }
 }
 

@@ -12,7 +12,7 @@ use airpath_scenario::{FlowConfig, Scenario, Traffic};
 use airpath_tcp::CongestionConfig;
 
 use crate::event_queue::EventQueue;
-use crate::flow::{Context, Flow, Summary};
+use crate::flow::{Context, Flow, Routes, Summary};
 use crate::goodput::Goodputs;
 use crate::observers::{Observers, Options};
 use crate::stopped::Stopped;
@@ -52,6 +52,8 @@ pub(crate) struct World<'a> {
     seed: u64,
     /// Flows whose congestion control is from outside, and may decide apart from acknowledgements.
     deciders: Vec<usize>,
+    /// What the hosts know about each other.
+    routes: Routes,
     /// Additional observers.
     observers: Option<Box<Observers<'a>>>,
 }
@@ -102,6 +104,7 @@ impl<'a> World<'a> {
             events: 0,
             seed,
             deciders: deciders(scenario),
+            routes: Routes::new(),
             observers,
         }
     }
@@ -279,6 +282,7 @@ impl<'a> World<'a> {
                     tables: &mut self.tables,
                     ack_table: self.ack_table,
                     sent: *sent,
+                    routes: &mut self.routes,
                 };
                 let due = match at_proxy {
                     true => flow.on_packet_at_proxy(direction, packet, &mut context),
@@ -321,6 +325,7 @@ impl<'a> World<'a> {
             tables: &mut self.tables,
             ack_table: self.ack_table,
             sent: HopSet::default(),
+            routes: &mut self.routes,
         };
         let flow = &mut self.flows[index];
         // Timers are re-armed lazily: this call may be early, and then only sets the next wake-up.
@@ -337,7 +342,7 @@ impl<'a> World<'a> {
 
     fn sample(&mut self) {
         self.sampled_at = self.now;
-        let Self { now, network, tables, flows, ack_table, drops, observers, .. } = self;
+        let Self { now, network, tables, flows, ack_table, drops, observers, routes, .. } = self;
         network.drain_drops(&mut |_, place, drop| {
             let flow = drop.packet.flow.0;
             flows[flow as usize].on_drop(&drop.packet);
@@ -349,7 +354,7 @@ impl<'a> World<'a> {
         }
         for flow in flows.iter_mut() {
             let (now, ack_table, sent) = (*now, *ack_table, HopSet::default());
-            let mut context = Context { now, network, tables, ack_table, sent };
+            let mut context = Context { now, network, tables, ack_table, sent, routes };
             flow.sample(&mut context);
         }
     }
@@ -372,7 +377,8 @@ impl<'a> World<'a> {
                 packets,
             })
             .collect();
-        let Self { now, mut network, mut tables, ack_table, flows, observers, .. } = self;
+        let Self { now, mut network, mut tables, ack_table, flows, observers, mut routes, .. } =
+            self;
         let mut goodputs = observers.and_then(|observers| observers.goodputs);
         if let Some(goodputs) = &mut goodputs {
             goodputs.mark(now, &mut network);
@@ -382,7 +388,8 @@ impl<'a> World<'a> {
         summary.breakdowns = flows.iter().flat_map(|flow| flow.breakdowns(&mut name)).collect();
         for (index, flow) in (0..).zip(flows) {
             let (network, tables, sent) = (&mut network, &mut tables, HopSet::default());
-            let mut context = Context { now, network, tables, ack_table, sent };
+            let routes = &mut routes;
+            let mut context = Context { now, network, tables, ack_table, sent, routes };
             match flow.finish(&mut context) {
                 Summary::Flow(flow) => {
                     tables.flow(Name(index), &flow);

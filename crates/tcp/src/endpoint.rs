@@ -12,7 +12,8 @@ use crate::receiver::{CeCounters, MAX_WINDOW_SCALE, Receiver, Repeated};
 use crate::sender::{self, Activity, Ahead, LimitTimes, Sender, SenderCounters};
 use crate::timestamp::timestamp;
 use crate::{
-    CongestionControl, DelayedAckConfig, EcnConfig, EndpointConfig, HystartSnapshot, Window,
+    CongestionControl, DelayedAckConfig, EcnConfig, EndpointConfig, HystartSnapshot, RouteMetrics,
+    Window,
 };
 
 /// Options of a SYN: MSS, SACK permitted, timestamps, window scale (RFC 9293, 2018, 7323).
@@ -240,11 +241,13 @@ impl Endpoint {
             sender.rtt.start_after_syn_loss();
         }
         sender.rtt.end_back_off();
+        sender.rtt.end_handshake();
         sender.on_established();
         if timeouts > 1 && !first_syn_arrived {
             sender.congestion.start_after_syn_loss();
         }
         sender.telemetry.record(now, EventKind::Established);
+        sender.skip_slow_start(now);
     }
 
     /// Whether the peer answers the first SYN, so that the other ones were spurious (RFC 3522 3.2,
@@ -488,6 +491,12 @@ impl Endpoint {
     /// Congestion window and slow start threshold, in segments.
     pub fn window(&self) -> Window {
         self.sender.congestion.window()
+    }
+
+    /// What the host knows about the destination once this connection has ended, if it knew
+    /// `known` before.
+    pub fn route_metrics(&self, known: RouteMetrics) -> RouteMetrics {
+        self.config.route.keep(known, &self.sender.ended(self.config.send_buffer))
     }
 
     /// Whether the congestion control is to decide now ([`Self::decide`]).

@@ -13,6 +13,7 @@ mod endpoint;
 mod event;
 mod ranges;
 mod receiver;
+mod route;
 mod rtt;
 mod sender;
 mod timestamp;
@@ -32,6 +33,7 @@ pub use congestion::{
 pub use endpoint::Endpoint;
 pub use event::{Event, EventKind, SendLimit, SlowStartExitReason, UndoReason};
 pub use receiver::CeCounters;
+pub use route::{RouteConfig, RouteMetrics, RouteRule};
 pub use rtt::RttEstimator;
 pub use sender::{Activity, LimitTimes, SenderCounters};
 pub use timestamp::timestamp;

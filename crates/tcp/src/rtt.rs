@@ -2,7 +2,7 @@
 
 use airpath_base::Duration;
 
-use crate::{RtoConfig, RtoEstimator};
+use crate::{RouteConfig, RouteRule, RtoConfig, RtoEstimator};
 
 /// The estimator of one sender.
 ///
@@ -32,6 +32,11 @@ pub struct RttEstimator {
     min: Option<Duration>,
     latest: Duration,
     backoff: u32,
+    samples: u64,
+    /// Linux: the RTT that was kept of the destination, until the handshake is over.
+    kept: Option<Duration>,
+    /// Linux: the RTO from a kept RTT, until data gives a sample.
+    first_rto: Option<Duration>,
 }
 
 impl RttEstimator {
@@ -47,7 +52,39 @@ impl RttEstimator {
             min: None,
             latest: Duration::ZERO,
             backoff: 0,
+            samples: 0,
+            kept: None,
+            first_rto: None,
         }
+    }
+
+    /// Begins with what a host knows of the destination.
+    pub(crate) fn with_route(mut self, route: &RouteConfig) -> Self {
+        match (route.rule, route.known.rtt) {
+            (None, _) | (_, None) => {}
+            (Some(RouteRule::Linux | RouteRule::LinuxSsthresh), rtt) => self.kept = rtt,
+            (Some(RouteRule::Bsd), Some(rtt)) => self.begin_at(rtt, route.known.rttvar),
+        }
+        self
+    }
+
+    /// BSD: a new connection continues the averages of the earlier ones (`tcp_mss`).
+    fn begin_at(&mut self, rtt: Duration, rttvar: Option<Duration>) {
+        self.srtt = Some(rtt);
+        self.rttvar = rttvar.unwrap_or(rtt);
+        if self.config.estimator == RtoEstimator::Linux {
+            self.mdev = self.rttvar * 4;
+            self.rttvar = self.mdev.max(self.config.min);
+            self.mdev_max = self.rttvar;
+        }
+    }
+
+    /// The handshake is over. Linux: an RTT that was kept and is longer than the handshake's sets the
+    /// first RTO, because a SYN is smaller than the segments that follow. Seen with 6.18: it is three
+    /// times the kept RTT, or the RTT and the minimum.
+    pub(crate) fn end_handshake(&mut self) {
+        let longer = self.kept.take().filter(|&kept| self.srtt.is_none_or(|srtt| kept > srtt));
+        self.first_rto = longer.map(|kept| kept + (kept * 2).max(self.config.min));
     }
 
     /// Takes one measurement, from a segment that was sent once or from timestamps.
@@ -59,6 +96,8 @@ impl RttEstimator {
     /// is over.
     pub(crate) fn sample_in_round(&mut self, rtt: Duration, una: u64, nxt: u64) {
         self.latest = rtt;
+        self.samples += 1;
+        self.first_rto = None;
         self.note_min(rtt);
         match self.config.estimator {
             RtoEstimator::Rfc6298 => self.sample_rfc6298(rtt),
@@ -144,9 +183,10 @@ impl RttEstimator {
 
     /// The current RTO, if the first `timeouts` time-outs do not double it.
     pub(crate) fn rto_doubled_after(&self, timeouts: u32) -> Duration {
-        let base = match self.srtt {
-            None => self.config.initial,
-            Some(srtt) => match self.config.estimator {
+        let base = match (self.first_rto, self.srtt) {
+            (Some(rto), _) => rto,
+            (None, None) => self.config.initial,
+            (None, Some(srtt)) => match self.config.estimator {
                 // RFC 6298 (2.3): the clock granularity here is a nanosecond.
                 RtoEstimator::Rfc6298 => srtt + self.rttvar * 4,
                 RtoEstimator::Linux => srtt + self.rttvar,
@@ -182,6 +222,19 @@ impl RttEstimator {
         self.srtt
     }
 
+    /// Mean deviation of the RTT.
+    pub(crate) fn deviation(&self) -> Duration {
+        match self.config.estimator {
+            RtoEstimator::Rfc6298 => self.rttvar,
+            RtoEstimator::Linux => self.rttvar / 4,
+        }
+    }
+
+    /// Number of samples so far.
+    pub(crate) fn samples(&self) -> u64 {
+        self.samples
+    }
+
     /// Smallest RTT so far.
     pub fn min(&self) -> Option<Duration> {
         self.min
@@ -196,6 +249,7 @@ impl RttEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RouteMetrics;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -230,5 +284,39 @@ mod tests {
         assert_eq!(rtt.rto(), MS(60_000));
         rtt.end_back_off();
         assert_eq!(rtt.rto(), MS(200));
+    }
+
+    fn known(rule: RouteRule, rtt: u64, rttvar: u64) -> RttEstimator {
+        let known = RouteMetrics {
+            rtt: Some(MS(rtt)),
+            rttvar: Some(MS(rttvar)),
+            ..RouteMetrics::default()
+        };
+        estimator().with_route(&RouteConfig { rule: Some(rule), known })
+    }
+
+    /// Kept RTTs and first time-outs of 6.18, whose handshake took 50 ms; the kernel counts in ticks
+    /// of 4 ms.
+    #[test]
+    fn linux_waits_longer_for_its_first_data_where_the_rtt_was_longer_before() {
+        for (kept, rto) in [(168, 504), (156, 468), (68, 268), (40, 200)] {
+            let mut rtt = known(RouteRule::Linux, kept, 5);
+            assert_eq!(rtt.rto(), MS(1000), "the SYN's does not change");
+            rtt.sample(MS(50));
+            rtt.end_handshake();
+            assert_eq!(rtt.rto(), MS(rto), "{kept}");
+            rtt.sample(MS(50));
+            assert_eq!(rtt.rto(), MS(200));
+        }
+    }
+
+    #[test]
+    fn bsd_continues_the_averages() {
+        let mut rtt = known(RouteRule::Bsd, 400, 20);
+        assert_eq!((rtt.srtt(), rtt.rto()), (Some(MS(400)), MS(480)));
+        rtt.sample(MS(400));
+        rtt.end_handshake();
+        assert_eq!((rtt.srtt(), rtt.rto()), (Some(MS(400)), MS(460)));
+        assert_eq!((rtt.samples(), rtt.deviation()), (1, MS(15)));
     }
 }

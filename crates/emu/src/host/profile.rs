@@ -4,7 +4,9 @@
 
 use airpath_base::{Direction, Duration};
 use airpath_scenario::{FlowConfig, Scenario, TcpConfig};
-use airpath_tcp::{EcnConfig, EndpointConfig, IdleRestart, LossDetection, SackCompressionConfig};
+use airpath_tcp::{
+    EcnConfig, EndpointConfig, IdleRestart, LossDetection, RouteRule, SackCompressionConfig,
+};
 
 use crate::EmuError;
 use crate::device::slab::SLOT_BYTES;
@@ -57,13 +59,10 @@ impl KernelProfile {
             .find(|(flow, _)| sends(flow.direction) && here(flow.ue))
             .or_else(|| flows.iter().find(|(flow, _)| here(flow.ue)))
             .or_else(|| flows.first());
-        let base = vec![
-            ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),
-            // Programs need not be root: their servers may use every port.
-            ("net.ipv4.ip_unprivileged_port_start", "0".to_owned()),
-        ];
+        // Programs need not be root: their servers may use every port.
+        let base = vec![("net.ipv4.ip_unprivileged_port_start", "0".to_owned())];
         let Some((flow, tcp)) = flow else {
-            let (mtu, sysctls) = (MTU, base);
+            let (mtu, sysctls) = (MTU, [base, sysctls_of_route(None)].concat());
             let congestion = names.for_all().cloned().unwrap_or_else(|| CONGESTION.to_owned());
             let route = format!("congctl {congestion}");
             let others = Vec::new();
@@ -76,7 +75,10 @@ impl KernelProfile {
             return Err(EmuError::Mtu { flow: flow.id.clone(), mtu, most: SLOT_BYTES });
         }
         let congestion = names.of(&flow.id, end)?;
-        let mut sysctls = base;
+        if end.route.rule == Some(RouteRule::Bsd) {
+            return Err(EmuError::Metrics { flow: flow.id.clone() });
+        }
+        let mut sysctls = [base, sysctls_of_route(end.route.rule)].concat();
         // Refused unless the host allows it to everybody; the routes set it too.
         sysctls.push(("net.ipv4.tcp_congestion_control", congestion.clone()));
         // Data that arrives here may belong to another flow.
@@ -147,6 +149,15 @@ fn here_mtu(flows: &[(&FlowConfig, &TcpConfig)], ue: Option<usize>) -> Option<u3
     let packet = |end: &EndpointConfig| end.mss + end.header;
     let here = flows.iter().filter(|(flow, _)| ue.is_none_or(|ue| ue == flow.ue));
     here.map(|(_, tcp)| packet(&tcp.sender).max(packet(&tcp.receiver))).max()
+}
+
+/// What connections keep for later ones. A kernel before 5.6 has the first of these only.
+fn sysctls_of_route(rule: Option<RouteRule>) -> Vec<(&'static str, String)> {
+    let flag = |on: bool| u8::from(on).to_string();
+    let keeps_none = ("net.ipv4.tcp_no_metrics_save", flag(rule.is_none()));
+    let with_ssthresh = rule == Some(RouteRule::LinuxSsthresh);
+    let keeps_no_ssthresh = ("net.ipv4.tcp_no_ssthresh_metrics_save", flag(!with_ssthresh));
+    if rule.is_none() { vec![keeps_none] } else { vec![keeps_none, keeps_no_ssthresh] }
 }
 
 /// The end's sysctls (the kernel's Documentation/networking/ip-sysctl).
@@ -294,6 +305,23 @@ mod tests {
     }
 
     #[test]
+    fn metrics_are_kept_if_the_sender_keeps_them() {
+        let kept = |rule: &str, ue| {
+            let flow = format!("[[flow]]\nkind = \"bulk\"\nroute.metrics = \"{rule}\"\n");
+            let profile = profile(&flow, ue).unwrap();
+            ["net.ipv4.tcp_no_metrics_save", "net.ipv4.tcp_no_ssthresh_metrics_save"]
+                .map(|key| value(&profile, key).map(str::to_owned))
+        };
+        let of = |saves: &str, ssthresh: Option<&str>| {
+            [Some(saves.to_owned()), ssthresh.map(str::to_owned)]
+        };
+        assert_eq!(kept("none", None), of("1", None));
+        assert_eq!(kept("linux", None), of("0", Some("1")));
+        assert_eq!(kept("linux-ssthresh", None), of("0", Some("0")));
+        assert_eq!(kept("linux-ssthresh", Some(0)), of("1", None), "the receiver keeps nothing");
+    }
+
+    #[test]
     fn without_a_tcp_flow_little_is_said() {
         let ping = profile("[[flow]]\nkind = \"ping\"\n", None).unwrap();
         assert_eq!((ping.congestion.as_str(), ping.sysctls.len()), ("cubic", 2));
@@ -305,5 +333,6 @@ mod tests {
         let message = |keys| bulk(keys).unwrap_err().to_string();
         assert!(message("congestion = \"bbr3\"\n").contains("reno, cubic, bbr"));
         assert!(message("mss_bytes = 8948\n").contains("9000"));
+        assert!(message("route.metrics = \"bsd\"\n").contains("none, linux, linux-ssthresh"));
     }
 }

@@ -398,7 +398,11 @@ impl<'a> Sender<'a> {
         self.polled_at = now;
         let info = tcp_info(&self.socket).map_err(|error| Failure::Step("TCP_INFO", error))?;
         let window = SenderWindow::of(&info);
-        let exit = (window.ssthresh_segments.is_some() && !self.exited).then(|| {
+        // An ssthresh that the kernel kept from an earlier connection is above cwnd at first.
+        let ended = window.ssthresh_segments.is_some_and(|ssthresh| {
+            window.cwnd_segments >= ssthresh || info.tcpi_total_retrans > 0
+        });
+        let exit = (ended && !self.exited).then(|| {
             self.exited = true;
             self.exit(now, &info, &window)
         });
@@ -422,6 +426,9 @@ impl<'a> Sender<'a> {
             "delay"
         } else if info.tcpi_ca_state >= CWR || info.tcpi_total_retrans > 0 {
             "loss"
+        } else if self.last.is_none_or(|last| last.ssthresh_segments == window.ssthresh_segments) {
+            // The connection began with it.
+            "ssthresh"
         } else {
             "full_pipe"
         };

@@ -43,6 +43,7 @@ fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
         Cause::ReceiveWindow,
         Cause::SendBuffer,
         Cause::ApplicationLimited,
+        Cause::KeptSsthresh,
         Cause::SlowStartExit,
         Cause::SlowStart,
         Cause::TestTooShort,
@@ -232,6 +233,13 @@ fn slow_start(
         };
         let stays = vec![vec![path.set("slow_start", "none")]];
         push(all, Cause::SlowStartExit, config, evidence, stays);
+    }
+    // The first slow start has no other ssthresh.
+    if let Some(exit) = flow.slow_start_exit.as_ref().filter(|exit| exit.reason == "ssthresh") {
+        let (flow, segments) = (config.id.clone(), exit.cwnd_segments);
+        let forgets = vec![vec![path.set("route.metrics", "none")]];
+        let evidence = Evidence::KeptSsthresh { flow, segments };
+        push(all, Cause::KeptSsthresh, config, evidence, forgets);
     }
     let rtt_s = flow.rtt_ms.as_ref().map_or(0.1, |rtt| rtt.min / 1e3);
     if let Traffic::File { size, .. } = config.traffic

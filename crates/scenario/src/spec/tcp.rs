@@ -19,6 +19,7 @@ pub(crate) static SUBTABLES: &[Subtable] = &[
     Subtable { name: "options", doc: "Headers, and what both ends agree on in the handshake." },
     Subtable { name: "buffer", doc: "How the send buffer and the receive buffer grow." },
     Subtable { name: "application", doc: "The application of the receiver." },
+    Subtable { name: "route", doc: "What the sender keeps about its peer between connections." },
 ];
 
 const HYSTART: Need = Need::Begins("slow_start", "hystart-");
@@ -580,7 +581,37 @@ pub(super) const READER: &[Key] = &[
     ),
 ];
 
+/// What the sender keeps about its peer between connections.
+pub(super) const ROUTE: &[Key] = &[
+    Key::new(
+        KeptMetrics::KEY,
+        Kind::Choice(KeptMetrics::CHOICES),
+        Default::Value("\"none\""),
+        "What the sender keeps when all of its data is acknowledged, and what its next flow to the \
+         same UE, or from it, begins with. An emulation sets `net.ipv4.tcp_no_metrics_save` and \
+         `tcp_no_ssthresh_metrics_save` as the first flow of each sending host says.",
+    ),
+    Key::new(
+        "route.ssthresh_segments",
+        real("segments", 1.0, 10_000_000.0),
+        Default::Absent("no ssthresh is known"),
+        "The ssthresh that the sender has kept from connections before the run, as `ip tcp_metrics \
+         show` prints it. `linux-ssthresh` and `bsd` use it.",
+    )
+    .simulated_only(),
+];
+
 choices! {
+    /// Values of `route.metrics`.
+    KeptMetrics("route.metrics") {
+        None = "none": "Nothing.",
+        Linux = "linux": "The RTT, as Linux does by default since 5.6.",
+        LinuxSsthresh = "linux-ssthresh":
+            "Also ssthresh, as Linux before 5.6, or with `tcp_no_ssthresh_metrics_save` = 0.",
+        Bsd = "bsd":
+            "ssthresh and the RTT, averaged, as in the routes of 4.4BSD and Mac OS X 10.5.",
+    }
+
     /// Values of `slow_start`.
     SlowStart("slow_start") {
         None = "none": "A loss.",

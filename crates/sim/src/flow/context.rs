@@ -1,8 +1,11 @@
 //! What all flows have in common: their identity, their access to the world, and their results.
 
+use std::collections::BTreeMap;
+
 use airpath_base::{Direction, FlowId, Instant, Journey, Packet};
 use airpath_network::{Hop, HopSet, SteppedNetwork};
 use airpath_record::{FlowSummary, Name, PingSummary, ProxySummary, Tables};
+use airpath_tcp::RouteMetrics;
 
 /// The identity of a flow.
 #[derive(Clone, Debug)]
@@ -26,7 +29,12 @@ pub(crate) struct Context<'a> {
     pub(crate) ack_table: bool,
     /// Hops whose next event may have changed, because a packet was sent into them.
     pub(crate) sent: HopSet,
+    /// What the hosts know about each other.
+    pub(crate) routes: &'a mut Routes,
 }
+
+/// What the sending host of a direction knows about the host at the other end, by direction and UE.
+pub(crate) type Routes = BTreeMap<(Direction, Option<String>), RouteMetrics>;
 
 impl Context<'_> {
     /// Sends a packet into the path that begins at `hop`.
@@ -54,6 +62,11 @@ pub(crate) enum Summary {
 }
 
 impl Identity {
+    /// Where [`Routes`] has what the flow's sender knows.
+    pub(crate) fn route(&self) -> (Direction, Option<String>) {
+        (self.direction, self.ue.clone())
+    }
+
     /// The path on which its data leaves the sender.
     pub(crate) const fn forward(&self) -> Hop {
         Hop::from_endpoint(self.direction)

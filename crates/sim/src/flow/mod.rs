@@ -15,7 +15,7 @@ use airpath_base::{Direction, FlowId, Instant, Packet, Site};
 use airpath_record::{Breakdown, Name, Names};
 use airpath_scenario::{FlowConfig, ProxyConfig, Traffic};
 
-pub(crate) use self::context::{Context, Identity, Summary};
+pub(crate) use self::context::{Context, Identity, Routes, Summary};
 
 use crate::goodput::Activities;
 

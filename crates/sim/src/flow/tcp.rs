@@ -138,6 +138,9 @@ impl TcpFlow {
     }
 
     fn start(&mut self, context: &mut Context<'_>) {
+        if let Some(&known) = context.routes.get(&self.identity.route()) {
+            self.config.sender.route.known = known;
+        }
         let TcpConfig { sender, receiver, sender_opens, .. } = &self.config;
         let now = context.now;
         let (sender, receiver) = if *sender_opens {
@@ -403,6 +406,12 @@ impl TcpFlow {
         let recorded =
             RecordedSender::new(identity, identity.name, identity.forward(), &config.sender);
         recorder.events(&mut ends.sender, recorded, context);
+        // The last event is that all is acknowledged.
+        if ends.sender.is_finished() && config.sender.route.rule.is_some() {
+            let route = config.sender.route;
+            let known = context.routes.entry(identity.route()).or_insert(route.known);
+            *known = ends.sender.route_metrics(*known);
+        }
     }
 
     /// A segment of the flow's sender arrived at the proxy, where it ends.

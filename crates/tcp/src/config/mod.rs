@@ -5,6 +5,8 @@ mod slow_start;
 
 use airpath_base::{Duration, Rate};
 
+use crate::RouteConfig;
+
 pub use congestion::{
     CongestionConfig, CongestionFactory, CubicArithmetic, CubicConfig, ExternalCongestion,
     GrowthUnit, Halved, RenoConfig,
@@ -77,6 +79,8 @@ pub struct EndpointConfig {
     pub right_sizing: RightSizing,
     /// When the application reads what has arrived.
     pub reader: ReaderConfig,
+    /// What is kept about the destination between connections.
+    pub route: RouteConfig,
 }
 
 impl Default for EndpointConfig {
@@ -114,6 +118,7 @@ impl Default for EndpointConfig {
             receive_buffer: BufferConfig::fixed(1 << 30),
             right_sizing: RightSizing::default(),
             reader: ReaderConfig::AtOnce,
+            route: RouteConfig::default(),
         }
     }
 }

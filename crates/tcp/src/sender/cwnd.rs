@@ -24,15 +24,22 @@ impl CongestionWindow {
     pub(super) fn new(
         config: &EndpointConfig,
         control: Box<dyn CongestionControl>,
-        window: Window,
+        mut window: Window,
     ) -> Self {
+        let left_slow_start = !window.in_slow_start();
+        if let Some(ssthresh) = config.route.ssthresh()
+            && !left_slow_start
+            && !control.is_model_based()
+        {
+            window.ssthresh = ssthresh;
+        }
         Self {
             is_model_based: control.is_model_based(),
             control,
             window,
             initial: Window::initial(config.initial_window).cwnd,
             largest: window.cwnd,
-            left_slow_start: !window.in_slow_start(),
+            left_slow_start,
         }
     }
 

@@ -26,6 +26,7 @@ use airpath_base::{Duration, Flags, Instant};
 
 use crate::congestion::{self, CongestionControl, SlowStartExit, Window};
 use crate::event::{EventKind, SendLimit, SlowStartExitReason};
+use crate::route::Ended;
 use crate::{EndpointConfig, RttEstimator, ValidationConfig};
 use buffer::{SendBuffer, Write, Writing};
 use burst::Bursts;
@@ -115,7 +116,7 @@ impl Sender {
                 window.cwnd,
             )),
             validation: config.validation,
-            rtt: RttEstimator::new(config.rto),
+            rtt: RttEstimator::new(config.rto).with_route(&config.route),
             scoreboard: Scoreboard::new(congestion.is_model_based()),
             congestion: CongestionWindow::new(config, congestion, window),
             recovery: Recovery::new(config.recovery),
@@ -210,6 +211,18 @@ impl Sender {
         self.congestion.control().failure()
     }
 
+    /// The state in which the connection ends.
+    pub(crate) fn ended(&self, send_buffer: u64) -> Ended {
+        Ended {
+            window: self.congestion.window(),
+            rtt: self.rtt.srtt(),
+            rttvar: self.rtt.deviation(),
+            samples: self.rtt.samples(),
+            mss: self.mss,
+            send_buffer,
+        }
+    }
+
     /// RFC 6675's pipe, in segments.
     pub(crate) fn in_flight(&self) -> u32 {
         self.scoreboard.pipe()
@@ -277,6 +290,13 @@ impl Sender {
         }
         self.time_out(now);
         self.arm_timer(now);
+    }
+
+    /// There is no slow start if an ssthresh that was kept is not above the initial window.
+    pub(crate) fn skip_slow_start(&mut self, now: Instant) {
+        if !self.congestion.window().in_slow_start() {
+            self.leave_slow_start_by(now, SlowStartExitReason::Ssthresh);
+        }
     }
 
     /// Congestion ends slow start, except for a model-based algorithm, which decides by itself.

@@ -9,8 +9,9 @@ use airpath_tcp::{
     AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
     DelayedAckConfig, EarlyExit, EcnConfig, Endpoint, EndpointConfig, Event, EventKind, GrowthUnit,
     Halved, HystartConfig, IdleRestart, LimitTimes, LossDetection, OffloadConfig, PacingConfig,
-    ReaderConfig, RecoveryConfig, Reduction, RenoConfig, RightSizing, RtoConfig, RtoEstimator,
-    SackCompressionConfig, SendMemoryConfig, SenderCounters, SlowStartConfig, ValidationConfig,
+    ReaderConfig, RecoveryConfig, Reduction, RenoConfig, RightSizing, RouteConfig, RouteMetrics,
+    RouteRule, RtoConfig, RtoEstimator, SackCompressionConfig, SendMemoryConfig, SenderCounters,
+    SlowStartConfig, ValidationConfig,
 };
 use proptest::prelude::*;
 
@@ -357,6 +358,11 @@ fn run(connection: &Connection) -> Outcome {
         assert_eq!(end.endpoint.acknowledged(), end.endpoint.written());
         assert!(end.offered == u64::MAX || end.offered == end.endpoint.written());
         assert_eq!((end.finished, end.in_recovery, end.endpoint.in_flight()), (1, false, 0));
+        let RouteConfig { rule, known } = connection.ends[index].route;
+        let kept = end.endpoint.route_metrics(known);
+        assert!(rule.is_some() || kept == known, "{kept:?}");
+        assert!(kept.ssthresh.is_none_or(|kept| kept >= 1.0 && kept.is_finite()), "{kept:?}");
+        assert!(kept.rtt.is_some() || known.rtt.is_none(), "{kept:?}");
     }
     let [delivered, acks] = [Endpoint::delivered, Endpoint::acks_sent]
         .map(|count| [count(&ends[0].endpoint), count(&ends[1].endpoint)]);
@@ -403,8 +409,9 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
     });
     let options = (any::<bool>(), proptest::bool::weighted(0.7), any::<bool>());
     let buffers = (buffer(), buffer(), proptest::option::of(1u32..4), send_memory());
-    (sizes, congestion, rto, options, buffers, recovery(), leaving(), receiving()).prop_map(
-        |(sizes, congestion, rto, options, buffers, recovery, leaving, receiving)| {
+    let ends = (recovery(), leaving(), receiving(), route());
+    (sizes, congestion, rto, options, buffers, ends).prop_map(
+        |(sizes, congestion, rto, options, buffers, (recovery, leaving, receiving, route))| {
             let (send_buffer, receive_buffer, send_buffer_factor, send_memory) = buffers;
             let (pacing, offload, validation) = leaving;
             let (acks, aggregation, (dsack, ecn), initial, reader) = receiving;
@@ -460,9 +467,23 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                         Rate::from_bps(bits).map_or(ReaderConfig::AtOnce, ReaderConfig::Rate)
                     }
                 },
+                route,
             }
         },
     )
+}
+
+fn route() -> impl Strategy<Value = RouteConfig> {
+    let rule = prop_oneof![
+        Just(None),
+        Just(Some(RouteRule::Linux)),
+        Just(Some(RouteRule::LinuxSsthresh)),
+        Just(Some(RouteRule::Bsd)),
+    ];
+    let time = || proptest::option::of(micros(1..4_000_000));
+    let known = (proptest::option::of(1.0f64..100.0), time(), time())
+        .prop_map(|(ssthresh, rtt, rttvar)| RouteMetrics { ssthresh, rtt, rttvar });
+    (rule, known).prop_map(|(rule, known)| RouteConfig { rule, known })
 }
 
 fn recovery() -> impl Strategy<Value = RecoveryConfig> {

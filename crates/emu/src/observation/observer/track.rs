@@ -45,6 +45,8 @@ pub(super) struct Track {
     /// Time-outs that the kernel counted before (`tcpi_total_rto`): those of the handshake.
     timeouts_before: u64,
     pub(super) undos: u64,
+    /// An ssthresh above cwnd in the first slow start: one that the kernel has kept.
+    kept_ssthresh: Option<u32>,
     /// ssthresh of a reduction that may be undone.
     reduced_to: Option<u32>,
     /// An acknowledgement whose effect is not known yet.
@@ -103,6 +105,7 @@ impl Track {
             timeouts: 0,
             timeouts_before: first.state.timeouts.into(),
             undos: 0,
+            kept_ssthresh: None,
             reduced_to: None,
             pending_ns: None,
             last: first.state,
@@ -235,11 +238,21 @@ impl Track {
 
     fn check_for_exit(&mut self, time_ns: u64, seen: &Observation) {
         let Some(ssthresh) = seen.state.ssthresh.filter(|_| self.exit.is_none()) else { return };
+        if seen.found.what == What::Nothing
+            && seen.congestion != "bbr"
+            && ssthresh > seen.state.cwnd
+        {
+            self.kept_ssthresh = Some(ssthresh);
+            return;
+        }
         let (cwnd, reason) = match (seen.found.what, seen.congestion) {
             // HyStart sets ssthresh to cwnd.
             (What::Exit(reason), _) => (ssthresh, reason),
             (What::Something, _) => (ssthresh, hystart_reason(seen)),
             (What::Nothing, "bbr") => (seen.state.cwnd, "full_pipe"),
+            (What::Nothing, _) if self.kept_ssthresh == Some(ssthresh) => {
+                (seen.state.cwnd, "ssthresh")
+            }
             // TCP_INFO does not show which of its tests it was.
             (What::Nothing, _) => (ssthresh, "hystart"),
         };
@@ -365,6 +378,27 @@ mod tests {
             ("ack_train", "delay")
         );
         assert_eq!(exit(400_000, 416_001).reason, "delay");
+    }
+
+    #[test]
+    fn slow_start_ends_at_an_ssthresh_that_the_kernel_has_kept() {
+        let kept = track(&[
+            seen(1, Kind::Begin, 10, Some(40)),
+            seen(5, Kind::Ack, 10, Some(40)),
+            seen(6, Kind::Ack, 20, Some(40)),
+            seen(7, Kind::Ack, 40, Some(40)),
+            seen(8, Kind::Ack, 41, Some(40)),
+        ]);
+        let exit = kept.exit.unwrap();
+        assert_eq!((exit.time_ns, exit.cwnd, exit.reason), (6 * MS, 40, "ssthresh"));
+        // HyStart may end it before, and a loss too.
+        let ack = |ms, cwnd, ssthresh| seen(ms, Kind::Ack, cwnd, Some(ssthresh));
+        let found = found(What::Something, 40_000, 45_001, ack(7, 31, 30));
+        let hystart = track(&[ack(5, 10, 40), ack(6, 30, 40), found]).exit.unwrap();
+        assert_eq!((hystart.cwnd, hystart.reason), (30, "delay"));
+        let loss = Kind::Congestion { before: OPEN, after: RECOVERY };
+        let lost = track(&[ack(5, 30, 40), seen(6, loss, 30, Some(21))]).exit.unwrap();
+        assert_eq!((lost.cwnd, lost.reason), (30, "loss"));
     }
 
     #[test]
