@@ -122,9 +122,10 @@ def _lost_frames(group: Group) -> tuple[int, ...]:
 
 
 def _waited(group: Group) -> str:
+    middle = max(0.0, group.typical_wait_ms)
     return (
-        f"packets waited {short(max(0.0, group.typical_wait_ms))} ms in the median and "
-        f"{short(group.queue_ms)} ms at most (p95), on a path of {short(group.base_ms)} ms"
+        f"packets waited {short(middle)} ms in the median and {short(max(middle, group.queue_ms))} "
+        f"ms at most (p95), on a path of {short(group.base_ms)} ms"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +42,6 @@ def congestion(
     library = write(Path(name))
     narrate(f"{name} is new; this builds and runs it:")
     output(
-        f"cargo build --release --manifest-path {name}/Cargo.toml && "
-        f"airpath run wire --set flow.0.congestion=./{library}"
+        f"cargo build --release --manifest-path {shlex.quote(f'{name}/Cargo.toml')} && "
+        f"airpath run wire --set {shlex.quote(f'flow.0.congestion=./{library}')}"
     )

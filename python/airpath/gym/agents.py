@@ -10,6 +10,7 @@ from gymnasium.spaces import Box
 from pettingzoo import ParallelEnv
 
 from airpath.errors import InputError
+from airpath.gym import rewards
 from airpath.gym.environment import LARGEST_SEED
 from airpath.gym.episode import (
     ACTION_HIGH,
@@ -52,7 +53,7 @@ class AgentsEnv(ParallelEnv[str, "Vector", "Vector"]):  # type: ignore[misc]
         self._scenarios = Scenarios(scenario, sets, interval_ms)
         self._random = np.random.default_rng()
         self._scenario = self._scenarios.draw(self._random)
-        self._flows, self._reward = places(self._scenario, flows), reward
+        self._flows, self._reward = places(self._scenario, flows), rewards.checked(reward)
         self.possible_agents = list(self._flows)
         self.agents: list[str] = []
         self.render_mode = None

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from airpath.errors import InputError
+from airpath.gym import rewards
 from airpath.gym.episode import (
     ACTION_HIGH,
     ACTION_LOW,
@@ -62,7 +63,7 @@ class ScenarioEnv(gymnasium.Env["Vector", "Vector"]):
         self.action_space = Box(ACTION_LOW, ACTION_HIGH, dtype=np.float32)
         self.render_mode = render_mode
         self._scenarios = Scenarios(scenario, set, interval_ms)
-        self._flow, self._reward = flow, reward
+        self._flow, self._reward = flow, rewards.checked(reward)
         if self._scenarios.fixed is not None:
             self._place(self._scenarios.fixed)
         self._episode: Episode | None = None

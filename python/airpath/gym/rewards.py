@@ -31,6 +31,13 @@ def utility(interval: Interval) -> float:
     return math.log(throughput) - math.log(interval.srtt_ns / interval.min_rtt_ns)
 
 
+def checked(reward: Reward) -> Reward:
+    """The reward. Raises ``InputError`` unless it is a function."""
+    if not callable(reward):
+        raise InputError(f"reward is {reward!r}, but must be a function of an interval")
+    return reward
+
+
 def rewarded(reward: Reward, interval: Interval) -> float:
     """Reward of an interval. Raises ``InputError`` unless it is a finite number."""
     value = reward(interval)

@@ -151,6 +151,11 @@ def _candidates(texts: Sequence[str]) -> list[Candidate]:
         label = choice.name or Path(choice.file or "").name.removesuffix(".o").removesuffix(".bpf")
         if label in (one.label for one in found) or "/" in label:
             raise InputError(f"{text}: another congestion control has the name `{label}`")
+        if label in definition.HOST_PEERS and choice.elf is not None:
+            raise InputError(
+                f"{text}: the host's own `{label}` runs beside it under that name; give the file "
+                "another one"
+            )
         found.append(Candidate(label, choice))
     if "cubic" not in (one.label for one in found):
         found.append(Candidate("cubic", Congestion(None, "cubic")))

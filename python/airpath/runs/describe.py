@@ -402,7 +402,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
     "answered_share": percent,
     "delay_ms.p95": milliseconds,
     "jain_index": digits,
-    "retransmitted_share": percent,
+    "retransmitted_share": lambda value: f"{float(f'{100 * value:.2g}'):g} %",
 }
 
 
