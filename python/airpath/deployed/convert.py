@@ -53,6 +53,8 @@ class Deployed:
     programs: tuple[Program, ...]
     entries: tuple[Entry, ...]
     not_modelled: tuple[NotModelled, ...]
+    unlisted: str
+    """A value that its specification does not have, and where it is from; empty: none."""
 
     def summary(self) -> list[str]:
         """What was read, how many keys are from it, and what matters but is not modelled."""
@@ -68,6 +70,8 @@ class Deployed:
             f"read as {', '.join(map(str, self.programs))}: {counts['file']} keys from the files, "
             f"{counts['default']} defaults, {counts['assumed']} assumed"
         ]
+        if self.unlisted:
+            lines.append(f"not in the specification, and taken as it is: {self.unlisted}")
         for why, names in matters.items():
             more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
             lines.append(f"not modelled: {', '.join(names[:_MOST_SHOWN])}{more}: {why}")
@@ -154,6 +158,7 @@ def _assembled(
         programs=tuple(each.program for each in drafts),
         entries=tuple(text.entries),
         not_modelled=tuple(one for each in drafts for one in each.not_modelled()),
+        unlisted=text.unlisted,
     )
 
 

@@ -40,6 +40,7 @@ class Written:
     """The text, with the key that stands on each line."""
 
     entries: list[Entry]
+    unlisted: str = ""
     lines: dict[int, Entry] = field(default_factory=dict)
     _parts: list[str] = field(default_factory=list)
 
@@ -73,7 +74,7 @@ def scenario_text(scenario: Scenario) -> Written:
     entries = {key: entry for draft in scenario.drafts for key, entry in draft.entries.items()}
     preset = _preset(scenario.lte, entries)
     _complete(entries)
-    made = Written(list(entries.values()))
+    made = Written(list(entries.values()), scenario.unlisted)
     _head(made, scenario, preset)
     made.add("", "[radio]", f'preset = "{preset}"')
     if scenario.unlisted:
