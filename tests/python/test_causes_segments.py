@@ -14,6 +14,7 @@ from airpath import _core
 from airpath.causes.apart import begun, taken_apart
 from airpath.causes.features import features
 from airpath.causes.rank import read_groups
+from airpath.diagnose.files import diagnose
 from airpath.fitting.observed import Observed, arrays, observe
 from airpath.fitting.path import estimate
 from airpath_dev.causes.view import Damage, _damaged, _points
@@ -153,3 +154,19 @@ def test_a_whole_capture_has_its_first_packet(tmp_path: Path) -> None:
         (group,) = read_groups(file, _core.read_capture(file))
         assert None not in group.main.seen.handshake
         assert group.main.segment_bytes == FULL
+
+
+def test_a_window_of_unknown_scale_and_a_send_buffer_are_one_suspect(tmp_path: Path) -> None:
+    """A capture that begins after the handshake shows a limit, and not whose it is."""
+    airpath.run("small-window", out=tmp_path / "run", capture=True, explain="off")
+    server = next(_points(np.fromfile(tmp_path / "run" / "capture.pcapng", dtype=np.uint8)))
+    found = []
+    for late in (0.0, 0.2):
+        file = tmp_path / f"{late}.pcapng"
+        file.write_bytes(_damaged(server, Damage(late=late), Pick("late")))
+        found.append(diagnose(str(file))["causes"]["causes"])
+    assert found[0][0]["causes"] == ["receive-window"]
+    [only] = found[1]
+    assert set(only["causes"]) == {"receive-window", "send-buffer"}
+    assert "nobody knows whether it had room" in only["evidence"]
+    assert "the receive window was full" not in only["evidence"]

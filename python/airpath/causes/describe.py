@@ -217,8 +217,10 @@ def _offload(group: Group, _: Features) -> Words:
     )
 
 
-def _receive_window(group: Group, _: Features) -> Words:
+def _receive_window(group: Group, found: Features) -> Words:
     main = group.main
+    if main.window_bytes is None:
+        return _send_buffer(group, found)
     share = max(main.window_share, main.limited_share)
     return Words(
         f"For {share:.0%} of the time the receive window ({kilobytes(main.window_bytes)}) had no "
@@ -229,17 +231,22 @@ def _receive_window(group: Group, _: Features) -> Words:
 
 def _send_buffer(group: Group, _: Features) -> Words:
     main = group.main
+    room = (
+        "the scale of the receive window is not in the capture, so nobody knows whether it had room"
+        if main.window_bytes is None
+        else "the receive window had room"
+    )
     if not main.at_sender:
         return Words(
-            f"Of the highest rate seen {group.busy:.0%} was used, {_lost(group)}, and the receive "
-            "window had room: the sender did not send more.",
+            f"Of the highest rate seen {group.busy:.0%} was used, {_lost(group)}, and {room}: the "
+            "sender did not send more.",
             advice=f"{ADVICE['send-buffer']} A capture at the sender would show the bytes in "
             "flight.",
         )
     return Words(
         f"Never more than {kilobytes(main.ceiling_bytes)} were in flight, and "
         f"{main.ceiling_share:.0%} of the segments were sent at that limit; {_waited(group)}, and "
-        "the receive window had room.",
+        f"{room}.",
         main.ceiling_frames,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, cast
 
@@ -41,6 +41,10 @@ _SILENT = ("handover", "pdcp-gap", "radio-link-failure", "stalling-host")
 OF_SENDERS = "application-limited"
 """The cause of senders that have nothing to send."""
 _OF_BUFFERS = "send-buffer"
+_WINDOWS = (_OF_BUFFERS, "receive-window")
+"""Causes that look the same where the scale of the receive window is unknown."""
+_OF_WINDOWS = ("window_", "limit")
+"""How features begin that need that scale."""
 OF_THE_TEST = (OF_SENDERS, "test-too-short")
 """Naming these blames neither the path nor a host: whoever believes it wrongly tests once more."""
 _LITTLE = 1 / 7
@@ -162,14 +166,31 @@ def inferred(
     if causes and causes[0][0] == OF_SENDERS and not group.at_sender:
         # Who does not see the bytes in flight cannot tell a small buffer from one that is empty.
         causes = [one for one in causes if one[0] != _OF_BUFFERS]
-    return [suspected(cause, sure, group, found) for cause, sure in causes], leaning
+    named = [suspected(cause, sure, group, found) for cause, sure in causes]
+    if group.main.window_bytes is None:
+        named = _with_unknown_window(named)
+    return named, leaning
+
+
+def _with_unknown_window(named: list[Suspect]) -> list[Suspect]:
+    """A small window and a small send buffer as one suspect."""
+    ours = [one for one in named if one.cause in _WINDOWS]
+    others = [one for one in _WINDOWS if ours and one != ours[0].cause]
+    return [
+        replace(one, also=tuple(others)) if one in ours else one
+        for one in named
+        if one not in ours[1:]
+    ]
 
 
 def suspected(cause: str, probability: float, group: Group, found: Features) -> Suspect:
     """A cause that the model infers, in words."""
     learned = packaged(MODEL)
     words = describe(cause, group, found)
-    why = evidence(learned.moved(cause, found), found)
+    moved = learned.moved(cause, found)
+    if group.main.window_bytes is None:
+        moved = [one for one in moved if not one[0].startswith(_OF_WINDOWS)]
+    why = evidence(moved, found)
     told = f" What speaks for it most: {'; '.join(why)}." if why else ""
     cost: float | None = learned.cost(cause, found)
     if cause not in OF_DELAY and not group.was_full:

@@ -54,11 +54,13 @@ class Suspect:
     at_s: tuple[float, ...] = ()
     advice: str = ""
     confidence: float | None = field(default=None)
+    also: tuple[str, ...] = ()
+    """What looks the same in this capture."""
 
     @property
     def causes(self) -> tuple[str, ...]:
         """The cause and those that look the same from here."""
-        return alike(self.cause)
+        return (*alike(self.cause), *self.also)
 
     def document(self) -> SuspectDocument:
         """For JSON."""
