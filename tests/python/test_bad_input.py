@@ -206,7 +206,7 @@ def test_a_thousand_faults_are_some_lines(tmp_path: Path) -> None:
     message = str(caught.value)
     assert message.count("unknown key") == 20
     assert message.count("allowed here") == 1
-    assert message.endswith("error: and 59980 more")
+    assert message.endswith("error: 59980 more not shown")
 
 
 def test_many_flows_are_read_in_time_that_grows_with_them(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_a_transfer_that_does_not_complete_has_no_completion_time(cli: Any, tmp_
     assert (stuck["mean"], stuck["ci95"], stuck["values"]) == (None, None, [None, None])
     assert done["mean"] > 0
     assert done["change"] is None
-    assert row["winner"] == 1
+    assert row["winner"] is None, "nothing is random here"
     shown = cli("whatif", str(scenario), *clamped, "--seeds", "2")[1]
     assert "did not complete" in shown
 

@@ -503,12 +503,12 @@ def test_the_search_finds_every_limit_in_few_rounds(limit: int) -> None:
     ("change", "said"),
     [
         ({"rate_mbps": 0}, "rate_mbps is 0, but must be"),
-        ({"rate_mbps": float("nan")}, "rate_mbps is not a number"),
+        ({"rate_mbps": float("nan")}, "rate_mbps must be a number"),
         ({"size_bytes": 111}, "size_bytes is 111, but must be from 112 to 65507"),
-        ({"size_bytes": 500.5}, "size_bytes is not a whole number"),
+        ({"size_bytes": 500.5}, "size_bytes must be a whole number"),
         ({"direction": "left"}, 'direction is "down" or "up"'),
         ({"duration_s": 4000}, "duration_s is 4000, but must be"),
-        ({"phase": -1}, "phase is not a whole number"),
+        ({"phase": -1}, "phase must be a whole number"),
         ({"rate_mbps": 100_000, "size_bytes": 112}, "at most 20000000 datagrams"),
     ],
 )

@@ -46,7 +46,7 @@ def test_the_report_shows_effects_phases_and_causes(measured: Path, tmp_path: Pa
     assert "What each treatment changed" in text
     assert "down, paced" in text
     assert "The phases" in text
-    assert "Bufferbloat" in text
+    assert "bufferbloat" in text
     assert "This is the twin" in text
     assert "measure (real clock)" in text
     assert "There was no loss" not in text

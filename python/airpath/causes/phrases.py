@@ -12,6 +12,8 @@ _PERCENT = 0.01
 """Unit: smaller shares have two decimals."""
 _TEN = 10
 """Unit: the base of amounts' logarithms."""
+HALF = 0.5
+"""Definition: 0 has no logarithm, so that half a segment is added to those that are counted."""
 _MOST = 3
 """Bound: features in a sentence."""
 
@@ -37,7 +39,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
     "log share": _ten_share,
     "number": short,
     "log number": _ten,
-    "log count": lambda value: f"{10**value - 0.5:.0f}",
+    "log count": lambda value: f"{_TEN**value - HALF:.0f}",
     "round trips": _rounds,
     "log round trips": lambda value: f"{_ten(value)} round trips",
     "ms": lambda value: f"{short(value)} ms",

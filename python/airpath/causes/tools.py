@@ -10,7 +10,7 @@ import numpy as np
 from airpath.causes.describe import ADVICE
 from airpath.causes.features import UNKNOWN, Features, correlation, log10, spread
 from airpath.causes.model import ANY, answer, packaged
-from airpath.causes.phrases import evidence
+from airpath.causes.phrases import HALF, evidence
 from airpath.causes.rank import OF_SENDERS, WRONG_BLAME, Blame
 from airpath.causes.suspect import Suspect, alike, in_words
 from airpath.fitting.observed import Floats
@@ -205,7 +205,7 @@ def _again(again: Floats, total: Floats) -> Features:
     known = np.isfinite(count)
     return {
         "again": log10(count * _SEGMENT_BYTES / max(1.0, float(total.sum())) + _TINY),
-        "log_again": log10(count + 0.5),
+        "log_again": log10(count + HALF),
         "again_seconds": float(some.mean()) if known else UNKNOWN,
         "again_most": float(again.max() / count) if count > 0 else UNKNOWN,
         "again_first": float(again[:2].sum() / count) if count > 0 else UNKNOWN,

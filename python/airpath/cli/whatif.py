@@ -283,12 +283,12 @@ def _trade_offs(answer: Variants) -> list[str]:
         sides: dict[bool, list[str]] = {True: [], False: []}
         for row in answer["rows"]:
             cell = row["cells"][index]
-            if cell is None or cell["change_ci95"] is None:
+            if cell is None or cell["change"] is None:
                 continue
             if row["metric"] == "retransmitted_share":
                 # What they cost shows in what gets through.
                 continue
-            low, high = cell["change_ci95"]
+            low, high = cell["change_ci95"] or (cell["change"], cell["change"])
             if low * high > 0:
                 name = f"{figure_name(row['metric'])} of {row['flow']}"
                 sides[(low > 0) == row["more_is_better"]].append(name)
@@ -325,14 +325,15 @@ def _footer(answer: Variants) -> list[str]:
     better = "*: better than every other by more than noise."
     cells = [cell for row in answer["rows"] for cell in row["cells"] if cell]
     if blocks is None and not any(cell["ci95"] for cell in cells):
-        return [
-            "One run each; in brackets the change. How much of it is chance is unknown: try more "
-            "--seeds."
+        return (
+            ["One seed; in brackets the change. With more --seeds it has an interval."]
             if count == 1
-            else f"Nothing in this scenario is random: its {count} seeds give the same run. In "
-            "brackets the change, without an interval. How much of it is chance shows with other "
-            "starts, as --set flow.0.start_s=0.05."
-        ]
+            else [
+                f"Nothing is random in this scenario: its {count} seeds give the same run. In",
+                "brackets the change, without an interval. What chance does shows with other",
+                "starts, such as --set flow.0.start_s=0.05.",
+            ]
+        )
     if blocks is None:
         return [
             f"Means over {plural(count, 'seed')}; in brackets the change and its 95 % confidence "
