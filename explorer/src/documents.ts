@@ -430,7 +430,7 @@ export interface Tried {
 export interface VariantFigure {
   /** Mean over the seeds; null where a transfer did not complete within the run. */
   mean: number | null;
-  /** 95 % confidence interval of the mean. */
+  /** 95 % confidence interval of the mean; null where no variant's figures differ between seeds. */
   ci95: [number, number] | null;
   /** Values by seed; null where it did not complete. */
   values: (number | null)[];
@@ -439,7 +439,7 @@ export interface VariantFigure {
    * and if either did not complete.
    */
   change: number | null;
-  /** 95 % confidence interval of the change, from paired seeds. */
+  /** 95 % confidence interval of the change, from paired seeds; null likewise. */
   change_ci95: [number, number] | null;
 }
 

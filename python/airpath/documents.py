@@ -1669,7 +1669,8 @@ class VariantFigure(TypedDict):
     mean: float | None
     """Mean over the seeds; null where a transfer did not complete within the run."""
     ci95: Interval | None
-    """95 % confidence interval of the mean."""
+    """95 % confidence interval of the mean; null where no variant's figures differ between seeds.
+    """
     values: list[float | None]
     """Values by seed; null where it did not complete."""
     change: float | None
@@ -1677,7 +1678,7 @@ class VariantFigure(TypedDict):
     seed, and if either did not complete.
     """
     change_ci95: Interval | None
-    """95 % confidence interval of the change, from paired seeds."""
+    """95 % confidence interval of the change, from paired seeds; null likewise."""
 
 
 class VariantRow(TypedDict):

@@ -267,7 +267,7 @@ fn a_transfer_that_does_not_complete_has_no_completion_time() {
     let lossy = quick(&behind("down", "stage = \"loss\"\nprobability = 0.02", &large));
     let first = named(&lossy, "random-loss");
     assert!(
-        first.evidence.contains("the part that arrived within the run of file is "),
+        first.evidence.contains("the part of file that arrived within the run is "),
         "{first:?}"
     );
     let gain = lossy
@@ -295,7 +295,7 @@ fn a_slow_leg_that_delays_the_fast_one_is_a_cause() {
     let first = &found.findings[0];
     assert!(first.evidence.contains("split over lte and nr, 2 ms apart"), "{}", first.evidence);
     let advice = first.advice.as_deref().expect("advice");
-    assert!(advice.contains("the leg in which a packet will wait less"), "{advice}");
+    assert!(advice.contains("the leg where it waits less"), "{advice}");
 }
 
 #[test]
