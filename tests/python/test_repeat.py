@@ -299,13 +299,24 @@ def test_figures_are_those_that_simulations_are_compared_by(name: str) -> None:
         assert cell["values"] == [pytest.approx(value, rel=1e-12) if complete else None]
 
 
-def test_streams_are_flows_of_their_own() -> None:
-    sets = ["run.duration_s=2", "flow.0.streams=3"]
-    run = airpath.run("wire", sets)
+@pytest.mark.parametrize(
+    ("name", "change", "has", "lacks"),
+    [
+        ("wire", "flow.0.streams=3", ("down", "jain_index"), ("download", "goodput_mbps")),
+        ("two-flows", "flow.0.enabled=false", ("reno", "goodput_mbps"), ("cubic", "goodput_mbps")),
+    ],
+)
+def test_streams_are_flows_of_their_own_and_disabled_ones_are_none(
+    name: str, change: str, has: tuple[str, str], lacks: tuple[str, str]
+) -> None:
+    sets = ["run.duration_s=2", change]
+    run = airpath.run(name, sets)
     found = blocks.figures(run.summary, parse_toml(run.scenario_toml)["flow"])
-    rows = airpath.whatif("wire", [["run.seed=1"]], set=sets, seeds=1)["rows"]
-    assert [one[:2] for one in found] == [(row["flow"], row["metric"]) for row in rows]
-    assert ("down", "jain_index") in [one[:2] for one in found]
+    rows = airpath.whatif(name, [["run.seed=1"]], set=sets, seeds=1)["rows"]
+    told = [one[:2] for one in found]
+    assert told == [(row["flow"], row["metric"]) for row in rows]
+    assert has in told
+    assert lacks not in told
 
 
 def test_the_answer_is_that_of_simulations_with_the_same_seeds(host: Host) -> None:

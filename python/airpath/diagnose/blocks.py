@@ -252,6 +252,7 @@ class FlowTable(TypedDict):
     start_s: NotRequired[float]
     size_bytes: NotRequired[int]
     streams: NotRequired[int]
+    enabled: NotRequired[bool]
 
 
 def figures(document: RunDocument, flows: Sequence[FlowTable]) -> list[Measured]:
@@ -260,7 +261,7 @@ def figures(document: RunDocument, flows: Sequence[FlowTable]) -> list[Measured]
     The scenario's ``flows`` have the figures by which simulations are compared
     (``crates/findings``, ``with_costs``). The figures of other connections and pings follow.
     """
-    own = [_Own(name, flow) for flow in flows for name in _names(flow)]
+    own = [_Own(name, flow) for flow in flows if flow.get("enabled", True) for name in _names(flow)]
     by_id = {str(flow["id"]): flow for flow in entries(document, "flows")}
     pings = {str(ping["id"]): ping for ping in entries(document, "pings")}
     run_s = float(document["run"]["duration_s"])
