@@ -77,3 +77,13 @@ def split(cell: str) -> list[str]:
     if cell.startswith("explained-by"):
         return [cell]
     return re.sub(r", (?!seen)", "\n", cell).splitlines()
+
+
+@pytest.mark.xfail(strict=True, reason="29 of 40 by the stricter rule of intervals: a known miss")
+def test_three_quarters_are_accounted_for() -> None:
+    """Of what chose nothing; the guide also says how many without what was looked at."""
+    said = re.search(r"with under-specified figures, (\d+)", block("all studies"))
+    chose_nothing = re.search(r"of the (\d+) not used for calibration", block("all studies"))
+    assert said
+    assert chose_nothing
+    assert int(said[1]) >= 0.75 * int(chose_nothing[1])
