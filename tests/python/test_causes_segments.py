@@ -168,5 +168,5 @@ def test_a_window_of_unknown_scale_and_a_send_buffer_are_one_suspect(tmp_path: P
     assert found[0][0]["causes"] == ["receive-window"]
     [only] = found[1]
     assert set(only["causes"]) == {"receive-window", "send-buffer"}
-    assert "nobody knows whether it had room" in only["evidence"]
+    assert "unknown whether the receive window had room" in only["evidence"]
     assert "the receive window was full" not in only["evidence"]

@@ -322,7 +322,7 @@ def test_a_timer_that_no_specification_lists_is_taken_and_said() -> None:
     assert "any_timer_value = true" in made.scenario
     assert key(made, "radio.rlc.t_poll_retransmit_ms").value == 61
     assert any(
-        line.startswith("not in the specification, and taken as it is: ") and " 61" in line
+        line.startswith("used although the specification does not list it: ") and " 61" in line
         for line in made.summary()
     )
     parse(made.scenario, "made")

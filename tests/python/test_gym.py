@@ -206,6 +206,9 @@ def test_a_reward_of_one_s_own_is_of_the_interval() -> None:
     environment.reset(seed=1)
     reward = environment.step([0.0])[1]
     assert reward == seen[0].delivered_segments > 0
+    wrong: Any = "delivered"
+    with pytest.raises(InputError, match="reward is 'delivered', but must be a function of"):
+        make(set=SHORT, reward=wrong)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,9 @@ def test_candidates_have_names_of_their_own(tmp_path: Path) -> None:
     file.write_bytes(b"")
     labels = [one.label for one in trials._candidates([str(file), "bbr"])]
     assert labels == ["mine", "bbr", "cubic"]
+    own = file.rename(tmp_path / "cubic.bpf.o")
+    with pytest.raises(InputError, match="the host's own `cubic` has this name in the results"):
+        trials._candidates([str(own)])
     with pytest.raises(InputError, match="another congestion control has the name `bbr`"):
         trials._candidates(["bbr", "bbr"])
     with pytest.raises(InputError, match="without FLOW="):

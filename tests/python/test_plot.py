@@ -94,8 +94,10 @@ def test_a_font_that_is_not_there_is_replaced_by_one_that_is(
             charts, (["--font", "Nobody Has This"], [], ["--font", "DejaVu Serif"]), strict=True
         )
     ]
-    assert said[0].startswith("There is no font Nobody Has This here; a PDF or PNG has another one")
-    assert not any("no font" in one for one in said[1:])
+    assert said[0].startswith(
+        "The font Nobody Has This is not installed; a PDF or PNG uses another one"
+    )
+    assert not any("not installed" in one for one in said[1:])
     replaced, standard, serif = (chart.read_bytes() for chart in charts)
     assert replaced == standard != serif
 

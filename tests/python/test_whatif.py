@@ -28,7 +28,7 @@ def test_the_table_fits_a_terminal_and_names_what_a_variant_costs(cli: Any) -> N
     tries = ["--try", SHORT, "--try", 'path.down.0.aqm="codel"']
     code, out, _ = cli("whatif", "bufferbloat", *tries, "--seeds", "2")
     assert code == 0
-    tables = out.partition("\n\n")[2].partition("\n\nNothing is random")[0]
+    tables = out.partition("\n\n")[2].partition("\n\nNothing in this scenario is random")[0]
     assert max(map(len, tables.splitlines())) <= 80
     assert "as it is   (1) queue_packets=20\n" in tables
     assert 'as it is   (2) aqm="codel"\n' in tables

@@ -84,8 +84,8 @@ class Difference(NamedTuple):
     """``after`` less ``before``."""
     low: float | None
     high: float | None
-    """95 % interval of ``change``; None below two values, and where no value differs from another
-    of its variant: what draws nothing tells nothing of chance."""
+    """95 % interval of ``change``; None for fewer than two values, and where all values of
+    each variant are equal: runs without randomness say nothing about chance."""
     p: float | None
     """Of Student's test for pairs, or of Welch's; None where there is no interval, and without
     scipy."""

@@ -232,7 +232,7 @@ def _receive_window(group: Group, found: Features) -> Words:
 def _send_buffer(group: Group, _: Features) -> Words:
     main = group.main
     room = (
-        "the scale of the receive window is not in the capture, so nobody knows whether it had room"
+        "the capture lacks the window scale, so it is unknown whether the receive window had room"
         if main.window_bytes is None
         else "the receive window had room"
     )

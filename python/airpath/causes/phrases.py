@@ -13,7 +13,7 @@ _PERCENT = 0.01
 _TEN = 10
 """Unit: the base of amounts' logarithms."""
 HALF = 0.5
-"""Definition: 0 has no logarithm, so that half a segment is added to those that are counted."""
+"""Definition: half a segment is added to a count, because 0 has no logarithm."""
 _MOST = 3
 """Bound: features in a sentence."""
 

@@ -326,12 +326,12 @@ def _footer(answer: Variants) -> list[str]:
     cells = [cell for row in answer["rows"] for cell in row["cells"] if cell]
     if blocks is None and not any(cell["ci95"] for cell in cells):
         return (
-            ["One seed; in brackets the change. With more --seeds it has an interval."]
+            ["One seed: the changes in brackets have no interval. Use more --seeds for one."]
             if count == 1
             else [
-                f"Nothing is random in this scenario: its {count} seeds give the same run. In",
-                "brackets the change, without an interval. What chance does shows with other",
-                "starts, such as --set flow.0.start_s=0.05.",
+                f"Nothing in this scenario is random: all {count} seeds give the same run, so the",
+                "changes in brackets have no interval. To see what chance does, try other start",
+                "times, such as --set flow.0.start_s=0.05.",
             ]
         )
     if blocks is None:

@@ -71,7 +71,7 @@ class Deployed:
             f"{counts['default']} defaults, {counts['assumed']} assumed"
         ]
         if self.unlisted:
-            lines.append(f"not in the specification, and taken as it is: {self.unlisted}")
+            lines.append(f"used although the specification does not list it: {self.unlisted}")
         for why, names in matters.items():
             more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
             lines.append(f"not modelled: {', '.join(names[:_MOST_SHOWN])}{more}: {why}")

@@ -153,8 +153,7 @@ def _candidates(texts: Sequence[str]) -> list[Candidate]:
             raise InputError(f"{text}: another congestion control has the name `{label}`")
         if label in definition.HOST_PEERS and choice.elf is not None:
             raise InputError(
-                f"{text}: the host's own `{label}` runs beside it under that name; give the file "
-                "another one"
+                f"{text}: the host's own `{label}` has this name in the results; rename the file"
             )
         found.append(Candidate(label, choice))
     if "cubic" not in (one.label for one in found):

@@ -62,7 +62,7 @@ class Paper:
         made = copy.deepcopy(figure)
         spec = made.spec
         if (family := _font(spec, self.font)) and not is_installed(family):
-            remark = f"There is no font {family} here; a PDF or PNG has another one."
+            remark = f"The font {family} is not installed; a PDF or PNG uses another one."
             made = replace(made, remarks=(*made.remarks, remark))
         if self.title is not None:
             spec["title"] = self.title
