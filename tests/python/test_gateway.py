@@ -519,6 +519,44 @@ def test_a_gateway_that_is_asked_to_end_restores_the_host(tmp_path: Path) -> Non
     ended_at_random(tmp_path, [ending], lambda: None)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_any_line_leaves_no_record(number: int, tmp_path: Path) -> None:
+    """Of making the changes, of what happens meanwhile, and of undoing them."""
+    (tmp_path / "run").mkdir()
+    changes = [host_changes.Change(name, 1, ()) for name in (INSIDE, OUTSIDE)]
+    ended, at = 1, 0
+    while ended:
+        at += 1
+        ended = ended_at_line(at, number, changes, Machine(tmp_path))
+        assert not list((tmp_path / "run").iterdir()), at
+    assert at > 100, "signals were sent at all lines"
+
+
+def ended_at_line(at: int, number: int, changes: Sequence[host_changes.Change], on: Machine) -> int:
+    """Make and undo changes; send a signal before one of the lines. Return how often it ended."""
+    lines, ended = 0, 0
+
+    def trace(_frame: object, event: str, _argument: object) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        if event == "line" and lines == at:
+            signal.raise_signal(number)
+        return trace
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    traced = sys.gettrace()
+    try:
+        sys.settrace(trace)
+        with host_changes.made(changes, on):
+            lines += 0
+    except KeyboardInterrupt:
+        ended += 1
+    finally:
+        sys.settrace(traced)
+        signal.signal(signal.SIGTERM, before)
+    return ended
+
+
 @skip_without("ip", "nft")
 def test_the_doctor_finds_what_was_left(hosts: Hosts, tmp_path: Path) -> None:
     host = hosts[1]

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import airpath
+from airpath.base.stopping import StoppedError, deferred
 from airpath.drivers import simulate
 from airpath.drivers.options import SimulationOptions
-from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
 from airpath.runs.results import Run
 from conftest import DOWNLINK, Command, command_environment, run_command, start_command, until
@@ -172,7 +172,7 @@ def test_signals_wait_for_the_end_of_the_block(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(KeyboardInterrupt):
         stop(signal.SIGINT)
     assert done == ["written", "written"]
-    monkeypatch.setattr("airpath.drivers.stopping._IMPATIENT_S", -1.0)
+    monkeypatch.setattr("airpath.base.stopping._IMPATIENT_S", -1.0)
     with pytest.raises(KeyboardInterrupt):
         stop(signal.SIGINT)
     assert done == ["written", "written", "written"]

@@ -24,11 +24,11 @@ from typing import Any
 import pytest
 
 import airpath
+from airpath.base.stopping import StoppedError
 from airpath.base.toml import parse_toml
 from airpath.diagnose import blocks
 from airpath.drivers import emulate, repeat, simulate
 from airpath.drivers.options import EmulationOptions, SimulationOptions
-from airpath.drivers.stopping import StoppedError
 from airpath.errors import AirpathError, InputError
 from airpath.runs import summary
 from airpath.runs.results import Run, RunDirectory

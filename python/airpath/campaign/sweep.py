@@ -16,6 +16,7 @@ from airpath.base.choices import Explain
 from airpath.base.numbers import worker_count
 from airpath.base.secrets import redacted
 from airpath.base.signals import INTERRUPTED, TERMINATED
+from airpath.base.stopping import deferred
 from airpath.campaign import definition as definitions
 from airpath.campaign import plan as plans
 from airpath.campaign import rounds, work
@@ -29,7 +30,6 @@ from airpath.campaign.results import Campaign, open_campaign, read_document
 from airpath.campaign.rounds import Figures
 from airpath.campaign.store import Store, open_store
 from airpath.campaign.work import Batch, Done, OtherCoreError
-from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, InputError
 from airpath.runs.source import source
 

@@ -223,7 +223,7 @@ def _say_answer(run: Run) -> None:
 @contextmanager
 def explaining(run: Run) -> Iterator[Callable[[int], bool]]:
     """Yield a callback for the number of simulations so far; Ctrl-C keeps the run as it is."""
-    from airpath.drivers.stopping import StoppedError
+    from airpath.base.stopping import StoppedError
 
     try:
         with progress_bar("explaining") as bar:

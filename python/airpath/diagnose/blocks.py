@@ -22,11 +22,11 @@ from airpath import scenario as scenarios
 from airpath.analysis.fairness import jain_index
 from airpath.base.numbers import seeds_from
 from airpath.base.secrets import redacted
+from airpath.base.stopping import StoppedError, deferred
 from airpath.base.text import plural
 from airpath.base.toml import parse_toml
 from airpath.drivers import repeat
 from airpath.drivers.options import EmulationOptions
-from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError, InputError
 from airpath.runs.claim import claim, invalid, rename, set_aside
 from airpath.runs.results import Run

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from airpath import scenario as scenarios
+from airpath.base.stopping import StoppedError, deferred
 from airpath.base.text import plural
 from airpath.drivers.options import EmulationOptions
 from airpath.drivers.simulate import kept_failed, write_tables
-from airpath.drivers.stopping import StoppedError, deferred
 from airpath.emulation import attach, gateway, identity, printed, rootless
 from airpath.emulation.signalling import Signalling
 from airpath.errors import AirpathError, InputError, reason

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from airpath import scenario as scenarios
 from airpath.base.numbers import seeds_from
+from airpath.base.stopping import StoppedError, deferred
 from airpath.base.text import plural
 from airpath.drivers import emulate
 from airpath.drivers.options import MOST_SEEDS, EmulationOptions
-from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError, InputError
 from airpath.runs import provenance as prov
 from airpath.runs import summary

@@ -21,8 +21,8 @@ from airpath import diagnose
 from airpath import scenario as scenarios
 from airpath.base import forked
 from airpath.base.numbers import seeds_from, worker_count
+from airpath.base.stopping import StoppedError, deferred
 from airpath.drivers.options import Progress, SimulationOptions
-from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError, InputError, InputTypeError, reason
 from airpath.runs import provenance as prov
 from airpath.runs import summary

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from airpath.base.stopping import deferred
 from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError, reason
 
@@ -145,11 +146,19 @@ def needed(interface: str) -> Change:
 
 @contextmanager
 def made(changes: Sequence[Change], machine: Machine) -> Iterator[None]:
-    """Make changes as long as the context lasts; each is written to a file before it is made."""
+    """Make changes as long as the context lasts; each is written to a file before it is made.
+
+    A signal waits until a change and its record agree.
+    """
     with ExitStack() as stack:
-        for change in changes:
-            stack.enter_context(_recorded(change, machine))
-        yield
+        try:
+            with deferred():
+                for change in changes:
+                    stack.enter_context(_recorded(change, machine))
+            yield
+        finally:
+            with deferred():
+                stack.close()
 
 
 @contextmanager

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from airpath import scenario as scenarios
+from airpath.base.stopping import StoppedError
 from airpath.drivers import repeat
 from airpath.drivers.options import EmulationOptions
-from airpath.drivers.stopping import StoppedError
 from airpath.emulation.congestion import Congestion, parse
 from airpath.errors import AirpathError, InputError
 from airpath.judge import definition

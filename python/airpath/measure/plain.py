@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Self
 
-from airpath.drivers.stopping import deferred
+from airpath.base.stopping import deferred
 from airpath.errors import AirpathError, reason
 from airpath.measure import echo, iperf3, path_mtu, shown, stream
 from airpath.measure.control import Limits, Peer, Welcome

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from airpath import scenario as scenarios
-from airpath.drivers.stopping import StoppedError, deferred
+from airpath.base.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
 from airpath.measure import measurement, placement, stream, twin, udp
 from airpath.measure.analysis import IDLE, Analysis, analyse

@@ -11,8 +11,8 @@ from dataclasses import replace
 from statistics import median
 
 from airpath.base.json import Json
+from airpath.base.stopping import deferred
 from airpath.base.text import rate
-from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, reason
 from airpath.measure import datagrams, nats, path_mtu, shown, stamp, stream
 from airpath.measure.control import (
