@@ -15,7 +15,7 @@ from airpath import _core
 from airpath.causes import rank, tools
 from airpath.causes.describe import _DESCRIBED
 from airpath.causes.features import Features, features
-from airpath.causes.model import ANY, Forest, Model, answer, of_any, packaged
+from airpath.causes.model import ANY, Forest, Model, answer, of_all, packaged
 from airpath.causes.phrases import _PHRASES, _UNITS, evidence
 from airpath.causes.rank import read_groups
 from airpath.causes.tools import Pinged, Told
@@ -36,7 +36,8 @@ def _stump(cause: str, feature: int, left: float, right: float) -> Forest:
 
 def _small() -> Model:
     forests = [_stump("mtu", 0, -2.0, 2.0), _stump(ANY, 1, -3.0, 3.0)]
-    return Model.of(["one", "two"], forests, [_stump("mtu", 0, 0.1, 1.0)])
+    own = np.array([[1.0, 0, 0, 0, 0], [1.0, 0, 0, 0, 0]])
+    return Model.of(["one", "two"], forests, [_stump("mtu", 0, 0.1, 1.0)], own)
 
 
 def test_a_model_is_read_as_it_was_written() -> None:
@@ -103,23 +104,34 @@ def test_who_is_told_of_a_cause_that_is_not_there_pays_for_it(
     assert bool(found.leaning) is leaning
 
 
-def test_a_test_is_called_too_short_at_even_odds() -> None:
-    found = {"test-too-short": 0.6, "drx": 0.1, ANY: 0.65}
+def test_a_test_is_called_too_short_at_odds_of_two_to_one() -> None:
+    unsure = {"test-too-short": 0.6, "drx": 0.1, ANY: 0.65}
+    assert not answer(unsure, rank.WRONG_BLAME, rank.OF_THE_TEST).causes
+    found = {"test-too-short": 0.6, "drx": 0.1, ANY: 0.72}
     assert not answer(found, rank.WRONG_BLAME).causes
     assert answer(found, rank.WRONG_BLAME, rank.OF_THE_TEST).causes == [("test-too-short", 0.6)]
 
 
-def test_that_there_is_any_cause_is_told_by_all_forests() -> None:
-    """Three odds count: its own forest's, the likeliest cause's, and any's if independent."""
+def test_each_probability_is_worked_out_from_all_scores() -> None:
+    """Its own, the highest, any's if the causes were independent, and each one's probability."""
     half = 0.0
-    own, likeliest, some, one = of_any(np.array([half, half, -2.0]))
-    assert (own, likeliest, one) == (-2.0, half, 1.0)
-    assert 1 / (1 + math.exp(-some)) == pytest.approx(1 - 0.5 * 0.5)
-    forests = [_stump("mtu", 0, -2.0, 2.0), _stump(ANY, 1, -3.0, 3.0)]
-    model = Model.of(["one", "two"], forests, [], [0.5, 0.25, 0.25, 0.1])
-    odds = 0.5 * 3 + 0.25 * 2 + 0.25 * 2 + 0.1
-    found = model.probabilities({"one": 0.9, "two": 0.9})
-    assert found[ANY] == pytest.approx(1 / (1 + math.exp(-odds)))
+    told = of_all(np.array([half, half, -2.0]))
+    some = -math.log(1 / (1 - 0.5 * 0.5) - 1)
+    shared = [half, some, 0.5, 0.5, 1.0]
+    assert told == pytest.approx(np.array([[half, *shared], [half, *shared], [-2.0, *shared]]))
+
+
+def test_a_cause_that_explains_what_is_seen_speaks_against_another() -> None:
+    forests = [_stump("mtu", 0, -2.0, 2.0), _stump("drx", 1, -2.0, 2.0), _stump(ANY, 1, -3.0, 3.0)]
+    layer = np.zeros((3, 6))
+    layer[:, 0] = 1
+    # The probability of drx counts against mtu.
+    layer[0, 4] = -3
+    model = Model.of(["one", "two"], forests, [], layer)
+    alone, both = (model.probabilities({"one": 0.9, "two": two})["mtu"] for two in (0.1, 0.9))
+    sure = [1 / (1 + math.exp(-odds)) for odds in (-2.0, 2.0)]
+    for found, drx in ((alone, sure[0]), (both, sure[1])):
+        assert found == pytest.approx(1 / (1 + math.exp(-(2.0 - 3 * drx))))
 
 
 def test_recordings_are_judged_by_their_first_cause_and_by_how_sure_it_is() -> None:

@@ -374,7 +374,7 @@ fixed_bler = 0.09885
 @pytest.mark.parametrize(
     ("scenario", "cause"),
     [
-        pytest.param(LATE_OVERFLOW, "slow-start-exit", marks=KNOWN_MISS),
+        (LATE_OVERFLOW, "slow-start-exit"),
         (
             ON_RADIO.format(
                 seconds=11.54, delay=12.5, stage="", control="cubic", radio=UNACKNOWLEDGED

@@ -30,9 +30,9 @@ from .rows import Row, rows
 from .told import told
 
 _MODELS = ROOT / "python/airpath/causes"
-_OF_CAPTURES, _OF_TOOLS = Trees(260, 12, rate=0.065), Trees(90, 4)
+_OF_CAPTURES, _OF_TOOLS = Trees(400, 12, rate=0.055), Trees(90, 4)
 _JUDGED = 10
-"""Every tenth case is neither learned from nor used to calibrate."""
+"""Every tenth case is not learned from."""
 
 
 def main(

@@ -1,4 +1,7 @@
-"""Learns causes from drawn rows: for each cause a sum of trees, calibrated on cases held back."""
+"""Learns causes from drawn rows: for each cause a sum of trees, and a layer above them.
+
+The layer is learned from the scores of trees that were learned without the case (cross-fitting).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airpath.causes.model import ANY, Forest, Model, of_any
+from airpath.causes.model import ANY, Forest, Model, of_all
 from airpath.causes.suspect import GROUPS
 from airpath_dev.planted.draft import Pick
 
@@ -23,6 +26,7 @@ _SETTINGS = {
     "feature_fraction": 0.35,
     "bagging_fraction": 0.7,
     "bagging_freq": 1,
+    "max_bin": 63,
     "deterministic": True,
     "force_row_wise": True,
     "num_threads": 2,
@@ -36,8 +40,10 @@ _MOST_COST = 10.0
 """What is left of the rate at least: a tenth."""
 _FEWER_OF_COSTS = 5
 _LARGEST = float(np.finfo(np.float32).max)
-_HELD = 4
-"""Every fourth case calibrates."""
+_FOLDS = 4
+"""Parts of the cases: trees that were learned from the others give a part's scores."""
+_PULL = 1.0
+"""Of the layer's weights to those of a forest's own score alone: rare causes have few cases."""
 
 
 @dataclass(frozen=True)
@@ -76,25 +82,26 @@ def learn(rows: Sequence[Row], trees: Trees) -> Model:
     """Learn from rows."""
     usable = [one for one in rows if "features" in one]
     names = list(usable[0]["features"])
-    table = np.array([[one["features"][name] for name in names] for one in usable])
-    _blur(names, table, [one["case"] for one in usable])
+    values = np.array([[one["features"][name] for name in names] for one in usable])
+    _blur(names, values, [one["case"] for one in usable])
     labels = [labels_of(one) for one in usable]
     cases = np.array([one["case"] for one in usable])
-    held = scattered(cases) % _HELD == 0
+    fold = scattered(cases) % _FOLDS
+    table = _Table(values)
     causes = sorted(set().union(*labels))
-    forests, costs, odds = [], [], []
-    for cause in [*causes, ANY]:
-        target = np.array([bool(one) if cause == ANY else cause in one for one in labels])
-        forest, told = _forest(cause, trees, table, target, held)
-        forests.append(forest)
-        odds.append(told)
-        if cause != ANY:
-            gains = np.array([costs_of(one["costs"]).get(cause, 0.0) for one in usable])
-            gains = np.minimum(gains, math.log(_MOST_COST))
-            costs.append(_costs(cause, trees, table[target], gains[target]))
-    # The last target is that of any cause.
-    together = _calibrated(of_any(np.stack(odds, axis=-1)), target[held])
-    return Model.of(names, forests, costs, together.tolist())
+    targets = {
+        cause: np.array([bool(one) if cause == ANY else cause in one for one in labels])
+        for cause in [*causes, ANY]
+    }
+    learned = [_forest(cause, trees, table, target, fold) for cause, target in targets.items()]
+    told = of_all(np.stack([scores for _, scores in learned], axis=-1))
+    layer = [_weights(told[:, index], each) for index, each in enumerate(targets.values())]
+    costs = []
+    for cause in causes:
+        gains = np.array([costs_of(one["costs"]).get(cause, 0.0) for one in usable])
+        gains = np.minimum(gains, math.log(_MOST_COST))
+        costs.append(_costs(cause, trees, table, targets[cause], gains))
+    return Model.of(names, [forest for forest, _ in learned], costs, np.stack(layer))
 
 
 def _blur(names: Sequence[str], table: NDArray[np.float64], cases: Sequence[int]) -> None:
@@ -108,15 +115,42 @@ def _blur(names: Sequence[str], table: NDArray[np.float64], cases: Sequence[int]
             row[sizes] += pick.uniform(-0.15, 0.1)
 
 
+class _Table:
+    """Features of all rows; each is cut at the same few places, whichever rows are learned from."""
+
+    def __init__(self, values: NDArray[np.float64]) -> None:
+        import lightgbm
+
+        self.values = values
+        self._cut = lightgbm.Dataset(values, params=dict(_SETTINGS), free_raw_data=False)
+
+    def booster(
+        self,
+        settings: dict[str, Any],
+        rows: NDArray[np.bool_],
+        target: NDArray[np.float64],
+        rounds: int,
+    ) -> Any:
+        """Learn the target from some of the rows."""
+        import lightgbm
+
+        some = lightgbm.Dataset(self.values[rows], target[rows], reference=self._cut)
+        return lightgbm.train(settings, some, rounds)
+
+
 def _costs(
-    cause: str, trees: Trees, table: NDArray[np.float64], gains: NDArray[np.float64]
+    cause: str,
+    trees: Trees,
+    table: _Table,
+    target: NDArray[np.bool_],
+    gains: NDArray[np.float64],
 ) -> Forest:
     settings = _SETTINGS | {
         "objective": "regression",
         "num_leaves": trees.leaves,
         "learning_rate": trees.rate,
     }
-    return _flattened(cause, _booster(settings, table, gains, trees.count // _FEWER_OF_COSTS))
+    return _flattened(cause, table.booster(settings, target, gains, trees.count // _FEWER_OF_COSTS))
 
 
 def scattered(cases: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -128,27 +162,20 @@ def scattered(cases: NDArray[np.int64]) -> NDArray[np.int64]:
 def _forest(
     cause: str,
     trees: Trees,
-    table: NDArray[np.float64],
+    table: _Table,
     target: NDArray[np.bool_],
-    held: NDArray[np.bool_],
+    fold: NDArray[np.int64],
 ) -> tuple[Forest, NDArray[np.float64]]:
-    """And the calibrated logarithms of the odds of the cases that are held back."""
+    """Of all cases, and the scores of each case by trees that were learned from others."""
     settings = _SETTINGS | {"num_leaves": trees.leaves, "learning_rate": trees.rate}
-    booster = _booster(settings, table[~held], target[~held].astype(float), trees.count)
-    scores = np.array(booster.predict(table[held], raw_score=True))
-    slope, intercept = _calibrated(np.stack([scores, np.ones_like(scores)], axis=-1), target[held])
-    return _flattened(cause, booster).calibrated(slope, intercept), slope * scores + intercept
-
-
-def _booster(
-    settings: dict[str, Any],
-    table: NDArray[np.float64],
-    target: NDArray[np.float64],
-    rounds: int,
-) -> Any:
-    import lightgbm
-
-    return lightgbm.train(dict(settings), lightgbm.Dataset(table, target), rounds)
+    wanted = target.astype(float)
+    scores = np.zeros(len(target))
+    for number in range(_FOLDS):
+        held = fold == number
+        booster = table.booster(settings, ~held, wanted, trees.count)
+        scores[held] = booster.predict(table.values[held], raw_score=True)
+    whole = table.booster(settings, fold >= 0, wanted, trees.count)
+    return _flattened(cause, whole), scores
 
 
 def _flattened(cause: str, booster: Any) -> Forest:
@@ -173,18 +200,22 @@ def _flat(node: dict[str, Any], nodes: list[tuple[int, float, bool, int, float]]
     return number
 
 
-def _calibrated(told: NDArray[np.float64], target: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Weights of columns that sum to the logarithm of the odds (Platt 1999), by Newton's method."""
+def _weights(told: NDArray[np.float64], target: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Weights of columns that sum to the logarithm of the odds, by Newton's method.
+
+    Targets are smoothed as by Platt (1999). The first column and the last, the intercept, are free.
+    """
     positive, negative = target.sum(), (~target).sum()
     wanted = np.where(target, (positive + 1) / (positive + 2), 1 / (negative + 2))
-    # A weak pull to the first column alone keeps the weights finite.
     first: NDArray[np.float64] = np.eye(told.shape[1])[0]
     weights = first
-    pull = 1e-3 * np.eye(told.shape[1])
+    pull = np.full(told.shape[1], _PULL)
+    # A weak pull keeps these finite.
+    pull[[0, -1]] = 1e-3
     for _ in range(50):
         p = 1 / (1 + np.exp(-np.clip(told @ weights, -30, 30)))
-        gradient = told.T @ (p - wanted) + pull @ (weights - first)
-        hessian = (told.T * (p * (1 - p) + 1e-9)) @ told + pull
+        gradient = told.T @ (p - wanted) + pull * (weights - first)
+        hessian = (told.T * (p * (1 - p) + 1e-9)) @ told + np.diag(pull)
         step = np.linalg.solve(hessian, gradient)
         weights = weights - step
         if np.abs(step).max() < 1e-8:

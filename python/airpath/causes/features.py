@@ -64,6 +64,10 @@ _BIN_MS = 200.0
 """Definition: a fifth of a second."""
 _MOST_BINS = 100_000
 """Bound: a file with absurd times has any number of empty bins."""
+_EARLY_MS = (4, 16, 64, 256)
+"""Definition: every other octave from a radio's frame to slow start over a long path."""
+_BEGINS = 0.1
+"""Definition: a tenth of the bytes is the beginning."""
 _LEAST_ROUND_MS = 20.0
 """Definition: a bin of two round trips is at least as long, the time that a frame or two take."""
 _LEAST_MS, _LEAST_SHARE, _LEAST_COUNT, _LEAST_ROUNDS = 0.01, 1e-6, 0.5, 0.1
@@ -224,11 +228,31 @@ def _rate(group: Group) -> Features:
     found["first_to_capacity"] = group.main.first_mbps / group.capacity_mbps
     early = group.early_excess
     found["early_excess"] = 1.0 if early is None else early[1] / (early[2] or UNKNOWN)
+    found |= _early(group)
     late, total = (each[len(each) // _THIRDS :] for each in group.arrivals)
     for train in _TRAINS:
         rates = series.trains(late, total, train) if len(late) >= _THIRDS * train else np.zeros(0)
         low, middle, high = spread("", rates, _OF_RATES[1:-1]).values()
         found[f"train_{train}_spread"] = (high - low) / (middle or UNKNOWN)
+    return found
+
+
+def _early(group: Group) -> Features:
+    """The most that came within a window at first, over what comes later: a full bucket of tokens.
+
+    A bucket that was full lets its first bytes through at the rate of the link (RFC 2697 2).
+    """
+    at, added = group.passages
+    total = np.cumsum(added)
+    first = total <= _BEGINS * total[-1]
+    later = at > at[0] + group.span_ms / _THIRDS
+    found: Features = {}
+    for window in _EARLY_MS:
+        came = total[np.searchsorted(at, at + window) - 1] - total + added
+        usual = np.quantile(came[later], _BEST) if later.any() else 0.0
+        found[f"early_{window}"] = (
+            log10(came[first].max() / usual) if first.any() and usual else UNKNOWN
+        )
     return found
 
 
@@ -471,9 +495,11 @@ def _windows(group: Group) -> Features:
     limits = main.stream["limits"]
     flight = float(np.quantile(main.flight, _TAILS[-1])) if main.at_sender else 0.0
     window = main.window_bytes
+    # Without the window's scale nobody knows when it was full.
+    unscaled = 0.0 if window else UNKNOWN
     found: Features = {
-        "window_share": _above(main.window_share, _FEW),
-        "limited_share": _above(main.limited_share, _FEW),
+        "window_share": _above(main.window_share, _FEW) + unscaled,
+        "limited_share": _above(main.limited_share, _FEW) + unscaled,
         "window_steady": main.window_steady,
         "window_bdp": log10(window / max(1, group.bdp_bytes)) if window else UNKNOWN,
         "window_to_flight": log10(window / flight) if window and flight else UNKNOWN,
@@ -487,6 +513,8 @@ def _windows(group: Group) -> Features:
     for name in ("path_s", "receive_window_s", "nothing_to_send_s", "recovery_s"):
         share = float(limits[name]) / total if limits and total else UNKNOWN
         found[f"limit_{name}"] = _above(share, _FEW)
+    for name in ("limit_path_s", "limit_receive_window_s"):
+        found[name] += unscaled
     return found
 
 

@@ -367,7 +367,7 @@ class Group:
         return rank, (rank - 0.5) * np.sqrt(len(found)) / _SPREAD_OF_RANKS
 
     @cached_property
-    def _passages(self) -> tuple[Floats, Floats]:
+    def passages(self) -> tuple[Floats, Floats]:
         """When packets came to the receiver, by its clock where that shows, and how many bytes."""
         each = [one.passages for one in self.transfers]
         at = np.concatenate([times for times, _ in each])
@@ -380,7 +380,7 @@ class Group:
 
         None if no more came at first than later.
         """
-        at, added = self._passages
+        at, added = self.passages
         total = np.cumsum(added)
         if len(at) < _SOME:
             return None

@@ -1,14 +1,15 @@
 """The learned model of causes: for each one the probability that it costs a seventh or more.
 
-Each cause has a forest: a sum of decision trees that gives the logarithm of the odds, calibrated on
-cases that it was not learned from (`make causes`).
+Each cause has a forest: a sum of decision trees that gives its score. A linear layer makes the
+logarithms of the odds of all scores (stacked generalisation, Wolpert 1992), as it was learned from
+scores of cases that the trees had not seen (`make causes`).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 LIKELIER_THAN_NOT = 0.5
+_HARMLESS = 2.0
+"""What naming a cause wrongly costs that blames neither the path nor a host, in right answers."""
 ANY = "any"
 """The forest that tells whether anything costs a seventh."""
 _FIELDS = ("feature", "threshold", "default_left", "right", "value")
@@ -44,8 +47,6 @@ class Forest:
     default_left: NDArray[Any]
     right: NDArray[Any]
     value: NDArray[Any]
-    slope: float = 1.0
-    intercept: float = 0.0
 
     @classmethod
     def of(cls, cause: str, roots: Sequence[int], nodes: Iterable[tuple[Any, ...]]) -> Forest:
@@ -56,33 +57,23 @@ class Forest:
         return cls._of(cause, np.array(roots, dtype=np.int16), fields)
 
     @classmethod
-    def _of(
-        cls, cause: str, roots: NDArray[Any], fields: Sequence[NDArray[Any]], *calibration: float
-    ) -> Forest:
+    def _of(cls, cause: str, roots: NDArray[Any], fields: Sequence[NDArray[Any]]) -> Forest:
         feature, threshold, default_left, right, value = fields
-        return cls(cause, roots, feature, threshold, default_left, right, value, *calibration)
-
-    def calibrated(self, slope: float, intercept: float) -> Forest:
-        """With a linear map of its logarithm of the odds."""
-        return replace(self, slope=slope, intercept=intercept)
+        return cls(cause, roots, feature, threshold, default_left, right, value)
 
     def score(self, row: NDArray[np.float64]) -> float:
         """The sum of the trees' leaves."""
         return float(self.value[self._walk(row)[-1]].sum(dtype=float))
 
-    def odds(self, row: NDArray[np.float64]) -> float:
-        """The logarithm of the odds."""
-        return self.slope * self.score(row) + self.intercept
-
     def moved(self, row: NDArray[np.float64], features: int) -> NDArray[np.float64]:
-        """By how much each feature moved the logarithm of the odds, along the trees' paths."""
+        """By how much each feature moved the score, along the trees' paths."""
         found = np.zeros(features)
         paths = self._walk(row)
         for before, after in pairwise(paths):
             inner = before != after
             step = self.value[after[inner]].astype(float) - self.value[before[inner]]
             np.add.at(found, self.feature[before[inner]], step)
-        return found * self.slope
+        return found
 
     def _walk(self, row: NDArray[np.float64]) -> list[NDArray[Any]]:
         """The nodes of all trees at each depth, down to the leaves."""
@@ -117,7 +108,7 @@ def answer(
 
     The probability of something unknown is that of any cause, times that of none of the known ones.
     ``blame``: what it costs to name a cause where there is none, in right answers that are not
-    given; at 1 the likeliest is best, as it is for ``harmless`` ones.
+    given; at 1 the likeliest is best. ``harmless`` ones cost two at most.
     """
     every = dict(probabilities)
     some = every.pop(ANY)
@@ -128,34 +119,42 @@ def answer(
     unknown = any_cause
     for _, sure in likely:
         unknown *= 1 - sure / any_cause
-    if first >= max(unknown, (1.0 if cause in harmless else blame) * (1 - any_cause)):
+    cost = min(blame, _HARMLESS) if cause in harmless else blame
+    if first >= max(unknown, cost * (1 - any_cause)):
         return Answer([one for one in likely if one[1] >= min(first, LIKELIER_THAN_NOT)], [])
     return Answer([], likely if any_cause > LIKELIER_THAN_NOT else [])
 
 
-def of_any(odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the forests tell of whether there is any cause; the last one is the one of `ANY`.
+def of_all(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the probability of each cause, and of `ANY`, is worked out from; one row for each.
 
-    Rows of logarithms of odds: by that forest, of the likeliest cause, and of any one of the causes
-    if they were independent of each other; and 1.
+    Its own score; the highest of the causes', and that of any one of them if they were independent
+    of each other; the probabilities that the causes' scores stand for; and 1. ``scores`` are of the
+    causes and, last, of `ANY`; there may be many rows of them.
     """
-    own, every = odds[..., -1], np.clip(odds[..., :-1], -_MOST_ODDS, _MOST_ODDS)
-    none = np.logaddexp(0, every).sum(axis=-1)
+    own = np.clip(scores, -_MOST_ODDS, _MOST_ODDS)
+    every = own[..., :-1]
+    none = np.logaddexp(0, every).sum(axis=-1, keepdims=True)
     some = none + np.log(-np.expm1(-none))
-    return np.stack([own, every.max(axis=-1), some, np.ones_like(own)], axis=-1)
+    most = every.max(axis=-1, keepdims=True)
+    shared = np.concatenate([most, some, _probability(every), np.ones_like(none)], axis=-1)
+    return np.concatenate(
+        [own[..., None], np.broadcast_to(shared[..., None, :], (*own.shape, shared.shape[-1]))],
+        axis=-1,
+    )
 
 
 @dataclass(frozen=True)
 class Model:
     """What was learned of all causes.
 
-    ``together``: the weights of `of_any`.
+    ``layer``: the weights of `of_all`, a row for each forest.
     """
 
     names: tuple[str, ...]
     forests: Mapping[str, Forest]
     costs: Mapping[str, Forest]
-    together: NDArray[np.float64]
+    layer: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -163,11 +162,11 @@ class Model:
         names: Sequence[str],
         forests: Iterable[Forest],
         costs: Iterable[Forest],
-        together: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+        layer: NDArray[np.float64],
     ) -> Model:
-        """From forests of probabilities, of which the last one is of `ANY`, and of costs."""
-        odds, cost = ({one.cause: one for one in some} for some in (forests, costs))
-        return cls(tuple(names), odds, cost, np.array(together, dtype=float))
+        """From forests of scores, of which the last one is of `ANY`, and of costs."""
+        scores, cost = ({one.cause: one for one in some} for some in (forests, costs))
+        return cls(tuple(names), scores, cost, layer)
 
     def row(self, features: Mapping[str, float]) -> NDArray[np.float64]:
         """Features in the model's order; NaN for one that is not known."""
@@ -178,8 +177,8 @@ class Model:
     def probabilities(self, features: Mapping[str, float]) -> dict[str, float]:
         """By cause, and ``any``."""
         row = self.row(features)
-        odds = np.array([one.odds(row) for one in self.forests.values()])
-        odds[-1] = of_any(odds) @ self.together
+        scores = np.array([one.score(row) for one in self.forests.values()])
+        odds = (of_all(scores) * self.layer).sum(axis=-1)
         return dict(zip(self.forests, _probability(odds).tolist(), strict=True))
 
     def cost(self, cause: str, features: Mapping[str, float]) -> float:
@@ -187,35 +186,64 @@ class Model:
         return 1 - float(np.exp(-max(0.0, self.costs[cause].score(self.row(features)))))
 
     def moved(self, cause: str, features: Mapping[str, float]) -> list[tuple[str, float]]:
-        """Features by how much they raised the logarithm of the odds, the most first."""
+        """Features by how much they raised the cause's score, the most first."""
         row = self.row(features)
         by_feature = self.forests[cause].moved(row, len(self.names))
         order = np.argsort(-by_feature, kind="stable")
         return [(self.names[index], float(by_feature[index])) for index in order]
 
     def write(self, file: Path | BinaryIO) -> None:
-        """Write it; the same model gives the same bytes."""
-        arrays: dict[str, NDArray[Any]] = {"names": np.array(self.names), "any": self.together}
-        for what, forests in (("odds", self.forests), ("cost", self.costs)):
-            for cause, one in forests.items():
-                arrays[f"{what}/{cause}/roots"] = one.roots
-                arrays[f"{what}/{cause}/calibration"] = np.array([one.slope, one.intercept])
-                for name in _FIELDS:
-                    arrays[f"{what}/{cause}/{name}"] = getattr(one, name)
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+        """Write it; the same model gives the same bytes.
+
+        Thresholds of a feature are few, and a node has the number of its own among them.
+        """
+        forests = [*self.forests.values(), *self.costs.values()]
+        every = {name: np.concatenate([getattr(one, name) for one in forests]) for name in _FIELDS}
+        roots = np.concatenate([one.roots for one in forests])
+        cuts = [
+            np.unique(every["threshold"][every["feature"] == index])
+            for index in range(len(self.names))
+        ]
+        number = np.zeros(len(every["feature"]), dtype=np.min_scalar_type(max(map(len, cuts))))
+        for index, of_feature in enumerate(cuts):
+            ours = every["feature"] == index
+            number[ours] = np.searchsorted(of_feature, every["threshold"][ours])
+        np.savez_compressed(
+            file,
+            allow_pickle=False,
+            names=np.array(self.names),
+            layer=self.layer,
+            causes=np.array(list(self.forests)),
+            costs=np.array(list(self.costs)),
+            trees=np.array([len(one.roots) for one in forests]),
+            nodes=np.array([len(one.feature) for one in forests]),
+            roots=roots,
+            cuts=np.concatenate(cuts),
+            cut_counts=np.array([len(one) for one in cuts]),
+            cut=number,
+            **{name: every[name] for name in _FIELDS if name != "threshold"},
+        )
 
     @classmethod
     def read(cls, file: Path | BinaryIO) -> Model:
         """Raises ``ValueError`` and ``OSError``."""
-        with np.load(file, allow_pickle=False) as raw:
-            roots = [name.removesuffix("/roots") for name in raw.files if name.endswith("/roots")]
-            found: dict[str, list[Forest]] = {"odds": [], "cost": []}
-            for place in roots:
-                what, _, cause = place.partition("/")
-                fields = [raw[f"{place}/{name}"] for name in _FIELDS]
-                calibration = map(float, raw[f"{place}/calibration"])
-                found[what].append(Forest._of(cause, raw[f"{place}/roots"], fields, *calibration))
-            return cls.of(raw["names"].tolist(), found["odds"], found["cost"], raw["any"])
+        with np.load(file, allow_pickle=False) as packed:
+            raw = {name: packed[name] for name in packed.files}
+        first = np.cumsum(raw["cut_counts"]) - raw["cut_counts"]
+        is_inner = raw["feature"] >= 0
+        raw["threshold"] = np.zeros(len(is_inner), dtype=np.float32)
+        which = first[raw["feature"][is_inner]] + raw["cut"][is_inner]
+        raw["threshold"][is_inner] = raw["cuts"][which]
+        causes = [*raw["causes"].tolist(), *raw["costs"].tolist()]
+        ends = np.cumsum(raw["nodes"])[:-1]
+        fields = zip(*(np.split(raw[name], ends) for name in _FIELDS), strict=True)
+        roots = np.split(raw["roots"], np.cumsum(raw["trees"])[:-1])
+        forests = [
+            Forest._of(cause, of_it, nodes)
+            for cause, of_it, nodes in zip(causes, roots, fields, strict=True)
+        ]
+        count = len(raw["causes"])
+        return cls.of(raw["names"].tolist(), forests[:count], forests[count:], raw["layer"])
 
 
 def _probability(odds: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from airpath.causes import probes
 from airpath.causes.describe import describe, held_back
 from airpath.causes.features import Features, features
 from airpath.causes.group import Group
-from airpath.causes.model import answer, packaged
+from airpath.causes.model import LIKELIER_THAN_NOT, answer, packaged
 from airpath.causes.phrases import evidence
 from airpath.causes.seen import seen
 from airpath.causes.suspect import Suspect, SuspectDocument, in_words
@@ -43,8 +43,6 @@ OF_SENDERS = "application-limited"
 _OF_BUFFERS = "send-buffer"
 _WINDOWS = (_OF_BUFFERS, "receive-window")
 """Causes that look the same where the scale of the receive window is unknown."""
-_OF_WINDOWS = ("window_", "limit")
-"""How features begin that need that scale."""
 OF_THE_TEST = (OF_SENDERS, "test-too-short")
 """Naming these blames neither the path nor a host: whoever believes it wrongly tests once more."""
 _LITTLE = 1 / 7
@@ -161,8 +159,10 @@ def inferred(
     likely = answer(every, WRONG_BLAME, OF_THE_TEST)
     causes, leaning = likely.causes, likely.leaning
     if not any(one.has_backlog for one in group.transfers):
-        # Who has nothing to send most of the time is held back by no path.
-        causes, leaning = [one for one in causes if one[0] == OF_SENDERS], []
+        # Who has nothing to send most of the time is held back by no path. Whoever must wait until
+        # a small buffer is acknowledged seems to have nothing.
+        ours = [one for one in causes if one[0] in (OF_SENDERS, _OF_BUFFERS)]
+        causes, leaning = [one for one in ours if one[1] >= LIKELIER_THAN_NOT], []
     if causes and causes[0][0] == OF_SENDERS and not group.at_sender:
         # Who does not see the bytes in flight cannot tell a small buffer from one that is empty.
         causes = [one for one in causes if one[0] != _OF_BUFFERS]
@@ -187,10 +187,7 @@ def suspected(cause: str, probability: float, group: Group, found: Features) -> 
     """A cause that the model infers, in words."""
     learned = packaged(MODEL)
     words = describe(cause, group, found)
-    moved = learned.moved(cause, found)
-    if group.main.window_bytes is None:
-        moved = [one for one in moved if not one[0].startswith(_OF_WINDOWS)]
-    why = evidence(moved, found)
+    why = evidence(learned.moved(cause, found), found)
     told = f" What speaks for it most: {'; '.join(why)}." if why else ""
     cost: float | None = learned.cost(cause, found)
     if cause not in OF_DELAY and not group.was_full:
