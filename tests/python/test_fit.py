@@ -125,6 +125,36 @@ def test_the_scenario_is_printed_or_written_and_nothing_is_overwritten(
     assert place.read_text() == out
 
 
+@pytest.mark.parametrize(
+    ("keys", "held"),
+    [
+        ("window_bytes = 20000", "the receive window held the sender"),
+        ("send_buffer_bytes = 20000", "a send buffer or the application may have held"),
+    ],
+)
+def test_a_control_that_never_had_to_act_is_assumed_and_not_named(
+    cli: Any, tmp_path: Path, keys: str, held: str
+) -> None:
+    scenario = tmp_path / "held.toml"
+    scenario.write_text(
+        "[run]\nduration_s = 4\n"
+        '[[path.down]]\nstage = "link"\nrate_mbps = 20\nqueue_packets = 1000\n'
+        '[[path.down]]\nstage = "delay"\ndelay_ms = 20\n'
+        '[[path.up]]\nstage = "delay"\ndelay_ms = 20\n'
+        f'[[flow]]\nkind = "bulk"\n{keys}\n'
+    )
+    airpath.run(scenario, out=tmp_path / "run", capture=True)
+    place = tmp_path / "fitted.toml"
+    capture = str(tmp_path / "run/capture.pcapng")
+    code, told, err = cli("fit", capture, "--explain", "off", "-o", str(place))
+    assert code == 0, err
+    assert re.search(r"congestion: \w+, from an assumption: the capture cannot tell", told)
+    unknown = next(one for one in told.splitlines() if "identifiable: congestion control" in one)
+    assert "nothing was lost" in unknown
+    assert held in unknown
+    assert re.search(r"; the scenario assumes (cubic|reno|bbr); ", unknown)
+
+
 def test_a_flow_without_timestamps_is_run_again_without_them(tmp_path: Path) -> None:
     scenario = tmp_path / "plain.toml"
     scenario.write_text(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from airpath.base.numbers import worker_count
-from airpath.base.text import short
+from airpath.base.text import percent, short
 from airpath.errors import InputError
 from airpath.fitting import candidate as candidates
 from airpath.fitting import endpoints, path
@@ -41,6 +41,8 @@ _SHARES = (0.05, 0.275, 0.725, 0.95)
 """Where base RTTs that are tried lie between the least and the most."""
 _CLEAR = 0.02
 """A difference of the score by which congestion controls can be told apart."""
+_CONGESTED = 0.5
+"""Bound: a sender that only its cwnd holds back keeps the path full for most of the time."""
 _LEAST_MBPS = 1e-6
 """Bound: the lowest `rate_mbps` of a scenario."""
 _MOST_S = 300.0
@@ -297,15 +299,11 @@ def _finished(
 ) -> Fit:
     one, score = best.candidate, best.score
     unknown = [*one.path.unknown, *one.ends.unknown]
-    near = search.near()
-    if len(near) > 1:
-        unknown.append(
-            Unknown(
-                "congestion control",
-                f"{', '.join(near)} do equally well",
-                "a longer transfer with losses, or ss -ti at the sender",
-            )
-        )
+    because = _not_identified(one, search.near())
+    if because is not None:
+        because += f"; the scenario assumes {one.congestion}"
+        would_tell = "a longer transfer with losses, or ss -ti at the sender"
+        unknown.append(Unknown("congestion control", because, would_tell))
     heading = [
         f"Fitted to flow {seen.flow['id']} of {Path(seen.file).name}, captured next to the "
         f"{seen.place}." if seen.place != "between" else
@@ -333,11 +331,27 @@ def _finished(
         place=seen.place,
         scenario=candidates.write(one, title, heading),
         trace=trace,
-        parameters=_parameters(one, is_control_clear=len(near) < 2),
+        parameters=_parameters(one, is_control_told=because is None),
         not_identifiable=unknown,
         score=score,
         tried=tried,
     )
+
+
+def _not_identified(one: Candidate, near: list[str]) -> str | None:
+    """Why the capture cannot tell the congestion control; ``near`` are those that do best."""
+    full = one.path.busy_s / one.ends.duration_s
+    if not one.path.lost and full < _CONGESTED:
+        held = (
+            "a send buffer or the application may have held the sender"
+            if one.ends.window_bytes is None
+            else "the receive window held the sender"
+        )
+        return (
+            f"nothing was lost and the path was full for only {percent(full)} of the time, so "
+            f"no congestion control had to act ({held})"
+        )
+    return f"{', '.join(near)} do equally well" if len(near) > 1 else None
 
 
 def _unlike(score: Score) -> str | None:
@@ -356,7 +370,7 @@ def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:.4g}"
 
 
-def _parameters(one: Candidate, *, is_control_clear: bool) -> list[Parameter]:
+def _parameters(one: Candidate, *, is_control_told: bool) -> list[Parameter]:
     known, ends = one.path, one.ends
     alike = "the closest re-run"
     rows: list[tuple[str, float | str | None, str, str]] = [
@@ -380,7 +394,12 @@ def _parameters(one: Candidate, *, is_control_clear: bool) -> list[Parameter]:
             "new data that was sent without waiting",
         ),
         ("mss", ends.mss_bytes, "bytes", "the usual segment size"),
-        ("congestion", one.congestion, "", alike if is_control_clear else "several that fit"),
+        (
+            "congestion",
+            one.congestion,
+            "",
+            alike if is_control_told else "an assumption: the capture cannot tell",
+        ),
         ("profile", one.profile, "", alike),
     ]
     return [
