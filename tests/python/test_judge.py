@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import airpath
 from airpath import scenario as scenarios
 from airpath.emulation.congestion import Congestion
 from airpath.errors import InputError
@@ -31,7 +32,7 @@ def test_the_set_is_the_one_that_its_version_names() -> None:
         ),
     ]
     digits = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
-    assert (definition.SET, digits) == ("1", "5099a1eb8d59")
+    assert (definition.SET, digits) == ("2", "c35cc358882f")
 
 
 @pytest.mark.parametrize("case", definition.CASES, ids=lambda case: case.path)
@@ -40,6 +41,17 @@ def test_each_path_is_a_scenario(case: definition.Case) -> None:
     assert [flow["id"] for flow in loaded.flows] == ["tested", "peer", "ping"]
     alone = scenarios.parse(definition.scenario(case.path, pair=False), case.path)
     assert [flow["id"] for flow in alone.flows] == ["tested", "ping"]
+
+
+@pytest.mark.parametrize("case", definition.CASES, ids=lambda case: case.path)
+def test_no_figure_has_an_rrc_promotion_in_it(case: definition.Case, tmp_path: Path) -> None:
+    """The flow has begun half a second before its figures, and pings meet a connected UE."""
+    file = tmp_path / "path.toml"
+    file.write_text(definition.scenario(case.path, pair=False), encoding="utf-8")
+    run = airpath.run(file, {"run.duration_s": definition.FROM_S + 0.1})
+    samples = run.samples.filter(flow="tested")
+    [began_ns, *_] = samples.filter(samples["delivered_bytes"] > 0)["time_ns"].to_list()
+    assert began_ns / 1e9 < definition.FROM_S - 0.5
 
 
 def test_a_block_runs_everything_once_in_an_order_of_its_own() -> None:
