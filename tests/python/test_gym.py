@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 import airpath
@@ -107,9 +106,13 @@ def test_an_agent_and_the_policy_in_a_run_give_the_same_tables(
     result = environment.unwrapped.result()
     run = airpath.run(scenario, set=sets, seed=5, congestion={"flow.0": policy})
     for name in ("samples", "events", "links"):
-        stepped = pl.DataFrame(result.table(name))
+        stepped = getattr(result, name)
         assert stepped.height > 0
         assert stepped.equals(getattr(run, name).drop("seed", strict=False))
+    assert result.flows["flow"].to_list() == run.flows["flow"].to_list()
+    assert result.summary["flows"][0]["id"] == run.summary["flows"][0]["id"]
+    with pytest.raises(InputError, match=r"no table 'acks'; available: .*flows"):
+        _ = result.acks
 
 
 @pytest.mark.parametrize("scenario", ["lte-20", drawn])

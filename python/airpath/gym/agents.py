@@ -17,6 +17,7 @@ from airpath.gym.episode import (
     ACTION_LOW,
     HIGH,
     LOW,
+    Ended,
     Episode,
     Given,
     Outcome,
@@ -27,7 +28,6 @@ from airpath.gym.episode import (
 from airpath.gym.rewards import Reward
 
 if TYPE_CHECKING:
-    from airpath import _core
     from airpath.congestion.policy import Vector
     from airpath.scenario import Sets
 
@@ -119,8 +119,8 @@ class AgentsEnv(ParallelEnv[str, "Vector", "Vector"]):  # type: ignore[misc]
             {agent: info for agent, (*_, info) in outcomes.items()},
         )
 
-    def result(self) -> _core.Result:
-        """End the episode where it is; the tables of its run."""
+    def result(self) -> Ended:
+        """End the episode where it is; the figures and tables of its run."""
         episode, self._episode, self.agents = self._begun(), None, []
         return episode.finish()
 

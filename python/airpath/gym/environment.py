@@ -16,6 +16,7 @@ from airpath.gym.episode import (
     HIGH,
     LOW,
     Drawn,
+    Ended,
     Episode,
     Outcome,
     Scenarios,
@@ -92,8 +93,8 @@ class ScenarioEnv(gymnasium.Env["Vector", "Vector"]):
         episode.step({self._agent: checked(action)})
         return episode.outcome(self._agent, self._reward)
 
-    def result(self) -> _core.Result:
-        """End the episode where it is; the tables of its run."""
+    def result(self) -> Ended:
+        """End the episode where it is; the figures and tables of its run."""
         episode, self._episode = self._begun(), None
         return episode.finish()
 

@@ -14,11 +14,16 @@ from airpath.base.numbers import seeds_from
 from airpath.congestion.policy import ACTION, OBSERVATION, cwnd_after, observe
 from airpath.errors import InputError, InputTypeError
 from airpath.gym.rewards import Reward, rewarded
+from airpath.runs.results import Tabled
+from airpath.runs.tables import result_table
 
 if TYPE_CHECKING:
     import os
 
+    import polars as pl
+
     from airpath.congestion.policy import Vector
+    from airpath.documents import RunSummary
 
 Given: TypeAlias = "str | os.PathLike[str] | _core.Scenario"
 """A scenario: a file, the name of a shipped one, its text (several lines), or a loaded one."""
@@ -162,6 +167,26 @@ class Episode:
         earned = rewarded(reward, interval)
         return observation, earned, ended, not (ended or self._goes_on), info
 
-    def finish(self) -> _core.Result:
-        """End the run, and return its tables."""
-        return self._run.finish()
+    def finish(self) -> Ended:
+        """End the run, and return its figures and tables."""
+        return Ended(self._run.finish())
+
+
+class Ended(Tabled):
+    """What an episode's run left behind: tables, as a run has them but for the column ``seed``."""
+
+    def __init__(self, result: _core.Result) -> None:
+        self._result = result
+
+    @property
+    def summary(self) -> RunSummary:
+        """The figures of the run."""
+        return self._result.summary
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table by name; raise ``InputError`` if there is none."""
+        frame = result_table(self._result, name)
+        if frame is None:
+            known = ", ".join(self._result.table_names())
+            raise InputError(f"no table '{name}'; available: {known}")
+        return frame

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import abc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -88,7 +89,70 @@ class DirectoryTables:
         return {"_places": {seed: place.absolute() for seed, place in self._places.items()}}
 
 
-class Run:
+class Tabled(abc.ABC):
+    """Tables by name, and those that runs usually have as attributes."""
+
+    @abc.abstractmethod
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table by name."""
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow."""
+        return self.table("flows")
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """One row per interval and flow."""
+        return self.table("samples")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row per interval and link."""
+        return self.table("links")
+
+    @property
+    def acks(self) -> pl.DataFrame:
+        """One row per acknowledgement; only if the scenario sets ``run.ack_table``."""
+        return self.table("acks")
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """One row per flow with ``streams``, for its flows together; only if there is one."""
+        return self.table("groups")
+
+    @property
+    def pings(self) -> pl.DataFrame:
+        """One row per echo request."""
+        return self.table("pings")
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """Slow-start exits, recoveries, time-outs, drops."""
+        return self.table("events")
+
+    @property
+    def rtt_histogram(self) -> pl.DataFrame:
+        """Counts of RTT samples by flow and range of milliseconds."""
+        return self.table("rtt_histogram")
+
+    @property
+    def proxies(self) -> pl.DataFrame:
+        """One row per interval and TCP flow that passes a proxy; only if there is one."""
+        return self.table("proxies")
+
+    @property
+    def radio(self) -> pl.DataFrame:
+        """One row per interval, UE and direction of a radio; only if there is one."""
+        return self.table("radio")
+
+    @property
+    def radio_log(self) -> pl.DataFrame:
+        """What happens on the radio, slot by slot; only if the scenario sets ``run.radio_log``."""
+        return self.table("radio_log")
+
+
+class Run(Tabled):
     """A finished run of one scenario with one or more seeds.
 
     Every table has the column ``seed`` first; times are nanoseconds since the start of the run.
@@ -149,61 +213,6 @@ class Run:
     def partial(self) -> list[str]:
         """Why the run is incomplete: one sentence for each thing that is missing; usually none."""
         return list(self.summary["run"].get("partial", []))
-
-    @property
-    def flows(self) -> pl.DataFrame:
-        """One row per flow."""
-        return self.table("flows")
-
-    @property
-    def samples(self) -> pl.DataFrame:
-        """One row per interval and flow."""
-        return self.table("samples")
-
-    @property
-    def links(self) -> pl.DataFrame:
-        """One row per interval and link."""
-        return self.table("links")
-
-    @property
-    def acks(self) -> pl.DataFrame:
-        """One row per acknowledgement; only if the scenario sets ``run.ack_table``."""
-        return self.table("acks")
-
-    @property
-    def groups(self) -> pl.DataFrame:
-        """One row per flow with ``streams``, for its flows together; only if there is one."""
-        return self.table("groups")
-
-    @property
-    def pings(self) -> pl.DataFrame:
-        """One row per echo request."""
-        return self.table("pings")
-
-    @property
-    def events(self) -> pl.DataFrame:
-        """Slow-start exits, recoveries, time-outs, drops."""
-        return self.table("events")
-
-    @property
-    def rtt_histogram(self) -> pl.DataFrame:
-        """Counts of RTT samples by flow and range of milliseconds."""
-        return self.table("rtt_histogram")
-
-    @property
-    def proxies(self) -> pl.DataFrame:
-        """One row per interval and TCP flow that passes a proxy; only if there is one."""
-        return self.table("proxies")
-
-    @property
-    def radio(self) -> pl.DataFrame:
-        """One row per interval, UE and direction of a radio; only if there is one."""
-        return self.table("radio")
-
-    @property
-    def radio_log(self) -> pl.DataFrame:
-        """What happens on the radio, slot by slot; only if the scenario sets ``run.radio_log``."""
-        return self.table("radio_log")
 
     def table(self, name: str) -> pl.DataFrame:
         """Return a table by name, all seeds in one."""
