@@ -24,6 +24,7 @@ from airpath.report import write_figures, write_report
 from airpath.report.entries import tables
 from airpath.report.render import library
 from airpath.report.setup import given, parameters
+from airpath.report.view import _title
 from airpath.runs.results import Run
 from conftest import DOWNLINK
 
@@ -262,6 +263,16 @@ def cells(page: str, heading: str) -> list[list[str]]:
     table = page.partition(f"<h2>{heading}</h2>")[2].partition("</table>")[0]
     rows = table.replace("\n", "").split("<tr>")[1:]
     return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+
+
+def test_runs_of_different_scenarios_are_titled_by_them() -> None:
+    labels = [f"run-{number}" for number in range(5)]
+    assert _title(["A wire"], labels[:1]) == "A wire"
+    assert _title(["A wire"], labels[:2]) == "A wire: run-0 against run-1"
+    assert _title(["A wire"], labels) == "A wire: 5 runs"
+    assert _title(["A wire", "A radio"], labels[:2]) == "A wire against A radio"
+    assert _title(["A wire", "A radio"], labels) == "A wire against A radio: 5 runs"
+    assert _title(["A wire", "A radio", "B", "C"], labels) == "A wire against 3 other scenarios"
 
 
 def test_a_comparison_begins_with_its_results(tmp_path: Path) -> None:

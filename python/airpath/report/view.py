@@ -45,11 +45,16 @@ def context(runs: Sequence[Run]) -> dict[str, object]:
 
 
 def _title(titles: Sequence[str], labels: Sequence[str]) -> str:
-    """The scenario's title; of runs side by side with what differs."""
+    """The scenario's title; of runs side by side with what differs, or each scenario's title."""
     if len(labels) == 1:
         return titles[0]
     against = " against ".join(labels) if len(labels) <= _MOST_NAMED else f"{len(labels)} runs"
-    return f"{titles[0]}: {against}" if len(titles) == 1 else against
+    if len(titles) == 1:
+        return f"{titles[0]}: {against}"
+    if len(titles) > _MOST_NAMED:
+        return f"{titles[0]} against {len(titles) - 1} other scenarios"
+    named = " against ".join(titles)
+    return named if len(titles) == len(labels) else f"{named}: {len(labels)} runs"
 
 
 def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
