@@ -394,3 +394,16 @@ def test_bad_use_is_said(
     code, _, err = cli("sweep", *arguments)
     assert err.startswith(message)
     assert code == (1 if "--scheduler" in arguments else 2)
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "name"),
+    [
+        ("wire", "wire"),
+        (["wire", "codel"], "wire-codel"),
+        (["wire", "codel", "policer", "proxy"], "wire-and-3-more"),
+    ],
+)
+def test_a_campaign_without_a_file_is_named_after_its_scenarios(scenarios: Any, name: str) -> None:
+    made = definitions.load({"scenario": scenarios, "set": ["run.duration_s=1"]})
+    assert (made.name, made.title) == (name, name)

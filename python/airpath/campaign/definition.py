@@ -63,6 +63,7 @@ DRAWN = SAMPLINGS[2:]
 EXPLAIN: tuple[Explain, ...] = ("off", *BUDGETS)
 SCALES = ("linear", "log")
 MOST_SEEDS = 1_000_000
+_MOST_NAMED = 3
 _VARY = (
     'a table for each key that varies:\n    [[vary]]\n    key = "flow.0.congestion"\n'
     '    values = ["cubic", "bbr"]'
@@ -159,7 +160,7 @@ def load(given: str | os.PathLike[str] | Mapping[str, object]) -> Definition:
     Raises ``InputError`` that names file, line, key, what is wrong and what is allowed.
     """
     if isinstance(given, Mapping):
-        return _Reader("the campaign", "", Path(), dict(given)).definition("campaign")
+        return _Reader("the campaign", "", Path(), dict(given)).definition(_name(given))
     if not isinstance(given, str | os.PathLike):
         raise InputTypeError(f"a campaign must be a file or a mapping, not {given!r}")
     path = Path(given)
@@ -182,6 +183,16 @@ def load(given: str | os.PathLike[str] | Mapping[str, object]) -> Definition:
     except OSError as error:
         raise InputError(f"cannot read campaign file {path}: {reason(error)}") from None
     return parse(text, os.fspath(given), path.parent, path.stem)
+
+
+def _name(given: Mapping[str, object]) -> str:
+    """What a campaign without a file is called: its scenarios, as long as they are few."""
+    listed = given.get("scenario")
+    names = [one for one in (listed if isinstance(listed, list) else [listed]) if one]
+    stems = [Path(str(one)).stem for one in names]
+    if len(stems) > _MOST_NAMED:
+        stems = [stems[0], f"and-{len(stems) - 1}-more"]
+    return "-".join(stems)
 
 
 def parse(text: str, file: str, directory: Path, name: str) -> Definition:
