@@ -104,7 +104,8 @@ evidence! {
     SlowStartEndedAt { flow: String, segments: u32, bdp_share: Percent, reason: &'static str }
         = "Slow start of {flow} ended at {segments} segments, {bdp_share} of the BDP ({reason}).";
     KeptSsthresh { flow: String, segments: u32 }
-        = "Slow start of {flow} ended at {segments} segments, at an ssthresh of earlier connections.";
+        = "Slow start of {flow} ended at {segments} segments, at an ssthresh that was kept from earlier \
+           connections.";
     StillGrowing { flow: String, rounds: f64 }
         = "{flow} completed in {rounds:.0} round trips, while its window was still growing.";
     Ramped { flow: String, second_half: Mbps, mean: Mbps }

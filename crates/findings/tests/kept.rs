@@ -30,7 +30,8 @@ fn a_kept_ssthresh_that_ends_slow_start_is_named() {
     let found = explained(&(PATH.to_owned() + &file("slow", 0, &keys)), Budget::QUICK);
     let first = kept(&found).unwrap_or_else(|| panic!("{:?}", found.findings));
     assert_eq!(found.findings[0].cause, "kept-ssthresh", "{:?}", found.findings);
-    assert!(first.evidence.contains("ended at 12 segments"), "{}", first.evidence);
+    let told = "ended at 12 segments, at an ssthresh that was kept from earlier connections.";
+    assert!(first.evidence.contains(told), "{}", first.evidence);
     let Some([only]) = first.set.as_deref() else { panic!("{:?}", first.set) };
     assert_eq!(only.to_string(), "flow.0.route.metrics=\"none\"");
     assert!(first.gain.is_some());
