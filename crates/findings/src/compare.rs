@@ -247,6 +247,12 @@ impl<'a> Figures<'a> {
     }
 }
 
+/// Whether runs with different seeds differ. If they do not, they are one run, and tell nothing of
+/// chance.
+pub(crate) fn vary(runs: &[Vec<Measure>]) -> bool {
+    runs.iter().any(|run| *run != runs[0])
+}
+
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -8,7 +8,7 @@ use airpath_tcp::CongestionConfig;
 use crate::by_name::ByName;
 use crate::candidate::{Candidate, Change};
 use crate::cause::{Cause, Class};
-use crate::compare::{Effect, LEAST, MORE, best, effects, score, surely};
+use crate::compare::{Effect, LEAST, MORE, best, effects, score, surely, vary};
 use crate::finding::{Gain, Tried};
 use crate::measure::{Measure, Metric};
 use crate::observed::Observed;
@@ -30,6 +30,8 @@ pub(crate) struct Trial {
     pub(crate) asked: usize,
     /// Whether they left doubt and the budget was exhausted.
     pub(crate) undecided: bool,
+    /// Whether seeds differ, with the candidate or without it.
+    pub(crate) is_random: bool,
     /// What it is compared with, if that is not the scenario as it is.
     pub(crate) beside: Option<Beside>,
     pub(crate) effects: Vec<Effect>,
@@ -78,8 +80,20 @@ impl Trial {
     pub(crate) fn new(candidate: Candidate, change: Change, first: usize, seeds: usize) -> Self {
         let runs = vec![None; seeds];
         let (run, beside, effects) = (None, None, Vec::new());
-        let (asked, undecided, score) = (seeds, false, 0.0);
-        Self { candidate, change, first, run, runs, asked, undecided, beside, effects, score }
+        let (asked, undecided, is_random, score) = (seeds, false, false, 0.0);
+        Self {
+            candidate,
+            change,
+            first,
+            run,
+            runs,
+            asked,
+            undecided,
+            is_random,
+            beside,
+            effects,
+            score,
+        }
     }
 
     pub(crate) fn class(&self) -> Class {
@@ -147,6 +161,7 @@ impl Trial {
         let ran = self.runs.iter().enumerate();
         let pairs = ran.filter_map(|(seed, after)| Some((without(seed)?, after.clone()?)));
         let (before, after): (Vec<_>, Vec<_>) = pairs.unzip();
+        self.is_random = vary(&before) || vary(&after);
         self.effects = effects(&before, &after);
         // The behaviour of TCP is a cause if it carries too little. If it waits in its own queue,
         // the queue is the cause, and another behaviour is a cure. Among flows that share, one's
@@ -227,18 +242,24 @@ impl Trial {
     /// The effect of the removal, as a sentence.
     pub(crate) fn without(&self, effect: &Effect) -> String {
         let seeds = effect.improvements.len();
-        let doubt = match self.asked {
-            asked if asked < seeds => format!("; the first {asked} were inconclusive"),
-            _ => String::new(),
+        let is_one_run = seeds > 1 && !self.is_random;
+        let confirmed = if is_one_run {
+            format!("; all {seeds} seeds give the same run")
+        } else {
+            let better = (effect.confidence() * seeds as f64).round();
+            let doubt = match self.asked {
+                asked if asked < seeds => format!("; the first {asked} were inconclusive"),
+                _ => String::new(),
+            };
+            format!(" in {better} of {seeds} seeds{doubt}")
         };
         let [before, after] = effect.figures();
         format!(
-            "{}, {} is{} {after} instead of {before} ({} in {} of {seeds} seeds{doubt}).",
+            "{}, {} is{} {after} instead of {before} ({}{confirmed}).",
             words::without(self.candidate.cause, self.candidate.subjects.len(), self.removal()),
             effect.name(),
-            if seeds > 1 { " on average" } else { "" },
+            if seeds > 1 && !is_one_run { " on average" } else { "" },
             if effect.mean() > 0.0 { "better" } else { "worse" },
-            (effect.confidence() * seeds as f64).round(),
         )
     }
 

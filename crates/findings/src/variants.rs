@@ -8,7 +8,7 @@ use airpath_sim::Stopped;
 use serde::Serialize;
 
 use crate::batch::{self, Job};
-use crate::compare::{Figures, half_width, mean};
+use crate::compare::{Figures, half_width, mean, vary};
 use crate::measure::{Measure, Metric, with_costs};
 
 /// A smaller relative difference does not count, even if it appears with every seed.
@@ -102,8 +102,7 @@ pub fn compare(
 /// in order. `measured` is by variant and then by pair (a seed, or a block of runs); every variant has
 /// the same number of pairs.
 pub fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
-    // Seeds that all give the same run are one run, and tell nothing of chance.
-    let is_random = measured.iter().any(|runs| runs.iter().any(|run| *run != runs[0]));
+    let is_random = measured.iter().any(|runs| vary(runs));
     let mut known = BTreeSet::new();
     let mut all: Vec<(&str, Metric)> = Vec::new();
     for one in measured.iter().flatten().flatten() {

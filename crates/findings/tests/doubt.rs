@@ -106,6 +106,25 @@ profile = "rfc"
 congestion = "cubic"
 "#;
 
+/// A window that is too small, on a path without chance.
+const WITHOUT_CHANCE: &str = r#"
+[run]
+duration_s = 5
+[[path.down]]
+stage = "link"
+rate_mbps = 20
+queue_packets = 100
+[[path.down]]
+stage = "delay"
+delay_ms = 20
+[[path.up]]
+stage = "delay"
+delay_ms = 20
+[[flow]]
+kind = "bulk"
+window_bytes = 20000
+"#;
+
 fn names(explanation: &Explanation, cause: &str) -> bool {
     explanation.findings.iter().any(|finding| finding.cause == cause)
 }
@@ -158,4 +177,13 @@ fn what_hides_where_nothing_counts_alone_is_compared_seed_by_seed() {
         let gains = left.iter().filter_map(|finding| finding.gain.as_ref());
         assert!(gains.into_iter().all(|gain| gain.seeds >= 3));
     }
+}
+
+#[test]
+fn seeds_that_are_one_run_do_not_count_as_several() {
+    let first = explained(WITHOUT_CHANCE, Budget::QUICK).findings.remove(0);
+    assert_eq!(first.cause, "receive-window");
+    let told = "(better; all 3 seeds give the same run).";
+    assert!(first.evidence.ends_with(told), "{}", first.evidence);
+    assert!(!first.evidence.contains("on average"), "{}", first.evidence);
 }
