@@ -173,6 +173,7 @@ def test_a_host_that_was_too_late_is_the_cause() -> None:
     (finding,) = run.findings
     assert finding["cause"] == "emulation-host"
     assert "packets left 12 ms late" in finding["evidence"]
+    assert "(simulated; all 3 seeds give the same run)" in finding["evidence"]
     assert finding["set"] is None
     assert "No key of the scenario does that" in (finding["advice"] or "")
     gain = describe.removed(finding, run.summary["tried"])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from airpath.analysis.statistics import mean_interval
-from airpath.base.text import milliseconds, percent, rate
+from airpath.base.text import milliseconds, percent, plural, rate
 from airpath.diagnose import stand_in
 from airpath.diagnose.explain import Progress, check, explain_loaded, keep
 from airpath.runs.summary import Entry, entries
@@ -202,10 +202,9 @@ def late_host(run: Run, simulated: _Simulated) -> tuple[Finding, Tried]:
     gain = _simulated_gain(run.summary, simulated.summaries)
     if gain:
         before, after = rate(gain["before"] or 0.0), rate(gain["after"] or 0.0)
-        seeds = "1 seed" if gain["seeds"] == 1 else f"{gain['seeds']} seeds"
         said.append(
             f"With every packet on time, the goodput of {gain['flow']} is {after} instead of "
-            f"{before} (simulated, {seeds})."
+            f"{before} (simulated{_seeds(simulated.summaries)})."
         )
     evidence = " ".join(said)
     finding: Finding = {
@@ -217,6 +216,17 @@ def late_host(run: Run, simulated: _Simulated) -> tuple[Finding, Tried]:
         "outcome": evidence, "score": None, "gain": gain,
     }  # fmt: skip
     return finding, tried
+
+
+def _seeds(simulated: Sequence[RunSummary]) -> str:
+    """How many seeds were simulated, or that they are one run."""
+    alike = all(
+        (one["flows"], one["pings"]) == (simulated[0]["flows"], simulated[0]["pings"])
+        for one in simulated
+    )
+    if alike and len(simulated) > 1:
+        return f"; all {len(simulated)} seeds give the same run"
+    return f", {plural(len(simulated), 'seed')}"
 
 
 def _simulated_gain(recorded: Figures, simulated: Sequence[RunSummary]) -> Gain | None:
