@@ -37,7 +37,7 @@ _JUDGED = 10
 
 def main(
     seed: Seed = 1,
-    count: Count = 9_000,
+    count: Count = 8_280,
     keep: Annotated[Path, typer.Option(help="Folder of the rows.")] = ROOT / "target/causes",
     write: Annotated[bool, typer.Option(help="Replace the package's models.")] = True,
     leave_out: Annotated[
