@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what the ns-3 peer benchmark needs (Debian 12: libns3-dev is 3.37).
-# Does nothing when everything is already there.
+# Further packages may be named: ns3_gym needs libzmq3-dev, cppzmq-dev,
+# libprotobuf-dev and protobuf-compiler. Does nothing when everything is already there.
 set -eu
 
 have() {
@@ -13,7 +14,7 @@ if ! command -v dpkg-query >/dev/null 2>&1; then
 fi
 
 missing=""
-for p in libns3-dev g++ pkg-config; do
+for p in libns3-dev g++ pkg-config "$@"; do
     have "$p" || missing="$missing $p"
 done
 missing="${missing# }"

@@ -390,11 +390,16 @@ def words(name: str) -> list[str]:
     ]
 
 
+PEERS = ROOT / "benches/peers/build"
+"""Sources of other projects, where their benches are built."""
+
+
 def sources() -> Iterable[Path]:
     """All files of Rust and Python that are ours."""
     for folder in ("crates", "python", "tests", "dev", "benches", "fuzz", "examples", "tools"):
         for file in sorted((ROOT / folder).rglob("*")):
-            if file.suffix in (".rs", ".py", ".c") and "target" not in file.parts:
+            built = "target" in file.parts or PEERS in file.parents
+            if file.suffix in (".rs", ".py", ".c") and not built:
                 yield file
 
 
