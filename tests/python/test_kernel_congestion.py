@@ -151,6 +151,8 @@ def test_names_and_files_are_told_apart(tmp_path: Path) -> None:
         ("none.o", "cannot read none.o: "),
         ("./none", "cannot read ./none: "),
         ("/:x", "cannot read /: "),
+        ("mine.py", "run in simulations only"),
+        ("./libmine.so", "run in simulations only"),
     ],
 )
 def test_what_is_neither_is_refused(text: str, told: str) -> None:
@@ -390,15 +392,37 @@ def _wrong(objects: Path, kind: str) -> Path:
     return file
 
 
+def _refused(objects: Path) -> Path:
+    """Compile a Reno that writes a member that a congestion control may not write."""
+    written = "state_of(tp)->counted = 0;"
+    return changed(objects, "refused", (written, f"tp->max_packets_out = 1;\n\t{written}"))
+
+
+@needs_bpf
+@needs_clang
+def test_a_window_that_stays_shut_is_one_error(
+    airpath_command: Command, objects: Path, wire: Path
+) -> None:
+    before = maps()
+    limited = "\tif (!cwnd_limited(tp))\n"
+    shut = f"\ttp->snd_cwnd = 0;\n\tif (tp)\n\t\treturn;\n{limited}"
+    file = changed(objects, "shut", (limited, shut), ("rfc5681_reno", "shut"))
+    words = ("--flows", "--congestion", f"download={file}", "--out", "run")
+    done = airpath_command("emulate", str(wire), *words)
+    assert done.returncode == 1, done.stderr
+    told = "error: the congestion control of download set cwnd to 0, so that nothing could leave"
+    assert said(done).splitlines()[0] == told
+    assert not (wire.parent / "run").exists()
+    assert maps() <= before
+
+
 @needs_bpf
 @needs_clang
 def test_what_the_verifier_refuses_is_shown_as_it_is(
     airpath_command: Command, objects: Path, wire: Path
 ) -> None:
-    """A member that a congestion control may not write."""
     before = maps()
-    written = "state_of(tp)->counted = 0;"
-    file = changed(objects, "refused", (written, f"tp->max_packets_out = 1;\n\t{written}"))
+    file = _refused(objects)
     done = airpath_command(
         "emulate", str(wire), "--flows", "--congestion", str(file), "--out", "failed"
     )

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, cast
 
 from airpath import scenario as scenarios
 from airpath.base.stopping import StoppedError, deferred
-from airpath.base.text import plural
 from airpath.drivers.options import EmulationOptions
 from airpath.drivers.simulate import kept_failed, write_tables
-from airpath.emulation import attach, gateway, identity, printed, rootless
+from airpath.emulation import attach, congestion, gateway, identity, printed, rootless
 from airpath.emulation.signalling import Signalling
 from airpath.errors import AirpathError, InputError, reason
 from airpath.runs import describe, summary
@@ -43,10 +42,6 @@ PROGRAMS = "programs"
 
 CAPTURE = "capture.pcapng"
 """Every packet at each end, in the run directory, if it was asked for."""
-
-LAST_LINES = 12
-"""Of a verifier's log, on standard error: the refused instruction, its state, and the source line
-before it."""
 
 VERIFIER_LOG = "verifier.log"
 """Why the kernel refused a BPF object, in the directory of a failed run."""
@@ -116,14 +111,14 @@ def _emulate(scenario: _core.Scenario, options: EmulationOptions, changes: Seque
                 missing = write_tables(
                     emulated.result, pending.path, prov.table_metadata(scenario, seed)
                 )
+                _refuse_shut(options, pending.path)
                 document = summary.of_result(
                     emulated.result, scenario, identifier, time.monotonic() - began
                 )
                 document["emulation"] = _section(emulated, options, sessions, who, changes)
                 zero_ns = boot_ns + emulated.report["clock_origin_ns"]
                 missing += _add(signals, pending.path / CAPTURE, document, zero_ns)
-                partial = [*emulated.partial, *missing]
-                document["run"]["partial"] = partial
+                document["run"]["partial"] = partial = [*emulated.partial, *missing]
                 _read_printed(written, document, pending.path)
                 record.update(
                     {
@@ -214,10 +209,7 @@ def _refused(error: OSError, directory: Path) -> str | None:
     if log is None:
         return None
     (directory / VERIFIER_LOG).write_text(log + "\n", encoding="utf-8")
-    lines = log.splitlines()
-    return "\n".join([f"the verifier's log ends with, of {plural(len(lines), 'line')}:", *(
-        f"  {line}" for line in lines[-LAST_LINES:]
-    )])  # fmt: skip
+    return congestion.log_end(log)
 
 
 def _read_printed(
@@ -407,6 +399,21 @@ def _gateway(
     if options.gateway is None or report is None:
         return None
     return gateway.entry(options.gateway, changes, report)
+
+
+def _refuse_shut(options: EmulationOptions, directory: Path) -> None:
+    """Raise ``AirpathError`` if a congestion control that was chosen closed its window for good."""
+    if not options.congestion:
+        return
+    import polars as pl
+
+    samples = pl.read_parquet(directory / "samples.parquet")
+    last = samples.sort("time_ns").group_by("flow", maintain_order=True).last()
+    shut = last.filter(pl.col("cwnd_segments") == 0)["flow"].cast(pl.String).to_list()
+    if shut:
+        flows = ", ".join(shut)
+        said = f"the congestion control of {flows} set cwnd to 0, so that nothing could leave"
+        raise AirpathError(said)
 
 
 def _section(

@@ -14,11 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airpath.base.files import read_within
+from airpath.base.text import plural
 from airpath.errors import InputError, reason
 
 if TYPE_CHECKING:
     from airpath import _core
 
+LAST_LINES = 12
+"""Of a verifier's log, on standard error: the refused instruction, its state, and the source line
+before it."""
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,15}")
 """A name in the kernel (TCP_CA_NAME_MAX)."""
 
@@ -48,6 +52,11 @@ def parse(text: str) -> Congestion:
 
     What contains a slash or ends in ``.o`` is a file. Raises ``InputError``.
     """
+    if text.endswith((".py", ".so")):
+        raise InputError(
+            f"--congestion {text}: the kernel takes BPF objects (.o); classes in Python and shared "
+            "libraries run in simulations only (airpath.run, airpath run --set)"
+        )
     flow, equals, what = text.rpartition("=")
     if equals and not flow:
         raise InputError(f"--congestion {text}: there is no flow before `=`")
@@ -82,6 +91,13 @@ def parse_all(texts: Iterable[str], scenario: _core.Scenario) -> list[Congestion
         if flows.count(flow) > 1:
             raise InputError(f"--congestion is given twice for {flow or 'all flows'}")
     return choices
+
+
+def log_end(log: str) -> str:
+    """Return the end of a verifier's log, for a person."""
+    lines = log.splitlines()
+    end = (f"  {line}" for line in lines[-LAST_LINES:])
+    return "\n".join([f"the verifier's log ends with, of {plural(len(lines), 'line')}:", *end])
 
 
 def _is_file(text: str) -> bool:
