@@ -80,6 +80,45 @@ def test_a_drawn_scenario_is_valid_over_quic(seed: int) -> None:
     assert "bbr" not in drawn.shape + drawn.text
 
 
+LONG = "[run]\nduration_s = 6\n" + stages(50, 50, rate_mbps=100, queue_packets=1000)
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+@pytest.mark.parametrize(
+    ("key", "cause", "held_by"),
+    [
+        ("receive_window_bytes", "receive-window", "The receiver's window limited q for "),
+        ("send_window_bytes", "send-buffer", "The send window limited q for "),
+    ],
+)
+def test_the_window_that_limits_a_flow_is_named_and_raised(
+    direction: str, key: str, cause: str, held_by: str
+) -> None:
+    """250 kB per 100 ms are 20 Mb/s; the path has five times as much."""
+    flow = f'[[flow]]\nid = "q"\nkind = "quic"\ndirection = "{direction}"\n{key} = 250000\n'
+    run = airpath.run(scenario.parse(LONG + flow, "long"), explain="quick")
+    assert 15 < (run.summary["flows"][0]["goodput_mbps"] or 0) < 20
+    first = run.summary["findings"][0]
+    assert (first["cause"], first["subject"]) == (cause, "q")
+    assert first["evidence"].startswith(held_by)
+    assert "QUIC" in (first["advice"] or "")
+    assert [key] == [one.partition("=")[0].rpartition(".")[2] for one in first["set"] or []]
+    names = {"receive-window": "send-buffer", "send-buffer": "receive-window"}
+    assert names[cause] not in [one["cause"] for one in run.summary["findings"]]
+
+
+def test_a_window_that_does_not_limit_a_flow_is_not_named() -> None:
+    flow = '[[flow]]\nid = "q"\nkind = "quic"\nreceive_window_bytes = 20000000\n'
+    run = airpath.run(scenario.parse(LONG + flow, "long"), explain="quick")
+    limited = run.summary["flows"][0]["limited_s"]
+    assert limited is not None
+    assert limited["receive_window"] == 0
+    windows = limited["cwnd"] + limited["send_buffer"]
+    assert windows + limited["application"] == pytest.approx(6)
+    found = {one["cause"] for one in run.summary["findings"]}
+    assert not found & {"receive-window", "send-buffer"}
+
+
 @needs_root
 def test_both_clocks_agree_about_a_file(file: Path, tmp_path: Path) -> None:
     parsed = scenario.load(str(file))

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use airpath_base::Direction;
 use airpath_path::{HostConfig, ModemConfig, StageConfig, TunnelConfig};
 use airpath_radio::Generation;
-use airpath_scenario::{Edit, FlowConfig, Literal, StageId, TcpConfig};
+use airpath_scenario::{Edit, FlowConfig, Literal, StageId, TcpConfig, Traffic};
 use airpath_tcp::CongestionConfig;
 
 use crate::by_name::ByTable;
@@ -548,14 +548,20 @@ fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[Edit]) -> 
     let how_many = edited.map(|flow| flow.index).collect::<BTreeSet<_>>().len();
     let raise = |size| Buffers::of(removal).raise(&flows, how_many, size);
     let largest = Cure { advice: raise(None), alternatives: vec![removal.to_vec()] };
-    let held = || observed.tcp_flows().filter(|(flow, _)| is_edited(flow));
+    let held = || observed.scenario.flows.iter().filter(|flow| is_edited(flow));
     // What the path holds, and the same again for what its queues hold.
-    let bdps = held().filter_map(|(flow, _)| observed.bdp_bytes(flow.direction));
+    let bdps = held().filter_map(|flow| observed.bdp_bytes(flow.direction));
     let bdp = bdps.fold(0.0, f64::max);
     // Sizes below the current ones, or hardly above, would not help.
-    let sizes = held().map(|(_, tcp)| match candidate.cause {
-        Cause::SendBuffer => tcp.sender.send_buffer,
-        _ => tcp.receiver.receive_buffer.max,
+    let sizes = held().filter_map(|flow| {
+        let (receive, send) = match &flow.traffic {
+            Traffic::Quic { quic, .. } => (quic.receive_window, quic.send_window),
+            other => {
+                let tcp = other.tcp()?;
+                (tcp.receiver.receive_buffer.max, tcp.sender.send_buffer)
+            }
+        };
+        Some(if candidate.cause == Cause::SendBuffer { send } else { receive })
     });
     let has = sizes.max().unwrap_or(0);
     let sized = |factor: f64| {

@@ -191,6 +191,7 @@ pub(crate) enum Window {
     Receiver,
     Sender,
     Both,
+    QuicSender,
 }
 
 impl fmt::Display for Window {
@@ -199,6 +200,7 @@ impl fmt::Display for Window {
             Self::Receiver => "receiver's window",
             Self::Sender => "send buffer",
             Self::Both => "buffers at both ends",
+            Self::QuicSender => "send window",
         })
     }
 }

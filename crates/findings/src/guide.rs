@@ -225,13 +225,14 @@ fn entry(cause: Cause) -> Entry {
             "The receiver's buffer is smaller than the BDP.",
             "The receiver's buffer becomes larger than the BDP.",
             "The receive window limits the flow most of the time, and the link is not full.",
-            "Raise net.ipv4.tcp_rmem (third value), SO_RCVBUF or iperf3 -w.",
+            "Raise net.ipv4.tcp_rmem (third value), SO_RCVBUF or iperf3 -w; for QUIC, the receive window of its \
+             library.",
         ),
         Cause::SendBuffer => of(
             "The sender's buffer is smaller than the BDP.",
             "The sender's buffer becomes larger than the BDP.",
             "The send buffer limits the flow most of the time, and the link is not full.",
-            "Raise net.ipv4.tcp_wmem (third value), SO_SNDBUF or iperf3 -w.",
+            "Raise net.ipv4.tcp_wmem (third value), SO_SNDBUF or iperf3 -w; for QUIC, the send window of its library.",
         ),
         Cause::ApplicationLimited => of(
             "The application reads or writes more slowly than the path carries.",

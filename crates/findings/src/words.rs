@@ -5,17 +5,26 @@ use airpath_scenario::Edit;
 use crate::cause::Cause;
 use crate::text::count;
 
-/// Which TCP buffers some settings enlarge.
+/// Which buffers of TCP, or windows of QUIC, some settings enlarge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Buffers {
     Send,
     Receive,
     Both,
+    QuicSend,
+    QuicReceive,
+    QuicBoth,
 }
 
 impl Buffers {
     pub(crate) fn of(edits: &[Edit]) -> Self {
         let any = |name: &str| edits.iter().any(|edit| edit.key.name() == name);
+        match (any("send_window_bytes"), any("receive_window_bytes")) {
+            (true, false) => return Self::QuicSend,
+            (false, true) => return Self::QuicReceive,
+            (true, true) => return Self::QuicBoth,
+            (false, false) => {}
+        }
         match (any("send_buffer_bytes"), any("receive_buffer_bytes")) {
             (true, false) => Self::Send,
             (false, true) => Self::Receive,
@@ -29,6 +38,9 @@ impl Buffers {
             Self::Send => "With a large send buffer",
             Self::Receive => "With a large receive buffer",
             Self::Both => "With large buffers at both ends",
+            Self::QuicSend => "With a large send window",
+            Self::QuicReceive => "With a large receive window",
+            Self::QuicBoth => "With large windows at both ends",
         }
     }
 
@@ -46,6 +58,17 @@ impl Buffers {
             Self::Both => format!(
                 "Raise the buffers of {flows}{size} at both ends (net.ipv4.tcp_rmem and tcp_wmem, third \
                  value; SO_RCVBUF and SO_SNDBUF; iperf3 -w)."
+            ),
+            Self::QuicSend => format!(
+                "Raise the send window{s} of {flows}{size} (what the sender's QUIC library keeps until it is \
+                 acknowledged)."
+            ),
+            Self::QuicReceive => format!(
+                "Raise the receive window{s} of {flows}{size} (flow control of the receiver's QUIC library; RFC 9000 4)."
+            ),
+            Self::QuicBoth => format!(
+                "Raise the windows of {flows}{size} in the QUIC libraries at both ends (flow control at the receiver, \
+                 unacknowledged data at the sender)."
             ),
         }
     }
@@ -195,6 +218,18 @@ mod tests {
             let (raise, large) = sentence(edits);
             assert!(raise.contains(" at both ends "), "{raise}");
             assert_eq!(large, "With large buffers at both ends");
+        }
+        let [send, receive] =
+            ["send_window_bytes", "receive_window_bytes"].map(|key| flow.set(key, 65_536));
+        for (edits, raised, wider) in [
+            (&[send.clone()][..], "send window of call", "a large send window"),
+            (&[receive.clone()], "receive window of call", "a large receive window"),
+            (&[receive, send], "windows of call", "large windows at both ends"),
+        ] {
+            let (raise, large) = sentence(edits);
+            assert!(raise.starts_with(&format!("Raise the {raised} to 65,536 bytes ")), "{raise}");
+            assert!(raise.contains("QUIC") && !raise.contains("tcp"), "{raise}");
+            assert_eq!(large, format!("With {wider}"));
         }
     }
 }

@@ -61,6 +61,20 @@ pub trait Endpoint: Send {
 
     /// Packets that this end took for lost.
     fn packets_lost(&self) -> u64;
+
+    /// How long each limit restrained the sender, until `now`.
+    fn limited(&self, now: Instant) -> Limited;
+}
+
+/// Time for which each limit restrained a sender. The rest is time with nothing to send.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Limited {
+    /// By congestion control: its window or its pacing.
+    pub congestion: Duration,
+    /// By flow control: what the receiver lets the sender send (RFC 9000 4.1).
+    pub receive_window: Duration,
+    /// By what the sender keeps until it is acknowledged.
+    pub send_window: Duration,
 }
 
 /// The state of a sender's congestion control.

@@ -14,7 +14,7 @@ mod endpoint;
 mod quinn;
 
 pub use config::{AckFrequency, Config, Congestion};
-pub use endpoint::{Endpoint, Window};
+pub use endpoint::{Endpoint, Limited, Window};
 #[cfg(feature = "quinn")]
 pub use quinn::{connect, listen};
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use airpath_base::{Duration, Ecn, Instant, Stream};
-use airpath_quic::{AckFrequency, Config, Congestion, Endpoint, connect, listen};
+use airpath_quic::{AckFrequency, Config, Congestion, Endpoint, Limited, connect, listen};
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
@@ -39,6 +39,7 @@ struct Outcome {
     rtt: Vec<Duration>,
     lost: u64,
     failures: [Option<String>; 2],
+    limited: Limited,
 }
 
 /// Whether the path drops a datagram: when it was sent, by which end, and its number.
@@ -145,6 +146,7 @@ impl Outcome {
         assert!(self.written == 0 || ends[test.sender].window().bytes >= 2400);
         self.rtt.extend(std::iter::from_fn(|| ends[test.sender].take_rtt_sample()));
         self.lost = ends[test.sender].packets_lost();
+        self.limited = ends[test.sender].limited(now);
         if ends.iter().all(|end| end.is_established()) {
             self.established_at.get_or_insert(now);
         }
@@ -244,6 +246,41 @@ fn losses_are_made_good_and_counted() {
             (0..outcome.sizes[sender].len() as u64).filter(|&at| drops(Instant::ZERO, sender, at));
         assert_eq!((outcome.delivered, outcome.written), (400_000, 400_000));
         assert_eq!(outcome.lost, dropped.count() as u64);
+    }
+}
+
+/// Fractions of the time from the first datagram with data to the last: congestion control, the
+/// receiver's window, and the sender's own.
+fn limited(config: Config, sender: usize, drops: Drops<'_>) -> [f64; 3] {
+    let outcome = Test { config, sender, drops, ..Test::new(500_000) }.run();
+    assert_eq!(outcome.delivered, 500_000);
+    let lasted = ms(outcome.complete_at) - ms(outcome.established_at);
+    let Limited { congestion, receive_window, send_window } = outcome.limited;
+    [congestion, receive_window, send_window].map(|time| time.as_millis_f64() / lasted)
+}
+
+#[test]
+fn the_limit_of_a_sender_is_the_one_that_was_set() {
+    let lossy = |_: Instant, _: usize, number: u64| number > 50 && number.is_multiple_of(60);
+    let lossless = |_: Instant, _: usize, _: u64| false;
+    // A third of what the path holds, so each round trip ends with a wait.
+    let small = 20_000;
+    let receive = Config { receive_window: small, ..config() };
+    let send = Config { send_window: small, ..config() };
+    for sender in [CLIENT, SERVER] {
+        let [congestion, receiver, own] = limited(receive.clone(), sender, &lossless);
+        assert!(receiver > congestion && own == 0.0, "{congestion} {receiver} {own}");
+        let [congestion, receiver, own] = limited(send.clone(), sender, &lossless);
+        assert!(own > congestion && receiver == 0.0, "{congestion} {receiver} {own}");
+        // After losses cwnd is smaller than either window now and then.
+        let [congestion, receiver, own] = limited(receive.clone(), sender, &lossy);
+        assert!(congestion > 0.0 && receiver > 0.0 && own == 0.0, "{congestion} {receiver} {own}");
+        let [congestion, receiver, own] = limited(send.clone(), sender, &lossy);
+        assert!(congestion > 0.0 && receiver == 0.0 && own > 0.0, "{congestion} {receiver} {own}");
+        for drops in [&lossless as Drops<'_>, &lossy] {
+            let [congestion, receiver, own] = limited(config(), sender, drops);
+            assert!(congestion > 0.5 && receiver + own == 0.0, "{congestion} {receiver} {own}");
+        }
     }
 }
 

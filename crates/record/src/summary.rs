@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::Histogram;
+use airpath_base::{Duration, Histogram};
 use serde::Serialize;
 
 use crate::{Breakdown, FlowRow, GroupRow, Name, Tables};
@@ -190,7 +190,7 @@ pub struct FlowSummary {
     pub completed_s: Option<f64>,
     /// End of the first slow start.
     pub slow_start_exit: Option<Exit>,
-    /// Time limited by each limit; null without TCP.
+    /// Time limited by each limit; null for UDP.
     pub limited_s: Option<LimitSeconds>,
     /// Datagrams that the sender sent; null for TCP.
     pub packets_sent: Option<u64>,
@@ -304,15 +304,29 @@ pub struct Exit {
 pub struct LimitSeconds {
     /// By the congestion window.
     pub cwnd: f64,
-    /// By pacing: the time until the next segment may be sent. 0 in an emulation: the kernel counts
-    /// it with cwnd.
+    /// By pacing: the time until the next segment may be sent. 0 for QUIC and in an emulation, where
+    /// it counts with cwnd.
     pub pacing: f64,
-    /// By the peer's window.
+    /// By the peer's window; for QUIC, by flow control (RFC 9000 4).
     pub receive_window: f64,
     /// By the sender's own buffer.
     pub send_buffer: f64,
     /// By the application, which had nothing to send.
     pub application: f64,
+}
+
+impl LimitSeconds {
+    /// The parts of the time `total` in which cwnd, the receive window and the send buffer limited a
+    /// sender that counts pacing with cwnd. The application takes the rest.
+    pub fn without_pacing(total: Duration, [cwnd, receive, send]: [Duration; 3]) -> Self {
+        Self {
+            cwnd: cwnd.as_secs_f64(),
+            pacing: 0.0,
+            receive_window: receive.as_secs_f64(),
+            send_buffer: send.as_secs_f64(),
+            application: total.saturating_sub(cwnd + receive + send).as_secs_f64(),
+        }
+    }
 }
 
 /// A distribution in milliseconds.

@@ -331,20 +331,20 @@ table! {
         /// Reductions of cwnd because of ECN marks. Null: for UDP and ping, for a TCP flow that did
         /// not start, and in an emulation that does not count them.
         ecn_reductions: Option<u64>,
-        /// Time limited by the congestion window. Null: for UDP and ping, for a TCP flow that did
+        /// Time limited by the congestion window. Null: for UDP and ping, for a flow that did
         /// not start, and in an emulation that does not count them.
         cwnd_limited_s: Option<f64>,
-        /// Time limited by pacing; 0 in an emulation, where the kernel counts it with cwnd. Null: for
-        /// UDP and ping, for a TCP flow that did not start, and in an emulation that does not count
+        /// Time limited by pacing; 0 for QUIC and in an emulation, where it counts with cwnd. Null:
+        /// for UDP and ping, for a flow that did not start, and in an emulation that does not count
         /// them.
         pacing_limited_s: Option<f64>,
-        /// Time limited by the peer's receive window. Null: for UDP and ping, for a TCP flow that
+        /// Time limited by the peer's receive window. Null: for UDP and ping, for a flow that
         /// did not start, and in an emulation that does not count them.
         receive_window_limited_s: Option<f64>,
-        /// Time limited by the send buffer. Null: for UDP and ping, for a TCP flow that did not
+        /// Time limited by the send buffer. Null: for UDP and ping, for a flow that did not
         /// start, and in an emulation that does not count them.
         send_buffer_limited_s: Option<f64>,
-        /// Time with nothing to send. Null: for UDP and ping, for a TCP flow that did not start,
+        /// Time with nothing to send. Null: for UDP and ping, for a flow that did not start,
         /// and in an emulation that does not count them.
         application_limited_s: Option<f64>,
         /// Datagrams sent (ping, udp). Null: for TCP.

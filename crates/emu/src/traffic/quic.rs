@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airpath_base::{Direction, Duration, Ecn, Histogram, Instant, Stream};
 use airpath_metrics::{MeanRtt, TransferMeter};
-use airpath_quic::{Config, Endpoint};
-use airpath_record::{FlowSummary, Quantiles};
+use airpath_quic::{Config, Endpoint, Limited};
+use airpath_record::{FlowSummary, LimitSeconds, Quantiles};
 use airpath_scenario::FlowConfig;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -38,6 +38,7 @@ pub(crate) struct QuicMeter {
     window: Option<SenderWindow>,
     datagrams_sent: u64,
     packets_lost: u64,
+    limited: Option<Limited>,
 }
 
 /// What a sample interval shows.
@@ -68,6 +69,7 @@ impl QuicMeter {
             window: None,
             datagrams_sent: 0,
             packets_lost: 0,
+            limited: None,
         }))
     }
 
@@ -90,18 +92,23 @@ impl QuicMeter {
         congestion: &'static str,
         flow: FlowSummary,
     ) -> FlowSummary {
+        let lived = Duration::from_nanos(now.as_nanos().saturating_sub(flow.start_ns as u64));
         let flow = FlowSummary {
             congestion: Some(congestion),
             rtt_ms: Quantiles::of(&self.rtt),
             segments_sent: self.datagrams_sent,
             packets_sent: Some(self.datagrams_sent),
             packets_lost: Some(self.packets_lost),
+            limited_s: self.limited.map(|limited| {
+                let windows = [limited.congestion, limited.receive_window, limited.send_window];
+                LimitSeconds::without_pacing(lived, windows)
+            }),
             ..flow
         };
         self.transfer.summarise(now, flow)
     }
 
-    fn on_sender(&mut self, endpoint: &mut dyn Endpoint) {
+    fn on_sender(&mut self, now: Instant, endpoint: &mut dyn Endpoint) {
         while let Some(rtt) = endpoint.take_rtt_sample() {
             self.rtt.record(rtt);
             self.mean_rtt.record(rtt);
@@ -109,6 +116,7 @@ impl QuicMeter {
         self.transfer.on_written(endpoint.written());
         self.datagrams_sent = endpoint.datagrams_sent();
         self.packets_lost = endpoint.packets_lost();
+        self.limited = Some(endpoint.limited(now));
         self.window = window(endpoint);
     }
 }
@@ -210,16 +218,21 @@ impl Driver {
             }
             self.endpoint.on_timer(now);
             self.transmit(now)?;
-            if self.sends {
-                meter(&self.meter).on_sender(&mut *self.endpoint);
-                if self.endpoint.is_finished() {
-                    return self.finish();
-                }
+            self.report(now);
+            if self.sends && self.endpoint.is_finished() {
+                return self.finish();
             }
             let due = self.endpoint.next_timer().into_iter().chain(self.stop).min();
             if pace.ready(&*self.socket, PollFlags::IN, due).map_err(waiting)? == Woken::Over {
+                self.report(pace.clock.now());
                 return Ok(());
             }
+        }
+    }
+
+    fn report(&mut self, now: Instant) {
+        if self.sends {
+            meter(&self.meter).on_sender(now, &mut *self.endpoint);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use airpath_quic::Config as QuicConfig;
 use airpath_record::FlowSummary;
 use airpath_scenario::{Edit, FlowConfig, KeyPath, TcpConfig, Traffic};
 use airpath_tcp::{CongestionConfig, ReaderConfig};
@@ -13,6 +14,10 @@ use crate::evidence::{Controls, Evidence, Others, Window};
 use crate::observed::Observed;
 use crate::subject::Subject;
 use crate::text::{Bytes, Mbps, Ms, Percent, Seconds};
+
+/// A window that does not limit a flow: this many bandwidth-delay products, and at least these bytes.
+const LARGE_BDPS: f64 = 8.0;
+const LARGE_WINDOW: f64 = (1 << 26) as f64;
 
 /// A limit that held for a smaller fraction of the time is not worth a run.
 const RARELY: f64 = 0.03;
@@ -33,6 +38,11 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         each.extend(own.into_iter().map(|candidate| (candidate, waited)));
     }
     all.extend(shared(each));
+    for config in &observed.scenario.flows {
+        if let (Traffic::Quic { quic, .. }, Some(flow)) = (&config.traffic, observed.flow(config)) {
+            quic_windows(observed, config, quic, flow, all);
+        }
+    }
     congestion(observed, all);
 }
 
@@ -159,7 +169,7 @@ fn windows(
     // If the application reads slowly, a large buffer would only hide that.
     let large = match tcp.receiver.reader {
         ReaderConfig::AtOnce | ReaderConfig::Driver => {
-            (8.0 * bdp).clamp(f64::from(1 << 26), f64::from(1 << 29)).round()
+            (LARGE_BDPS * bdp).clamp(LARGE_WINDOW, f64::from(1 << 29)).round()
         }
         ReaderConfig::Rate(_) | ReaderConfig::After(_) => (2.0 * bdp).max(65_536.0).round(),
     };
@@ -188,6 +198,39 @@ fn windows(
     let flow = config.id.clone();
     let evidence = Evidence::Limited { by, flow, share: Percent(share), bdp: Bytes(bdp) };
     push(all, cause, config, evidence, vec![removal, both]);
+}
+
+/// Flow control of QUIC, and what its sender keeps until it is acknowledged.
+fn quic_windows(
+    observed: &Observed<'_>,
+    config: &FlowConfig,
+    quic: &QuicConfig,
+    flow: &FlowSummary,
+    all: &mut Vec<Candidate>,
+) {
+    let Some(limited) = &flow.limited_s else { return };
+    let (path, bdp) = (config.key(), observed.bdp_bytes(config.direction).unwrap_or(0.0));
+    let raised = |key| path.set(key, (LARGE_BDPS * bdp).max(LARGE_WINDOW).round());
+    let receiver = (Cause::ReceiveWindow, Window::Receiver, "receive_window_bytes");
+    let sender = (Cause::SendBuffer, Window::QuicSender, "send_window_bytes");
+    let sizes = (quic.receive_window, quic.send_window);
+    let (seconds, (cause, by, key), (own, next), other) =
+        if limited.receive_window >= limited.send_buffer {
+            (limited.receive_window, receiver, sizes, sender.2)
+        } else {
+            (limited.send_buffer, sender, (sizes.1, sizes.0), receiver.2)
+        };
+    let share = seconds / lived_s(observed, flow);
+    if share <= RARELY {
+        return;
+    }
+    let mut removal = vec![raised(key)];
+    if next < 2 * own {
+        removal.push(raised(other));
+    }
+    let flow = config.id.clone();
+    let evidence = Evidence::Limited { by, flow, share: Percent(share), bdp: Bytes(bdp) };
+    push(all, cause, config, evidence, vec![removal]);
 }
 
 fn reader(config: &FlowConfig, tcp: &TcpConfig, all: &mut Vec<Candidate>) {

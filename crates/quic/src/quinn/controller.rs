@@ -21,7 +21,12 @@ struct Seen {
     rtt: VecDeque<Duration>,
     sampled: bool,
     in_flight: u64,
+    acknowledged: Option<Idle>,
 }
+
+/// Whether a sender had nothing to send although congestion control would have let it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Idle(pub(super) bool);
 
 impl Record {
     /// Takes the oldest RTT sample.
@@ -37,6 +42,11 @@ impl Record {
     /// Bytes in flight after the last acknowledgement or transmission.
     pub(super) fn in_flight(&self) -> u64 {
         self.with(|seen| seen.in_flight)
+    }
+
+    /// Takes what the sender was until an acknowledgement arrived; `None` if none has arrived.
+    pub(super) fn take_acknowledged(&self) -> Option<Idle> {
+        self.with(|seen| seen.acknowledged.take())
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Seen) -> T) -> T {
@@ -125,6 +135,7 @@ impl Controller for RecordedController {
         self.sampled = self.sampled.max(newest);
         self.record.with(|seen| {
             seen.in_flight = in_flight;
+            seen.acknowledged = Some(Idle(app_limited));
             seen.sampled |= sample.is_some();
             seen.rtt.extend(sample.map(|sent| now.saturating_duration_since(sent)));
         });

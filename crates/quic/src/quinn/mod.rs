@@ -15,8 +15,8 @@ use quinn_proto::{
 };
 
 use self::clock::Clock;
-use self::controller::Record;
-use crate::{Config, Endpoint, Window};
+use self::controller::{Idle, Record};
+use crate::{Config, Endpoint, Limited, Window};
 
 /// Datagrams that quinn makes at once where the kernel segments them (`MAX_TRANSMIT_SEGMENTS` of
 /// quinn 0.11).
@@ -55,6 +55,71 @@ struct Sending {
     ended: bool,
     written: u64,
     acknowledged: bool,
+    limits: Limits,
+}
+
+/// What limits the sender, and for how long it did.
+///
+/// quinn says at each acknowledgement whether it had nothing to send since it sent last. If the
+/// application has more, it was the receiver's window or the sender's own that was full. Of these,
+/// only the receiver's makes quinn send STREAM_DATA_BLOCKED (RFC 9000 4.1).
+#[derive(Default)]
+struct Limits {
+    total: Limited,
+    /// The limit that counts since `since`; `None`: the application.
+    current: Option<Limit>,
+    /// Until when `total` counts; `None` before the stream is open.
+    since: Option<Instant>,
+    /// When a datagram was last sent.
+    sent_at: Instant,
+    /// Number of STREAM_DATA_BLOCKED frames sent.
+    blocked_frames: u64,
+    /// What had been written when the last one was sent.
+    blocked_at: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+enum Limit {
+    Congestion,
+    ReceiveWindow,
+    SendWindow,
+}
+
+impl Limits {
+    /// Notes that the sender has sent what it may.
+    fn on_transmit(&mut self, now: Instant, has_sent: bool, blocked_frames: u64, written: u64) {
+        self.since.get_or_insert(now);
+        if has_sent {
+            self.sent_at = now;
+        }
+        if blocked_frames > self.blocked_frames {
+            self.blocked_frames = blocked_frames;
+            self.blocked_at = Some(written);
+        }
+    }
+
+    /// Counts the time until an acknowledgement. `waiting` is whether the application has more to
+    /// write than the `written` bytes.
+    fn on_acknowledged(&mut self, now: Instant, Idle(idle): Idle, waiting: bool, written: u64) {
+        let Some(since) = self.since.replace(now) else { return };
+        let idle_since = if idle { since.max(self.sent_at) } else { now };
+        self.total.add(Some(Limit::Congestion), idle_since.saturating_since(since));
+        let is_blocked = self.blocked_at == Some(written);
+        let window = if is_blocked { Limit::ReceiveWindow } else { Limit::SendWindow };
+        self.current = if idle { waiting.then_some(window) } else { Some(Limit::Congestion) };
+        self.total.add(self.current, now.saturating_since(idle_since));
+    }
+}
+
+impl Limited {
+    fn add(&mut self, limit: Option<Limit>, time: Duration) {
+        match limit {
+            None => {}
+            Some(Limit::Congestion) => self.congestion += time,
+            Some(Limit::ReceiveWindow) => self.receive_window += time,
+            Some(Limit::SendWindow) => self.send_window += time,
+        }
+    }
 }
 
 /// The end that opens the connection to a server whose random numbers come from the stream
@@ -264,6 +329,10 @@ impl Endpoint for Quinn {
                 None => {}
             }
         });
+        let Sending { left, written, .. } = self.sending;
+        if let Some(idle) = self.record.take_acknowledged() {
+            self.sending.limits.on_acknowledged(now, idle, left > 0, written);
+        }
         self.proceed(now);
     }
 
@@ -293,15 +362,22 @@ impl Endpoint for Quinn {
             return;
         };
         let buffer = &mut self.buffer;
+        let mut has_sent = false;
         loop {
             buffer.clear();
             let transmit =
                 random::lend(&mut self.random, || connection.poll_transmit(at, BATCH, buffer));
             let Some(transmit) = transmit else { break };
+            has_sent = true;
             let size = transmit.segment_size.unwrap_or(transmit.size).max(1);
             for datagram in buffer[..transmit.size].chunks(size) {
                 send(ecn(transmit.ecn), datagram);
             }
+        }
+        if self.sending.stream.is_some() {
+            let Sending { limits, written, .. } = &mut self.sending;
+            let blocked = connection.stats().frame_tx.stream_data_blocked;
+            limits.on_transmit(now, has_sent, blocked, *written);
         }
         self.proceed(now);
     }
@@ -369,5 +445,13 @@ impl Endpoint for Quinn {
 
     fn packets_lost(&self) -> u64 {
         self.connection().map_or(0, |connection| connection.stats().path.lost_packets)
+    }
+
+    fn limited(&self, now: Instant) -> Limited {
+        let Limits { mut total, current, since, .. } = self.sending.limits;
+        if let Some(since) = since.filter(|_| !self.is_finished()) {
+            total.add(current, now.saturating_since(since));
+        }
+        total
     }
 }

@@ -8,7 +8,7 @@ use airpath_base::{
 use airpath_metrics::{MeanRtt, TransferMeter, write_histogram};
 use airpath_network::Hop;
 use airpath_quic::{Config, Endpoint, HEADER_BYTES};
-use airpath_record::{FlowSummary, Quantiles, SampleRow};
+use airpath_record::{FlowSummary, LimitSeconds, Quantiles, SampleRow};
 
 use super::context::{Context, Identity};
 
@@ -215,6 +215,12 @@ impl QuicFlow {
             segments_sent: sender.map_or(0, |sender| sender.datagrams_sent()),
             packets_sent: sender.map(|sender| sender.datagrams_sent()),
             packets_lost: sender.map(|sender| sender.packets_lost()),
+            limited_s: sender.map(|sender| {
+                let limited = sender.limited(context.now);
+                let windows = [limited.congestion, limited.receive_window, limited.send_window];
+                let lived = context.now.saturating_since(identity.start);
+                LimitSeconds::without_pacing(lived, windows)
+            }),
             ..identity.summary()
         };
         meter.summarise(context.now, flow)
