@@ -705,6 +705,29 @@ class EmulationOptions(Protocol):
     @property
     def progress(self) -> Callable[[float], None] | None: ...
 
+@type_check_only
+class KernelCongestion(Protocol):
+    """A congestion control for the kernel: ``airpath.emulation.congestion.Congestion``."""
+
+    @property
+    def flow(self) -> str | None: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def sha256(self) -> str | None: ...
+    @property
+    def elf(self) -> bytes | None: ...
+
+def check_congestion(choices: Sequence[KernelCongestion]) -> None:
+    """Make congestion controls available to the kernel for a moment.
+
+    Raises ``ValueError`` for what the host lacks and for what is no BPF congestion control, and
+    ``OSError`` for what the kernel refuses; if that was its verifier, with the attribute
+    ``verifier_log``.
+    """
+
 def emulate(
     scenario: Scenario,
     options: EmulationOptions,

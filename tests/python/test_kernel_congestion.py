@@ -400,6 +400,30 @@ def _refused(objects: Path) -> Path:
 
 @needs_bpf
 @needs_clang
+def test_what_the_verifier_refuses_is_judged_by_no_run(
+    airpath_command: Command, objects: Path, tmp_path: Path
+) -> None:
+    before = maps()
+    file = _refused(objects)
+    done = airpath_command("judge", "cubic", str(file), "--out", "judged")
+    assert done.returncode == 1, done.stderr
+    first, begin, *log = said(done).splitlines()
+    assert first.startswith(f"error: congestion control: {file}: the verifier refused ")
+    assert begin.startswith("the verifier's log ends with, of ")
+    assert log
+    assert list(tmp_path.iterdir()) == []
+    assert maps() <= before
+
+
+def test_what_the_host_lacks_is_judged_by_no_run(airpath_command: Command, tmp_path: Path) -> None:
+    done = airpath_command("judge", "no_such_thing", "--out", "judged")
+    assert done.returncode == 2, done.stderr
+    assert "this host has no `no_such_thing`; it has " in said(done)
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_bpf
+@needs_clang
 def test_a_window_that_stays_shut_is_one_error(
     airpath_command: Command, objects: Path, wire: Path
 ) -> None:

@@ -45,7 +45,7 @@ pub use device::slab::SLOT_BYTES as LARGEST_PACKET;
 pub use device::tun::{Device, Tun};
 pub use error::EmuError;
 pub use forwarder::{Forwarder, Settings, UeEnd};
-pub use host::congestion::{Choice, ChosenCongestion, Source};
+pub use host::congestion::{Choice, ChosenCongestion, Source, check_congestion};
 pub use host::cpu_latency::CpuLatency;
 pub use host::nat::NatReport;
 pub use host::session::UeSession;

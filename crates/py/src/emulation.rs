@@ -253,6 +253,13 @@ fn failed(py: Python<'_>, error: EmuError) -> PyErr {
     }
 }
 
+/// Makes congestion controls available to the kernel for a moment.
+#[pyfunction]
+pub(crate) fn check_congestion(py: Python<'_>, choices: Vec<PyCongestion>) -> PyResult<()> {
+    let choices: Vec<Choice> = choices.into_iter().map(Choice::from).collect();
+    py.detach(|| airpath_emu::check_congestion(&choices)).map_err(|error| failed(py, error))
+}
+
 /// Runs a scenario on the real clock, without the GIL: a command inside its network, its flows, or
 /// both; or between two interfaces of the host. `capture` is a pcapng file to create, `files` a
 /// directory for the output of programs.

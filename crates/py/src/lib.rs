@@ -25,7 +25,7 @@ use capture::{read_capture, read_flows, read_segments, view_flows};
 use congestion::{
     CongestionError, PyAck, PyCongestionLibrary, PyLoss, PyStart, PyWindow, congestion_interface,
 };
-use emulation::{PyEmulated, PyMonitor, emulate, enter_user_namespace};
+use emulation::{PyEmulated, PyMonitor, check_congestion, emulate, enter_user_namespace};
 use environment::PySteppedRun;
 use findings::{compare, explain, variant_rows};
 use interruptible::worked_s;
@@ -44,7 +44,7 @@ mod core {
     use super::{
         CongestionError, PyAck, PyBatch, PyCongestionLibrary, PyEmulated, PyInterval, PyLoss,
         PyMonitor, PyResultTables, PyRunFigures, PyScenario, PyStart, PySteppedRun, PyWindow,
-        ScenarioError, check_variants, compare, congestion_interface, emulate,
+        ScenarioError, check_congestion, check_variants, compare, congestion_interface, emulate,
         enter_user_namespace, explain, parse, profiles, radio_presets, read_capture, read_flows,
         read_segments, redacted, reference, schema, secret_hash, shipped, simulate, simulate_batch,
         table_columns, variant_rows, view_flows, worked_s,

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from airpath import _core
 from airpath.base.files import read_within
 from airpath.base.text import plural
-from airpath.errors import InputError, reason
-
-if TYPE_CHECKING:
-    from airpath import _core
+from airpath.errors import AirpathError, InputError, reason
 
 LAST_LINES = 12
 """Of a verifier's log, on standard error: the refused instruction, its state, and the source line
@@ -91,6 +88,22 @@ def parse_all(texts: Iterable[str], scenario: _core.Scenario) -> list[Congestion
         if flows.count(flow) > 1:
             raise InputError(f"--congestion is given twice for {flow or 'all flows'}")
     return choices
+
+
+def check(choices: Sequence[Congestion]) -> None:
+    """Make each available to the kernel for a moment, before anything long runs with it.
+
+    Raises ``InputError`` for what the host lacks and for what is no BPF congestion control, and
+    ``AirpathError`` for what the kernel refuses.
+    """
+    try:
+        _core.check_congestion(choices)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    except OSError as error:
+        log: str | None = getattr(error, "verifier_log", None)
+        hint = log_end(log) if log else "`airpath doctor` says what this machine lacks"
+        raise AirpathError(f"{reason(error)}\n{hint}") from None
 
 
 def log_end(log: str) -> str:

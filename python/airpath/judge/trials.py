@@ -21,7 +21,7 @@ from airpath import scenario as scenarios
 from airpath.base.stopping import StoppedError
 from airpath.drivers import repeat
 from airpath.drivers.options import EmulationOptions
-from airpath.emulation.congestion import Congestion, parse
+from airpath.emulation.congestion import Congestion, check, parse
 from airpath.errors import AirpathError, InputError
 from airpath.judge import definition
 from airpath.runs import provenance as prov
@@ -89,12 +89,13 @@ def judge(
     """Emulate everything that a judgement of these congestion controls needs.
 
     ``texts`` are names of the host's congestion controls or BPF objects. CUBIC always runs too: the
-    others are compared with it. Raises ``InputError`` for wrong input, and ``StoppedError`` for
-    Ctrl-C once anything is complete.
+    others are compared with it. Raises ``InputError`` for wrong input, ``AirpathError`` for what
+    the kernel refuses, and ``StoppedError`` for Ctrl-C once anything is complete.
     """
     if not 1 <= blocks <= MOST_BLOCKS:
         raise InputError(f"the number of blocks is {blocks}, but must be from 1 to {MOST_BLOCKS}")
     candidates = _candidates(texts)
+    check([one.congestion for one in candidates])
     peers = [
         candidate_of(name, candidates) for name in definition.HOST_PEERS if _on_host(name, say)
     ]

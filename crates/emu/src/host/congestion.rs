@@ -197,6 +197,16 @@ impl CongestionControls {
     }
 }
 
+/// Makes congestion controls available for a moment, so that a user learns at once whether the
+/// kernel takes them.
+///
+/// # Errors
+///
+/// If the kernel lacks one or refuses it.
+pub fn check_congestion(choices: &[Choice]) -> Result<(), EmuError> {
+    CongestionControls::load(SlowStartOf::Kernel, choices).map(drop)
+}
+
 /// Whether the host has a congestion control. The kernel loads its module if it has to.
 fn on_host(name: &str) -> Result<(), EmuError> {
     let asked = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP))
