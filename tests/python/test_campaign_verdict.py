@@ -8,11 +8,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import airpath
 from airpath.analysis.intervals import interval
+from airpath.campaign.drawn import correlation_interval
 from airpath.campaign.goals import GOODPUT, Factor, rounded
 from airpath.campaign.verdict import verdict
 from airpath.errors import InputError
@@ -201,3 +203,52 @@ def test_a_comparison_has_words_and_no_interval_where_nothing_is_random(
     row = changed.row(0, named=True)
     assert row["verdict"] == "lower"
     assert row["low_percent"] <= row["change_percent"] <= row["high_percent"] < 0
+
+
+DRAWN: dict[str, Any] = {
+    "scenario": "bufferbloat",
+    "set": ["run.duration_s=2"],
+    "sampling": "random",
+    "samples": 24,
+    "vary": [
+        {"key": "path.down.0.rate_mbps", "name": "rate", "low": 1, "high": 20},
+        {"key": "flow.0.receive_buffer_bytes", "name": "buffer", "low": 8e6, "high": 9e6,
+         "integer": True},
+        {"key": "flow.0.congestion", "name": "cc", "values": ["cubic", "bbr"]},
+    ],
+}  # fmt: skip
+"""A rate that decides over all, and a key that no flow can feel."""
+
+
+def test_drawn_points_are_answered_by_ranks_and_dots(tmp_path: Path) -> None:
+    done = airpath.sweep(DRAWN, out=tmp_path / "drawn", workers=1)
+    found = verdict(done)
+    assert found
+    assert (found.compared, found.best) == ("", [])
+    said = dict(found.keys)
+    assert next(iter(said)) == "rate"
+    told = re.match(r"goodput: rises with it \(rank correlation ([\d.]+), ", said["rate"])
+    assert told, said
+    table = done.flows.select(pl.corr("rate", "goodput_mbps", method="spearman").alias("rho"))
+    assert float(told[1]) == pytest.approx(table["rho"][0], abs=0.006)
+    assert "goodput: no trend beyond chance" in said["buffer"]
+    charts: Any = context(done)["figures"]
+    assert charts[0].id == "dots-flows.goodput_mbps-rate"
+    assert sum(len(each["v"]) for each in charts[0].data[charts[0].id]) == 24
+    assert "bbr" in json.dumps(charts[0].spec)
+
+
+def test_an_interval_of_ranks_holds_as_often_as_it_says() -> None:
+    """Of independent keys and figures, 5 % have an interval without 0."""
+    random = np.random.default_rng(1)
+    outside = 0
+    for _ in range(2000):
+        ranks = random.permutation(24)
+        low, high = correlation_interval(float(np.corrcoef(np.arange(24), ranks)[0, 1]), 24)
+        outside += not low <= 0 <= high
+    assert 60 <= outside <= 140
+
+
+def test_few_drawn_points_have_no_answer(tmp_path: Path) -> None:
+    few = {**DRAWN, "samples": 4}
+    assert verdict(airpath.sweep(few, out=tmp_path / "few", workers=1)) is None

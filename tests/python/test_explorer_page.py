@@ -16,14 +16,13 @@ import airpath
 from airpath.explorer.begin import begin
 from airpath.explorer.server import served
 from airpath_dev import chromium
-from explorer import needs_explorer
+from explorer import needs_axe, needs_explorer, serious_faults, with_axe
 
 pytestmark = [
     needs_explorer,
     pytest.mark.skipif(chromium.PROGRAM is None, reason="install the package chromium to see it"),
 ]
 
-ROOT = Path(__file__).parents[2]
 QUEUE = "path.down.0.queue_packets"
 SECONDS = 60.0
 
@@ -545,16 +544,14 @@ def test_a_panic_is_said_and_the_worker_begins_again(page: Page) -> None:
     page.clean()
 
 
-AXE = ROOT / "explorer/node_modules/axe-core/axe.min.js"
-
-
-@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: tools/setup explorer")
+@needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(page: Page, scheme: str) -> None:
+    with_axe(page.tab)
     scheming = {"name": "prefers-color-scheme", "value": scheme}
     page.tab.call("Emulation.setEmulatedMedia", features=[scheming])
     page.open("#scenario=bufferbloat&set=path.down.0.rate_mbps%3D-1", done="cannot be run")
-    problems = _axe(page)
+    problems = serious_faults(page.tab)
     page.open("#scenario=bufferbloat&tried=path.down.0.aqm%3D%22codel%22")
     page.until("document.querySelector('#differences tbody tr')")
     page.click("#run-packets")
@@ -562,22 +559,7 @@ def test_axe_finds_nothing_serious(page: Page, scheme: str) -> None:
     page.until("document.querySelector('#findings .findings')")
     page.tab.evaluate("document.getElementById('text-panel').open = true")
     page.until("document.querySelector('.cm-content')")
-    problems += _axe(page)
+    problems += serious_faults(page.tab)
     size = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
     page.tab.call("Emulation.setDeviceMetricsOverride", **size)
-    assert problems + _axe(page) == []
-
-
-def _axe(page: Page) -> list[str]:
-    page.tab.evaluate(AXE.read_text(encoding="utf-8") + "; true")
-    answer = page.tab.call(
-        "Runtime.evaluate",
-        expression="axe.run().then((found) => found.violations"
-        ".filter((one) => ['serious', 'critical'].includes(one.impact))"
-        ".map((one) => `${one.id}: ${one.nodes.map((node) => node.html).slice(0, 3).join(' ')}`))",
-        awaitPromise=True,
-        returnByValue=True,
-    )
-    assert "exceptionDetails" not in answer, answer
-    found: list[str] = answer["result"]["value"]
-    return found
+    assert problems + serious_faults(page.tab) == []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from airpath.errors import InputError
+from airpath.report import study_chart
 from airpath.report.study import write_study_report
 from airpath.study.definition import load_study, study_names
 from airpath.study.joint import Joint, Row, read_joint, write_joint
@@ -103,3 +104,17 @@ def test_every_study_redraws_its_numbers(name: str) -> None:
     if shipped.search:
         assert searched is not None
         assert len(searched.columns) == len(searched.rows[0].cells)
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [
+        (1225.0, [0, 500, 1000, 1500]),
+        (363.0, [0, 100, 200, 300, 400]),
+        (0.037, [0, 0.01, 0.02, 0.03, 0.04]),
+    ],
+)
+def test_the_ticks_of_a_chart_are_round_and_reach_the_highest_bar(
+    most: float, ticks: list[float]
+) -> None:
+    assert study_chart._ticks(most) == pytest.approx(ticks)

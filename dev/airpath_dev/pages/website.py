@@ -40,7 +40,7 @@ GROUPS = {
     "Development": ["ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"],
     "Decisions": ["docs/adr/*.md"],
 }
-FIRST = ["getting-started", "ten-keys", "explorer", "scenarios"]
+FIRST = ["getting-started", "ten-keys", "gallery", "explorer", "scenarios"]
 LIVE = re.compile(r"<!-- live: (\S+) (\S+)((?: \S+)*) -->")
 FIGURE_PX = 420
 ICON = "data:image/svg+xml," + quote(
@@ -142,8 +142,16 @@ def rendered(page: Page) -> Page:
         elif token.type in ("fence", "code_block"):
             words.append(token.content)
     page.sections.append((anchor, heading, " ".join(words)))
-    page.body = parser.renderer.render(tokens, parser.options, {})
+    page.body = scrollable(parser.renderer.render(tokens, parser.options, {}))
     return page
+
+
+def scrollable(body: str) -> str:
+    """Return the body with code, tables and pictures that a keyboard can scroll."""
+    body = body.replace("<pre>", '<pre tabindex="0">')
+    body = body.replace("<table>", '<div class="scroll" tabindex="0"><table>')
+    body = body.replace("</table>", "</table></div>")
+    return re.sub(r"<p>(<img [^>]*>)</p>", r'<p class="scroll" tabindex="0">\1</p>', body)
 
 
 def slug(heading: str) -> str:

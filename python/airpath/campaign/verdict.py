@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airpath.base.text import plural
+from airpath.campaign import drawn
 from airpath.campaign.goals import Factor, Outcome, factor, outcomes, paired
 from airpath.campaign.same import Same, same_figures
 
@@ -42,12 +43,18 @@ class Verdict:
 
 
 def verdict(campaign: Campaign, where: Mapping[str, str] | None = None) -> Verdict | None:
-    """Judge a campaign of all combinations, or of a list; None for one whose points are drawn.
+    """Judge a campaign; None where nothing varies but seeds, or few points are drawn.
 
-    ``where`` keeps the runs with these values of varied keys.
+    ``where`` keeps the runs with these values of varied keys, of all combinations or of a list.
     """
-    if campaign.document["sampling"] not in ("grid", "list") or not campaign.axes:
+    if not campaign.axes:
         return None
+    if campaign.document["sampling"] not in ("grid", "list"):
+        answer = drawn.sentences(campaign)
+        if answer is None:
+            return None
+        keys, found = answer
+        return Verdict("", "", "", [], keys, drawn.basis(found), [], found)
     found = [replace(one, found=one.found.filter(**(where or {}))) for one in outcomes(campaign)]
     found = [one for one in found if not one.found.is_empty()]
     return _Judge(campaign, found, where or {}).verdict() if found else None

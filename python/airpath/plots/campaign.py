@@ -13,7 +13,7 @@ from airpath.campaign.summaries import first_of_each, summarise, values
 from airpath.errors import InputError
 from airpath.plots import vega
 from airpath.plots.figure import Figure, Series, Spec, Table
-from airpath.plots.names import title_of, towards, unit_of
+from airpath.plots.names import bounds, mean_of, title_of, towards, unit_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +52,7 @@ def draw(
     where: Sequence[str] = (),
     order: Sequence[str] = (),
 ) -> Figure:
-    """Draw a figure: ``kind`` is "lines", "heat", "cdf" or "boxes".
+    """Draw a figure: ``kind`` is "lines", "dots", "heat", "cdf" or "boxes".
 
     ``where`` has ``NAME=VALUE`` entries, ``order`` has ``NAME=VALUE,VALUE`` entries, which say the
     order of values. Several scenarios get a panel each. A figure without ``@NAME`` is that of each
@@ -81,6 +81,8 @@ def draw(
         by = dict.fromkeys([*panels, *([] if shade is None else [shade]), along])
         means = summarise(campaign, figure, [*by], found)
         made = _lines(means, figure, along, shade, panels)
+    elif kind == "dots":
+        made = _dots(found, figure, along, colour, panels)
     elif kind == "cdf":
         made = _cdf(found, figure, shade, panels)
     else:
@@ -157,9 +159,15 @@ def _lines(
             }
         )
         for row in some.to_dicts():
-            bounds = "" if row["low"] is None else f"{digits(row['low'])} to {digits(row['high'])}"
             table.append(
-                [panel, label, str(row[along]), digits(row["mean"]), bounds, str(row["n"])]
+                [
+                    panel,
+                    label,
+                    str(row[along]),
+                    digits(row["mean"]),
+                    bounds(row["low"], row["high"]),
+                    str(row["n"]),
+                ]
             )
     labels = list(dict.fromkeys(str(series["s"]) for series in data))
     x: Spec = {"field": "x", "type": "quantitative" if quantity else "nominal", "title": along}
@@ -198,12 +206,46 @@ def _lines(
         + towards(figure),
         spec=vega.finished(_panelled("cells", encoding, layers, data, panels)),
         data={"cells": data},
-        table=_table([shade or "", along, "mean", "95 % interval", "seeds"], table, panels),
+        table=_table(
+            [shade or "", along, mean_of(figure), "95 % interval", "seeds"], table, panels
+        ),
         columns={
             **_named(panels, shade), "x": along, "v": column, "low": f"{column}_low",
             "high": f"{column}_high", "n": "seeds",
         },
     )  # fmt: skip
+
+
+def _dots(
+    found: pl.DataFrame, figure: str, along: str, shade: str | None, panels: list[str]
+) -> Figure:
+    """A dot for each run, over a key of numbers."""
+    data: list[Series] = []
+    table = []
+    for panel, label, some in _series(found, shade, panels):
+        data.append(
+            {"panel": panel, "s": label, "x": some[along].to_list(), "v": some["value"].to_list()}
+        )
+        ends = (some[along].min(), some[along].max(), some["value"].min(), some["value"].max())
+        table.append([panel, label, *(digits(float(str(end))) for end in ends), str(len(some))])
+    labels = list(dict.fromkeys(str(series["s"]) for series in data))
+    encoding = {
+        "x": vega.number("x", along, **_axis(along, [found[along].to_list()])),
+        "y": vega.number("v", title_of(figure), **_axis(figure, _spans(found, panels, ["value"]))),
+        "color": vega.colour(labels, _palette(len(labels)), legend=shade is not None),
+        "tooltip": vega.tips(s=shade or "", x=along, v="value"),
+    }
+    mark = {"type": "point", "filled": True, "size": 40}
+    heads = [shade or "", f"{along}, least", f"{along}, most", "least", "most", "runs"]
+    return Figure(
+        id="dots",
+        title=f"{title_of(figure)} over {along}",
+        how_to_read=f"A dot is a run; the other keys vary from dot to dot.{towards(figure)}",
+        spec=vega.finished(_panelled("dots", encoding, [{"mark": mark}], data, panels)),
+        data={"dots": data},
+        table=_table(heads, table, panels),
+        columns={**_named(panels, shade), "x": along, "v": parse_figure(figure).column},
+    )
 
 
 def _heat(found: pl.DataFrame, figure: str, along: str, up: str, panels: list[str]) -> Figure:
@@ -257,7 +299,7 @@ def _heat(found: pl.DataFrame, figure: str, along: str, up: str, panels: list[st
         + (" Brighter is better." if better(figure) else ""),
         spec=vega.finished(spec),
         data={"cells": data},
-        table=_table([up, along, "mean"], rows, panels),
+        table=_table([up, along, mean_of(figure)], rows, panels),
         margin=vega.margin(ys, axis=40),
         columns={**_named(panels, None), "y": up, "x": along, "v": parse_figure(figure).column},
     )
@@ -480,9 +522,9 @@ def _axis(name: str, spans: Sequence[Sequence[Any]]) -> Spec:
     ticks = vega.si(*unit_of(name))
     if not any(map(vega.wide, spans)):
         return {"axis": ticks}
-    if len(spans) == 1:
-        known = [value for value in spans[0] if value is not None]
-        ticks = {**ticks, "values": vega.log_ticks(min(known), max(known))}
+    # A panel shows those of its own range.
+    known = [value for span in spans for value in span if value is not None and value > 0]
+    ticks = {**ticks, "values": vega.log_ticks(min(known), max(known))}
     return {"axis": ticks, "scale": vega.LOG}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airpath.base.text import digits
 from airpath.campaign.figures import better, parse_figure
 
 _UNITS = {
@@ -9,10 +10,12 @@ _UNITS = {
     "_kb": ("B", 1e3),
 }  # fmt: skip
 """By the end of a name, the SI unit and how many of it a value of 1 is."""
+_WRITTEN = {"_mbps": "Mb/s", "_ms": "ms", "_s": "s", "_bytes": "bytes", "_kb": "kB"}
+"""The unit of a value as it is in a table."""
 _QUANTILES = {
     "_p50": ", median",
-    "_p95": ", 95 %",
-    "_p99": ", 99 %",
+    "_p95": " (p95)",
+    "_p99": " (p99)",
     "_mean": ", mean",
     "_min": ", minimum",
 }
@@ -29,6 +32,19 @@ def title_of(figure: str) -> str:
     text = words.replace("_", " ")
     text = f"RTT{text[3:]}" if text.startswith("rtt") else text[:1].upper() + text[1:]
     return f"{text} of {name.of}" if name.of else text
+
+
+def mean_of(figure: str) -> str:
+    """The head of a column of means, with their unit: ``mean (Mb/s)``."""
+    unit = _WRITTEN.get(_suffix(parse_figure(figure).column))
+    return f"mean ({unit})" if unit else "mean"
+
+
+def bounds(low: float | None, high: float | None) -> str:
+    """An interval in a table; empty without one."""
+    if low is None or high is None:
+        return ""
+    return "every seed the same" if low == high else f"{digits(low)} to {digits(high)}"
 
 
 def towards(figure: str) -> str:

@@ -92,7 +92,7 @@ CONFIG: Spec = {
         "tickSize": 4,
         "labelPadding": 4,
     },
-    "axisX": {"grid": False, "tickCount": 10},
+    "axisX": {"grid": False, "tickCount": 10, "labelSeparation": 6},
     "axisY": {"domain": False, "ticks": False, "tickCount": 4, "minExtent": 44, "titlePadding": 8},
     "legend": {
         "orient": "top",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from airpath.base.text import digits, moment, plural
 from airpath.campaign.compare import FIGURES
+from airpath.campaign.drawn import is_numeric
 from airpath.campaign.figures import parse_figure
 from airpath.campaign.summaries import summarise, values
 from airpath.campaign.verdict import MOST_VALUES, Verdict, verdict
@@ -17,7 +18,7 @@ from airpath.plots.campaign import Places, draw
 from airpath.plots.campaign import sensitivity as draw_sensitivity
 from airpath.plots.cause_matrix import cause_matrix
 from airpath.plots.figure import Figure, Table
-from airpath.plots.names import title_of
+from airpath.plots.names import bounds, mean_of, title_of
 from airpath.plots.tradeoff import tradeoff
 from airpath.report.render import charts_json, write_page
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 400
 _MOST_OWNERS = 4
+_MOST_KEYS = 3
 
 
 def write_campaign_report(campaign: Campaign, path: Path) -> None:
@@ -90,6 +92,11 @@ def _charts(campaign: Campaign, figures: list[str], answer: Verdict | None) -> l
         if kind == "lines" or len(campaign.axes) > 1:
             at = places if kind == "lines" else _crossed(places)
             made += _drawn(campaign, kind, figures, at, len(made))
+    if answer and not gridded:
+        made += _scattered(campaign, answer)
+        shade = _names(campaign)
+        places = Places(colour=shade)
+        figures = figures if shade else []
     causes = cause_matrix(campaign)
     made += [] if causes is None else [causes]
     made += _drawn(campaign, "cdf", figures, Places(colour=places.colour), len(made))
@@ -118,6 +125,23 @@ def _places(campaign: Campaign, compared: str, apart: str, varied: pl.DataFrame)
     several = varied["scenario"].n_unique() > 1
     panel = others[0] if others and not several else None
     return Places(x=apart or compared, colour=compared, panel=panel)
+
+
+def _scattered(campaign: Campaign, answer: Verdict) -> Iterator[Figure]:
+    """Each figure over the keys of numbers that the answer names first, a dot for each run."""
+    keys = [key for key, _ in answer.keys if is_numeric(campaign, key)][:_MOST_KEYS]
+    places = [Places(x=key, colour=_names(campaign)) for key in keys]
+    for outcome in answer.outcomes:
+        for at in places:
+            chart = draw(campaign, "dots", outcome.goal.figure, at)
+            yield _renamed(chart, f"dots-{outcome.goal.figure}-{at.x}")
+
+
+def _names(campaign: Campaign) -> str | None:
+    """The first key of names, for colours."""
+    names = (key for key in campaign.axes if not is_numeric(campaign, key))
+    runs = campaign.table("runs")
+    return next((key for key in names if 1 < runs[key].n_unique() <= MOST_VALUES), None)
 
 
 def _crossed(places: Places) -> Places:
@@ -161,10 +185,11 @@ def _table(campaign: Campaign, figure: str) -> Table | None:
     found = summarise(campaign, figure).head(_MOST_ROWS)
     rows = []
     for row in found.to_dicts():
-        bounds = "" if row["low"] is None else f"{digits(row['low'])} to {digits(row['high'])}"
         keys = [str(row[name]) for name in campaign.cell_columns]
-        rows.append([*keys, row["of"], digits(row["mean"]), bounds, str(row["n"])])
-    return Table([*campaign.cell_columns, "of", "mean", "95 % interval", "seeds"], rows)
+        rows.append(
+            [*keys, row["of"], digits(row["mean"]), bounds(row["low"], row["high"]), str(row["n"])]
+        )
+    return Table([*campaign.cell_columns, "of", mean_of(figure), "95 % interval", "seeds"], rows)
 
 
 def _failed(campaign: Campaign) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,18 +35,17 @@ def draw(chart: Chart, findings: Mapping[str, Finding]) -> str:
     import markupsafe
 
     pairs = [bars(findings[figure]) for figure in chart.figures]
-    most = max((bar.high for pair in pairs for bar in pair if bar), default=1.0) or 1.0
+    ticks = _ticks(max((bar.high for pair in pairs for bar in pair if bar), default=1.0) or 1.0)
+    most = ticks[-1]
     width = LEFT + GROUP * len(pairs)
     parts = [
         f'<svg class="study-chart" viewBox="0 0 {width:.0f} {TOP + HEIGHT + BOTTOM:.0f}" '
         f'width="{width:.0f}" role="img" aria-label="{markupsafe.escape(chart.title)}">'
     ]
-    for share in (0.0, 0.5, 1.0):
-        y = TOP + HEIGHT * (1 - share)
+    for tick in ticks:
+        y = TOP + HEIGHT * (1 - tick / most)
         parts.append(f'<path class="grid" d="M{LEFT:.0f} {y:.1f}H{width:.0f}"/>')
-        parts.append(
-            f'<text class="end" x="{LEFT - 6:.0f}" y="{y + 4:.1f}">{digits(most * share)}</text>'
-        )
+        parts.append(f'<text class="end" x="{LEFT - 6:.0f}" y="{y + 4:.1f}">{digits(tick)}</text>')
     for index, (label, pair) in enumerate(zip(chart.labels, pairs, strict=True)):
         left = LEFT + GROUP * index
         for place, (kind, bar) in enumerate(zip(("published", "obtained"), pair, strict=True)):
@@ -56,6 +56,13 @@ def draw(chart: Chart, findings: Mapping[str, Finding]) -> str:
             f"{markupsafe.escape(label)}</text>"
         )
     return "".join([*parts, "</svg>"])
+
+
+def _ticks(most: float) -> list[float]:
+    """Round ticks from 0, at most six, the last at or above ``most``."""
+    power = 10.0 ** math.floor(math.log10(most))
+    step = next(each * power for each in (0.2, 0.5, 1.0, 2.0) if most <= 5 * each * power)
+    return [step * count for count in range(math.ceil(most / step) + 1)]
 
 
 def bars(finding: Finding) -> tuple[Bar | None, Bar | None]:

@@ -90,6 +90,7 @@ def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
         ],
         "explained": summary.get("explained"),
         "resimulated": again != "",
+        "command": "emulate" if record.get("driver") == "emulate" else "run",
         "measured": _measured(summary),
         "tried": _tried(summary),
         "short_tests": [_sentence(line) for line in _short_tests(summary)],
