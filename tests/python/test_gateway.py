@@ -529,6 +529,7 @@ def test_a_signal_at_any_line_leaves_no_record(number: int, tmp_path: Path) -> N
         at += 1
         ended = ended_at_line(at, number, changes, Machine(tmp_path))
         assert not list((tmp_path / "run").iterdir()), at
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, at
     assert at > 100, "signals were sent at all lines"
 
 
@@ -553,7 +554,7 @@ def ended_at_line(at: int, number: int, changes: Sequence[host_changes.Change], 
         ended += 1
     finally:
         sys.settrace(traced)
-        signal.signal(signal.SIGTERM, before)
+        assert signal.signal(signal.SIGTERM, before) is signal.default_int_handler, at
     return ended
 
 

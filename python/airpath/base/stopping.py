@@ -54,12 +54,16 @@ def deferred() -> Iterator[None]:
             if handler is not None:  # None: not installed from Python, so not replaced either.
                 signal.signal(number, handler)
 
-    for number, handler in before.items():
-        if handler is not None:
-            signal.signal(number, note)
     try:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, note)
         yield
     finally:
-        restore()
+        try:
+            restore()
+        finally:
+            # A signal may have come when only one of them was restored.
+            restore()
     if arrived:
         signal.raise_signal(arrived[0][0])
