@@ -154,7 +154,7 @@ export interface FlowSummary {
   completed_s: number | null;
   /** End of the first slow start. */
   slow_start_exit: SlowStartExit | null;
-  /** Time limited by each limit; null without TCP. */
+  /** Time limited by each limit; null for UDP. */
   limited_s: LimitSeconds | null;
   /** Datagrams that the sender sent; null for TCP. */
   packets_sent: number | null;
@@ -230,11 +230,11 @@ export interface LimitSeconds {
   /** By the congestion window. */
   cwnd: number;
   /**
-   * By pacing: the time until the next segment may be sent. 0 in an emulation: the kernel counts it with
-   * cwnd.
+   * By pacing: the time until the next segment may be sent. 0 for QUIC and in an emulation, where it
+   * counts with cwnd.
    */
   pacing: number;
-  /** By the peer's window. */
+  /** By the peer's window; for QUIC, by flow control (RFC 9000 4). */
   receive_window: number;
   /** By the sender's own buffer. */
   send_buffer: number;

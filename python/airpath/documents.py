@@ -594,7 +594,7 @@ class FlowSummary(Spread):
     slow_start_exit: SlowStartExit | None
     """End of the first slow start."""
     limited_s: LimitSeconds | None
-    """Time limited by each limit; null without TCP."""
+    """Time limited by each limit; null for UDP."""
     packets_sent: float | None
     """Datagrams that the sender sent; null for TCP."""
     packets_lost: float | None
@@ -732,10 +732,10 @@ class LimitSeconds(TypedDict):
     pacing: float
     """By pacing: the time until the next segment may be sent.
 
-    0 in an emulation: the kernel counts it with cwnd.
+    0 for QUIC and in an emulation, where it counts with cwnd.
     """
     receive_window: float
-    """By the peer's window."""
+    """By the peer's window; for QUIC, by flow control (RFC 9000 4)."""
     send_buffer: float
     """By the sender's own buffer."""
     application: float
