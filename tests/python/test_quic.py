@@ -80,7 +80,11 @@ def test_a_drawn_scenario_is_valid_over_quic(seed: int) -> None:
     assert "bbr" not in drawn.shape + drawn.text
 
 
-LONG = "[run]\nduration_s = 6\n" + stages(50, 50, rate_mbps=100, queue_packets=1000)
+LONG = "[run]\nduration_s = 6\n" + "".join(
+    f'[[path.{way}]]\nstage = "link"\nrate_mbps = 100\nqueue_packets = 1000\n'
+    f'[[path.{way}]]\nstage = "delay"\ndelay_ms = 50\n'
+    for way in ("down", "up")
+)
 
 
 @pytest.mark.parametrize("direction", ["down", "up"])
