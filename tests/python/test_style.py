@@ -74,3 +74,9 @@ def test_the_table_is_read_and_good_texts_pass() -> None:
     assert len(REFUSED) > 15
     assert len(list(texts())) > 1000
     assert not list(complaints("It has its own queue. Were the queue empty, nothing would wait."))
+
+
+def test_every_decision_is_in_the_index() -> None:
+    index = (ROOT / "docs/adr/README.md").read_text()
+    pages = [file.name for file in (ROOT / "docs/adr").glob("[0-9]*.md")]
+    assert [name for name in pages if f"({name})" not in index] == []
