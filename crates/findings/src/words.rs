@@ -222,9 +222,9 @@ mod tests {
         let [send, receive] =
             ["send_window_bytes", "receive_window_bytes"].map(|key| flow.set(key, 65_536));
         for (edits, raised, wider) in [
-            (&[send.clone()][..], "send window of call", "a large send window"),
-            (&[receive.clone()], "receive window of call", "a large receive window"),
-            (&[receive, send], "windows of call", "large windows at both ends"),
+            (std::slice::from_ref(&send), "send window of call", "a large send window"),
+            (std::slice::from_ref(&receive), "receive window of call", "a large receive window"),
+            (&[receive.clone(), send.clone()], "windows of call", "large windows at both ends"),
         ] {
             let (raise, large) = sentence(edits);
             assert!(raise.starts_with(&format!("Raise the {raised} to 65,536 bytes ")), "{raise}");
