@@ -54,18 +54,25 @@ function tried({ tried: all }: Explanation): HTMLElement | null {
 
 /** The scenario and one variant, figure by figure, over some seeds. */
 export function showDifferences(place: HTMLElement, rows: Row[], seeds: number): void {
+  // Without intervals nothing is random: each difference is one.
+  const exact = !rows.some((row) => row.cells.some((cell) => cell?.ci95));
   const body = rows.map((row) => {
     const [before, after] = row.cells;
     if (!before || !after) return null;
-    const better = row.winner === null ? "no clear difference" : row.winner === 1 ? "better" : "worse";
-    return h("tr", { class: row.winner === 1 ? "good" : row.winner === 0 ? "bad" : "" },
+    const more = (after.mean ?? 0) - (before.mean ?? 0);
+    const differs = before.mean !== null && after.mean !== null && more !== 0;
+    const winner = !exact ? row.winner : !differs ? null : more > 0 === row.more_is_better ? 1 : 0;
+    const none = exact ? "the same" : "no clear difference";
+    const better = winner === null ? none : winner === 1 ? "better" : "worse";
+    return h("tr", { class: winner === 1 ? "good" : winner === 0 ? "bad" : "" },
       h("th", { scope: "row" }, row.flow), h("td", {}, words(row.metric)),
       h("td", { class: "number" }, figure(row.metric, before.mean)),
       h("td", { class: "number" }, figure(row.metric, after.mean)), h("td", {}, better));
   });
   fill(place,
     h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Differences" }, h("table", { id: "differences" },
-      h("caption", {}, `Before and with the advice: means of ${seeds} seeds`),
+      h("caption", {}, exact
+        ? "Before and with the advice: all seeds give the same run" : `Before and with the advice: means of ${seeds} seeds`),
       h("thead", {}, h("tr", {}, ...["of", "figure", "before", "with it", ""].map((name) => h("th", { scope: "col" }, name || "verdict")))),
       h("tbody", {}, ...body))));
 }
