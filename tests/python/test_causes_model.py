@@ -15,7 +15,7 @@ from airpath import _core
 from airpath.causes import rank, tools
 from airpath.causes.describe import _DESCRIBED
 from airpath.causes.features import Features, features
-from airpath.causes.model import ANY, Forest, Model, answer, of_all, packaged
+from airpath.causes.model import ANY, Forest, Model, answer, layer_inputs, packaged
 from airpath.causes.phrases import _PHRASES, _UNITS, evidence
 from airpath.causes.rank import read_groups
 from airpath.causes.tools import Pinged, Told
@@ -113,9 +113,9 @@ def test_a_test_is_called_too_short_at_odds_of_two_to_one() -> None:
 
 
 def test_each_probability_is_worked_out_from_all_scores() -> None:
-    """Its own, the highest, any's if the causes were independent, and each one's probability."""
+    """The columns are its own score, the highest, that of any cause, and the probabilities."""
     half = 0.0
-    told = of_all(np.array([half, half, -2.0]))
+    told = layer_inputs(np.array([half, half, -2.0]))
     some = -math.log(1 / (1 - 0.5 * 0.5) - 1)
     shared = [half, some, 0.5, 0.5, 1.0]
     assert told == pytest.approx(np.array([[half, *shared], [half, *shared], [-2.0, *shared]]))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airpath.causes.model import ANY, Forest, Model, of_all
+from airpath.causes.model import ANY, Forest, Model, layer_inputs
 from airpath.causes.suspect import GROUPS
 from airpath_dev.planted.draft import Pick
 
@@ -43,7 +43,10 @@ _LARGEST = float(np.finfo(np.float32).max)
 _FOLDS = 4
 """Parts of the cases: trees that were learned from the others give a part's scores."""
 _PULL = 1.0
-"""Of the layer's weights to those of a forest's own score alone: rare causes have few cases."""
+"""How strongly the layer's weights are pulled to the forest's own score alone (ridge).
+
+Rare causes have few cases.
+"""
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def learn(rows: Sequence[Row], trees: Trees) -> Model:
         for cause in [*causes, ANY]
     }
     learned = [_forest(cause, trees, table, target, fold) for cause, target in targets.items()]
-    told = of_all(np.stack([scores for _, scores in learned], axis=-1))
+    told = layer_inputs(np.stack([scores for _, scores in learned], axis=-1))
     layer = [_weights(told[:, index], each) for index, each in enumerate(targets.values())]
     costs = []
     for cause in causes:
@@ -116,7 +119,7 @@ def _blur(names: Sequence[str], table: NDArray[np.float64], cases: Sequence[int]
 
 
 class _Table:
-    """Features of all rows; each is cut at the same few places, whichever rows are learned from."""
+    """Features of all rows. All trees share the few thresholds of a feature."""
 
     def __init__(self, values: NDArray[np.float64]) -> None:
         import lightgbm
@@ -166,7 +169,7 @@ def _forest(
     target: NDArray[np.bool_],
     fold: NDArray[np.int64],
 ) -> tuple[Forest, NDArray[np.float64]]:
-    """Of all cases, and the scores of each case by trees that were learned from others."""
+    """The forest, learned from all cases, and each case's score by trees learned from others."""
     settings = _SETTINGS | {"num_leaves": trees.leaves, "learning_rate": trees.rate}
     wanted = target.astype(float)
     scores = np.zeros(len(target))

@@ -1,8 +1,8 @@
 """The learned model of causes: for each one the probability that it costs a seventh or more.
 
-Each cause has a forest: a sum of decision trees that gives its score. A linear layer makes the
-logarithms of the odds of all scores (stacked generalisation, Wolpert 1992), as it was learned from
-scores of cases that the trees had not seen (`make causes`).
+Each cause has a forest: a sum of decision trees that gives its score. A linear layer turns the
+scores of all forests into the logarithm of each cause's odds (stacked generalisation, Wolpert
+1992). Its weights were learned from scores of cases that the trees had not seen (`make causes`).
 """
 
 from __future__ import annotations
@@ -125,12 +125,12 @@ def answer(
     return Answer([], likely if any_cause > LIKELIER_THAN_NOT else [])
 
 
-def of_all(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the probability of each cause, and of `ANY`, is worked out from; one row for each.
+def layer_inputs(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The columns that the layer weighs: one row for each cause, and the last one for `ANY`.
 
-    Its own score; the highest of the causes', and that of any one of them if they were independent
-    of each other; the probabilities that the causes' scores stand for; and 1. ``scores`` are of the
-    causes and, last, of `ANY`; there may be many rows of them.
+    The columns are the row's own score; the highest score of any cause; the score of "any of them"
+    if causes were independent of each other; the probability that each cause's score stands for;
+    and 1. ``scores`` are of the causes and, last, of `ANY`; there may be many rows of them.
     """
     own = np.clip(scores, -_MOST_ODDS, _MOST_ODDS)
     every = own[..., :-1]
@@ -148,7 +148,7 @@ def of_all(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 class Model:
     """What was learned of all causes.
 
-    ``layer``: the weights of `of_all`, a row for each forest.
+    ``layer``: the weights of `layer_inputs`, a row for each forest.
     """
 
     names: tuple[str, ...]
@@ -178,7 +178,7 @@ class Model:
         """By cause, and ``any``."""
         row = self.row(features)
         scores = np.array([one.score(row) for one in self.forests.values()])
-        odds = (of_all(scores) * self.layer).sum(axis=-1)
+        odds = (layer_inputs(scores) * self.layer).sum(axis=-1)
         return dict(zip(self.forests, _probability(odds).tolist(), strict=True))
 
     def cost(self, cause: str, features: Mapping[str, float]) -> float:

@@ -625,7 +625,7 @@ def _capacity(seen: Seen) -> Named | None:
     full = "the slowest link of the path is full"
     if limit is not None and seen.base_rate_mbps >= placement.AT_LIMIT * limit:
         full = f"the server's own limit (--most-rate, {rate(limit)}) is reached"
-    gain = percent(max(0.0, max(one.high for one in tried) - 1))
+    gain = percent(max(_LEAST_GAIN, max(one.high for one in tried) - 1))
     names = [one.treatment for one in tried]
     who = f"None of {', '.join(names)} raises" if len(names) > 1 else f"{names[0]} does not raise"
     return Named(
@@ -653,6 +653,8 @@ WITHOUT_TREATMENT = frozenset(
 """Causes that the end hosts cannot remove."""
 _LEAVES_OPEN = 1 + 2 * MATERIAL
 """An interval that reaches this far may hide a gain of twice what counts."""
+_LEAST_GAIN = 0.001
+"""Smaller gains are said as this: no measurement of a rate is finer."""
 _LONG_WAIT = 1 / 4
 """Share of the smallest round trip."""
 _USUAL_ACCESS_MS = 15.0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpath import _core
-from airpath.base.text import digits
+from airpath.base.text import digits, plural
 from airpath.causes.suspect import SuspectDocument, costs
 from airpath.diagnose.files import FileDocument
 from airpath.diagnose.together import Together
@@ -135,7 +135,7 @@ def _script() -> markupsafe.Markup:
 def _about(capture: CaptureReport) -> str:
     return (
         f"{capture['packets']:,} packets in {digits(capture['duration_s'])} s, "
-        f"{len(capture['flows'])} flows; no payload is in this page."
+        f"{plural(len(capture['flows']), 'flow')}; no payload is in this page."
     )
 
 
