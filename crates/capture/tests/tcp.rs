@@ -467,3 +467,35 @@ fn what_holds_the_sender_back_has_its_time() {
         [20.0, 50.0, 10.0, 10.0]
     );
 }
+
+/// A window that data fills, except for 128 bytes; after 300 ms the last segments. Returns the
+/// time, in milliseconds, in which the window limited the sender, by both counts, and in which it
+/// had nothing to send.
+fn behind_a_small_window(last: &[(u64, Segment)]) -> [f64; 3] {
+    let mut script = vec![
+        (100, Segment::new(false, ACK, 1, 1, 1000)),
+        (110, ack(1).window(226)),
+        (120, Segment::new(false, ACK, number(1), 1, 226 * 128 - 128)),
+        (130, Segment::new(true, ACK, 1, number(1) + 225 * 128, 0).window(1)),
+    ];
+    script.extend(last.iter().cloned());
+    let stream = downlink(&script);
+    let (limits, window) = (stream.limits.unwrap(), stream.window.unwrap());
+    [limits.receive_window_s, window.limited_s.unwrap(), limits.nothing_to_send_s]
+        .map(|seconds| (seconds * 1e3).round())
+}
+
+#[test]
+fn a_window_of_less_than_a_segment_limits_a_sender_with_nothing_outstanding() {
+    let from = number(1) + 225 * 128;
+    let data = |length| (430, Segment::new(false, ACK, from, 1, length));
+    let opens = (430, Segment::new(true, ACK, 1, from, 0).window(500));
+    let later = (440, Segment::new(false, ACK, from, 1, 1000));
+    assert_eq!(behind_a_small_window(&[opens, later]), [310.0, 310.0, 20.0]);
+    // A sender that waits for room fills the window in the end.
+    assert_eq!(behind_a_small_window(&[data(128)]), [310.0, 310.0, 10.0]);
+    // One that has less than the window holds had nothing to wait with.
+    assert_eq!(behind_a_small_window(&[data(100)]), [10.0, 10.0, 310.0]);
+    let end = (430, Segment::new(false, ACK | FIN, from, 1, 0));
+    assert_eq!(behind_a_small_window(&[end]), [10.0, 10.0, 10.0]);
+}

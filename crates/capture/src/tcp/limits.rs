@@ -10,7 +10,8 @@ pub(crate) enum Limit {
     /// The path or the congestion window: none of the others applies.
     #[default]
     Path,
-    /// The receive window has no room.
+    /// The receive window has no room for what the sender would send, also if nothing is
+    /// outstanding. The kernel counts the same as `rwnd_limited` (`tcpi_rwnd_limited`).
     Window,
     /// Everything that was sent is acknowledged.
     Idle,
@@ -19,8 +20,8 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    /// What limits a sender that has sent up to `highest`; `is_closed`: the window is zero, so that
-    /// it sends no more whatever it has.
+    /// What limits a sender that has sent up to `highest`; `is_closed`: the window is too small for
+    /// it to send more (silly window avoidance, RFC 9293 3.8.6.2.1).
     #[inline]
     pub(crate) fn of(
         highest: u64,
@@ -63,6 +64,14 @@ impl Limits {
             self.lasted[self.limit as usize] += now.saturating_since(since);
         }
         (self.since, self.limit) = (Some(now), limit);
+    }
+
+    /// Corrects what limited the sender until now: it had nothing to send.
+    #[inline]
+    pub(super) fn had_nothing(&mut self) {
+        if self.limit == Limit::Window {
+            self.limit = Limit::Idle;
+        }
     }
 
     pub(super) fn report(&self) -> LimitsReport {

@@ -202,7 +202,12 @@ impl Stream {
     #[inline]
     fn note_limit(&mut self, now: Instant) {
         let segment = u64::from(self.mss.unwrap_or(ETHERNET_MSS));
-        let is_full = self.window.note(now, self.highest, self.acked, segment);
+        let needed = match self.end {
+            _ if self.highest > self.acked => segment,
+            Some(_) => 0,
+            None => self.window.least(segment),
+        };
+        let is_full = self.window.note(now, self.highest, needed);
         if is_full {
             self.rounds.on_window_limited();
         }
@@ -210,7 +215,7 @@ impl Stream {
             // The FIN is not data that the sender could still send.
             let data_end = self.end.map_or(self.highest, |end| self.highest.min(end - 1));
             let recovers_until = self.recovery.until();
-            let is_closed = self.window.is_closed() && self.end.is_none();
+            let is_closed = (is_full || self.window.is_closed()) && self.end.is_none();
             let limit = Limit::of(data_end, self.acked, recovers_until, !is_full, is_closed);
             self.limits.note(now, limit);
         }
@@ -267,6 +272,11 @@ impl Stream {
         if header.payload > 0 {
             let segments = self.segments(header.payload);
             self.bursts.add(now, segments, self.last_acked, self.highest > self.acked);
+        }
+        if self.acked >= self.highest && self.window.exceeds(to) {
+            // All that it had fits the window, so it had nothing before.
+            self.limits.had_nothing();
+            self.window.did_not_limit();
         }
         self.highest = to;
         let stamp = header.timestamps.map(|timestamps| timestamps.value);

@@ -48,20 +48,33 @@ impl Window {
         }
     }
 
-    /// Notes whether there is no room for one more segment, from now on.
+    /// Room that a sender waits for if nothing is outstanding and it has more to send than fits: a
+    /// segment, or half of the largest window if that is less (RFC 9293 3.8.6.2.1).
     #[inline]
-    pub(super) fn note(&mut self, now: Instant, highest: u64, acked: u64, segment: u64) -> bool {
-        let outstanding = highest > acked || self.zero;
-        let is_limited =
-            outstanding && self.edge.is_some_and(|edge| edge.saturating_sub(highest) < segment);
-        match (is_limited, self.limited_since) {
-            (true, None) => self.limited_since = Some(now),
-            (false, Some(since)) => {
-                self.limited += now.saturating_since(since);
-                self.limited_since = None;
-            }
-            _ => {}
+    pub(super) fn least(&self, segment: u64) -> u64 {
+        segment.min(self.max.unwrap_or(0) / 2).max(1)
+    }
+
+    /// Whether a segment up to `to` leaves room in the window.
+    #[inline]
+    pub(super) fn exceeds(&self, to: u64) -> bool {
+        self.edge.is_some_and(|edge| edge > to)
+    }
+
+    /// Corrects what limited the sender since the last segment: not the window.
+    #[inline]
+    pub(super) fn did_not_limit(&mut self) {
+        self.limited_since = None;
+    }
+
+    /// Notes whether there is less room than `needed`, from now on.
+    #[inline]
+    pub(super) fn note(&mut self, now: Instant, highest: u64, needed: u64) -> bool {
+        let is_limited = self.edge.is_some_and(|edge| edge.saturating_sub(highest) < needed);
+        if let Some(since) = self.limited_since {
+            self.limited += now.saturating_since(since);
         }
+        self.limited_since = is_limited.then_some(now);
         is_limited
     }
 
