@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -448,6 +449,15 @@ duration_s = {seconds}
     else:
         assert group.rounds_grown <= 1
         assert group.end_mbps < 1.5 * group.rate_mbps
+
+
+def test_a_transfer_of_less_than_a_second_was_no_test(tmp_path: Path) -> None:
+    found = blamed(tmp_path, "wire", run__duration_s=0.6)
+    assert found.suspects == []
+    assert found.verdict == "inconclusive"
+    assert re.match(r"The transfer lasted 0\.5\d s, \d+ round trips: too short", found.because)
+    longer = blamed(tmp_path / "longer", "wire", run__duration_s=1.2)
+    assert [one.cause for one in longer.suspects] == ["test-too-short"]
 
 
 def test_a_clock_is_known_although_the_path_held_packets_back_for_seconds() -> None:

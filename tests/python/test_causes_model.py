@@ -106,10 +106,17 @@ def test_who_is_told_of_a_cause_that_is_not_there_pays_for_it(
 
 def test_a_test_is_called_too_short_at_odds_of_two_to_one() -> None:
     unsure = {"test-too-short": 0.6, "drx": 0.1, ANY: 0.65}
-    assert not answer(unsure, rank.WRONG_BLAME, rank.OF_THE_TEST).causes
+    assert not rank.best(unsure).causes
     found = {"test-too-short": 0.6, "drx": 0.1, ANY: 0.72}
     assert not answer(found, rank.WRONG_BLAME).causes
-    assert answer(found, rank.WRONG_BLAME, rank.OF_THE_TEST).causes == [("test-too-short", 0.6)]
+    assert rank.best(found).causes == [("test-too-short", 0.6)]
+
+
+def test_figures_of_seconds_name_a_cause_at_odds_of_two_to_one() -> None:
+    found = {"mtu": 0.68, "drx": 0.01, ANY: 0.7}
+    assert not rank.best(found).causes
+    assert tools.best(found).causes == [("mtu", 0.68)]
+    assert not tools.best({"mtu": 0.6, "drx": 0.01, ANY: 0.62}).causes
 
 
 def test_each_probability_is_worked_out_from_all_scores() -> None:

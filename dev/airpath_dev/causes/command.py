@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ import numpy as np
 import typer
 
 from airpath.causes import rank, tools
-from airpath.causes.model import ANY, Model, answer
+from airpath.causes.model import ANY, Answer, Model
 from airpath.runs.summary import to_json
 from airpath_dev import ROOT
 from airpath_dev.harness import FINE, Count, NotCheckedError, Seed, say
@@ -30,7 +30,7 @@ from .rows import Row, rows
 from .told import told
 
 _MODELS = ROOT / "python/airpath/causes"
-_OF_CAPTURES, _OF_TOOLS = Trees(400, 12, rate=0.055), Trees(90, 4)
+_OF_CAPTURES, _OF_TOOLS = Trees(400, 12, rate=0.055), Trees(250, 8, rate=0.07)
 _JUDGED = 10
 """Every tenth case is not learned from."""
 
@@ -58,15 +58,15 @@ def main(
     if leave_out:
         return FINE
     models = (
-        (rank.MODEL, captured, _OF_CAPTURES, rank.OF_THE_TEST),
-        (tools.MODEL, list(_of_tools(every)), _OF_TOOLS, ()),
+        (rank.MODEL, captured, _OF_CAPTURES, rank.best),
+        (tools.MODEL, list(_of_tools(every)), _OF_TOOLS, tools.best),
     )
-    for name, some, trees, harmless in models:
+    for name, some, trees, best in models:
         cases = np.array([one["case"] for one in some])
         judged = scattered(cases) // 64 % _JUDGED == 0
         learned = learn([one for one, held in zip(some, judged, strict=True) if not held], trees)
         held = [one for one, is_held in zip(some, judged, strict=True) if is_held]
-        found = judge(learned, held, harmless)
+        found = judge(learned, held, best)
         for what, value in found.items():
             say(f"{name}: {what}: {value}")
         if write:
@@ -91,16 +91,18 @@ def left_out(every: Sequence[Row], cause: str) -> str:
     learned = learn([one for one in every if cause not in labels_of(one)], _OF_CAPTURES)
     said: Counter[str] = Counter()
     for row in alone:
-        found = answer(learned.probabilities(row["features"]), rank.WRONG_BLAME, rank.OF_THE_TEST)
+        found = rank.best(learned.probabilities(row["features"]))
         named = found.causes[0][0] if found.causes else ""
         said[named or ("unknown" if found.leaning else "nothing")] += 1
     return ", ".join(f"{name} {count / len(alone):.0%}" for name, count in said.most_common())
 
 
-def judge(learned: Model, held: Sequence[Row], harmless: Collection[str]) -> dict[str, Any]:
+def judge(
+    learned: Model, held: Sequence[Row], best: Callable[[dict[str, float]], Answer]
+) -> dict[str, Any]:
     """How often the first cause is a planted one, by cause, and how sure the model is.
 
-    ``harmless``: causes that cost nothing to name wrongly (`airpath.causes.model.answer`).
+    ``best``: what is answered, given the probabilities.
     """
     right: Counter[str] = Counter()
     cases: Counter[str] = Counter()
@@ -109,7 +111,7 @@ def judge(learned: Model, held: Sequence[Row], harmless: Collection[str]) -> dic
     for row in held:
         planted = labels_of(row)
         found = learned.probabilities(row["features"])
-        named = answer(found, rank.WRONG_BLAME, harmless).causes
+        named = best(found).causes
         found.pop(ANY)
         if not planted:
             healthy += 1

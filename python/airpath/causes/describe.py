@@ -339,14 +339,20 @@ def _slow_start_exit(group: Group, _: Features) -> Words:
     )
 
 
-def _too_short(group: Group, _: Features) -> Words:
+def lasted(group: Group) -> str:
+    """How long a group's transfers lasted, without a full stop."""
     rounds = group.span_ms / group.base_ms
-    lasted = f"The transfer lasted {group.seconds:.2f} s, {rounds:.0f} round trips"
+    return f"The transfer lasted {group.seconds:.2f} s, {rounds:.0f} round trips"
+
+
+def _too_short(group: Group, _: Features) -> Words:
     if group.rounds_grown < 2:
-        return Words(f"{lasted}, and needed {group.main.ramp_share:.0%} of them to reach its rate.")
+        return Words(
+            f"{lasted(group)}, and needed {group.main.ramp_share:.0%} of them to reach its rate."
+        )
     return Words(
-        f"{lasted}, and ended while its rate still grew: from {short(group.rate_mbps)} Mb/s in the "
-        f"mean to {short(group.end_mbps)} Mb/s in the last two round trips."
+        f"{lasted(group)}, and ended while its rate still grew: from {short(group.rate_mbps)} Mb/s "
+        f"in the mean to {short(group.end_mbps)} Mb/s in the last two round trips."
     )
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, cast
 
 from airpath import _core
 from airpath.causes import probes
-from airpath.causes.describe import describe, held_back
+from airpath.causes.describe import describe, held_back, lasted
 from airpath.causes.features import Features, features
 from airpath.causes.group import Group
-from airpath.causes.model import LIKELIER_THAN_NOT, answer, packaged
+from airpath.causes.model import LIKELIER_THAN_NOT, Answer, answer, packaged
 from airpath.causes.phrases import evidence
 from airpath.causes.seen import seen
 from airpath.causes.suspect import Suspect, SuspectDocument, in_words
@@ -43,7 +43,8 @@ OF_SENDERS = "application-limited"
 _OF_BUFFERS = "send-buffer"
 _WINDOWS = (_OF_BUFFERS, "receive-window")
 """Causes that look the same where the scale of the receive window is unknown."""
-OF_THE_TEST = (OF_SENDERS, "test-too-short")
+_TOO_SHORT = "test-too-short"
+OF_THE_TEST = (OF_SENDERS, _TOO_SHORT)
 """Naming these blames neither the path nor a host: whoever believes it wrongly tests once more."""
 _LITTLE = 1 / 7
 """What is seen but costs less than inferred causes do is named after them."""
@@ -51,6 +52,8 @@ OF_DELAY = ("bufferbloat", "drx")
 """What these cost is seen in round trips, too."""
 LEAST_SEGMENTS = 20
 """Segments with data, two initial windows (RFC 6928), below which a flow is no transfer."""
+_SHORTEST_TEST_S = 1.0
+"""Definition: iperf3's shortest test. A transfer that is shorter was no test."""
 _LEAST_SECONDS = 3.0
 """A transfer that is shorter may be slow start only."""
 _BUSY = 0.75
@@ -156,13 +159,16 @@ def inferred(
     if sure or not is_transfer:
         return sure, []
     every = packaged(MODEL).probabilities(found)
-    likely = answer(every, WRONG_BLAME, OF_THE_TEST)
+    likely = best(every)
     causes, leaning = likely.causes, likely.leaning
     if not any(one.has_backlog for one in group.transfers):
         # Who has nothing to send most of the time is held back by no path. Whoever must wait until
         # a small buffer is acknowledged seems to have nothing.
         ours = [one for one in causes if one[0] in (OF_SENDERS, _OF_BUFFERS)]
         causes, leaning = [one for one in ours if one[1] >= LIKELIER_THAN_NOT], []
+    if group.seconds < _SHORTEST_TEST_S:
+        causes = [one for one in causes if one[0] != _TOO_SHORT]
+        leaning = [] if leaning and leaning[0][0] == _TOO_SHORT else leaning
     if causes and causes[0][0] == OF_SENDERS and not group.at_sender:
         # Who does not see the bytes in flight cannot tell a small buffer from one that is empty.
         causes = [one for one in causes if one[0] != _OF_BUFFERS]
@@ -181,6 +187,11 @@ def _with_unknown_window(named: list[Suspect]) -> list[Suspect]:
         for one in named
         if one not in ours[1:]
     ]
+
+
+def best(probabilities: Mapping[str, float]) -> Answer:
+    """What a capture's probabilities are answered with."""
+    return answer(probabilities, WRONG_BLAME, OF_THE_TEST)
 
 
 def suspected(cause: str, probability: float, group: Group, found: Features) -> Suspect:
@@ -351,6 +362,12 @@ def _nothing(groups: list[Group], report: CaptureReport) -> Blame:
             [],
         )
     where = "" if group.at_sender else " at the sender, where the bytes in flight are visible"
+    if group.seconds < _SHORTEST_TEST_S:
+        return Blame(
+            "inconclusive",
+            f"{lasted(group)}: too short to show what limits it. Capture a longer transfer{where}.",
+            [],
+        )
     return Blame(
         "inconclusive",
         f"The transfers used {group.busy:.0%} of the highest rate seen, over "

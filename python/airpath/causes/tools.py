@@ -9,9 +9,9 @@ import numpy as np
 
 from airpath.causes.describe import ADVICE
 from airpath.causes.features import UNKNOWN, Features, correlation, log10, spread
-from airpath.causes.model import ANY, answer, packaged
+from airpath.causes.model import ANY, Answer, answer, packaged
 from airpath.causes.phrases import HALF, evidence
-from airpath.causes.rank import OF_SENDERS, WRONG_BLAME, Blame
+from airpath.causes.rank import OF_SENDERS, Blame
 from airpath.causes.suspect import Suspect, alike, in_words
 from airpath.fitting.observed import Floats
 from airpath.fitting.series import BYTES_PER_MS, MS, runs
@@ -20,6 +20,12 @@ LIMITS = ("receive_window", "send_buffer", "application")
 """What may hold a sender back, as ss tells it."""
 MODEL = "tools.npz"
 """The learned model of what tools tell (`make causes`)."""
+_WRONG_BLAME = 2.0
+"""What blaming a healthy path costs, in right answers.
+
+Less than where packets are seen: figures of whole seconds are rarely sure, and the answer names two
+causes and what to run next.
+"""
 _MOST_NAMED = 2
 """Each second of a test leaves more open than its packets do."""
 _LEAST = 0.1
@@ -74,7 +80,7 @@ def blame(told: Told) -> Blame:
         return Blame("named", "", [limited])
     found = features(told)
     every = packaged(MODEL).probabilities(found)
-    likely = answer(every, WRONG_BLAME)
+    likely = best(every)
     if likely.causes:
         first, *others = likeliest(every)
         named = [first, *(one for one in others if one[1] >= _LEAST)]
@@ -117,6 +123,11 @@ def _next(told: Told) -> str:
     if not missing:
         return f"{_CAPTURE[0].upper()}{_CAPTURE[1:]}."
     return f"Run {' and '.join(missing)} beside the test, or {_CAPTURE}."
+
+
+def best(probabilities: Mapping[str, float]) -> Answer:
+    """What the probabilities of a test are answered with."""
+    return answer(probabilities, _WRONG_BLAME)
 
 
 def likeliest(probabilities: Mapping[str, float]) -> list[tuple[str, float]]:
