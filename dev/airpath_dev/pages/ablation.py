@@ -29,7 +29,11 @@ WAITS = "radio.drx.uplink_waits_for_on_duration=true"
 REPORTS = "radio.grants.assume_more=false"
 UP = ("flow.0.direction=up", "flow.0.opened_by=sender")
 JITTER = ("path.up.1.jitter_ms=40",)
-DRX: dict[str, Sets] = {"off": ("radio.drx.enabled=false",), "3GPP": (), "waits": (WAITS,)}
+DRX: dict[str, Sets] = {
+    "DRX off": ("radio.drx.enabled=false",),
+    "DRX as in 3GPP": (),
+    "ACKs wait for on-duration": (WAITS,),
+}
 SLOW_STARTS = (
     "none", "hystart-4.19", "hystart-5.6", "hystart-5.8", "hystart-5.16", "hystart-6.14",
     "hystart++",
@@ -92,31 +96,41 @@ OTHERS: dict[str, Sets] = {
     "gNB's buffer 0.6 MB": ("radio.rlc.buffer_bytes=600000",),
     "gNB's buffer 10 MB": ("radio.rlc.buffer_bytes=10000000",),
     "scheduling request every 80 ms": ("radio.sr.period_ms=80",),
-    "gNB relies on reports alone": (REPORTS,),
-    "reports alone, HyStart off": (REPORTS, 'flow.0.slow_start="none"'),
-    "reports alone, BBR": (REPORTS, 'flow.0.congestion="bbr"'),
+    "gNB grants only what reports announce": (REPORTS,),
+    "gNB grants only what reports announce, HyStart off": (REPORTS, 'flow.0.slow_start="none"'),
+    "gNB grants only what reports announce, BBR": (REPORTS, 'flow.0.congestion="bbr"'),
     "link adaptation starts 15 dB low": ("radio.link_adaptation.outer_loop_start_db=-15",),
-    "CUBIC of RFC 9438, in fractions": ('flow.0.cubic.arithmetic="rfc"',),
-    "10 ms each way": delays(10),
-    "20 ms each way": delays(20),
-    "10 ms each way, ACK jitter 40 ms": (*delays(10), *JITTER),
-    "the same, HyStart off": (*delays(10), *JITTER, 'flow.0.slow_start="none"'),
-    "the same, BBR": (*delays(10), *JITTER, 'flow.0.congestion="bbr"'),
-    "waits, windows 64 MiB, gNB's buffer 32 MB": (WAITS, *WIDE),
-    "the same three, HyStart off": (WAITS, *WIDE, 'flow.0.slow_start="none"'),
+    "CUBIC as in RFC 9438, cwnd in fractions of a segment": ('flow.0.cubic.arithmetic="rfc"',),
+    "fixed delay 10 ms each way": delays(10),
+    "fixed delay 20 ms each way": delays(20),
+    "fixed delay 10 ms each way, ACK jitter 40 ms": (*delays(10), *JITTER),
+    "fixed delay 10 ms each way, ACK jitter 40 ms, HyStart off": (
+        *delays(10),
+        *JITTER,
+        'flow.0.slow_start="none"',
+    ),
+    "fixed delay 10 ms each way, ACK jitter 40 ms, BBR": (
+        *delays(10),
+        *JITTER,
+        'flow.0.congestion="bbr"',
+    ),
+    "DRX delays ACKs, windows 64 MiB, gNB's buffer 32 MB": (WAITS, *WIDE),
+    "DRX delays ACKs, windows 64 MiB, gNB's buffer 32 MB, HyStart off": (
+        WAITS,
+        *WIDE,
+        'flow.0.slow_start="none"',
+    ),
 }
 Head = Sequence[str]
+TREATED = "congestion control | slow start"
 TABLES: dict[str, tuple[Head, dict[str, list[Sets]]]] = {
-    "drx": (("control | slow start", *(f"DRX {name}" for name in DRX)), combined(DRX)),
+    "drx": ((TREATED, *DRX), combined(DRX)),
     "uplink": (
-        ("control | slow start", *(f"DRX {name}" for name in DRX)),
+        (TREATED, *DRX),
         {label: [(*sets, *UP) for sets in row] for label, row in combined(DRX).items()},
     ),
-    "jitter": (
-        ("control | slow start", *(f"ACK jitter {name}" for name in JITTERS)),
-        combined(JITTERS),
-    ),
-    "others": (("changed", "ramp s / average Mb/s / exit"), single(OTHERS)),
+    "jitter": ((TREATED, *(f"ACK jitter {name}" for name in JITTERS)), combined(JITTERS)),
+    "others": (("changed", "ramp / average of steady / end of slow start"), single(OTHERS)),
 }
 
 
@@ -131,7 +145,12 @@ class Cell:
 
     def text(self) -> str:
         ramp = "-" if self.ramp_s is None else f"{self.ramp_s:.1f}"
-        return f"{ramp} / {self.average_mbps:.0f} of {self.steady_mbps:.0f} / {self.exits}"
+        return f"{ramp} / {rate(self.average_mbps)} of {rate(self.steady_mbps)} / {self.exits}"
+
+
+def rate(mbps: float) -> str:
+    """Return a rate without decimals, or with one below 10 Mb/s."""
+    return f"{mbps:.0f}" if mbps >= 10 else f"{mbps:.1f}"
 
 
 def measured(name: str, head: Head, rows: dict[str, list[Sets]], seeds: int) -> str:
@@ -181,58 +200,73 @@ TEXT = """\
 
 <!-- Generated: make page-ablation -->
 
-The study's source measured 5 to 6 s until a download reaches its steady 230 to 262 Mb/s, and 205
-Mb/s over 30 s. It blames DRX: ACKs wait in the sleeping UE. This page switches each part of that
-explanation on and off, in the scenario of the study [5g-drx](studies.md#5g-drx), with
-{seeds} seeds each.
+The source of the study [5g-drx](studies.md#5g-drx) measured a private 5G network. A download there
+took 5 to 6 s to reach a steady 230 to 262 Mb/s; the average over 30 s was 205 Mb/s. The source
+blames DRX: ACKs wait in the sleeping UE. This page switches each part of that explanation on and
+off in the study's scenario, with {seeds} seeds each.
 
-A cell of the tables gives *time to 90 % of the steady rate in s* / *average over 30 s* of *steady
-rate in Mb/s* / *cwnd in segments and reason at the end of slow start*. The rate is measured over
-the last second, so a ramp is never below 1 s. "never" means that slow start did not end, because
-the receive window ended the growth.
+## How to read the tables
+
+Read `4.5 / 222 of 246 / 29 to 34 delay` as:
+
+- 4.5: the ramp takes 4.5 s. The rate of the last second then reaches 90 % of the steady rate; a
+  ramp is therefore never below 1 s.
+- 222 of 246: the average over 30 s is 222 Mb/s, and the steady rate is 246 Mb/s.
+- 29 to 34 delay: slow start ended at a cwnd of 29 to 34 segments, depending on the seed, because
+  the delay rose.
+
+| slow start ended by | meaning |
+|---|---|
+| loss | a lost segment, or a time-out |
+| delay | HyStart's delay test: the RTT of a round rose |
+| falling minimum | an RTT below all earlier ones: a peculiarity of HyStart in Linux before 5.8 |
+| css | the end of conservative slow start, the second phase of HyStart++ (RFC 9406) |
+| full pipe | BBR's test: the delivery rate no longer grows |
+| never | slow start did not end, because the receive window stopped the growth |
 
 ## Conclusion
 
-- **DRX as specified causes no ramp.** The columns "off" and "3GPP" are equal in every row of the
-  table, because data restarts the inactivity timer, and a pending scheduling request is Active Time
+- **DRX as specified causes no ramp.** The columns "DRX off" and "DRX as in 3GPP" are equal in every
+  row, because data restarts the inactivity timer, and a pending scheduling request is Active Time
   (TS 38.321 5.7).
 - **DRX sleep that delays ACKs** (`uplink_waits_for_on_duration`, which 3GPP does not specify) does
   not cause the ramp with default windows. The RTT becomes the cycle of 320 ms, and the download
   ends at 38 to 65 Mb/s, not at 246. With windows of 64 MiB and 32 MB of buffer in the gNB it
   reaches 246 Mb/s after 4 to 6 s, at a mean RTT of 0.6 s or more. BBR stays below 1 Mb/s. In the
-  uplink CUBIC takes 3 to 7 s, after a spurious time-out at 10 segments.
+  uplink CUBIC takes 3 to 7 s to ramp, after a spurious time-out at 10 segments.
 - **HyStart alone** costs nothing: slow start exits at 230 to 644 segments, which is more than the
   path holds, within the first second.
 - **An early HyStart exit due to unevenly spaced ACKs** causes the ramp. With an uplink delay that
-  varies by 40 ms, slow start exits at 24 to 88 segments, and the ramp takes 4 to 5 s, at 222 to 226
-  Mb/s of 246. All three published downlink figures are then within their tolerances, except the
-  average with Linux 6.14's HyStart, 226 with a limit of 225.5. Without HyStart the ramp is gone
-  (1.3 s).
-- **A gNB that relies on reports alone** causes it, too. A UE that has more ACKs than it reported is
-  then silent until retxBSR-Timer, 80 ms, and slow start exits at 70 segments: 5.7 s, 198 Mb/s of
-  224, all three within their tolerances, with any of Linux's versions. TS 38.321 does not say how a
-  scheduler must handle this. Without HyStart a ramp of 3.5 s remains, and BBR suffers most.
-- **Receive window and buffers** do not cause it: with too little of either, the download does not
-  reach its steady rate.
+  varies by 40 ms, slow start exits at 24 to 88 segments. The ramp takes 4 to 5 s, the average is
+  222 to 226 Mb/s, and the steady rate is 246 Mb/s. These three values are within the tolerances of
+  the published ones, with one exception: with Linux 6.14's HyStart the average is 226 Mb/s, and the
+  limit is 225.5. Without HyStart the ramp is gone (1.3 s).
+- **A gNB that schedules only what buffer status reports announce** causes the ramp, too. Such a gNB
+  does not know of ACKs that the UE queued after its report. The UE is then silent until
+  retxBSR-Timer expires after 80 ms, and slow start exits at 70 segments. The ramp takes 5.7 s, the
+  average is 198 Mb/s, and the steady rate is 224 Mb/s: all three are within their tolerances, with
+  every Linux version of slow start. TS 38.321 does not say how a scheduler must handle this.
+  Without HyStart a ramp of 3.5 s remains, and BBR suffers most.
+- **Receive window and buffers** do not cause the ramp: with too little of either, the download does
+  not reach its steady rate.
 
-So the model supports two explanations, and the sleep is not one of them. Both concern when ACKs can
-be sent, and the source neither states nor rules out either; its UDP test saw only the downlink.
-Four measurements would settle it:
+So the model supports two explanations, and DRX sleep is not one of them. Both are about ACK timing;
+the source does not mention either, and its UDP test saw only the downlink. Four measurements would
+settle it:
 
-| | ACK jitter | reports alone | sleep, large windows |
+| | ACK jitter | gNB grants only what reports announce | DRX delays ACKs, large windows |
 |---|---|---|---|
-| CUBIC with `hystart=0` | 1.3 s | 3.5 s | 4.2 s |
+| CUBIC with `hystart=0` | ramp: 1.3 s | ramp: 3.5 s | ramp: 4.2 s |
 | mean RTT | 0.1 s, a queue | 0.1 s, with gaps of 80 ms | 0.6 s or more |
-| retxBSR-Timer of 10 ms | no change | 1.9 s | no change |
+| retxBSR-Timer of 10 ms | no change | ramp: 1.9 s | no change |
 | DRX off in the gNB | no change, unless DRX causes the jitter | no change | no ramp |
 
 `uplink_waits_for_on_duration` delays only scheduling requests. The UE immediately uses grants that
-the gNB gives without a request (padding reports, piggybacked reports, HARQ retransmissions). Once
-uplink data flows without a gap, the key changes nothing. A UE that also ignored grants would be
-slower.
+follow a padding or piggybacked buffer status report, or a HARQ retransmission. Once uplink data
+flows without a gap, the key changes nothing. A UE that also ignored grants would be slower.
 
-The uplink's average of 56 Mb/s remains unexplained. With 91 Mb/s in the steady state it would take
-a ramp of over 10 s, or pauses; the source speaks of bursts.
+The uplink's average of 56 Mb/s remains unexplained. With a steady rate of 91 Mb/s, only a ramp of
+over 10 s, or pauses, would give that average; the source mentions bursts.
 
 ## Downlink: DRX
 
@@ -244,8 +278,8 @@ a ramp of over 10 s, or pauses; the source speaks of bursts.
 
 ## Downlink: ACK jitter
 
-DRX is as in 3GPP. In the uplink each packet is delayed by up to the time in the column's heading,
-without reordering.
+DRX is as in 3GPP. Each uplink packet gets an additional delay, drawn at random between 0 and the
+time in the column's heading, without reordering.
 
 {jitter}
 
@@ -254,7 +288,8 @@ several times the smallest.
 
 ## Downlink: other suspects
 
-Unless the row says otherwise: CUBIC, `hystart-5.16`, DRX as in 3GPP.
+Unless the row says otherwise: CUBIC, `hystart-5.16`, DRX as in 3GPP. A fixed delay replaces the
+2 ms of the study's wired path in each direction.
 
 {others}
 """

@@ -166,12 +166,18 @@ SYMPTOMS: dict[str, tuple[int, Sets]] = {
         0,
         ("flow.0.enabled=true", "flow.3.enabled=true"),
     ),
-    "the same: down": (1, ("flow.0.enabled=true", "flow.3.enabled=true")),
+    "both at once, each opened by its sender (`iperf -d`): down": (
+        1,
+        ("flow.0.enabled=true", "flow.3.enabled=true"),
+    ),
     "both at once, both opened by the laptop (`iperf3 --bidir`): up": (
         0,
         ("flow.0.enabled=true", "flow.6.enabled=true"),
     ),
-    "the same: down ": (1, ("flow.0.enabled=true", "flow.6.enabled=true")),
+    "both at once, both opened by the laptop (`iperf3 --bidir`): down": (
+        1,
+        ("flow.0.enabled=true", "flow.6.enabled=true"),
+    ),
 }
 """Each test's name, the index of its flow in the run, and its settings."""
 NO_FIREWALL = ("path.up.0.enabled=false", "path.down.1.enabled=false")
@@ -193,8 +199,8 @@ def symptoms(pool: ThreadPoolExecutor) -> str:
         (place, (*sets, *more)) for place, sets in SYMPTOMS.values() for more in ((), NO_FIREWALL)
     ]
     cells = list(pool.map(one, jobs))
-    names = (name.strip() for name in SYMPTOMS)
-    return table("test | firewall | none", zip(names, cells[::2], cells[1::2], strict=True))
+    rows = zip(SYMPTOMS, cells[::2], cells[1::2], strict=True)
+    return table("test | with the firewall | without it", rows)
 
 
 def picture(chart: Any, path: Path) -> None:
@@ -300,8 +306,9 @@ This page belongs to the study [lte-private](studies.md#lte-private). Everything
 with the study's scenarios and nothing fitted for the page. Numbers are means of {seeds} seeds.
 
 ## Windows both ways, CUBIC and Reno
-The table is for the simulated RAN, with the server across the ocean. It shows Mb/s, with the 95 %
-interval if that is wider than 1 %, and after the slash the number of retransmitted segments.
+This table is for the study's *simulated RAN*: a core network whose base station and UE are
+simulated, with the server across the ocean. Each value is a rate in Mb/s, with its 95 % interval if
+that is wider than 1 %, and after the slash the number of retransmitted segments.
 
 {windows}
 
@@ -309,19 +316,20 @@ interval if that is wider than 1 %, and after the slash the number of retransmit
 
 - **Down**, a window of 64 kB carries less than the cell could, because the round trip is 113 ms.
   From 256 kB on the cell is the limit.
-- **Up**, 64 kB already fill the cell, so the window makes no difference. The source concludes that
-  it does, which takes a fault to explain ([the search](studies.md#what-explains-the-uplink)). A
-  larger window only fills the UE's buffer of 3 MB, in which packets wait for seconds.
-- **CUBIC and Reno** carry the same if nothing is lost. With 4 MB the buffer overflows: HyStart
-  spares CUBIC most of that in the uplink, where Reno spends the rest of the test on recovery.
-  With a loss of one in 1,000 CUBIC is a tenth ahead in the downlink; in the uplink the two are
-  indistinguishable.
+- **Up**, a window of 64 kB already fills the cell, so a larger window makes no difference. The
+  source concludes that it does make a difference; only a fault explains that
+  ([the search](studies.md#what-explains-the-uplink)). A larger window only fills the UE's buffer of
+  3 MB, in which packets wait for seconds.
+- **CUBIC and Reno** carry the same if nothing is lost. With 4 MB the buffer overflows. In the
+  uplink HyStart saves CUBIC from most of these losses, while Reno spends the rest of the test on
+  recovery. With a loss of one in 1,000 CUBIC is a tenth ahead in the downlink; in the uplink CUBIC
+  and Reno are indistinguishable.
 
 ## RTTs of four accesses
 A client pings the server across the ocean once a second. The path to the server is the same for
-all accesses, with 0.2 ms of exponential jitter each way. The private LTE is the simulated RAN,
-commercial LTE is the preset `lte-2012`, and WiFi-like uses the values of the shipped scenario
-`wifi-like`: delay, jitter and batches, which is not a model of 802.11.
+all accesses, with 0.2 ms of exponential jitter each way. The private LTE is the simulated RAN, and
+commercial LTE is the preset `lte-2012`. WiFi-like uses the values of the shipped scenario
+`wifi-like`: delay, jitter and batches. It is not a model of 802.11.
 
 {rtts}
 
@@ -340,16 +348,17 @@ How to recognise it:
 
 - What matters is which end *opens* a connection, not in which direction its data flows. Loss, a
   bad uplink or a full buffer affect one direction.
-- The firewall blocks everything or nothing. A path that loses packets lets some through.
+- The firewall blocks a connection completely or not at all. A path that loses packets lets some
+  through.
 - `iperf3 -R` and `iperf3 --bidir` work, because the client opens every connection. `iperf -d` of
-  iperf 2 does not, because the server opens the return connection. If a test says that the
+  iperf 2 does not work, because the server opens the return connection. If a test says that the
   downlink is dead, run it again with `-R`.
-- A capture on the laptop contains none of the PC's SYNs or echo requests; one on the PC contains
-  them over and over.
-- `airpath run one-way-firewall` shows how airpath names it: the cause is `one-way-path`, found by
-  removing the firewall.
+- A capture on the laptop contains none of the PC's SYNs or echo requests. A capture on the PC
+  contains them over and over.
+- `airpath run one-way-firewall` shows how airpath reports such a firewall: the cause is
+  `one-way-path`, found by removing the firewall.
 
 The tests of both directions at once also show that a download of 35 Mb/s falls below 1 Mb/s beside
-an upload, with or without the firewall, because its acknowledgements wait behind the upload in the
-UE.
+an upload, with or without the firewall, because the download's acknowledgements wait behind the
+upload in the UE.
 """

@@ -94,13 +94,13 @@ def page(
         f"{about['runs']:,} runs of {about['cells']:,} combinations of radio, RTT to the server, "
         "buffer or AQM of the base station, load, and congestion control with its slow start. A "
         "run is an 8 s download to a pedestrian, with pings through the same buffer. Every "
-        f"figure is a mean over {max(cells['seeds'].to_list())} seeds with its 95 % confidence "
+        f"value is a mean over {max(cells['seeds'].to_list())} seeds with its 95 % confidence "
         "interval. "
         "Changes are relative to CUBIC (with HyStart as in Linux 6.1), seed by seed; a star marks "
-        "those whose interval excludes zero. The figures of every combination are in "
+        "a change whose interval excludes zero. The values of every combination are in "
         "[which-cc.parquet](which-cc.parquet).\n",
-        "These are results of airpath's model. Other radios, loads and durations need other "
-        "campaigns.\n",
+        "These are results of airpath's model. Other radios, loads and durations need another "
+        "campaign.\n",
         "## In short\n",
         *in_short(answer),
         "Change of each congestion control relative to CUBIC, averaged in the same way:\n",
@@ -125,8 +125,8 @@ def in_short(answer: Verdict) -> list[str]:
     keys = [f"- **{key}**: {sentence}" for key, sentence in answer.keys]
     return [
         "One download alone, with each buffer or AQM of the base station; a ping shares the "
-        f"buffer. {answer.basis} The radios and RTTs give different results; the tables of each "
-        "radio are below.\n",
+        f"buffer. {answer.basis} The results differ by radio and RTT; each radio has its own "
+        "tables below.\n",
         "\n".join(best) + "\n",
         "![Goodput against the delay of pings, relative to CUBIC: one point for each congestion "
         "control, one panel for each buffer](img/which-cc.svg)\n",
