@@ -70,7 +70,7 @@ def page(compared: Sequence[Compared], versions: Sequence[str]) -> list[str]:
         "## The rules",
         "A rule explains a difference only if it accounts for all of it. "
         "`dev/airpath_dev/compared/model.py` implements the rules of "
-        "[the guide](../guides/captures.md#the-figures-of-tcp) a second time, with a switch for "
+        "[the guide](../guides/captures.md#tcp-metrics) a second time, with a switch for "
         "each rule of the other tool. Without switches it must yield "
         "airpath's figures, and with some of them the other tool's, down to the last value. The "
         "tables count the smallest set of switches that does so. For retransmitted and late "
