@@ -74,10 +74,11 @@ distributed time of up to 4, 8 or 16 ms (in order), or it releases them in batch
 traffic and no queue except the flow's own. The further an exit is below 1 BDP, the longer congestion avoidance takes to
 make up for it.
 
-A cell of a table gives cwnd in BDP (rate × RTT without jitter or batches), cwnd in segments, the time since the SYN,
-and the reason for the exit. With jitter it is the run with the median cwnd of 15 seeds (5 seeds from a BDP of 1,000
-segments on), with the smallest and the largest cwnd in parentheses, and how often each reason occurred if there are
-several. \"4.19, both changes\" has neither the exit by a falling minimum nor the late reset.
+Read `3.48: 58, 0.119 s, delay` as: slow start ended at a cwnd of 3.48 BDP (rate × RTT without jitter or batches), or 58
+segments, 0.119 s after the SYN, by the delay test. With jitter, a value is that of the run with the median cwnd of 15
+seeds (5 seeds from a BDP of 1,000 segments on). The parentheses have the smallest and the largest cwnd, and a number
+after a reason is how often it occurred, if there are several. \"4.19, both changes\" has neither the exit by a falling
+minimum nor the late reset.
 ";
 
 fn section((mbps, rtt_ms): (f64, f64)) -> String {

@@ -232,13 +232,14 @@ def aims(document: Row) -> list[Aim]:
     small = memory is None or memory <= 20 * 10_000
     lossy = f"{ns('bbr, loss'):.0f} ns / segment"
     rows += [
-        simple("the same as linux-6.18", f"{linux:.2f} x plain", "1.25", linux <= 1.25,
+        simple("wire, 1 flow, as linux-6.18", f"{linux:.2f} x plain", "1.25", linux <= 1.25,
                instructions=instructions("linux")),
         simple("41,000 in flight with drops",
                f"{ns('drops'):.0f} ns / segment, {drops:.2f} x wire", "1.5", drops <= 1.5),
         simple("BBR, 10 Gb/s, 1 % loss",
                f"{lossy}, {window:.2f} x the same loss in a small window", "1.5", window <= 1.5),
-        simple("the same, beside BBR without loss", f"{lossy}, {bbr:.2f} x", "1.5", bbr <= 1.5),
+        simple("BBR, 10 Gb/s, 1 % loss",
+               f"{lossy}, {bbr:.2f} x BBR without loss", "1.5", bbr <= 1.5),
         timed("NR n78, one UE", f"{ns('nr'):.0f} ns / segment", ns("nr"), 200),
         timed("100 busy UEs, NR", f"{ns('nr, 100'):,.0f} ns / segment", ns("nr, 100"), 400),
         timed("100 busy UEs, LTE", f"{ns('lte, 100'):,.0f} ns / segment", ns("lte, 100"), 700),

@@ -1,7 +1,7 @@
 """Measures how fast environments of ``airpath.gym`` run: an LTE cell of about 20 Mb/s, and a wire.
 
-An agent holds its window and decides once per RTT. The shortest of several rounds counts: real time
-per time of the processor, steps per second, and what a step costs beyond the same run without an
+An agent holds its window and decides once per RTT. The shortest of several rounds counts: simulated
+time per processor time, steps per second, and what a step costs beyond the same run without an
 agent. The difference is the environment's own cost: transfer in both directions, observation and
 reward. Of ns3-gym the transfer alone was published, in cycles (ns3-ai,
 docs/benchmarking/gym-interface-data.m, the mean of six runs of RL-TCP); ``benches/peers`` measures
@@ -63,7 +63,7 @@ SECONDS = 60
 WINDOW = 80
 """Segments: more than the cell's bandwidth-delay product, so the cell is never idle."""
 AIM = 100
-REAL_TIME = "real time per time of the processor"
+REAL_TIME = "simulated time per processor time"
 NS3_GYM_CYCLES = (117_017, 127_148)
 """From C++ to Python and back, for one step."""
 
