@@ -266,7 +266,7 @@ follow a padding or piggybacked buffer status report, or a HARQ retransmission. 
 flows without a gap, the key changes nothing. A UE that also ignored grants would be slower.
 
 The uplink's average of 56 Mb/s remains unexplained. With a steady rate of 91 Mb/s, only a ramp of
-over 10 s, or pauses, would give that average; the source mentions bursts.
+over 10 s, or pauses, can give that average; the source mentions bursts.
 
 ## Downlink: DRX
 
