@@ -82,9 +82,9 @@ WIDE = (
     "radio.rlc.buffer_bytes=32000000",
 )
 JITTERS: dict[str, Sets] = {
-    "none": (),
-    "20 ms": ("path.up.1.jitter_ms=20",),
-    "40 ms": JITTER,
+    "no ACK jitter": (),
+    "ACK jitter 20 ms": ("path.up.1.jitter_ms=20",),
+    "ACK jitter 40 ms": JITTER,
 }
 OTHERS: dict[str, Sets] = {
     "as in the study": (),
@@ -129,7 +129,7 @@ TABLES: dict[str, tuple[Head, dict[str, list[Sets]]]] = {
         (TREATED, *DRX),
         {label: [(*sets, *UP) for sets in row] for label, row in combined(DRX).items()},
     ),
-    "jitter": ((TREATED, *(f"ACK jitter {name}" for name in JITTERS)), combined(JITTERS)),
+    "jitter": ((TREATED, *JITTERS), combined(JITTERS)),
     "others": (("changed", "ramp / average of steady / end of slow start"), single(OTHERS)),
 }
 

@@ -114,7 +114,7 @@ def sweep(pool: ThreadPoolExecutor, seeds: Sequence[int]) -> list[Cell]:
 
 def window_table(cells: Sequence[Cell]) -> str:
     """Return a table: a row for each direction and window, a column for each control and loss."""
-    heads = [f"{control}, loss {loss}" for loss in LOSSES for control in CONTROLS]
+    heads = [f"{control}, loss: {loss}" for loss in LOSSES for control in CONTROLS]
     lines = []
     for direction in DIRECTIONS:
         for window in WINDOWS:
