@@ -1,5 +1,7 @@
 """Errors that a person can act on; the command line prints their text, without a traceback."""
 
+import errno
+
 
 class AirpathError(Exception):
     """Something went wrong that is not a bug: a full disk, an unwritable directory."""
@@ -19,6 +21,13 @@ class InputTypeError(InputError, TypeError):
 
 class MissingTableError(AirpathError, AttributeError):
     """The run has no such table, so ``hasattr(run, name)`` is false."""
+
+
+def listen_reason(error: OSError, another: str = "another port") -> str:
+    """Say why a port cannot be used, and if another program has it, what to do."""
+    if error.errno != errno.EADDRINUSE:
+        return reason(error)
+    return f"{reason(error)}; choose {another}, or stop the program that has it"
 
 
 def reason(error: OSError) -> str:

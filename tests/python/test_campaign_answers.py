@@ -84,7 +84,11 @@ def test_means_and_intervals_are_those_of_the_seeds(campaign: airpath.Campaign) 
 @pytest.mark.parametrize(
     ("figure", "message"),
     [
-        ("flows.speed", "flows has no figure `speed`\n  available: run"),
+        (
+            "flows.throughput",
+            "table flows has no column `throughput`; did you mean `goodput_mbps`?",
+        ),
+        ("flows.speed", "table flows has no column `speed`; did you mean `goodput_mbps`?"),
         ("flows.goodput_mbps@uplink", "flows has nothing named 'uplink'\n  available: "),
         ("pings.rtt_ms_p50", "the campaign has no rows in pings"),
         ("a.b.c", "`a.b.c` is not a figure\n  allowed: TABLE.COLUMN"),
@@ -202,5 +206,5 @@ def test_the_commands_answer(cli: Any, campaign: airpath.Campaign, tmp_path: Pat
     assert (code, err) == (0, f"report: {page}\n")
     text = page.read_text()
     assert "short runs" in text
-    assert "40 runs of 8 cells; varied: cc, queue." in text
+    assert "40 runs (8 combinations x 5 seeds); varied: cc, queue." in text
     assert "there are no findings" in text

@@ -163,7 +163,7 @@ def test_ctrl_c_on_a_terminal_leaves_the_workers_to_the_client(tmp_path: Path) -
     assert client.returncode == 130, err
     assert re.fullmatch(
         # What a run takes is told first, if enough of them were over by then.
-        rb"(40 runs of 8 cells; .*\n)?"
+        rb"(40 runs \(8 combinations x 5 seeds\).*\n)?"
         rb"error: interrupted; \d+ of 40 runs are kept in out: continue with --resume\n",
         err,
     ), err

@@ -32,6 +32,11 @@ VARY = '\n[[vary]]\nkey = "flow.0.congestion"\n'
          'each key that varies:\n    [[vary]]\n    key = "flow.0.congestion"\n'),
         ('scenario = "wier"\n', "c.toml:1:1: no scenario named 'wier'; did you mean 'wire'?"),
         (HEAD + "seed = 3\n", "c.toml:2:1: unknown key `seed` at the top level\n  did you mean"),
+        ('base = "wire"\n', "c.toml:1:1: unknown key `base` at the top level\n  did you mean "
+         "`scenario`?"),
+        ("seeds = 3\n", 'or a list of these, e.g. scenario = "bufferbloat"'),
+        (HEAD + "repeat = 3\n", "c.toml:2:1: unknown key `repeat` at the top level\n  did you mean "
+         "`seeds`?"),
         (HEAD + "seeds = 0\n", "c.toml:2:1: `seeds` is 0\n  allowed: a number from 1 to 1000000"),
         (HEAD + "seeds = [1, 1]\n", "c.toml:2:1: `seeds` is [1, 1]\n  allowed: "),
         (HEAD + 'sampling = "gird"\n', "c.toml:2:1: `sampling` is 'gird'\n  did you mean"),
@@ -50,8 +55,8 @@ VARY = '\n[[vary]]\nkey = "flow.0.congestion"\n'
         (HEAD + VARY + 'values = ["reno"]\n' + VARY + 'values = ["bbr"]\n',
          "c.toml:7:3: two [[vary]]"),
         (HEAD + VARY + 'values = ["reno", "cubik"]\n',
-         "c.toml:3:3: wire cannot be run with flow.0.congestion = cubik:"),
-        (HEAD + 'set = ["run.duration=4"]\n', "c.toml:2:1: wire cannot be run:"),
+         "c.toml:5:1: `congestion` is \"cubik\""),
+        (HEAD + 'set = ["run.duration=4"]\n', "c.toml:2:1: unknown key `duration`"),
         (HEAD + "[until]\nci = 2\n", "c.toml:3:1: `ci` is 2\n  allowed: a share of the mean"),
         (HEAD + "seeds = 5\n[until]\nci = 0.1\n", "c.toml:2:1: `seeds` is 5 with [until]"),
         (HEAD + 'seeds = 10\n[until]\nci = 0.1\nfigure = "speed.x"\n',
@@ -61,6 +66,15 @@ VARY = '\n[[vary]]\nkey = "flow.0.congestion"\n'
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_place(text: str, message: str) -> None:
     assert message in refused(text)
+
+
+def test_a_problem_of_every_combination_is_told_once() -> None:
+    told = refused(HEAD + VARY.replace("congestion", "congestoin") + 'values = ["reno", "bbr"]\n')
+    assert told.startswith("c.toml:4:1: unknown key `congestoin`")
+    assert told.count("unknown key") == 1
+    assert "--set" not in told
+    told = refused(HEAD + VARY + 'values = ["reno", "cubik"]\n')
+    assert "wire cannot be run with flow.0.congestion = cubik" in told
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:

@@ -346,7 +346,8 @@ def test_too_little_space_is_said_before(tmp_path: Path, monkeypatch: pytest.Mon
 def test_until_of_no_figure_is_refused_before_the_first_run(tmp_path: Path, figure: str) -> None:
     from airpath.campaign.definition import Until
 
-    with pytest.raises(airpath.InputError, match=r"flows has no figure `\w+`\n  available: start"):
+    message = r"table flows has no column `\w+`(; did you mean `\w+`\?)?\n  available: start"
+    with pytest.raises(airpath.InputError, match=message):
         airpath.sweep(SHORT, out=tmp_path / "out", workers=1, until=Until(0.02, figure))
     assert not (tmp_path / "out").exists()
 
@@ -355,7 +356,7 @@ def test_the_command_runs_checks_and_resumes(airpath_command: Command, tmp_path:
     (tmp_path / "c.toml").write_text(toml(), encoding="utf-8")
     checked = airpath_command("sweep", "c.toml", "--check")
     assert (checked.returncode, checked.stderr) == (0, "")
-    assert checked.stdout.startswith("40 runs of 8 cells; a run takes ")
+    assert checked.stdout.startswith("40 runs (8 combinations x 5 seeds), about ")
     assert not (tmp_path / "campaigns").exists()
     done = airpath_command("sweep", "c.toml", "--report", "c.html")
     assert done.returncode == 0, done.stderr

@@ -76,7 +76,7 @@ def test_files_are_identified(cli: Any, tmp_path: Path) -> None:
     assert kinds == ["pcap", "pcap, compressed", "ping", "iperf3"]
     code, out, _ = cli("diagnose", *names[2:])
     assert code == 0
-    assert "0 of 1 echo requests had no reply; the round trip is 20.1 ms at least" in out
+    assert "0 of 1 echo requests had no reply; RTT min 20.1, median 20.1, max 20.1 ms." in out
     assert "  iperf3 failed: unable to connect to server: Connection refused." in out
 
 

@@ -211,6 +211,9 @@ def test_other_files_are_refused(
         assert wanted in done.stderr
     assert airpath_command("reproduce", str(packed), "--repeat", "2").returncode == 2
     assert airpath_command("cite", "3g-latency", "--archive", str(cut)).returncode == 2
+    done = airpath_command("cite", "3g-latenzy")
+    assert done.returncode == 2
+    assert "no run, campaign or study 3g-latenzy; did you mean the study 3g-latency?" in done.stderr
     monkeypatch.setattr(archive, "MOST_ARCHIVE_BYTES", 1000)
     with pytest.raises(InputError, match="is larger than"):
         archive.run_again(packed)

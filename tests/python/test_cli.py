@@ -126,7 +126,7 @@ def test_help(cli: Any, command: str) -> None:
          "'codel'?"),
         (["run", "."], "error: cannot read scenario file .: Is a directory"),
         (["run", "wire", "--set", "x"], "error: --set x: expects KEY=VALUE"),
-        (["rum"], "error: no such command 'rum'. Did you mean 'run'?; see airpath --help"),
+        (["rum"], "error: no such command 'rum'. Did you mean 'run'? See airpath --help."),
         (["run", "wire", "--sed", "1"], "error: no such option: --sed"),
         (["run", "wire", "--report", "no/where.html"], "error: cannot write no/where.html: "
          "there is no directory no"),

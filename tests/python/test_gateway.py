@@ -676,8 +676,12 @@ Prepare = Callable[[Host], object]
             None,
             "emulation.gtpu needs namespaces",
         ),
-        ((f"{INSIDE}:{OUTSIDE}", "--flows"), None, "--gateway has no namespaces"),
-        ((f"{INSIDE}:{OUTSIDE}", "--", "ping", "server"), None, "--gateway has no namespaces"),
+        ((f"{INSIDE}:{OUTSIDE}", "--flows"), None, "--flows cannot be used with --gateway"),
+        (
+            (f"{INSIDE}:{OUTSIDE}", "--", "ping", "server"),
+            None,
+            "COMMAND cannot be used with --gateway",
+        ),
     ],
 )
 def test_wrong_input_is_refused(
@@ -708,7 +712,7 @@ def test_the_default_route_can_be_used_nevertheless(
 def test_options_of_a_gateway_need_one(cli: Any, wire: Path) -> None:
     for options in (("--yes",), ("--duration", "3"), ("--gateway-ue", "ue=10.0.0.1")):
         code, _, said = cli("emulate", str(wire), *options)
-        assert (code, "need --gateway" in said) == (2, True), said
+        assert (code, "needs --gateway" in said) == (2, True), said
 
 
 def test_root_is_needed(tmp_path: Path) -> None:

@@ -436,7 +436,10 @@ def measured(*options: str, **variables: str) -> subprocess.CompletedProcess[str
         (("--far", "ping", "--port", "7"), "--far ping has no transfers: leave out --port"),
         (("--far", "ping", "--direction", "up"), "leave out --direction"),
         (("--far", "ping", "--until", "5%"), "leave out --until"),
-        (("--far", "iperf3", "--token-file", "token"), "--token-file is for `airpath serve`"),
+        (
+            ("--far", "iperf3", "--token-file", "token"),
+            "iperf3 servers take no token: leave out --token-file",
+        ),
         (("--far", "ping", "--time", "3s", "--plan"), "too little for 2 blocks of idle phases"),
     ],
 )

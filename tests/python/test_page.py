@@ -223,7 +223,10 @@ def test_nothing_listens_afterwards(status: Status) -> None:
 def test_an_address_in_use_is_said(airpath_command: Command, there: Address) -> None:
     done = airpath_command("emulate", "nr-n78", "--page", str(there.port), "--", "true")
     assert done.returncode == 1
-    assert f"cannot listen on 127.0.0.1:{there.port}: Address already in use" in done.stderr
+    assert (
+        f"cannot listen on 127.0.0.1:{there.port}: Address already in use; choose another"
+        in done.stderr
+    )
 
 
 def test_a_bad_address_ends_before_anything_begins(

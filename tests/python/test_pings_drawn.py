@@ -315,9 +315,9 @@ def test_a_loop_has_a_run_each_and_their_sum(tmp_path: Path) -> None:
     assert [(one["sent"], one["lost"]) for one in runs] == [(5, 0), (5, 1), (5, 3)]
     assert [one["start_time_s"] - 1696118400 for one in runs] == [0, 3600, 7200]
     texts = [one["text"] for one in document["statements"]]
-    assert texts[0].startswith("3 runs: 4 of 15 echo requests had no reply; the round trip is")
+    assert texts[0].startswith("3 runs: 4 of 15 echo requests had no reply; RTT min ")
     assert texts[3].startswith(
-        "Run 3 to 192.0.2.1 at 2023-10-01 02:00:00 UTC: 5 sent, 3 lost; the round trip is"
+        "Run 3 to 192.0.2.1 at 2023-10-01 02:00:00 UTC: 5 sent, 3 lost; RTT min "
     )
 
 

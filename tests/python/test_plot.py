@@ -122,7 +122,7 @@ def test_a_run_has_the_charts_of_its_report(tmp_path: Path) -> None:
     assert float(box[1]) == pytest.approx(84 / 25.4 * 72, abs=0.01)
     assert data.read_text().startswith("data,s,")
     assert chart._repr_html_().startswith("<img alt=")
-    with pytest.raises(InputError, match="kind is 'lines'; this run has: "):
+    with pytest.raises(InputError, match="--kind lines: for this run, choose "):
         run.plot("lines")
     with pytest.raises(InputError, match="figure is for the charts of a campaign"):
         airpath.plot(run, figure="flows.goodput_mbps")
@@ -137,7 +137,7 @@ def test_a_run_has_the_charts_of_its_report(tmp_path: Path) -> None:
         ({"font": "Times 800pt"}, "sizes are from 3 to 72 pt"),
         ({"log": "z"}, "log is 'z', but must be one of x, y, xy"),
         ({"legend": "up"}, "legend is 'up', but must be one of top,"),
-        ({"kind": "pie"}, "kind is 'pie'; a campaign has: lines, heat, cdf, boxes"),
+        ({"kind": "pie"}, "--kind pie: for a campaign, choose lines, heat, cdf or boxes"),
         ({"log": "x"}, "log is x: the x axis of this chart has no numbers"),
         ({"order": ["cc=reno"]}, "--order cc=reno: no run has cc=reno\n  available: cubic, bbr"),
         ({"where": ["cc=reno"]}, "no run has cc=reno\n  available: cubic, bbr"),

@@ -15,7 +15,7 @@ import pytest
 
 from airpath.emulation import printed
 from airpath.errors import InputError
-from airpath.readers import iperf, iperf_text, ping
+from airpath.readers import iperf, iperf_text, ping, recognise
 
 IPUTILS = """\
 PING server (10.1.0.2) 56(84) bytes of data.
@@ -131,7 +131,15 @@ def test_a_ping_tells_times_duplicates_and_errors() -> None:
         "sent": 4,
         "lost": 2,
         "rtt_ms": pytest.approx(
-            {"min": 20.1, "mean": 25.2, "mdev": 5.1, "p50": 20.1, "p95": 30.3, "p99": 30.3}
+            {
+                "min": 20.1,
+                "mean": 25.2,
+                "mdev": 5.1,
+                "p50": 20.1,
+                "p95": 30.3,
+                "p99": 30.3,
+                "max": 30.3,
+            }
         ),
     }
 
@@ -230,6 +238,42 @@ def test_udp_has_losses_and_jitter() -> None:
     assert read.received.bytes == 500, "up to 3.10 the sum has what was sent and what was lost"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '{"start": {"version": "iperf 3.1',
+            "line 1: iperf3's JSON ends in the middle of a string",
+        ),
+        ('{"start":\n', "line 1: iperf3's JSON ends, and no complete interval precedes it. Run"),
+        ('{"start" 3}', "line 1: iperf3's JSON is broken, and no complete interval precedes it"),
+    ],
+)
+def test_json_without_a_complete_interval_says_where_it_ends(text: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        iperf.read(text)
+    assert said in str(refused.value)
+    assert "Unterminated" not in str(refused.value)
+
+
+def test_a_directory_is_not_read_but_what_to_name_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        recognise.recognise(str(tmp_path))
+    wanted = f"{tmp_path} is a directory: name the files in it, e.g. {tmp_path}/*.pcap"
+    assert str(refused.value) == wanted
+
+
+def test_what_precedes_the_end_of_cut_json_is_used() -> None:
+    rate = {"start": 0, "end": 1, "seconds": 1, "bytes": 1000, "bits_per_second": 8000}
+    one = {"streams": [{"socket": 5, **rate}], "sum": rate}
+    whole = json.dumps({"start": {}, "intervals": [one, one], "end": {}})
+    output = iperf.read(whole[: whole.rindex('"streams"')].replace('"intervals"', '\n"intervals"'))
+    remarks = [*output.of_file, *output.tests[0].remarks]
+    assert remarks[0] == "iperf3's JSON ends at line 2; what is complete was used"
+    assert "iperf3's totals are missing: the test or its output was cut short" in remarks
+    assert output.tests[0].document()["bytes"] == 1000
+
+
 def test_what_iperf3_could_not_tell_is_said() -> None:
     (cut,) = iperf.read(TEXT.split("- - -", maxsplit=1)[0]).tests
     assert not cut.complete
@@ -253,7 +297,7 @@ def test_what_iperf3_could_not_tell_is_said() -> None:
     [
         ("", "no output of iperf3 or iperf found"),
         ("\x1b[A", "no output of iperf3 or iperf found"),
-        ('{"start": {"connected"', "cut short or broken"),
+        ('{"start": {"connected"', "JSON ends, and no complete interval"),
         ('{"a": 1}', 'no "start", no "error"'),
         ('{"start": [1], "end": 3}', "not have iperf3's structure"),
     ],

@@ -97,6 +97,26 @@ def test_a_setting_without_effect_is_named(cli: Any) -> None:
     code, out, _ = cli("whatif", "wire", *arguments, *tries)
     assert code == 0
     assert "\n(1) made no difference: every figure is the same with each seed." in out
+    assert "does not depend on the congestion control" in out
+
+
+def test_a_variant_that_is_the_base_is_called_so(cli: Any) -> None:
+    queue = "path.down.0.queue_packets"
+    tries = ["--try", f"{queue}=20", "--try", "flow.0.start_s=0"]
+    code, out, _ = cli("whatif", "bufferbloat", "--set", f"{queue}=20", *tries, "--seeds", "2")
+    assert code == 0
+    assert "\n(1) is the same as the base, which already has that value." in out
+    assert "\n(2) is the same as the base" in out
+    assert "made no difference" not in out
+    assert "congestion control" not in out
+
+
+def test_a_wrong_variant_is_named_by_its_option(cli: Any) -> None:
+    key = "path.down.0.queue_packets"
+    code, _, err = cli("whatif", "bufferbloat", "--try", f"{key}=oops")
+    assert (code, f"error: --try {key}=oops: " in err, "--set" in err) == (2, True, False)
+    code, _, err = cli("whatif", "bufferbloat", "--set", f"{key}=oops", "--try", f"{key}s=3")
+    assert (code, f"error: --set {key}=oops: " in err) == (2, True)
 
 
 def test_retransmissions_are_shown_and_are_neither_best_nor_a_trade_off(cli: Any) -> None:

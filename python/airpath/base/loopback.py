@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from airpath.errors import AirpathError, reason
+from airpath.errors import AirpathError, listen_reason
 
 LOOPBACK = "127.0.0.1"
 MOST_CONNECTIONS = 16
@@ -147,7 +147,7 @@ class Server(ThreadingHTTPServer):
         try:
             super().__init__((address.host, address.port), handler)
         except OSError as error:
-            text = f"cannot listen on {address.authority}: {reason(error)}"
+            text = f"cannot listen on {address.authority}: {listen_reason(error)}"
             raise AirpathError(text) from None
         self.address = Address(address.host, self.server_port)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _CONTROLS = re.compile(
     "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)"
@@ -37,6 +38,11 @@ def digits(value: float) -> str:
     return f"{value:.3g}" if magnitude >= 0.001 or value == 0 else f"{value:.4f}"
 
 
+def two_digits(value: float) -> str:
+    """At most two significant digits, never in exponent form: ``4.4``, ``2200``."""
+    return short(float(f"{value:.2g}"))
+
+
 def short(value: float) -> str:
     """At most three significant digits, never in exponent form: ``4``, ``4.36``, ``2210``."""
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
@@ -69,7 +75,7 @@ def milliseconds(value: float | None) -> str:
     return f"{digits(value)} ms" if abs(value) < 9.995 else f"{value:.0f} ms"
 
 
-def size(amount: float) -> str:
+def size(amount: float, digits: Callable[[float], str] = digits) -> str:
     """``64 kB`` (1 kB = 1000 bytes)."""
     if amount >= 999_500:
         return f"{digits(amount / 1e6)} MB"
@@ -103,6 +109,21 @@ def plural(number: float, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{count(number)} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def runs_of(runs: int, combinations: int, seeds: int) -> str:
+    """``4 runs (2 combinations x 2 seeds)``, or ``5 runs of 2 combinations``."""
+    told, many = plural(runs, "run"), plural(combinations, "combination")
+    if runs != combinations * seeds:
+        return f"{told} of {many}"
+    return f"{told} ({many} x {plural(seeds, 'seed')})"
+
+
+def replies(lost: int, sent: int) -> str:
+    """How many echo requests had a reply."""
+    if not lost and sent > 1:
+        return f"all {sent} echo requests were answered"
+    return f"{lost} of {sent} echo requests had no reply"
 
 
 def _grouped(value: float) -> str:

@@ -13,6 +13,10 @@ from airpath.campaign.key_lines import place
 
 Choice = TypeVar("Choice", bound=str)
 _LARGEST = sys.float_info.max
+_MEANT = dict.fromkeys(("base", "scenarios", "network"), "scenario") | dict.fromkeys(
+    ("repeat", "repeats", "repetitions", "replications", "runs"), "seeds"
+)
+"""Names that people use for a key, and the key."""
 
 
 class Checked:
@@ -27,7 +31,8 @@ class Checked:
         """Note each key of a table that is not one of the known; ``where`` says which table."""
         for key in table:
             if key not in known:
-                near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+                near = [_MEANT[key]] if _MEANT.get(key) in known else []
+                near = near or difflib.get_close_matches(key, known, n=1)
                 hint = f"did you mean `{near[0]}`? " if near else ""
                 told = f"{hint}allowed here: {', '.join(known)}"
                 self.wrong((*at, key), f"unknown key `{key[:60]}` {where}", told, plain=True)

@@ -84,7 +84,7 @@ def compare(
                  *percents, told.p, _verdict(told, same=same)]
             )  # fmt: skip
     if not rows:
-        raise InputError("the two have no cell, figure and seed in common")
+        raise InputError("the two have no combination, figure and seed in common")
     numbers = [
         "before", "after", "change", "low", "high", "change_percent", "low_percent",
         "high_percent", "p",

@@ -64,6 +64,7 @@ EXPLAIN: tuple[Explain, ...] = ("off", *BUDGETS)
 SCALES = ("linear", "log")
 MOST_SEEDS = 1_000_000
 _MOST_NAMED = 3
+_SCENARIOS = 'a scenario file, a shipped one, or a list of these, e.g. scenario = "bufferbloat"'
 _VARY = (
     'a table for each key that varies:\n    [[vary]]\n    key = "flow.0.congestion"\n'
     '    values = ["cubic", "bbr"]'
@@ -254,7 +255,7 @@ class _Reader(Checked):
     def _bases(self) -> tuple[Base, ...]:
         names = self.data.get("scenario")
         if names is None:
-            self.wrong((), "`scenario` is missing", "a scenario file, a shipped one, or a list")
+            self.wrong((), "`scenario` is missing", _SCENARIOS)
             return ()
         listed = names if isinstance(names, list) else [names]
         if not listed or not all(isinstance(one, str) for one in listed):

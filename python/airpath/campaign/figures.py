@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -13,6 +14,14 @@ NAMED = {"flows": "flow", "groups": "group", "pings": "flow", "links": "link", "
 """Tables that have figures, and the column that says whose a row is."""
 
 _FIGURE = re.compile(r"(?:(\w+)\.)?(\w+)(?:@(.+))?")
+
+_MEANT = {
+    "throughput": "goodput_mbps",
+    "rate": "goodput_mbps",
+    "speed": "goodput_mbps",
+    "rtt": "rtt_ms_p95",
+}
+"""Names that people use for a column, and the column."""
 
 _HIGHER = ("goodput", "steady", "throughput", "written", "jain_index", "utilisation", "power")
 _LOWER = (
@@ -37,6 +46,17 @@ class FigureName(NamedTuple):
     def __str__(self) -> str:
         of = f"@{self.of}" if self.of is not None else ""
         return f"{self.table}.{self.column}{of}"
+
+
+def unknown_column(figure: FigureName, columns: list[str]) -> InputError:
+    """The error for a figure that its table does not have; ``columns`` are those that it has."""
+    column = _MEANT.get(figure.column, figure.column)
+    near = difflib.get_close_matches(column, columns, n=1)
+    hint = f"; did you mean `{near[0]}`?" if near else ""
+    return InputError(
+        f"table {figure.table} has no column `{figure.column}`{hint}\n  available: "
+        f"{', '.join(columns)}"
+    )
 
 
 def better(figure: str) -> Better | None:

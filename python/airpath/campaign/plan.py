@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from airpath.base.secrets import redacted
 from airpath.campaign import sampling
 from airpath.campaign.definition import MOST_CELLS, Base, Definition, Scalar
 from airpath.campaign.keys import key_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _CHECKED_AT_ONCE = 2000
 _MOST_LETTERS = 60
 _TOLD = 5
-"""Cells that cannot be run are named up to this many."""
+"""Problems are listed up to this many."""
 
 
 class Cell(NamedTuple):
@@ -140,10 +141,11 @@ def make(definition: Definition, threads: int = 1) -> Plan:
     number = sampling.size(definition) * len(definition.bases)
     if number > MOST_CELLS:
         raise InputError(
-            f"{definition.at('vary')}: the campaign has {number} cells\n  allowed: {MOST_CELLS}"
+            f"{definition.at('vary')}: the campaign has {number} combinations\n"
+            f"  allowed: {MOST_CELLS}"
         )
     cells: list[Cell] = []
-    wrong: list[str] = []
+    wrong: list[_Refused] = []
     for index, base in enumerate(definition.bases):
         every = list(sampling.points(definition))
         for start in range(0, len(every), _CHECKED_AT_ONCE):
@@ -152,12 +154,13 @@ def make(definition: Definition, threads: int = 1) -> Plan:
             found = _core.check_variants(base.text, base.name, base.directory, sets, threads)
             for (values, _), settings, (sha256, message) in zip(some, sets, found, strict=True):
                 if sha256 is None:
-                    wrong.append(_refused(definition, base, values, message or ""))
+                    wrong.append(_Refused(base, values, settings, message or ""))
                 else:
                     cells.append(Cell(index, values, tuple(settings), sha256))
     if wrong:
-        more = [f"  and {len(wrong) - _TOLD} more cells"] if len(wrong) > _TOLD else []
-        raise InputError("\n".join([*wrong[:_TOLD], *more]))
+        told = _problems(definition, wrong, number)
+        more = [f"  and {len(told) - _TOLD} more"] if len(told) > _TOLD else []
+        raise InputError("\nerror: ".join(told[:_TOLD]) + "".join(f"\n{each}" for each in more))
     return Plan(definition, cells, _core.__version__, core_hash() or "")
 
 
@@ -174,23 +177,44 @@ def _refuse_figures(definition: Definition) -> None:
             )
 
 
-def _refused(definition: Definition, base: Base, values: tuple[Scalar, ...], message: str) -> str:
-    point = ", ".join(
-        f"{axis.name[:_MOST_LETTERS]} = {str(value)[:_MOST_LETTERS]}"
-        for axis, value in zip(definition.axes, values, strict=True)
-    )
-    told = message.removeprefix("error: ").replace("\n", "\n    ")
-    where = _culprit(definition, message)
-    return f"{where}: {base.name} cannot be run{f' with {point}' if point else ''}:\n    {told}"
+class _Refused(NamedTuple):
+    """A cell that cannot be run, and why."""
+
+    base: Base
+    values: tuple[Scalar, ...]
+    settings: Sequence[str]
+    message: str
+
+
+def _problems(definition: Definition, wrong: list[_Refused], cells: int) -> list[str]:
+    """Each problem once; with the first cell that has it, unless all of them do."""
+    found: dict[str, list[_Refused]] = {}
+    for refused in wrong:
+        for problem in refused.message.removeprefix("error: ").split("\nerror: "):
+            told = problem
+            for setting in (*definition.sets, *refused.settings):
+                told = told.removeprefix(f"--set {redacted(setting)}: ")
+            found.setdefault(f"{_culprit(definition, problem)}: {told}", []).append(refused)
+    lines = []
+    for problem, having in found.items():
+        first = having[0]
+        point = ", ".join(
+            f"{axis.name[:_MOST_LETTERS]} = {str(value)[:_MOST_LETTERS]}"
+            for axis, value in zip(definition.axes, first.values, strict=True)
+        )
+        where = f"\n  {first.base.name} cannot be run with {point}" if len(having) < cells else ""
+        lines.append(f"{problem}{where}")
+    return lines
 
 
 def _culprit(definition: Definition, message: str) -> str:
     """Where the key stands that the message is about."""
+    part = "key" if ": unknown key" in message else "values"
     for index, axis in enumerate(definition.axes):
         keys = set(axis.keys)
         keys |= {text.partition("=")[0].strip() for each in axis.choices for text in each.sets}
         if any(key in message for key in keys):
-            return definition.at("vary", index)
+            return definition.at("vary", index, part)
     if any(text.partition("=")[0].strip() in message for text in definition.sets):
         return definition.at("set")
     return definition.at("scenario")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from airpath.campaign.definition import Until
-from airpath.campaign.figures import parse_figure
+from airpath.campaign.figures import parse_figure, unknown_column
 from airpath.campaign.partitions import Frames
 from airpath.campaign.plan import Plan
 from airpath.campaign.work import empty_frames
@@ -24,9 +24,7 @@ def check(until: Until | None) -> None:
     table = empty_frames()[figure.table]
     numbers = [name for name, kind in table.schema.items() if kind.is_numeric() and name != "run"]
     if figure.column not in numbers:
-        raise InputError(
-            f"{figure.table} has no figure `{figure.column}`\n  available: {', '.join(numbers)}"
-        )
+        raise unknown_column(figure, numbers)
 
 
 class Figures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from airpath.campaign.figures import FigureName, parse_figure
+from airpath.campaign.figures import FigureName, parse_figure, unknown_column
 from airpath.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ def values(campaign: Campaign, figure: str | FigureName) -> pl.DataFrame:
         raise InputError(f"the campaign has no rows in {name.table}")
     table = campaign.table(name.table)
     if name.column not in table.columns or not table.schema[name.column].is_numeric():
-        figures = [c for c, kind in table.schema.items() if kind.is_numeric()]
-        raise InputError(
-            f"{name.table} has no figure `{name.column}`\n  available: {', '.join(figures)}"
-        )
+        raise unknown_column(name, [c for c, kind in table.schema.items() if kind.is_numeric()])
     owner = pl.col(name.owner) if name.owner else pl.lit("")
     ahead = ["run", "cell", "scenario", "seed", *campaign.axes]
     value = pl.col(name.column).cast(pl.Float64)

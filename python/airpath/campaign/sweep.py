@@ -82,6 +82,8 @@ class Estimate:
 
     runs: int
     cells: int
+    seeds: int
+    """Seeds of each cell, before ``[until]`` adds some."""
     waiting: int
     """Runs that are still to be simulated."""
     sample: int
@@ -92,20 +94,20 @@ class Estimate:
 
     def sentence(self) -> str:
         """For people."""
-        from airpath.base.text import digits, plural, size
+        from airpath.base.text import plural, runs_of, size, two_digits
 
         there = self.runs - self.waiting
-        told = f"{plural(self.runs, 'run')} of {plural(self.cells, 'cell')}"
+        told = runs_of(self.runs, self.cells, self.seeds)
         if there:
             told += f", {there} of them done"
         if self.sample == 0:
             return told
         left = self.waiting * self.run_s
-        return (
-            f"{told}; a run takes {digits(self.run_s * 1000)} ms (mean of {self.sample}), all take "
-            f"{_duration(left)} of processor time, about {_duration(left / self.workers)} with "
-            f"{plural(self.workers, 'worker')}; about {size(self.runs * self.run_bytes)}"
-        )
+        cpu = f"{_duration(left)} of CPU time"
+        if self.workers > 1 and left >= 1:
+            cpu += f" ({_duration(left / self.workers)} with {plural(self.workers, 'worker')})"
+        results = size(self.runs * self.run_bytes, two_digits)
+        return f"{told}, about {cpu}, about {results} of results"
 
 
 @dataclass
@@ -218,7 +220,10 @@ def estimate(
     finally:
         engine.close()
     mean, amount = sum(spent) / len(spent), sum(amounts) / len(amounts)
-    return Estimate(plan.runs, len(plan.cells), plan.runs, len(chosen), mean, amount, number)
+    return Estimate(
+        plan.runs, len(plan.cells), len(plan.definition.seeds), plan.runs, len(chosen), mean,
+        amount, number,
+    )  # fmt: skip
 
 
 def check_engine(workers: int | None, scheduler: Any, cluster: str | None) -> int:
@@ -304,7 +309,7 @@ class _Sweep:
             if not more:
                 return
             self.plan.add(more)
-            self.tell(f"{len(more)} cells need more seeds: {self.plan.runs} runs in all")
+            self.tell(f"{len(more)} combinations need more seeds: {self.plan.runs} runs in all")
 
     def _sample(self, todo: list[plans.Numbered]) -> list[plans.Numbered]:
         """Simulate a few runs from all over the campaign, and estimate the rest."""
@@ -318,7 +323,8 @@ class _Sweep:
                 amounts.append(_amount(work.unpack(done.packed)))
         costs = self.tally.costs
         about = Estimate(
-            self.plan.runs, len(self.plan.cells), len(todo), len(costs),
+            self.plan.runs, len(self.plan.cells), len(self.plan.definition.seeds), len(todo),
+            len(costs),
             sum(costs) / len(costs) if costs else 0.0,
             sum(amounts) / len(amounts) if amounts else 0.0, self.engine.slots,
         )  # fmt: skip
@@ -477,10 +483,9 @@ def _amount(frames: Frames) -> float:
 
 
 def _duration(seconds: float) -> str:
-    from airpath.base.text import digits
+    from airpath.base.text import two_digits
 
-    if seconds < 100:
-        return f"{digits(seconds)} s"
-    if seconds < 6000:
-        return f"{digits(seconds / 60)} min"
-    return f"{digits(seconds / 3600)} h"
+    for least, unit, name in ((6000, 3600, "h"), (100, 60, "min"), (1, 1, "s")):
+        if seconds >= least:
+            return f"{two_digits(seconds / unit)} {name}"
+    return f"{two_digits(seconds * 1000)} ms"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +49,10 @@ def command(
     elif is_campaign(what):
         campaign = open_campaign(what)
         cited, of = citation.campaign(campaign), campaign.document.get("source")
+    elif not os.path.lexists(what):
+        near = difflib.get_close_matches(what, study_names(), n=1)
+        hint = f"; did you mean the study {near[0]}?" if near else ""
+        raise InputError(f"no run, campaign or study {what}{hint}")
     else:
         from airpath.runs.results import Run
 

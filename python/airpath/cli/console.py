@@ -151,6 +151,8 @@ def _usage(error: Exception, message: str) -> str:
         return message
     path = getattr(getattr(error, "ctx", None), "command_path", "airpath")
     first = message[:1].lower() + message[1:]
+    if first.endswith("?"):
+        return f"{first} See {path} --help."
     return f"{first.rstrip('.')}; see {path} --help"
 
 

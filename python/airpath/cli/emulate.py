@@ -281,8 +281,12 @@ def _gateway(
 
     if interfaces is not None:
         return Gateway.parse(interfaces, devices or (), duration, default_route=yes)
-    if devices or duration is not None or yes:
-        raise InputError("--gateway-ue, --duration and --yes need --gateway UE_IF:SERVER_IF")
+    given = {"--gateway-ue": devices, "--duration": duration is not None, "--yes": yes}
+    if wrong := [name for name, value in given.items() if value]:
+        limit = "; to limit any other run, use --set run.duration_s=SECONDS"
+        raise InputError(
+            f"{wrong[0]} needs --gateway UE_IF:SERVER_IF{limit if duration is not None else ''}"
+        )
     return None
 
 

@@ -254,9 +254,16 @@ def _check_far(
 
     if far == "airpath":
         return
-    for name, given in (("--token-file", token_file), ("--binding-lifetime", binding_lifetime)):
+    for name, given, why in (
+        ("--token-file", token_file, f"{far} servers take no token"),
+        (
+            "--binding-lifetime",
+            binding_lifetime,
+            f"{far} servers do not measure how long a NAT keeps a binding",
+        ),
+    ):
         if given is not None:
-            raise InputError(f"{name} is for `airpath serve`; leave it out with --far {far}")
+            raise InputError(f"{why}: leave out {name}")
     if also is not None:
         raise InputError(f"--also needs `airpath serve` at both ends; --far {far} has none")
 

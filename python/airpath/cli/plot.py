@@ -68,7 +68,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Plot only cells with this value. Repeatable.",
+            help="Plot only combinations with this value. Repeatable.",
         ),
     ] = None,
     order: Annotated[

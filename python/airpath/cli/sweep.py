@@ -64,7 +64,8 @@ UntilWidth = Annotated[
     str | None,
     typer.Option(
         metavar="ci=N%",
-        help="Add seeds to each cell until half of the 95 % interval is below N % of the mean.",
+        help="Add seeds to each combination until half of the 95 % interval is below N % of the "
+        "mean.",
     ),
 ]
 Figure = Annotated[
@@ -79,7 +80,7 @@ MaxSeeds = Annotated[
     typer.Option(
         metavar="N",
         min=10,
-        help="The most seeds per cell with --until. [default: 1000]",
+        help="The most seeds per combination with --until. [default: 1000]",
     ),
 ]
 Explaining = Annotated[
@@ -193,16 +194,22 @@ def _until(text: str, figure: str | None, max_seeds: int | None, definition: Def
     return Until(share, figure or before.figure, max_seeds or before.max_seeds)
 
 
+def _overhead(share: float) -> str:
+    from airpath.base.text import percent
+
+    return "nearly all" if share > 0.95 else percent(max(0.0, share))
+
+
 def _say(done: Campaign) -> None:
-    from airpath.base.text import percent, plural
+    from airpath.base.text import plural, runs_of
 
     about = done.document
-    told = f"{plural(about['runs'], 'run')} of {plural(about['cells'], 'cell')}"
+    told = runs_of(about["runs"], about["cells"], about["seeds"])
     if about["recovered"]:
         told += f", {about['recovered']} of them from before"
     if about["simulated"]:
-        told += f"; {about['wall_s']:.1f} s with {plural(about['workers'], 'worker')}"
-        told += f", {percent(max(0.0, about['overhead'] or 0.0))} of it overhead"
+        told += f"; took {about['wall_s']:.1f} s with {plural(about['workers'], 'worker')}, "
+        told += f"{_overhead(about['overhead'] or 0.0)} of it start-up and writing"
     output(told)
     if about["failed"]:
         output(

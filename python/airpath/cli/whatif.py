@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -119,21 +121,25 @@ def command(
         }  # fmt: skip
         if wrong := [name for name, value in given.items() if value]:
             raise InputError(f"{wrong[0]} needs --emulate N: simulations do not use it")
-        answer = _simulated(scenario, variants, sets, seed=seed, seeds=seeds, workers=workers)
+        compare = partial(_simulated, seed=seed, seeds=seeds, workers=workers)
     else:
         if seeds is not None:
             raise InputError("--seeds is for simulations: each of the N blocks has its own seed")
         if workers is not None:
             raise InputError("--workers is for simulations: emulations run one after another")
-        answer = _emulated(
-            scenario, variants, sets, emulated, flows=flows, command=words or (),
-            servers=server or (), place=at, user=user, variables=env or (), seed=seed, out=out,
+        compare = partial(
+            _emulated, blocks=emulated, flows=flows, command=words or (), servers=server or (),
+            place=at, user=user, variables=env or (), seed=seed, out=out,
         )  # fmt: skip
+    try:
+        answer = compare(scenario, variants, sets)
+    except InputError as error:
+        raise InputError(_naming_tries(str(error), variants)) from None
     labels = [_AS_IT_IS, *(" ".join(one) for one in answer["variants"][1:])]
     if json:
         output(summary.to_json(answer))
     else:
-        output("\n".join(_table(answer, labels)))
+        output("\n".join(_table(answer, labels, _same_as_base(scenario, sets, variants))))
     if chart is not None:
         from airpath.plots.variants import variants as draw
 
@@ -173,8 +179,8 @@ def _emulated(
     scenario: str,
     variants: list[list[str]],
     sets: list[str] | None,
-    blocks: int,
     *,
+    blocks: int,
     flows: bool,
     **given: Any,
 ) -> Variants:
@@ -194,6 +200,14 @@ def _emulated(
         )
 
 
+def _naming_tries(message: str, variants: list[list[str]]) -> str:
+    """A message in which settings of a variant are called --try, as they were given."""
+    for setting in (one for variant in variants for one in variant):
+        key = re.escape(setting.partition("=")[0])
+        message = re.sub(rf"--set (?={key}(?![\w.]))", "--try ", message)
+    return message
+
+
 def _settings(text: str) -> list[str]:
     from airpath.errors import InputError
 
@@ -209,7 +223,19 @@ def _settings(text: str) -> list[str]:
     return parts
 
 
-def _table(answer: Variants, labels: list[str]) -> list[str]:
+def _same_as_base(scenario: str, sets: list[str] | None, variants: list[list[str]]) -> list[int]:
+    """Numbers of the variants that do not change the scenario."""
+    from airpath import scenario as scenarios
+
+    base = scenarios.load(scenario, sets).sha256
+    return [
+        index
+        for index, variant in enumerate(variants, 1)
+        if scenarios.load(scenario, [*(sets or ()), *variant]).sha256 == base
+    ]
+
+
+def _table(answer: Variants, labels: list[str], same_as_base: list[int]) -> list[str]:
     from airpath.runs.describe import figure_name, figure_text
 
     rows = [["", _AS_IT_IS, *_heads(answer)]]
@@ -234,7 +260,7 @@ def _table(answer: Variants, labels: list[str]) -> list[str]:
         *_wrapped(rows),
         "",
         *_footer(answer),
-        *_without_effect(answer),
+        *_without_effect(answer, same_as_base),
         *_trade_offs(answer),
     ]
 
@@ -300,22 +326,36 @@ def _trade_offs(answer: Variants) -> list[str]:
     return lines
 
 
-def _without_effect(answer: Variants) -> list[str]:
-    """Name the variants that have the figures of the unchanged scenario, seed by seed."""
+def _without_effect(answer: Variants, same_as_base: list[int]) -> list[str]:
+    """Name the variants that are, or have the figures of, the unchanged scenario."""
 
     def values(index: int) -> list[list[float | None] | None]:
         cells = (row["cells"][index] for row in answer["rows"])
         return [None if cell is None else cell["values"] for cell in cells]
 
     count = len(answer["variants"])
-    same = [f"({index})" for index in range(1, count) if values(index) == values(0)]
-    if not same:
-        return []
-    return [
-        f"{', '.join(same)} made no difference: every figure is the same with each seed. Was the "
-        "key ever used? A run without losses, or one that a window or the application limits, does "
-        "not depend on the congestion control."
+    lines = [
+        f"({index}) is the same as the base, which already has that value."
+        for index in same_as_base
     ]
+    same = [
+        index
+        for index in range(1, count)
+        if index not in same_as_base and values(index) == values(0)
+    ]
+    if not same:
+        return lines
+    text = (
+        f"{', '.join(f'({index})' for index in same)} made no difference: every figure is the same "
+        "with each seed. Was the key ever used?"
+    )
+    keys = [one.partition("=")[0] for index in same for one in answer["variants"][index]]
+    if any(re.search(r"congestion|cubic|bbr|reno", key) for key in keys):
+        text += (
+            " A run without losses, or one that a window or the application limits, does not "
+            "depend on the congestion control."
+        )
+    return [*lines, text]
 
 
 def _footer(answer: Variants) -> list[str]:
@@ -326,22 +366,22 @@ def _footer(answer: Variants) -> list[str]:
     cells = [cell for row in answer["rows"] for cell in row["cells"] if cell]
     if blocks is None and not any(cell["ci95"] for cell in cells):
         return (
-            ["One seed: the changes in brackets have no interval. Use more --seeds for one."]
+            ["One seed: the changes have no interval. Use more --seeds for one."]
             if count == 1
             else [
                 f"Nothing in this scenario is random: all {count} seeds give the same run, so the",
-                "changes in brackets have no interval. To see what chance does, try other start",
-                "times, such as --set flow.0.start_s=0.05.",
+                "changes have no interval. To see how sensitive the result is to timing, start a",
+                "flow slightly later: --set flow.0.start_s=0.05.",
             ]
         )
     if blocks is None:
         return [
-            f"Means over {plural(count, 'seed')}; in brackets the change and its 95 % confidence "
-            f"interval. {better}"
+            f"Means over {plural(count, 'seed')}, each with its change and the change's 95 % "
+            f"confidence interval. {better}"
         ]
     lines = [
-        f"Means over {plural(count, 'emulated block')}; in brackets the change and its 95 % "
-        f"confidence interval ({blocks['interval']}). {better}"
+        f"Means over {plural(count, 'emulated block')}, each with its change and the change's "
+        f"95 % confidence interval ({blocks['interval']}). {better}"
     ]
     if late := blocks["invalid"]:
         lines.append(

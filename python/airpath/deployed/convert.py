@@ -302,8 +302,9 @@ def _recognised(rows: list[Setting], software: Software | None) -> Software:
     if not found:
         first = rows[0]
         raise InputError(
-            f"{first.place}: {shown(first.path[0])} does not belong to a known program: airpath "
-            "reads the files of srsRAN Project (cell_cfg, cu_cp), srsRAN 4G ([enb], phy_cnfg, "
-            "qci_config, sib2), OpenAirInterface (gNBs, eNBs) and Open5GS (smf, upf, pcf)"
+            f"{first.place}: no configuration airpath knows starts with the key "
+            f"{shown(first.path[0])}: it reads the files of srsRAN Project (cell_cfg, cu_cp), "
+            "srsRAN 4G ([enb], phy_cnfg, qci_config, sib2), OpenAirInterface (gNBs, eNBs) and "
+            "Open5GS (smf, upf, pcf)"
         )
     return found[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airpath.base.text import replies
 from airpath.diagnose.capture import Statement
 from airpath.documents import (
     CaptureReport,
@@ -201,7 +202,7 @@ def _icmp(flow: FlowReport) -> Iterator[tuple[str, str]]:
         return
     if icmp["requests"]:
         due = icmp["requests"] - icmp["outstanding"] - icmp["refused"]
-        text = f"{icmp['unanswered']} of {due} echo requests had no reply here"
+        text = f"{replies(icmp['unanswered'], due)} here"
         if icmp["outstanding"]:
             text += (
                 f", not counting {icmp['outstanding']} sent less than the longest round trip "

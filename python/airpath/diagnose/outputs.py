@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
+from airpath.base.text import replies
 from airpath.diagnose.capture import Statement
 from airpath.readers.flent import FlentDocument, FlentOutput
 from airpath.readers.flows import LEAST_BYTES
@@ -29,6 +30,8 @@ _BUFFERED_SHARE = 0.1
 _LIMITED_SHARE = 0.5
 """A limit that held for more of the busy time is named as a cause."""
 _LEAST_BUSY_MS = 200
+_LEAST_FOR_P99 = 100
+"""Replies of which one is beyond the 99th percentile."""
 _LEAST_SILENT = 2
 """Requests of a size without a reply: a single one may be lost."""
 _MOST_TEXT = 2000
@@ -80,13 +83,13 @@ def _sentences(output: Output, figures: Figures) -> Iterator[tuple[str, str]]:
 def _ping(document: PingDocument) -> Iterator[tuple[str, str]]:
     runs = document["runs"]
     many = f"{len(runs)} runs: " if len(runs) > 1 else ""
-    text = f"{many}{document['lost']} of {document['sent']} echo requests had no reply"
-    yield "ping", f"{text}{_round_trips(document['rtt_ms'])}."
+    text = f"{many}{replies(document['lost'], document['sent'])}{_round_trips(document)}."
+    yield "ping", f"{text[0].upper()}{text[1:]}"
     if many:
         for number, run in enumerate(runs[:_MOST_RUNS], 1):
             to = f" to {run['address']}" if run["address"] else ""
             text = f"{to}{_at(run['start_time_s'])}: {run['sent']} sent, {run['lost']} lost"
-            yield "ping-run", f"Run {number}{text}{_round_trips(run['rtt_ms'])}."
+            yield "ping-run", f"Run {number}{text}{_round_trips(run)}."
         yield from _further(len(runs), "run")
     errors = [
         f"{what} ({count})" for what, count in document["errors"].items() if what != NO_ANSWER
@@ -135,13 +138,18 @@ def _packet_bytes(run: PingRunDocument) -> int:
     return (run["payload_bytes"] or 0) + headers
 
 
-def _round_trips(rtt: dict[str, float] | None) -> str:
+def _round_trips(document: PingDocument | PingRunDocument) -> str:
+    rtt = document["rtt_ms"]
     if not rtt:
         return ""
-    text = f"; the round trip is {rtt['min']:.4g} ms at least"
     if "p50" not in rtt:
-        return f"{text}, {rtt['mean']:.4g} ms on average"
-    return f"{text}, {rtt['p50']:.4g} ms in the median, {rtt['p99']:.4g} ms at p99"
+        middle = f"mean {rtt['mean']:.4g}"
+    elif document["sent"] - document["lost"] < _LEAST_FOR_P99:
+        middle = f"median {rtt['p50']:.4g}"
+    else:
+        middle = f"median {rtt['p50']:.4g}, p99 {rtt['p99']:.4g}"
+    largest = f", max {rtt['max']:.4g}" if "max" in rtt else ""
+    return f"; RTT min {rtt['min']:.4g}, {middle}{largest} ms"
 
 
 def _iperf(document: IperfDocument) -> Iterator[tuple[str, str]]:
@@ -281,7 +289,7 @@ def _datagrams(document: IperfTotals | NuttcpTotals) -> Iterator[tuple[str, str]
     yield (
         "udp-loss",
         f"{lost / packets:.2%} of the datagrams did not arrive: they were lost on the path, or "
-        "sent faster than the path carries. A test at a lower rate would tell.",
+        "sent faster than the path carries. A test at a lower rate would tell which.",
     )
 
 

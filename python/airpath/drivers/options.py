@@ -134,11 +134,14 @@ class EmulationOptions:
     def _check_gateway(self, gateway: Gateway) -> None:
         if self.congestion:
             raise InputError("--congestion cannot be used with --gateway: TCP is the devices' own")
-        inside = (self.command, self.servers, self.place, self.flows, self.user, self.variables)
-        if any(inside):
+        inside = {
+            "COMMAND": self.command, "--server": self.servers, "--at": self.place,
+            "--flows": self.flows, "--user": self.user, "--env": self.variables,
+        }  # fmt: skip
+        if wrong := [name for name, value in inside.items() if value]:
             raise InputError(
-                "--gateway has no namespaces in which programs could run: remove COMMAND, "
-                "--server, --at, --flows, --user and --env; real devices are the traffic"
+                f"{wrong[0]} cannot be used with --gateway: there the traffic comes from real "
+                f"devices. Remove {', '.join(wrong)}."
             )
         if self.bare:
             raise InputError("a gateway needs the model, which bare leaves out")

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from airpath.base.text import printable
-from airpath.errors import AirpathError, reason
+from airpath.errors import AirpathError, listen_reason, reason
 from airpath.measure import shown, stamp
 from airpath.measure.control import (
     MOST_FIRST_LINE,
@@ -413,7 +413,9 @@ def _listening(host: str | None, port: int) -> tuple[socket.socket, socket.socke
         if port != 0:
             break
     where = f"port {port}" if not host else spelled((host, port))
-    said = reason(failed) if failed is not None else "no port is free"
+    said = "no port is free"
+    if failed is not None:
+        said = listen_reason(failed, "another with --port")
     raise AirpathError(f"cannot listen on {where}: {said}")
 
 

@@ -295,7 +295,7 @@ def _heat(found: pl.DataFrame, figure: str, along: str, up: str, panels: list[st
     return Figure(
         id="heat",
         title=f"{title_of(figure)} over {along} and {up}",
-        how_to_read="Each cell is a mean over the seeds and over all other varied keys."
+        how_to_read="Each square is a mean over the seeds and over all other varied keys."
         + (" Brighter is better." if better(figure) else ""),
         spec=vega.finished(spec),
         data={"cells": data},

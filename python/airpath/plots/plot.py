@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +67,7 @@ def plot(
 
         kind = kind or KINDS[0]
         if kind not in KINDS:
-            raise InputError(f"kind is {kind!r}; a campaign has: {', '.join(KINDS)}")
+            raise InputError(f"--kind {kind}: for a campaign, choose {_either(KINDS)}")
         places = Places(x, y, colour)
         made = draw(opened, kind, figure or FIGURE, places, where=where, order=order)
         return _chart(paper.applied(made))
@@ -79,8 +79,14 @@ def plot(
     found = {each.id: each for each in figures([opened])}
     wanted = kind or "timeline"
     if wanted not in found:
-        raise InputError(f"kind is {wanted!r}; this run has: {', '.join(found)}")
+        raise InputError(f"--kind {wanted}: for this run, choose {_either(found)}")
     return _chart(paper.applied(found[wanted]))
+
+
+def _either(names: Iterable[str]) -> str:
+    """``a``, ``a or b``, ``a, b or c``."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _chart(figure: Figure) -> Chart:

@@ -24,7 +24,6 @@ _NEXT = re.compile(r"^\{", re.MULTILINE)
 _BEHIND = re.compile(r"\s*,\s*\{")
 _MOST_FAILURES = 20
 _INTERRUPT = "interrupt - "
-_CUT = "the JSON of iperf3 is cut short or broken"
 
 
 def read(text: str, name: str = "iperf3") -> IperfOutput:
@@ -46,7 +45,8 @@ def read(text: str, name: str = "iperf3") -> IperfOutput:
 def _documents(text: str, name: str, remarks: list[str]) -> list[Json]:
     """The objects in a text, also those of which the end is missing."""
     decoder, found = json.JSONDecoder(), []
-    failures, why, end = 0, "", 0
+    failures, end = 0, 0
+    first: json.JSONDecodeError | None = None
     at = _next(text, 0)
     while at < len(text):
         after = _next(text, at + 1)
@@ -58,7 +58,7 @@ def _documents(text: str, name: str, remarks: list[str]) -> list[Json]:
                 document, end = json.loads(text[at:after]), after
         except json.JSONDecodeError as broken:
             failures += 1
-            why = why or f"line {broken.lineno}: {_CUT}: {broken.msg}"
+            first = first or broken
             document, end = _mended(text[at:after]), after
         except (RecursionError, ValueError):
             raise InputError(
@@ -67,13 +67,29 @@ def _documents(text: str, name: str, remarks: list[str]) -> list[Json]:
         if isinstance(document, dict):
             found.append(document)
         at = _next(text, end)
+    if not found and first is not None:
+        line, what = _broken(first)
+        raise InputError(
+            f"{name}: line {line}: iperf3's JSON {what}, and no complete interval precedes it. Run "
+            "the test again."
+        )
     if not found:
-        raise InputError(f"{name}: {why or 'this JSON is not an object'}")
-    if why:
-        remarks.append(f"{why}; the complete part was read")
+        raise InputError(f"{name}: this JSON is not an object")
+    if first is not None:
+        line, what = _broken(first)
+        remarks.append(f"iperf3's JSON {what} at line {line}; what is complete was used")
     elif text[end:].strip("] \t\r\n"):
         remarks.append("text after the last JSON document was not read")
     return found
+
+
+def _broken(error: json.JSONDecodeError) -> tuple[int, str]:
+    """Line, and whether the text ends there, within a string or not, or is not JSON."""
+    if error.msg.startswith("Unterminated string"):
+        return error.lineno, "ends in the middle of a string"
+    if not error.doc[error.pos :].strip():
+        return error.doc.rstrip().count("\n") + 1, "ends"
+    return error.lineno, "is broken"
 
 
 def _next(text: str, at: int) -> int:
@@ -200,7 +216,7 @@ def _close(test: IperfTest, error: object) -> None:
     if test.error is None and not test.streams and total is None:
         test.remarks.append("iperf3 reports no interval, no total and no error")
     elif test.error is None and total is None:
-        test.remarks.append("iperf3's totals are missing: the test was cut short")
+        test.remarks.append("iperf3's totals are missing: the test or its output was cut short")
 
 
 def _interval(one: Json) -> Interval:

@@ -209,7 +209,9 @@ class _Test(IperfTest):
             test.remarks.append(f"it was ended by a signal: {self.interrupted}")
         test.complete = test.error is None and (test.received or test.sent) is not None
         if test.error is None and not test.complete:
-            test.remarks.append(f"{self.tool}'s totals are missing: the test was cut short")
+            test.remarks.append(
+                f"{self.tool}'s totals are missing: the test or its output was cut short"
+            )
         return test
 
 

@@ -266,7 +266,7 @@ def read(text: str, name: str = "ping") -> PingOutput:
     if counted := sum(not run.complete for run in runs):
         which = f" in {counted} of {len(runs)} runs" if len(runs) > 1 else ""
         output.remarks.append(
-            f"ping's statistics are missing{which}: sent and lost are counted from lines"
+            f"ping's statistics are missing{which}: sent and lost are counted from the reply lines"
         )
     if refused := sum(run.refused for run in runs):
         output.remarks.append(
@@ -723,6 +723,7 @@ def _rtts(runs: Iterable[PingRun]) -> dict[str, float] | None:
             "mean": mean,
             "mdev": math.sqrt(math.fsum((rtt - mean) ** 2 for rtt in rtts) / len(rtts)),
             **{f"p{share}": rtts[-(-share * len(rtts) // 100) - 1] for share in (50, 95, 99)},
+            "max": rtts[-1],
         }
     told = [run for run in runs if {"min", "mean"} <= run.printed.keys() and run.received]
     if len(told) == 1:

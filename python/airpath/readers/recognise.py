@@ -106,6 +106,10 @@ def recognise(name: str, *, read: bool = True) -> Recognised:
             kind = kind if report is None else report["format"]
             return Recognised(shown, kind, compressed, report if read else None)
         return _text(name, shown, head, compressed, read)
+    except IsADirectoryError:
+        raise InputError(
+            f"{shown} is a directory: name the files in it, e.g. {Path(name) / '*.pcap'}"
+        ) from None
     except OSError as error:
         raise InputError(f"cannot read {shown}: {reason(error)}") from None
 
@@ -184,7 +188,7 @@ def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> R
         f"{shown}: {why}"
         if why
         else f"{shown}: this is neither a capture (pcap, pcapng) nor what {', '.join(TOOLS[:-1])} "
-        f"or {TOOLS[-1]} prints: neither line 1 nor any other was recognised"
+        f"or {TOOLS[-1]} prints: no line was recognised"
     )
 
 

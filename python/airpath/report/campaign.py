@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airpath.base.text import digits, moment, plural
+from airpath.base.text import digits, moment, runs_of
 from airpath.campaign.compare import FIGURES
 from airpath.campaign.drawn import is_numeric
 from airpath.campaign.figures import parse_figure
@@ -62,7 +62,7 @@ def _about(campaign: Campaign) -> list[str]:
     about = campaign.document
     varied = ", ".join(about["axes"]) or "nothing but seeds"
     told = [
-        f"{plural(about['runs'], 'run')} of {plural(about['cells'], 'cell')}; varied: {varied}. "
+        f"{runs_of(about['runs'], about['cells'], about['seeds'])}; varied: {varied}. "
         f"Scenarios: {', '.join(about['scenarios'])}.",
         (
             f"airpath {about['version']}, core {about['core_sha256'][:12]}; started "
