@@ -141,7 +141,9 @@ def test_advice_against_a_hidden_cause_holds_the_settings_of_both() -> None:
     assert (first["cause"], hidden["cause"]) == ("receive-window", "bufferbloat")
     assert hidden["gain"] is not None
     assert set(first["set"] or []) < set(hidden["set"] or [])
-    assert "needs the advice against receive-window (download)" in (hidden["advice"] or "")
+    assert "helps only together with the fix for receive-window (download) above" in (
+        hidden["advice"] or ""
+    )
 
 
 LONG = {"run.duration_s": 2000}

@@ -53,7 +53,7 @@ def test_moments_are_written_as_people_do() -> None:
 
 def test_one_sentence_a_flow() -> None:
     assert describe.flow_sentence(FLOW) == (
-        "download: 4.36 Mb/s down (cubic, profile linux-6.1), RTT 61 ms median, "
+        "download: 4.36 Mb/s down (cubic, endpoints: linux-6.1), RTT 61 ms median, "
         "12 % of the time limited by the receive window"
     )
 
@@ -82,3 +82,29 @@ def test_udp_says_what_was_lost() -> None:
 def test_a_ping_without_reply() -> None:
     ping: Any = {"id": "ping", "sent": 10, "lost": 10, "rtt_ms": None}
     assert describe.ping_sentence(ping) == "ping: 10 sent, 10 lost, no reply"
+    ping["lost"] = 9
+    assert describe.ping_sentence(ping) == (
+        "ping: 10 sent, 9 lost, 1 still on the way at the end, no reply"
+    )
+
+
+def test_a_proxy_names_its_window_and_its_legs() -> None:
+    assert "limited by the proxy's receive window" in describe.flow_sentence(FLOW, proxied=True)
+    summary: Any = {"flows": [FLOW], "proxies": [{"id": "download"}]}
+    assert describe.leg_name("download", summary) == "download, server to proxy"
+    assert describe.leg_name("download@proxy", summary) == "download, proxy to UE"
+    assert describe.leg_name("ping", summary) == "ping"
+
+
+def test_a_breakdown_says_which_limits_it_leaves_out() -> None:
+    part: Any = {"part": "host", "place": "down.1.modem", "ms": 43.0, "share": 1.0}
+    flow: Any = {
+        "goodput_mbps": {"capacity": 470.0, "place": "down.2.link", "goodput": 70.0, "parts": []},
+        "rtt_ms": {"mean": 43.0, "parts": [part]}, "delay_ms": None,
+    }  # fmt: skip
+    summary: Any = {"findings": [{"cause": "modem-ceiling", "subject": "down.1.modem"}]}
+    goodput, rtt = describe.breakdown_parts(flow, summary)
+    assert goodput[1] == (
+        "470 Mb/s at down.2.link, not counting what limits packets at down.1.modem"
+    )
+    assert rtt[2][0][0] == "modem (down.1.modem)"

@@ -132,7 +132,7 @@ impl Verdict<'_> {
 
 const NO_KEY: &str = "the scenario has no key for it";
 const NO_BUDGET: &str =
-    "the budget ran out before one could be tried; --explain full has a larger one";
+    "the limit of extra runs was reached before one could be tried; --explain full allows more";
 
 impl Lab<'_, '_> {
     /// Tries the cures and keeps the best that does no harm. If there is none, returns why.
@@ -378,7 +378,7 @@ impl Lab<'_, '_> {
         let (mut own, mut told) = (Vec::new(), Vec::new());
         for (other, removal) in &beside.others {
             if let Some(advised) = self.advised.iter().find(|one| one.candidate.is_like(other)) {
-                told.push(format!("the advice against {}", other.told()));
+                told.push(format!("the fix for {} above", other.told()));
                 own.extend(advised.own.clone());
                 continue;
             }
@@ -428,8 +428,8 @@ impl Ground {
             return String::new();
         }
         format!(
-            " It needs {} as well; the settings below apply both. With the other advice alone, {} is {alone}, and with both \
-             {both}.",
+            " It helps only together with {}; the settings below contain both. That alone leaves {} at {alone}; with \
+             both it is {both}.",
             self.told,
             obtained.name()
         )

@@ -45,6 +45,15 @@ impl Effect {
         format!("{} from {before} to {after}", self.name())
     }
 
+    /// Whether the value with the change is the larger one.
+    pub(crate) fn rises(&self) -> bool {
+        let more_is_better = match self.incomplete {
+            [Some(_), Some(_)] => true,
+            _ => self.metric.more_is_better(),
+        };
+        (self.mean() > 0.0) == more_is_better
+    }
+
     /// The figure with what it is of, as it stands in a sentence before its values.
     pub(crate) fn name(&self) -> String {
         match self.incomplete {

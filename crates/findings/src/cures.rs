@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use airpath_base::Direction;
 use airpath_path::{HostConfig, ModemConfig, StageConfig, TunnelConfig};
 use airpath_radio::Generation;
-use airpath_scenario::{Edit, FlowConfig, Literal, StageId, TcpConfig, Traffic};
+use airpath_scenario::{Edit, FlowConfig, KeyPath, Literal, StageId, TcpConfig, Traffic};
 use airpath_tcp::CongestionConfig;
 
 use crate::by_name::ByTable;
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, DROP_TAIL};
 use crate::cause::Cause;
 use crate::causes::{everywhere, managed, managed_buffer, ring_size, rlc_of};
 use crate::observed::Observed;
@@ -125,8 +125,9 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
             ),
         ],
         Cause::AggregationTimer => vec![itself(
-            "Let the modem's driver send at once: echo 5 > /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs for cdc_ncm \
-             and cdc_mbim, or ethtool -C DEVICE tx-aggr-max-frames 1 for rmnet. Blocks then carry fewer packets."
+            "Let the modem's driver send at once. Blocks then carry fewer packets.\n\
+             cdc_ncm, cdc_mbim: echo 5 > /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs\n\
+             rmnet: ethtool -C DEVICE tx-aggr-max-frames 1"
                 .to_owned(),
         )],
         Cause::ModemCeiling => at_the_stage(&|stage| faster_modems(observed, stage)),
@@ -153,10 +154,7 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
         ],
         Cause::Bufferbloat => vec![
             itself(match stage {
-                None => format!(
-                    "Manage the queue of {subject} with an AQM such as CoDel, in the base station (downlink) or the \
-                     UE (uplink)."
-                ),
+                None => radio_aqm(candidate, removal),
                 Some(_) => format!(
                     "Run CoDel where packets queue for {subject} (tc qdisc replace dev … root codel). To run it on \
                      a host upstream instead, first shape to that link's rate there."
@@ -248,7 +246,7 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
             itself("Do not let the UE declare radio link failure, or hand over earlier.".to_owned()),
         ],
         Cause::Placement => {
-            vec![itself("Place the server beside the UPF (place = \"upf\").".to_owned())]
+            vec![itself(format!("Place the server beside the {}.", observed.edge()))]
         }
         Cause::SlowStartExit => vec![
             itself(format!(
@@ -291,6 +289,22 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
         )],
         Cause::EmulationHost | Cause::LinkCapacity | Cause::RadioCapacity => Vec::new(),
     }
+}
+
+/// Which UEs the tables are that edits set, as a sentence; empty if they set none, or many.
+pub(crate) fn of_ues(observed: &Observed<'_>, edits: &[Edit]) -> String {
+    let Some(radio) = &observed.scenario.radio else { return String::new() };
+    let list = KeyPath::new("radio.ue");
+    let own = |ue: usize| {
+        let table = list.at(ue);
+        edits.iter().any(|edit| edit.key.is_in(&table))
+    };
+    let tables = observed.parsed.document.elements(&list);
+    if tables != radio.ues.len() || !(1..=3).contains(&tables) || !(0..tables).any(own) {
+        return String::new();
+    }
+    let names = radio.ues.iter().enumerate().map(|(ue, name)| format!("radio.ue.{ue} is {name}"));
+    format!(" In the settings, {}.", listed(&names.collect::<Vec<_>>()))
 }
 
 /// Settings of a flow apply to all its streams; the sentence that says so, or an empty one.
@@ -475,10 +489,11 @@ fn faster_modems(observed: &Observed<'_>, stage: StageId) -> Vec<Cure> {
         let key = stage.key();
         Cure {
             advice: format!(
-                "Let each transfer at {stage} carry up to {} bytes: echo {bytes} > \
-                 /sys/class/net/DEVICE/cdc_ncm/tx_max (rx_max for the other direction) for cdc_ncm and cdc_mbim, \
-                 ethtool -C DEVICE tx-aggr-max-bytes {} tx-aggr-max-frames {} for rmnet, or ip link set DEVICE mtu \
-                 {bytes} for qmi_wwan (which sets rx_urb_size).",
+                "Let each transfer at {stage} carry up to {} bytes.\n\
+                 cdc_ncm, cdc_mbim: echo {bytes} > /sys/class/net/DEVICE/cdc_ncm/tx_max (rx_max for the other \
+                 direction)\n\
+                 rmnet: ethtool -C DEVICE tx-aggr-max-bytes {} tx-aggr-max-frames {}\n\
+                 qmi_wwan: ip link set DEVICE mtu {bytes} (which sets rx_urb_size)",
                 count(f64::from(bytes)),
                 bytes.min(32_768),
                 packets.min(64),
@@ -604,13 +619,37 @@ fn queue_for_each(observed: &Observed<'_>, queue: &Subject) -> Cure {
     }
 }
 
+/// An AQM for the radio buffers of a candidate.
+fn radio_aqm(candidate: &Candidate, removal: &[Edit]) -> String {
+    let has = |way| candidate.subjects.iter().any(|subject| subject.direction() == Some(way));
+    let buffers = match (has(Direction::Downlink), has(Direction::Uplink)) {
+        (true, true) => "the buffers of the base station and of the UE",
+        (_, true) => "the UE's uplink buffer",
+        _ => "the base station's downlink buffer",
+    };
+    let keeps = removal.iter().any(|edit| edit.setting == DROP_TAIL.into());
+    format!(
+        "Use an AQM such as CoDel in {buffers} ({}).{}",
+        named(&candidate.subjects),
+        if keeps {
+            " The uplink, which inherits the downlink's settings, keeps drop-tail."
+        } else {
+            ""
+        }
+    )
+}
+
 fn shorter_queue(observed: &Observed<'_>, queue: &Subject, factor: f64) -> Cure {
     let bdp = queue.direction().and_then(|direction| observed.bdp_bytes(direction));
     let bytes = (factor * bdp.unwrap_or(1e5)).max(15_000.0).round();
     Cure {
         advice: format!(
-            "Shorten the queue of {queue} to {} bytes ({factor} × rate × shortest RTT).",
-            count(bytes)
+            "Shorten the queue of {queue} to {} bytes ({} at the smallest RTT).",
+            count(bytes),
+            match factor {
+                1.0 => "one bandwidth-delay product".to_owned(),
+                _ => format!("{factor} bandwidth-delay products"),
+            }
         ),
         alternatives: in_queue(
             observed,

@@ -41,16 +41,17 @@ evidence! {
     Waited { queue: Subject, p95: Ms } = "One packet in twenty waits {p95} or longer in {queue}.";
     CarriesAcknowledgements { stage: StageId, busy: Percent }
         = "{stage}, which carries acknowledgements, was {busy} busy.";
-    Blocked { stage: StageId, lost: Losses } = "{stage} blocked {lost}.";
+    Blocked { stage: StageId, lost: Losses, way: &'static str } = "{stage} blocked {lost}{way}.";
     InARow { nats: usize } = "It is one of {nats} NATs in a row.";
     Expires { after_s: f64 } = "Its bindings expire after {after_s:.0} s.";
-    FarServer { round_trip: Ms } = "The round trip between the UPF and the server takes {round_trip}.";
+    FarServer { edge: &'static str, round_trip: Ms }
+        = "The round trip between the {edge} and the server takes {round_trip}.";
     Proxied {} = "A proxy splits the TCP connection in two.";
     Datagrams { flow: String, rate: Mbps } = "{flow} sends {rate} and does not give way to other traffic.";
 
     // Hosts that forward, and modems.
-    Stalled { stage: StageId, dropped: Count }
-        = "The host {stage} stalls now and then; its ring dropped {dropped} packets.";
+    Stalled { stage: StageId, rings: &'static str, dropped: Count }
+        = "The host {stage} stalls now and then; {rings} dropped {dropped} packets.";
     RingFull { stage: StageId, holds: Count, dropped: Losses }
         = "The receive ring of {stage} holds {holds} packets; it was full and dropped {dropped}.";
     Processor { stage: StageId, each: Ms, per_s: Count }
@@ -59,8 +60,8 @@ evidence! {
         = "The processor of {stage} takes {each} per packet, so it forwards at most {per_s} packets per second of \
            both directions together.";
     Bus { stage: StageId, each: Ms, carries: Count, bytes: f64, per_s: Count }
-        = "A transfer of {stage} takes {each} and carries {carries} packets of {bytes} bytes, so at most {per_s} \
-           packets per second cross the bus.";
+        = "Each USB transfer at {stage} takes {each} and carries {carries} packets of {bytes} bytes, so the USB bus \
+           passes at most {per_s} packets/s.";
     SentThere { per_s: Count }
         = "Flows sent it {per_s} packets per second, not counting acknowledgements.";
     RingDropped { dropped: Losses } = "Its ring dropped {dropped}.";

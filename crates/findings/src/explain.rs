@@ -266,7 +266,7 @@ impl Lab<'_, '_> {
         let mut trials: Vec<Trial> = Vec::new();
         for (candidate, first) in candidates {
             let outcome = if trials.len() >= most {
-                "Not tried: the budget ran out.".to_owned()
+                "Not tried: the limit of extra runs was reached.".to_owned()
             } else {
                 match change(parsed, parsed, &candidate.removals) {
                     // A different subject, but the same change.
@@ -435,11 +435,11 @@ impl Lab<'_, '_> {
         });
         let outcome = match largest {
             Some(effect) if trial.score > LEAST && seeds < trial.runs.len() => format!(
-                "It changed {} on one seed; the budget ran out before that could be confirmed.",
+                "It changed {} on one seed; the limit of extra runs was reached before that could be confirmed.",
                 effect.told()
             ),
             Some(effect) if trial.undecided => format!(
-                "It changed {} on {seeds} seeds, which leaves doubt; the budget ran out before more could run.",
+                "It changed {} on {seeds} seeds, which leaves doubt; the limit of extra runs was reached before more could run.",
                 effect.told()
             ),
             Some(effect) if effect.mean().abs() >= 0.005 => format!(
@@ -488,6 +488,7 @@ impl Lab<'_, '_> {
             Some(advice) => {
                 let edits = finding.set.as_deref().unwrap_or_default();
                 advice.push_str(&cures::of_streams(observed, edits));
+                advice.push_str(&cures::of_ues(observed, edits));
             }
             None => {
                 let elsewhere = words::elsewhere(trial.candidate.cause);

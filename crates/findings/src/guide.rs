@@ -343,7 +343,7 @@ fn entry(cause: Cause) -> Entry {
             "The server is far from the edge of the mobile network.",
             "The stages between UPF and server are switched off.",
             "Most of the idle RTT is beyond the UPF.",
-            "Place the server beside the UPF.",
+            "Place the server beside the UPF, or beside the access network.",
         ),
         Cause::EmulationHost => of(
             "The host of an emulation was too busy: packets left so late that the run does not count.",

@@ -133,6 +133,11 @@ impl<'a> Observed<'a> {
         (sent > 0).then(|| sent as f64 / self.run.duration_s.max(1e-3))
     }
 
+    /// The place nearest to the UE at which a server can be.
+    pub(crate) fn edge(&self) -> &'static str {
+        if self.scenario.radio.is_some() { "UPF" } else { "access network" }
+    }
+
     /// The shortest RTT of any flow or ping, ms.
     pub(crate) fn base_rtt_ms(&self) -> Option<f64> {
         let flows = self.run.flows.iter().filter_map(|flow| flow.rtt_ms.as_ref());

@@ -243,23 +243,25 @@ impl Trial {
     pub(crate) fn without(&self, effect: &Effect) -> String {
         let seeds = effect.improvements.len();
         let is_one_run = seeds > 1 && !self.is_random;
-        let confirmed = if is_one_run {
-            format!("; all {seeds} seeds give the same run")
+        let basis = if is_one_run {
+            "nothing here is random, so one run decides".to_owned()
+        } else if seeds == 1 {
+            "one seed".to_owned()
         } else {
-            let better = (effect.confidence() * seeds as f64).round();
+            let better = (effect.confidence() * seeds as f64).round() as usize;
+            let some = if better < seeds { format!("; better in {better}") } else { String::new() };
             let doubt = match self.asked {
                 asked if asked < seeds => format!("; the first {asked} were inconclusive"),
                 _ => String::new(),
             };
-            format!(" in {better} of {seeds} seeds{doubt}")
+            format!("means of {seeds} seeds, and single runs differ{some}{doubt}")
         };
         let [before, after] = effect.figures();
         format!(
-            "{}, {} is{} {after} instead of {before} ({}{confirmed}).",
+            "{}, {} would {} from {before} to {after} ({basis}).",
             words::without(self.candidate.cause, self.candidate.subjects.len(), self.removal()),
             effect.name(),
-            if seeds > 1 && !is_one_run { " on average" } else { "" },
-            if effect.mean() > 0.0 { "better" } else { "worse" },
+            if effect.rises() { "rise" } else { "fall" },
         )
     }
 

@@ -118,7 +118,7 @@ pub(crate) fn without(cause: Cause, subjects: usize, edits: &[Edit]) -> &'static
         Cause::Handover => "With handovers that neither interrupt traffic nor lose packets",
         Cause::RadioLinkFailure => "Without radio link failure",
         Cause::CongestionMix => "With one congestion control for all flows",
-        Cause::Placement => "With the server beside the UPF",
+        Cause::Placement => "With the server at the edge of the network",
         Cause::EmulationHost => "With every packet on time",
         Cause::SlowStartExit => "With slow start until a loss",
         Cause::SlowStart => "With an initial window that fills the path",

@@ -173,7 +173,7 @@ fn a_ping_that_waits_for_acknowledgements_alone_shows_that_they_starve() {
     let is_of_the_ping = |text: &str| {
         let findings = explained(text, Budget::QUICK).findings;
         let starved = findings.iter().find(|finding| finding.cause == "ack-starvation");
-        starved.expect("it is named").evidence.contains("of ping-1 is")
+        starved.expect("it is named").evidence.contains("of ping-1 would fall")
     };
     assert!(is_of_the_ping(BESIDE_ACKNOWLEDGEMENTS));
     // For data in the uplink, the rate of that link is capacity, and so it is for a ping beside it.

@@ -203,7 +203,7 @@ def late_host(run: Run, simulated: _Simulated) -> tuple[Finding, Tried]:
     if gain:
         before, after = rate(gain["before"] or 0.0), rate(gain["after"] or 0.0)
         said.append(
-            f"With every packet on time, the goodput of {gain['flow']} is {after} instead of "
+            f"With every packet on time, the goodput of {gain['flow']} would be {after} instead of "
             f"{before} (simulated{_seeds(simulated.summaries)})."
         )
     evidence = " ".join(said)
@@ -225,7 +225,7 @@ def _seeds(simulated: Sequence[RunSummary]) -> str:
         for one in simulated
     )
     if alike and len(simulated) > 1:
-        return f"; all {len(simulated)} seeds give the same run"
+        return "; nothing here is random, so one run decides"
     return f", {plural(len(simulated), 'seed')}"
 
 

@@ -40,7 +40,7 @@ def sentences(run: Run) -> list[str]:
     lines += _open(measured)
     causes, bounds = describe.causes_and_bounds(run.summary)
     for place, finding in enumerate(causes):
-        label = "largest cause" if place == 0 else "also"
+        label = describe.cause_label(finding, []) if place == 0 else "also"
         lines += describe.finding_lines(finding, label, [])
     lines += [f"no cause found ({one['subject']}): {one['evidence']}" for one in bounds]
     score = measured["twin_score"]

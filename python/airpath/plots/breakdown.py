@@ -39,8 +39,8 @@ def breakdown(runs: Comparison) -> Figure | None:
     for run, label in zip(runs.runs, runs.labels, strict=True):
         again = describe.AGAIN if describe.is_resimulated(run.summary) else ""
         for flow in run.summary.get("breakdowns", []):
-            for what, whole, parts in describe.breakdown_parts(flow):
-                name = f"{what} {flow['id']}{again}"
+            for what, whole, parts in describe.breakdown_parts(flow, run.summary):
+                name = f"{what} {describe.leg_name(flow['id'], run.summary)}{again}"
                 if name not in panels and len(panels) == _MOST_PANELS:
                     continue
                 wholes.setdefault(name, []).append(f"{label}: {whole}" if runs.several else whole)

@@ -27,6 +27,7 @@ _LIMITS = {
     "send_buffer": "the send buffer",
     "application": "the application",
 }
+_PROFILES = {"rfc": "RFC defaults"}
 _WORTH_SAYING = 0.01
 _SHORT = 0.05
 """Gain of a longer test from which its ramp is worth mentioning: `crates/findings` (hosts.rs) tries
@@ -43,7 +44,8 @@ def sentences(summary: RunDocument) -> list[str]:
     """One sentence a flow, how fairly they share, pings last; of very many flows the largest."""
     flows = [flow for flow in ordered(summary) if flow["kind"] != "ping"]
     shown = largest(flows, _MOST_FLOWS)
-    said = [flow_sentence(flow) for flow in shown]
+    proxied = {proxy["id"] for proxy in summary.get("proxies", [])}
+    said = [flow_sentence(flow, proxied=flow["id"] in proxied) for flow in shown]
     if len(flows) > len(shown):
         said.append(f"and {plural(len(flows) - len(shown), 'more flow')} that carried less")
     said += [group_sentence(group) for group in summary.get("groups", [])]
@@ -71,7 +73,7 @@ def largest(flows: Sequence[FlowSummary], most: int) -> list[FlowSummary]:
     return [flows[at] for at in sorted(by_bytes[:most])]
 
 
-def flow_sentence(flow: FlowSummary) -> str:
+def flow_sentence(flow: FlowSummary, *, proxied: bool = False) -> str:
     """``download: 4.36 Mb/s down (cubic, profile linux-6.1), RTT 61 ms median, …``."""
     if flow.get("goodput_mbps") is None:
         return f"{flow['id']}: did not start"
@@ -80,7 +82,7 @@ def flow_sentence(flow: FlowSummary) -> str:
     if congestion := flow.get("congestion"):
         stack.append(congestion)
     if profile := flow.get("profile"):
-        stack.append(f"profile {profile}")
+        stack.append(f"endpoints: {_PROFILES.get(profile, profile)}")
     if stack:
         parts[0] += f" ({', '.join(stack)})"
     completed = flow.get("completed_s")
@@ -90,7 +92,7 @@ def flow_sentence(flow: FlowSummary) -> str:
     elif flow["kind"] == "file":
         parts.append(incomplete(flow))
     if flow["kind"] != "others":
-        parts += _datagrams(flow) if flow["kind"] == "udp" else _connection(flow)
+        parts += _datagrams(flow) if flow["kind"] == "udp" else _connection(flow, proxied=proxied)
     return f"{flow['id']}: {', '.join(parts)}"
 
 
@@ -115,6 +117,8 @@ def ping_sentence(ping: PingSummary) -> str:
     text = f"{ping['id']}: {count(ping['sent'])} sent, {count(ping['lost'])} lost"
     rtt = ping.get("rtt_ms")
     if not rtt or rtt.get("p50") is None:
+        if left := ping["sent"] - ping["lost"]:
+            text += f", {count(left)} still on the way at the end"
         return f"{text}, no reply"
     least, median, most = (milliseconds(rtt[each]) for each in ("min", "p50", "p99"))
     return f"{text}, RTT min {least}, median {median}, p99 {most}"
@@ -133,21 +137,39 @@ def answer(summary: RunDocument) -> list[str]:
     causes, bounds = causes_and_bounds(summary)
     lines: list[str] = []
     for place, finding in enumerate(causes):
-        label = "largest cause" if place == 0 else "also"
+        label = cause_label(finding, summary["tried"]) if place == 0 else "also"
         is_new = all(finding["set"] != other["set"] for other in causes[:place])
         lines += finding_lines(
             finding, label, summary["tried"], with_effect=is_new,
             resimulated=is_resimulated(summary),
         )  # fmt: skip
     if not causes:
-        tried = len([one for one in summary["tried"] if one["score"] is not None])
-        lines.append(
-            f"no cause found: {plural(tried, 'change')} tried, none helped"
-            if tried
-            else "no cause found: no change could be tried"
-        )
+        lines.append(_nothing_found(summary["tried"], bounds))
         lines += short_tests(summary["tried"])
     return lines + [f"bottleneck: {finding['evidence']}" for finding in bounds]
+
+
+def cause_label(finding: Finding, tried: list[Tried]) -> str:
+    """What the largest cause is of: ``largest limit on goodput of download``."""
+    gain = removed(finding, tried) or finding["gain"]
+    if not gain:
+        return "largest cause"
+    limit = "limit on" if gain["metric"] in _MORE_IS_BETTER else "cause of high"
+    return f"largest {limit} {gain_name(gain)}"
+
+
+def _nothing_found(tried: list[Tried], bounds: list[Finding]) -> str:
+    """That nothing helped, and what was tried."""
+    names = dict.fromkeys(
+        f"{one['cause']} ({one['subject']})" for one in tried if one["score"] is not None
+    )
+    what = "the radio" if any(one["cause"] == "radio-capacity" for one in bounds) else "the link"
+    found = f"nothing to fix: {what} itself is the limit" if bounds else "no cause found"
+    if not names:
+        return f"{found}; no change could be tried"
+    shown = list(names)[:_MOST_TRIED]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return f"{found}; tried without effect: {', '.join(shown)}{more}"
 
 
 def short_tests(tried: list[Tried]) -> list[str]:
@@ -176,8 +198,8 @@ def breakdowns(summary: RunDocument) -> list[str]:
     lines: list[str] = []
     again = AGAIN if is_resimulated(summary) else ""
     for flow in summary.get("breakdowns", [])[:_MOST_BREAKDOWNS]:
-        for what, whole, parts in breakdown_parts(flow):
-            lines.append(f"{what} {flow['id']}{again}, {whole}:")
+        for what, whole, parts in breakdown_parts(flow, summary):
+            lines.append(f"{what} {leg_name(flow['id'], summary)}{again}, {whole}:")
             shown = [part for part in parts if abs(part[1]) >= _WORTH_SAYING]
             widest = max((len(name) for name, _, _ in shown), default=0)
             for name, share, text in shown:
@@ -196,7 +218,19 @@ def is_resimulated(summary: RunDocument) -> bool:
     return "emulation" in summary
 
 
-def breakdown_parts(flow: Breakdown) -> list[tuple[str, str, list[tuple[str, float, str]]]]:
+def leg_name(name: str, summary: RunDocument) -> str:
+    """A flow's name; where a proxy splits the flow, with the leg: ``download, proxy to UE``."""
+    own, at_proxy, _ = name.partition("@proxy")
+    if not at_proxy and all(one["id"] != own for one in summary.get("proxies", [])):
+        return name
+    down = any(one["id"] == own and one["direction"] == "down" for one in summary["flows"])
+    first, last = ("server", "UE") if down else ("UE", "server")
+    return f"{own}, proxy to {last}" if at_proxy else f"{own}, {first} to proxy"
+
+
+def breakdown_parts(
+    flow: Breakdown, summary: RunDocument
+) -> list[tuple[str, str, list[tuple[str, float, str]]]]:
     """What was broken down, its whole, and its parts: name, share of the whole and text.
 
     The flow's name completes what was: ``capacity for``, ``RTT of``.
@@ -209,6 +243,9 @@ def breakdown_parts(flow: Breakdown) -> list[tuple[str, str, list[tuple[str, flo
             for part in goodput["parts"]
         ]
         at = f" at {goodput['place']}" if goodput["place"] else ""
+        # Only links have a rate.
+        slower = [one["subject"] for one in summary["findings"] if one["cause"] in _PACKET_RATES]
+        at += f", not counting what limits packets at {', '.join(slower)}" if slower else ""
         made.append(("capacity for", f"{rate(goodput['capacity'])}{at}", parts))
     for times, what in ((flow["rtt_ms"], "RTT of"), (flow["delay_ms"], "one-way delay of")):
         if times:
@@ -222,6 +259,8 @@ def breakdown_parts(flow: Breakdown) -> list[tuple[str, str, list[tuple[str, flo
 
 def _part_name(part: DelayPart) -> str:
     name = _PARTS.get(part["part"], part["part"].replace("_", " "))
+    if part["part"] == "host" and (part["place"] or "").endswith(".modem"):
+        name = "modem"
     return f"{name} ({part['place']})" if part["place"] else name
 
 
@@ -250,7 +289,8 @@ def finding_lines(
     lines = [f"{label}: {finding['cause']} ({finding['subject']})"]
     lines.append(f"  {finding['evidence']}")
     if finding["advice"]:
-        lines.append(f"  {finding['advice']}")
+        first, *more = finding["advice"].split("\n")
+        lines += [f"  {first}", *(f"    {each}" for each in more)]
     if finding["set"] and not with_effect:
         return lines
     if finding["set"]:
@@ -259,7 +299,8 @@ def finding_lines(
     if finding["costs"]:
         costs = [f"{gain_name(cost)} {gain_text(cost)}" for cost in finding["costs"]]
         again = AGAIN if resimulated else ""
-        lines.append(f"    costs{again}: {'; '.join(costs)}")
+        path = ", compared with the path as it is" if is_of_other(finding, tried) else ""
+        lines.append(f"    costs{again}{path}: {'; '.join(costs)}")
     return lines
 
 
@@ -273,6 +314,12 @@ def removed(finding: Finding, tried: list[Tried]) -> Gain | None:
     about = (finding["cause"], finding["subject"])
     found = (one for one in tried if (one["cause"], one["subject"]) == about)
     return next((one.get("gain") for one in found), None)
+
+
+def is_of_other(finding: Finding, tried: list[Tried]) -> bool:
+    """Whether advice, which contains that against another cause, gains in another figure."""
+    own, gain = removed(finding, tried), finding["gain"]
+    return bool(own and gain) and (own["metric"], own["flow"]) != (gain["metric"], gain["flow"])
 
 
 def before_and_after(
@@ -294,12 +341,13 @@ def before_and_after(
     if gain["ci95"] is not None:
         low, high = (figure_text(metric, bound) for bound in gain["ci95"])
         spread = f" ({low} to {high})" if low != high else ""
+    as_it_is = "on the path as it is" if is_of_other(finding, tried) else "before"
     with_it = "with the advice" if finding["gain"] else "without the cause"
     after_mark = AGAIN if resimulated else ""
     # What a late host gave is of the recorded run; only what it would have given is simulated.
     before_mark = "" if finding["cause"] == "emulation-host" else after_mark
     return [
-        (f"{gain_name(gain)} before{before_mark}", before / most, figure_text(metric, before)),
+        (f"{gain_name(gain)} {as_it_is}{before_mark}", before / most, figure_text(metric, before)),
         (f"{with_it}{after_mark}", after / most, f"{figure_text(metric, after)}{spread}"),
     ]
 
@@ -359,6 +407,10 @@ INCOMPLETE = "did not complete"
 """Instead of the completion time of a transfer that the run's end cut off."""
 _BAR = 30
 _MOST_BREAKDOWNS = 3
+_MOST_TRIED = 4
+_PACKET_RATES = ("modem-ceiling", "host-processor")
+"""Causes that limit packets per second."""
+_MORE_IS_BETTER = ("goodput_mbps", "answered_share", "jain_index")
 _PARTS = {
     "sr": "wait for SR opportunity",
     "grant": "SR to grant",
@@ -375,7 +427,7 @@ _CAPACITY = {
     "radio": "radio overhead",
     "handshake": "unused: handshake",
     "slow_start": "unused: slow start",
-    "congestion_avoidance": "unused: congestion control",
+    "congestion_avoidance": "unused: cwnd too small",
     "recovery": "unused: recovery",
     "time_out": "unused: time-out",
     "receive_window": "unused: receive window full",
@@ -388,7 +440,7 @@ _NAMES = {
     "rtt_ms.p95": "RTT (p95)",
     "rtt_ms.p50": "median RTT",
     "rtt_ms.mean": "mean RTT",
-    "answered_share": "answered requests",
+    "answered_share": "answered pings",
     "delay_ms.p95": "one-way delay (p95)",
     "jain_index": "Jain's index",
     "retransmitted_share": "retransmitted segments",
@@ -414,7 +466,7 @@ def _goodput(flow: FlowSummary | GroupSummary) -> str:
     return f"{text} ± {rate((bounds[1] - bounds[0]) / 2)}"
 
 
-def _connection(flow: FlowSummary) -> list[str]:
+def _connection(flow: FlowSummary, *, proxied: bool) -> list[str]:
     parts = []
     rtt = flow.get("rtt_ms")
     if rtt and rtt.get("p50") is not None:
@@ -427,7 +479,9 @@ def _connection(flow: FlowSummary) -> list[str]:
         parts.append(plural(timeouts, "time-out"))
     limited = cast("dict[str, float | None]", flow.get("limited_s") or {})
     total = sum(value or 0.0 for value in limited.values())
-    for key, words in _LIMITS.items():
+    proxys = "the proxy's receive window, which waits for the other side"
+    limits = {**_LIMITS, "receive_window": proxys} if proxied else _LIMITS
+    for key, words in limits.items():
         share = (limited.get(key) or 0.0) / total if total else 0.0
         if share >= _WORTH_SAYING:
             parts.append(f"{percent(share)} of the time limited by {words}")

@@ -74,7 +74,11 @@ fn stalls(observed: &Observed<'_>, hosts: &[Host<'_>], all: &mut Vec<Candidate>)
         || hosts.iter().filter(|(_, host)| host.stalls != Stalls::None).map(|&(stage, _)| stage);
     let Some(first) = stalling().next() else { return };
     let lost: u64 = stalling().map(|one| observed.dropped(&one.name, "ring_full")).sum();
-    let evidence = vec![Evidence::Stalled { stage: first.id, dropped: Count(lost as f64) }];
+    let rings = match stalling().nth(1) {
+        Some(_) => "the receive rings of all stalling hosts",
+        None => "its receive ring",
+    };
+    let evidence = vec![Evidence::Stalled { stage: first.id, rings, dropped: Count(lost as f64) }];
     push(all, Cause::StallingHost, first, evidence, stalling(), |key| {
         key.set("stall_ms", NO_STALL)
     });

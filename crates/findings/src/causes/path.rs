@@ -173,8 +173,16 @@ fn middleboxes(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                 continue;
             }
             let id = stage.id;
+            let all_at = |one: StageId| {
+                observed.lost_by(&[one], &["no_binding", "blocked"]).packets() == lost.packets()
+            };
+            let way = match (all_at(id), mirror.is_some_and(|other| all_at(other.id))) {
+                (true, _) => ", all in the uplink",
+                (_, true) => ", all in the downlink",
+                _ => "",
+            };
             let off = || both.iter().map(|id| id.key().set("enabled", false)).collect();
-            let blocked = Evidence::Blocked { stage: id, lost };
+            let blocked = Evidence::Blocked { stage: id, lost, way };
             let mut push = |cause, more: Option<Evidence>, removal: Vec<Edit>| {
                 let evidence = std::iter::once(blocked.clone()).chain(more).collect();
                 all.push(Candidate::new(cause, Subject::Stage(id), evidence, vec![removal]));
@@ -212,7 +220,7 @@ fn servers(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     else {
         return;
     };
-    let evidence = vec![Evidence::FarServer { round_trip: Ms(away) }];
+    let evidence = vec![Evidence::FarServer { edge: observed.edge(), round_trip: Ms(away) }];
     let each = |edit: fn(StageId) -> Edit| far.iter().map(|&(id, _)| edit(id)).collect();
     let beside = each(|id| id.key().set("place", "upf"));
     let removals = vec![beside, each(|id| id.key().set("enabled", false))];
