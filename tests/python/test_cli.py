@@ -152,7 +152,7 @@ def test_run_answers_on_stdout_and_narrates_on_stderr(cli: Any) -> None:
     code, out, err = cli("run", DOWNLINK, "--out", "here")
     assert code == 0
     assert out.splitlines()[0].startswith(
-        "download: 1.19 Mb/s down (cubic, profile linux-6.1), RTT "
+        "download: 1.19 Mb/s down (cubic, endpoints: linux-6.1), RTT "
     )
     assert err == "run directory: here\nreport: airpath report here -o report.html\n"
 

@@ -37,7 +37,7 @@ def test_a_library_is_named_on_the_command_line(
     sets = ["--set", f"flow.0.congestion={cubic}", "--set", "run.duration_s=1"]
     done = airpath_command("run", "wire", *sets, "--out", "run")
     assert done.returncode == 0, done.stderr
-    assert "(cubic, profile rfc)" in done.stdout
+    assert "(cubic, endpoints: RFC defaults)" in done.stdout
     assert "not explained: libraries are not run with the scenario changed" in done.stderr
     assert "libcubic.so sha256 " in (tmp_path / "run/provenance.json").read_text()
 

@@ -121,7 +121,7 @@ def test_the_buffer_that_is_named_is_the_one_that_is_set() -> None:
     first, second = airpath.explain(TWO_BUFFERS)["findings"][:2]
     assert (first["cause"], second["cause"]) == ("send-buffer", "receive-window")
     assert (first["advice"] or "").startswith("Raise the send buffer of download to ")
-    assert "With a large send buffer, the goodput of download is " in first["evidence"]
+    assert "With a large send buffer, the goodput of download would rise from " in first["evidence"]
     assert [one.split("=")[0] for one in first["set"] or []] == ["flow.0.send_buffer_bytes"]
     assert (second["advice"] or "").startswith("Raise the receive buffer of download to ")
 

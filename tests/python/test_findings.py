@@ -78,7 +78,7 @@ def test_findings_speak_of_all_seeds() -> None:
     removed = describe.removed(first, run.summary["tried"])
     assert removed
     assert removed["seeds"] == 5
-    assert "5 of 5 seeds" in first["evidence"]
+    assert "means of 5 seeds" in first["evidence"]
 
 
 def test_off_tries_nothing_and_says_so(cli: Any) -> None:
