@@ -308,7 +308,7 @@ def test_an_estimate_is_of_the_campaign_as_it_will_run(monkeypatch: pytest.Monke
     about = estimate(campaign, 2)
     assert about.run_s == pytest.approx(0.04)
     assert about.sample == 8
-    assert "a run takes 40 ms (mean of 8), all take 1.60 s" in about.sentence()
+    assert "about 1.6 s of CPU time (800 ms with 2 workers)" in about.sentence()
     estimate(campaign, 2, "quick")
     assert asked == ["off"] * 8 + ["quick"] * 8
 

@@ -118,7 +118,9 @@ def test_a_refused_file_costs_no_other_one(cli: Any, tmp_path: Path) -> None:
 
 def test_what_cannot_be_opened_is_said(cli: Any) -> None:
     assert cli("diagnose", "none")[2] == "error: cannot read none: No such file or directory\n"
-    assert cli("diagnose", ".")[2] == "error: cannot read .: Is a directory\n"
+    assert cli("diagnose", ".")[2] == (
+        "error: . is a directory: name the files in it, e.g. *.pcap\n"
+    )
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

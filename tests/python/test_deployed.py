@@ -422,7 +422,7 @@ def test_yaml_keeps_the_first_of_two_values() -> None:
         ("gnb.yml", "hello\n", "gnb.yml:1: the file is a single value, not settings"),
         ("gnb.yml", "# nothing\n", "gnb.yml: there are no settings in it"),
         ("a.yml", "version: 3\nservices: {}\n",
-         "a.yml:1: 'version' does not belong to a known program"),
+         "a.yml:1: no configuration airpath knows starts with the key 'version'"),
         ("enb.conf", ENB_CONF.replace("n_prb = 75", "n_prb = 70"),
          "enb.conf:7: `enb.n_prb` is 70, but must be one of 6, 15, 25, 50, 75, "
          "100"),

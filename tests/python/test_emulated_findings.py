@@ -173,7 +173,7 @@ def test_a_host_that_was_too_late_is_the_cause() -> None:
     (finding,) = run.findings
     assert finding["cause"] == "emulation-host"
     assert "packets left 12 ms late" in finding["evidence"]
-    assert "(simulated; all 3 seeds give the same run)" in finding["evidence"]
+    assert "(simulated; nothing here is random, so one run decides)" in finding["evidence"]
     assert finding["set"] is None
     assert "No key of the scenario does that" in (finding["advice"] or "")
     gain = describe.removed(finding, run.summary["tried"])
@@ -181,7 +181,9 @@ def test_a_host_that_was_too_late_is_the_cause() -> None:
     assert (gain["flow"], gain["before"], gain["seeds"]) == ("flow-0", 0.5, 3)
     assert gain["after"] is not None
     assert gain["after"] > 1.5
-    assert describe.answer(run.summary)[0] == "largest cause: emulation-host (emulation)"
+    assert describe.answer(run.summary)[0] == (
+        "largest limit on goodput of flow-0: emulation-host (emulation)"
+    )
 
 
 def test_a_late_host_that_changed_nothing_is_no_cause() -> None:

@@ -81,6 +81,64 @@ def test_findings_speak_of_all_seeds() -> None:
     assert "means of 5 seeds" in first["evidence"]
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "modem-blocks",
+            [
+                "Each USB transfer at down.1.modem takes 0.4 ms",
+                "\n    rmnet: ethtool -C DEVICE tx-aggr-max-bytes 32768",
+                "480 Mb/s at down.2.link, not counting what limits packets at down.1.modem:",
+                "\n  modem (down.1.modem) ",
+            ],
+        ),
+        (
+            "wifi-like",
+            [
+                "between the access network and the server takes 12 ms",
+                "\n  Place the server beside the access network.",
+            ],
+        ),
+        (
+            "lte-20",
+            [
+                "in the UE's uplink buffer (radio.far.up). In the settings, radio.ue.0 is near",
+                "in the base station's downlink buffer (radio.near.down). The uplink, which ",
+                "\nlargest cause of high RTT (p95) of upload: bufferbloat (radio.far.up)",
+            ],
+        ),
+        (
+            "jitter-reorder",
+            [
+                "\n    goodput of download on the path as it is ",
+                "\n    costs, compared with the path as it is: RTT (p95) of download ",
+                "(one bandwidth-delay product at the smallest RTT)",
+            ],
+        ),
+        (
+            "hypervisor",
+            [
+                "the receive rings of all stalling hosts dropped 1,844 packets",
+                "The receive ring of down.0.host holds 256 packets",
+            ],
+        ),
+        (
+            "proxy",
+            [
+                "limited by the proxy's receive window, which waits for the other side",
+                "\nRTT of download, server to proxy, 103 ms mean:",
+                "\nRTT of download, proxy to UE, 13 ms mean:",
+            ],
+        ),
+    ],
+)
+def test_findings_name_what_they_are_about(cli: Any, name: str, said: list[str]) -> None:
+    code, out, _ = cli("run", name, "--out", "here")
+    assert code == 0
+    assert [one for one in said if one not in out] == []
+
+
 def test_off_tries_nothing_and_says_so(cli: Any) -> None:
     code, out, _ = cli("run", "bufferbloat", "--explain", "off", "--json", "--out", "here")
     document = json.loads(out)

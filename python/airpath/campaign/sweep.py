@@ -107,7 +107,7 @@ class Estimate:
         if self.workers > 1 and left >= 1:
             cpu += f" ({_duration(left / self.workers)} with {plural(self.workers, 'worker')})"
         results = size(self.runs * self.run_bytes, two_digits)
-        return f"{told}, about {cpu}, about {results} of results"
+        return f"{told}, about {cpu}, {results} of results"
 
 
 @dataclass

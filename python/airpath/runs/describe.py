@@ -319,7 +319,9 @@ def removed(finding: Finding, tried: list[Tried]) -> Gain | None:
 def is_of_other(finding: Finding, tried: list[Tried]) -> bool:
     """Whether advice, which contains that against another cause, gains in another figure."""
     own, gain = removed(finding, tried), finding["gain"]
-    return bool(own and gain) and (own["metric"], own["flow"]) != (gain["metric"], gain["flow"])
+    if own is None or gain is None:
+        return False
+    return (own["metric"], own["flow"]) != (gain["metric"], gain["flow"])
 
 
 def before_and_after(
