@@ -32,4 +32,6 @@ def listen_reason(error: OSError, another: str = "another port") -> str:
 
 def reason(error: OSError) -> str:
     """Say why an operating-system call failed, in words."""
+    if isinstance(error, IsADirectoryError):
+        return "it is a directory; name a file in it"
     return error.strerror or str(error)

@@ -124,7 +124,7 @@ def test_help(cli: Any, command: str) -> None:
         (["reproduce", "q"], "error: no study named 'q'\n  available: 3g-latency, "),
         (["run", "lab/codel.toml"], "error: no scenario file lab/codel.toml; did you mean "
          "'codel'?"),
-        (["run", "."], "error: cannot read scenario file .: Is a directory"),
+        (["run", "."], "error: cannot read scenario file .: it is a directory; name a file in it"),
         (["run", "wire", "--set", "x"], "error: --set x: expects KEY=VALUE"),
         (["rum"], "error: no such command 'rum'. Did you mean 'run'? See airpath --help."),
         (["run", "wire", "--sed", "1"], "error: no such option: --sed"),

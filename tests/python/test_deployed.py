@@ -528,7 +528,7 @@ def test_json_has_the_scenario_and_where_each_key_is_from(place: Path, cli: Any)
 def test_what_cannot_be_read_is_one_line_and_code_2(place: Path, cli: Any) -> None:
     for words, said in (
         (["none.yml"], "cannot read none.yml: No such file or directory"),
-        (["."], "cannot read .: Is a directory"),
+        (["."], "cannot read .: it is a directory; name a file in it"),
         (["gnb.yml", "--software", "oai-gnb"], "gnb.yml:"),
         (["gnb.conf", "--software", "oai-enb"], "belongs to oai-gnb, not to oai-enb"),
     ):

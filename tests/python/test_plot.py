@@ -124,6 +124,8 @@ def test_a_run_has_the_charts_of_its_report(tmp_path: Path) -> None:
     assert chart._repr_html_().startswith("<img alt=")
     with pytest.raises(InputError, match="--kind lines: for this run, choose "):
         run.plot("lines")
+    with pytest.raises(InputError, match="no run or campaign nothing"):
+        airpath.plot("nothing")
     with pytest.raises(InputError, match="figure is for the charts of a campaign"):
         airpath.plot(run, figure="flows.goodput_mbps")
 

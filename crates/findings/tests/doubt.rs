@@ -145,7 +145,9 @@ fn what_five_seeds_confirm_is_named_and_advised_by_five() {
     let first = &explanation.findings[0];
     assert_eq!(first.cause, "stalling-host");
     assert!(
-        first.evidence.ends_with("5 of 5 seeds; the first 3 were inconclusive)."),
+        first.evidence.ends_with(
+            "(means of 5 seeds, and single runs differ; the first 3 were inconclusive)."
+        ),
         "{}",
         first.evidence
     );

@@ -239,11 +239,8 @@ def _refuse_of_plan(option: str, given: dict[str, bool]) -> None:
     """Refuse what the plan in the directory of ``option`` determines."""
     from airpath.errors import InputError
 
-    if any(given.values()):
-        *first, last = given
-        raise InputError(
-            f"{option} runs the plan of its directory: leave out {', '.join(first)} and {last}"
-        )
+    if wrong := [name for name, value in given.items() if value]:
+        raise InputError(f"{option} runs the plan of its directory: leave out {', '.join(wrong)}")
 
 
 def _check_far(

@@ -100,6 +100,8 @@ def _opened(source: Run | Campaign | str | os.PathLike[str]) -> Run | Campaign:
     from airpath.runs.results import Run
 
     text = os.fspath(source)
+    if "://" not in text and not os.path.lexists(text):
+        raise InputError(f"no run or campaign {text}")
     if is_campaign(text) or not (Path(text) / "summary.json").is_file():
         return open_campaign(text)
     return Run.open(text)
