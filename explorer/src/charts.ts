@@ -2,7 +2,7 @@
 // shadows behind those of this one.
 
 import uPlot from "uplot";
-import { fill, h, s } from "./dom";
+import { fill, h, s, write } from "./dom";
 import { valueAt } from "./moments";
 import { digits } from "./numbers";
 import { mean, type Chart, type Series } from "./series";
@@ -32,6 +32,8 @@ interface Panel {
   /** The time that is shown: a line over the curves, and the value of each beside its name. */
   line: HTMLElement;
   values: HTMLElement[];
+  /** Some of it is in sight. */
+  seen: boolean;
   shape: string;
   chart: Chart;
   shadow: Chart | undefined;
@@ -40,6 +42,15 @@ interface Panel {
 
 export class Charts {
   readonly #panels = new Map<string, Panel>();
+  /** A chart out of sight shows its values once it comes into sight. */
+  readonly #sight = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const panel = [...this.#panels.values()].find(({ section }) => section === target);
+      if (!panel) continue;
+      panel.seen = isIntersecting;
+      this.#mark(panel, true);
+    }
+  });
   #zoom: [number, number] | null = null;
   #end = 1;
   #zooming = false;
@@ -60,6 +71,7 @@ export class Charts {
     for (const [id, panel] of this.#panels) {
       if (!all.some((chart) => chart.id === id && chart.series.length > 0)) {
         panel.plot?.destroy();
+        this.#sight.unobserve(panel.section);
         panel.section.remove();
         this.#panels.delete(id);
       }
@@ -84,23 +96,24 @@ export class Charts {
     this.#zooming = false;
   }
 
-  /** Show the values at a time. */
-  at(time: number): void {
+  /** Show where a time is; `numbers`: and the values then. */
+  at(time: number, numbers: boolean): void {
     this.#time = time;
-    for (const panel of this.#panels.values()) this.#mark(panel);
+    for (const panel of this.#panels.values()) this.#mark(panel, numbers);
   }
 
-  #mark({ plot, line, values, chart }: Panel): void {
-    if (!plot) return;
+  #mark({ plot, seen, line, values, chart }: Panel, numbers: boolean): void {
+    if (!plot || !seen) return;
     const place = plot.valToPos(this.#time, "x");
     // The width from the plot's own record: asking the element would make the page lay itself out in each frame.
     line.hidden = !(place >= 0 && place <= plot.bbox.width / devicePixelRatio);
     line.style.transform = `translateX(${place}px)`;
+    if (!numbers) return;
     for (const [index, series] of chart.series.entries()) {
       const value = series.points ? lastBefore(series, this.#time) : valueAt({ times: series.x, values: series.y }, this.#time);
       const text = value === null ? "–" : digits(value);
       const element = values[index];
-      if (element && element.textContent !== text) element.textContent = text;
+      if (element) write(element, text);
     }
   }
 
@@ -125,10 +138,11 @@ export class Charts {
     const section = h("section", { class: "chart", id: `chart-${chart.id}` }, title, legend, place, said);
     this.place.append(section);
     const panel: Panel = {
-      plot: null, section, title, place, legend, said, line: h("div", { class: "time-line" }), values: [], shape: "", chart,
+      plot: null, section, title, place, legend, said, line: h("div", { class: "time-line" }), values: [], seen: false, shape: "", chart,
       shadow: undefined, bands: [],
     };
     this.#panels.set(chart.id, panel);
+    this.#sight.observe(section);
     return panel;
   }
 
@@ -168,7 +182,7 @@ export class Charts {
     this.#zooming = true;
     panel.plot.setScale("x", { min: this.#zoom?.[0] ?? 0, max: this.#zoom?.[1] ?? this.#end });
     this.#zooming = false;
-    this.#mark(panel);
+    this.#mark(panel, true);
   }
 
   #options(
@@ -238,7 +252,7 @@ export class Charts {
       const width = Math.max(200, place.clientWidth);
       if (plot && plot.width !== width) plot.setSize({ width, height: HEIGHT });
     }
-    this.at(this.#time);
+    this.at(this.#time, false);
   }
 
   #redraw(): void {

@@ -30,6 +30,14 @@ export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...present(children));
 }
 
+/** Write a text into an element that holds nothing else. A text that is there already is left alone. */
+export function write(element: Element, text: string): void {
+  const { firstChild } = element;
+  // Another text in the same node: the browser keeps its box.
+  if (!(firstChild instanceof Text)) element.textContent = text;
+  else if (firstChild.data !== text) firstChild.data = text;
+}
+
 /** What the page has by this id. */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const found = document.getElementById(id);

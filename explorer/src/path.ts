@@ -1,7 +1,7 @@
 // The path of one run, and what happens on it: the server, the stages of each direction, the cell, the
 // UEs. A box leads to the controls of its keys; a strip in it shows the packets that are there.
 
-import { fill, h } from "./dom";
+import { fill, h, write } from "./dom";
 import { at, list, table } from "./keys";
 import type { Moments, UeState } from "./moments";
 import { digits } from "./numbers";
@@ -33,13 +33,23 @@ interface Strip {
   box: DOMRect;
 }
 
+/** Where the windows of a sender are shown. */
+interface Gauge {
+  direction: string;
+  ue: string | null;
+  element: HTMLElement;
+  cwnd: HTMLElement;
+  inFlight: HTMLElement;
+  said: HTMLElement;
+}
+
 export class PathView {
   readonly root: HTMLElement;
   readonly #canvas = h("canvas", { class: "flights", "aria-hidden": "true" });
   readonly #place = h("div", { class: "path" });
   readonly #strips = new Map<string, Strip>();
   readonly #ues = new Map<string, { box: HTMLElement; said: HTMLElement }>();
-  readonly #gauges: { direction: string; ue: string | null; element: HTMLElement }[] = [];
+  readonly #gauges: Gauge[] = [];
   #shape = "";
   #colours: Record<string, string> = {};
   #size = { width: 0, height: 0 };
@@ -94,8 +104,8 @@ export class PathView {
     this.#canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
-  /** Show one time. */
-  draw(scene: Scene): void {
+  /** Show one time; `numbers`: write its numbers as well. */
+  draw(scene: Scene, numbers: boolean): void {
     const context = this.#canvas.getContext("2d");
     if (!context) return;
     context.clearRect(0, 0, this.#size.width, this.#size.height);
@@ -103,21 +113,27 @@ export class PathView {
     if (scene.flights) this.#packets(context, scene, scene.flights);
     for (const [name, { box, said }] of this.#ues) {
       const state = stateOf(scene, name);
-      box.dataset["state"] = state?.state ?? "";
-      set(said, state?.said ?? "");
+      const shown = state?.state ?? "";
+      if (box.dataset["state"] !== shown) box.dataset["state"] = shown;
+      if (numbers) write(said, state?.said ?? "");
     }
-    this.#windows(scene);
+    this.#windows(scene, numbers);
+    if (numbers) this.#waiting(scene);
   }
 
   #queues(context: CanvasRenderingContext2D, { moments, time }: Scene): void {
-    for (const { queue, left, live, box } of this.#strips.values()) {
+    for (const { queue, left, box } of this.#strips.values()) {
       if (queue === null) continue;
       const width = box.width * moments.filled(queue, time);
       context.fillStyle = this.#colours["queue"]!;
       // The head of a queue is where packets leave it.
       context.fillRect(left ? box.x : box.right - width, box.y, width, box.height);
-      const waiting = moments.waiting(queue, time);
-      if (live) set(live, `${digits(waiting)} waiting`);
+    }
+  }
+
+  #waiting({ moments, time }: Scene): void {
+    for (const { queue, live } of this.#strips.values()) {
+      if (live && queue !== null) write(live, `${digits(moments.waiting(queue, time))} waiting`);
     }
   }
 
@@ -166,7 +182,7 @@ export class PathView {
     context.stroke();
   }
 
-  #windows({ parsed, moments, flow, time }: Scene): void {
+  #windows({ parsed, moments, flow, time }: Scene, numbers: boolean): void {
     const info = parsed.flows.find((one) => one.id === flow);
     const windows = moments.windows(flow, time);
     const ue = info ? at(parsed.values, ["flow", info.index, "ue"]) ?? parsed.ues?.[0] ?? null : null;
@@ -174,10 +190,9 @@ export class PathView {
       const mine = windows !== null && gauge.direction === info?.direction && (gauge.ue === null || gauge.ue === ue);
       gauge.element.hidden = !mine;
       if (!mine) continue;
-      const [cwnd, inFlight, said] = [...gauge.element.querySelectorAll<HTMLElement>(".cwnd, .in-flight, .live")];
-      cwnd!.style.transform = `scaleX(${windows.cwnd / windows.most})`;
-      inFlight!.style.transform = `scaleX(${windows.inFlight / windows.most})`;
-      set(said!, `${flow}: cwnd ${digits(windows.cwnd)}, in flight ${digits(windows.inFlight)}`);
+      gauge.cwnd.style.transform = `scaleX(${windows.cwnd / windows.most})`;
+      gauge.inFlight.style.transform = `scaleX(${windows.inFlight / windows.most})`;
+      if (numbers) write(gauge.said, `${flow}: cwnd ${digits(windows.cwnd)}, in flight ${digits(windows.inFlight)}`);
     }
   }
 
@@ -227,9 +242,9 @@ export class PathView {
 
   /** The windows of a sender. */
   #gauge(direction: string, ue: string | null): HTMLElement {
-    const element = h("span", { class: "gauge", hidden: true }, h("span", { class: "bars" }, h("span", { class: "cwnd" }), h("span", { class: "in-flight" })),
-      h("span", { class: "live" }));
-    this.#gauges.push({ direction, ue, element });
+    const [cwnd, inFlight, said] = [h("span", { class: "cwnd" }), h("span", { class: "in-flight" }), h("span", { class: "live" })];
+    const element = h("span", { class: "gauge", hidden: true }, h("span", { class: "bars" }, cwnd, inFlight), said);
+    this.#gauges.push({ direction, ue, element, cwnd, inFlight, said });
     return element;
   }
 
@@ -278,11 +293,6 @@ function slotState(log: RadioLog, ue: string, time: number, moments: Moments): U
 
 function last(changes: Changes | undefined, time: number): string | undefined {
   return changes?.states[after(changes.times, time) - 1];
-}
-
-/** A text that is replaced only if it is another one. */
-function set(element: HTMLElement, text: string): void {
-  if (element.textContent !== text) element.textContent = text;
 }
 
 function cellOf(parsed: Parsed): string {

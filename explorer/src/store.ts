@@ -9,6 +9,8 @@ import { keyOf, toFragment, withSet, type Figure, type State } from "./state";
 /** Changes that follow each other sooner are one change: the shadow stays what was there before. */
 export const ONE_CHANGE_MS = 1500;
 const SAVED_AFTER_MS = 200;
+/** While time passes, numbers change this often: nobody reads faster, and text is what costs a phone most. */
+const NUMBERS_MS = 100;
 
 /** A completed run. */
 export interface Shown {
@@ -52,8 +54,8 @@ interface Events {
   problems: [problems: Problem[], text: string];
   /** The displayed time range changed. */
   zoom: [];
-  /** The time changed that the path and all charts show. */
-  time: [];
+  /** The time changed that the path and all charts show. Numbers are due ten times a second while it passes, otherwise always. */
+  time: [numbers: boolean];
   /** Time started or stopped to pass. */
   playing: [];
   /** More is known about the causes. */
@@ -80,6 +82,7 @@ export class Store {
   speed = 1;
   readonly #listeners: { [K in keyof Events]?: Listener<K>[] } = {};
   #changed = { key: "", at: -Infinity };
+  #numbers = -Infinity;
   #saved: ReturnType<typeof setTimeout> | undefined;
 
   /** `linked`: the page's address holds its state. */
@@ -165,7 +168,10 @@ export class Store {
   seek(time: number): void {
     this.state.time = Math.min(this.duration, Math.max(0, time));
     if (!this.playing) this.save();
-    this.emit("time");
+    const now = performance.now();
+    const numbers = !this.playing || now - this.#numbers >= NUMBERS_MS;
+    if (numbers) this.#numbers = now;
+    this.emit("time", numbers);
   }
 
   /** Show the time that somebody points at, unless time passes. */
@@ -178,6 +184,7 @@ export class Store {
     this.playing = playing;
     if (!playing) this.save();
     this.emit("playing");
+    this.emit("time", true);
   }
 
   learn(causes: Partial<Causes>): void {

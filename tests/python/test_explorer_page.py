@@ -254,8 +254,8 @@ def test_time_passes_and_every_chart_follows(page: Page) -> None:
     x, y = page.middle("#chart-rtt .u-over")
     page.mouse("mouseMoved", x + 60, y)
     page.until("parseFloat(document.getElementById('time-said').value) > 30.5")
-    page.until("location.hash.includes('time=')")
     time_s = shown_time(page)
+    page.until(f"location.hash.includes('time={time_s}')")
     page.open(f"#{urlsplit(page.tab.evaluate('location.href')).fragment}")
     assert shown_time(page) == time_s
     page.clean()

@@ -44,7 +44,7 @@ export class ChartsPanel {
       if (store.state.seeds > 1) void this.#band();
     });
     store.on("zoom", () => this.#showZoom());
-    store.on("time", () => this.charts.at(store.time));
+    store.on("time", (numbers) => this.charts.at(store.time, numbers));
   }
 
   #listen(): void {
@@ -86,7 +86,7 @@ export class ChartsPanel {
     if (!shown) return;
     this.charts.show(this.#chartsOf(shown), shadow ? this.#chartsOf(shadow) : [], shown.summary.duration_s, this.#bands);
     this.charts.zoom(state.zoom);
-    this.charts.at(this.store.time);
+    this.charts.at(this.store.time, true);
     this.store.emit("zoom");
     showFigures(byId("figures"), shown.summary, shadow?.summary);
   }

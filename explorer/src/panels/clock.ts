@@ -1,6 +1,6 @@
 // Lets time pass, stand still, or go by one packet or slot; and shows which time it is.
 
-import { byId } from "../dom";
+import { byId, write } from "../dom";
 import type { Following } from "../flights";
 import { digits } from "../numbers";
 import type { Store } from "../store";
@@ -47,13 +47,12 @@ export class ClockPanel {
       for (const run of [store.shown, store.shadow]) if (run) following.whole(run);
       this.#closer();
     });
-    store.on("time", () => {
-      this.#show();
+    store.on("time", (numbers) => {
+      if (numbers) this.#show();
       if (!store.playing) this.#closer();
     });
     store.on("playing", () => {
       this.#play.textContent = store.playing ? "Pause" : "Play";
-      this.#show();
       if (store.playing) this.#tick();
       else this.#closer();
     });
@@ -106,7 +105,7 @@ export class ClockPanel {
     const said = `${time.toFixed(playing ? decimals(duration) : 6)} s of ${digits(duration)} s`;
     if (document.activeElement !== this.#slider || this.store.playing) this.#slider.value = String(Math.round((STEPS * time) / (duration || 1)));
     this.#slider.setAttribute("aria-valuetext", said);
-    this.#said.textContent = said;
+    write(this.#said, said);
   }
 
   /** Packets of a run are there: time may begin, and a step be made. */

@@ -1,6 +1,6 @@
 // Shows the path and what happens on it at the chosen time: of the run, and above it of the former one.
 
-import { byId, fill, h, rest } from "../dom";
+import { byId, fill, h, rest, write } from "../dom";
 import type { Following } from "../flights";
 import { described, PathView, type Scene } from "../path";
 import type { Shown, Store } from "../store";
@@ -9,15 +9,14 @@ import type { Shown, Store } from "../store";
 const MARK_MS = 400;
 /** For how long of the run it is marked while time stands still. */
 const MARK_S = 0.02;
-/** The words follow the time that passes this often; a screen reader hears them when it stands still. */
-const WORDS_MS = 250;
 
 export class PathPanel {
   readonly #now: PathView;
   readonly #former: PathView;
   readonly #said = byId("moment");
   #drawn = false;
-  #spoken = 0;
+  /** The next frame has other numbers. */
+  #numbers = false;
 
   constructor(readonly store: Store, readonly following: Following) {
     const again = () => this.#draw();
@@ -32,18 +31,20 @@ export class PathPanel {
     });
     store.on("shown", async (run) => {
       await rest();
-      this.#show(run);
+      this.#arrange(run);
     });
-    store.on("time", () => this.#draw());
-    store.on("followed", () => this.#draw());
-    store.on("playing", () => {
-      this.#said.setAttribute("aria-live", store.playing ? "off" : "polite");
-      this.#draw();
+    store.on("time", (numbers) => {
+      // While time passes, this is called in an animation frame.
+      if (store.playing) this.#show(numbers);
+      else this.#draw(numbers);
     });
+    store.on("followed", () => this.#draw(true));
+    // A screen reader hears the words when time stands still.
+    store.on("playing", () => this.#said.setAttribute("aria-live", store.playing ? "off" : "polite"));
     store.on("replaced", () => (this.#former.root.hidden = true));
   }
 
-  #show(run: Shown): void {
+  #arrange(run: Shown): void {
     const { parsed } = run;
     const left = parsed.programs.length > 0 ? ` Programs are not simulated: ${parsed.programs.join(", ")}.` : "";
     fill(byId("title"), parsed.title || parsed.name, left ? h("span", { class: "help" }, left) : null);
@@ -55,22 +56,28 @@ export class PathPanel {
       this.#former.show(shadow.parsed, this.following.moments(shadow));
       this.#former.measure();
     }
-    this.#draw();
+    this.#draw(true);
   }
 
-  /** Draw both paths with the next frame. */
-  #draw(): void {
+  /** Draw both paths with the next frame, and write their numbers if they are due. */
+  #draw(numbers = false): void {
+    this.#numbers ||= numbers;
     if (this.#drawn) return;
     this.#drawn = true;
     requestAnimationFrame(() => {
-      this.#drawn = false;
-      const { shown, shadow } = this.store;
-      if (!shown) return;
-      const scene = this.#scene(shown);
-      this.#now.draw(scene);
-      if (shadow && !this.#former.root.hidden) this.#former.draw(this.#scene(shadow));
-      this.#speak(scene);
+      const due = this.#numbers;
+      this.#drawn = this.#numbers = false;
+      this.#show(due);
     });
+  }
+
+  #show(numbers: boolean): void {
+    const { shown, shadow } = this.store;
+    if (!shown) return;
+    const scene = this.#scene(shown);
+    this.#now.draw(scene, numbers);
+    if (shadow && !this.#former.root.hidden) this.#former.draw(this.#scene(shadow), numbers);
+    if (numbers) this.#speak(scene);
   }
 
   #scene(run: Shown): Scene {
@@ -81,12 +88,8 @@ export class PathPanel {
   }
 
   #speak(scene: Scene): void {
-    const now = performance.now();
-    if (this.store.playing && now - this.#spoken < WORDS_MS) return;
-    this.#spoken = now;
     const every = scene.flights?.every ?? 0;
     const sample = every > 1 ? ` Each square stands for ${every} packets.` : this.following.busy && every === 0 ? " The packets are being followed." : "";
-    const text = described(scene) + sample;
-    if (this.#said.textContent !== text) this.#said.textContent = text;
+    write(this.#said, described(scene) + sample);
   }
 }
