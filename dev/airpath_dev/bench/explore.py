@@ -4,7 +4,8 @@ In headless Chromium with software rendering, the seed is changed seven times in
 the median counts. The time ends with the second frame after the charts received the new rows. The
 table also lists the longest task of the page's thread, if one took 50 ms or longer (the browser's
 "long task"). Then time passes for two seconds, on a screen of 1440 pixels and on one of a phone
-whose processor is four times as slow, and frames are counted. Exit code 1 if a kind's median is
+whose processor is four times as slow; frames are counted, and the processor time of the page's
+thread for each of them. Exit code 1 if a kind's median is
 above its bound, or a screen's median number of frames below its bound.
 """
 
@@ -67,8 +68,9 @@ MEASURE = """
 })()
 """
 
-PLAY = """
-(async () => {
+PLAYED_S = 2
+PLAY = f"""
+(async () => {{
   const frame = () => new Promise((done) => requestAnimationFrame(done));
   const play = document.getElementById("play");
   if (play.textContent === "Pause") play.click();
@@ -78,10 +80,10 @@ PLAY = """
   play.click();
   const began = await frame();
   let frames = 0;
-  for (let now = began; now < began + 2000; frames++) now = await frame();
+  for (let now = began; now < began + {1000 * PLAYED_S}; frames++) now = await frame();
   play.click();
-  return frames / 2;
-})()
+  return frames / {PLAYED_S};
+}})()
 """
 
 
@@ -92,22 +94,25 @@ def main() -> int:
     first = time.perf_counter()
     slow = []
     titles = f"{'change to curve (ms)':>22} {'longest task (ms)':>18}"
-    print(f"{'scenario':16} {'kind':5} {titles} {'frames/s: laptop, phone':>24}")
+    played_title = "frames/s (ms each): laptop, phone"
+    print(f"{'scenario':16} {'kind':5} {titles} {played_title:>36}")
     frames: dict[str, list[float]] = {name: [] for name in SCREENS}
     with tempfile.TemporaryDirectory() as place, served(begin(None)) as url:
         answered = time.perf_counter() - first
         with chromium.opened(Path(place) / "profile") as tab:
+            tab.call("Performance.enable", timeDomain="threadTicks")
             for kind, names in SCENARIOS.items():
                 medians = []
                 for name in names:
                     times, longest = measure(tab, f"{url}#scenario={name}")
                     medians.append(statistics.median(times))
                     stood = f"{longest:.0f}" if longest else "none"
-                    for screen, counts in frames.items():
-                        counts.append(played(tab, screen))
-                    seen = ", ".join(f"{counts[-1]:.0f}" for counts in frames.values())
+                    each = {screen: played(tab, screen) for screen in frames}
+                    for screen, (count, _) in each.items():
+                        frames[screen].append(count)
+                    seen = ", ".join(f"{count:.0f} ({ms:.1f})" for count, ms in each.values())
                     print(
-                        f"{name:16} {kind:5} {medians[-1]:22.0f} {stood:>18} {seen:>24}", flush=True
+                        f"{name:16} {kind:5} {medians[-1]:22.0f} {stood:>18} {seen:>36}", flush=True
                     )
                 if (median := statistics.median(medians)) > BOUNDS_MS[kind]:
                     slow.append(f"{kind}: {median:.0f} ms, above {BOUNDS_MS[kind]}")
@@ -121,8 +126,8 @@ def main() -> int:
     return WRONG if slow else FINE
 
 
-def played(tab: chromium.Tab, screen: str) -> float:
-    """Return how many frames a second a screen gets while time passes."""
+def played(tab: chromium.Tab, screen: str) -> tuple[float, float]:
+    """Return the frames a second that a screen gets while time passes, and the ms of each."""
     width, height, slower = SCREENS[screen]
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": slower > 1}
     tab.call("Emulation.setDeviceMetricsOverride", **size)
@@ -130,9 +135,18 @@ def played(tab: chromium.Tab, screen: str) -> float:
     tab.evaluate("document.getElementById('path-panel').scrollIntoView()")
     # The search for causes has a processor of its own on a phone as well; here it is over first.
     tab.until(lambda text: "Looking for" not in text, 120)
+    before_s = busy_s(tab)
     answer = tab.call("Runtime.evaluate", expression=PLAY, awaitPromise=True, returnByValue=True)
+    took_s = busy_s(tab) - before_s
     tab.call("Emulation.setCPUThrottlingRate", rate=1)
     found: float = answer["result"]["value"]
+    return found, 1000 * took_s / (found * PLAYED_S)
+
+
+def busy_s(tab: chromium.Tab) -> float:
+    """Return the processor time that the page's thread has used for its tasks."""
+    metrics = tab.call("Performance.getMetrics")["metrics"]
+    found: float = next(one["value"] for one in metrics if one["name"] == "TaskDuration")
     return found
 
 
