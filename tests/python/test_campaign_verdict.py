@@ -18,6 +18,7 @@ from airpath.campaign.drawn import correlation_interval
 from airpath.campaign.goals import GOODPUT, Factor, rounded
 from airpath.campaign.verdict import verdict
 from airpath.errors import InputError
+from airpath.plots import tradeoff
 from airpath.plots.cause_matrix import cause_matrix
 from airpath.plots.figure import rows
 from airpath.report.campaign import context, write_campaign_report
@@ -149,6 +150,24 @@ def test_the_page_answers_first_and_has_the_trade_off(
     for chart in charts:
         if chart.id.startswith(("lines", "cdf")):
             assert '"domain": ["reno", "cubic", "bbr"]' in json.dumps(chart.spec), chart.id
+
+
+@pytest.mark.parametrize(
+    ("values", "zero", "title"),
+    [
+        ([40.0, 100.0], True, "rate"),
+        ([90.0, 100.0], False, "rate (axis does not start at 0)"),
+        ([100.0, 100.0], True, "rate"),
+        ([5.0, 100.0], None, "rate"),
+    ],
+)
+def test_an_axis_shows_values_far_from_0(
+    values: list[float], zero: bool | None, title: str
+) -> None:
+    ends = [{"panel": "", "rate": [v], "rate_low": [v], "rate_high": [None]} for v in values]
+    axis = tradeoff._axis("rate", "rate", ends, {})
+    assert axis["scale"].get("zero") is zero
+    assert axis["title"] == title
 
 
 def test_good_is_bright_and_decades_are_logarithmic(deep: airpath.Campaign) -> None:

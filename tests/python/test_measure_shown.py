@@ -50,3 +50,5 @@ def test_the_report_shows_effects_phases_and_causes(measured: Path, tmp_path: Pa
     assert "This is the twin" in text
     assert "measure (real clock)" in text
     assert "There was no loss" not in text
+    # Without samples there is nothing to draw.
+    assert "What happened, over time" not in text

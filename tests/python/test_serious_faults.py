@@ -39,6 +39,11 @@ document.readyState === "complete"
   && [...document.querySelectorAll("iframe.live")].every((one) =>
     one.contentDocument?.getElementById("status")?.textContent.includes("simulated in"))
 """
+UNSEEN = """
+[...document.querySelectorAll(".scroll")].filter((one) =>
+  one.querySelector("tbody td.n")?.getBoundingClientRect().right > innerWidth).length
+"""
+"""Tables whose first figure is seen only by scrolling."""
 SITE = ("index", "docs/guides/getting-started", "docs/guides/gallery", "docs/guides/which-cc")
 
 
@@ -86,6 +91,8 @@ def faults(tab: chromium.Tab, url: str, ready: str = READY) -> list[str]:
             time.sleep(0.05)
         if (wide := tab.evaluate("document.documentElement.scrollWidth")) > width:
             found.append(f"{width} px: the page is {wide} px wide")
+        if tables := tab.evaluate(UNSEEN):
+            found.append(f"{width} px: the first figures of {tables} tables are out of sight")
         for scheme in ("light", "dark"):
             scheming = {"name": "prefers-color-scheme", "value": scheme}
             tab.call("Emulation.setEmulatedMedia", features=[scheming])
@@ -135,4 +142,13 @@ def test_a_fault_is_found(tab: chromium.Tab, tmp_path: Path) -> None:
     page.write_text("<title>x</title><p style='width: 900px; color: #bbb'>grey on white</p>")
     found = faults(tab, page.as_uri())
     assert any("color-contrast" in each for each in found)
-    assert any("900" in each or "px wide" in each for each in found)
+    assert any("px wide" in each for each in found)
+    page.write_text(
+        "<title>x</title><meta name='viewport' content='width=device-width'>"
+        "<div class='scroll' style='overflow-x: auto'><table><tbody><tr>"
+        "<td><p style='width: 500px'>a name</p><td class='n'>5</table></div>"
+    )
+    found = faults(tab, page.as_uri())
+    assert [each for each in found if "out of sight" in each] == [
+        "390 px: the first figures of 1 tables are out of sight"
+    ]

@@ -107,10 +107,10 @@ def main() -> int:
                     times, longest = measure(tab, f"{url}#scenario={name}")
                     medians.append(statistics.median(times))
                     stood = f"{longest:.0f}" if longest else "none"
-                    each = {screen: played(tab, screen) for screen in frames}
-                    for screen, (count, _) in each.items():
+                    both = {screen: played(tab, screen) for screen in frames}
+                    for screen, (count, _) in both.items():
                         frames[screen].append(count)
-                    seen = ", ".join(f"{count:.0f} ({ms:.1f})" for count, ms in each.values())
+                    seen = ", ".join(f"{count:.0f} ({ms:.1f})" for count, ms in both.values())
                     print(
                         f"{name:16} {kind:5} {medians[-1]:22.0f} {stood:>18} {seen:>36}", flush=True
                     )

@@ -33,12 +33,14 @@ _EVENT_LEGEND = {
 _HEIGHT = 120
 
 
-def timeline(runs: Comparison) -> Figure:
-    """Goodput, RTT, cwnd and queue, stacked; zooming one zooms all."""
+def timeline(runs: Comparison) -> Figure | None:
+    """Goodput, RTT, cwnd and queue, stacked; zooming one zooms all. None without any samples."""
     maker = _Timeline(runs)
     panels = [
         panel for panel in (maker.goodput(), maker.rtt(), maker.cwnd(), maker.queue()) if panel
     ]
+    if not panels:
+        return None
     return Figure(
         id="timeline",
         title="What happened, over time",

@@ -15,6 +15,8 @@ from airpath.plots.figure import Figure, Series, Spec, Table
 _HEIGHT = 240
 _COLUMNS = 3
 _MOST_PANELS = 12
+_HALF = 0.5
+"""A lowest value above this share of the highest would leave half of an axis from 0 empty."""
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 if TYPE_CHECKING:
@@ -148,10 +150,19 @@ def _spec(data: list[Series], answer: Verdict, name: str, versus: str) -> Spec:
 
 
 def _axis(field: str, title: str, data: Sequence[Series], ticks: Spec) -> Spec:
-    """An axis from 0, or a logarithmic one where a panel's values span a decade."""
-    spans: dict[str, list[float | None]] = {}
+    """An axis from 0, or from a panel's values where they lie far from 0, which its title says.
+
+    It is logarithmic where they span a decade.
+    """
+    spans: dict[str, list[float]] = {}
     for each in data:
-        spans.setdefault(str(each["panel"]), []).extend([*each[field], *each[f"{field}_low"]])
-    wide = any(map(vega.wide, spans.values()))
-    scale = vega.LOG if wide else {"zero": True, "nice": True}
+        ends = (*each[field], *each[f"{field}_low"], *each[f"{field}_high"])
+        spans.setdefault(str(each["panel"]), []).extend(end for end in ends if end is not None)
+    scale: Spec = {"zero": True, "nice": True}
+    far = any(_HALF * max(span) < min(span) < max(span) for span in spans.values())
+    if any(map(vega.wide, spans.values())):
+        scale = vega.LOG
+    elif far:
+        scale = {"zero": False, "nice": True, "padding": 10}
+        title += " (axes may not start at 0)" if len(spans) > 1 else " (axis does not start at 0)"
     return vega.number(field, title, scale=scale, axis={**ticks, "tickCount": 5})

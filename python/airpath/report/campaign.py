@@ -183,13 +183,15 @@ def _table(campaign: Campaign, figure: str) -> Table | None:
     if campaign.document["sampling"] not in ("grid", "list"):
         return None
     found = summarise(campaign, figure).head(_MOST_ROWS)
+    # A phone has no room for what is the same in every row.
+    varied = [name for name in campaign.cell_columns if found[name].n_unique() > 1]
     rows = []
     for row in found.to_dicts():
-        keys = [str(row[name]) for name in campaign.cell_columns]
+        keys = [str(row[name]) for name in varied]
         rows.append(
             [*keys, row["of"], digits(row["mean"]), bounds(row["low"], row["high"]), str(row["n"])]
         )
-    return Table([*campaign.cell_columns, "of", mean_of(figure), "95 % interval", "seeds"], rows)
+    return Table([*varied, "of", mean_of(figure), "95 % interval", "seeds"], rows)
 
 
 def _failed(campaign: Campaign) -> list[str]:

@@ -27,7 +27,11 @@ function fitted(view, width, whole = width) {
   }
   for (const each of [view, ...(view.layer || [])]) {
     const legend = each.encoding?.color?.legend;
-    if (legend && narrow) legend.columns = Math.max(1, Math.floor(whole / 130));
+    if (!legend || !narrow) continue;
+    // A letter has about six pixels, and a symbol and its gaps thirty.
+    const longest = Math.max(0, ...(each.encoding.color.scale?.domain ?? []).map((one) => `${one}`.length));
+    legend.columns = Math.max(1, Math.floor(whole / (30 + 6 * longest)));
+    legend.labelLimit = whole - 24;
   }
   if (typeof view.title === "string") view.title = broken(view.title, width / 6.4);
   for (const each of [...(view.vconcat || []), ...(view.layer || [])]) fitted(each, width, whole);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -36,7 +37,7 @@ def page(template: str, **context: Any) -> str:
     )
     environment.filters.update(
         rate=text.rate, ms=text.milliseconds, digits=text.digits, percent=text.percent,
-        count=text.count,
+        count=text.count, breakable=breakable,
     )  # fmt: skip
     environment.globals.update(
         policy=POLICY,
@@ -46,6 +47,14 @@ def page(template: str, **context: Any) -> str:
         rate=text.rate,
     )
     return environment.get_template(template).render(**context)
+
+
+def breakable(words: str) -> Any:
+    """Return a text in which a key or a path may be broken after dots, underscores and slashes."""
+    import markupsafe
+
+    parts = re.split(r"(?<=[a-z0-9][._/])(?=[a-z])", words)
+    return markupsafe.Markup("<wbr>").join(parts)
 
 
 def write_page(path: Path, template: str, /, **context: Any) -> None:
