@@ -59,6 +59,7 @@ COMMANDS = {
     "private": "pages.private",
     "referee": "referee.command",
     "studies-emulated": "private",
+    "study-candidates": "candidates",
     "study-order": "order",
     "study-search": "search",
     "tuned": "tuned",

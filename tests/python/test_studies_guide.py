@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from airpath.study.definition import load_study, study_names
-from airpath.study.reproduce import counts, reproduce
-from airpath.study.verdicts import VERDICTS, count
+from airpath.study.reproduce import reproduce
+from airpath.study.verdicts import AGREE, CALIBRATED, VERDICTS, count
 from airpath_dev.pages import studies
 
 pytestmark = pytest.mark.unhurried
@@ -38,7 +38,7 @@ def rows(name: str) -> list[list[str]]:
 @pytest.mark.parametrize("name", ["3g-latency", "lte-private"])
 def test_the_table_is_what_comes_out(name: str) -> None:
     outcomes = reproduce(load_study(name))
-    fresh = f"{studies.study_table(outcomes)}\n\n{counts(outcomes).text()}."
+    fresh = studies.content(outcomes)
     if os.environ.get("AIRPATH_BLESS") == "1":
         text = studies.replaced(GUIDE.read_text(encoding="utf-8"), studies.mark(name), fresh)
         GUIDE.write_text(text, encoding="utf-8")
@@ -61,15 +61,51 @@ def test_the_counts_are_those_of_the_tables() -> None:
     known = {verdict.name for verdict in VERDICTS}
     everything: list[str] = []
     looked_at: list[str] = []
+    reasons = 0
     for name in study_names():
         cells = [row[3] for row in rows(name)]
         found = [each.split()[0].rstrip(",") for cell in cells for each in split(cell)]
         seen = [each.partition(",")[0] for cell in cells for each in split(cell) if "seen" in each]
         assert set(found) <= known
-        assert block(f"table of {name}").endswith(f"{count(found, seen).text()}.")
+        given = reasons_in(name)
+        assert block(f"table of {name}").endswith(f"{count(found, seen, len(given)).text()}.")
+        reasons += len(given)
         everything += found
         looked_at += seen
-    assert block("all studies") == f"{count(everything, looked_at).text()}."
+    assert block("all studies") == f"{count(everything, looked_at, reasons).text()}."
+
+
+def reasons_in(name: str) -> list[str]:
+    """The figures and cells for which the guide prints a reason."""
+    return re.findall(r"^- (\S+): ", block(f"table of {name}"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_what_does_not_agree_has_a_reason_and_nothing_else_has_one(name: str) -> None:
+    study = load_study(name)
+    verdicts = [each for row in rows(name) for each in split(row[3])]
+    assert len(verdicts) == len(study.leaves)
+    wanted = [
+        leaf.id.partition("/")[2]
+        for leaf, verdict in zip(study.leaves, verdicts, strict=True)
+        if verdict.split()[0] not in AGREE | {CALIBRATED} and not verdict.endswith(", seen")
+    ]
+    assert [leaf.id.partition("/")[2] for leaf in study.leaves if leaf.reason] == wanted
+    assert reasons_in(name) == wanted
+    for leaf in study.leaves:
+        if leaf.reason:
+            assert f"- {leaf.id.partition('/')[2]}: {leaf.reason.text}" in block(f"table of {name}")
+
+
+def test_the_pages_that_reasons_name_exist() -> None:
+    named = 0
+    for name in study_names():
+        for leaf in load_study(name).leaves:
+            text = leaf.reason.text if leaf.reason else ""
+            for page in re.findall(r"docs/measured/[\w-]+\.md", text):
+                named += 1
+                assert (ROOT / page).is_file()
+    assert named
 
 
 def split(cell: str) -> list[str]:

@@ -35,10 +35,28 @@ def main(
         say(name)
         outcomes = reproduce(load_study(name))
         everything += outcomes
-        text = replaced(text, mark(name), f"{study_table(outcomes)}\n\n{counts(outcomes).text()}.")
+        text = replaced(text, mark(name), content(outcomes))
     if names == study_names():
         text = replaced(text, "all studies", f"{counts(everything).text()}.")
     guide.write_text(text, encoding="utf-8")
+
+
+def content(outcomes: Sequence[Outcome]) -> str:
+    """Return what the guide has of a study: table, reasons, and counts."""
+    blocks = [study_table(outcomes), reasons(outcomes), f"{counts(outcomes).text()}."]
+    return "\n\n".join(filter(None, blocks))
+
+
+def reasons(outcomes: Sequence[Outcome]) -> str:
+    """Return why figures do not agree, one point for each; empty if all do."""
+    points = [
+        f"- {finding.figure.id.partition('/')[2]}: {finding.reason_text}"
+        for outcome in outcomes
+        for finding in outcome.findings
+        if finding.reason is not None
+    ]
+    head = "Why the others do not agree, and what the reason rests on:"
+    return "\n".join([head, "", *points]) if points else ""
 
 
 def mark(name: str) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airpath.study.definition import Study
+    from airpath.study.judge import Finding
     from airpath.study.reproduce import Outcome
 
 
@@ -111,6 +112,12 @@ def _archives(files: list[Path], workers: int | None) -> None:
         raise AirpathError(f"{plural(different, 'table')} of {', '.join(map(str, files))} differ")
 
 
+def _remark(finding: Finding) -> str:
+    """Return the note, and why the figure does not agree."""
+    reason = f"reason: {finding.reason_text}" if finding.reason_text else ""
+    return "\n      ".join(filter(None, [finding.note, reason]))
+
+
 def table(study: Study, outcomes: Sequence[Outcome]) -> str:
     """Published against obtained, as aligned text."""
     from airpath.base.text import digits
@@ -134,7 +141,7 @@ def table(study: Study, outcomes: Sequence[Outcome]) -> str:
     return "\n".join(
         [
             f"{study.id}: {study.title}",
-            *with_remarks(rows, range(1, 5), (finding.note for finding in findings)),
+            *with_remarks(rows, range(1, 5), map(_remark, findings)),
             f"  {counts(outcomes).text()}",
         ]
     )

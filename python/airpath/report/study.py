@@ -54,6 +54,7 @@ def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, object]:
                 else f"{digits(finding.ci95[0])} to {digits(finding.ci95[1])}",
                 "verdict": finding.verdict,
                 "note": finding.note,
+                "reason": finding.reason_text,
             }
             for outcome in outcomes
             for finding in outcome.findings

@@ -70,6 +70,13 @@ value; see ``airpath.study.relations``. A figure that was published as several n
 ``[[figure.cell]]`` for each, with a ``label`` and whatever differs from the figure; each is judged,
 and the figure is what its predictions are. An alternative with several ``set`` is a joint choice.
 A figure that the model cannot express, or a shape that was not judged, has ``left_out = "why"``.
+
+A figure or a cell that does not agree, chose nothing and was not seen has a reason, which `airpath
+reproduce`, its report and the guide print::
+
+    [figure.reason]             # or [figure.cell.reason]
+    rests_on = "contradiction"  # one of ``EVIDENCE``
+    text = "…"
 """
 
 from __future__ import annotations
@@ -96,6 +103,23 @@ Published: TypeAlias = "float | str | Sequence[Published] | None"
 EXCLUDED = 1 / 3
 """Fraction of a published value by which an interval may miss it. A tolerance of half the value
 admits what the interval rules out; who reads "reproduced" does not expect that."""
+
+
+EVIDENCE = {
+    "computed": "figures that airpath computed, on the page or by the setting that the text names",
+    "contradiction": "statements of the source that exclude each other",
+    "not-given": "a quantity that decides the figure and that the source does not give",
+}
+"""What a reason may rest on."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a figure does not agree."""
+
+    rests_on: str
+    """One of ``EVIDENCE``."""
+    text: str
 
 
 class Measured(TypedDict, total=False):
@@ -196,6 +220,8 @@ class Figure:
     """The numbers that it consists of, if it was published as several."""
     left_out: str = ""
     """Why it is not judged; empty: it is."""
+    reason: Reason | None = None
+    """Why it does not agree, where it does not."""
 
     @property
     def leaves(self) -> tuple[Figure, ...]:
@@ -512,13 +538,30 @@ def _figure(entry: Json, scenario: str) -> Figure:
         shape=entry.get("shape", {}),
         cells=cells,
         left_out=left_out,
+        reason=_reason(entry),
     )
+
+
+def _reason(entry: Json) -> Reason | None:
+    if "reason" not in entry:
+        return None
+    if "cell" in entry:
+        raise ValueError(f"figure '{entry['id']}' has cells: each of them has its own reason")
+    given = entry["reason"]
+    rests_on, text = str(given["rests_on"]), str(given["text"]).strip()
+    if rests_on not in EVIDENCE:
+        raise ValueError(
+            f"the reason of figure '{entry['id']}' rests on '{rests_on}'; "
+            f"available: {', '.join(EVIDENCE)}"
+        )
+    return Reason(rests_on, text)
 
 
 def _cell(figure: Json, cell: Json, scenario: str) -> Figure:
     """A cell of a figure: what the figure says, but for what the cell says."""
     label = str(cell["label"])
-    shared = {key: value for key, value in figure.items() if key not in ("cell", "low", "high")}
+    own = ("cell", "low", "high", "reason")
+    shared = {key: value for key, value in figure.items() if key not in own}
     name = f"{figure['id']}/{label.lower().replace(' ', '-')}"
     return _figure({**shared, **cell, "id": name}, scenario)
 

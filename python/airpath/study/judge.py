@@ -15,7 +15,7 @@ from airpath.drivers.options import Progress
 from airpath.runs.summary import number
 from airpath.study import verdicts
 from airpath.study.bench import Bench, Request
-from airpath.study.definition import Assumption, Figure, Study, Value
+from airpath.study.definition import Assumption, Figure, Reason, Study, Value
 from airpath.study.relations import Judged, judge_relation
 
 STEPS = 5
@@ -53,6 +53,21 @@ class Finding:
     effects: tuple[Effect, ...] = field(default=())
     seen: bool = False
     """It chose no parameter, but was looked at when one was chosen."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it neither agrees nor was chosen or seen, so that it needs a reason."""
+        return self.verdict not in verdicts.AGREE | {verdicts.CALIBRATED} and not self.seen
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why it does not agree; None where it does."""
+        return self.figure.reason if self.is_open else None
+
+    @property
+    def reason_text(self) -> str:
+        """The reason and what it rests on; empty without one."""
+        return "" if self.reason is None else f"{self.reason.text} ({self.reason.rests_on})"
 
 
 class Choice(NamedTuple):

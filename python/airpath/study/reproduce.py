@@ -23,6 +23,14 @@ class EffectDocument(TypedDict):
     obtained: object
 
 
+class ReasonDocument(TypedDict):
+    """Why a figure does not agree."""
+
+    rests_on: str
+    """``computed``, ``contradiction`` or ``not-given``."""
+    text: str
+
+
 class CellDocument(TypedDict):
     """One number of a figure: published and obtained values."""
 
@@ -32,6 +40,7 @@ class CellDocument(TypedDict):
     ci95: list[float] | None
     verdict: str
     note: str
+    reason: ReasonDocument | None
 
 
 class OutcomeDocument(TypedDict):
@@ -43,6 +52,7 @@ class OutcomeDocument(TypedDict):
     ci95: list[float] | list[list[float] | None] | None
     verdict: str
     note: str
+    reason: ReasonDocument | None
     unit: str
     tolerance: float
     effects: list[EffectDocument]
@@ -122,6 +132,7 @@ class Outcome:
             "ci95": self.ci95,
             "verdict": self.verdict,
             "note": self.note,
+            "reason": None if self.figure.cells else _reason(self.findings[0]),
             "unit": self.figure.unit,
             "tolerance": self.figure.tolerance,
             "effects": [
@@ -171,6 +182,7 @@ def counts(outcomes: Sequence[Outcome]) -> verdicts.Counts:
     return verdicts.count(
         (finding.verdict for finding in findings),
         (finding.verdict for finding in findings if finding.seen),
+        sum(finding.reason is not None for finding in findings),
     )
 
 
@@ -208,4 +220,10 @@ def _cell(finding: Finding) -> CellDocument:
         "ci95": finding.ci95,
         "verdict": finding.verdict,
         "note": finding.note,
+        "reason": _reason(finding),
     }
+
+
+def _reason(finding: Finding) -> ReasonDocument | None:
+    reason = finding.reason
+    return None if reason is None else {"rests_on": reason.rests_on, "text": reason.text}

@@ -84,6 +84,10 @@ class Counts(NamedTuple):
     """Figures that chose no parameter, but were seen when one was chosen."""
     seen_accounted: int
     """How many of ``accounted`` were seen in this way."""
+    open: int
+    """Those that neither agree nor were seen: each needs a reason."""
+    reasons: int
+    """How many of ``open`` have a written reason."""
 
     def text(self) -> str:
         """One line for people."""
@@ -98,7 +102,13 @@ class Counts(NamedTuple):
                 f", and {self.accounted - self.seen_accounted} of the "
                 f"{self.not_calibrated - self.seen} not seen during calibration either"
             )
-        return f"{said} ({kinds})"
+        said += f" ({kinds})"
+        if self.open:
+            said += (
+                f"; of the {self.open} that do not agree, and were neither used nor seen, "
+                f"{self.reasons} have a written reason"
+            )
+        return said
 
     def as_dict(self) -> dict[str, object]:
         """The entry of ``reproduce --json``."""
@@ -109,14 +119,17 @@ class Counts(NamedTuple):
             "accounted": self.accounted,
             "figures_not_seen": self.not_calibrated - self.seen,
             "accounted_not_seen": self.accounted - self.seen_accounted,
+            "open": self.open,
+            "reasons": self.reasons,
             "verdicts": self.by_verdict,
         }
 
 
-def count(verdicts: Iterable[str], seen: Iterable[str] = ()) -> Counts:
+def count(verdicts: Iterable[str], seen: Iterable[str] = (), reasons: int = 0) -> Counts:
     """Count verdicts; a calibrated figure is never among those that agree.
 
-    ``seen`` repeats the verdicts of figures that were seen when a parameter was chosen.
+    ``seen`` repeats the verdicts of figures that were seen when a parameter was chosen;
+    ``reasons``: how many figures that do not agree have a written reason.
     """
     found, looked_at = Counter(verdicts), Counter(seen)
     order = [verdict.name for verdict in VERDICTS]
@@ -124,14 +137,19 @@ def count(verdicts: Iterable[str], seen: Iterable[str] = ()) -> Counts:
     if unknown:
         raise ValueError(f"not a verdict: {', '.join(sorted(unknown))}")
     total = found.total()
+    agree = sum(found[name] for name in AGREE)
+    seen_agree = sum(looked_at[name] for name in AGREE)
+    not_seen = total - found[CALIBRATED] - (looked_at.total() - looked_at[CALIBRATED])
     return Counts(
-        agree=sum(found[name] for name in AGREE),
+        agree=agree,
         of_all=total,
         not_calibrated=total - found[CALIBRATED],
         by_verdict={name: found[name] for name in order if found[name]},
         accounted=sum(found[name] for name in ACCOUNTED),
         seen=looked_at.total() - looked_at[CALIBRATED],
         seen_accounted=sum(looked_at[name] for name in ACCOUNTED),
+        open=not_seen - (agree - seen_agree),
+        reasons=reasons,
     )
 
 
