@@ -211,3 +211,57 @@ def test_an_interval_may_miss_by_a_third(bounds: list[float] | None, accepted: b
     value = 5.4 if bounds is None else sum(bounds) / 2
     assert figure.accepts(value)
     assert figure.accepts(value, bounds) == accepted
+
+
+REASON = """
+[figure.reason]
+rests_on = "{on}"
+text = "The link of <10> Mb/s excludes it."
+"""
+
+
+def test_a_reason_is_given_while_the_figure_does_not_agree(tmp_path: Path) -> None:
+    from airpath.cli.reproduce import table
+    from airpath.report.study import write_study_report
+
+    figures = [FIGURE.format(name=name, published=7000) for name in ("a", "b", "c")]
+    figures[1] += REASON.format(on="contradiction")
+    made = study(tmp_path, *figures, PARAMETER.format(figure="a") + 'seen = ["made-up/c"]\n')
+    outcomes = reproduce(made, repeat=1)
+    found = counts(outcomes)
+    assert (found.open, found.reasons) == (2, 1)
+    assert found.text().endswith("and were neither used nor seen, 1 have a written reason")
+    entries = document([(made, outcomes)])["studies"][0]["figures"]
+    text = "The link of <10> Mb/s excludes it."
+    given = {"rests_on": "contradiction", "text": text}
+    assert [entry["reason"] for entry in entries] == [None, given, None]
+    assert table(made, outcomes).count(f"reason: {text} (contradiction)") == 1
+    write_study_report([(made, outcomes)], tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("Reason: The link of &lt;10&gt; Mb/s excludes it. (contradiction)") == 1
+    # A larger window makes the figure agree; the reason is gone.
+    faster = ["flow.0.window_bytes=100000"]
+    _, again, _ = reproduce(made, sets=faster, repeat=1)
+    assert again.verdict == "reproduced"
+    assert again.as_dict()["reason"] is None
+
+
+@pytest.mark.parametrize(
+    ("figure", "message"),
+    [
+        (FIGURE.format(name="a", published=1) + REASON.format(on="excuse"), "rests on 'excuse'; "),
+        (
+            FIGURE.format(name="a", published=1)
+            + REASON.format(on="computed")
+            + "[[figure.cell]]\nlabel = 'x'\n",
+            "has cells: each of them has its own reason",
+        ),
+        (
+            FIGURE.format(name="a", published=1) + "[figure.reason]\nrests_on = 'computed'\n",
+            "missing key 'text'",
+        ),
+    ],
+)
+def test_a_faulty_reason_is_named(tmp_path: Path, figure: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        study(tmp_path, figure)
