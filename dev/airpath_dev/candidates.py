@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, NotRequired
 
 import typer
 
@@ -39,6 +39,13 @@ SHOWN = 12
 """Rows of a search on the page; a list of mechanisms is shown in full."""
 
 
+class Column(Condition):
+    """A limit, or a value beside the limits."""
+
+    less: NotRequired[list[str]]
+    """Settings of a second run, whose value is subtracted."""
+
+
 class Candidate(NamedTuple):
     """What may explain figures of a study, and what it has to meet."""
 
@@ -48,9 +55,9 @@ class Candidate(NamedTuple):
     study: Study
     scenario: str
     """Scenario of the study that the rows run."""
-    limits: tuple[Condition, ...]
+    limits: tuple[Column, ...]
     """All have to be met."""
-    also: tuple[Condition, ...]
+    also: tuple[Column, ...]
     """Shown beside them, and not required."""
     rows: tuple[Variant, ...]
     searched: bool
@@ -117,11 +124,14 @@ def _candidate(entry: dict[str, Any]) -> Candidate:
     )  # fmt: skip
 
 
-def request(candidate: Candidate, row: Variant, condition: Condition) -> Request:
-    """Return the runs for a cell. A condition's own settings come last, and replace the row's."""
-    return Request(
-        candidate.scenario, (*row["set"], *condition.get("set", [])), condition["metric"]
-    )
+def requests(candidate: Candidate, row: Variant, column: Column) -> list[Request]:
+    """Return the runs for a cell: one, or two whose values are subtracted.
+
+    A column's own settings come last, and replace the row's.
+    """
+    sets = (*row["set"], *column.get("set", []))
+    pairs = [sets, (*sets, *column["less"])] if "less" in column else [sets]
+    return [Request(candidate.scenario, each, column["metric"]) for each in pairs]
 
 
 def tried(candidate: Candidate, workers: int, kept: Path) -> list[Row]:
@@ -133,9 +143,12 @@ def tried(candidate: Candidate, workers: int, kept: Path) -> list[Row]:
     for count, row in enumerate(candidate.rows, 1):
         key = stamp(candidate, row)
         if key not in known:
-            asked = [request(candidate, row, column) for column in columns]
-            bench.obtain(asked)
-            known[key] = tuple(map(_value, (bench.values(each) for each in asked), columns))
+            asked = [requests(candidate, row, column) for column in columns]
+            bench.obtain(itertools.chain.from_iterable(asked))
+            known[key] = tuple(
+                _value([bench.values(each) for each in wanted], column)
+                for wanted, column in zip(asked, columns, strict=True)
+            )
             write(kept, key, known[key])
         values = known[key]
         limited = zip(candidate.limits, values, strict=False)
@@ -148,7 +161,7 @@ def stamp(candidate: Candidate, row: Variant) -> str:
     """Return a hash of everything that a row's values depend on."""
     scenario = (candidate.study.directory / candidate.scenario).read_text(encoding="utf-8")
     columns = [
-        (each["metric"], each.get("set"), each.get("scale"))
+        (each["metric"], each.get("set"), each.get("scale"), *each.get("less", ()))
         for each in (*candidate.limits, *candidate.also)
     ]
     study = candidate.study
@@ -171,12 +184,13 @@ def write(kept: Path, key: str, values: Sequence[float]) -> None:
         file.write(json.dumps({"row": key, "values": values}) + "\n")
 
 
-def _value(found: Sequence[Any], condition: Condition) -> float:
+def _value(found: Sequence[Sequence[Any]], column: Column) -> float:
     """Return the mean over the seeds; NaN if a seed has none: its rate is never steady."""
-    if None in found:
+    if any(None in each for each in found):
         return math.nan
-    path = condition["metric"]
-    return fmean(number(each, path) for each in found) * float(condition.get("scale", 1))
+    path = column["metric"]
+    means = [fmean(number(value, path) for value in each) for each in found]
+    return (means[0] - sum(means[1:])) * float(column.get("scale", 1))
 
 
 def section(candidate: Candidate, workers: int, kept: Path) -> str:
@@ -219,17 +233,18 @@ def best(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: -row.met)
 
 
-def cells(row: Row, columns: Sequence[Condition]) -> Iterator[str]:
+def cells(row: Row, columns: Sequence[Column]) -> Iterator[str]:
     """Yield the values of a row; those that meet their limit are bold."""
     for column, value in zip(columns, row.values, strict=True):
         text = "never" if math.isnan(value) else digits(value)
         yield f"**{text}**" if _bounds(column) and condition_met(column, value) else text
 
 
-def _bounds(column: Condition) -> str:
+def _bounds(column: Column) -> str:
     """Return the bounds of a column; empty if every value is allowed."""
-    unbounded = "least" not in column and math.isinf(column["limit"])
-    return "" if unbounded else f"*{condition_text(column)}*"
+    if not math.isinf(column["limit"]):
+        return f"*{condition_text(column)}*"
+    return f"*at least {digits(column['least'])}*" if "least" in column else ""
 
 
 PAIRS = 3

@@ -28,6 +28,11 @@ label = "small window"
 metric = "flow.0.goodput_mbps"
 limit = inf
 set = ["flow.0.window_bytes=20000"]
+[[candidate.also]]
+label = "lead"
+metric = "flow.0.goodput_mbps"
+limit = inf
+less = ["flow.0.window_bytes=20000"]
 [[candidate.row]]
 label = "the study"
 set = ["flow.0.window_bytes=50000"]
@@ -57,10 +62,12 @@ def test_the_mechanism_that_is_planted_is_found(tmp_path: Path) -> None:
     assert [row["label"] for row in candidate.rows] == labels
     text = tried.section(candidate, 1, tmp_path / "kept.jsonl")
     assert "**Found**: 1 of 5 rows meet all 2 limits: 150 kB; 50 ms." in text
-    assert "Beside them, not required: small window." in text
+    assert "Beside them, not required: small window, lead." in text
     rows = {row.label: row for row in tried.tried(candidate, 1, tmp_path / "kept.jsonl")}
     assert rows["the study"].values[:2] == rows["50 kB; 100 ms"].values[:2]
     # The column's own window replaces the row's, which keeps its delay.
+    for each in rows.values():
+        assert each.values[3] == pytest.approx(each.values[0] / 1000 - each.values[2])
     small = {label: row.values[2] for label, row in rows.items()}
     assert small["50 kB; 50 ms"] == small["150 kB; 50 ms"] > small["150 kB; 100 ms"]
 
@@ -142,9 +149,9 @@ def test_every_row_loads_in_every_column(candidate: tried.Candidate) -> None:
     assert len({row["label"] for row in candidate.rows}) == len(candidate.rows)
     for row in candidate.rows:
         for column in (*candidate.limits, *candidate.also):
-            asked = tried.request(candidate, row, column)
-            loaded = scenarios.load(candidate.study.directory / asked.scenario, asked.sets)
-            assert isinstance(loaded, _core.Scenario)
+            for asked in tried.requests(candidate, row, column):
+                loaded = scenarios.load(candidate.study.directory / asked.scenario, asked.sets)
+                assert isinstance(loaded, _core.Scenario)
     assert not candidate.rows[0]["set"]
 
 
