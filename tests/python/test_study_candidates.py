@@ -160,6 +160,8 @@ def test_unsplit_segments_are_lost_and_single_ones_pass() -> None:
     external = load_study("5g-drx").directory / "scenario-external.toml"
     run = _core.simulate(scenarios.load(external, ["path.down.1.enabled=true"]), 1).summary
     tcp, udp = run["flows"]
+    assert tcp["goodput_mbps"] is not None
+    assert tcp["rto_count"] is not None
     assert 0 < tcp["goodput_mbps"] < 1
     assert tcp["rto_count"] > 10
     assert udp["packets_lost"] == 0
