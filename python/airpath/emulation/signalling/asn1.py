@@ -18,7 +18,7 @@ class Encoder:
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
-        self._name = module.__name__.rpartition(".")[2]
+        self.name = module.__name__.rpartition(".")[2]
 
     def pdu(
         self, name: str, elements: Mapping[str, object], kind: Kind = "initiatingMessage"
@@ -26,14 +26,14 @@ class Encoder:
         """Encode the message of that name; ``elements`` are pycrate's values by type name."""
         descriptions = self._part("PDU_Descriptions")
         field = kind[0].upper() + kind[1:]
-        procedures = getattr(descriptions, f"{self._name}_ELEMENTARY_PROCEDURES")().root
+        procedures = getattr(descriptions, f"{self.name}_ELEMENTARY_PROCEDURES")().root
         (procedure,) = (one for one in procedures if field in one and _type(one[field]) == name)
         message = {
             "procedureCode": procedure["procedureCode"],
             "criticality": procedure["criticality"],
             "value": (name, {"protocolIEs": self.fields(name, elements)}),
         }
-        coder = getattr(descriptions, f"{self._name}_PDU")
+        coder = getattr(descriptions, f"{self.name}_PDU")
         coder.set_val((kind, message))
         return bytes(coder.to_aper())
 
@@ -62,7 +62,7 @@ class Encoder:
         return entries
 
     def _part(self, name: str) -> Any:
-        return getattr(self._module, f"{self._name}_{name}")
+        return getattr(self._module, f"{self.name}_{name}")
 
 
 def _type(value: Any) -> str:

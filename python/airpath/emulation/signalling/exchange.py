@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from airpath.emulation.signalling import aka
+from airpath.emulation.signalling.asn1 import Encoder
 
 if TYPE_CHECKING:
     from airpath.emulation.attach import Attempt, Session
@@ -31,6 +35,11 @@ THREE_DIGITS = {"302", "334", *map(str, range(310, 317))}
 """MCCs of Canada, Mexico and the United States, whose MNCs have three digits (ITU-T E.212)."""
 
 UPLINK, DOWNLINK = True, False
+
+NO_KEY, FIRST_KEY = (0, 7), (0, 0)
+"""NAS key set identifiers (TS 24.301 9.9.3.21, TS 24.501 9.11.3.32)."""
+CIPHERED, NEW_INTEGRITY, NEW_CIPHERED = 2, 3, 4
+"""Security header types (TS 24.301 9.3.1, TS 24.501 9.3). Ciphering is null."""
 
 STEPS = 7
 """Steps of an attach or a registration after its first message."""
@@ -120,6 +129,73 @@ class NasSecurity:
         numbered = bytes([count]) + message
         code = aka.integrity_code(self._key, count, self._bearer, numbered, downlink=not up)
         return count, code
+
+
+class Messages(ABC):
+    """Messages of one UE, in the order in which they must be made: what both technologies share.
+
+    ``S1AP`` or ``NGAP`` carry NAS, whose messages of mobility management have names with ``PREFIX``
+    and a security header named ``HEADER``.
+    """
+
+    PREFIX: str
+    HEADER: str
+
+    def __init__(self, ue: Ue, protocol: ModuleType, mobility: ModuleType) -> None:
+        """Take pycrate's modules of the protocol and of mobility management."""
+        from pycrate_mobile.TS24008_IE import PLMN
+
+        self._ue, self._encoder, self._mobility = ue, Encoder(protocol), mobility
+        plmn = PLMN()
+        plmn.encode(ue.plmn)
+        self._plmn = bytes(plmn.to_bytes())
+        self._security: NasSecurity
+
+    @abstractmethod
+    def exchange(self) -> Exchange:
+        """All of them, until the UE is refused or has detached."""
+
+    @abstractmethod
+    def _ids(self) -> dict[str, object]: ...
+
+    @abstractmethod
+    def _location(self) -> dict[str, object]: ...
+
+    def _plain(self, name: str, **elements: object) -> bytes:
+        """NAS message of mobility management."""
+        return bytes(getattr(self._mobility, self.PREFIX + name)(val=elements).to_bytes())
+
+    def _protected(self, message: bytes, up: bool, header: int = CIPHERED) -> bytes:
+        """NAS message with its sequence number and message authentication code."""
+        count, code = self._security.protect(message, up=up)
+        outer = {self.HEADER: {"SecHdr": header}, "MAC": code, "Seqn": count, "NASMessage": message}
+        return self._plain("SecProtNASMessage", **outer)
+
+    def _up(self, message: bytes) -> Step:
+        elements = {**self._ids(), "NAS-PDU": message, **self._location()}
+        return Step(UPLINK, self._encoder.pdu("UplinkNASTransport", elements))
+
+    def _down(self, message: bytes) -> Step:
+        elements = {**self._ids(), "NAS-PDU": message}
+        return Step(DOWNLINK, self._encoder.pdu("DownlinkNASTransport", elements))
+
+    def _procedure(
+        self,
+        name: str,
+        request: Mapping[str, object],
+        response: Mapping[str, object],
+        words: tuple[str, str] = ("Request", "Response"),
+    ) -> list[Step]:
+        """What the network asks of the base station, and its answer."""
+        asked = self._encoder.pdu(name + words[0], request)
+        answered = self._encoder.pdu(name + words[1], response, "successfulOutcome")
+        return [Step(DOWNLINK, asked), Step(UPLINK, answered)]
+
+    def _release(self, cause: str) -> list[Step]:
+        name = self._encoder.name
+        pair = {key[0].lower() + key[1:]: number for key, number in self._ids().items()}
+        command = {f"UE-{name}-IDs": (f"uE-{name}-ID-pair", pair), "Cause": ("nas", cause)}
+        return self._procedure("UEContextRelease", command, self._ids(), ("Command", "Complete"))
 
 
 def ambr_bps(session: Session) -> tuple[int, int]:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import ipaddress
 
 from airpath.emulation.attach import Refusal, Session
-from airpath.emulation.signalling import aka
-from airpath.emulation.signalling.asn1 import Encoder
+from airpath.emulation.signalling import aka, exchange
 from airpath.emulation.signalling.exchange import (
     AREA,
     BASE_STATION,
     CELL,
     CORE,
     DOWNLINK,
+    FIRST_KEY,
+    NEW_CIPHERED,
+    NEW_INTEGRITY,
+    NO_KEY,
     UPLINK,
     Exchange,
     NasSecurity,
@@ -37,10 +40,6 @@ _TRANSACTION = 1
 _EPS_ATTACH, _EPS_DETACH, _EPS_ONLY, _INITIAL_REQUEST, _IPV4 = 1, 1, 1, 1, 1
 _IMSI, _GUTI = 1, 6
 """Types of identity (TS 24.301 9.9.3.12)."""
-_NO_KEY, _FIRST_KEY = (0, 7), (0, 0)
-"""NAS key set identifiers (TS 24.301 9.9.3.21)."""
-_INTEGRITY, _CIPHERED, _NEW_INTEGRITY, _NEW_CIPHERED = 1, 2, 3, 4
-"""Security header types (TS 24.301 9.3.1). Ciphering is null."""
 _CAPABILITIES = {"EEA0": 1, "EEA1_128": 1, "EEA2_128": 1, "EIA1_128": 1, "EIA2_128": 1}
 _ALGORITHMS = (0b11 << 14, 16)
 """_CAPABILITIES in S1AP, which leaves out the null algorithms (TS 36.413 9.2.1.40)."""
@@ -56,21 +55,18 @@ _ARP = {
 """Lowest priority, because subscribers have none (TS 36.413 9.2.1.60)."""
 
 
-class Messages:
-    """Messages of one UE, in the order in which they must be made."""
+class Messages(exchange.Messages):
+    """Messages of one UE over S1AP."""
+
+    PREFIX, HEADER = "EMM", "EMMHeaderSec"
 
     def __init__(self, ue: Ue) -> None:
         silence("pycrate_mobile.TS24301_EMM")
         from pycrate_asn1dir import S1AP
         from pycrate_mobile import TS24301_EMM, TS24301_ESM
-        from pycrate_mobile.TS24008_IE import PLMN
 
-        self._encoder = Encoder(S1AP)
-        self._ue, self._emm, self._esm = ue, TS24301_EMM, TS24301_ESM
-        plmn = PLMN()
-        plmn.encode(ue.plmn)
-        self._plmn = bytes(plmn.to_bytes())
-        self._security: NasSecurity
+        super().__init__(ue, S1AP, TS24301_EMM)
+        self._sessions = TS24301_ESM
 
     def exchange(self) -> Exchange:
         """All of them, until the UE is refused or has detached."""
@@ -80,7 +76,7 @@ class Messages:
             attach.append(self._down(self._plain("AttachReject", EMMCause=outcome.cause)))
             return Exchange([*attach, *self._release("unspecified")], [], [])
         vector = self._ue.vector()
-        challenge = {"NAS_KSI": _FIRST_KEY, "RAND": vector.rand, "AUTN": vector.autn}
+        challenge = {"NAS_KSI": FIRST_KEY, "RAND": vector.rand, "AUTN": vector.autn}
         attach.append(self._down(self._plain("AuthenticationRequest", **challenge)))
         if isinstance(outcome, Refusal) and outcome.step == "authentication":
             failure = self._plain("AuthenticationFailure", EMMCause=outcome.cause)
@@ -110,7 +106,7 @@ class Messages:
         request = self._plain(
             "AttachRequest",
             EPSAttachType=_EPS_ATTACH,
-            NAS_KSI=_NO_KEY,
+            NAS_KSI=NO_KEY,
             EPSID={"type": _IMSI, "ident": self._ue.imsi},
             UENetCap=_CAPABILITIES,
             ESMContainer=connectivity,
@@ -123,15 +119,15 @@ class Messages:
         command = self._plain(
             "SecurityModeCommand",
             NASSecAlgo={"IntegAlgo": aka.INTEGRITY_ALGORITHM},
-            NAS_KSI=_FIRST_KEY,
+            NAS_KSI=FIRST_KEY,
             UESecCap=_CAPABILITIES,
         )
         complete = self._plain("SecurityModeComplete")
         asked = self._session("InformationRequest")
         answered = self._session("InformationResponse", APN=self._ue.apn)
         return [
-            self._down(self._protected(command, DOWNLINK, _NEW_INTEGRITY)),
-            self._up(self._protected(complete, UPLINK, _NEW_CIPHERED)),
+            self._down(self._protected(command, DOWNLINK, NEW_INTEGRITY)),
+            self._up(self._protected(complete, UPLINK, NEW_CIPHERED)),
             self._down(self._protected(asked, DOWNLINK)),
             self._up(self._protected(answered, UPLINK)),
         ]
@@ -189,17 +185,15 @@ class Messages:
         }
         accepted = self._session("ActDefaultEPSBearerCtxtAccept", bearer=_BEARER, transaction=0)
         complete = self._plain("AttachComplete", ESMContainer=accepted)
-        name = "InitialContextSetup"
         return [
-            Step(DOWNLINK, self._encoder.pdu(f"{name}Request", request)),
-            Step(UPLINK, self._encoder.pdu(f"{name}Response", response, "successfulOutcome")),
+            *self._procedure("InitialContextSetup", request, response),
             self._up(self._protected(complete, UPLINK)),
         ]
 
     def _detached(self) -> list[Step]:
         request = self._plain(
             "DetachRequestMO",
-            NAS_KSI=_FIRST_KEY,
+            NAS_KSI=FIRST_KEY,
             EPSDetachType={"Type": _EPS_DETACH},
             EPSID=self._guti(),
         )
@@ -210,50 +204,17 @@ class Messages:
             *self._release("detach"),
         ]
 
-    def _release(self, cause: str) -> list[Step]:
-        pair = {"mME-UE-S1AP-ID": self._ue.number, "eNB-UE-S1AP-ID": self._ue.number}
-        command = {"UE-S1AP-IDs": ("uE-S1AP-ID-pair", pair), "Cause": ("nas", cause)}
-        name = "UEContextRelease"
-        return [
-            Step(DOWNLINK, self._encoder.pdu(f"{name}Command", command)),
-            Step(UPLINK, self._encoder.pdu(f"{name}Complete", self._ids(), "successfulOutcome")),
-        ]
-
     def _item(self, name: str, value: dict[str, object]) -> list[dict[str, object]]:
         """List with one item, which S1AP wraps as an IE of its own."""
         return self._encoder.fields(name, {name: value})
-
-    def _plain(self, name: str, **elements: object) -> bytes:
-        """NAS message of mobility management."""
-        return bytes(getattr(self._emm, f"EMM{name}")(val=elements).to_bytes())
 
     def _session(
         self, name: str, *, bearer: int = 0, transaction: int = _TRANSACTION, **elements: object
     ) -> bytes:
         """NAS message of session management."""
         header = {"EPSBearerId": bearer, "PTI": transaction}
-        message = getattr(self._esm, f"ESM{name}")(val={"ESMHeader": header, **elements})
+        message = getattr(self._sessions, f"ESM{name}")(val={"ESMHeader": header, **elements})
         return bytes(message.to_bytes())
-
-    def _protected(self, message: bytes, up: bool, header: int = _CIPHERED) -> bytes:
-        """NAS message with its sequence number and message authentication code."""
-        count, code = self._security.protect(message, up=up)
-        outer = {
-            "EMMHeaderSec": {"SecHdr": header},
-            "MAC": code,
-            "Seqn": count,
-            "NASMessage": message,
-        }
-        return bytes(self._emm.EMMSecProtNASMessage(val=outer).to_bytes())
-
-    def _up(self, message: bytes) -> Step:
-        elements = {**self._ids(), "NAS-PDU": message, **self._location()}
-        return Step(UPLINK, self._encoder.pdu("UplinkNASTransport", elements))
-
-    def _down(self, message: bytes) -> Step:
-        return Step(
-            DOWNLINK, self._encoder.pdu("DownlinkNASTransport", {**self._ids(), "NAS-PDU": message})
-        )
 
     def _ids(self) -> dict[str, object]:
         return {"MME-UE-S1AP-ID": self._ue.number, "ENB-UE-S1AP-ID": self._ue.number}

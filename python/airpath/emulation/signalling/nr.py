@@ -9,14 +9,17 @@ from __future__ import annotations
 import ipaddress
 
 from airpath.emulation.attach import Refusal, Session
-from airpath.emulation.signalling import aka
-from airpath.emulation.signalling.asn1 import Encoder
+from airpath.emulation.signalling import aka, exchange
 from airpath.emulation.signalling.exchange import (
     AREA,
     BASE_STATION,
     CELL,
     CORE,
     DOWNLINK,
+    FIRST_KEY,
+    NEW_CIPHERED,
+    NEW_INTEGRITY,
+    NO_KEY,
     UPLINK,
     Exchange,
     NasSecurity,
@@ -37,10 +40,6 @@ _SESSION = 1
 _TRANSACTION = 1
 _SUCI, _GUTI = 1, 2
 """Types of identity (TS 24.501 9.11.3.4)."""
-_NO_KEY, _FIRST_KEY = (0, 7), (0, 0)
-"""NAS key set identifiers (TS 24.501 9.11.3.32)."""
-_CIPHERED, _NEW_INTEGRITY, _NEW_CIPHERED = 2, 3, 4
-"""Security header types (TS 24.501 9.3). Ciphering is null."""
 _CAPABILITIES = {
     "5G-EA0": 1,
     "5G-EA1_128": 1,
@@ -74,21 +73,18 @@ _ARP = {
 """Lowest priority, because subscribers have none (TS 38.413 9.3.1.19)."""
 
 
-class Messages:
-    """Messages of one UE, in the order in which they must be made."""
+class Messages(exchange.Messages):
+    """Messages of one UE over NGAP."""
+
+    PREFIX, HEADER = "FGMM", "5GMMHeaderSec"
 
     def __init__(self, ue: Ue) -> None:
         silence("pycrate_mobile.TS24501_FGMM")
         from pycrate_asn1dir import NGAP
         from pycrate_mobile import TS24501_FGMM, TS24501_FGSM
-        from pycrate_mobile.TS24008_IE import PLMN
 
-        self._encoder = Encoder(NGAP)
-        self._ue, self._fgmm, self._fgsm = ue, TS24501_FGMM, TS24501_FGSM
-        plmn = PLMN()
-        plmn.encode(ue.plmn)
-        self._plmn = bytes(plmn.to_bytes())
-        self._security: NasSecurity
+        super().__init__(ue, NGAP, TS24501_FGMM)
+        self._sessions = TS24501_FGSM
 
     def exchange(self) -> Exchange:
         """All of them, until the UE is refused or has deregistered."""
@@ -100,7 +96,7 @@ class Messages:
             return Exchange([*attach, self._down(rejected), *self._release("unspecified")], [], [])
         vector = self._ue.vector()
         challenge = {"RAND": vector.rand, "AUTN": vector.autn, "ABBA": aka.ABBA}
-        authentication = self._plain("AuthenticationRequest", NAS_KSI=_FIRST_KEY, **challenge)
+        authentication = self._plain("AuthenticationRequest", NAS_KSI=FIRST_KEY, **challenge)
         attach.append(self._down(authentication))
         if isinstance(outcome, Refusal) and outcome.step == "authentication":
             failure = self._plain("AuthenticationFailure", **{"5GMMCause": outcome.cause})
@@ -130,7 +126,7 @@ class Messages:
         concealed = {"PLMN": self._ue.plmn, "Output": self._ue.imsi[len(self._ue.plmn) :]}
         return self._plain(
             "RegistrationRequest",
-            NAS_KSI=_NO_KEY,
+            NAS_KSI=NO_KEY,
             **{"5GSRegType": {"FOR": 1}, "5GSID": {"Type": _SUCI, "Value": concealed}},
             UESecCap=_CAPABILITIES,
         )
@@ -149,7 +145,7 @@ class Messages:
         command = self._plain(
             "SecurityModeCommand",
             NASSecAlgo={"IntegAlgo": aka.INTEGRITY_ALGORITHM},
-            NAS_KSI=_FIRST_KEY,
+            NAS_KSI=FIRST_KEY,
             UESecCap=_CAPABILITIES,
         )
         # With the request again, which was not protected before (TS 24.501 5.4.2.3).
@@ -162,8 +158,8 @@ class Messages:
             AllowedNSSAI=[{"SNSSAI": {"SST": _BROADBAND}}],
         )
         steps = [
-            self._down(self._protected(command, DOWNLINK, _NEW_INTEGRITY)),
-            self._up(self._protected(complete, UPLINK, _NEW_CIPHERED)),
+            self._down(self._protected(command, DOWNLINK, NEW_INTEGRITY)),
+            self._up(self._protected(complete, UPLINK, NEW_CIPHERED)),
         ]
         setup = {
             **self._ids(),
@@ -183,12 +179,10 @@ class Messages:
             "SecurityKey": (int.from_bytes(base_station_key), 256),
             "NAS-PDU": self._protected(accept, DOWNLINK),
         }
-        name = "InitialContextSetup"
         registered = self._protected(self._plain("RegistrationComplete"), UPLINK)
         return [
             *steps,
-            Step(DOWNLINK, self._encoder.pdu(f"{name}Request", setup)),
-            Step(UPLINK, self._encoder.pdu(f"{name}Response", self._ids(), "successfulOutcome")),
+            *self._procedure("InitialContextSetup", setup, self._ids()),
             self._up(registered),
         ]
 
@@ -269,16 +263,12 @@ class Messages:
                 }
             ],
         }
-        return [
-            request,
-            Step(DOWNLINK, self._encoder.pdu(f"{name}Request", setup)),
-            Step(UPLINK, self._encoder.pdu(f"{name}Response", response, "successfulOutcome")),
-        ]
+        return [request, *self._procedure(name, setup, response)]
 
     def _deregistered(self) -> list[Step]:
         request = self._plain(
             "MODeregistrationRequest",
-            NAS_KSI=_FIRST_KEY,
+            NAS_KSI=FIRST_KEY,
             DeregistrationType={"AccessType": _OVER_3GPP},
             **{"5GSID": self._guti()},
         )
@@ -289,23 +279,10 @@ class Messages:
             *self._release("deregister"),
         ]
 
-    def _release(self, cause: str) -> list[Step]:
-        pair = {"aMF-UE-NGAP-ID": self._ue.number, "rAN-UE-NGAP-ID": self._ue.number}
-        command = {"UE-NGAP-IDs": ("uE-NGAP-ID-pair", pair), "Cause": ("nas", cause)}
-        name = "UEContextRelease"
-        return [
-            Step(DOWNLINK, self._encoder.pdu(f"{name}Command", command)),
-            Step(UPLINK, self._encoder.pdu(f"{name}Complete", self._ids(), "successfulOutcome")),
-        ]
-
-    def _plain(self, name: str, **elements: object) -> bytes:
-        """NAS message of mobility management."""
-        return bytes(getattr(self._fgmm, f"FGMM{name}")(val=elements).to_bytes())
-
     def _session(self, name: str, **elements: object) -> bytes:
         """NAS message of session management."""
         header = {"PDUSessID": _SESSION, "PTI": _TRANSACTION}
-        message = getattr(self._fgsm, f"FGSM{name}")(val={"5GSMHeader": header, **elements})
+        message = getattr(self._sessions, f"FGSM{name}")(val={"5GSMHeader": header, **elements})
         return bytes(message.to_bytes())
 
     def _carried(self, message: bytes, up: bool) -> bytes:
@@ -323,26 +300,6 @@ class Messages:
             }
         name = "ULNASTransport" if up else "DLNASTransport"
         return self._protected(self._plain(name, **elements), up)
-
-    def _protected(self, message: bytes, up: bool, header: int = _CIPHERED) -> bytes:
-        """NAS message with its sequence number and message authentication code."""
-        count, code = self._security.protect(message, up=up)
-        outer = {
-            "5GMMHeaderSec": {"SecHdr": header},
-            "MAC": code,
-            "Seqn": count,
-            "NASMessage": message,
-        }
-        return bytes(self._fgmm.FGMMSecProtNASMessage(val=outer).to_bytes())
-
-    def _up(self, message: bytes) -> Step:
-        elements = {**self._ids(), "NAS-PDU": message, **self._location()}
-        return Step(UPLINK, self._encoder.pdu("UplinkNASTransport", elements))
-
-    def _down(self, message: bytes) -> Step:
-        return Step(
-            DOWNLINK, self._encoder.pdu("DownlinkNASTransport", {**self._ids(), "NAS-PDU": message})
-        )
 
     def _ids(self) -> dict[str, object]:
         return {"AMF-UE-NGAP-ID": self._ue.number, "RAN-UE-NGAP-ID": self._ue.number}
