@@ -13,7 +13,7 @@ import pytest
 from airpath import scenario
 from airpath.twin import compare, runs
 from airpath.twin.runs import Counted
-from airpath_dev.twin import draw, drawn
+from airpath_dev.twin import draw, drawn, place
 from airpath_dev.twin.drawn import (
     AGREES,
     DIFFERS,
@@ -131,7 +131,7 @@ def test_what_was_done_is_not_done_again(
 ) -> None:
     scenario = SimpleNamespace(sha256="scenario")
     comparable = SimpleNamespace(scenario=scenario, kernel="6.18.1", congestion=[])
-    monkeypatch.setattr(drawn, "make_comparable", lambda _: comparable)
+    monkeypatch.setattr(place, "make_comparable", lambda _: comparable)
     joined = [figure(10.0, 11.0, 11.2), figure(10.0, 10.1, 10.2)]
     monkeypatch.setattr(compare, "compare", lambda _: joined)
     done: list[Path] = []
@@ -161,7 +161,7 @@ def test_what_the_kernel_did_beside_another_build_is_taken_over(
 ) -> None:
     scenario = SimpleNamespace(sha256="scenario")
     comparable = SimpleNamespace(scenario=scenario, kernel="6.18.1", congestion=[])
-    monkeypatch.setattr(drawn, "make_comparable", lambda _: comparable)
+    monkeypatch.setattr(place, "make_comparable", lambda _: comparable)
     monkeypatch.setattr(compare, "compare", lambda _: [figure(10.0, 10.1, 10.2)])
     done: list[str] = []
     build = "one"

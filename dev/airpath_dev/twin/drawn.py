@@ -22,16 +22,16 @@ from typing import Annotated, Any
 
 import typer
 
-from airpath.base.text import digits
 from airpath.base.toml import parse_toml
 from airpath.cli.console import progress_bar
 from airpath.runs.summary import write_json
 from airpath.twin import compare, runs
-from airpath.twin.comparable import Comparable, make_comparable
+from airpath.twin.comparable import Comparable
 from airpath_dev import ROOT
 from airpath_dev.harness import FINE, NOT_CHECKED, WRONG, Count, Seed, heading, say, table, write
 
 from .draw import Drawn, draw
+from .place import prepared
 
 CAUSES = Path(__file__).with_name("causes.toml")
 """Why a drawn scenario differs, by its seed, as it was found by looking."""
@@ -106,13 +106,7 @@ def run(drawn: Drawn, out: Path, *, again: bool = False) -> Result:
 
     ``again``: the kernel part of an earlier build is reused, and only the simulation runs again.
     """
-    place = out / f"seed-{drawn.seed}"
-    place.mkdir(parents=True, exist_ok=True)
-    file = place / "scenario.toml"
-    file.write_text(drawn.text, encoding="utf-8")
-    comparable = make_comparable(str(file))
-    # Other builds and kernels have runs of their own.
-    place /= runs.identifier(comparable)
+    comparable, place = prepared(drawn, out)
     kept = _kept(drawn, place / RESULT)
     if kept is not None:
         return kept
@@ -263,14 +257,10 @@ def _section(result: Result, cause: str | None) -> list[str]:
     rows = []
     for one in out:
         figure = one.figure
-        sides = [
-            "none" if value is None else f"{digits(value)} {figure.unit}".strip()
-            for value in (compare.mean(figure.simulated), compare.mean(figure.emulated))
-        ]
         kernel = "" if one.kernel is None else compare.distance_text(figure.name, one.kernel)
         verdict = one.verdict + (f": {figure.note}" if figure.note else "")
         told = (figure.difference_text(), kernel, verdict)
-        rows.append((figure.flow, figure.name, *sides, *told))
+        rows.append((figure.flow, figure.name, *figure.sides("none"), *told))
     head = "flow | figure | simulated: | emulated: | difference: | between kernel runs: | verdict"
     lines.append(table(head, rows))
     if any(one.verdict == DIFFERS for one in out):

@@ -14,14 +14,12 @@ from typing import Annotated
 
 import typer
 
-from airpath.base.text import digits
-from airpath.cli.console import progress_bar
 from airpath.twin import compare, runs
-from airpath.twin.comparable import make_comparable
 from airpath_dev import ROOT
 from airpath_dev.harness import FINE, MEASURED, WRONG, Count, Seed, heading, say, table, write
 
 from .draw import ONE_WAY_MS, QUEUE_BDP, Drawn, _log
+from .place import run
 
 RATE_MBPS = (2.0, 50.0)
 """Evenly by its logarithm; more would keep a busy machine from being on time."""
@@ -89,15 +87,7 @@ def main(
 
 
 def _run(drawn: Drawn, out: Path) -> Row:
-    place = out / f"seed-{drawn.seed}"
-    place.mkdir(parents=True, exist_ok=True)
-    file = place / "scenario.toml"
-    file.write_text(drawn.text, encoding="utf-8")
-    comparable = make_comparable(str(file))
-    with progress_bar(f"seed {drawn.seed}") as progress:
-        twin = runs.run(
-            comparable, out=place / runs.identifier(comparable), progress=progress, say=say
-        )
+    twin = run(drawn, out)
     figures = [one for one in compare.compare(twin) if one.name in JUDGED]
     say(f"seed {drawn.seed}: {verdict(figures, FIRST)}, {verdict(figures, SECOND)}")
     return drawn, twin, figures
@@ -149,10 +139,7 @@ def _lines(
             drawn.shape,
             one.flow,
             one.name,
-            *(
-                "none" if value is None else f"{digits(value)} {one.unit}"
-                for value in (compare.mean(one.simulated), compare.mean(one.emulated))
-            ),
+            *one.sides("none"),
             one.difference_text(),
             one.verdict + (f": {one.note}" if one.note else ""),
         )

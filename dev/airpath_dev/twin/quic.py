@@ -15,14 +15,12 @@ from typing import Annotated
 
 import typer
 
-from airpath.base.text import digits
-from airpath.cli.console import progress_bar
 from airpath.twin import compare, runs
-from airpath.twin.comparable import make_comparable
 from airpath_dev import ROOT
 from airpath_dev.harness import FINE, MEASURED, WRONG, Count, Seed, heading, say, table, write
 
 from .draw import Drawn, draw
+from .place import run
 
 LIMIT = 0.05
 """Of goodput and of the median RTT: what is asked of one stack on two clocks."""
@@ -62,20 +60,8 @@ def main(
 
 
 def _run(drawn: Drawn, out: Path, repeats: int) -> Row:
-    place = out / f"seed-{drawn.seed}"
-    place.mkdir(parents=True, exist_ok=True)
-    file = place / "scenario.toml"
-    file.write_text(drawn.text, encoding="utf-8")
-    comparable = make_comparable(str(file))
-    with progress_bar(f"seed {drawn.seed}") as progress:
-        twin = runs.run(
-            comparable,
-            seeds=repeats,
-            out=place / runs.identifier(comparable),
-            progress=progress,
-            say=say,
-        )
-    kinds = {flow["id"]: flow["kind"] for flow in comparable.scenario.flows}
+    twin = run(drawn, out, repeats)
+    kinds = {flow["id"]: flow["kind"] for flow in twin.comparable.scenario.flows}
     figures = [
         figure
         for figure in compare.compare(twin)
@@ -124,19 +110,13 @@ def _lines(
             drawn.shape,
             figure.flow,
             FIGURES[figure.name],
-            _value(figure.simulated, figure.unit),
-            _value(figure.emulated, figure.unit),
+            *figure.sides("none"),
             figure.difference_text(),
             _spread(figure.simulated),
             len(twin.valid),
         )
         for figure in figures
     ]
-
-
-def _value(values: Sequence[compare.Value], unit: str) -> str:
-    mean = compare.mean(values)
-    return "none" if mean is None else f"{digits(mean)} {unit}"
 
 
 def _spread(values: Sequence[compare.Value]) -> str:

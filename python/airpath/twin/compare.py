@@ -64,6 +64,14 @@ class Figure:
             "note": self.note,
         }
 
+    def sides(self, none: str) -> tuple[str, str]:
+        """Return the mean of each side with its unit; ``none``: what to say without one."""
+        simulated, emulated = (
+            none if value is None else f"{digits(value)} {self.unit}".strip()
+            for value in (mean(self.simulated), mean(self.emulated))
+        )
+        return simulated, emulated
+
     def difference_text(self) -> str:
         """``+1.2 %``, ``-0.3 base RTT``; empty without one."""
         if self.difference is None:
@@ -322,11 +330,6 @@ def _of(section: str, identifier: str, *path: str) -> Callable[[Run], Any]:
 
 def row(figure: Figure) -> tuple[str, ...]:
     """A line of a table: flow, figure, both sides with their unit, difference, limit, verdict."""
-    unit = f" {figure.unit}" if figure.unit else ""
-    sides = (
-        "" if value is None else f"{digits(value)}{unit}"
-        for value in (mean(figure.simulated), mean(figure.emulated))
-    )
     limit = ""
     if figure.limit is not None:
         exact = figure.name == EXIT
@@ -334,7 +337,7 @@ def row(figure: Figure) -> tuple[str, ...]:
     return (
         figure.flow,
         figure.name,
-        *sides,
+        *figure.sides(none=""),
         figure.difference_text(),
         limit,
         figure.verdict,
