@@ -23,9 +23,9 @@ mod time;
 pub use direction::Direction;
 pub use histogram::{Folded, Histogram};
 pub use journey::{Journey, JourneyId, Journeys, Part, Site, Spent};
+pub use memo::{Memo, fast_paths, is_planted};
 #[cfg(debug_assertions)]
-pub use memo::reference;
-pub use memo::{Memo, fast_paths};
+pub use memo::{reference, with_rule};
 pub use packet::{
     Datagram, Drop, DropReason, Ecn, Flags, FlowId, MAX_SACK_BLOCKS, Packet, Payload, SackBlock,
     SackBlocks, Segment, Timestamps, Tunnel,

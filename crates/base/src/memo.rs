@@ -1,6 +1,6 @@
 //! A state, and what is known of it until it changes.
 
-#[cfg(all(debug_assertions, not(feature = "reference")))]
+#[cfg(debug_assertions)]
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Deref;
@@ -34,6 +34,34 @@ pub fn reference<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
+#[cfg(debug_assertions)]
+thread_local! {
+    static PLANTED: Cell<&str> = const { Cell::new("") };
+}
+
+/// Whether the rule of this name applies, which only a clear way has. It never does outside of
+/// [`with_rule()`].
+#[inline(always)]
+pub fn is_planted(rule: &str) -> bool {
+    #[cfg(debug_assertions)]
+    return PLANTED.get() == rule;
+    #[cfg(not(debug_assertions))]
+    {
+        let _ = rule;
+        false
+    }
+}
+
+/// Does the work with one [planted rule](is_planted), on this thread: a comparison with [`reference()`] must
+/// find it. Only in builds with debug assertions.
+#[cfg(debug_assertions)]
+pub fn with_rule<R>(rule: &'static str, work: impl FnOnce() -> R) -> R {
+    let before = PLANTED.replace(rule);
+    let result = work();
+    PLANTED.set(before);
+    result
+}
+
 /// A state of type `S`, and a value worked out from it, which is known until the state changes.
 ///
 /// The state is read through `Deref`. There is no `DerefMut`: whoever changes the state goes through
@@ -53,7 +81,7 @@ pub fn reference<R>(work: impl FnOnce() -> R) -> R {
 /// assert_eq!(list.known(), None);
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0596
 /// let mut list = airpath_base::Memo::<Vec<u8>, u8>::new(vec![1]);
 /// list.push(2);
 /// ```

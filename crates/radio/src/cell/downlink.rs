@@ -1,6 +1,6 @@
 //! The base station's downlink, and the UE's reception of it.
 
-use airpath_base::{Direction, Instant};
+use airpath_base::{Direction, Instant, is_planted};
 
 use super::carrier_id::{CarrierId, LinkId, PRIMARY};
 use super::component::Component;
@@ -159,7 +159,9 @@ impl Engine {
             prbs: down.harq.payload(process).prbs,
             since: down.harq.payload(process).failed,
         });
-        let new = down.harq.free(now).is_some() && eligible <= now;
+        let rests =
+            is_planted("rest every second millisecond") && now.as_nanos() / 1_000_000 % 2 > 0;
+        let new = down.harq.free(now).is_some() && eligible <= now && !rests;
         let candidate = Candidate {
             ue: UeId(index),
             backlog: if new { ue.needed(DOWN, now).min(allowed) } else { 0 },

@@ -5,6 +5,7 @@ use airpath_queue::Load;
 use airpath_radio::cell::*;
 use airpath_radio::ran::*;
 use proptest::prelude::*;
+use proptest::test_runner::{Reason, TestError, TestRunner};
 
 use crate::common::*;
 use crate::laws::{Arrival, aggregated, traffic, wide_world, world};
@@ -100,9 +101,13 @@ fn run(config: &RanConfig, traffic: &[Arrival], logged: bool) -> Outcome {
     outcome
 }
 
-fn the_clear_way_is_the_same(config: &RanConfig, traffic: &[Arrival], logged: bool) {
+fn twice(config: &RanConfig, traffic: &[Arrival], logged: bool) -> [Outcome; 2] {
     let fast = run(config, traffic, logged);
-    let clear = airpath_base::reference(|| run(config, traffic, logged));
+    [fast, airpath_base::reference(|| run(config, traffic, logged))]
+}
+
+fn the_clear_way_is_the_same(config: &RanConfig, traffic: &[Arrival], logged: bool) {
+    let [fast, clear] = twice(config, traffic, logged);
     // The first difference is easier to read than two whole outcomes.
     for (at, (one, other)) in fast.log.iter().zip(&clear.log).enumerate() {
         assert_eq!(one, other, "after {:#?}", &fast.log[at.saturating_sub(10)..at]);
@@ -153,5 +158,23 @@ proptest! {
         config in wide_world(), traffic in traffic(), logged: bool, curves: bool,
     ) {
         the_clear_way_is_the_same(&with_curves(config, curves), &traffic, logged);
+    }
+}
+
+/// The comparison finds a rule that was added to a clear way and not to the fast path beside it.
+#[test]
+fn a_rule_that_only_a_clear_way_has_is_found() {
+    for rule in ["rest every second millisecond", "answer every PDU"] {
+        let proptest =
+            ProptestConfig { max_shrink_iters: 0, failure_persistence: None, ..Default::default() };
+        let found =
+            TestRunner::new(proptest).run(&(world(1..9), traffic()), |(config, traffic)| {
+                let [fast, clear] =
+                    airpath_base::with_rule(rule, || twice(&config, &traffic, false));
+                if fast == clear { Ok(()) } else { Err(TestCaseError::fail("differs")) }
+            });
+        let differs = |reason: &Reason| reason.message() == "differs";
+        let found = matches!(&found, Err(TestError::Fail(reason, _)) if differs(reason));
+        assert_eq!(found, airpath_base::fast_paths(), "{rule}");
     }
 }

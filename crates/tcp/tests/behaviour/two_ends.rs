@@ -14,6 +14,8 @@ use airpath_tcp::{
     SlowStartConfig, ValidationConfig,
 };
 use proptest::prelude::*;
+#[cfg(debug_assertions)]
+use proptest::test_runner::{Reason, TestError, TestRunner};
 
 /// What an application does, in order.
 #[derive(Clone, Debug)]
@@ -648,18 +650,40 @@ fn connection() -> impl Strategy<Value = Connection> {
     )
 }
 
+/// Runs a connection, and once more by all the rules where that can be had.
+fn twice(connection: &Connection) -> [Outcome; 2] {
+    let outcome = run(connection);
+    #[cfg(debug_assertions)]
+    let again = airpath_base::reference(|| run(connection));
+    #[cfg(not(debug_assertions))]
+    let again = run(connection);
+    [outcome, again]
+}
+
 proptest! {
     #[test]
     fn every_stream_arrives_once_in_order_and_ends(connection in connection()) {
-        let outcome = run(&connection);
-        // Once more, by all the rules where that can be had.
-        #[cfg(debug_assertions)]
-        let again = airpath_base::reference(|| run(&connection));
-        #[cfg(not(debug_assertions))]
-        let again = run(&connection);
+        let [outcome, again] = twice(&connection);
         let first = outcome.sent.iter().zip(&again.sent).find(|(one, other)| one != other);
         prop_assert_eq!(first, None);
         prop_assert_eq!(again, outcome);
+    }
+}
+
+/// The comparison finds a rule that was added to a clear way and not to the fast path beside it.
+#[cfg(debug_assertions)]
+#[test]
+fn a_rule_that_only_a_clear_way_has_is_found() {
+    for rule in ["acknowledge all data at once", "keep cwnd"] {
+        let config =
+            ProptestConfig { max_shrink_iters: 0, failure_persistence: None, ..Default::default() };
+        let found = TestRunner::new(config).run(&connection(), |connection| {
+            let [fast, clear] = airpath_base::with_rule(rule, || twice(&connection));
+            if fast == clear { Ok(()) } else { Err(TestCaseError::fail("differs")) }
+        });
+        let differs = |reason: &Reason| reason.message() == "differs";
+        let found = matches!(&found, Err(TestError::Fail(reason, _)) if differs(reason));
+        assert_eq!(found, airpath_base::fast_paths(), "{rule}");
     }
 }
 
