@@ -8,7 +8,8 @@ timestamps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -167,7 +168,6 @@ class Path:
 
 def estimate(seen: Observed) -> Path:
     """Estimate the path from the flow."""
-    unknown: list[Unknown] = []
     waits, base = waits_of(seen)
     rough = _rough_rate(seen)
     batch = _batch(seen, rough)
@@ -181,63 +181,13 @@ def estimate(seen: Observed) -> Path:
         base_rtt, may_differ_ms = _without_waits_back(seen, waits, base_rtt, serialisation)
     if batch is not None:
         base_rtt, may_differ_ms = _without_batches(seen, waits, base_rtt, capacity, batch)
-        unknown.append(
-            Unknown(
-                "base RTT",
-                f"every packet waits for the next batch, and batches are {short(batch)} ms "
-                "apart: it may be shorter by up to that",
-                "a ping with random intervals on the idle path",
-            )
-        )
-    if capacity is None:
-        never = "packets never queued at the bottleneck"
-        briefly = (
-            f"packets queued for only {short(busy_s * MS)} ms, and arrive in batches that are "
-            f"{short(batch or 0.0)} ms apart"
-        )
-        unknown.append(
-            Unknown(
-                "capacity",
-                briefly if busy_s else never,
-                "a longer transfer with a larger window",
-            )
-        )
     lost = lost_segments(seen)
     queue, at_least, full = _queue(seen, waits, lost, used, serialisation)
     if capacity is None:
         # Where packets never waited for each other no queue was full.
         queue, full = None, np.zeros(len(lost), dtype=bool)
-    if queue is None:
-        holds = f": it holds at least {short(at_least / MS)} kB" if at_least >= _PACKET else ""
-        unknown.append(
-            Unknown(
-                "queue",
-                f"it never overflowed{holds}",
-                "a transfer that loses packets at its full rate",
-            )
-        )
-    is_rough = bool(queue and batch and queue / used / BYTES_PER_MS < _CLEAR_WAIT * batch)
-    if is_rough and queue and batch:
-        unknown.append(
-            Unknown(
-                "queue",
-                f"packets waited {short(queue / used / BYTES_PER_MS)} ms in it, and arrive in "
-                f"batches that are {short(batch)} ms apart",
-                "a capture at the other end",
-            )
-        )
     loss, burst = _random_loss(seen, lost, full)
-    jitter = _jitter(seen, waits, capacity, batch)
-    if jitter is None:
-        unknown.append(
-            Unknown(
-                "jitter",
-                "the time in the queue is not known well enough, or hides it",
-                "a ping on the idle path",
-            )
-        )
-    unknown += _never(seen)
-    return Path(
+    path = Path(
         base_rtt_ms=base_rtt,
         base_rtt_within_ms=(base_rtt - may_differ_ms, base_rtt + may_differ_ms),
         capacity_mbps=capacity,
@@ -246,15 +196,57 @@ def estimate(seen: Observed) -> Path:
         rates=rates,
         queue_bytes=queue,
         queue_at_least_bytes=at_least,
-        queue_is_rough=is_rough,
+        queue_is_rough=bool(queue and batch and queue / used / BYTES_PER_MS < _CLEAR_WAIT * batch),
         lost=int(lost.sum()),
         overflowed=int(full.sum()),
         loss=loss,
         burst=burst,
-        jitter_ms=jitter,
+        jitter_ms=_jitter(seen, waits, capacity, batch),
         batch_ms=batch,
-        unknown=unknown,
+        unknown=[],
     )
+    return replace(path, unknown=[*_unknown(path), *_never(seen)])
+
+
+def _unknown(path: Path) -> Iterator[Unknown]:
+    """What this flow does not reveal."""
+    batches = f"batches that are {short(path.batch_ms or 0.0)} ms apart"
+    if path.batch_ms is not None:
+        yield Unknown(
+            "base RTT",
+            f"every packet waits for the next batch, and batches are {short(path.batch_ms)} ms "
+            "apart: it may be shorter by up to that",
+            "a ping with random intervals on the idle path",
+        )
+    if path.capacity_mbps is None:
+        never = "packets never queued at the bottleneck"
+        briefly = f"packets queued for only {short(path.busy_s * MS)} ms, and arrive in {batches}"
+        yield Unknown(
+            "capacity",
+            briefly if path.busy_s else never,
+            "a longer transfer with a larger window",
+        )
+    if path.queue_bytes is None:
+        least = path.queue_at_least_bytes
+        holds = f": it holds at least {short(least / MS)} kB" if least >= _PACKET else ""
+        yield Unknown(
+            "queue",
+            f"it never overflowed{holds}",
+            "a transfer that loses packets at its full rate",
+        )
+    elif path.queue_is_rough:
+        wait = path.queue_bytes / (path.capacity_mbps or path.at_least_mbps) / BYTES_PER_MS
+        yield Unknown(
+            "queue",
+            f"packets waited {short(wait)} ms in it, and arrive in {batches}",
+            "a capture at the other end",
+        )
+    if path.jitter_ms is None:
+        yield Unknown(
+            "jitter",
+            "the time in the queue is not known well enough, or hides it",
+            "a ping on the idle path",
+        )
 
 
 def _never(seen: Observed) -> list[Unknown]:
