@@ -60,6 +60,13 @@ class Far:
         return sock
 
 
+def open_stream(peer: control.Peer, key: Key, phase: int, at: int) -> socket.socket:
+    """Open a data connection and say which stream it is."""
+    sock = socket.create_connection(peer, 5)
+    sock.sendall(control.stream_line(key, phase, at))
+    return sock
+
+
 class Near:
     """A session's near end."""
 
@@ -79,8 +86,7 @@ class Near:
         return answer
 
     def streams(self, phase: int, count: int) -> list[socket.socket]:
-        peer = self.channel.peer
-        return [control.open_stream(peer, self.key, (phase, at), 5.0) for at in range(count)]
+        return [open_stream(self.channel.peer, self.key, phase, at) for at in range(count)]
 
     def tcp(self, phase: int, direction: str, count: int, **fields: Any) -> dict[str, Any]:
         """Run a phase of TCP; the far end's report, with what the near end saw."""
@@ -378,7 +384,7 @@ def test_a_recorded_session_cannot_be_played_again(there: Far) -> None:
     assert near.ask("tcp", phase=1, direction="down", streams=1, duration_s=0.05)["ready"]
     peer = (NEAR, there.port)
     line = control.stream_line(key, 1, 0)
-    with control.open_stream(peer, key, (1, 0), 5.0) as sock:
+    with open_stream(peer, key, 1, 0) as sock:
         control.await_start(sock, 5.0)
         stream.receive(sock, threading.Event(), most_s=5.0)
     assert near.answer()["event"] == "done"
@@ -566,13 +572,15 @@ def test_whoever_breaks_the_protocol_after_the_proof_loses_the_session(there: Fa
 
 
 KILLED = """
-import sys, time
+import socket, sys, time
 from airpath.measure import control
 channel, key, _ = control.connect("127.0.0.1", int(sys.argv[1]), sys.argv[2], 5)
 channel.send({"do": "tcp", "id": 1, "phase": 1, "direction": sys.argv[3], "streams": 2,
               "duration_s": 50})
 channel.receive(5)
-socks = [control.open_stream(channel.peer, key, (1, at), 5) for at in range(2)]
+socks = [socket.create_connection(channel.peer, 5) for _ in range(2)]
+for at, sock in enumerate(socks):
+    sock.sendall(control.stream_line(key, 1, at))
 for sock in socks:
     control.await_start(sock, 5)
 print("started", flush=True)

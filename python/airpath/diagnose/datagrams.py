@@ -20,7 +20,6 @@ _MOST_FLOWS = 5
 """Flows of each protocol of which something is said: those with the most packets."""
 _LEAST_PACKETS = 100
 _LEAST_REPLIES = 5
-_SIDES = (("client_side_ms", "to the client"), ("server_side_ms", "to the server"))
 _MESSAGES = {
     "fragmentation-needed": "a packet was larger than the MTU of a hop",
     "packet-too-big": "a packet was larger than the MTU of a hop",

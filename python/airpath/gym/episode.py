@@ -35,7 +35,6 @@ Outcome: TypeAlias = "tuple[Vector, float, bool, bool, dict[str, float]]"
 LOW = np.array([element.low for element in OBSERVATION], dtype=np.float32)
 HIGH = np.array([element.high for element in OBSERVATION], dtype=np.float32)
 NAMES = tuple(element.name for element in OBSERVATION)
-ACTION_NAMES = tuple(element.name for element in ACTION)
 ACTION_LOW = np.array([element.low for element in ACTION], dtype=np.float32)
 ACTION_HIGH = np.array([element.high for element in ACTION], dtype=np.float32)
 

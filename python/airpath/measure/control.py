@@ -696,43 +696,6 @@ def _connected(host: str, port: int, deadline: float) -> tuple[socket.socket, fl
     raise UnansweredError(said, opened=False) if is_silent else AirpathError(said)
 
 
-def open_stream(
-    peer: Peer,
-    key: Key,
-    which: tuple[int, int],
-    timeout_s: float,
-    prepare: Callable[[socket.socket], None] | None = None,
-) -> socket.socket:
-    """Open a data connection and send its first line; ``which``: its phase and stream.
-
-    ``prepare`` sets options before it connects. Then comes `await_start`. Raises AirpathError if
-    there is no connection.
-    """
-    family = socket.AF_INET6 if ":" in peer[0] else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        if prepare is not None:
-            prepare(sock)
-        sock.settimeout(timeout_s)
-        sock.connect(peer)
-        join(sock, key, *which)
-    except OSError as error:
-        sock.close()
-        raise AirpathError(f"cannot open a stream to {spelled(peer)}: {reason(error)}") from None
-    except BaseException:
-        sock.close()
-        raise
-    return sock
-
-
-def join(sock: socket.socket, key: Key, phase: int, stream: int) -> None:
-    """Say and prove on a new connection which stream it is."""
-    try:
-        sock.sendall(stream_line(key, phase, stream))
-    except OSError as error:
-        raise ProtocolError(f"a stream failed before its start: {reason(error)}") from None
-
-
 def await_start(sock: socket.socket, timeout_s: float) -> None:
     """Wait until all streams of the phase have joined: for the far end's ``+``.
 
