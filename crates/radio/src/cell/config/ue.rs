@@ -175,12 +175,6 @@ impl UeConfig {
 
     fn nr(carrier: &NrCarrier) -> Self {
         let slot = carrier.numerology.slot();
-        let report = ReportConfig {
-            period: Duration::from_millis(20),
-            offset: Duration::ZERO,
-            delay: Duration::from_millis(4),
-        };
-        let link = |harq, bearer| UeLinkConfig { report, ..link(harq, bearer) };
         let harq = HarqConfig {
             processes: 16,
             max_transmissions: 4,
@@ -198,20 +192,11 @@ impl UeConfig {
         };
         // 18 bits of SN and an SDAP header
         let bearer = bearer(rlc, 4);
+        let links = [link(harq, bearer), link(harq, bearer)];
         Self {
-            downlink: link(harq, bearer),
-            uplink: link(harq, bearer),
             sr: sr(Some(&CellConfig::nr(carrier.clone()))),
             bsr: bsr(Generation::Nr, Duration::from_millis(80)),
-            estimate: EstimateConfig::default(),
-            proactive: None,
-            configured: None,
-            random_access: None,
-            alignment: None,
-            drx: None,
-            rrc: None,
-            processing: UeProcessing { downlink: slot, uplink: slot },
-            secondary: Vec::new(),
+            ..Self::bare(links, [slot, slot])
         }
     }
 
@@ -238,22 +223,11 @@ impl UeConfig {
         let every = Occasions::new(carrier.uplink.tti(), Duration::ZERO);
         let bytes = carrier.uplink.most_bytes();
         Self {
-            downlink: link(Direction::Downlink),
-            uplink: link(Direction::Uplink),
             configured: Some(PeriodicGrant { occasions: every, bytes, keep: None }),
-            sr: sr(None),
-            bsr: bsr(Generation::Lte, Duration::from_millis(320)),
-            estimate: EstimateConfig::default(),
-            proactive: None,
-            random_access: None,
-            alignment: None,
-            drx: None,
-            rrc: None,
-            processing: UeProcessing {
-                downlink: Duration::from_millis(4),
-                uplink: Duration::from_millis(2),
-            },
-            secondary: Vec::new(),
+            ..Self::bare(
+                [Direction::Downlink, Direction::Uplink].map(link),
+                [4, 2].map(Duration::from_millis),
+            )
         }
     }
 
@@ -289,22 +263,8 @@ impl UeConfig {
         let bytes = evdo::REVERSE_BITS[11] / 8;
         let occasions = Occasions::new(turn, Duration::ZERO);
         Self {
-            downlink: link(harq),
-            uplink: link(reverse),
             configured: Some(PeriodicGrant { occasions, bytes, keep: None }),
-            sr: sr(None),
-            bsr: bsr(Generation::Lte, Duration::from_millis(320)),
-            estimate: EstimateConfig::default(),
-            proactive: None,
-            random_access: None,
-            alignment: None,
-            drx: None,
-            rrc: None,
-            processing: UeProcessing {
-                downlink: Duration::from_millis(5),
-                uplink: Duration::from_millis(2),
-            },
-            secondary: Vec::new(),
+            ..Self::bare([harq, reverse].map(link), [5, 2].map(Duration::from_millis))
         }
     }
 
@@ -319,10 +279,21 @@ impl UeConfig {
         let bearer = bearer(rlc, 2);
         let link =
             |direction| UeLinkConfig { report, ..link(lte_harq(carrier, direction), bearer) };
+        // TR 36.912 table B.2.1-1
+        let processing = [1_500, 1_000].map(Duration::from_micros);
         Self {
-            downlink: link(Direction::Downlink),
-            uplink: link(Direction::Uplink),
             sr: sr(Some(&CellConfig::lte(*carrier))),
+            ..Self::bare([Direction::Downlink, Direction::Uplink].map(link), processing)
+        }
+    }
+
+    /// Links and processing times, each downlink first, and nothing that a UE may do without.
+    fn bare([downlink, uplink]: [UeLinkConfig; 2], processing: [Duration; 2]) -> Self {
+        let [received, sent] = processing;
+        Self {
+            downlink,
+            uplink,
+            sr: sr(None),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
             estimate: EstimateConfig::default(),
             proactive: None,
@@ -331,11 +302,7 @@ impl UeConfig {
             alignment: None,
             drx: None,
             rrc: None,
-            // TR 36.912 table B.2.1-1
-            processing: UeProcessing {
-                downlink: Duration::from_micros(1_500),
-                uplink: Duration::from_millis(1),
-            },
+            processing: UeProcessing { downlink: received, uplink: sent },
             secondary: Vec::new(),
         }
     }
