@@ -149,7 +149,6 @@ struct Process<T> {
     block: Block,
     soft: SoftBuffer,
     transmissions: u8,
-    new_data: bool,
     decoded: bool,
     /// Whether a NACK of the last transmission would be taken for an ACK.
     mistaken: bool,
@@ -180,7 +179,6 @@ impl<T: Default> Harq<T> {
             block: Block { efficiency: 0.0, modulation_bits: 0, transmissions: 0 },
             soft: SoftBuffer::default(),
             transmissions: 0,
-            new_data: false,
             decoded: false,
             mistaken: false,
             sent: Instant::ZERO,
@@ -219,17 +217,6 @@ impl<T> Harq<T> {
         self.process(process).transmissions
     }
 
-    /// The new data indicator: toggled by every new block (TS 38.321 5.3.2.2, 5.4.2.1).
-    pub fn new_data_indicator(&self, process: ProcessId) -> bool {
-        self.process(process).new_data
-    }
-
-    /// Redundancy version of a process's last transmission: 0, 2, 3, 1, repeated (TS 38.214
-    /// 5.1.2.1, TS 36.321 5.4.2.2).
-    pub fn redundancy_version(&self, process: ProcessId) -> u8 {
-        [0, 2, 3, 1][usize::from(self.transmissions(process).wrapping_sub(1) % 4)]
-    }
-
     /// The block that a process sends, as passed to [`start`](Harq::start).
     pub fn block(&self, process: ProcessId) -> Block {
         self.process(process).block
@@ -259,7 +246,6 @@ impl<T> Harq<T> {
         let place = &mut self.processes[usize::from(process.0)];
         place.block = block;
         place.transmissions = 0;
-        place.new_data = !place.new_data;
         place.soft = SoftBuffer::default();
         self.send(process, attempt)
     }

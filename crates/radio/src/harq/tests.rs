@@ -35,8 +35,7 @@ fn an_asynchronous_block_returns_when_feedback_and_processing_are_over() {
     let first = harq.free(ms(0)).unwrap();
     *harq.payload_mut(first) = 42;
     assert_eq!(harq.start(first, BLOCK, attempt(ms(0), 4)), Reception::Failed);
-    assert!(harq.new_data_indicator(first));
-    assert_eq!((harq.redundancy_version(first), harq.next_feedback()), (0, Some(ms(4))));
+    assert_eq!(harq.next_feedback(), Some(ms(4)));
     assert_eq!(harq.poll_feedback(ms(3)), None);
     let second = harq.free(ms(1)).unwrap();
     assert_ne!(first, second);
@@ -53,14 +52,11 @@ fn an_asynchronous_block_returns_when_feedback_and_processing_are_over() {
         (Some(first), Some(ms(20)))
     );
     assert_eq!(harq.retransmit(first, attempt(ms(20), 4)), Reception::Decoded);
-    assert!(harq.new_data_indicator(first), "a retransmission does not toggle it");
-    assert_eq!((harq.redundancy_version(first), harq.retransmission(ms(20))), (2, Some(second)));
+    assert_eq!(harq.retransmission(ms(20)), Some(second));
     let ack =
         Feedback { process: first, at: ms(24), transmissions: 2, outcome: Outcome::Acknowledged };
     assert_eq!(harq.poll_feedback(ms(30)), Some(ack));
     assert_eq!((*harq.payload(first), harq.free(ms(30)), harq.busy()), (42, Some(first), 1));
-    harq.start(first, BLOCK, attempt(ms(30), 4));
-    assert!(!harq.new_data_indicator(first));
 }
 
 #[test]
@@ -87,17 +83,13 @@ fn a_block_is_lost_after_its_last_transmission() {
     let process = harq.free(ms(0)).unwrap();
     harq.start(process, BLOCK, attempt(ms(0), 4));
     let mut outcomes = Vec::new();
-    let mut versions = vec![harq.redundancy_version(process)];
     while let Some(feedback) = harq.poll_feedback(harq.next_feedback().unwrap_or(ms(0))) {
         outcomes.push(feedback.outcome);
         let Some(at) = harq.next_retransmission(feedback.at) else { break };
         harq.retransmit(process, attempt(at, 4));
-        versions.push(harq.redundancy_version(process));
     }
     let again = Outcome::Retransmit;
     assert_eq!(outcomes, [again, again, again, Outcome::Lost]);
-    // TS 38.214 5.1.2.1.
-    assert_eq!(versions, [0, 2, 3, 1]);
     assert_eq!((harq.busy(), harq.transmissions(process)), (0, 4));
 }
 

@@ -102,11 +102,6 @@ impl Scheduler {
         id
     }
 
-    /// Sets another cap for a UE, with a full bucket; `None`: no cap.
-    pub fn set_cap(&mut self, ue: UeId, cap: Option<RateCap>, now: Instant) {
-        self.ues[ue.0 as usize].bucket = cap.map(|cap| Box::new(cap.bucket(now)));
-    }
-
     /// Whether the UE has a cap.
     pub fn is_capped(&self, ue: UeId) -> bool {
         self.ues[ue.0 as usize].bucket.is_some()

@@ -231,9 +231,6 @@ fn a_capped_ue_says_when_to_come_back() {
     assert!(scheduler.allocate(early, 50, &candidates, &sizes).is_empty());
     assert_eq!(scheduler.eligible_at(ue, early), due);
     assert_eq!(scheduler.allocate(due, 50, &candidates, &sizes).len(), 1);
-    scheduler.set_cap(ue, None, due);
-    assert_eq!(scheduler.eligible_at(ue, due), due);
-    assert_eq!(scheduler.allocate(due, 50, &candidates, &sizes)[0].prbs, 50);
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
