@@ -10,6 +10,22 @@ use super::{
 pub(super) const ACTIVE: Need = Need::Not("aqm", "drop-tail");
 const FQ: Need = Need::Is("aqm", "fq_codel");
 
+/// Keys of CoDel and FQ-CoDel.
+pub(super) const CODEL_TARGET: Key = Key::new(
+    "codel_target_ms",
+    MS_ABOVE_0,
+    Default::Value("5"),
+    "Acceptable standing queue delay (RFC 8289 4.2).",
+)
+.needs(ACTIVE);
+pub(super) const CODEL_INTERVAL: Key = Key::new(
+    "codel_interval_ms",
+    MS_ABOVE_0,
+    Default::Value("100"),
+    "Time above the target before the first drop (RFC 8289 4.3).",
+)
+.needs(ACTIVE);
+
 /// Keys that only FQ-CoDel has.
 pub(super) const FQ_CODEL_QUANTUM: Key = Key::new(
     "fq_codel_quantum_bytes",
@@ -92,20 +108,8 @@ pub(crate) static STAGE: Table = Table {
                     Default::Value("\"drop-tail\""),
                     "Active queue management.",
                 ),
-                Key::new(
-                    "codel_target_ms",
-                    MS_ABOVE_0,
-                    Default::Value("5"),
-                    "Acceptable standing queue delay (RFC 8289 4.2).",
-                )
-                .needs(ACTIVE),
-                Key::new(
-                    "codel_interval_ms",
-                    MS_ABOVE_0,
-                    Default::Value("100"),
-                    "Time above the target before the first drop (RFC 8289 4.3).",
-                )
-                .needs(ACTIVE),
+                CODEL_TARGET,
+                CODEL_INTERVAL,
                 FQ_CODEL_QUANTUM,
                 FQ_CODEL_QUEUES,
             ],

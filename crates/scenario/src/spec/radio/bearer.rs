@@ -1,6 +1,8 @@
 //! `[radio.rlc]` and `[radio.rlc_up]`.
 
-use super::super::stage::{ACTIVE, FQ_CODEL_QUANTUM, FQ_CODEL_QUEUES};
+use super::super::stage::{
+    ACTIVE, CODEL_INTERVAL, CODEL_TARGET, FQ_CODEL_QUANTUM, FQ_CODEL_QUEUES,
+};
 use super::super::{
     Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
 };
@@ -219,20 +221,8 @@ const BUFFER: &[Key] = &[
         Default::Value("\"drop-tail\""),
         "Active queue management.",
     ),
-    Key::new(
-        "codel_target_ms",
-        MS_ABOVE_0,
-        Default::Value("5"),
-        "Acceptable standing queue delay (RFC 8289 4.2).",
-    )
-    .needs(ACTIVE),
-    Key::new(
-        "codel_interval_ms",
-        MS_ABOVE_0,
-        Default::Value("100"),
-        "Time above the target before the first drop (RFC 8289 4.3).",
-    )
-    .needs(ACTIVE),
+    CODEL_TARGET,
+    CODEL_INTERVAL,
     FQ_CODEL_QUANTUM,
     FQ_CODEL_QUEUES,
     Key::new(

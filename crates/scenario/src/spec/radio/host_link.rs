@@ -1,9 +1,9 @@
 //! `[radio.host_link]` and `[radio.host_link_up]`.
 
-use super::super::stage::{ACTIVE, FQ_CODEL_QUANTUM, FQ_CODEL_QUEUES, LinkAqm};
-use super::super::{
-    Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
+use super::super::stage::{
+    CODEL_INTERVAL, CODEL_TARGET, FQ_CODEL_QUANTUM, FQ_CODEL_QUEUES, LinkAqm,
 };
+use super::super::{Chosen, Default, Key, Kind, MS_FROM_0, Need, Table, Unit, count, or};
 use super::{ALL, each};
 
 /// One direction of the link between a UE's radio and its host.
@@ -46,20 +46,8 @@ pub(super) static HOST_LINK: Table = Table {
                 "Active queue management.",
             )
             .needs(LIMITED),
-            Key::new(
-                "codel_target_ms",
-                MS_ABOVE_0,
-                Default::Value("5"),
-                "Acceptable standing queue delay (RFC 8289 4.2).",
-            )
-            .needs(ACTIVE),
-            Key::new(
-                "codel_interval_ms",
-                MS_ABOVE_0,
-                Default::Value("100"),
-                "Time above the target before the first drop (RFC 8289 4.3).",
-            )
-            .needs(ACTIVE),
+            CODEL_TARGET,
+            CODEL_INTERVAL,
             FQ_CODEL_QUANTUM,
             FQ_CODEL_QUEUES,
             Key::new("delay_ms", MS_FROM_0, Default::Value("0"), "Delay of every packet."),
