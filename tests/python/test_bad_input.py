@@ -278,6 +278,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "scenario nonsense": (),
     "metrics dashboard": ("--x",),
     "subscriber add": ("--key", "--opc", "--db", "--qci", "--apn", "--ambr-down"),
+    "subscriber change": ("--key", "--opc", "--db", "--qci", "--apn", "--ambr-down"),
     "subscriber list": ("--db", "--keys", "--json"),
     "subscriber remove": ("--db",),
     "nonsense": ("--set",),

@@ -70,6 +70,7 @@ COMMANDS = [
     "subscriber",
     "subscriber add",
     "subscriber list",
+    "subscriber change",
     "subscriber remove",
 ]
 REFERENCE = Path(__file__).parents[2] / "docs/reference/command-line.md"

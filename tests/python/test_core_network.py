@@ -606,7 +606,7 @@ def test_names_lead_through_pool_and_nat(airpath_command: Command, tmp_path: Pat
         ({"apn": "-x"}, "APN '-x'"),
         ({"qci": 10}, "QCI or 5QI is 10, but must be one of"),
         ({"qfi": 64}, "QFI is 64, but must be from 1 to 63"),
-        ({"ambr_up_mbps": -1.0}, "AMBR up is -1 Mb/s"),
+        ({"ambr_up_mbps": -1.0}, "AMBR up is -1.0 Mb/s"),
     ],
 )
 def test_what_is_no_subscriber_is_refused(changes: dict[str, Any], said: str) -> None:

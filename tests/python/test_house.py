@@ -229,6 +229,7 @@ LARGER = {
     ("python/airpath/cli/run.py", "command"): OPTIONS,
     ("python/airpath/cli/serve.py", "command"): OPTIONS,
     ("python/airpath/cli/subscriber.py", "add"): OPTIONS,
+    ("python/airpath/cli/subscriber.py", "change"): OPTIONS,
     ("python/airpath/cli/sweep.py", "command"): OPTIONS,
     ("python/airpath/cli/tune.py", "command"): OPTIONS,
     ("python/airpath/cli/whatif.py", "command"): OPTIONS,

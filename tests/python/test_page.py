@@ -288,9 +288,10 @@ def test_a_browser_shows_it_in_both_schemes(
     tab.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1,
              mobile=True)  # fmt: skip
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
-    tab.evaluate("document.querySelectorAll('input')[2].click()")
+    mobility = "document.querySelector('#kinds label:nth-child(4) input')"
+    tab.evaluate(f"{mobility}.click()")
     assert "handover from west to east" not in tab.evaluate("document.body.innerText")
-    tab.evaluate("document.querySelectorAll('input')[2].click()")
+    tab.evaluate(f"{mobility}.click()")
     status.end()
     tab.until(lambda text: "handover has ended, 1.2 s" in text, 30)
     assert tab.errors == []

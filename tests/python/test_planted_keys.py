@@ -286,6 +286,8 @@ def test_subscribers_are_listed_without_keys_and_kept_from_others(planted: Plant
     planted.run("subscriber", "add", "001010000000002", "--key", key(), "--opc", key(upper=True))
     planted.run("subscriber", "list")
     planted.run("subscriber", "list", "--json")
+    planted.run("subscriber", "change", IMSI, "--key", key(), "--opc", key(upper=True))
+    planted.run("subscriber", "change", IMSI, "--key", f"{key()}0", code=2)
     planted.run("subscriber", "remove", IMSI)
     database = planted.place / "subscribers.db"
     planted.inputs.add(database)

@@ -17,6 +17,12 @@ from typing import Any
 
 import pytest
 
+from airpath import scenario as scenarios
+from airpath.emulation.oam import Subscriber, subscribers
+from airpath.emulation.oam.alarms import Alarms
+from airpath.emulation.oam.editing import Editing
+from airpath.emulation.oam.page import Address, served
+from airpath.emulation.oam.status import Status
 from airpath_dev import chromium
 from airpath_dev.pages import website
 from emulated import skip_without
@@ -121,6 +127,21 @@ def test_a_written_page_has_none(kind: str, tab: chromium.Tab, tmp_path: Path) -
 def test_the_status_page_has_none(tab: chromium.Tab, there: Any) -> None:  # noqa: F811
     ready = "document.body?.innerText.includes('handover from west to east')"
     assert faults(tab, there.url, ready) == []
+
+
+def test_its_editor_of_subscribers_has_none(tab: chromium.Tab, tmp_path: Path, core: Any) -> None:
+    file = tmp_path / "subscribers.db"
+    subscribers.add(file, Subscriber("001010000000001", "0" * 32, "0" * 32))
+    editing = Editing(file)
+    known = Status(scenarios.load("lte-private"), Alarms(0.0005), editing=editing)
+    with served(Address("127.0.0.1", 0), known) as address:
+        unlock = (
+            "document.getElementById('submit') && "
+            f"(document.getElementById('token').value = '{editing.token}', "
+            "document.querySelector('#unlock button').click(), "
+            "document.body.innerText.includes('Edit 001010000000001'))"
+        )
+        assert faults(tab, address.url, unlock) == []
 
 
 @pytest.fixture(scope="module")

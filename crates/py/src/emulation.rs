@@ -11,6 +11,7 @@ use airpath_emu::{
     Choice, EmuError, Emulation, Environment, FailedFlow, FlowSockets, Gateway, GatewayOptions,
     Identity, Live, Options, Parity, ProgramReport, Report, Source, UeSession,
 };
+use airpath_record::{EventRow, Tables};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -139,7 +140,45 @@ pub(crate) struct PyEmulationOptions {
     output: Option<i32>,
     error: Option<i32>,
     monitor: Option<Py<PyMonitor>>,
+    edits: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
+}
+
+/// A change of a subscriber, as `airpath.emulation.oam.editing.Edit` has it.
+#[derive(FromPyObject)]
+pub(crate) struct PyEdit {
+    clock_ns: i64,
+    kind: String,
+    imsi: String,
+}
+
+/// Appends what `edits` returns to the tables of a run whose time 0 was then.
+fn record_edits(
+    py: Python<'_>,
+    edits: Option<Py<PyAny>>,
+    clock_origin_ns: u64,
+    tables: &mut Tables,
+) -> PyResult<()> {
+    let kinds = ["subscriber_added", "subscriber_changed", "subscriber_removed"];
+    let Some(edits) = edits else { return Ok(()) };
+    for edit in edits.call0(py)?.extract::<Vec<PyEdit>>(py)? {
+        let kind = kinds.into_iter().find(|kind| *kind == edit.kind).ok_or_else(|| {
+            PyValueError::new_err(format!("`{}` is not a change of a subscriber", edit.kind))
+        })?;
+        let link = Some(tables.names.add(&edit.imsi));
+        tables.event(EventRow {
+            time_ns: edit.clock_ns - clock_origin_ns as i64,
+            flow: None,
+            link,
+            kind,
+            reason: None,
+            cwnd_segments: None,
+            value: None,
+            packets: None,
+            cell: None,
+        });
+    }
+    Ok(())
 }
 
 /// A congestion control, as `airpath.emulation.congestion.Congestion` has it.
@@ -275,7 +314,7 @@ pub(crate) fn emulate(
     identity: Option<PyIdentity>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
-    let PyEmulationOptions { seed, monitor, progress, gateway, .. } = options;
+    let PyEmulationOptions { seed, monitor, edits, progress, gateway, .. } = options;
     let seed = seed.unwrap_or(scenario.run.seed);
     let options = Options {
         command: options.command,
@@ -323,6 +362,7 @@ pub(crate) fn emulate(
         }
         None => None,
     };
+    record_edits(py, edits, ended.report.clock_origin_ns, &mut ended.tables)?;
     let invalid = ended.invalid(&scenario.emulation);
     let observed = ended.environment.observer.by != "none";
     let tables = ended.tables.finish(scenario.run.ack_table && observed);

@@ -88,17 +88,19 @@ table! {
         /// Time of the event; for drops the end of the interval.
         time_ns: i64,
         /// Flow; `ID@proxy` is the proxy's sender of the flow ID. Null: for drops and for events of
-        /// a UE.
+        /// a UE or a subscriber.
         flow: Option<Name>,
         /// For a drop the link or loss stage; for the mobility of a UE its downlink; for an attach
-        /// the UE, with its address once it has one. Null: for events of a TCP sender.
+        /// the UE, with its address once it has one; for a subscriber the IMSI. Null: for events of
+        /// a TCP sender.
         link: Option<Name>,
         /// What happened: `drop`; at a TCP sender `established`, `slow_start_exit`,
         /// `recovery_start`, `recovery_end`, `retransmission_timeout`, `reduction`, `undo`,
         /// `tail_loss_probe`, `window_probe`, `finished`; at a UE `handover_command`,
         /// `handover_complete`, `path_switch`, `handover_failed`, `radio_link_failure`,
         /// `radio_link_failure_rlc`, `cell_reselection`; in an emulation with a core
-        /// `attach_start`, `attach_complete`, `session_established`, `detach`.
+        /// `attach_start`, `attach_complete`, `session_established`, `detach`; with `--edit`
+        /// `subscriber_added`, `subscriber_changed`, `subscriber_removed`.
         kind: &'static str,
         /// Reason for a drop, the end of slow start, a reduction or an undo. Null: for other kinds.
         reason: Option<&'static str>,

@@ -1,6 +1,7 @@
 """A small web server on loopback, for pages that airpath shows: it only answers, and only here.
 
-It answers GET and HEAD, to who asks for loopback by its own names; a server decides what there is.
+It answers GET and HEAD, to who asks for loopback by its own names; a server decides what there is,
+and whether there is more than to read.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -69,9 +70,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer, if it is for us."""
+        self.asked(self.answer)
+
+    def asked(self, answer: Callable[[], None]) -> None:
+        """Let ``answer`` answer the request, if it is for us."""
         self.server.has_asked(self.connection)
         if self._is_for_us():
-            return self.answer()
+            return answer()
         # A name that leads here is somebody else's: a page of theirs could read ours.
         return self.say(HTTPStatus.MISDIRECTED_REQUEST, f"this host is not {self.whose}\n")
 
@@ -80,7 +85,7 @@ class Handler(BaseHTTPRequestHandler):
     def __getattr__(self, name: str) -> Any:
         # The base class looks for a method with the request's name.
         if name.startswith("do_"):
-            return self._refuse_method
+            return self.refuse_method
         raise AttributeError(name)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
@@ -88,7 +93,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def say(self, code: HTTPStatus, text: str, **headers: str) -> None:
         """Send a sentence."""
-        self.send(code, "text/plain; charset=utf-8", text.encode(), **headers)
+        # An error may quote what was asked, which need not be text.
+        body = text.encode(errors="backslashreplace")
+        self.send(code, "text/plain; charset=utf-8", body, **headers)
 
     def send(self, code: HTTPStatus, kind: str, body: bytes, **headers: str) -> None:
         """Send a body of some kind."""
@@ -119,7 +126,8 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError:
             return False
 
-    def _refuse_method(self) -> None:
+    def refuse_method(self) -> None:
+        """Say that there is nothing but to read."""
         self.say(HTTPStatus.METHOD_NOT_ALLOWED, "this page is read-only\n", Allow="GET, HEAD")
 
 

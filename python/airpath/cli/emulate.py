@@ -134,6 +134,14 @@ Page = Annotated[
         "or at another loopback ADDRESS:PORT; 0 picks a free port.",
     ),
 ]
+Edit = Annotated[
+    bool,
+    typer.Option(
+        "--edit",
+        help="With --page, let the page change the subscribers of [core], for those who enter the "
+        "token that is printed. UEs that attach later get the change.",
+    ),
+]
 GatewayOf = Annotated[
     str | None,
     typer.Option(
@@ -199,6 +207,7 @@ def command(
     live: Live = None,
     metrics: Metrics = None,
     page: Page = None,
+    edit: Edit = False,
     gateway: GatewayOf = None,
     gateway_ue: Devices = None,
     duration: DurationOf = None,
@@ -235,7 +244,7 @@ def command(
 
     loaded = scenarios.load(scenario, recording(sets, record=record))
     ends = bool(words or flows or loaded.programs)
-    _check_repeat(repeat, bridge, ends=ends)
+    _check_repeat(repeat, bridge, ends=ends, edit=edit)
     options = EmulationOptions(
         command=words or ([] if ends or bridge else emulate.shell()),
         servers=server or (),
@@ -251,7 +260,7 @@ def command(
         command_line=provenance.command_line(),
     )
     # The page stays while the run is explained.
-    with oam.paged(loaded, page, narrate) as status:
+    with oam.paged(loaded, page, narrate, edit=edit) as status:
         display = partial(_display, loaded, status, live=live, metrics=metrics, quiet=json)
         if repeat > 1:
             run = repetition.repeat(loaded, options, repeat, display, narrate)
@@ -290,12 +299,14 @@ def _gateway(
     return None
 
 
-def _check_repeat(repeat: int, bridge: Gateway | None, *, ends: bool) -> None:
-    """Refuse to repeat what does not end by itself."""
+def _check_repeat(repeat: int, bridge: Gateway | None, *, ends: bool, edit: bool) -> None:
+    """Refuse to repeat what does not end by itself, or would not be the same again."""
     from airpath.errors import InputError
 
     if repeat == 1:
         return
+    if edit:
+        raise InputError("--repeat cannot be used with --edit: the runs would differ")
     if bridge is not None:
         raise InputError("--repeat cannot be used with --gateway: airpath cannot restart devices")
     if not ends:
@@ -335,6 +346,7 @@ def _display(
             error=monitored.streams.error,
             monitor=monitored.monitor,
             attached=None if status is None else status.attached,
+            edits=None if status is None or status.editing is None else status.editing.close,
             progress=progress,
         )
 

@@ -21,29 +21,34 @@ Database = Annotated[
 ]
 _FILE = Path("subscribers.db")
 
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="HEX",
+        help="K: 32 hexadecimal digits. Other users can see it in the list of processes.",
+    ),
+]
+Opc = Annotated[
+    str | None, typer.Option("--opc", metavar="HEX", help="OPc: 32 hexadecimal digits.")
+]
+Keys = Annotated[
+    str | None,
+    typer.Option(
+        "--keys",
+        metavar="FILE",
+        help="A file with lines of IMSI, K and OPc, instead of --key and --opc. - is "
+        "standard input.",
+    ),
+]
+
 
 @app.command()
 def add(
     imsi: Imsi,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HEX",
-            help="K: 32 hexadecimal digits. Other users can see it in the list of processes.",
-        ),
-    ] = None,
-    opc: Annotated[
-        str | None,
-        typer.Option(metavar="HEX", help="OPc: 32 hexadecimal digits."),
-    ] = None,
-    keys: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A file with lines of IMSI, K and OPc, instead of --key and --opc. - is "
-            "standard input.",
-        ),
-    ] = None,
+    key: Key = None,
+    opc: Opc = None,
+    keys: Keys = None,
     apn: Annotated[str, typer.Option(metavar="NAME", help="APN (LTE) or DNN (NR).")] = "internet",
     qci: Annotated[int, typer.Option(metavar="N", help="QCI (LTE) or 5QI (NR).")] = 9,
     qfi: Annotated[
@@ -60,21 +65,87 @@ def add(
     db: Database = _FILE,
 ) -> None:
     """Add a subscriber. If the file does not exist, it is created."""
-    from airpath.emulation import keys as files
     from airpath.emulation.oam import subscribers
     from airpath.errors import InputError
 
-    if keys is not None and key is None and opc is None:
-        k, op = files.of_imsi(keys, imsi)
-    elif keys is None and key is not None and opc is not None:
-        k, op = key, opc
-    else:
+    secrets = _secrets(imsi, key, opc, keys)
+    if len(secrets) != 2:
         raise InputError("give --key and --opc, or --keys FILE")
     subscriber = subscribers.Subscriber(
-        imsi, k.lower(), op.lower(), apn, qci, qfi, ambr_down, ambr_up
+        imsi, secrets["key"], secrets["opc"], apn, qci, qfi, ambr_down, ambr_up
     )
     subscribers.add(db, subscriber)
     narrate(f"{imsi} is in {db}")
+
+
+@app.command()
+def change(
+    imsi: Imsi,
+    key: Key = None,
+    opc: Opc = None,
+    keys: Keys = None,
+    apn: Annotated[str | None, typer.Option(metavar="NAME", help="APN (LTE) or DNN (NR).")] = None,
+    qci: Annotated[int | None, typer.Option(metavar="N", help="QCI (LTE) or 5QI (NR).")] = None,
+    qfi: Annotated[
+        int | None, typer.Option(metavar="N", help="QFI, the number of NR's QoS flow: 1 to 63.")
+    ] = None,
+    ambr_down: Annotated[
+        str | None,
+        typer.Option(metavar="MBPS", help="Downlink UE-AMBR; none removes the limit."),
+    ] = None,
+    ambr_up: Annotated[
+        str | None,
+        typer.Option(metavar="MBPS", help="Uplink UE-AMBR; none removes the limit."),
+    ] = None,
+    db: Database = _FILE,
+) -> None:
+    """Change a subscriber. What is not given stays as it is."""
+    from airpath.emulation.oam import subscribers
+
+    changes = {
+        **_secrets(imsi, key, opc, keys),
+        **{
+            name: value
+            for name, value in (("apn", apn), ("qci", qci), ("qfi", qfi))
+            if value is not None
+        },
+        **{
+            f"{name}_mbps": _rate(name, text)
+            for name, text in (("ambr_down", ambr_down), ("ambr_up", ambr_up))
+            if text is not None
+        },
+    }
+    changed = subscribers.change(db, imsi, changes)
+    narrate(f"{imsi} in {db}: {', '.join(changed) or 'nothing'} changed")
+
+
+def _secrets(imsi: str, key: str | None, opc: str | None, file: str | None) -> dict[str, str]:
+    """Return those of K and OPc that are given."""
+    from airpath.emulation import keys as files
+    from airpath.errors import InputError
+
+    given = {name: value for name, value in (("key", key), ("opc", opc)) if value is not None}
+    if file is None:
+        return given
+    if given:
+        raise InputError("give --key and --opc, or --keys FILE")
+    found = files.of_imsi(file, imsi)
+    return {"key": found[0], "opc": found[1]}
+
+
+def _rate(name: str, text: str) -> float | None:
+    """Read a rate in Mb/s, or that there is no limit."""
+    from airpath.errors import InputError
+
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        option = name.replace("_", "-")
+        raise InputError(
+            f"--{option} '{text}': expected a rate in Mb/s, or none for no limit"
+        ) from None
 
 
 @app.command("list")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from airpath.congestion import Controls
     from airpath.emulation.congestion import Congestion
     from airpath.emulation.gateway import Gateway
+    from airpath.emulation.oam import Edit
     from airpath.emulation.session import Session
 
 Progress = Callable[[float], None]
@@ -112,6 +113,8 @@ class EmulationOptions:
     """Monitor that receives snapshots of the run."""
     attached: Callable[[Sequence[Session]], None] | None = None
     """Called with the sessions of the UEs once they have attached."""
+    edits: Callable[[], Sequence[Edit]] | None = None
+    """Called when the run has ended: returns what was changed of the core's subscribers."""
     progress: Progress | None = None
     """Called with the completed share of the run while flows run without a command or programs."""
     command_line: list[str] | None = None

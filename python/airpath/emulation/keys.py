@@ -29,7 +29,7 @@ def read(file: str) -> dict[str, tuple[str, str]]:
         words = line.partition("#")[0].split()
         if not words:
             continue
-        fits = len(words) == 3 and re.fullmatch(r"\d{14,15}", words[0])
+        fits = len(words) == 3 and re.fullmatch(r"[0-9]{14,15}", words[0])
         if not fits or not all(re.fullmatch(r"[0-9a-fA-F]{32}", word) for word in words[1:]):
             raise InputError(
                 f"{_name(file)}, line {number}: expected IMSI, K and OPc: 14 or 15 digits, and "

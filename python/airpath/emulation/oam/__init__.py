@@ -12,9 +12,11 @@ from airpath.emulation.oam.monitoring import is_shown, monitored, paged
 from airpath.emulation.oam.subscribers import Subscriber
 
 if TYPE_CHECKING:
+    from airpath.emulation.oam.editing import Edit
     from airpath.emulation.oam.status import Status
 
 __all__ = [
+    "Edit",
     "Status",
     "Subscriber",
     "grafana_dashboard",

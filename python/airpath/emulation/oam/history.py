@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airpath.emulation.oam.alarms import Change
     from airpath.emulation.session import Session
 
-KINDS = ("run", "session", "mobility", "rrc", "drx", "alarm")
+KINDS = ("run", "session", "subscriber", "mobility", "rrc", "drx", "alarm")
 MOST = 200
 """Entries of each kind that are kept, so that frequent ones do not push out others."""
 

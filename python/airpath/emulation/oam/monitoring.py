@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airpath.emulation.oam.live import Streams
+from airpath.errors import InputError
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.emulation.oam.editing import Editing
     from airpath.emulation.oam.status import Status
 
 SHELLS = ("bash", "dash", "fish", "ksh", "sh", "zsh")
@@ -76,29 +78,44 @@ def monitored(
 
 @contextmanager
 def paged(
-    scenario: _core.Scenario, text: str | None, say: Callable[[str], None]
+    scenario: _core.Scenario, text: str | None, say: Callable[[str], None], *, edit: bool = False
 ) -> Iterator[Status | None]:
     """Serve the status page at the address ``text`` as long as the context lasts, if it is given.
 
-    ``say`` is told where. The value is what has to follow the run; None: there is no page.
+    ``say`` is told where. ``edit``: who has the token that ``say`` is told may change subscribers.
+    The value is what has to follow the run; None: there is no page.
     """
+    editing = _editing(scenario, text) if edit else None
     if text is None:
         yield None
         return
     from airpath.emulation.oam.page import Address, served
 
-    address, status = Address.parse(text), new_status(scenario)
+    address, status = Address.parse(text), new_status(scenario, editing)
     with served(address, status) as where:
         say(f"status page: {where.url}")
+        if editing is not None:
+            say(f"token to change subscribers there: {editing.token}")
         yield status
 
 
-def new_status(scenario: _core.Scenario) -> Status:
+def _editing(scenario: _core.Scenario, text: str | None) -> Editing:
+    """Return who may change a scenario's subscribers; raises ``InputError`` if it has none."""
+    from airpath.emulation.oam.editing import Editing
+
+    if text is None:
+        raise InputError("--edit needs --page PORT, the page that changes subscribers")
+    if scenario.core is None:
+        raise InputError("--edit needs a scenario with [core]: there are no subscribers to change")
+    return Editing(Path(scenario.core["subscribers"]))
+
+
+def new_status(scenario: _core.Scenario, editing: Editing | None = None) -> Status:
     """Return what is known of a run that has not begun."""
     from airpath.emulation.oam.alarms import Alarms
     from airpath.emulation.oam.status import Status
 
-    return Status(scenario, Alarms(scenario.lateness_bound_s))
+    return Status(scenario, Alarms(scenario.lateness_bound_s), editing=editing)
 
 
 def is_shown(command: Sequence[str], live: bool | None) -> bool:

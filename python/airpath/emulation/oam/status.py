@@ -21,6 +21,7 @@ from airpath.emulation.oam.recent import Counter, Recent, at
 if TYPE_CHECKING:
     from airpath import _core
     from airpath.documents import Snapshot, UeSnapshot
+    from airpath.emulation.oam.editing import Edit, Editing
     from airpath.emulation.session import Session
 
 Source = Callable[[], "Snapshot | None"]
@@ -47,9 +48,13 @@ class Status:
     """What is known of a run. Every method may be called from any thread."""
 
     def __init__(
-        self, scenario: _core.Scenario, alarms: Alarms, clock: Callable[[], float] = time.time
+        self,
+        scenario: _core.Scenario,
+        alarms: Alarms,
+        clock: Callable[[], float] = time.time,
+        editing: Editing | None = None,
     ) -> None:
-        self.alarms = alarms
+        self.alarms, self.editing = alarms, editing
         self._clock = clock
         self._lock = threading.Lock()
         self._run = {
@@ -108,6 +113,7 @@ class Status:
                 "run": {
                     **self._run,
                     "state": self._state,
+                    "editable": self.editing is not None,
                     "time_s": None if newest is None else newest["time_s"],
                 },
                 "directions": [] if newest is None else self._directions(newest),
@@ -129,6 +135,14 @@ class Status:
             self._history.attach(session)
         self._history.add("run", 0.0, "", "began")
         self._state = "running"
+        if self.editing is not None:
+            self.editing.begin(self._edited)
+
+    def _edited(self, edit: Edit) -> None:
+        """Note a change of a subscriber."""
+        with self._lock:
+            time_s = self._clock() - (self._origin or 0.0)
+            self._history.add("subscriber", time_s, edit.imsi, edit.text)
 
     def _clock_time(self, time_s: float) -> str | None:
         if self._origin is None:

@@ -6,10 +6,11 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from airpath.errors import AirpathError, InputError
 from airpath.runs.directories import cannot_write
@@ -20,6 +21,9 @@ _APPLICATION = 0x61697270  # "airp", in SQLite's application_id
 STANDARD_QOS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 65, 66, 67, 69, 70, 75, 79, 80, 82, 83, 84, 85)
 """QCI and 5QI that both TS 23.203 table 6.1.7-A and TS 23.501 table 5.7.4-1 have."""
 
+SECRETS = ("key", "opc")
+"""Fields that are shown only to who asks for them."""
+
 
 @dataclass(frozen=True)
 class Subscriber:
@@ -28,9 +32,9 @@ class Subscriber:
     imsi: str
     """14 or 15 digits: MCC, MNC, MSIN (TS 23.003 2.2)."""
     key: str
-    """K, 32 hexadecimal digits (TS 33.102 6.3.7)."""
+    """K, 32 hexadecimal digits (TS 33.102 6.3.7), kept in lower case."""
     opc: str
-    """OPc, 32 hexadecimal digits (TS 35.206 4.1)."""
+    """OPc, 32 hexadecimal digits (TS 35.206 4.1), kept in lower case."""
     apn: str = "internet"
     """Access point name of LTE, DNN of NR (TS 23.003 9.1)."""
     qci: int = 9
@@ -43,7 +47,9 @@ class Subscriber:
 
     def __post_init__(self) -> None:
         """Refuse what is no subscription, without showing a secret."""
-        if not re.fullmatch(r"\d{14,15}", self.imsi):
+        for name in SECRETS:
+            object.__setattr__(self, name, getattr(self, name).lower())
+        if not re.fullmatch(r"[0-9]{14,15}", self.imsi):
             raise InputError(f"IMSI '{self.imsi}' must be 14 or 15 digits, MCC and MNC first")
         # ITU-T E.212: the first digit is a region; 001 and 9xx are for tests and shared use.
         if not re.match(r"001|[2-79]", self.imsi):
@@ -64,7 +70,7 @@ class Subscriber:
             raise InputError(f"QFI is {self.qfi}, but must be from 1 to 63")
         for name, rate in (("down", self.ambr_down_mbps), ("up", self.ambr_up_mbps)):
             if rate is not None and not 0.001 <= rate <= 1e6:
-                raise InputError(f"AMBR {name} is {rate:g} Mb/s, but must be from 0.001 to 1000000")
+                raise InputError(f"AMBR {name} is {rate} Mb/s, but must be from 0.001 to 1000000")
 
 
 def add(file: Path, subscriber: Subscriber) -> None:
@@ -77,9 +83,25 @@ def add(file: Path, subscriber: Subscriber) -> None:
             )
         except sqlite3.IntegrityError:
             raise InputError(
-                f"IMSI {subscriber.imsi} is already in {file}; remove it first with `airpath "
-                "subscriber remove`"
+                f"IMSI {subscriber.imsi} is already in {file}; change it with `airpath subscriber "
+                "change`"
             ) from None
+
+
+def change(file: Path, imsi: str, changes: Mapping[str, Any]) -> list[str]:
+    """Change fields of one, which must be there; return the names of those that now differ."""
+    if not changes or "imsi" in changes:
+        raise InputError(f"IMSI {imsi}: nothing to change; an IMSI itself cannot change")
+    with _open(file) as database:
+        # Nobody else changes it between reading and writing.
+        database.execute("BEGIN IMMEDIATE")
+        row = database.execute("SELECT * FROM subscriber WHERE imsi = ?", (imsi,)).fetchone()
+        if row is None:
+            raise InputError(f"there is no IMSI {imsi} in {file}")
+        before = Subscriber(*row)
+        after = replace(before, **changes)
+        database.execute("REPLACE INTO subscriber VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(after))
+    return [name for name in changes if getattr(before, name) != getattr(after, name)]
 
 
 def remove(file: Path, imsi: str) -> None:
@@ -100,9 +122,7 @@ def read(file: Path) -> list[Subscriber]:
 def shown(subscriber: Subscriber, *, keys: bool) -> dict[str, object]:
     """A subscriber as a document; without its secrets unless asked."""
     document = asdict(subscriber)
-    if not keys:
-        del document["key"], document["opc"]
-    return document
+    return {name: value for name, value in document.items() if keys or name not in SECRETS}
 
 
 @contextmanager
