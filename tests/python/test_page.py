@@ -305,11 +305,15 @@ def test_names_are_no_markup(tab: chromium.Tab, core: Any) -> None:
     bad = "<img src=x onerror=alert(1)>"
     status = Status(scenarios.load("wire"), Alarms(0.0005))
     link = {"id": bad, "bytes": 0, "queue_packets": 0, "queue_bytes": 0}
-    status.update(snapshot(1.0, links=[link]))
+    cells = [{"id": bad, "prbs": [0, 0], "prbs_per_s": [1.0, 1.0]}]
+    ue = {"id": bad, "cell": bad, "rrc": "idle", "drx": None, "radio": [radio(), radio()]}
+    status.update(snapshot(1.0, links=[link], cells=cells, ues=[ue]))
     with served(Address("127.0.0.1", 0), status) as there:
         tab.open(there.url)
         assert "none: this scenario has no radio" in tab.until(lambda text: bad in text, 30)
     assert tab.evaluate("document.images.length") == 0
+    assert bad in tab.evaluate("document.querySelector('svg.curve text').parentNode.parentNode"
+                               ".textContent")  # fmt: skip
 
 
 @needs_browser

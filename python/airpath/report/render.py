@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from airpath import network
 from airpath.base import text
 from airpath.errors import AirpathError
 from airpath.plots.figure import Figure
@@ -41,7 +42,9 @@ def page(template: str, **context: Any) -> str:
     )  # fmt: skip
     environment.globals.update(
         policy=POLICY,
-        style=markupsafe.Markup(style() + (_HERE / "style.css").read_text(encoding="utf-8")),  # noqa: S704
+        style=markupsafe.Markup(  # noqa: S704
+            style() + (_HERE / "style.css").read_text(encoding="utf-8") + network.style()
+        ),
         script=markupsafe.Markup((_HERE / "charts.js").read_text(encoding="utf-8")),  # noqa: S704
         library=lambda: markupsafe.Markup(library()),  # noqa: S704
         rate=text.rate,

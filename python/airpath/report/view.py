@@ -10,6 +10,7 @@ from airpath.plots import figures
 from airpath.plots.data import run_labels
 from airpath.plots.figure import Table
 from airpath.report.entries import compared, tables
+from airpath.report.network import network
 from airpath.report.render import charts_json
 from airpath.report.setup import Setup, differences, parameters, setup
 from airpath.runs import describe
@@ -95,6 +96,7 @@ def _run(run: Run, scenario: Setup, label: str) -> dict[str, object]:
         "tried": _tried(summary),
         "short_tests": [_sentence(line) for line in _short_tests(summary)],
         "parameters": parameters(scenario.tables, scenario.given_tables),
+        "network": network(run),
         "tables": tables(run),
         **_events(run),
         "provenance": _provenance(run),

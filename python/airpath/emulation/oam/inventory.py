@@ -1,7 +1,8 @@
-"""What a scenario says of its cells that no counter says: access, band, bandwidth, power."""
+"""What a scenario says of its cells and core that no counter says: band, power, addresses."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -51,6 +52,32 @@ def cells(scenario: _core.Scenario) -> list[Cell]:
         _cell(number, one, channels, presets.get(one["preset"], ""))
         for number, (one, channels) in enumerate(every)
     ]
+
+
+@dataclass(frozen=True)
+class Core:
+    """A core network as it is configured."""
+
+    access: str
+    """``lte`` or ``nr``: which names its procedures have."""
+    apn: str
+    pool: str
+    addresses: int
+    """In the pool, for UEs."""
+
+    def document(self) -> dict[str, object]:
+        """For the page."""
+        return asdict(self)
+
+
+def core(scenario: _core.Scenario) -> Core | None:
+    """Return the core of a scenario, if it has one."""
+    found = scenario.core
+    if found is None:
+        return None
+    # Neither the network's own address, nor broadcast, nor the gateway's.
+    hosts = ipaddress.IPv4Network(found["pool"]).num_addresses - 3
+    return Core(found["access"], found["apn"], found["pool"], max(0, hosts))
 
 
 def _cell(number: int, radio: Json, channels: list[Json], description: str) -> Cell:

@@ -27,6 +27,7 @@ from airpath.base.secrets import redacted
 from airpath.emulation.oam.editing import CHANGES, ClosedError
 from airpath.emulation.oam.status import definitions
 from airpath.errors import AirpathError, InputError
+from airpath.network import style
 
 if TYPE_CHECKING:
     from airpath.emulation.oam.editing import Editing
@@ -72,7 +73,7 @@ class Page:
         """The page with its script and style inside."""
         whole = resources.files("airpath.emulation.oam").joinpath("page.html").read_text("utf-8")
         listed = json.dumps(definitions()).replace("<", "\\u003c")
-        return whole.replace('"ALARMS"', listed).encode()
+        return whole.replace('"ALARMS"', listed).replace("/* NETWORK */", style()).encode()
 
     @cached_property
     def policy(self) -> str:

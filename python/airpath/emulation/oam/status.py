@@ -11,12 +11,15 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from airpath.base.text import plural
 from airpath.emulation.oam import inventory
-from airpath.emulation.oam.alarms import DIRECTIONS, KINDS, RATE_WINDOW_S, Alarms
-from airpath.emulation.oam.history import History
+from airpath.emulation.oam.alarms import BETWEEN_CELLS, DIRECTIONS, KINDS, RATE_WINDOW_S, Alarms
+from airpath.emulation.oam.history import CAMPING, History
+from airpath.emulation.oam.rates import MOST_UES, WHOLE, Rate, Rates
 from airpath.emulation.oam.recent import Counter, Recent, at
+from airpath.network import Cell, Core, Ue, curves, picture
 
 if TYPE_CHECKING:
     from airpath import _core
@@ -30,15 +33,24 @@ INTERVAL_S = 0.2
 """Between two looks at the newest snapshot; the forwarder makes ten a second at most."""
 
 
+UNLINKED = (*CAMPING, BETWEEN_CELLS, "attaching", "detached")
+"""States of a UE that has no connection to its cell."""
+
+
 class StatusDocument(TypedDict):
     """The content of the status page."""
 
     run: dict[str, object]
     directions: list[dict[str, object]]
-    cells: list[dict[str, object]]
-    ues: list[dict[str, object]]
+    cells: list[dict[str, Any]]
+    ues: list[dict[str, Any]]
     links: list[dict[str, object]]
     mobility: dict[str, int]
+    core: dict[str, object] | None
+    picture: str
+    """An SVG of cells, UEs and core; empty without a radio."""
+    curves: str
+    """An SVG for each cell and UE."""
     alarms: list[dict[str, object]]
     history: list[dict[str, object]]
     left_out: int
@@ -66,7 +78,9 @@ class Status:
         self._state = "starting"
         self._origin: float | None = None
         self._cells = [cell.document() for cell in inventory.cells(scenario)]
+        self._core = inventory.core(scenario)
         self._sessions: dict[str, Session] = {}
+        self._rates = Rates()
         self._recent = Recent(RATE_WINDOW_S)
         self._history = History()
 
@@ -88,6 +102,8 @@ class Status:
                 self._history.compare(before, snapshot)
             for change in self.alarms.update(snapshot):
                 self._history.change(change)
+            if self._rates.is_due(snapshot["time_s"]):
+                self._rates.add(snapshot["time_s"], self._carried(snapshot))
 
     def end(self) -> None:
         """The run is over; what was seen last stays."""
@@ -109,6 +125,8 @@ class Status:
                 {**entry.document(), "clock": self._clock_time(entry.time_s)}
                 for entry in self._history.after(after)
             ]
+            cells = [self._cell(index, newest) for index in range(len(self._cells))]
+            ues = self._attaching() if newest is None else self._ues(newest)
             return {
                 "run": {
                     **self._run,
@@ -117,10 +135,13 @@ class Status:
                     "time_s": None if newest is None else newest["time_s"],
                 },
                 "directions": [] if newest is None else self._directions(newest),
-                "cells": [self._cell(index, newest) for index in range(len(self._cells))],
-                "ues": self._attaching() if newest is None else self._ues(newest),
+                "cells": cells,
+                "ues": ues,
                 "links": [] if newest is None else self._links(newest),
                 "mobility": {} if newest is None else dict(newest["mobility"]),
+                "core": self._core_now(),
+                "picture": self._picture(cells, ues),
+                "curves": curves(self._rates.curves()),
                 "alarms": [
                     {**alarm.document(), "clock": self._clock_time(alarm.since_s)}
                     for alarm in self.alarms.raised()
@@ -161,7 +182,7 @@ class Status:
             for index, direction in enumerate(DIRECTIONS)
         ]
 
-    def _cell(self, index: int, now: Snapshot | None) -> dict[str, object]:
+    def _cell(self, index: int, now: Snapshot | None) -> dict[str, Any]:
         cell = {**self._cells[index], "state": "starting", "ues": 0, "prb_share": [None, None]}
         if now is None:
             return cell
@@ -179,10 +200,10 @@ class Status:
             ],
         }
 
-    def _ues(self, now: Snapshot) -> list[dict[str, object]]:
+    def _ues(self, now: Snapshot) -> list[dict[str, Any]]:
         return [self._ue(index, ue) for index, ue in enumerate(now["ues"])]
 
-    def _ue(self, index: int, ue: UeSnapshot) -> dict[str, object]:
+    def _ue(self, index: int, ue: UeSnapshot) -> dict[str, Any]:
         def growth(key: str) -> float:
             return self._recent.growth(at("ues", index, "radio", 0, key))
 
@@ -203,7 +224,7 @@ class Status:
             "bler": growth("first_errors") / blocks if blocks else None,
         }
 
-    def _attaching(self) -> list[dict[str, object]]:
+    def _attaching(self) -> list[dict[str, Any]]:
         """UEs of which nothing is known but that they may attach."""
         nothing = {"cell": None, "drx": None, "mbps": None, "queue_bytes": None}
         return [
@@ -233,6 +254,48 @@ class Status:
             }
             for index, link in enumerate(now["links"])
         ]
+
+    def _core_now(self) -> dict[str, object] | None:
+        """The core and its sessions; None without one."""
+        if self._core is None:
+            return None
+        ended = self._state == "ended"
+        sessions = [] if ended else [session.document() for session in self._sessions.values()]
+        return {**self._core.document(), "in_use": len(sessions), "sessions": sessions}
+
+    def _picture(self, cells: list[dict[str, Any]], ues: list[dict[str, Any]]) -> str:
+        if not cells:
+            return ""
+        if self._core is None:
+            core = Core("server", "")
+        else:
+            in_use = 0 if self._state == "ended" else len(self._sessions)
+            core = Core("core", plural(in_use, "session"))
+        return picture(
+            [Cell(cell["id"], cell["state"]) for cell in cells],
+            [Ue(ue["id"], ue["cell"], ue["rrc"], ue["rrc"] not in UNLINKED) for ue in ues],
+            core,
+        )
+
+    def _carried(self, now: Snapshot) -> dict[str, Rate]:
+        """Rates by name: of the whole path, of each cell, of the first UEs."""
+        rates: dict[str, Rate] = {
+            WHOLE: self._both([at("directions", way, "left_bytes") for way in (0, 1)])
+        }
+        cells: dict[str, list[Rate]] = {cell["id"]: [] for cell in now["cells"]}
+        ues: dict[str, Rate] = {}
+        for index, ue in enumerate(now["ues"]):
+            own = self._both([at("ues", index, "radio", way, "bytes") for way in (0, 1)])
+            cells[ue["cell"]].append(own)
+            ues[ue["id"]] = own
+        for name, carried in cells.items():
+            rates[f"cell {name}"] = (sum(down for down, _ in carried), sum(up for _, up in carried))
+        shown = list(ues.items())[:MOST_UES]
+        return {**rates, **{f"UE {name}": own for name, own in shown}}
+
+    def _both(self, sent: Sequence[Counter]) -> Rate:
+        down, up = sent
+        return self._mbps(down), self._mbps(up)
 
     def _mbps(self, sent: Counter) -> float:
         return 8 * self._recent.rate(sent) / 1e6
