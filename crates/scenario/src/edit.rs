@@ -21,6 +21,11 @@ impl KeyPath {
         Self([&self.0[..], &[index.to_string()]].concat())
     }
 
+    /// Whether the path is that of a key in this table.
+    pub fn is_in(&self, table: &Self) -> bool {
+        self.0.starts_with(&table.0) && self != table
+    }
+
     /// The tables that this key is in, the outermost first.
     pub fn tables(&self) -> impl Iterator<Item = Self> {
         (1..self.0.len()).map(|parts| Self(self.0[..parts].to_vec()))

@@ -51,6 +51,14 @@ fn a_list_has_the_elements_of_the_file_and_its_settings() {
     assert_eq!(more.document.elements(&KeyPath::new("path.up")), 1);
 }
 
+#[test]
+fn what_is_in_a_table_is_not_the_table() {
+    let flow = KeyPath::new("flow").at(1);
+    assert!(flow.set("id", "a").key.is_in(&flow));
+    assert!(!KeyPath::new("flow.10.id").is_in(&flow));
+    assert!(!flow.is_in(&flow));
+}
+
 fn keys() -> impl Strategy<Value = KeyPath> {
     let part = prop::sample::select(vec![
         "flow",
