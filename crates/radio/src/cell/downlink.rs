@@ -159,8 +159,8 @@ impl Engine {
             prbs: down.harq.payload(process).prbs,
             since: down.harq.payload(process).failed,
         });
-        let rests =
-            is_planted("rest every second millisecond") && now.as_nanos() / 1_000_000 % 2 > 0;
+        let rests = is_planted("rest every second millisecond")
+            && !(now.as_nanos() / 1_000_000).is_multiple_of(2);
         let new = down.harq.free(now).is_some() && eligible <= now && !rests;
         let candidate = Candidate {
             ue: UeId(index),
