@@ -22,8 +22,8 @@ PARSERS = {
     *("emulation/oam/inventory.py", "twin/comparable.py", "plots/figure.py"),
     *("export/recorded.py", "export/netem.py", "export/replayed.py"),
     *("measure/checked.py", "measure/control.py", "measure/far.py", "measure/session.py"),
-    "tune/prepared.py",
-    "measure/iperf3.py",
+    *("emulation/oam/editing.py", "report/network.py"),
+    *("tune/prepared.py", "measure/iperf3.py"),
 }
 """Modules that read JSON or TOML, whose tables have the type ``Json`` until they are checked.
 

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from airpath.base.text import plural
 from airpath.emulation.oam import inventory
@@ -42,8 +42,8 @@ class StatusDocument(TypedDict):
 
     run: dict[str, object]
     directions: list[dict[str, object]]
-    cells: list[dict[str, Any]]
-    ues: list[dict[str, Any]]
+    cells: list[dict[str, object]]
+    ues: list[dict[str, object]]
     links: list[dict[str, object]]
     mobility: dict[str, int]
     core: dict[str, object] | None
@@ -182,7 +182,7 @@ class Status:
             for index, direction in enumerate(DIRECTIONS)
         ]
 
-    def _cell(self, index: int, now: Snapshot | None) -> dict[str, Any]:
+    def _cell(self, index: int, now: Snapshot | None) -> dict[str, object]:
         cell = {**self._cells[index], "state": "starting", "ues": 0, "prb_share": [None, None]}
         if now is None:
             return cell
@@ -200,10 +200,10 @@ class Status:
             ],
         }
 
-    def _ues(self, now: Snapshot) -> list[dict[str, Any]]:
+    def _ues(self, now: Snapshot) -> list[dict[str, object]]:
         return [self._ue(index, ue) for index, ue in enumerate(now["ues"])]
 
-    def _ue(self, index: int, ue: UeSnapshot) -> dict[str, Any]:
+    def _ue(self, index: int, ue: UeSnapshot) -> dict[str, object]:
         def growth(key: str) -> float:
             return self._recent.growth(at("ues", index, "radio", 0, key))
 
@@ -224,7 +224,7 @@ class Status:
             "bler": growth("first_errors") / blocks if blocks else None,
         }
 
-    def _attaching(self) -> list[dict[str, Any]]:
+    def _attaching(self) -> list[dict[str, object]]:
         """UEs of which nothing is known but that they may attach."""
         nothing = {"cell": None, "drx": None, "mbps": None, "queue_bytes": None}
         return [
@@ -263,7 +263,7 @@ class Status:
         sessions = [] if ended else [session.document() for session in self._sessions.values()]
         return {**self._core.document(), "in_use": len(sessions), "sessions": sessions}
 
-    def _picture(self, cells: list[dict[str, Any]], ues: list[dict[str, Any]]) -> str:
+    def _picture(self, cells: list[dict[str, object]], ues: list[dict[str, object]]) -> str:
         if not cells:
             return ""
         if self._core is None:
@@ -272,8 +272,16 @@ class Status:
             in_use = 0 if self._state == "ended" else len(self._sessions)
             core = Core("core", plural(in_use, "session"))
         return picture(
-            [Cell(cell["id"], cell["state"]) for cell in cells],
-            [Ue(ue["id"], ue["cell"], ue["rrc"], ue["rrc"] not in UNLINKED) for ue in ues],
+            [Cell(str(cell["id"]), str(cell["state"])) for cell in cells],
+            [
+                Ue(
+                    str(ue["id"]),
+                    cast("str | None", ue["cell"]),
+                    str(ue["rrc"]),
+                    ue["rrc"] not in UNLINKED,
+                )
+                for ue in ues
+            ],
             core,
         )
 

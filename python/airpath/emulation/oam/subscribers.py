@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from airpath.errors import AirpathError, InputError
 from airpath.runs.directories import cannot_write
@@ -88,7 +88,7 @@ def add(file: Path, subscriber: Subscriber) -> None:
             ) from None
 
 
-def change(file: Path, imsi: str, changes: Mapping[str, Any]) -> list[str]:
+def change(file: Path, imsi: str, changes: Mapping[str, str | float | None]) -> list[str]:
     """Change fields of one, which must be there; return the names of those that now differ."""
     if not changes or "imsi" in changes:
         raise InputError(f"IMSI {imsi}: nothing to change; an IMSI itself cannot change")
@@ -99,7 +99,7 @@ def change(file: Path, imsi: str, changes: Mapping[str, Any]) -> list[str]:
         if row is None:
             raise InputError(f"there is no IMSI {imsi} in {file}")
         before = Subscriber(*row)
-        after = replace(before, **changes)
+        after = replace(before, **cast("dict[str, Any]", changes))
         database.execute("REPLACE INTO subscriber VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(after))
     return [name for name in changes if getattr(before, name) != getattr(after, name)]
 
