@@ -269,6 +269,14 @@ impl Network {
         self.paths[path.index()].observe(now, visit);
     }
 
+    /// Packets that are due by `now` enter the radio's buffers, or are dropped. Otherwise they do when a
+    /// buffer is next used, which is too late for a sample.
+    pub fn settle(&mut self, now: Instant) {
+        if let Some(radio) = &mut self.radio {
+            radio.settle(now);
+        }
+    }
+
     /// Counts the packets dropped since the last call, and visits each with its direction and the
     /// name of the place where it was dropped.
     pub fn drain_drops(&mut self, on_drop: &mut dyn FnMut(Direction, Name, &Drop)) {

@@ -182,6 +182,13 @@ impl Radio {
         self.ran.next_event()
     }
 
+    /// Packets that are due by `now` enter the buffers, or are dropped.
+    pub(crate) fn settle(&mut self, now: Instant) {
+        for ue in &self.used {
+            self.ran.observe_ue(now, ue.index, &mut |_| ());
+        }
+    }
+
     /// The next drop, with the name of the buffer in tables.
     pub(crate) fn poll_drop(&mut self) -> Option<(Drop, Name)> {
         let drop = self.ran.poll_drop()?;

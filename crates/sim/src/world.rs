@@ -343,6 +343,7 @@ impl<'a> World<'a> {
     fn sample(&mut self) {
         self.sampled_at = self.now;
         let Self { now, network, tables, flows, ack_table, drops, observers, routes, .. } = self;
+        network.settle(*now);
         network.drain_drops(&mut |_, place, drop| {
             let flow = drop.packet.flow.0;
             flows[flow as usize].on_drop(&drop.packet);

@@ -29,6 +29,8 @@ impl Forwarder {
     fn sample(&mut self, now: Instant) {
         self.publish(now);
         let since = std::mem::replace(&mut self.sampled_at, now);
+        self.network.settle(now);
+        self.drain_drops();
         self.network.sample(now, &mut self.tables);
         for (flow, window) in self.scheduled.sample(now) {
             self.meters.sender(flow, window);

@@ -129,10 +129,14 @@ impl Cell {
         self.engine.out.departures.front().map(|departure| departure.at).filter(|&at| at <= now)
     }
 
-    /// A UE at `now`, for state that is evaluated only when it is read.
+    /// A UE at `now`, for state that is evaluated only when it is read: packets that are due have
+    /// entered its buffers, or were dropped.
     pub(super) fn ue(&mut self, now: Instant, ue: UeIndex) -> &mut Ue {
         self.advance(now);
-        self.engine.aside().ues.aside(ue.0)
+        let engine = self.engine.aside();
+        engine.settle(ue.0, now);
+        engine.collect_drops(ue.0);
+        engine.ues.aside(ue.0)
     }
 }
 

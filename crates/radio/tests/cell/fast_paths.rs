@@ -24,6 +24,7 @@ struct Counted {
     rlc_retransmissions: u64,
     awake: Duration,
     capacity_bytes: f64,
+    queued: Load,
 }
 
 impl Counted {
@@ -40,6 +41,7 @@ impl Counted {
             rlc_retransmissions: meter.rlc_retransmissions,
             awake: meter.awake,
             capacity_bytes: meter.capacity_bytes,
+            queued: meter.queued,
         }
     }
 }
@@ -52,6 +54,8 @@ struct Outcome {
     drops: Vec<Drop>,
     log: Vec<RadioEvent>,
     counted: Vec<Counted>,
+    /// Drops that are known each time the meters have been read.
+    dropped: Vec<usize>,
 }
 
 /// The UE of a packet. Traffic names one of three UEs; `number` selects the three.
@@ -81,6 +85,8 @@ fn run(config: &RanConfig, traffic: &[Arrival], logged: bool) -> Outcome {
             let counted = &mut outcome.counted;
             ran.observe_ue(end, UeIndex(ue), &mut |meter| counted.push(Counted::new(end, meter)));
         }
+        outcome.drops.extend(core::iter::from_fn(|| ran.poll_drop()));
+        outcome.dropped.push(outcome.drops.len());
     };
     for (number, &(gap, ue, direction, size)) in (0..).zip(traffic) {
         now += us(gap);
