@@ -119,6 +119,20 @@ def test_a_handshake_that_lost_a_packet_is_no_promotion(
     assert _causes(diagnose(str(captures.write(tmp_path / "a.pcap", packets)))) == causes
 
 
+def test_a_lost_syn_ack_is_no_promotion_where_data_only_comes_in(tmp_path: Path) -> None:
+    """Captured next to the client: the path is longer than any round trip in the capture."""
+    options = captures.SYN_OPTIONS
+    times = [(at, captures.tcp(True, 0, 0, SYN, options=options)) for at in (0, 1.03)]
+    times += [(1.13, captures.tcp(False, 0, 1, SYN | ACK, options=options))] * 2
+    times.append((1.14, captures.tcp(True, 1, 1, ACK)))
+    for number in range(5):
+        at, first = 1.3 + 0.1 * number, 1 + 100 * number
+        times.append((at, captures.tcp(False, first, 1, ACK, 100)))
+        times.append((at + 0.00007, captures.tcp(True, 1, first + 100, ACK)))
+    packets = [(round(at * 10**6), one) for at, one in times]
+    assert _causes(diagnose(str(captures.write(tmp_path / "a.pcap", packets)))) == []
+
+
 def test_copies_are_left_out_and_told_of(tmp_path: Path) -> None:
     """Pings as `tcpdump -i any` has them: in at one interface, out at another."""
     data = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 113)

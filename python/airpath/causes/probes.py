@@ -50,6 +50,8 @@ _BYTE, _WORD = 256, 1 << 16
 """Unit: numbers of pings have 16 bits, in either order of bytes (RFC 792)."""
 _REGULAR_MS, _REGULAR, _NEAR = 0.5, 0.95, 0.2
 """A regular sender's interval, and how many of its datagrams are how near to a multiple of it."""
+_NEXT_TO_MS = 1
+"""Definition: an end that replies faster is next to the capture, and so are all round trips."""
 _FULL_BYTES = 1000
 """Payload that an MTU may hold back; RFC 8200 5 promises 1280 bytes."""
 _SLOW, _SLOW_MS = 4, 150
@@ -332,7 +334,7 @@ def connections(
         return
     trip = sum(trips)
     # Where data only comes in there is no later round trip; a repeated SYN-ACK says enough.
-    least = max(_SLOW * trip, trip + _SLOW_MS) if trip > 1 else _AROUND_MS
+    least = max(_SLOW * trip, trip + _SLOW_MS) if trip > _NEXT_TO_MS else _AROUND_MS
     if hands >= max(least, trip + 2 * silent_ms) and not _is_lost_handshake(tcp, trip):
         yield Suspect(
             "rrc-promotion",
@@ -347,13 +349,16 @@ def _is_lost_handshake(tcp: TcpReport, trip: float) -> bool:
     """Whether a time-out explains how long a handshake took: one of its packets was lost.
 
     Where only SYN-ACKs were repeated, too: a UE that sent or got the SYN was connected by then.
+    Where no later round trip crosses the path, a repeated SYN may be due to either.
     """
     syns, syn_acks = (
         tcp[end]["retransmissions"]["handshake"] for end in ("from_client", "from_server")
     )
     rest = (tcp["handshake_ms"] or 0.0) - trip
     waits = [(2**syns - 1) * first for first in _FIRST_TIMEOUTS_MS]
-    return any(abs(rest - wait) <= trip for wait in waits) if syns else syn_acks > 0
+    if syns and trip > _NEXT_TO_MS:
+        return any(abs(rest - wait) <= trip for wait in waits)
+    return syns > 0 or syn_acks > 0
 
 
 def _of(count: int, what: str) -> str:
