@@ -189,6 +189,6 @@ bench docs: build
 
 # Any other name is a program of dev/. It finds SEED=2, COUNT=5 and such in its environment.
 .DEFAULT:
-	@$(BARE) --help | grep -q '^  $@ ' || { echo "make: neither a target nor one of \`make dev\`: $@" >&2; exit 2; }
+	@$(BARE) --help | grep '^  $@ ' >/dev/null || { echo "make: neither a target nor one of \`make dev\`: $@" >&2; exit 2; }
 	@tools/setup
 	@$(DEV) $@ $(ARGS)

@@ -159,7 +159,7 @@ def markdown(rows: dict[Case, dict[str, Any]], repetitions: int, profile: str) -
             "HyStart over LTE with the kernel's TCP", "hystart", f"kernel {platform.release()}"
         ),
         "This page compares downloads of the study `lte-cubic-hystart` in a faster cell (20 MHz",
-        "at 30 dB, an SR period of 10 ms, a server beside the core). Each slow start ran as a",
+        "at 30 dB, an SR period of 10 ms, a server next to the core). Each slow start ran as a",
         'congestion control inside the running kernel (`emulation.slow_start = "profile"`), and in '
         "the simulation with profile",
         f"`{profile}`. Each row has {repetitions} starts at different phases of the radio, the",

@@ -1,4 +1,4 @@
-"""Measures 5g-drx with a server beside the UPF and one behind a host that forwards (root).
+"""Measures 5g-drx with a server next to the UPF and one behind a host that forwards (root).
 
 The emulation has one server. Its namespace gets a second one behind it, whose host it forwards to
 and translates addresses for, as a hypervisor does; ``nftables`` gives that host the study's faults.
@@ -62,7 +62,7 @@ def main(
     keep: Annotated[Path, typer.Option(help="Folder of the results.")] = ROOT / "target/placed",
     time: Annotated[str, typer.Option(help="Duration of each measurement.")] = "120s",
 ) -> int:
-    """Measure 5g-drx's path with a server beside the UPF and one behind a host that forwards."""
+    """Measure 5g-drx's path with a server next to the UPF and one behind a host that forwards."""
     need("ip", "nft", "nsenter", root=True)
     keep.mkdir(parents=True, exist_ok=True)
     codes = [_judged(keep, name, time) for name in FAULTS]

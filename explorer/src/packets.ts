@@ -140,7 +140,7 @@ function ticks(from: number, to: number): { time: number; text: string }[] {
 const NAMES: Record<string, string> = {
   data: "data segment", retransmission: "retransmission", ack: "ACK", syn: "SYN or FIN", request: "ping or datagram",
   preamble: "random access preamble", sr: "scheduling request", bsr: "buffer status report", grant: "grant (until its PUSCH)",
-  block: "block", again: "HARQ repetition",
+  block: "block", again: "HARQ retransmission",
 };
 const CLASSES: Record<string, string> = { reply: "request", datagram: "request", fin: "syn" };
 

@@ -63,7 +63,7 @@ def test_nobody_asked_nothing_is_said(cli: Any) -> None:
 def test_many_flows_are_not_told_at_length(run: airpath.Run) -> None:
     one = run.summary["breakdowns"][0]
     lines = describe.breakdowns({**run.summary, "breakdowns": [one] * 5})
-    assert lines[-1] == "--json has the breakdown of 2 more flows"
+    assert lines[-1] == "--json has 2 more breakdowns"
 
 
 def test_the_report_draws_a_bar_for_each(run: airpath.Run) -> None:

@@ -175,10 +175,10 @@ def test_links_are_not_followed(
     elsewhere.mkdir()
     link(copied, elsewhere)
     before = contents(elsewhere)
-    with pytest.raises(InputError, match="is a link, but must be "):
+    with pytest.raises(InputError, match="is a symbolic link, but must be "):
         open_campaign(copied).table("flows")
     changed = {**SHORT, "set": ["run.duration_s=0.4"]}
-    with pytest.raises(InputError, match="is a link, but must be "):
+    with pytest.raises(InputError, match="is a symbolic link, but must be "):
         airpath.sweep(changed, out=copied, workers=2, resume=True)
     assert contents(elsewhere) == before
 

@@ -130,7 +130,7 @@ def test_the_caption_of_the_readme_is_what_comes_out() -> None:
         return milliseconds(rtt["p50"])
 
     assert f"a ping takes {ping()} (median)" in caption
-    assert f"with 15 kB of buffer it takes {ping(queue_packets=10)}" in caption
+    assert f"with 15 kB of buffer the ping takes {ping(queue_packets=10)}" in caption
     assert f"with CoDel {ping(aqm='codel')}" in caption
 
 
@@ -146,7 +146,7 @@ def test_the_readme_says_how_fast_as_the_page_of_speed_does() -> None:
     fast = times("1 flow, 1000 Mb/s, 20 ms | airpath", 5)
     cell = times("plain TCP ", 5)
     assert (
-        f"over a 230 Mb/s wire runs {wire} times as fast as real time, one over a 1 Gb/s wire "
+        f"over a 230 Mb/s link runs {wire} times as fast as real time, one over a 1 Gb/s link "
         f"{fast} times, and one over a 100 MHz 5G cell {cell} times" in readme
     )
 

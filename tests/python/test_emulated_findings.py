@@ -173,7 +173,7 @@ def test_a_host_that_was_too_late_is_the_cause() -> None:
     (finding,) = run.findings
     assert finding["cause"] == "emulation-host"
     assert "packets left 12 ms late" in finding["evidence"]
-    assert "(simulated; nothing here is random, so one run decides)" in finding["evidence"]
+    assert "(simulated; the scenario is deterministic, so one run is enough)" in finding["evidence"]
     assert finding["set"] is None
     assert "No key of the scenario does that" in (finding["advice"] or "")
     gain = describe.removed(finding, run.summary["tried"])

@@ -78,7 +78,7 @@ def test_findings_speak_of_all_seeds() -> None:
     removed = describe.removed(first, run.summary["tried"])
     assert removed
     assert removed["seeds"] == 5
-    assert "means of 5 seeds" in first["evidence"]
+    assert "means over 5 seeds" in first["evidence"]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_findings_speak_of_all_seeds() -> None:
             [
                 "Each USB transfer at down.1.modem takes 0.4 ms",
                 "\n    rmnet: ethtool -C DEVICE tx-aggr-max-bytes 32768",
-                "480 Mb/s at down.2.link, not counting what limits packets at down.1.modem:",
+                "480 Mb/s at down.2.link, without the packet-rate limit of down.1.modem:",
                 "\n  modem (down.1.modem) ",
             ],
         ),
@@ -97,7 +97,7 @@ def test_findings_speak_of_all_seeds() -> None:
             "wifi-like",
             [
                 "between the access network and the server takes 12 ms",
-                "\n  Place the server beside the access network.",
+                "\n  Place the server next to the access network.",
             ],
         ),
         (
@@ -126,7 +126,7 @@ def test_findings_speak_of_all_seeds() -> None:
         (
             "proxy",
             [
-                "limited by the proxy's receive window, which waits for the other side",
+                "limited by the proxy's receive window: the proxy's other connection drains more slowly",
                 "\nRTT of download, server to proxy, 103 ms mean:",
                 "\nRTT of download, proxy to UE, 13 ms mean:",
             ],
@@ -294,7 +294,7 @@ def test_where_nothing_helps_the_bound_is_told() -> None:
     tried = [{**entry, "score": 0.01}, {**entry, "score": None}]
     summary: Any = {"findings": [bound], "tried": tried, "explained": {"budget": "quick"}}
     assert describe.answer(summary) == [
-        "nothing to fix: the link itself is the limit; tried without effect: placement "
+        "nothing to fix: the link itself is the limit; removing these did not help: placement "
         "(down.0.server)",
         "bottleneck: It is full.",
     ]
@@ -333,7 +333,7 @@ def test_ten_seconds_from_across_an_ocean_are_short(cli: Any, tmp_path: Path) ->
     )
     code, out, err = cli("run", str(tmp_path / "ocean.toml"), "--out", str(tmp_path / "run"))
     assert code == 0, err
-    assert "tried without effect: " in out
+    assert "removing these did not help: " in out
     (line,) = (line for line in out.splitlines() if line.startswith("the test of download is "))
     assert "over 40 s, goodput 134 Mb/s → 142 Mb/s" in line
     report = tmp_path / "r.html"

@@ -328,8 +328,8 @@ HELLO = json.dumps({"airpath-measure": 1, "nonce": "00" * 16}).encode() + b"\n"
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ([b"HTTP/1.1 400 Bad Request\r\n"], "its answer is not understood"),
-        ([b"220 mail\x1b[31m\n"], "its answer is not understood"),
+        ([b"HTTP/1.1 400 Bad Request\r\n"], "its reply is not recognised"),
+        ([b"220 mail\x1b[31m\n"], "its reply is not recognised"),
         ([b'{"airpath-measure":2,"nonce":"00"}\n'], "is not `airpath serve` of version 1"),
         (
             [HELLO, b'{"error":"wrong \\u001b[31mtoken"}\n'],

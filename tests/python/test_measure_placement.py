@@ -47,7 +47,7 @@ def test_a_server_that_does_better_makes_placement_the_cause() -> None:
     (first, *_) = name(beside(effect(ALSO, 4.0), SAME_TRIPS))
     assert first.cause == "placement"
     assert first.metric == "goodput_mbps"
-    assert first.advice == "Place the server beside the UPF."
+    assert first.advice == "Place the server next to the UPF."
     assert "With upf.example as the server the rate is 40 Mb/s instead of 10 Mb/s" in first.evidence
     assert "95 %" in first.evidence
     (first, *_) = name(beside(SAME_RATE, effect(ALSO, 0.4, 25.0)))

@@ -246,7 +246,7 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
             itself("Do not let the UE declare radio link failure, or hand over earlier.".to_owned()),
         ],
         Cause::Placement => {
-            vec![itself(format!("Place the server beside the {}.", observed.edge()))]
+            vec![itself(format!("Place the server next to the {}.", observed.edge()))]
         }
         Cause::SlowStartExit => vec![
             itself(format!(
@@ -469,7 +469,7 @@ fn faster_processors(observed: &Observed<'_>, stage: StageId, removal: &[Edit]) 
             advice: format!(
                 "Reduce the processor time at {stage} to {} per packet, which allows {} packets per second: spread flows \
                  over more processors (RPS: echo f > /sys/class/net/DEVICE/queues/rx-0/rps_cpus; or more workers of the \
-                 UPF), forward in the kernel, with XDP or DPDK, or send larger packets (a larger MTU, GRO).",
+                 UPF), forward packets in the kernel or with XDP or DPDK, or send larger packets (a larger MTU, GRO).",
                 ms(each),
                 count(1e3 / each)
             ),

@@ -41,7 +41,8 @@ evidence! {
     Waited { queue: Subject, p95: Ms } = "One packet in twenty waits {p95} or longer in {queue}.";
     CarriesAcknowledgements { stage: StageId, busy: Percent }
         = "{stage}, which carries acknowledgements, was {busy} busy.";
-    Blocked { stage: StageId, lost: Losses, way: &'static str } = "{stage} blocked {lost}{way}.";
+    Blocked { box_kind: &'static str, stage: StageId, lost: Losses, way: &'static str, why: &'static str }
+        = "The {box_kind} {stage} dropped {lost}{way}{why}.";
     InARow { nats: usize } = "It is one of {nats} NATs in a row.";
     Expires { after_s: f64 } = "Its bindings expire after {after_s:.0} s.";
     FarServer { edge: &'static str, round_trip: Ms }
@@ -57,13 +58,13 @@ evidence! {
     Processor { stage: StageId, each: Ms, per_s: Count }
         = "The processor of {stage} takes {each} per packet, so it forwards at most {per_s} packets per second.";
     SharedProcessor { stage: StageId, each: Ms, per_s: Count }
-        = "The processor of {stage} takes {each} per packet, so it forwards at most {per_s} packets per second of \
-           both directions together.";
+        = "The processor of {stage} takes {each} per packet, so it forwards at most {per_s} packets per second, \
+           both directions combined.";
     Bus { stage: StageId, each: Ms, carries: Count, bytes: f64, per_s: Count }
         = "Each USB transfer at {stage} takes {each} and carries {carries} packets of {bytes} bytes, so the USB bus \
            passes at most {per_s} packets/s.";
     SentThere { per_s: Count }
-        = "Flows sent it {per_s} packets per second, not counting acknowledgements.";
+        = "It received {per_s} packets per second, acknowledgements excluded.";
     RingDropped { dropped: Losses } = "Its ring dropped {dropped}.";
     Moderated { stage: StageId, delay: Ms, rx_usecs: Count }
         = "The network card of {stage} delays an interrupt by {delay} (rx-usecs {rx_usecs}).";
@@ -132,7 +133,7 @@ evidence! {
            retransmitted {pdus} PDUs.";
     HandoverGap { side: String, packets: u64 } = "In {side} handovers lost {packets} packets.";
     HarqGap { side: String, blocks: u64 }
-        = "In {side} HARQ gave up on {blocks} transport blocks, which RLC UM does not retransmit.";
+        = "In {side} HARQ gave up on {blocks} transport blocks; RLC UM does not recover their PDUs.";
     LegGap { side: String, packets: u64 }
         = "In {side} a leg of the split bearer lost {packets} packets that PDCP had numbered.";
     Legs { cells: String, delay: Ms }
@@ -150,9 +151,13 @@ evidence! {
         = "{queue} was {busy} busy: {carried} of {capacity}.";
 }
 
-/// The evidence in sentences.
+/// The evidence in sentences, each of them once.
 pub(crate) fn told(evidence: &[Evidence]) -> String {
-    evidence.iter().map(Evidence::to_string).collect::<Vec<_>>().join(" ")
+    let all: Vec<String> = evidence.iter().map(Evidence::to_string).collect();
+    let is_last = |(at, one): &(usize, &String)| !all[at + 1..].contains(*one);
+    let once: Vec<&str> =
+        all.iter().enumerate().filter(is_last).map(|(_, one)| one.as_str()).collect();
+    once.join(" ")
 }
 
 /// Packets lost, by flow, most first: `99 packets of download`.

@@ -48,9 +48,9 @@ const HEAD: &str = "# Causes
 <!-- Generated from crates/findings/src/guide.rs: AIRPATH_BLESS=1 cargo test -p airpath-findings --test guide -->
 
 `airpath run` names what holds a run back. It does not infer a cause from a symptom: it removes the
-cause, runs the scenario again with the same seeds and measures the difference. A cause is named if its removal
-improves a figure by more than 10 % in at least three paired seeds. Where three leave doubt, five
-decide. The largest comes first.
+cause, runs the scenario again with the same seeds and measures the difference. A cause is named if removing it
+improves a metric by more than 10 % over at least three seeds, each of which runs with the cause and without it.
+If three seeds are inconclusive, five are run. The cause with the largest effect comes first.
 `--explain full` tries more, and `--explain off` tries nothing. [ADR 31](../adr/0031-findings-by-experiment.md)
 says how causes are ranked.
 ";
@@ -100,8 +100,8 @@ fn entry(cause: Cause) -> Entry {
             "A hop silently drops packets that are larger than its MTU.",
             "The stage is switched off, or the tunnel's MTU becomes 9,000 bytes.",
             "The connection is set up and small packets pass, but a transfer makes no progress.",
-            "Clamp the MSS to what fits with the headers of TCP and of tunnels (nft … tcp option maxseg size set), \
-             or raise the MTU.",
+            "Clamp the MSS so that a segment with its TCP, IP and tunnel headers fits the smallest MTU of the path (nft … \
+             tcp option maxseg size set), or raise the MTU.",
         ),
         Cause::Fragmentation => of(
             "Packets are fragmented, and one lost fragment loses the whole packet.",
@@ -152,7 +152,7 @@ fn entry(cause: Cause) -> Entry {
         Cause::Reordering => of(
             "Packets overtake each other, and the sender mistakes that for loss.",
             "The stage keeps the order (`keep_order=true`).",
-            "There are retransmissions, although the receiver misses nothing.",
+            "The sender retransmits although no packet was lost (spurious retransmissions).",
             "Keep each flow on one path, or use a sender with RACK (Linux since 4.18).",
         ),
         Cause::StallingHost => of(
@@ -174,8 +174,8 @@ fn entry(cause: Cause) -> Entry {
         Cause::HostProcessor => of(
             "A forwarding host has no processor time for more packets: a processor's limit is in packets per second, \
              whatever their size.",
-            "A packet takes no processor time (`path.DIRECTION.N.processing_ms=0`). Where a longer ring does as much, \
-             the ring is the cause.",
+            "The processor time of a packet becomes 0 (`path.DIRECTION.N.processing_ms=0`). If a longer ring helps as much, \
+             `receive-ring` is named instead.",
             "The host forwards the same number of packets per second whether they are small or large, and its \
              ring is full most of the time.",
             "Spread flows over more processors: RSS, RPS (`echo f > /sys/class/net/DEVICE/queues/rx-0/rps_cpus`), or more \
@@ -185,14 +185,14 @@ fn entry(cause: Cause) -> Entry {
         Cause::InterruptModeration => of(
             "The network card of a forwarding host delays its interrupts, so that one interrupt serves several packets. \
              Virtual network cards often do.",
-            "In all hosts, a packet raises an interrupt at once (`path.DIRECTION.N.coalescing_ms=0`).",
+            "All hosts are set to raise an interrupt for each packet at once (`path.DIRECTION.N.coalescing_ms=0`).",
             "The idle RTT is longer than that of the path, by the same time for every packet, and packets leave in \
              batches.",
             "`ethtool -C DEVICE adaptive-rx off rx-usecs 0`. The host then takes more interrupts.",
         ),
         Cause::AggregationTimer => of(
             "The driver of a modem holds packets back to fill a block: an NTB of CDC NCM or MBIM, or a QMAP aggregate.",
-            "A block leaves as soon as the bus is free (`path.DIRECTION.N.timer_ms=0`).",
+            "Blocks are set to leave as soon as the bus is free (`path.DIRECTION.N.timer_ms=0`).",
             "The idle RTT is longer by the timer. Under load it is shorter, because blocks are full before the timer \
              expires.",
             "cdc_ncm and cdc_mbim: `echo 5 > /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs`; rmnet: `ethtool -C DEVICE \
@@ -201,8 +201,8 @@ fn entry(cause: Cause) -> Entry {
         Cause::ModemCeiling => of(
             "The bus of a modem, or the one processor that serves it, has no time for more transfers. A transfer takes \
              as long with one packet as with many.",
-            "A transfer takes no time (`path.DIRECTION.N.transfer_ms=0`). Where a longer ring does as much, the ring is \
-             the cause.",
+            "The time of a transfer becomes 0 (`path.DIRECTION.N.transfer_ms=0`). If a longer ring helps as much, \
+             `receive-ring` is named instead.",
             "The throughput is the number of packets per block times transfers per second, far below the rates of the \
              bus and the radio, and one processor is busy with interrupts of the bus.",
             "Let each transfer carry more. cdc_ncm and cdc_mbim: `echo 16384 > /sys/class/net/DEVICE/cdc_ncm/tx_max` and \
@@ -235,8 +235,8 @@ fn entry(cause: Cause) -> Entry {
             "Raise net.ipv4.tcp_wmem (third value), SO_SNDBUF or iperf3 -w; for QUIC, the send window of its library.",
         ),
         Cause::ApplicationLimited => of(
-            "The application reads or writes more slowly than the path carries.",
-            "The application reads at once (`flow.N.read_rate_mbps`), or writes all at once (`write_times_s`).",
+            "The application reads or writes more slowly than the path can carry.",
+            "The application is set to read at once (`flow.N.read_rate_mbps`), or to write everything at once (`write_times_s`).",
             "The receive window closes now and then.",
             "Make the application read and write faster.",
         ),
@@ -255,10 +255,10 @@ fn entry(cause: Cause) -> Entry {
         ),
         Cause::Bufferbloat => of(
             "A queue is longer than the rate needs, and TCP fills it.",
-            "CoDel manages the queue. The queues of both directions are also tried together, because each holds \
-             the acknowledgements of the other one's data. A queue no longer than the BDP is not tried.",
+            "The queue gets CoDel. Both directions are also tried at once, because acknowledgements of the data in one \
+             direction wait in the queue of the other. A queue no longer than the BDP is not tried.",
             "The RTT under load is a multiple of the idle RTT, and pings are slow.",
-            "Manage the queue (fq_codel, `radio.rlc.aqm`), shorten it, or use BBR.",
+            "Use AQM (fq_codel, `radio.rlc.aqm`), shorten the queue, or use BBR.",
         ),
         Cause::AckStarvation => of(
             "The return path is too slow for the acknowledgements.",
@@ -295,11 +295,11 @@ fn entry(cause: Cause) -> Entry {
             "Improve the coverage, lower the BLER target, or use RLC AM; BBR helps against the remaining losses.",
         ),
         Cause::PdcpGap => of(
-            "A PDCP PDU never arrives: unacknowledged RLC gave it up, a handover without forwarding lost it, or the buffer of \
+            "A PDCP PDU never arrives: HARQ gave it up and RLC UM did not recover it, a handover without forwarding lost it, or the buffer of \
              a split bearer's leg had no room. The receiver holds everything behind the gap until t-Reordering expires, then delivers it at once (TS 38.323 5.2.2). In \
              LTE, RLC does so (TS 36.322 5.1.2.2).",
             "t-Reordering becomes 20 ms in NR and 35 ms in LTE (`radio.rlc.t_reordering_ms`, `radio.split.t_reordering_ms`), \
-             which leaves HARQ its time.",
+             which still leaves HARQ time for its retransmissions.",
             "Transfers stall for the length of t-Reordering and continue with a burst; RTTs show a \
              plateau at that length.",
             "Use RLC AM for the bearer, or shorten t-Reordering (t-Reordering in PDCP-Config, TS 38.331).",
@@ -334,21 +334,21 @@ fn entry(cause: Cause) -> Entry {
             "Hand over earlier, or lengthen T310.",
         ),
         Cause::CongestionMix => of(
-            "Flows of different congestion controls share a queue, and one starves the other.",
+            "Flows with different congestion control share a queue, and one starves the other.",
             "All flows use the same congestion control.",
             "Jain's index is far below 1.",
-            "Use one congestion control, or a queue for each flow (fq_codel).",
+            "Use the same congestion control for all flows, or a queue for each flow (fq_codel).",
         ),
         Cause::Placement => of(
             "The server is far from the edge of the mobile network.",
             "The stages between UPF and server are switched off.",
             "Most of the idle RTT is beyond the UPF.",
-            "Place the server beside the UPF, or beside the access network.",
+            "Place the server next to the UPF, or next to the access network where there is no UPF.",
         ),
         Cause::EmulationHost => of(
-            "The host of an emulation was too busy: packets left so late that the run does not count.",
+            "The host of an emulation was too busy: packets left so late that the run is invalid.",
             "The recorded flows are simulated, so that every packet leaves on time.",
-            "`airpath emulate` ends with code 3, and reports how late packets were.",
+            "`airpath emulate` exits with status 3, and reports how late packets were.",
             "Emulate on an otherwise idle machine, as root and with real-time priority, or at a \
              lower rate.",
         ),
@@ -365,7 +365,7 @@ fn entry(cause: Cause) -> Entry {
             "Use a larger initial window (ip route … initcwnd), or shorten the RTT.",
         ),
         Cause::CongestionControl => of(
-            "Another congestion control achieves more here.",
+            "Another congestion control algorithm achieves more here.",
             "BBR replaces CUBIC or Reno, CUBIC replaces BBR, and a fixed window becomes the BDP.",
             "The link is not full, and no fault explains why.",
             "Change net.ipv4.tcp_congestion_control at the sender.",
@@ -376,7 +376,14 @@ fn entry(cause: Cause) -> Entry {
             "The second half of the test is faster than its average.",
             "Run a longer test (iperf3 -t 60), or report the second half (iperf3 -O).",
         ),
-        Cause::LinkCapacity => of("A link of the path is at least 85 % busy.", "", "", ""),
-        Cause::RadioCapacity => of("The radio is at least 85 % busy.", "", "", ""),
+        Cause::LinkCapacity => {
+            of("A link of the path carries at least 85 % of its capacity.", "", "", "")
+        }
+        Cause::RadioCapacity => of(
+            "The radio carries at least 85 % of its capacity: throughput over capacity, not the share of resource blocks in use.",
+            "",
+            "",
+            "",
+        ),
     }
 }

@@ -244,7 +244,7 @@ impl Trial {
         let seeds = effect.improvements.len();
         let is_one_run = seeds > 1 && !self.is_random;
         let basis = if is_one_run {
-            "nothing here is random, so one run decides".to_owned()
+            "the scenario is deterministic, so one run is enough".to_owned()
         } else if seeds == 1 {
             "one seed".to_owned()
         } else {
@@ -254,7 +254,7 @@ impl Trial {
                 asked if asked < seeds => format!("; the first {asked} were inconclusive"),
                 _ => String::new(),
             };
-            format!("means of {seeds} seeds, and single runs differ{some}{doubt}")
+            format!("means over {seeds} seeds; single runs vary{some}{doubt}")
         };
         let [before, after] = effect.figures();
         format!(

@@ -145,9 +145,9 @@ fn what_five_seeds_confirm_is_named_and_advised_by_five() {
     let first = &explanation.findings[0];
     assert_eq!(first.cause, "stalling-host");
     assert!(
-        first.evidence.ends_with(
-            "(means of 5 seeds, and single runs differ; the first 3 were inconclusive)."
-        ),
+        first
+            .evidence
+            .ends_with("(means over 5 seeds; single runs vary; the first 3 were inconclusive)."),
         "{}",
         first.evidence
     );
@@ -185,7 +185,7 @@ fn what_hides_where_nothing_counts_alone_is_compared_seed_by_seed() {
 fn seeds_that_are_one_run_do_not_count_as_several() {
     let first = explained(WITHOUT_CHANCE, Budget::QUICK).findings.remove(0);
     assert_eq!(first.cause, "receive-window");
-    let told = "(nothing here is random, so one run decides).";
+    let told = "(the scenario is deterministic, so one run is enough).";
     assert!(first.evidence.ends_with(told), "{}", first.evidence);
-    assert!(!first.evidence.contains("means of"), "{}", first.evidence);
+    assert!(!first.evidence.contains("means over"), "{}", first.evidence);
 }

@@ -242,7 +242,8 @@ fn a_gap_that_is_waited_for_comes_before_the_losses_that_make_it() {
     let found = quick(text.expect("a shipped scenario").1);
     assert_eq!(causes(&found)[0], "pdcp-gap", "{:?}", found.findings);
     let first = &found.findings[0];
-    assert!(first.evidence.contains("RLC UM does not retransmit"), "{}", first.evidence);
+    assert!(first.evidence.contains("RLC UM does not recover"), "{}", first.evidence);
+    assert_eq!(first.evidence.matches("Packets behind each gap").count(), 1, "{}", first.evidence);
     assert!(first.evidence.contains("wait until t-Reordering (500 ms)"), "{}", first.evidence);
     let advice = first.advice.as_deref().expect("advice");
     assert!(advice.contains("t-Reordering") || advice.contains("RLC AM"), "{advice}");

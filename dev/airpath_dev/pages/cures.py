@@ -227,7 +227,7 @@ row of these tables was measured.
 The cures:
 
 - **BBR at the sender** needs the sender's cooperation.
-- **A BBR proxy at the edge** terminates the TCP connection beside the core, and sends onward with
+- **A BBR proxy at the edge** terminates the TCP connection next to the core, and sends onward with
   BBR.
 - **CoDel or FQ-CoDel in the RLC** needs the vendor of the base station; target and interval are
   RFC 8289's defaults.

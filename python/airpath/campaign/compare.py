@@ -84,7 +84,9 @@ def compare(
                  *percents, told.p, _verdict(told, same=same)]
             )  # fmt: skip
     if not rows:
-        raise InputError("the two have no combination, figure and seed in common")
+        raise InputError(
+            "nothing to compare: the two sides share no combination with the same figure and seed"
+        )
     numbers = [
         "before", "after", "change", "low", "high", "change_percent", "low_percent",
         "high_percent", "p",

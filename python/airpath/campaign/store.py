@@ -113,7 +113,7 @@ class _Folder:
             return None
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise InputError(f"{path} is a link, but must be a file") from None
+                raise InputError(f"{path} is a symbolic link, but must be a file") from None
             raise AirpathError(f"cannot read {path}: {reason(error)}") from None
         except MemoryError:
             raise AirpathError(f"cannot read {path}: out of memory") from None
@@ -162,7 +162,7 @@ class _Folder:
     def _check_folder(self, name: str) -> None:
         if name and (self.folder / name).is_symlink():
             raise InputError(
-                f"{self.folder / name} is a link, but must be a folder of the campaign"
+                f"{self.folder / name} is a symbolic link, but must be a folder of the campaign"
             )
 
     def _names(self, prefix: str) -> list[str]:

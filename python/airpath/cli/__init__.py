@@ -14,7 +14,7 @@ from airpath.cli.console import guarded, open_what_is_closed
 
 _COMMANDS = {
     "run": ("run.command", "Simulate scenarios."),
-    "explore": ("explore.command", "Open the laboratory in a browser."),
+    "explore": ("explore.command", "Open the explorer in a browser."),
     "whatif": ("whatif.command", "Compare variants of a scenario on common seeds."),
     "sweep": ("sweep.command", "Run a campaign: many runs, here or on a cluster."),
     "query": ("query.query", "Query campaigns, runs and captures in SQL."),
@@ -23,15 +23,18 @@ _COMMANDS = {
         "query.compare",
         "Compare two campaigns, two variants of one, or two measurements.",
     ),
-    "sensitivity": ("query.sensitivity", "Find which varied key determines an outcome."),
+    "sensitivity": ("query.sensitivity", "Find which varied key an outcome depends on most."),
     "emulate": ("emulate.command", "Run a command inside a scenario's network."),
     "measure": ("measure.command", "Measure a real path and find what limits TCP on it."),
     "tune": ("tune.command", "Find host settings for a path, with their gain and cost."),
     "twin": ("twin.command", "Simulate and emulate a scenario and compare both."),
-    "judge": ("judge.command", "Judge the kernel's congestion controls on a set of paths."),
-    "reproduce": ("reproduce.command", "Rerun published studies and judge each figure."),
+    "judge": (
+        "judge.command",
+        "Judge the kernel's congestion control algorithms on a set of paths.",
+    ),
+    "reproduce": ("reproduce.command", "Rerun published studies and check each published value."),
     "diagnose": ("diagnose.command", "Explain captures and the outputs of network tools."),
-    "fit": ("fit.command", "Turn a capture into a scenario, and say what would help it."),
+    "fit": ("fit.command", "Turn a capture into a scenario, and find what would improve it."),
     "export": ("export.command", "Export a run's cell or links to other emulators."),
     "report": ("report.command", "Write a self-contained HTML report."),
     "cite": ("cite.command", "Print how to cite airpath, a run, a campaign or a study."),
@@ -42,7 +45,7 @@ _COMMANDS = {
 
 _GROUPS = {
     "scenario": "List, show and check scenarios; print their format.",
-    "new": "Start a congestion control of your own.",
+    "new": "Create a template for a congestion control algorithm of your own.",
     "metrics": "Dashboards for `airpath emulate --metrics PORT`.",
     "subscriber": "Edit the subscribers of an emulation's core network.",
 }

@@ -170,7 +170,7 @@ def command(
     if out is not None:
         refuse_occupied(out)
     if resume is not None and again is not None:
-        raise InputError("--resume and --again exclude each other: name one directory")
+        raise InputError("--resume and --again are mutually exclusive: name one directory")
     plan_of = {"--direction": direction != "down", "--seed": seed is not None}
     if resume is not None:
         _refuse_of_plan("--resume", plan_of)

@@ -28,14 +28,14 @@ def congestion(
         str,
         typer.Argument(
             metavar="NAME",
-            help="The algorithm, and the directory to create: lower-case letters, digits, - and _.",
+            help="Name of the algorithm and of the directory: lower-case letters, digits, - and _.",
             show_default=False,
         ),
     ],
 ) -> None:
-    """Create a Rust crate that builds to a congestion control for `airpath run`.
+    """Create a Rust crate that compiles to a congestion control library for `airpath run`.
 
-    It starts as Reno. Prints the command that builds and runs it.
+    The template implements Reno. Prints the command that builds and runs it.
     """
     from airpath.congestion.template import write
 

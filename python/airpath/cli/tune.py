@@ -99,7 +99,9 @@ def command(
             "--device": device,
         }
         if wrong := [name for name, value in given.items() if value]:
-            raise InputError(f"--undo only restores this host: leave out {wrong[0]}")
+            raise InputError(
+                f"--undo cannot be combined with {wrong[0]}: it only restores this host's settings"
+            )
         _undo(force=force, json=json)
         return
     if force:

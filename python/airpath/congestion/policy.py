@@ -214,7 +214,7 @@ class Policy(Congestion):
     def of_stable_baselines(cls, model: Any, interval_ms: float | None = None) -> Self:
         """Policy of a PPO or A2C model of Stable-Baselines3 with ``MlpPolicy``.
 
-        If the model learned through ``VecNormalize``, its mean and variance are taken over. The
+        If the model learned through ``VecNormalize``, its mean and variance are included. The
         action is the mean of the distribution, as with ``predict(deterministic=True)``. Raises
         ``InputError`` for a policy of another kind.
         """

@@ -225,7 +225,7 @@ def _seeds(simulated: Sequence[RunSummary]) -> str:
         for one in simulated
     )
     if alike and len(simulated) > 1:
-        return "; nothing here is random, so one run decides"
+        return "; the scenario is deterministic, so one run is enough"
     return f", {plural(len(simulated), 'seed')}"
 
 

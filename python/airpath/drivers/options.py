@@ -65,7 +65,7 @@ class SimulationOptions:
         if self.seed is not None:
             seeds_from(self.seed, self.repeat)
         if self.out is not None and self.parent is not None:
-            raise InputError("out and parent exclude each other: both are for the run directory")
+            raise InputError("out and parent are mutually exclusive: both set the run directory")
         if self.capture and self.out is None and self.parent is None:
             raise InputError("capture needs out, the directory to write the capture to")
 

@@ -528,7 +528,7 @@ class Limits:
         for name, number in numbers.items():
             bad = isinstance(number, bool) or not isinstance(number, (int, float)) or number <= 0
             if bad and not (name == "rate_mbps" and number is None):
-                raise ProtocolError(f"the far end's welcome has no limit {name}")
+                raise ProtocolError(f"the far end's welcome message lacks a valid limit `{name}`")
         rate = numbers["rate_mbps"]
         return Limits(
             int(numbers["streams"]),  # type: ignore[arg-type]
@@ -619,7 +619,7 @@ def connect(host: str, port: int, token: str, timeout_s: float) -> tuple[Channel
             raise ProtocolError(f"{where} refused the session: {_said(first)}")
         welcome = Welcome.from_json(first)
         if welcome.session != key.session:
-            raise ProtocolError(f"{where} names another session than that of its key")
+            raise ProtocolError(f"{where} sent a session ID that does not match the session key")
     except BaseException:
         sock.close()
         raise
@@ -646,7 +646,7 @@ def _answer(lines: _Lines, where: str, deadline: float) -> Json:
     line = _within(deadline, lambda left_s: lines.next(1024, time.monotonic() + left_s), where)
     answer = _table(line)
     if answer is None:
-        raise ProtocolError(f"{where} is not `airpath serve`: its answer is not understood")
+        raise ProtocolError(f"{where} is not `airpath serve`: its reply is not recognised")
     if "error" in answer:
         raise ProtocolError(f"{where} refused the connection: {_said(answer)}")
     return answer

@@ -46,7 +46,9 @@ def connected(host: str) -> socket.socket:
             sock.connect(to)
         except OSError as failed:
             sock.close()
-            raise AirpathError(f"no ICMP echo can be sent to {host}: {reason(failed)}") from None
+            raise AirpathError(
+                f"cannot send ICMP echo requests to {host}: {reason(failed)}"
+            ) from None
         return sock
     raise AirpathError(
         "ICMP echo is not permitted to this user: run airpath as root, or set "

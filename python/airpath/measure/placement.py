@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from airpath.documents import Metric
 
-ADVICE = "Place the server beside the UPF."
+ADVICE = "Place the server next to the UPF."
 AT_LIMIT = 0.85
 """Share of a server's limit that goodput reaches: headers and retransmissions take the rest."""
 _LEAST_MS = 1.0

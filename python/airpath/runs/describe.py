@@ -166,10 +166,10 @@ def _nothing_found(tried: list[Tried], bounds: list[Finding]) -> str:
     what = "the radio" if any(one["cause"] == "radio-capacity" for one in bounds) else "the link"
     found = f"nothing to fix: {what} itself is the limit" if bounds else "no cause found"
     if not names:
-        return f"{found}; no change could be tried"
+        return f"{found}; there was nothing else to remove"
     shown = list(names)[:_MOST_TRIED]
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    return f"{found}; tried without effect: {', '.join(shown)}{more}"
+    return f"{found}; removing these did not help: {', '.join(shown)}{more}"
 
 
 def short_tests(tried: list[Tried]) -> list[str]:
@@ -199,7 +199,10 @@ def breakdowns(summary: RunDocument) -> list[str]:
     again = AGAIN if is_resimulated(summary) else ""
     for flow in summary.get("breakdowns", [])[:_MOST_BREAKDOWNS]:
         for what, whole, parts in breakdown_parts(flow, summary):
-            lines.append(f"{what} {leg_name(flow['id'], summary)}{again}, {whole}:")
+            # Capacity is that of the whole path, whatever splits the connection.
+            is_rate = what == _CAPACITY_FOR
+            name = flow["id"].partition("@proxy")[0] if is_rate else leg_name(flow["id"], summary)
+            lines.append(f"{what} {name}{again}, {whole}:")
             shown = [part for part in parts if abs(part[1]) >= _WORTH_SAYING]
             widest = max((len(name) for name, _, _ in shown), default=0)
             for name, share, text in shown:
@@ -208,9 +211,7 @@ def breakdowns(summary: RunDocument) -> list[str]:
                     f"  {name.ljust(widest)}  {text:>9} {percent(share):>5}  {bar}".rstrip()
                 )
     left = len(summary.get("breakdowns", [])) - _MOST_BREAKDOWNS
-    return lines + (
-        [f"--json has the breakdown of {plural(left, 'more flow')}"] if left > 0 else []
-    )
+    return lines + ([f"--json has {plural(left, 'more breakdown')}"] if left > 0 else [])
 
 
 def is_resimulated(summary: RunDocument) -> bool:
@@ -245,8 +246,8 @@ def breakdown_parts(
         at = f" at {goodput['place']}" if goodput["place"] else ""
         # Only links have a rate.
         slower = [one["subject"] for one in summary["findings"] if one["cause"] in _PACKET_RATES]
-        at += f", not counting what limits packets at {', '.join(slower)}" if slower else ""
-        made.append(("capacity for", f"{rate(goodput['capacity'])}{at}", parts))
+        at += f", without the packet-rate limit of {', '.join(slower)}" if slower else ""
+        made.append((_CAPACITY_FOR, f"{rate(goodput['capacity'])}{at}", parts))
     for times, what in ((flow["rtt_ms"], "RTT of"), (flow["delay_ms"], "one-way delay of")):
         if times:
             parts = [
@@ -424,6 +425,7 @@ _PARTS = {
     "rlc": "RLC (retransmission, order)",
     "acknowledgement": "delayed acknowledgement",
 }
+_CAPACITY_FOR = "capacity for"
 _CAPACITY = {
     "sharing": "other flows",
     "radio": "radio overhead",
@@ -481,7 +483,7 @@ def _connection(flow: FlowSummary, *, proxied: bool) -> list[str]:
         parts.append(plural(timeouts, "time-out"))
     limited = cast("dict[str, float | None]", flow.get("limited_s") or {})
     total = sum(value or 0.0 for value in limited.values())
-    proxys = "the proxy's receive window, which waits for the other side"
+    proxys = "the proxy's receive window: the proxy's other connection drains more slowly"
     limits = {**_LIMITS, "receive_window": proxys} if proxied else _LIMITS
     for key, words in limits.items():
         share = (limited.get(key) or 0.0) / total if total else 0.0

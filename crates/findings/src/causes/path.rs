@@ -177,12 +177,16 @@ fn middleboxes(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                 observed.lost_by(&[one], &["no_binding", "blocked"]).packets() == lost.packets()
             };
             let way = match (all_at(id), mirror.is_some_and(|other| all_at(other.id))) {
-                (true, _) => ", all in the uplink",
-                (_, true) => ", all in the downlink",
+                (true, _) => " in the uplink",
+                (_, true) => " in the downlink",
                 _ => "",
             };
             let off = || both.iter().map(|id| id.key().set("enabled", false)).collect();
-            let blocked = Evidence::Blocked { stage: id, lost, way };
+            let (box_kind, why) = match kind {
+                MiddleboxKind::Nat => ("NAT", ": it had no binding for them"),
+                MiddleboxKind::Firewall => ("firewall", ": the inside had not sent first"),
+            };
+            let blocked = Evidence::Blocked { box_kind, stage: id, lost, way, why };
             let mut push = |cause, more: Option<Evidence>, removal: Vec<Edit>| {
                 let evidence = std::iter::once(blocked.clone()).chain(more).collect();
                 all.push(Candidate::new(cause, Subject::Stage(id), evidence, vec![removal]));
