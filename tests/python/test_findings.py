@@ -126,7 +126,7 @@ def test_findings_speak_of_all_seeds() -> None:
         (
             "proxy",
             [
-                "limited by the proxy's receive window: the proxy's other connection drains more slowly",
+                "limited by the proxy's receive window: the proxy's other connection drains more",
                 "\nRTT of download, server to proxy, 103 ms mean:",
                 "\nRTT of download, proxy to UE, 13 ms mean:",
             ],
