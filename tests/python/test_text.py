@@ -104,5 +104,5 @@ def test_a_breakdown_says_which_limits_it_leaves_out() -> None:
     }  # fmt: skip
     summary: Any = {"findings": [{"cause": "modem-ceiling", "subject": "down.1.modem"}]}
     goodput, rtt = describe.breakdown_parts(flow, summary)
-    assert goodput[1] == ("470 Mb/s at down.2.link, without the packet-rate limit of down.1.modem")
+    assert goodput[1] == "470 Mb/s at down.2.link, without the packet-rate limit of down.1.modem"
     assert rtt[2][0][0] == "modem (down.1.modem)"
