@@ -29,7 +29,6 @@ from airpath import _core, scenario
 from airpath.errors import InputError
 from airpath.study.definition import Figure, Study, load_study, study_names
 
-
 _WORK = "events"
 """Number of events that the simulator processed."""
 
