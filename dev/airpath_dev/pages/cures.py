@@ -218,23 +218,23 @@ TEXT = """\
 # Cures compared
 
 Over the two networks of the study [nr-bbr-cubic](studies.md#nr-bbr-cubic), four streams of CUBIC
-fill the base station's buffer and a ping to the same phone waits behind them. This page compares
-what could be done about it. Each row is the mean of {seeds} seeds. A change is relative to plain
-CUBIC over the same seeds, with its 95 % confidence interval. Fairness is Jain's index of the four
-streams. The networks are simulated. Their parameters were fitted to CUBIC's published values; no
-row of these tables was measured.
+fill the base station's buffer, and a ping to the same phone waits behind them. This page compares
+seven ways to shorten that wait, called cures here. Each row is the mean of {seeds} seeds. A change
+is relative to plain CUBIC over the same seeds, with its 95 % confidence interval. Fairness is
+Jain's index of the four streams. The networks are simulated. Their parameters were fitted to
+CUBIC's published values; no row of these tables was measured.
 
 The cures:
 
 - **BBR at the sender** needs the sender's cooperation.
 - **A BBR proxy at the edge** terminates the TCP connection next to the core, and sends onward with
   BBR.
-- **CoDel or FQ-CoDel in the RLC** needs the vendor of the base station; target and interval are
-  RFC 8289's defaults.
-- **A shaper at the CPE** is a link behind the radio with 80 % of CUBIC's rate, CoDel, and a queue
-  of 1,000 packets.
-- **A capped receive window**: the four windows together are the BDP of plain CUBIC's rate and an
-  RTT of 30 ms.
+- **CoDel or FQ-CoDel in the RLC** needs a base station whose vendor offers it; target and interval
+  are RFC 8289's defaults.
+- **A shaper at the CPE** is a link between modem and phone with 80 % of plain CUBIC's rate, CoDel,
+  and a queue of 1,000 packets.
+- **A capped receive window**: the sum of the four windows is the bandwidth-delay product of plain
+  CUBIC's rate and an RTT of 30 ms.
 
 ## China Unicom
 {unicom}
@@ -245,23 +245,24 @@ The cures:
 What the cures achieve:
 
 - **BBR**, at the sender or at the edge, keeps the rate and removes much of the queueing delay. The
-  proxy, with its short round trip, removes the most. The proxy's four streams share less evenly.
+  proxy, with its short round trip, removes the most. With the proxy, the four streams share the
+  rate less evenly.
 - **Queue management in the RLC** gives the shortest pings. It costs little where the channel is
-  steady (China Unicom), and about half of the rate where the channel fades for long (China Mobile).
-  CoDel takes a fade for a standing queue, and CUBIC is slow to recover.
+  steady (China Unicom), and about half of the rate where fades last long (China Mobile). CoDel
+  takes a fade for a standing queue, and CUBIC is slow to recover.
 - **A shaper at the CPE** must be slower than the radio at all times; otherwise the queue moves back
   to the base station. On a fading channel the shaper costs half of the rate, and pings are still
   long.
-- **A capped window** shortens pings more than BBR does, at the cost of a part of the rate. But the
-  rate and the round trip must be known, and each additional connection of the UE adds its own
-  window.
+- **A capped window** shortens pings more than BBR does, at the cost of a part of the rate. But
+  somebody must know the rate and the RTT to set it, and each additional connection of the UE adds
+  its own window.
 
 ## With a UDP flood
-A UDP flow of 700 Mb/s, more than the radio carries, is sent to the same phone from elsewhere. It
-has no congestion control, so cures that act on TCP do not help: BBR at the sender, the proxy, a
-receive window. CoDel alone does not help either, because the flood does not react to it. With
-FQ-CoDel the ping has its own queue, and the streams lose little to the flood. Lost pings have no
-RTT and do not count in the means.
+A UDP flow of 700 Mb/s, more than the radio carries, is sent to the same phone from another host.
+The flood has no congestion control, so cures that act on TCP do not help: BBR at the sender, the
+proxy, a receive window. CoDel alone does not help either, because the flood does not react to its
+drops. With FQ-CoDel the ping has its own queue, and the streams keep most of their goodput. Lost
+pings have no RTT and do not count in the means.
 
 ### China Unicom
 {unicom_flood}
@@ -270,11 +271,11 @@ RTT and do not count in the means.
 {mobile_flood}
 
 ## Pings over fibre, WiFi and 5G
-The table compares three access networks with the same server: pings alone, and pings beside four
-TCP streams.
+The table compares three access networks with the same server: pings on the idle network, and pings
+during four TCP streams.
 
-- **Fibre** is a link of 300 Mb/s with 500 kB of buffer.
-- **WiFi-like** is a link of 200 Mb/s with 1,000 packets of buffer, an exponential contention delay
+- **Fibre** is a 300 Mb/s link with 500 kB of buffer.
+- **WiFi-like** is a 200 Mb/s link with 1,000 packets of buffer, an exponential contention delay
   with a mean of 2 ms, and acknowledgements that leave in batches every 2 ms. It is not a model of
   WLAN.
 - **5G** is the phone on China Unicom.
