@@ -235,7 +235,7 @@ Read `4.5 / 222 of 246 / 29 to 34 delay` as:
   reaches 246 Mb/s after 4 to 6 s, at a mean RTT of 0.6 s or more. BBR stays below 1 Mb/s. In the
   uplink CUBIC takes 3 to 7 s to ramp, after a spurious time-out at 10 segments.
 - **HyStart alone** costs nothing: slow start exits at 230 to 644 segments, which is more than the
-  path holds, within the first second.
+  bandwidth-delay product, within the first second.
 - **An early HyStart exit due to unevenly spaced ACKs** causes the ramp. With an uplink delay that
   varies by 40 ms, slow start exits at 24 to 88 segments. The ramp takes 4 to 5 s, the average is
   222 to 226 Mb/s, and the steady rate is 246 Mb/s. These three values are within the tolerances of
@@ -246,13 +246,13 @@ Read `4.5 / 222 of 246 / 29 to 34 delay` as:
   retxBSR-Timer expires after 80 ms, and slow start exits at 70 segments. The ramp takes 5.7 s, the
   average is 198 Mb/s, and the steady rate is 224 Mb/s: all three are within their tolerances, with
   every Linux version of slow start. TS 38.321 does not say how a scheduler must handle this.
-  Without HyStart a ramp of 3.5 s remains, and BBR suffers most.
+  Without HyStart a ramp of 3.5 s remains, and with BBR the ramp is longest.
 - **Receive window and buffers** do not cause the ramp: with too little of either, the download does
   not reach its steady rate.
 
-So the model supports two explanations, and DRX sleep is not one of them. Both are about ACK timing;
-the source does not mention either, and its UDP test saw only the downlink. Four measurements would
-settle it:
+So the model supports two explanations, and DRX sleep is not one of them. In both, the timing of
+ACKs causes the ramp. The source mentions neither, and its UDP test saw only the downlink. Four
+measurements can tell the explanations apart. The table has what each explanation predicts:
 
 | | ACK jitter | gNB grants only what reports announce | DRX delays ACKs, large windows |
 |---|---|---|---|
@@ -263,7 +263,7 @@ settle it:
 
 `uplink_waits_for_on_duration` delays only scheduling requests. The UE immediately uses grants that
 follow a padding or piggybacked buffer status report, or a HARQ retransmission. Once uplink data
-flows without a gap, the key changes nothing. A UE that also ignored grants would be slower.
+flows without a gap, the key changes nothing. A UE that also ignores such grants is slower.
 
 The uplink's average of 56 Mb/s remains unexplained. With a steady rate of 91 Mb/s, only a ramp of
 over 10 s, or pauses, can give that average; the source mentions bursts.
@@ -283,8 +283,8 @@ time in the column's heading, without reordering.
 
 {jitter}
 
-BBR suffers too: its window is two BDP at the smallest RTT, and with this jitter the typical RTT is
-several times the smallest.
+BBR is slower, too: its window is two BDP at the minimum RTT, and with this jitter the typical RTT
+is several times the minimum.
 
 ## Downlink: other suspects
 
