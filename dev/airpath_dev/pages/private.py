@@ -302,8 +302,9 @@ TEXT = """\
 
 # A private LTE network: windows, RTTs, a firewall
 
-This page belongs to the study [lte-private](studies.md#lte-private). Everything here is simulated,
-with the study's scenarios and nothing fitted for the page. Numbers are means of {seeds} seeds.
+This page belongs to the study [lte-private](studies.md#lte-private). Everything here is simulated
+with the study's scenarios, and nothing was fitted for this page. Numbers are means of {seeds}
+seeds.
 
 ## Windows both ways, CUBIC and Reno
 This table is for the study's *simulated RAN*: a core network whose base station and UE are
@@ -317,27 +318,27 @@ that is wider than 1 %, and after the slash the number of retransmitted segments
 - **Down**, a window of 64 kB carries less than the cell could, because the round trip is 113 ms.
   From 256 kB on the cell is the limit.
 - **Up**, a window of 64 kB already fills the cell, so a larger window makes no difference. The
-  source concludes that it does make a difference; only a fault explains that
-  ([the search](studies.md#what-explains-the-uplink)). A larger window only fills the UE's buffer of
-  3 MB, in which packets wait for seconds.
-- **CUBIC and Reno** carry the same if nothing is lost. With 4 MB the buffer overflows. In the
-  uplink HyStart saves CUBIC from most of these losses, while Reno spends the rest of the test on
-  recovery. With a loss of one in 1,000 CUBIC is a tenth ahead in the downlink; in the uplink CUBIC
-  and Reno are indistinguishable.
+  study's source concludes that it does make a difference; only a fault explains that ([the
+  search](studies.md#what-explains-the-uplink)). A larger window only fills the UE's buffer of 3 MB,
+  in which packets wait for seconds.
+- **CUBIC and Reno** reach the same rate if nothing is lost. With 4 MB the buffer overflows. In the
+  uplink HyStart saves CUBIC from most of these losses, while Reno spends the rest of the test in
+  recovery. With a loss of one in 1,000 CUBIC delivers a tenth more than Reno in the downlink; in
+  the uplink their rates cannot be distinguished.
 
 ## RTTs of four accesses
-A client pings the server across the ocean once a second. The path to the server is the same for
-all accesses, with 0.2 ms of exponential jitter each way. The private LTE is the simulated RAN, and
-commercial LTE is the preset `lte-2012`. WiFi-like uses the values of the shipped scenario
+A client pings the server across the ocean once a second. The path to the server is the same for all
+access networks, with 0.2 ms of exponential jitter each way. The private LTE is the simulated RAN,
+and commercial LTE is the preset `lte-2012`. WiFi-like uses the values of the shipped scenario
 `wifi-like`: delay, jitter and batches. It is not a model of 802.11.
 
 {rtts}
 
 ![Densities of the RTTs](img/lte-private-rtt.svg)
 
-- **A wire** has one narrow peak.
-- **LTE** spreads over the period of scheduling requests, 10 ms; a failed block adds 8 ms.
-- **WiFi-like** spreads as much as was assumed for it.
+- **The wired link** has one narrow peak.
+- **LTE** spreads the RTTs over the period of scheduling requests, 10 ms; a failed block adds 8 ms.
+- **WiFi-like** spreads the RTTs as much as its scenario assumes.
 
 ## A firewall that lets traffic through one way
 The indoor cell, with the firewall in the core and without it, one seed:
@@ -358,7 +359,6 @@ How to recognise it:
 - `airpath run one-way-firewall` shows how airpath reports such a firewall: the cause is
   `one-way-path`, found by removing the firewall.
 
-The tests of both directions at once also show that a download of 35 Mb/s falls below 1 Mb/s beside
+The tests of both directions at once also show that a download of 35 Mb/s falls below 1 Mb/s during
 an upload, with or without the firewall, because the download's acknowledgements wait behind the
-upload in the UE.
-"""
+upload in the UE. """
