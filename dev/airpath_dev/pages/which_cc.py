@@ -40,7 +40,7 @@ REFERENCE = "cubic"
 
 
 def main(out: Annotated[Path, typer.Argument()] = ROOT / "runs/which-cc") -> None:
-    """Run what is missing of the campaign, an hour of processor time in all, and write its page."""
+    """Run what is missing of the campaign, an hour of CPU time in all, and write its page."""
     with progress_bar("which-cc") as progress:
         campaign = airpath.sweep("which-cc", out=out, resume=True, progress=progress)
     runs = joined(campaign)
@@ -93,11 +93,11 @@ def page(
         f"The campaign [which-cc](../../python/airpath/campaign/shipped/which-cc.toml) has "
         f"{about['runs']:,} runs of {about['cells']:,} combinations of radio, RTT to the server, "
         "buffer or AQM of the base station, load, and congestion control with its slow start. A "
-        "run is an 8 s download to a pedestrian, with pings through the same buffer. Every "
-        f"value is a mean over {max(cells['seeds'].to_list())} seeds with its 95 % confidence "
-        "interval. "
-        "Changes are relative to CUBIC (with HyStart as in Linux 6.1), seed by seed; a star marks "
-        "a change whose interval excludes zero. The values of every combination are in "
+        "run is an 8 s download to a UE at walking speed, with pings through the same buffer. "
+        f"Every value is a mean over {max(cells['seeds'].to_list())} seeds with its 95 % "
+        "confidence interval. "
+        "Changes are relative to CUBIC (with HyStart as in Linux 6.1) with the same seed; a star "
+        "marks a change whose interval excludes zero. The values of every combination are in "
         "[which-cc.parquet](which-cc.parquet).\n",
         "These are results of airpath's model. Other radios, loads and durations need another "
         "campaign.\n",
