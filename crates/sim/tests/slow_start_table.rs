@@ -75,8 +75,8 @@ traffic and no queue except the flow's own. The further an exit is below 1 BDP, 
 make up for it.
 
 Read `3.48: 58, 0.119 s, delay` as: slow start ended at a cwnd of 3.48 BDP (rate × RTT without jitter or batches), or 58
-segments, 0.119 s after the SYN, by the delay test. With jitter, the value is from the run whose cwnd is the median of 15
-seeds (5 seeds from a BDP of 1,000 segments on). The parentheses have the smallest and the largest cwnd. If the seeds
+segments, 0.119 s after the SYN, by the delay test. With jitter, the value is from the run whose cwnd is the median of
+15 seeds (5 seeds from a BDP of 1,000 segments on). The parentheses have the smallest and the largest cwnd. If the seeds
 had several reasons, a number after each reason says how often it occurred. The version \"4.19, both changes\" has
 neither the exit by a falling minimum nor the late reset.
 ";
