@@ -196,7 +196,10 @@ def test_causes_are_a_matrix_where_they_were_sought(tmp_path: Path) -> None:
 
 def test_what_is_compared_must_be_varied(tmp_path: Path) -> None:
     for changes, message in (
-        ({"compare": "cd"}, "`compare` is cd\n  allowed: what [[vary]] varies: `queue`, `cc`"),
+        (
+            {"compare": "cd"},
+            "`compare` is cd\n  allowed: one of the names in [[vary]]: `queue`, `cc`",
+        ),
         ({"against": "bic"}, "`against` is 'bic'\n  allowed: 'reno', 'cubic', 'bbr'"),
     ):
         with pytest.raises(InputError) as caught:

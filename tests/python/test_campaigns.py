@@ -268,7 +268,7 @@ def _core() -> tuple[str, str]:
 
 
 def test_a_worker_with_another_core_refuses(tmp_path: Path) -> None:
-    with pytest.raises(work.OtherCoreError, match="install the same one everywhere"):
+    with pytest.raises(work.OtherCoreError, match="install the same version everywhere"):
         work.simulate(work.Batch((), (), "off", "0.0", "x"))
 
 
@@ -338,7 +338,9 @@ def test_too_little_space_is_said_before(tmp_path: Path, monkeypatch: pytest.Mon
     from airpath.campaign import store
 
     monkeypatch.setattr(store._Folder, "free_bytes", lambda self: 1000)
-    with pytest.raises(AirpathError, match=r"has 1\.00 kB of space left, the campaign needs about"):
+    with pytest.raises(
+        AirpathError, match=r"has 1\.00 kB of disk space left, but the campaign needs about"
+    ):
         airpath.sweep(SHORT, out=tmp_path / "out", workers=1)
 
 

@@ -102,7 +102,7 @@ def test_a_fit_to_what_was_held_back_says_so(cli: Any, tmp_path: Path) -> None:
     packets = _closing(lambda end, ack: captures.tcp(False, end, ack, ACK, 1))
     code, _, err = cli("fit", str(captures.write(tmp_path / "a.pcap", packets)))
     assert code == 2
-    assert "a.pcap: the data of flow 0 came too slowly" in err
+    assert "a.pcap: flow 0 was too slow to show the rate of its path" in err
 
 
 @pytest.mark.parametrize(("size", "apart"), [(100, 10_000), (6_000, 40_000), (14_000, 11_600)])

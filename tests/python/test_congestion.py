@@ -226,5 +226,7 @@ def test_a_ping_has_no_congestion_control() -> None:
 
 
 def test_explaining_needs_the_built_in_ones() -> None:
-    with pytest.raises(InputError, match="explain needs the congestion controls of airpath"):
+    with pytest.raises(
+        InputError, match="explain needs airpath's own congestion control algorithms"
+    ):
         run(Halving(), explain="quick")

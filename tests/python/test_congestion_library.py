@@ -100,7 +100,7 @@ UNDEFINED = "extern int missing_function(void); int present(void) { return missi
     ("text", "message"),
     [
         (EMPTY, "does not export airpath_congestion_control"),
-        (OTHER_ABI, "was built for version 7 of the interface, and this is 1"),
+        (OTHER_ABI, "was built for version 7 of the interface, but this airpath has version 1"),
         (OTHER_SIZE, "exports 8 bytes instead of 88"),
         (UNNAMED, "has no name of 1 to 64 printable characters"),
         (UNDEFINED, "cannot be loaded: .*undefined symbol: missing_function"),

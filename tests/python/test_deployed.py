@@ -402,25 +402,27 @@ def test_yaml_keeps_the_first_of_two_values() -> None:
         ("gnb.yml", GNB_YML.replace("band: 78", "band: n78x"),
          "gnb.yml:21: `cell_cfg.band` is 'n78x', but must be the number of a band, such as 78"),
         ("gnb.yml", GNB_YML.replace("nof_dl_slots: 3", "nof_dl_slots: 5"),
-         "gnb.yml:29: `cell_cfg.tdd_ul_dl_cfg.dl_ul_tx_period` and its neighbours: 5 downlink and "
-         "1 uplink slots do not fit into 5 slots"),
+         "gnb.yml:29: `cell_cfg.tdd_ul_dl_cfg.dl_ul_tx_period` and related settings: 5 downlink "
+         "and 1 uplink slots do not fit into 5 slots"),
         ("gnb.yml", GNB_YML.replace("mcs_table: qam64", "mcs_table: qam1024"),
          "gnb.yml:35: `cell_cfg.pdsch.mcs_table` is 'qam1024', but must be one of qam64, qam256, "
          "qam64lowse"),
         ("gnb.yml", GNB_YML.replace("channel_bandwidth_MHz: 40", "channel_bandwidth_MHz: 37"),
-         "gnb.yml:22: `cell_cfg.channel_bandwidth_MHz` cannot be in a scenario: there is no "
-         "channel of 37 MHz with 30 kHz in fr1; with 30 kHz fr1 has 5, 10, 15"),
+         "gnb.yml:22: `cell_cfg.channel_bandwidth_MHz` cannot be in a scenario: fr1 has no "
+         "37 MHz channel with a subcarrier spacing of 30 kHz; channels with this subcarrier "
+         "spacing: 5, 10, 15"),
         ("gnb.yml", GNB_YML[: GNB_YML.index("  drx:")] + "  drx: {long_cycle: 160",
          "gnb.yml:50: not valid YAML: did not find expected ',' or '}'"),
         ("gnb.yml", GNB_YML[: GNB_YML.index("tdd_ul_dl_cfg:")] + "tdd_ul_dl_cfg:",
-         "gnb.yml:28: `cell_cfg.tdd_ul_dl_cfg` is empty, and the file ends there: was it cut?"),
+         "gnb.yml:28: `cell_cfg.tdd_ul_dl_cfg` is empty at the end of the file: is the file "
+         "truncated?"),
         ("gnb.yml", "cell_cfg:\n\tpci: 1\n", "gnb.yml:2: not valid YAML: "),
         ("gnb.yml", "cell_cfg: &a\n  pci: 1\n", "gnb.yml:1: anchors (&) and aliases (*) are not"),
         ("gnb.yml", "cell_cfg: !!python/name:os.system\n", "gnb.yml:1: tags (!) are not read"),
         ("gnb.yml", "cell_cfg:\n  pci: 1\n---\na: 1\n", "gnb.yml:3: a second document"),
         ("gnb.yml", "? [a]\n: 1\n", "gnb.yml:1: the name of a setting must be a word"),
         ("gnb.yml", "hello\n", "gnb.yml:1: the file is a single value, not settings"),
-        ("gnb.yml", "# nothing\n", "gnb.yml: there are no settings in it"),
+        ("gnb.yml", "# nothing\n", "gnb.yml: the file has no settings"),
         ("a.yml", "version: 3\nservices: {}\n",
          "a.yml:1: no configuration airpath knows starts with the key 'version'"),
         ("enb.conf", ENB_CONF.replace("n_prb = 75", "n_prb = 70"),
@@ -445,14 +447,14 @@ def test_yaml_keeps_the_first_of_two_values() -> None:
          "not '2'"),
         ("gnb.conf", OAI_GNB + "/* no end", "gnb.conf:33: the comment that starts here has no end"),
         ("gnb.conf", '@include "other.conf"\n' + OAI_GNB,
-         "gnb.conf:1: lines that start with '@' are not followed"),
+         "gnb.conf:1: @include lines are not supported"),
         ("gnb.conf", OAI_GNB.replace("dl_subcarrierSpacing    = 1", "dl_subcarrierSpacing = 1.5"),
          "gnb.conf:15: `gNBs.0.servingCellConfigCommon.0.dl_subcarrierSpacing` is 1.5, but must be "
          "one of 0 (15), 1 (30), 2 (60), 3 (120)"),
         ("enb.conf", OAI_ENB.replace('"psf20"', '"sf20"'),
          "enb.conf:19: `eNBs.0.component_carriers.0.drx_onDurationTimer` is 'sf20', but must be a "
          "word such as psf10"),
-        ("smf.yaml", SMF_YAML, "smf.yaml: no file is of a base station"),
+        ("smf.yaml", SMF_YAML, "smf.yaml: none of the files configures a base station"),
         ("rr.conf", RR_CONF, "rr.conf: there is no `enb`, so the cell is unknown: add its file"),
     ],
 )  # fmt: skip

@@ -128,8 +128,8 @@ def test_the_scenario_is_printed_or_written_and_nothing_is_overwritten(
 @pytest.mark.parametrize(
     ("keys", "held"),
     [
-        ("window_bytes = 20000", "the receive window held the sender"),
-        ("send_buffer_bytes = 20000", "a send buffer or the application may have held"),
+        ("window_bytes = 20000", "the receive window limited the sender"),
+        ("send_buffer_bytes = 20000", "a send buffer or the application may have limited"),
     ],
 )
 def test_a_control_that_never_had_to_act_is_assumed_and_not_named(

@@ -160,8 +160,8 @@ REFUSED = {
     "bad-escape-only.res": "neither a capture",
     "202305_08_9-ho.csv": "neither a capture",
     "202305_08_server-5-2023-05-09-050903.json": "the file is empty",
-    "centos-7.7-ss-sudo-a.out": "no figures of a TCP connection",
-    "generic-ss-wide.out": "no figures of a TCP connection",
+    "centos-7.7-ss-sudo-a.out": "no metrics of a TCP connection",
+    "generic-ss-wide.out": "no metrics of a TCP connection",
     "tcptrace-l-r-dev.txt.gz": "neither a capture",
     "tshark-tcp-analysis-dev.json.gz": "this JSON is not from iperf3",
 }

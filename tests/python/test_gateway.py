@@ -608,7 +608,7 @@ Prepare = Callable[[Host], object]
         (
             (f"{INSIDE}:nothing",),
             None,
-            f"there is no interface `nothing`; Ethernet interfaces here are {INSIDE}",
+            f"there is no interface `nothing`; the Ethernet interfaces of this host: {INSIDE}",
         ),
         ((f"{INSIDE}:{INSIDE}",), None, "these are the same interface"),
         ((INSIDE,), None, "write UE_IF:SERVER_IF"),

@@ -264,7 +264,7 @@ def test_a_reward_that_is_no_number_is_one_error(reward: Any, shown: str) -> Non
 
 def test_a_flow_that_never_sends_is_one_error() -> None:
     environment = make(set={"flow.0.start_s": 1.99, "run.duration_s": 2})
-    with pytest.raises(InputError, match=r"^flow: nothing is to decide for download"):
+    with pytest.raises(InputError, match=r"^flow: there is nothing to decide for download"):
         environment.reset(seed=1)
 
 

@@ -85,9 +85,9 @@ def test_candidates_have_names_of_their_own(tmp_path: Path) -> None:
     own = file.rename(tmp_path / "cubic.bpf.o")
     with pytest.raises(InputError, match="the host's own `cubic` has this name in the results"):
         trials._candidates([str(own)])
-    with pytest.raises(InputError, match="another congestion control has the name `bbr`"):
+    with pytest.raises(InputError, match="another congestion control algorithm has the name `bbr`"):
         trials._candidates(["bbr", "bbr"])
-    with pytest.raises(InputError, match="without FLOW="):
+    with pytest.raises(InputError, match="leave out FLOW="):
         trials._candidates(["tested=bbr"])
 
 

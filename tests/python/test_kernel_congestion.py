@@ -343,7 +343,10 @@ char LICENSE[]"""
         ("pinned", "the map `kept` of the object asks to be pinned"),
         ("no name", "the name `` of `reno` is not one"),
         ("bad name", "the name `two words` of `reno` is not one"),
-        ("several", "several congestion controls; name one as FILE:NAME: rfc5681_reno, second"),
+        (
+            "several",
+            "several congestion control algorithms; name one as FILE:NAME: rfc5681_reno, second",
+        ),
     ],
 )
 def test_a_file_that_is_no_congestion_control_is_refused(

@@ -391,7 +391,7 @@ def test_a_busy_server_and_a_closed_port_are_said() -> None:
         done = measured("127.0.0.1", "--far", "iperf3", "--port", str(port))
         other.kill()
     assert done.returncode == 1
-    assert f"error: 127.0.0.1:{port} is busy: iperf3 runs another test" in done.stderr
+    assert f"error: 127.0.0.1:{port} is busy: its iperf3 is running another test" in done.stderr
     done = measured("127.0.0.1", "--far", "iperf3", "--port", str(free_port()))
     assert done.returncode == 1
     assert "Connection refused; is `iperf3 -s` running there?" in done.stderr

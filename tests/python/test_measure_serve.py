@@ -347,7 +347,9 @@ def test_one_address_does_not_keep_others_out(there: Far) -> None:
     """Of those that have not proved themselves, the oldest of the address with the most leaves."""
     other = there.raw(OTHER)
     many = [there.raw() for _ in range(3 * serving.MOST_WAITING)]
-    assert until(lambda: any("others needed its room" in line for line in there.said), 5)
+    assert until(
+        lambda: any("its place was needed for other connections" in line for line in there.said), 5
+    )
     other.sendall(control.hello_line(b"n" * 16))
     assert b"nonce" in other.recv(1000)
     for sock in (other, *many):

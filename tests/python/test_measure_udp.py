@@ -118,7 +118,7 @@ def test_the_probes_that_prove_an_mtu_are_said() -> None:
     )
     assert list(_sizes([one])) == [wanted]
     refused: MtuDocument = {**one, "too_large_sent": 0}
-    assert next(_sizes([refused])).endswith("the sender's interface takes no larger ones")
+    assert next(_sizes([refused])).endswith("the sender's interface has no larger MTU")
     assert not list(_sizes([{**one, "too_large_bytes": None}]))
 
 
@@ -142,4 +142,4 @@ def test_a_session_sends_datagrams_either_way(direction: Direction) -> None:
         assert short["sent"] == pytest.approx(100, abs=2)
         # The four sessions of this server share 40 Mb/s.
         refused = session.run(phase, 12.0, 10**7)
-        assert refused.errors == ["UDP at 12 Mb/s is left out: 10 Mb/s at most"]
+        assert refused.errors == ["UDP at 12 Mb/s is left out: the limit is 10 Mb/s"]

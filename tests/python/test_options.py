@@ -36,7 +36,7 @@ def test_a_simulation_that_cannot_be(options: dict[str, Any], said: str) -> None
     ("options", "said"),
     [
         ({"seed": 2**64}, "seed must be a whole number from 0"),
-        ({"command": "ping server"}, "command must be a list of words"),
+        ({"command": "ping server"}, "command must be a list of strings"),
         ({"place": "server"}, "--at need a COMMAND"),
         ({"servers": ["iperf3 -s"], "flows": True}, "--server and --at need a COMMAND"),
         ({"command": ["true"], "progress": print}, "progress is for flows"),

@@ -98,7 +98,7 @@ def test_what_ss_says_has_causes(tmp_path: Path) -> None:
     assert list(said) == [
         "ss", "receive-window", "application-limited", "bufferbloat", "retransmissions"
     ]  # fmt: skip
-    assert "the receive window limited it for 75% of the 8 s" in said["receive-window"]
+    assert "the receive window limited the connection for 75% of the 8 s" in said["receive-window"]
     assert "75.5 ms above the minimum" in said["bufferbloat"]
     assert "0.67% of what it sent was retransmitted (7 segments)" in said["retransmissions"]
     file.write_text(_log("179554030{second}\n").replace("6000ms(75.0%)", "4000ms(50.0%)"))
@@ -199,7 +199,7 @@ def _drain(peer: socket.socket, left: int) -> None:
 
 def test_ss_without_figures_is_refused_as_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(f"{HEAD}{SOCKET}\n")
-    with pytest.raises(InputError, match="no figures of a TCP connection: use ss -ti"):
+    with pytest.raises(InputError, match="no metrics of a TCP connection: use ss -ti"):
         diagnose(str(tmp_path / "f"))
 
 
@@ -334,7 +334,7 @@ def test_outputs_of_real_networks(folder: str) -> None:
     read = 0
     for path in sorted(Path(root, folder).iterdir()):
         if folder == "misc-jc":
-            with pytest.raises(InputError, match=r"^[^\n]*no figures of a TCP connection"):
+            with pytest.raises(InputError, match=r"^[^\n]*no metrics of a TCP connection"):
                 diagnose(str(path))
             read += 1
         elif "link" in path.name:

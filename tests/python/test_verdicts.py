@@ -254,7 +254,7 @@ def test_a_reason_is_given_while_the_figure_does_not_agree(tmp_path: Path) -> No
             FIGURE.format(name="a", published=1)
             + REASON.format(on="computed")
             + "[[figure.cell]]\nlabel = 'x'\n",
-            "has cells: each of them has its own reason",
+            "has cells: give each cell its own reason",
         ),
         (
             FIGURE.format(name="a", published=1) + "[figure.reason]\nrests_on = 'computed'\n",

@@ -81,7 +81,8 @@ impl CongestionControl {
         let index = match name {
             None if all.len() == 1 => 0,
             None => {
-                let said = "the object has several congestion controls; name one as FILE:NAME";
+                let said =
+                    "the object has several congestion control algorithms; name one as FILE:NAME";
                 return Err(CongestionError::Object(format!("{said}: {}", listed())));
             }
             Some(wanted) => names.iter().position(|name| name == wanted).ok_or_else(|| {

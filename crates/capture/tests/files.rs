@@ -206,11 +206,11 @@ fn what_is_no_capture_is_refused_with_a_line() {
     assert_eq!(refused(b"PING 10.0.0.1"), format!("{text}{end}"));
     let mut file = Pcapng::new(false);
     file.packet(0, 0, &packet(), &[]);
-    let line = "file: byte 28: a packet of interface 0; the section has 0";
+    let line = "file: byte 28: a packet refers to interface 0; the section has 0";
     assert_eq!(refused(&file.bytes), line);
     let mut file = Pcap::raw();
     file.bytes.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2]);
-    let line = "file: byte 24: a packet of 33554432 bytes; the most that is read is 16 MiB";
+    let line = "file: byte 24: a packet of 33554432 bytes; at most 16 MiB are read";
     assert_eq!(refused(&file.bytes), line);
 }
 

@@ -43,7 +43,9 @@ impl std::fmt::Display for LoadError {
             Self::Read(error) => write!(to, "cannot be read: {error}"),
             Self::TooLarge => write!(to, "is larger than {} MiB", MOST_BYTES >> 20),
             Self::NotElf => to.write_str("is not an ELF shared object"),
-            Self::CutOff => to.write_str("is cut off: its headers name more than the file has"),
+            Self::CutOff => {
+                to.write_str("is truncated: its headers refer to bytes beyond the end of the file")
+            }
             Self::OtherMachine => to.write_str("is for another kind of processor"),
             Self::NotShared => to.write_str("is ELF, but not a shared object (crate-type cdylib)"),
             Self::Refused(why) => write!(to, "cannot be loaded: {why}"),
@@ -52,8 +54,11 @@ impl std::fmt::Display for LoadError {
                 to.write_str("congestion_control!(TYPE) of airpath's template defines")
             }
             Self::OtherAbi(found) => {
-                write!(to, "was built for version {found} of the interface, and this is {ABI}: ")?;
-                to.write_str("build it again with the file of `airpath new congestion`")
+                write!(
+                    to,
+                    "was built for version {found} of the interface, but this airpath has version {ABI}: "
+                )?;
+                to.write_str("rebuild it with the abi.rs that `airpath new congestion` writes")
             }
             Self::OtherSize(found) => {
                 let expected = size_of::<Library>();

@@ -32,7 +32,7 @@ pub enum EmuError {
         source: io::Error,
     },
     /// A packet socket could not be opened.
-    #[error("a packet socket: {0} (root, or CAP_NET_RAW)")]
+    #[error("opening a packet socket: {0} (it needs root or CAP_NET_RAW)")]
     PacketSocket(io::Error),
     /// An interface of the host could not be opened.
     #[error(
@@ -106,7 +106,7 @@ pub enum EmuError {
         stage: String,
     },
     /// A network namespace could not be created.
-    #[error("a network namespace for `{name}`: {source} (root, or CAP_SYS_ADMIN)")]
+    #[error("creating a network namespace for `{name}`: {source} (it needs root or CAP_SYS_ADMIN)")]
     Unshare {
         /// The end for which it was needed.
         name: String,
@@ -138,7 +138,7 @@ pub enum EmuError {
         said: String,
     },
     /// A UDP socket for GTP-U could not be opened.
-    #[error("a UDP socket at {address}: {source}")]
+    #[error("opening a UDP socket at {address}: {source}")]
     Tunnel {
         /// The IPv4 address and port that it should have.
         address: String,
@@ -241,10 +241,9 @@ pub enum EmuError {
     Stopped,
     /// A slow start of CUBIC that none of airpath's congestion controls has.
     #[error(
-        "flow `{flow}`: emulation.slow_start = \"profile\" takes slow_start none, hystart-4.19, \
-         hystart-5.6, hystart-5.8, hystart-5.16, hystart-6.14 and hystart++ as they are, and \
-         hystart-4.19 with hystart.falling_minimum_exits = false, alone or with \
-         hystart.late_reset = false"
+        "flow `{flow}`: emulation.slow_start = \"profile\" supports slow_start none, hystart-4.19, hystart-5.6, \
+         hystart-5.8, hystart-5.16, hystart-6.14 and hystart++ without other hystart keys, and hystart-4.19 with \
+         hystart.falling_minimum_exits = false, alone or with hystart.late_reset = false"
     )]
     SlowStart {
         /// The flow's id in the scenario.
@@ -271,7 +270,7 @@ pub enum EmuError {
         name: String,
     },
     /// A place that does not exist.
-    #[error("the network has no end `{name}`; its ends are {known}")]
+    #[error("the network has no host `{name}`; its hosts are {known}")]
     UnknownEnd {
         /// The name as given.
         name: String,
@@ -316,7 +315,7 @@ pub enum EmuError {
         said: String,
     },
     /// The kernel could not be queried for sockets.
-    #[error("NETLINK_SOCK_DIAG: {source} (CONFIG_INET_DIAG)")]
+    #[error("reading sockets with NETLINK_SOCK_DIAG: {source} (the kernel needs CONFIG_INET_DIAG)")]
     Diag {
         /// The kernel's error.
         source: io::Error,

@@ -130,9 +130,8 @@ impl Verdict<'_> {
     }
 }
 
-const NO_KEY: &str = "the scenario has no key for it";
-const NO_BUDGET: &str =
-    "the limit of extra runs was reached before one could be tried; --explain full allows more";
+const NO_KEY: &str = "the scenario has no key for this remedy";
+const NO_BUDGET: &str = "the limit of extra runs was reached before any could be tried; --explain full allows more runs";
 
 impl Lab<'_, '_> {
     /// Tries the cures and keeps the best that does no harm. If there is none, returns why.
@@ -201,7 +200,7 @@ impl Lab<'_, '_> {
                 }
                 format!("Not advised: {taken}.")
             } else {
-                because = "what was tried helps too little, or not reliably";
+                because = "those that were tried help too little, or not reliably";
                 "Not advised: it helps too little, or no more than other advice.".to_owned()
             };
             self.answer.tried.push(Tried {
@@ -320,7 +319,7 @@ impl Lab<'_, '_> {
             finding.gain = Some(Gain::of(promised));
             finding.costs = losses(before, &ground.runs, HARM).iter().map(Gain::of).collect();
         }
-        "what helps against the other causes does not help overall"
+        "the settings against the other causes do not help overall"
     }
 
     /// The price of a change that gains this.
@@ -392,7 +391,7 @@ impl Lab<'_, '_> {
                 return Ok(Err("it hides behind a cause for which there is no advice"));
             };
             told.push(format!(
-                "what helps against {} ({})",
+                "the remedy for {} ({})",
                 other.told(),
                 cure.advice.trim_end_matches('.')
             ));
@@ -400,7 +399,7 @@ impl Lab<'_, '_> {
         }
         let told = told.join("; and ");
         let Ok(change) = change(parsed, parsed, &[own]) else {
-            return Ok(Err("the scenario rejects the settings that help against the other causes"));
+            return Ok(Err("the scenario rejects the settings against the other causes"));
         };
         let scenario = &change.parsed.scenario;
         let known = (*scenario == beside.change.parsed.scenario)
@@ -428,8 +427,8 @@ impl Ground {
             return String::new();
         }
         format!(
-            " It helps only together with {}; the settings below contain both. That alone leaves {} at {alone}; with \
-             both it is {both}.",
+            " This advice helps only together with {}; the settings below contain both. Without this advice {} is \
+             {alone}; with both it is {both}.",
             self.told,
             obtained.name()
         )

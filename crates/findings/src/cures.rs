@@ -95,11 +95,11 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
             .chain([
                 bbr(),
                 paced(observed),
-                itself(format!("Ask for a higher rate at {subject}, or for no policing.")),
+                itself(format!("Ask for a higher rate at {subject}, or for the policer to be removed.")),
             ])
             .collect(),
         Cause::Shaper => vec![itself(format!(
-            "Raise the rate of {subject}, or do not shape there."
+            "Raise the rate of {subject}, or remove the shaper."
         ))],
         Cause::Reordering => vec![
             itself(format!("Keep packets in order at {subject} (one path per flow).")),
@@ -141,8 +141,8 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
             vec![itself(format!("Make the application of {flows} read and write faster."))]
         }
         Cause::KeptSsthresh => vec![itself(format!(
-            "Let the sender of {} keep no ssthresh (net.ipv4.tcp_no_ssthresh_metrics_save = 1), and forget what \
-             it has kept (ip tcp_metrics flush).",
+            "Stop the sender of {} from keeping ssthresh of closed connections \
+             (net.ipv4.tcp_no_ssthresh_metrics_save = 1), and clear what it has kept (ip tcp_metrics flush).",
             flows_of(observed, candidate, removal)
         ))],
         Cause::ShortQueue => vec![
@@ -169,7 +169,7 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
         Cause::AckStarvation => {
             vec![thinner(observed, 8), itself(format!("Raise the rate of {subject}."))]
         }
-        Cause::AckBatching => vec![bbr(), itself(format!("Do not batch at {subject}."))],
+        Cause::AckBatching => vec![bbr(), itself(format!("Do not batch packets at {subject}."))],
         Cause::Drx => drx(observed, removal),
         Cause::UplinkAccess => {
             let unasked = at_the_cell(
@@ -260,7 +260,7 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
             flows_of(observed, candidate, removal)
         ))],
         Cause::CongestionMix => {
-            let all = "Use one congestion control for all flows that share this queue";
+            let all = "Use the same congestion control algorithm for all flows that share this queue";
             let mut cures = vec![itself(format!("{all}."))];
             let runs_bbr = |(_, tcp): (&FlowConfig, &TcpConfig)| {
                 let congestion = &tcp.sender.congestion;

@@ -48,7 +48,7 @@ evidence! {
     FarServer { edge: &'static str, round_trip: Ms }
         = "The round trip between the {edge} and the server takes {round_trip}.";
     Proxied {} = "A proxy splits the TCP connection in two.";
-    Datagrams { flow: String, rate: Mbps } = "{flow} sends {rate} and does not give way to other traffic.";
+    Datagrams { flow: String, rate: Mbps } = "{flow} sends {rate} and does not respond to congestion.";
 
     // Hosts that forward, and modems.
     Stalled { stage: StageId, rings: &'static str, dropped: Count }
@@ -83,7 +83,7 @@ evidence! {
         = "{stage} adds {bytes} bytes to a packet of {packet}.";
     VpnHeaders { bytes: u32, packet: Count } = "The VPN adds {bytes} bytes to a packet of {packet}.";
     VpnAdds { bytes: u32 } = "The VPN adds {bytes} bytes to a packet.";
-    Fragmented {} = "Larger ones are fragmented, and each is lost if any of its fragments is.";
+    Fragmented {} = "Larger packets are fragmented, and a packet is lost if any of its fragments is.";
     Dropped { dropped: Losses } = "The VPN dropped {dropped}.";
     TooLarge { stage: StageId, dropped: Losses, mtu: u32 }
         = "{stage} dropped {dropped}, each larger than {mtu} bytes.";
@@ -98,7 +98,7 @@ evidence! {
     Limited { by: Window, flow: String, share: Percent, bdp: Bytes }
         = "The {by} limited {flow} for {share} of its time; the BDP is {bdp}.";
     ReadsAt { flow: String, rate: Mbps } = "The application of {flow} reads at {rate}.";
-    ReadsLate { flow: String, by: Ms } = "The application of {flow} reads {by} late.";
+    ReadsLate { flow: String, by: Ms } = "The application of {flow} starts to read {by} after data arrives.";
     Writes { flow: String, after: Ms }
         = "The application of {flow} writes the last of its data {after} after it starts.";
     SlowStartEnded { flow: String, segments: u32, reason: &'static str }
@@ -115,15 +115,16 @@ evidence! {
     Short { flow: String, lasted: Seconds, rounds: f64 }
         = "{flow} lasted {lasted}, which is {rounds:.0} round trips.";
     FixedWindow { flow: String } = "{flow} has a fixed window and no congestion control.";
-    Controls { controls: Controls } = "Flows that share the path use different congestion controls: {controls}.";
+    Controls { controls: Controls } = "Flows that share the path use different congestion control algorithms: \
+                                       {controls}.";
     Control { flow: String, control: &'static str } = "{flow} runs {control}.";
     AlsoOf { others: Others } = "The same holds for {others}.";
 
     // The radio.
     Drx { awake: Percent } = "The UE was awake for {awake} of the time.";
     Requests { sent: Count, usual_ms: u32 }
-        = "UEs sent {sent} scheduling requests. These are less frequent, slower or less reliable than usual (every \
-           {usual_ms} ms).";
+        = "UEs sent {sent} scheduling requests. These are slower or less reliable than with the usual SR \
+           configuration (an SR opportunity every {usual_ms} ms).";
     Unreported { timer: Ms }
         = "The base station grants only what buffer status reports ask for: a UE with more to send than it reported \
            waits for retxBSR-Timer, {timer}.";
@@ -131,21 +132,21 @@ evidence! {
     FailedBlocks { side: String, bler: Percent, lost: u64, pdus: u64 }
         = "{bler} of the transport blocks of {side} failed their first transmission; HARQ gave up on {lost}, and RLC \
            retransmitted {pdus} PDUs.";
-    HandoverGap { side: String, packets: u64 } = "In {side} handovers lost {packets} packets.";
+    HandoverGap { side: String, packets: u64 } = "In {side}, handovers lost {packets} packets.";
     HarqGap { side: String, blocks: u64 }
-        = "In {side} HARQ gave up on {blocks} transport blocks; RLC UM does not recover their PDUs.";
+        = "In {side}, HARQ gave up on {blocks} transport blocks; RLC UM does not recover their PDUs.";
     LegGap { side: String, packets: u64 }
-        = "In {side} a leg of the split bearer lost {packets} packets that PDCP had numbered.";
+        = "In {side}, a leg of the split bearer lost {packets} packets that PDCP had numbered.";
     Legs { cells: String, delay: Ms }
-        = "The bearer is split over {cells}, {delay} apart: what one leg delivers waits in PDCP for what was sent \
-           before on the other.";
+        = "The bearer is split over {cells}, {delay} apart: packets that arrive over one leg wait in PDCP for \
+           earlier packets on the other leg.";
     BehindAGap { timer: Ms }
         = "Packets behind each gap wait until t-Reordering ({timer}) expires, and are then delivered at once.";
     Idle {} = "An idle UE has to connect before it can send or receive.";
     Moved { cells: usize, interruption: Ms, lost: u64 }
         = "UEs move between {cells} cells; each handover interrupts traffic for {interruption}. Packets lost in \
            handovers: {lost}.";
-    LinkFailures {} = "UEs declare radio link failure and look for another link.";
+    LinkFailures {} = "UEs declare radio link failure and have to re-establish the connection.";
     LostToLinkFailures { packets: u64 } = "UEs declare radio link failure, which lost {packets} packets.";
     Busy { queue: Subject, busy: Percent, carried: Mbps, capacity: Mbps }
         = "{queue} was {busy} busy: {carried} of {capacity}.";

@@ -235,7 +235,9 @@ impl Trial {
 
     /// What has to be removed before the cause shows, as a sentence; empty if nothing hides it.
     pub(crate) fn hidden(&self) -> String {
-        let told = |beside: &Beside| format!("This shows only once {} is removed. ", beside.told());
+        let told = |beside: &Beside| {
+            format!("This cause has an effect only once {} is removed. ", beside.told())
+        };
         self.beside.as_ref().map_or_else(String::new, told)
     }
 

@@ -95,12 +95,12 @@ pub(crate) fn without(cause: Cause, subjects: usize, edits: &[Edit]) -> &'static
         Cause::HostProcessor => "With no processor time per packet",
         Cause::InterruptModeration => "Without interrupt moderation",
         Cause::AggregationTimer => "Without the aggregation timer",
-        Cause::ModemCeiling => "With transfers that take no time",
+        Cause::ModemCeiling => "With bus transfers that take no time",
         Cause::Proxy => "Without the proxy",
-        Cause::CrossTraffic => "Without that traffic",
+        Cause::CrossTraffic => "Without this traffic",
         Cause::ReceiveWindow | Cause::SendBuffer => Buffers::of(edits).large(),
         Cause::ApplicationLimited => "With an application that does not wait",
-        Cause::KeptSsthresh => "Without kept metrics",
+        Cause::KeptSsthresh => "Without the ssthresh of earlier connections",
         Cause::ShortQueue => "With a longer queue",
         Cause::Bufferbloat => "With CoDel in this queue",
         Cause::AckStarvation => "With at least ten times the rate on this link",
@@ -110,7 +110,7 @@ pub(crate) fn without(cause: Cause, subjects: usize, edits: &[Edit]) -> &'static
         Cause::UplinkAccess => "With scheduling requests every 10 ms",
         Cause::RadioLoss => "Without failed transport blocks",
         Cause::PdcpGap => "With a shorter t-Reordering",
-        Cause::SplitBearer if edits.iter().any(switches_off) => "With one leg",
+        Cause::SplitBearer if edits.iter().any(switches_off) => "With the bearer on one leg",
         Cause::SplitBearer => {
             "With each packet sent on the leg where it waits less, and both legs in one base station"
         }
@@ -149,7 +149,7 @@ pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
         }
         Cause::ReceiveWindow | Cause::SendBuffer => "Give the flow larger buffers at both ends.",
         Cause::ApplicationLimited => "Make the application read and write faster.",
-        Cause::KeptSsthresh => "Let the sender keep no ssthresh of earlier connections.",
+        Cause::KeptSsthresh => "Stop the sender from keeping the ssthresh of earlier connections.",
         Cause::ShortQueue => "Lengthen the queue, or pace at the sender.",
         Cause::Bufferbloat => "Use AQM in this queue, or shorten it.",
         Cause::Reordering => "Keep each flow on one path.",
@@ -163,20 +163,20 @@ pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
         Cause::HostProcessor => "Forward on a host that can handle more packets per second.",
         Cause::InterruptModeration => "Switch interrupt moderation off.",
         Cause::AggregationTimer => "Shorten the driver's aggregation timer.",
-        Cause::ModemCeiling => "Let each transfer carry more packets.",
+        Cause::ModemCeiling => "Let each bus transfer carry more packets.",
         Cause::Proxy => "Bypass the proxy.",
         Cause::CrossTraffic => "Move the other traffic off this path.",
         Cause::AckStarvation => "Raise the rate of the return path.",
-        Cause::AckBatching => "Do not batch, or pace at the sender.",
+        Cause::AckBatching => "Do not batch packets, or pace at the sender.",
         Cause::Drx => "Let the UE sleep less.",
         Cause::UplinkAccess => "Let the UE request uplink more often.",
         Cause::PdcpGap => "Use RLC AM, or shorten t-Reordering.",
         Cause::SplitBearer => "Use one leg, or split where both legs are equally fast.",
         Cause::RrcPromotion => "Keep the UE connected.",
-        Cause::Handover => "Interrupt the flow for a shorter time.",
+        Cause::Handover => "Shorten the interruption of each handover.",
         Cause::RadioLinkFailure => "Improve the coverage at the edge of the cell.",
         Cause::CongestionMix => {
-            "Use one congestion control for flows that share a queue, or give each flow its own queue."
+            "Use the same congestion control algorithm for flows that share a queue, or give each flow its own queue."
         }
         Cause::Placement => "Place the server closer to the UE.",
         Cause::SlowStartExit | Cause::SlowStart | Cause::CongestionControl => {

@@ -500,7 +500,7 @@ impl From<&AckSample> for PyAck {
 fn exit_of(py: Python<'_>, returned: &Bound<'_, PyAny>) -> PyResult<SlowStartExit> {
     let reason: String = returned.getattr(intern!(py, "reason"))?.extract()?;
     let reason = SlowStartExitReason::named(&reason).ok_or_else(|| {
-        PyValueError::new_err(format!("there is no reason {reason:?} for the end of slow start"))
+        PyValueError::new_err(format!("{reason:?} is not a reason for the end of slow start"))
     })?;
     let time = |name: &str| -> PyResult<Option<Duration>> {
         let nanos: Option<u64> = returned.getattr(name)?.extract()?;

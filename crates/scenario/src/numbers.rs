@@ -15,7 +15,7 @@ pub(crate) fn parse(text: &str) -> Result<Arc<[u64]>, String> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let number = |text: &str| {
             text.trim().parse::<u64>().ok().filter(|&number| number > 0).ok_or_else(|| {
-                format!("{part:?} is neither a number of at least 1 nor a range of such numbers")
+                format!("{part:?} is neither a whole number from 1 nor a range such as 40-45")
             })
         };
         let (first, last) = (number(first)?, number(last)?);

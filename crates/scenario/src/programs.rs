@@ -77,5 +77,5 @@ fn check_place(program: &Fields, radio: Option<&Radio>, problems: &mut Problems)
     let mut names = vec![SERVER.to_owned(), FIRST.to_owned()];
     names.extend(radio.into_iter().flat_map(Radio::names).filter(|name| name != FIRST));
     let names = names.iter().map(String::as_str);
-    unknown_name("at", "end", at, names, program.origin_of("at"), problems);
+    unknown_name("at", "host", at, names, program.origin_of("at"), problems);
 }

@@ -207,7 +207,7 @@ fn ue_tables<'a>(node: &'a Node, problems: &mut Problems) -> Vec<(&'a Origin, &'
                 problems.add_with_help(
                     &list.origin,
                     "a radio needs at least one [[radio.ue]]",
-                    "without `ue` there is one, with the tables of [radio]",
+                    "leave out `ue` to get one UE with the tables of [radio]",
                 );
             }
             tables

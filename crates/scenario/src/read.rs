@@ -188,7 +188,7 @@ impl Fields {
                 problems.add_with_help(
                     self.origin_of(name),
                     format!("`{name}` and `{other}` cannot be combined"),
-                    format!("`{other}` is at {place}; `{name}` {}", lower_first(field.key.doc)),
+                    format!("`{other}` is at {place}; `{name}`: {}", lower_first(field.key.doc)),
                 );
             }
         }

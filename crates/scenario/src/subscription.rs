@@ -53,8 +53,8 @@ pub(crate) fn read(
         problems.add_with_help(
             core.origin_of("pool"),
             format!("`pool` is \"{pool}\", but must be an IPv4 network"),
-            "e.g. \"10.45.0.0/24\": its first address, a prefix of 16 to 30 bits; not \
-             10.77.0.0/24, 10.78.0.0/24 and 100.127.0.0/16, which other nodes use",
+            "allowed: a network address with a prefix of 16 to 30 bits, e.g. \"10.45.0.0/24\"; not 10.77.0.0/24, \
+             10.78.0.0/24 or 100.127.0.0/16, which other nodes use",
         );
     }
     for (index, ue) in ues.iter().enumerate() {
@@ -119,7 +119,7 @@ fn check_usim<'a>(
         problems.add_with_help(
             origin,
             "with [core] each UE needs its own identity",
-            "write one [[radio.ue]] for each, without `count`",
+            "write one [[radio.ue]] per UE, without `count`",
         );
     }
     let mut need = |key: &str, expected: &str, right: &dyn Fn(&str) -> bool| {

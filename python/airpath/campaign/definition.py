@@ -287,7 +287,9 @@ class _Reader(Checked):
             right = all(is_whole(seed) and 0 <= seed <= LARGEST_SEED for seed in seeds)
             if right and len(set(seeds)) == len(seeds):
                 if "first_seed" in self.data:
-                    self.wrong(("first_seed",), "`first_seed` needs a number of seeds, not a list")
+                    self.wrong(
+                        ("first_seed",), "`first_seed` needs `seeds` to be a number, not a list"
+                    )
                 return tuple(seeds)
         allowed = f"a number from 1 to {MOST_SEEDS}, or a list of distinct seeds, 0 or larger"
         self.wrong(("seeds",), f"`seeds` is {shown(seeds)}", allowed)
@@ -297,8 +299,8 @@ class _Reader(Checked):
         if sampling not in DRAWN:
             if "samples" in self.data:
                 self.wrong(
-                    ("samples",), f"`samples` is not for sampling \"{sampling}\"",
-                    f"for {', '.join(DRAWN)}",
+                    ("samples",), f"`samples` has no effect with sampling \"{sampling}\"",
+                    f"only with sampling {', '.join(DRAWN)}",
                 )  # fmt: skip
             return 0
         if "samples" not in self.data:
@@ -320,13 +322,15 @@ class _Reader(Checked):
         names = [axis.name for axis in made]
         for name in sorted({name for name in names if names.count(name) > 1}):
             where = ("vary", len(names) - 1 - names[::-1].index(name))
-            self.wrong(where, f"two [[vary]] are named `{name}`", "a `name` of its own for each")
+            self.wrong(
+                where, f"two [[vary]] tables have the name `{name}`", "a different `name` for each"
+            )
         if sampling in DRAWN and not made:
             self.wrong(("sampling",), f'"{sampling}" has nothing to draw', "[[vary]], one or more")
         lengths = {len(axis.choices) for axis in made}
         if sampling == "list" and len(lengths) > 1:
             told = ", ".join(f"{axis.name} has {len(axis.choices)}" for axis in made)
-            self.wrong(("sampling",), f'"list" takes as many values of each [[vary]]: {told}')
+            self.wrong(("sampling",), f'"list" needs equally many values in each [[vary]]: {told}')
         return tuple(made)
 
     def _compared(self, axes: tuple[Axis, ...]) -> tuple[str, str]:
@@ -336,7 +340,9 @@ class _Reader(Checked):
         axis = next((one for one in axes if one.name == compare), None)
         if compare and axis is None:
             names = ", ".join(f"`{one.name}`" for one in axes)
-            self.wrong(("compare",), f"`compare` is {compare}", f"what [[vary]] varies: {names}")
+            self.wrong(
+                ("compare",), f"`compare` is {compare}", f"one of the names in [[vary]]: {names}"
+            )
         if against != "":
             labels = [one.label for one in axis.choices] if axis else []
             if against not in labels:
@@ -359,16 +365,21 @@ class _Reader(Checked):
         if not name and not self.problems:
             self.wrong(where, "[[vary]] with `choices` has no `name`", "the name of its column")
         if name in RESERVED:
-            self.wrong((*where, "name"), f"`{name}` is a column that every campaign has",
+            self.wrong((*where, "name"), f"`{name}` is the name of a column in every campaign",
                         "another name")  # fmt: skip
         if ways == ["low"]:
             return self._range(table, where, sampling, name, keys)
         for other in ("high", "scale", "integer"):
             if other in table:
-                self.wrong((*where, other), f"`{other}` is for a range", "with `low` and `high`")
+                self.wrong(
+                    (*where, other), f"`{other}` applies only to a range", "with `low` and `high`"
+                )
         if ways == ["choices"]:
             if keys:
-                self.wrong((*where, "key"), "`key` is not for `choices`, which have `set`")
+                self.wrong(
+                    (*where, "key"),
+                    "`key` cannot be combined with `choices`: each choice has its own `set`",
+                )
             choices = self._choices(table["choices"], (*where, "choices"))
         else:
             choices = self._values(table["values"], (*where, "values"), keys)
@@ -378,7 +389,7 @@ class _Reader(Checked):
         self, table: Json, where: Where, sampling: str, name: str, keys: tuple[str, ...]
     ) -> Axis | None:
         if sampling not in DRAWN:
-            self.wrong((*where, "low"), f"a range is not for sampling \"{sampling}\"",
+            self.wrong((*where, "low"), f"a range does not work with sampling \"{sampling}\"",
                         f"`values` or `choices`; or sampling {', '.join(DRAWN)}")  # fmt: skip
             return None
         low, high = table.get("low"), table.get("high")
@@ -424,7 +435,7 @@ class _Reader(Checked):
             if any(redacted(text) != text for text in sets):
                 told = "`choices`, each with a `label` that may appear in every table"
                 self.wrong(
-                    where, f"{', '.join(keys)} is secret, and `values` are in every table", told
+                    where, f"{', '.join(keys)} is secret, but `values` appear in every table", told
                 )
                 return ()
             choices.append(Choice(value, sets))
@@ -471,7 +482,7 @@ class _Reader(Checked):
             self.wrong(("until", "ci"), f"`ci` is {shown(ci)}", "a share of the mean: 0.02 is 2 %")
             return None
         if not isinstance(self.data.get("seeds", 1), int):
-            self.wrong(("seeds",), "[until] adds seeds to a number of seeds, not to a list")
+            self.wrong(("seeds",), "[until] needs `seeds` to be a number, not a list")
         elif self.data.get("seeds", 1) < 10:
             self.wrong(("seeds",), f"`seeds` is {self.data.get('seeds', 1)} with [until]",
                         "at least 10: with fewer, an interval means little")  # fmt: skip

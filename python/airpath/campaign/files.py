@@ -162,7 +162,7 @@ def campaign_document(data: bytes) -> CampaignDocument:
     except MisfitError as error:
         raise DamagedError(f"`source` {error}") from None
     if len(set(document["axes"])) < len(document["axes"]):
-        raise DamagedError("`axes` has a name twice")
+        raise DamagedError("`axes` has a duplicate name")
     return document
 
 
@@ -191,7 +191,7 @@ def read_rows(data: bytes, table: str, axes: Sequence[str] | None = None) -> pl.
     try:
         rows = pl.scan_parquet(io.BytesIO(data), hive_partitioning=False)
         if rows.select(pl.len()).collect().item() > MOST_ROWS_A_BYTE * len(data):
-            raise DamagedError("it has more rows than fit into a file of this size")
+            raise DamagedError("it claims more rows than a file of its size can hold")
         found = rows.collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise DamagedError(_first_line(error)) from None
@@ -220,9 +220,9 @@ def check_columns(found: pl.DataFrame, table: str, axes: Sequence[str] | None = 
         if found.schema[name] not in kinds:
             raise DamagedError(f"its column `{name}` is of the type {found.schema[name]}")
         if found[name].null_count():
-            raise DamagedError(f"its column `{name}` has gaps")
+            raise DamagedError(f"its column `{name}` has nulls, which it must not have")
     if table == "runs" and found["run"].n_unique() < len(found):
-        raise DamagedError("it has a run twice")
+        raise DamagedError("it contains the same run twice")
 
 
 def _object(data: bytes, kind: type[Document]) -> Document:

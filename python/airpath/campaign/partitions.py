@@ -242,7 +242,7 @@ class Partitions:
         runs = frames["runs"]
         for number, error in runs.select("run", "error").iter_rows():
             if number in self.done:
-                raise RuntimeError(f"run {number} was delivered twice")
+                raise RuntimeError(f"two workers delivered run {number}")
             self.done.add(number)
             if error is not None:
                 self.failed[number] = error

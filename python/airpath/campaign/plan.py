@@ -172,8 +172,8 @@ def _refuse_figures(definition: Definition) -> None:
     for index, axis in enumerate(definition.axes):
         if axis.name in columns:
             raise InputError(
-                f"{definition.at('vary', index, 'name')}: `{axis.name}` is the name of a figure\n"
-                "  allowed: a name that no column of the tables has"
+                f"{definition.at('vary', index, 'name')}: `{axis.name}` is the name of a "
+                "column in the tables\n  allowed: another name"
             )
 
 

@@ -153,7 +153,7 @@ class _Files:
         rows = f"select sum(num_rows) from parquet_file_metadata([{listed}])"  # noqa: S608
         (count,) = database.execute(rows).fetchone()
         if (count or 0) > MOST_ROWS_A_BYTE * self._bytes:
-            raise InputError("the tables have more rows than fit into files of their size")
+            raise InputError("the tables claim more rows than files of their size can hold")
 
     def lock(self, database: Any) -> None:
         """Let a query reach these files and no others."""

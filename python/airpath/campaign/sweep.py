@@ -232,7 +232,9 @@ def check_engine(workers: int | None, scheduler: Any, cluster: str | None) -> in
     if scheduler is not None and cluster is not None:
         raise InputError("give either a scheduler or a cluster: a cluster brings its own scheduler")
     if scheduler is not None and workers is not None:
-        raise InputError("--workers does not go with a scheduler, which knows its own workers")
+        raise InputError(
+            "--workers cannot be combined with a scheduler, which knows its own workers"
+        )
     if cluster is not None and workers is None:
         raise InputError("a cluster needs a number of workers: --workers")
     return number
@@ -335,8 +337,8 @@ class _Sweep:
             from airpath.base.text import size
 
             raise AirpathError(
-                f"{self.store.place} has {size(free)} of space left, the campaign needs about "
-                f"{size(needed)}"
+                f"{self.store.place} has {size(free)} of disk space left, but the campaign "
+                f"needs about {size(needed)}"
             )
         picked = {run.number for run in chosen}
         return [run for run in todo if run.number not in picked]

@@ -144,7 +144,7 @@ class _Judge:
             winner = _best_of(outcome, factors)
             goal, words = outcome.goal, self._by_how_much(outcome, factors, winner)
             if all(each.same for each in factors.values()):
-                said.append(f"{goal.name[:1].upper()}{goal.name[1:]}: the same with each")
+                said.append(f"{goal.name[:1].upper()}{goal.name[1:]}: the same with each value")
             elif winner in before:
                 said[before[winner]] += f"; it also {goal.best}, {words}"
             elif winner != self.against and not factors[winner].certain:
@@ -231,7 +231,7 @@ class _Judge:
             if len(factors) < 2:
                 continue
             if all(each.same for each in factors.values()):
-                said.append(f"{goal.name}: the same with each")
+                said.append(f"{goal.name}: the same with each value")
                 continue
             best, worst = _best_of(outcome, factors), _best_of(outcome, factors, worst=True)
             between = factor(outcome.found, axis, worst, best, keys)

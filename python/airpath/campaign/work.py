@@ -75,9 +75,9 @@ def simulate(batch: Batch, keep_on: Callable[[], bool] | None = None) -> Done:
 
     if (batch.version, batch.core) != (_core.__version__, core_hash() or ""):
         raise OtherCoreError(
-            f"this worker has airpath {_core.__version__} with core {str(core_hash())[:12]}, the "
-            f"campaign has {batch.version} with core {batch.core[:12]}: install the same one "
-            "everywhere"
+            f"this worker has airpath {_core.__version__} with core {str(core_hash())[:12]}, "
+            f"the campaign has {batch.version} with core {batch.core[:12]}: install the same "
+            "version everywhere"
         )
     ready: list[tuple[int, _core.Scenario, int]] = []
     failed: dict[int, str] = {}

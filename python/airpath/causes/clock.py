@@ -138,7 +138,7 @@ def doubts(report: CaptureReport, stepped: Sequence[Step]) -> Iterator[str]:
         )
     if report["clock_step_s"]:
         yield (
-            f"The capture's clock advances in steps of {short(report['clock_step_s'] * MS)} ms: "
-            "what took less time is not known, and nothing is inferred from bursts, spacing or "
-            "round trips."
+            f"The capture's clock advances in steps of {short(report['clock_step_s'] * MS)} "
+            "ms: shorter times cannot be measured, and nothing is inferred from bursts, "
+            "spacing or round trips."
         )

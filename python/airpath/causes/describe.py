@@ -33,11 +33,11 @@ ADVICE: dict[str, str] = {
         "Give the return path more capacity or a shorter queue, or prioritise acknowledgements."
     ),
     "application-limited": "The application writes in parts, and the path waits for it.",
-    "bufferbloat": "Manage the queue (CoDel), shorten it to the BDP, or use BBR.",
+    "bufferbloat": "Use AQM (CoDel), shorten the queue to the BDP, or use BBR.",
     "congestion-control": (
-        "Use the same congestion control for both, or give each flow its own queue."
+        "Use the same congestion control algorithm for all flows, or give each flow its own queue."
     ),
-    "cross-traffic": "Measure without them, or give each flow a queue of its own.",
+    "cross-traffic": "Measure without the datagrams, or give each flow a queue of its own.",
     "drx": (
         "Compare with the UE's timers: DRX cycle, period of scheduling requests, retxBSR-Timer; "
         "and with batching of network cards and modems on the way."
@@ -45,19 +45,19 @@ ADVICE: dict[str, str] = {
     "fragmentation": "Clamp the MSS, or raise the MTU of the transport network.",
     "handover": "Compare the times with the cell's log of handovers.",
     "mtu": (
-        "Clamp the MSS, or raise the MTU; see whether ICMP's fragmentation-needed is filtered. "
-        "Where a VPN's headers take the room, set the MTU of its device to the path's MTU minus "
-        "80 bytes (ip link set mtu 1420 dev wg0)."
+        "Clamp the MSS, or raise the MTU; check whether a firewall drops ICMP fragmentation-needed "
+        "messages. If a VPN's headers need the room, set the MTU of its device to the path's MTU "
+        "minus 80 bytes (ip link set mtu 1420 dev wg0)."
     ),
     "offload": (
         "Switch off receive offload where packets are forwarded (ethtool -K DEV gro off lro off), "
         "and transmit checksums of the tunnel's device (ethtool -K DEV tx-checksum-ip-generic "
         "off)."
     ),
-    "pdcp-gap": "Shorten t-Reordering, or use RLC AM; look at the handovers' data forwarding.",
+    "pdcp-gap": "Shorten t-Reordering, or use RLC AM; check the data forwarding of handovers.",
     "policer": "Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
     "radio-link-failure": "Compare the times with the UE's log: T310, re-establishment.",
-    "random-loss": "Use BBR at the sender, or repair the link; look at the radio's BLER.",
+    "random-loss": "Use BBR at the sender, or repair the link; check the BLER of the radio.",
     "receive-window": (
         "Raise the receive buffer (net.ipv4.tcp_rmem, SO_RCVBUF) and, so that it is not the next "
         "limit, the sender's (net.ipv4.tcp_wmem, SO_SNDBUF); iperf3 -w sets both."
@@ -76,12 +76,11 @@ ADVICE: dict[str, str] = {
         "Use a kernel with HyStart++ or without HyStart's delay test; see "
         "docs/concepts/slow-start.md."
     ),
-    "stalling-host": (
-        "Look at the forwarding hosts: steal time, interrupts, the length of their rings."
-    ),
+    "stalling-host": ("Check the forwarding hosts: steal time, interrupts, ring sizes."),
     "test-too-short": (
-        "Run a longer test (iperf3 -t 30) and leave out its beginning (-O 5). If it is a file, "
-        "slow start takes this long: reuse a connection, or shorten the round trip."
+        "Run a longer test (iperf3 -t 30) and leave out its beginning (-O 5). If the "
+        "transfer is a file, slow start takes this long: reuse a connection, or shorten the "
+        "round trip."
     ),
 }
 """What to do, by cause; for causes that look alike the first of them."""
@@ -124,8 +123,8 @@ def _lost_frames(group: Group) -> tuple[int, ...]:
 def _waited(group: Group) -> str:
     middle = max(0.0, group.typical_wait_ms)
     return (
-        f"packets waited {short(middle)} ms in the median and {short(max(middle, group.queue_ms))} "
-        f"ms at most (p95), on a path of {short(group.base_ms)} ms"
+        f"packets waited {short(middle)} ms (median) and {short(max(middle, group.queue_ms))} "
+        f"ms (p95), with a base RTT of {short(group.base_ms)} ms"
     )
 
 
@@ -138,8 +137,8 @@ def _random_loss(group: Group, _: Features) -> Words:
     told = ""
     if rank is not None:
         told = (
-            f", behind packets that had waited longer than {rank:.0%} of the others (by "
-            "chance it is 50 %)"
+            f", just after packets that had waited longer than {rank:.0%} of the others (50 % "
+            "would be chance)"
         )
     cut = (
         " If a tunnel on the path fragments large packets, losing one fragment loses the packet: "
@@ -188,7 +187,7 @@ def _bufferbloat(group: Group, _: Features) -> Words:
 
 def _reordering(group: Group, _: Features) -> Words:
     late = max(one.overtaken for one in group.transfers)
-    return Words(f"{late:.1%} of the segments that were sent only once arrived after later ones.")
+    return Words(f"{late:.1%} of the segments that were sent only once arrived out of order.")
 
 
 def _too_large(group: Group) -> str:
@@ -274,12 +273,12 @@ def held_back(group: Group) -> str:
     main = group.main
     if main.is_self_paced:
         return (
-            f"{_own_pace(main)}. The path did not hold the transfers back, and the capture does "
+            f"{_own_pace(main)}. The path did not limit the transfers, and the capture does "
             "not show how much it can carry."
         )
     return (
-        "For most of the time the application had nothing to send: the path did not hold the "
-        "transfers back, and the capture does not show how much it can carry."
+        "For most of the time the application had nothing to send: the path did not limit "
+        "the transfers, and the capture does not show how much it can carry."
     )
 
 
@@ -287,7 +286,7 @@ def _application(group: Group, _: Features) -> Words:
     main = group.main
     closed = closed_share(group)
     share = max(main.window_share, main.limited_share)
-    reader = "Look at what the receiver's application does with the data."
+    reader = "Find out why the receiver's application does not read."
     is_most = closed > main.idle_share - closed and closed > main.limited_share
     if closed >= MOST_OF_THE_TIME or is_most:
         return Words(
@@ -299,8 +298,9 @@ def _application(group: Group, _: Features) -> Words:
         return Words(f"{_own_pace(main)}.")
     if main.idle_share >= share and main.idle_share < _LITTLE_IDLE:
         return Words(
-            f"What arrived used {group.busy:.0%} of the highest rate seen, {_lost(group)}, and the "
-            "receive window had room: data comes in parts, as an application writes it."
+            f"What arrived used {group.busy:.0%} of the highest rate seen, {_lost(group)}, "
+            "and the receive window had room: data arrives in parts, as if the application "
+            "wrote it in parts."
         )
     if main.idle_share >= share:
         return Words(
@@ -308,8 +308,8 @@ def _application(group: Group, _: Features) -> Words:
             "sender had nothing more to send."
         )
     return Words(
-        f"For {share:.0%} of the time the receive window was full, and in the median it had "
-        f"{main.window_steady:.0%} of its largest size: the receiver's application reads more "
+        f"For {share:.0%} of the time the receive window was full, and its median was "
+        f"{main.window_steady:.0%} of its maximum: the receiver's application reads more "
         "slowly than the path delivers.",
         main.limited_frames,
         advice=reader,
@@ -334,8 +334,8 @@ def _slow_start_exit(group: Group, _: Features) -> Words:
     ramp_s = main.ramp_share * main.seconds
     ended = "" if main.exit_bytes is None else f" ended at {kilobytes(main.exit_bytes)} in flight"
     return Words(
-        f"Slow start{ended or ' ended early'} (the BDP is {kilobytes(group.bdp_bytes)}), and it "
-        f"took {ramp_s:.1f} s to reach the rate."
+        f"Slow start{ended or ' ended early'} (the BDP is {kilobytes(group.bdp_bytes)}), and "
+        f"it took {ramp_s:.1f} s to reach the full rate."
     )
 
 
@@ -348,20 +348,21 @@ def lasted(group: Group) -> str:
 def _too_short(group: Group, _: Features) -> Words:
     if group.rounds_grown < 2:
         return Words(
-            f"{lasted(group)}, and needed {group.main.ramp_share:.0%} of them to reach its rate."
+            f"{lasted(group)}, and needed {group.main.ramp_share:.0%} of that time to reach "
+            "its rate."
         )
     return Words(
-        f"{lasted(group)}, and ended while its rate still grew: from {short(group.rate_mbps)} Mb/s "
-        f"in the mean to {short(group.end_mbps)} Mb/s in the last two round trips."
+        f"{lasted(group)}, and ended while its rate still grew: from a mean of "
+        f"{short(group.rate_mbps)} Mb/s to {short(group.end_mbps)} Mb/s in the last two round "
+        "trips."
     )
 
 
 _SILENT = {
-    "handover": "The path was silent at a change of cell.",
-    "pdcp-gap": "What had arrived behind a missing PDCP PDU was held back until t-Reordering "
-    "ended.",
+    "handover": "No packets passed during a handover.",
+    "pdcp-gap": "Packets behind a missing PDCP PDU were held back until t-Reordering expired.",
     "radio-link-failure": "The radio link was lost and re-established.",
-    "stalling-host": "A forwarding host stood still for a while.",
+    "stalling-host": "A forwarding host stalled.",
 }
 
 
@@ -376,7 +377,7 @@ def _silences(cause: str, group: Group, _: Features) -> Words:
     times = "once" if len(gaps) == 1 else f"{len(gaps)} times"
     after = " or longer, at the end" if any(one.is_open for one in longest) else ""
     return Words(
-        f"Nothing arrived {times}, for {span} ms{after}, while data was outstanding. "
+        f"Arrivals stopped {times}, for {span} ms{after}, while data was outstanding. "
         f"{_SILENT[cause]}",
         at_s=tuple(sorted(one.at_ms / MS for one in longest)),
     )

@@ -101,14 +101,15 @@ def pings(
     alone -= echoes["refused"] + echoes["outstanding"] if echoes else 0
     lost = 1 - len(quiet) / max(1, alone)
     if lost >= _LEAST_LOST and alone * lost >= _SOME_LOST:
-        beside = " without a transfer beside" if loads else ""
+        beside = " sent while no transfer ran" if loads else ""
         yield Suspect(
             "random-loss",
             lost,
             f"{lost:.1%} of {alone} pings{beside} had no reply.",
             own,
             advice=(
-                "Send pings of another size and at another rate, and see whether the share changes."
+                "Send pings of another size and at another rate, and check whether the lost "
+                "share changes."
             ),
         )
     if len(quiet) < _LEAST_PINGS:
@@ -120,7 +121,7 @@ def pings(
     if float(np.quantile(values, _OF_A_PING)) < _NO_TRIP_MS:
         # Who asks is on the other side: what its requests waited shows in their regularity.
         values = _lateness(*(np.array([one[which] for one in quiet]) for which in (0, 2)))
-        what = "Requests of pings, which leave at regular times,"
+        what = "The delays of ping requests, which are sent at regular times,"
     low, middle, high = (
         float(one) for one in np.quantile(values, [1 - _OF_A_PING, 0.5, _OF_A_PING])
     )
@@ -132,12 +133,13 @@ def pings(
     evenly = _EVENLY <= place <= 1 - _EVENLY and inside.mean() >= _QUARTER
     if high - low >= _SPREAD_MS and (evenly or cycle):
         about = cycle or _WHOLE_CYCLE * (high - low)
-        how = "evenly" if evenly else "in step with it"
+        how = "evenly" if evenly else "periodically"
         yield Suspect(
             "drx",
             min(_MOST_COST, (high - low) / (high - low + base)),
-            f"{what} on an idle path vary {how} by {short(high - low)} ms (from {short(low)} to "
-            f"{short(high)} ms): they wait for a cycle of about {short(about)} ms.",
+            f"{what} on an idle path vary {how} by {short(high - low)} ms (from {short(low)} "
+            f"to {short(high)} ms): they wait for something that recurs about every "
+            f"{short(about)} ms.",
             own,
             advice="Compare with the UE's timers: DRX cycle, period of scheduling requests.",
         )
@@ -173,7 +175,7 @@ def _refused(flow: FlowReport, count: int, frames: tuple[int, ...]) -> Iterator[
         f"({' and '.join(kinds)}){takes if errors['mtu_bytes'] else ''}.",
         (flow["id"],),
         frames,
-        advice="Clamp the MSS to the hop's MTU, or raise its MTU.",
+        advice="Clamp the MSS to this hop's MTU, or raise that MTU.",
     )
 
 
@@ -309,8 +311,9 @@ def connections(
                 f"{again['timeout']} time-outs.",
                 own,
                 advice="Clamp the MSS (nft ... tcp option maxseg size set 1380), or raise the MTU "
-                "of the path or of a VPN's device; see whether ICMP's fragmentation-needed is "
-                "filtered, and whether it helps to switch off a tunnel's offload (ethtool -K).",
+                "of the path or of a VPN's device; check whether a firewall drops ICMP "
+                "fragmentation-needed messages, and whether switching off a tunnel's offload helps "
+                "(ethtool -K).",
             )
             return
     nothing = client["data_packets"] == 0 and server["data_packets"] == 0

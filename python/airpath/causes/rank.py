@@ -199,7 +199,7 @@ def suspected(cause: str, probability: float, group: Group, found: Features) -> 
     learned = packaged(MODEL)
     words = describe(cause, group, found)
     why = evidence(learned.moved(cause, found), found)
-    told = f" What speaks for it most: {'; '.join(why)}." if why else ""
+    told = f" Strongest evidence: {'; '.join(why)}." if why else ""
     cost: float | None = learned.cost(cause, found)
     if cause not in OF_DELAY and not group.was_full:
         cost = None
@@ -222,10 +222,9 @@ def suspected(cause: str, probability: float, group: Group, found: Features) -> 
 def _unknown(leaning: list[tuple[str, float]]) -> str:
     likeliest = sorted(leaning, key=lambda one: -one[1])[:_MOST_LIKELY]
     return (
-        "Something probably costs a seventh of the rate or more, but the capture does not show "
-        "for sure what it is. "
-        f"Likeliest: {in_words(likeliest)}. Capture a longer transfer at its other end, with a "
-        "ping beside it."
+        "Something probably costs a seventh of the rate or more, but the capture does not "
+        f"show what with certainty. Likeliest: {in_words(likeliest)}. Capture a longer "
+        "transfer at its other end, and run ping during the transfer."
     )
 
 
@@ -333,8 +332,8 @@ def _nothing(groups: list[Group], report: CaptureReport) -> Blame:
     if not groups:
         return Blame(
             "inconclusive",
-            "No TCP transfer has enough data, and no ping tells more. Capture a bulk transfer of "
-            f"10 s at its sender (iperf3 -t 10, {advice_on_length(report)}).",
+            "No TCP transfer has enough data, and no ping shows more. Capture a bulk "
+            f"transfer of 10 s at its sender (iperf3 -t 10, {advice_on_length(report)}).",
             [],
         )
     group = max(groups, key=lambda one: one.rate_mbps * one.seconds)

@@ -89,8 +89,8 @@ def blame(told: Told) -> Blame:
     if likely.leaning:
         return Blame(
             "unknown",
-            f"{rate} Something other than the path's capacity probably costs a seventh of the rate "
-            "or more, but figures of whole seconds do not show what. Likeliest: "
+            f"{rate} Something other than the path's capacity probably costs a seventh of the "
+            "rate or more, but values per second do not show what. Likeliest: "
             f"{in_words(likeliest(every))}. {_next(told)}",
             [],
         )
@@ -122,7 +122,7 @@ def _next(told: Told) -> str:
     missing = [*([] if told.limited else ["ss"]), *([] if told.ping else ["a ping"])]
     if not missing:
         return f"{_CAPTURE[0].upper()}{_CAPTURE[1:]}."
-    return f"Run {' and '.join(missing)} beside the test, or {_CAPTURE}."
+    return f"Run {' and '.join(missing)} during the test, or {_CAPTURE}."
 
 
 def best(probabilities: Mapping[str, float]) -> Answer:
@@ -140,7 +140,7 @@ def _suspect(cause: str, sure: float, found: Features) -> Suspect:
     model = packaged(MODEL)
     why = "; ".join(evidence(model.moved(cause, found), found))
     advice = f"{ADVICE[alike(cause)[0]]} To be surer, {_CAPTURE}."
-    told = f"What speaks for it most: {why}." if why else "No single figure stands out."
+    told = f"Strongest evidence: {why}." if why else "No single value stands out."
     cost = model.cost(cause, found)
     return Suspect(cause, cost, told, (), advice=advice, confidence=round(sure, 2))
 

@@ -94,7 +94,7 @@ def run_again(
         _check_simulated(record, str(file))
         seeds = record["seeds"]
         if seeds != list(range(seeds[0], seeds[0] + len(seeds))):
-            raise InputError(f"{file}: the run is partial; only whole runs can be compared")
+            raise InputError(f"{file}: the run is partial; only complete runs can be compared")
         _check_names(directory / "scenario.toml", file)
         scenario = scenarios.load(directory / "scenario.toml")
         if scenario.sha256 != record["scenario"]["sha256"]:

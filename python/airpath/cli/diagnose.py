@@ -94,7 +94,7 @@ def command(
 
     if report is not None:
         if identify or STDIN in files:
-            raise InputError("--report needs files, and does not go with - or --identify")
+            raise InputError("--report needs files, and cannot be combined with - or --identify")
         check_file_target(report)
     hide: Hide = _shown
     if anonymise or anonymise_key is not None:

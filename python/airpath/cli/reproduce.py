@@ -66,7 +66,9 @@ def command(
         check_file_target(report)
     if studies and all(each.endswith(".zip") for each in studies):
         if sets or repeat is not None or report is not None or json:
-            raise InputError("an archive is run again as it is: only --workers may be given")
+            raise InputError(
+                "an archive is run again unchanged: only --workers can be combined with it"
+            )
         _archives([Path(each) for each in studies], workers)
         return
     loaded = [load_study(name) for name in studies or study_names()]

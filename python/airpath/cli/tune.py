@@ -107,7 +107,7 @@ def command(
     if force:
         raise InputError("--force needs --undo")
     if apply and end is None:
-        raise InputError("--apply needs --end ue or --end server: which of the two this host is")
+        raise InputError("--apply needs --end ue or --end server, to say which end this host is")
     for name, value in (("--device", device), ("--verify", verify)):
         if value is not None and not apply:
             raise InputError(f"{name} needs --apply")

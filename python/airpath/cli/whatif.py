@@ -385,7 +385,8 @@ def _footer(answer: Variants) -> list[str]:
     ]
     if late := blocks["invalid"]:
         lines.append(
-            f"{plural(len(late), 'attempt')} at a block did not count because the host was late."
+            f"{plural(len(late), 'attempt')} at a block did not count because the host "
+            "delayed packets too long."
         )
     if count < blocks["wanted"]:
         lines.append(f"{blocks['wanted'] - count} of {blocks['wanted']} blocks never counted.")

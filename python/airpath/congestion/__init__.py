@@ -179,7 +179,7 @@ def controls(scenario: _core.Scenario, given: Controls | None) -> list[Control]:
     if given is None:
         return []
     if not isinstance(given, Mapping):
-        raise InputTypeError(f"congestion takes a dictionary by flow, not {given!r}")
+        raise InputTypeError(f"congestion must be a dictionary whose keys are flows, not {given!r}")
     found = {}
     for key, decides in given.items():
         for index in _flows(scenario, key):

@@ -142,7 +142,7 @@ class Policy(Congestion):
             self.layers.append((matrix, _array(f"biases of layer {number}", biases, outputs)))
             inputs = matrix.shape[0]
         if not self.layers:
-            raise InputError("policy: there is no layer")
+            raise InputError("policy: it has no layers")
 
     def act(self, observation: Vector) -> float:
         """Action for an observation."""
@@ -198,7 +198,9 @@ class Policy(Congestion):
         with np.load(file, allow_pickle=False) as stored:
             names = [str(name) for name in stored["observation"]]
             if names != [element.name for element in OBSERVATION]:
-                raise ValueError(f"it observes {', '.join(names)}")
+                raise ValueError(
+                    f"it observes other quantities than this airpath: {', '.join(names)}"
+                )
             count = sum(key.startswith("weights_") for key in stored.files)
             layers = [(stored[f"weights_{at}"], stored[f"biases_{at}"]) for at in range(count)]
             interval_ms = float(stored["interval_ms"])

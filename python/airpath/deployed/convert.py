@@ -125,12 +125,12 @@ def convert(texts: Sequence[tuple[str, str]], software: Software | None = None) 
     names = ", ".join(name for name, _ in texts)
     if not stations:
         raise InputError(
-            f"{names}: no file is of a base station, so there is no radio: add the gNB's or eNB's"
+            f"{names}: none of the files configures a base station: add the file of the gNB or eNB"
         )
     if len(stations) > 1:
         raise InputError(
-            f"{names}: the files are of several base stations ({', '.join(stations)}); give those "
-            "of one"
+            f"{names}: the files configure several base stations ({', '.join(stations)}); "
+            "give the files of one"
         )
     return _assembled(names, stations[0], by_program)
 
@@ -281,7 +281,7 @@ def _parsed(name: str, text: str, software: Software | None) -> list[Setting]:
     reader = _READERS[software] if software in _READERS else _reader(text)
     rows = reader(text, name)
     if not rows:
-        raise InputError(f"{name}: there are no settings in it")
+        raise InputError(f"{name}: the file has no settings")
     return rows
 
 

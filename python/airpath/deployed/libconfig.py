@@ -166,8 +166,7 @@ class _Reader:
                 raise unreadable(
                     self.file,
                     line,
-                    "lines that start with '@' are not followed: put the text of the included "
-                    "file in this place",
+                    "@include lines are not supported: insert the text of the included file here",
                 )
             self._at = found.end()
             self._line += found[0].count("\n")

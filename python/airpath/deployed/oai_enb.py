@@ -44,7 +44,7 @@ _AM: dict[str, Value] = {
     "t_status_prohibit_ms": 25,
 }
 
-_POWER = "airpath has no power control; the uplink's SINR is given"
+_POWER = "airpath has no power control; the scenario sets the uplink's SINR"
 REASONS = (
     ("eNBs.[1-9]*", "a further eNB; the scenario has the first one"),
     ("*.component_carriers.[1-9]*", "a further cell; the scenario has the first one"),
@@ -57,9 +57,9 @@ REASONS = (
     ("*.puSch10xSnr", _POWER),
     ("*.puCch10xSnr", _POWER),
     ("*.pusch_enable64QAM", "airpath has one MCS table for LTE's uplink"),
-    ("*.pucch_*", "airpath has a number of PRBs without PUCCH, not its formats"),
+    ("*.pucch_*", "airpath models PUCCH by its PRBs, not by its formats"),
     ("*.pusch_*", "airpath has neither hopping nor reference signals in LTE's uplink"),
-    ("*.prach_*", "airpath has random access at a period, not PRACH formats"),
+    ("*.prach_*", "airpath models random access by its period, not by PRACH formats"),
     ("*.srs_*", "airpath has no SRS"),
     ("*.phich_*", "airpath's PHICH takes no resources"),
     ("*.rach_*", "airpath has random access without groups of preambles"),

@@ -65,7 +65,7 @@ _AM = {
 }
 _UM = {"sn_bits": 12, "t_reassembly_ms": 15}
 
-_POWER = "airpath has no power control; the uplink's SINR is given"
+_POWER = "airpath has no power control; the scenario sets the uplink's SINR"
 REASONS = (
     ("RUs.[1-9]*", "a further radio unit; the scenario has the first one"),
     ("gNBs.[1-9]*", "a further gNB; the scenario has the first one"),
@@ -77,14 +77,17 @@ REASONS = (
     ("*.powerRampingStep", _POWER),
     ("*.pu?ch_TargetSNRx10", _POWER),
     ("*_max_mcs", "airpath has no limits for the MCS"),
-    ("*.pu?ch_FailureThres", "airpath ends no connection after failed blocks"),
+    ("*.pu?ch_FailureThres", "airpath releases no connection after failed blocks"),
     ("*.min_grant_prb", "OpenAirInterface reads it, but grants 5 PRBs"),
     ("*.ul_prbbla*", "airpath has no excluded PRBs"),
     ("*.ulsch_max_frame_inactivity", "airpath grants on request, and by `grants.proactive_…`"),
     ("*.initial?LBWP*", "airpath has one bandwidth part, the whole carrier"),
     ("*.servingCellConfigDedicated.*", "airpath has one bandwidth part, and no PT-RS"),
-    ("*.prach_*", "airpath has random access at a period, not PRACH formats"),
-    ("*.zeroCorrelationZoneConfig", "airpath has random access at a period, not PRACH formats"),
+    ("*.prach_*", "airpath models random access by its period, not by PRACH formats"),
+    (
+        "*.zeroCorrelationZoneConfig",
+        "airpath models random access by its period, not by PRACH formats",
+    ),
     ("*.ssb_*", "airpath's SSB takes no resources"),
     ("*.do_SRS", "airpath has no SRS"),
     ("*.sib1_tda", "airpath has no system information"),
@@ -177,7 +180,7 @@ def _pattern(made: Draft, scs_khz: int) -> _Tdd:
         try:
             texts.append(nr.pattern(one.period, one.down, one.down_symbols, one.up, one.up_symbols))
         except ValueError as error:
-            raise wrong([period, *counts], f"and its neighbours: {error}") from None
+            raise wrong([period, *counts], f"and related settings: {error}") from None
         patterns.append(one)
     made.put("radio.cell.tdd_pattern", " + ".join(texts), *used)
     return patterns[0]

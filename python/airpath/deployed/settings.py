@@ -145,7 +145,8 @@ class Settings:
         """
         for group in self._cut.intersection(path[:size] for size in range(1, len(path))):
             raise self._rows[group].wrong(
-                "is empty, and the file ends there: was it cut? Give it settings, or leave it out"
+                "is empty at the end of the file: is the file truncated? Add its settings, "
+                "or remove it"
             )
         found = self._rows.get(path)
         if found is not None:

@@ -67,7 +67,7 @@ _UM = (
     Row("radio.rlc.t_reordering_ms", "rlc_config.dl_um.t_reordering", whole, 45),
 )
 
-_POWER = "airpath has no power control; the uplink's SINR is given"
+_POWER = "airpath has no power control; the scenario sets the uplink's SINR"
 REASONS = (
     ("cell_list.[1-9]*", "a further cell; the scenario has the first one"),
     ("cell_list.0.scell_list.*", "carrier aggregation is not read from this file"),
@@ -79,11 +79,11 @@ REASONS = (
     ("*.rach_cnfg.*p*wr*", _POWER),
     ("*.phr_cnfg.*", _POWER),
     ("*.sched_request_cnfg.subframe.*", "subframes of further UEs"),
-    ("*.cqi_report_cnfg.*", "airpath has wideband CQI at a period"),
+    ("*.cqi_report_cnfg.*", "airpath models only periodic wideband CQI"),
     ("*.phich_cnfg.*", "airpath's PHICH takes no resources"),
     ("*.pusch_cnfg*", "airpath has neither hopping nor reference signals in LTE's uplink"),
-    ("*.prach_cnfg.*", "airpath has random access at a period, not PRACH formats"),
-    ("*.pucch_cnfg.*", "airpath has a number of PRBs without PUCCH, not its formats"),
+    ("*.prach_cnfg.*", "airpath models random access by its period, not by PRACH formats"),
+    ("*.pucch_cnfg.*", "airpath models PUCCH by its PRBs, not by its formats"),
     ("*.ue_timers_and_constants.*", "airpath has no radio link failure by these timers"),
     ("scheduler.p?sch_max_mcs", "airpath has no limits for the MCS"),
     ("scheduler.*step_size", "steps of srsRAN's outer loop are in CQI, those of airpath in dB"),

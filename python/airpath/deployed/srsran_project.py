@@ -109,12 +109,21 @@ _QOS_NAMES += ("max-retx-threshold", "poll-pdu", "poll-byte", "t-status-prohibit
 
 REASONS = (
     ("*repeated-*", "set twice in its group; srsRAN Project keeps the first"),
-    ("*.p0_nominal*", "airpath has no power control; the uplink's SINR is given"),
-    ("*.msg3_delta_p*", "airpath has no power control; the uplink's SINR is given"),
-    ("*.enable_cl_loop_pw_control", "airpath has no power control; the uplink's SINR is given"),
-    ("*.p_max", "airpath has no power control; the uplink's SINR is given"),
-    ("*.preamble_rx_target_pw", "airpath has no power control; the uplink's SINR is given"),
-    ("*.power_ramping_step_db", "airpath has no power control; the uplink's SINR is given"),
+    ("*.p0_nominal*", "airpath has no power control; the scenario sets the uplink's SINR"),
+    ("*.msg3_delta_p*", "airpath has no power control; the scenario sets the uplink's SINR"),
+    (
+        "*.enable_cl_loop_pw_control",
+        "airpath has no power control; the scenario sets the uplink's SINR",
+    ),
+    ("*.p_max", "airpath has no power control; the scenario sets the uplink's SINR"),
+    (
+        "*.preamble_rx_target_pw",
+        "airpath has no power control; the scenario sets the uplink's SINR",
+    ),
+    (
+        "*.power_ramping_step_db",
+        "airpath has no power control; the scenario sets the uplink's SINR",
+    ),
     ("cells.[1-9]*", "a further cell; the scenario has the first one"),
     ("*.olla_*", "steps and limits of srsRAN's outer loop are in CQI, those of airpath in dB"),
     ("*.m??_ue_mcs", "airpath has no limits for the MCS"),
@@ -125,10 +134,10 @@ REASONS = (
     ("*.end_rb", "airpath has no limits for the PRBs of one UE"),
     ("*.rv_sequence", "airpath combines transmissions without redundancy versions"),
     ("*.harq_*", "airpath has neither a time limit for HARQ retransmissions nor HARQ mode B"),
-    ("*.max_consecutive_kos", "airpath ends no connection after failed blocks"),
+    ("*.max_consecutive_kos", "airpath releases no connection after failed blocks"),
     ("*.max_p?sch*_per_slot", "airpath has one limit for both directions: ues_per_slot"),
     ("*.pdcch.*", "airpath counts PDCCHs, not their CCEs"),
-    ("*.prach.*", "airpath has random access at a period, not PRACH formats"),
+    ("*.prach.*", "airpath models random access by its period, not by PRACH formats"),
     ("*.srs.*", "airpath has no SRS"),
     ("*.ntn.*", "airpath has no non-terrestrial networks"),
     ("*.phr_cfg.*", "airpath has no power headroom"),
@@ -138,7 +147,7 @@ REASONS = (
     ("cu_cp.rrc.*", "airpath has no reestablishment"),
     ("cell_cfg.sib.*", "airpath has no system information, and no radio link failure"),
     ("*.scheduler.policy.qos_sched.*", "airpath's scheduler does not know 5QIs"),
-    ("*.csi.*", "airpath has periods for CSI reports, and no resources"),
+    ("*.csi.*", "airpath models CSI reports by their period, not by their resources"),
 )
 
 
@@ -213,7 +222,7 @@ def _pattern(made: Draft) -> None:
         try:
             parts.append(nr.pattern(*(each.value for each in found)))
         except ValueError as error:
-            raise wrong(found, f"and its neighbours: {error}") from None
+            raise wrong(found, f"and related settings: {error}") from None
         used += found
     made.put("radio.cell.tdd_pattern", " + ".join(parts), *used)
 

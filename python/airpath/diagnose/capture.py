@@ -91,8 +91,8 @@ def _of_the_capture(report: CaptureReport) -> Iterator[Statement]:
         yield Statement(
             "capture-dropped",
             None,
-            f"The capture itself dropped {missed['dropped_packets']} packets, by its own count: it "
-            "may be the cause of losses and retransmissions below.",
+            f"The capture itself dropped {missed['dropped_packets']} packets, by its own "
+            "count: losses and retransmissions below may result from this.",
         )
     # A keep-alive repeats one byte that was sent before the capture began (RFC 9293 3.8.4).
     if missed["acks_of_unseen"] and missed["unseen_bytes"] > missed["flows"]:
@@ -249,8 +249,8 @@ def _of_the_opening(flow: FlowReport) -> Iterator[tuple[str, str]]:
         count = server["retransmissions"]["handshake"] + 1
         yield (
             "syn-ack-repeated",
-            f"the SYN arrived here, and the SYN-ACK was sent {count} times, but the client never "
-            "acknowledged it: what goes from here to the client is lost.",
+            f"the SYN arrived here, and the SYN-ACK was sent {count} times, but the client "
+            "never acknowledged it: packets from here to the client are lost.",
         )
 
 
@@ -316,7 +316,7 @@ def _of_losses(stream: StreamReport) -> Iterator[tuple[str, str]]:
     if stream["out_of_order_packets"]:
         yield (
             "out-of-order",
-            f"{_of(stream['out_of_order_packets'], 'packet')} arrived after later ones, up to "
+            f"{_of(stream['out_of_order_packets'], 'packet')} arrived out of order, up to "
             f"{short(stream['out_of_order_ms'] or 0.0)} ms.",
         )
 

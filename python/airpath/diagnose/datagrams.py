@@ -158,7 +158,7 @@ def _numbers(numbers: SequenceReport) -> str:
     if numbers["lost"]:
         text += f", at most {numbers['longest_gap']} in a row"
     if numbers["out_of_order"]:
-        text += f"; {numbers['out_of_order']} arrived after later ones"
+        text += f"; {numbers['out_of_order']} arrived out of order"
     if numbers["duplicates"]:
         text += f"; {numbers['duplicates']} arrived twice"
     if numbers["jitter_ms"] is not None:

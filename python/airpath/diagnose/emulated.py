@@ -112,8 +112,8 @@ def _ask_the_kernel(run: Run, answer: Explanation, simulated: Sequence[RunSummar
             answer["tried"].append({
                 "cause": finding["cause"], "subject": flow, "set": finding["set"] or [],
                 "score": None, "gain": None,
-                "outcome": f"{told}, but in the simulation the two take {percent(share)}: no "
-                "gain is promised.",
+                "outcome": f"{told}, but in the simulation both limits together take "
+                f"{percent(share)} of the time: no gain is predicted.",
             })  # fmt: skip
     answer["findings"] = kept
 

@@ -39,7 +39,7 @@ _MOST_TEXT = 2000
 _LEAST_SNAPSHOTS = 3
 _QUEUE_MS = 20.0
 _LOSS_SHARE = 0.001
-_BLACK_HOLE = "as in an outage or an MTU black hole, which ping -M do -s 1472 tells apart"
+_BLACK_HOLE = "as in an outage or an MTU black hole (ping -M do -s 1472 shows which)"
 _LIMITS = {
     "rwnd_limited": (
         "receive-window",
@@ -126,9 +126,9 @@ def _mtu(document: PingDocument) -> tuple[str, str] | None:
         return None
     return (
         "mtu-black-hole",
-        f"Packets of up to {max(passed)} bytes had replies, and those of {min(sizes)} bytes or "
-        "more had none, without an error: an MTU black hole. Allow ICMP's errors on the path, or "
-        "clamp the MSS.",
+        f"Packets of up to {max(passed)} bytes had replies, but packets of {min(sizes)} bytes "
+        "or more had neither a reply nor an error: an MTU black hole. Allow ICMP errors on "
+        "the path, or clamp the MSS.",
     )
 
 
@@ -194,8 +194,8 @@ def _nothing(document: IperfTestDocument) -> str:
     time = "" if lasted is None else f" in {lasted:.4g} s"
     if written == 0 and document["retransmissions"] == 0:
         return (
-            f"No data moved{time}, and nothing was sent again: the sender wrote nothing, or what "
-            "it wrote before (-O) still filled its send buffer (-w)."
+            f"No data moved{time}, and nothing was retransmitted: the sender wrote nothing, "
+            "or what it wrote before (-O) still filled its send buffer (-w)."
         )
     return f"No data arrived{time}, although the connection was opened, {_BLACK_HOLE}."
 
@@ -210,8 +210,9 @@ def _written(document: IperfTestDocument) -> Iterator[tuple[str, str]]:
         yield (
             "sender-counts-writes",
             f"The sender's line, {_mbps(rate)}, counts what was written into the socket: "
-            f"{left / 1e6:.3g} MB of it had not arrived when the test ended. The receiver's line "
-            "is the goodput. A longer test or a smaller send buffer (-w) brings the two together.",
+            f"{left / 1e6:.3g} MB of it had not arrived when the test ended. The receiver's "
+            "line is the goodput. A longer test or a smaller send buffer (-w) brings the two "
+            "rates together.",
         )
 
 
@@ -282,14 +283,14 @@ def _datagrams(document: IperfTotals | NuttcpTotals) -> Iterator[tuple[str, str]
     if lost == packets:
         yield (
             "udp-loss",
-            "No datagram arrived: something drops them all, as a firewall does. A test over TCP "
-            "tells whether the path itself works.",
+            "No datagram arrived: something drops them all, as a firewall does. A test over "
+            "TCP shows whether the path itself works.",
         )
         return
     yield (
         "udp-loss",
-        f"{lost / packets:.2%} of the datagrams did not arrive: they were lost on the path, or "
-        "sent faster than the path carries. A test at a lower rate would tell which.",
+        f"{lost / packets:.2%} of the datagrams did not arrive: they were lost on the path, "
+        "or sent faster than the path carries. A test at a lower rate shows which.",
     )
 
 
@@ -381,8 +382,8 @@ def _causes(row: ConnectionDocument) -> Iterator[tuple[str, str]]:
             cause, what, advice = _LIMITS[name]
             yield (
                 cause,
-                f"{what} limited it for {share:.0%} of the {busy_ms / 1000:.4g} s in which "
-                f"it had data to send; {advice}.",
+                f"{what} limited the connection for {share:.0%} of the {busy_ms / 1000:.4g} s "
+                f"in which it had data to send; {advice}.",
             )
     if snapshots >= _LEAST_SNAPSHOTS and row["app_limited_snapshots"] > snapshots / 2:
         yield (

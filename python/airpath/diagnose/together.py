@@ -207,7 +207,7 @@ def _with_queues(blame: Blame, pairs: Sequence[LoadedPing]) -> Blame:
     if not waits:
         return blame
     idle, loaded, name = max(waits, key=lambda one: one[1] - one[0])
-    text = f"{bloat(idle, loaded)} {name} saw it, before and during the test."
+    text = f"{bloat(idle, loaded)} {name} measured it before and during the test."
     seen = Suspect(
         _QUEUE, 1 - idle / loaded, f"{text[0].upper()}{text[1:]}", (), advice=ADVICE[_QUEUE]
     )
@@ -424,12 +424,12 @@ def _of_a_pair(pair: LoadedPing) -> Iterator[tuple[str, str]]:
         sent, others = lost + pair["loaded_replies"], pair["idle_lost"] + pair["idle_replies"]
         yield (
             "loss-under-load",
-            f"{text}; {lost} of the {sent} echo requests of {pair['ping']} then had no reply, and "
-            f"{pair['idle_lost']} of {others} without load.",
+            f"{text}; {lost} of the {sent} echo requests of {pair['ping']} had no reply "
+            f"during that time, and {pair['idle_lost']} of {others} without load.",
         )
     if loaded is None:
         return
-    text += f"; the median round trip of {pair['ping']} was then {loaded:.4g} ms"
+    text += f"; the median round trip of {pair['ping']} was {loaded:.4g} ms during that time"
     if idle is None:
         yield (
             "delay-under-load",

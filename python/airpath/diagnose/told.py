@@ -60,8 +60,8 @@ def judged(output: Output) -> str | None:
     if place is None:
         return None
     return (
-        f"Causes are inferred for test {place} of {len(output.tests)}, which moved the most data. "
-        "To have another one judged, give it in a file of its own."
+        f"Causes are inferred for test {place} of {len(output.tests)}, which moved the most "
+        "data. To judge another test, give it as a separate file."
     )
 
 

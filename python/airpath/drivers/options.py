@@ -122,7 +122,7 @@ class EmulationOptions:
 
     def __post_init__(self) -> None:
         if isinstance(self.command, str):
-            raise InputTypeError("command must be a list of words, not text")
+            raise InputTypeError("command must be a list of strings, not one string")
         if self.gateway is not None:
             self._check_gateway(self.gateway)
         if not self.command and (self.place is not None or (self.flows and self.servers)):
@@ -130,13 +130,15 @@ class EmulationOptions:
         if self.command and self.progress is not None:
             raise InputError("progress is for flows that run without a command")
         if self.bare and (self.capture or self.parity):
-            raise InputError("capture and parity need the model, which bare leaves out")
+            raise InputError("capture and parity need the model, but bare runs without it")
         if self.seed is not None:
             seeds_from(self.seed)
 
     def _check_gateway(self, gateway: Gateway) -> None:
         if self.congestion:
-            raise InputError("--congestion cannot be used with --gateway: TCP is the devices' own")
+            raise InputError(
+                "--congestion cannot be used with --gateway: the devices use their own TCP"
+            )
         inside = {
             "COMMAND": self.command, "--server": self.servers, "--at": self.place,
             "--flows": self.flows, "--user": self.user, "--env": self.variables,
@@ -147,6 +149,6 @@ class EmulationOptions:
                 f"devices. Remove {', '.join(wrong)}."
             )
         if self.bare:
-            raise InputError("a gateway needs the model, which bare leaves out")
+            raise InputError("a gateway needs the model, but bare runs without it")
         if gateway.duration_s is not None and not 0 < gateway.duration_s <= MOST_SECONDS:
             raise InputError(f"--duration must be more than 0 and at most {MOST_SECONDS} seconds")

@@ -88,12 +88,16 @@ def run(
         congestion = {**libraries, **(congestion or {})}
         loaded = scenarios.load(scenario, sets)
     elif set is not None:
-        raise InputTypeError("a loaded scenario takes no set: pass it to airpath.load()")
+        raise InputTypeError(
+            "set cannot be combined with a loaded scenario: pass it to airpath.load()"
+        )
     else:
         loaded = scenario
     diagnose.check(explain)
     if congestion and explain != "off":
-        raise InputError("explain needs the congestion controls of airpath: leave out congestion")
+        raise InputError(
+            "explain needs airpath's own congestion control algorithms: leave out congestion"
+        )
     directory = None if out is None else Path(out)
     run = execute(
         loaded,

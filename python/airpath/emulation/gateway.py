@@ -166,8 +166,8 @@ def check(gateway: Gateway, machine: Machine) -> list[Interface]:
         if name not in there:
             known = ", ".join(other for other in there if there[other].kind == "ether")
             raise InputError(
-                f"--gateway: there is no interface `{name}`; Ethernet interfaces here are "
-                f"{known or 'missing'}"
+                f"--gateway: there is no interface `{name}`; the Ethernet interfaces of this "
+                f"host: {known or 'none'}"
             )
         chosen.append(there[name])
     for one in chosen:

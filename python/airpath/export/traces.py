@@ -104,8 +104,8 @@ def train_text(lines: Sequence[Sequence[int]]) -> str:
     """Return the text of a train trace. Raises ``InputError`` if it has too few trains."""
     if len(lines) < LEAST_TRAINS:
         raise InputError(
-            f"the light run has {len(lines)} packet trains, but CellReplay needs {LEAST_TRAINS}: "
-            "packets that find the radio empty, such as those of pings"
+            f"the light run has {len(lines)} packet trains, but CellReplay needs "
+            f"{LEAST_TRAINS}. A train starts when the radio's queue is empty, as with pings"
         )
     return "".join(" ".join(map(str, line)) + "\n" for line in lines)
 

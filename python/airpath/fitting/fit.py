@@ -180,8 +180,8 @@ def _candidate(seen: Observed) -> Candidate:
     known = path.estimate(seen)
     if known.capacity_mbps is None and known.at_least_mbps < _LEAST_MBPS:
         raise InputError(
-            f"{seen.file}: the data of flow {seen.flow['id']} came too slowly to tell a rate of "
-            "its path: something else held it back (`airpath diagnose` says what)"
+            f"{seen.file}: flow {seen.flow['id']} was too slow to show the rate of its path: "
+            "something else limited it (`airpath diagnose` says what)"
         )
     ends = endpoints.estimate(seen, known.base_rtt_ms)
     if ends.duration_s > _MOST_S:
@@ -308,7 +308,7 @@ def _finished(
         f"Fitted to flow {seen.flow['id']} of {Path(seen.file).name}, captured next to the "
         f"{seen.place}." if seen.place != "between" else
         f"Fitted to flow {seen.flow['id']} of {Path(seen.file).name}, captured between the ends.",
-        f"A re-run has a score of {score.total:.2f} (1: the same): "
+        f"A re-run has a score of {score.total:.2f} (1: identical): "
         + ", ".join(
             f"{name} {_shown(told['capture'])} and {_shown(told['rerun'])}"
             for name, told in score.figures.items()
@@ -343,9 +343,9 @@ def _not_identified(one: Candidate, near: list[str]) -> str | None:
     full = one.path.busy_s / one.ends.duration_s
     if not one.path.lost and full < _CONGESTED:
         held = (
-            "a send buffer or the application may have held the sender"
+            "a send buffer or the application may have limited the sender"
             if one.ends.window_bytes is None
-            else "the receive window held the sender"
+            else "the receive window limited the sender"
         )
         return (
             f"nothing was lost and the path was full for only {percent(full)} of the time, so "

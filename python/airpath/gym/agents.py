@@ -49,7 +49,9 @@ class AgentsEnv(ParallelEnv[str, "Vector", "Vector"]):  # type: ignore[misc]
         interval_ms: float | None,
     ) -> None:
         if callable(scenario):
-            raise InputError("scenario: agents need a fixed one, because their names are its flows")
+            raise InputError(
+                "scenario must be fixed, not a function: the agents are named after its flows"
+            )
         self._scenarios = Scenarios(scenario, sets, interval_ms)
         self._random = np.random.default_rng()
         self._scenario = self._scenarios.draw(self._random)

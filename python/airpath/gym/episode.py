@@ -62,7 +62,9 @@ class Scenarios:
     def _load(self, given: Given) -> _core.Scenario:
         if isinstance(given, _core.Scenario):
             if self._sets is not None:
-                raise InputTypeError("a loaded scenario takes no set: pass it to airpath.load()")
+                raise InputTypeError(
+                    "set cannot be combined with a loaded scenario: pass it to airpath.load()"
+                )
             return given
         if isinstance(given, str) and "\n" in given:
             return scenarios.parse(given, "scenario", None, self._sets)
@@ -128,8 +130,8 @@ class Episode:
         self._goes_on = self._run.advance()
         if not self._goes_on:
             raise InputError(
-                f"flow: nothing is to decide for {', '.join(flows)}: no interval ends before the "
-                "end of the run"
+                f"flow: there is nothing to decide for {', '.join(flows)}: no interval ends "
+                "before the end of the run"
             )
 
     @property

@@ -132,7 +132,7 @@ def judge(
         raise StoppedError(out, [f"only {done} are complete"], continues) from None
     if not runs:
         raise repeat.InvalidError(
-            repeat.none_counts(len(left), "the host was late in every run", out)
+            repeat.none_counts(len(left), "the host delayed packets too long in every run", out)
         )
     return Judgement(candidates, [peer.label for peer in peers], runs, missing, out)
 
@@ -148,10 +148,12 @@ def _candidates(texts: Sequence[str]) -> list[Candidate]:
     for text in texts:
         choice = parse(text)
         if choice.flow is not None:
-            raise InputError(f"{text}: a congestion control is judged on all paths, without FLOW=")
+            raise InputError(
+                f"{text}: a congestion control algorithm is judged on all paths: leave out FLOW="
+            )
         label = choice.name or Path(choice.file or "").name.removesuffix(".o").removesuffix(".bpf")
         if label in (one.label for one in found) or "/" in label:
-            raise InputError(f"{text}: another congestion control has the name `{label}`")
+            raise InputError(f"{text}: another congestion control algorithm has the name `{label}`")
         if label in definition.HOST_PEERS and choice.elf is not None:
             raise InputError(
                 f"{text}: the host's own `{label}` has this name in the results; rename the file"

@@ -207,7 +207,7 @@ def _blocked(seen: Seen) -> Named | None:
         f"{milliseconds(seen.sparse_ms)}.",
         None,
         "goodput_mbps",
-        "See whether a firewall drops TCP to this port, in the network or at the server's host.",
+        "Check whether a firewall drops TCP to this port, in the network or at the server's host.",
     )
 
 
@@ -227,7 +227,9 @@ def _window(seen: Seen) -> Named | None:
         return None
     counts = f"{percent(share)} of the sender's busy time as limited by the"
     said = (
-        f"counts {counts} {limit.replace('_', ' ')}" if share else "counts neither buffer's limit"
+        f"counts {counts} {limit.replace('_', ' ')}"
+        if share
+        else "counts no time as limited by either buffer"
     )
     return _named(
         limit.replace("_", "-"),
@@ -315,8 +317,8 @@ def _lossy(seen: Seen) -> Named | None:
         return None
     return _named(
         "random-loss",
-        f"{lost} of {sent} {what} are lost {why}, {longest} in a row at most. "
-        "No queue overflows then.",
+        f"{lost} of {sent} {what} are lost {why}, {longest} in a row at most. No queue "
+        "overflows at that load.",
         None,
         "retransmitted_share",
     )
@@ -339,9 +341,9 @@ def _reordered(seen: Seen) -> Named | None:
     more = "" if best is None else f" With {best.treatment} the rate rises: {_rates(best)}."
     return _named(
         "reordering",
-        f"{percent(reordered / sent)} of the UDP datagrams at or below the rate arrive after later "
-        f"ones (RFC 4737) and {percent(lost)} are lost, but TCP retransmits "
-        f"{percent(seen.base_loss)} of its segments: it takes late ones for lost ones.{more}",
+        f"{percent(reordered / sent)} of the UDP datagrams at or below the rate arrive out of "
+        f"order (RFC 4737) and {percent(lost)} are lost, but TCP retransmits "
+        f"{percent(seen.base_loss)} of its segments: it mistakes reordering for loss.{more}",
         best,
         "goodput_mbps",
     )
@@ -361,8 +363,8 @@ def _dropped(seen: Seen) -> Named | None:
         return None
     return _named(
         "policer",
-        f"UDP at 115 % of the rate loses {percent(above['lost_share'])} and what arrives waits "
-        f"no longer than below the rate ({milliseconds(waits[2])}, {milliseconds(waits[0])} at "
+        f"UDP at 115 % of the rate loses {percent(above['lost_share'])} and the rest waits no "
+        f"longer than below the rate ({milliseconds(waits[2])}, {milliseconds(waits[0])} at "
         f"p95); at half the rate {percent(below['lost_share'])} are lost. TCP retransmits "
         f"{percent(seen.base_loss)}: what is above the rate is dropped, not queued.",
         None,
@@ -435,12 +437,12 @@ def _bufferbloat(seen: Seen) -> Named | None:
         return None
     acknowledgements, where = (
         False,
-        _NO_DIRECTION.format("it may also be that of the acknowledgements"),
+        _NO_DIRECTION.format("it may also be the direction of the acknowledgements"),
     )
     if seen.loaded_out is not None:
         acknowledgements = (seen.loaded_out > 0.5) == (seen.direction == "down")
         way = "the acknowledgements" if acknowledgements else "the data"
-        where = f"They wait in the direction of {way}."
+        where = f"The wait is in the direction of {way}."
     return _named(
         "ack-starvation" if acknowledgements else "bufferbloat",
         f"During a transfer probes take {milliseconds(loaded.before)}; with the transfer paced "
@@ -457,7 +459,7 @@ def _sleep(seen: Seen) -> Named | None:
         return _cycle(seen)
     outward, where = (
         False,
-        _NO_DIRECTION.format("it may also be waits for uplink grants (uplink-access)"),
+        _NO_DIRECTION.format("the wait may also be for uplink grants (uplink-access)"),
     )
     if seen.idle_out is not None:
         outward = seen.idle_out > 0.5
@@ -496,15 +498,22 @@ def _cycle(seen: Seen) -> Named | None:
     )
     paced, idle = seen.loaded_ms.get("paced"), seen.idle_ms.get("keep-alive")
     if paced is None or idle is None or idle.before - paced.after >= wait / 2:
-        beside = "" if paced is None else f" Beside a paced transfer {milliseconds(paced.after)}."
-        said += f"Datagrams every 20 ms do not change that: the UE sleeps sooner.{beside}"
+        beside = (
+            ""
+            if paced is None
+            else f" During a paced transfer the round trip takes {milliseconds(paced.after)}."
+        )
+        said += (
+            "Datagrams every 20 ms do not change that: the UE falls asleep again in less than 20 "
+            f"ms.{beside}"
+        )
         return _named(cause, said, None, "rtt_ms.mean")
     if outward != (seen.direction == "down"):
         # The data's direction: a path whose delay varies, which no setting removes.
         return None
     said += (
-        f"Beside a paced transfer round trips take {milliseconds(paced.after)}: something holds "
-        "acknowledgements and releases them together."
+        f"During a paced transfer round trips take {milliseconds(paced.after)}: something "
+        "holds acknowledgements and releases them together."
     )
     return _named("ack-batching", said, None, "rtt_ms.mean")
 

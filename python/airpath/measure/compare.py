@@ -117,7 +117,7 @@ def compare(
     paired = pairs and same
     figures = list(_figures(sides, paired))
     if not figures:
-        raise InputError(f"{before} and {after} have no figure in common: {_directions(sides)}")
+        raise InputError(f"{before} and {after} have no metric in common: {_directions(sides)}")
     had, has = (_causes(one, sides) for one in sides)
     return {
         "before": str(sides[0].place),
@@ -267,8 +267,8 @@ def _remarks(sides: tuple[_Side, _Side]) -> Iterable[str]:
         lacks = sorted(_treatments(other) - _treatments(one))
         if lacks:
             yield (
-                f"{one.place} did not try {', '.join(lacks)}: causes that only these show are "
-                "missing there"
+                f"{one.place} did not try {', '.join(lacks)}, so causes that only these "
+                "treatments show are missing there"
             )
 
 

@@ -256,7 +256,7 @@ class Greeting:
             raise RefusedError("its first line has no nonce")
         answer = _line({_HELLO: VERSION, "nonce": self._nonce.hex()})
         if len(answer) > len(line):
-            raise RefusedError("its first line is shorter than the answer")
+            raise RefusedError("its first line is shorter than the reply would be")
         self._expected = session_key(self._token, near, self._nonce)
         return answer
 
@@ -470,7 +470,7 @@ def _send_all(sock: socket.socket, data: bytes, deadline: float) -> None:
             try:
                 _wait(sock, select.POLLOUT, deadline)
             except SilenceError:
-                raise EndedError("the other end does not read what is sent to it") from None
+                raise EndedError("the other end does not read from the connection") from None
         except OSError as error:
             raise EndedError(f"the connection failed: {reason(error)}") from None
 
@@ -570,7 +570,7 @@ class Welcome:
         """Parse it; raises ProtocolError that names what is wrong."""
         session, ssid = _hex_of(message.get("session"), 16), _count(message.get("ssid"))
         if session is None or ssid is None:
-            raise ProtocolError("the far end's welcome names no session")
+            raise ProtocolError("the far end's welcome message lacks a session ID")
         host = message.get("host")
         return Welcome(
             session,
@@ -585,7 +585,7 @@ class Welcome:
 def _peer(value: Any) -> Peer:
     if isinstance(value, list) and len(value) == 2 and _count(value[1]) is not None:
         return printable(str(value[0]))[:64], int(value[1])
-    raise ProtocolError("the far end's welcome names no address")
+    raise ProtocolError("the far end's welcome message lacks this host's address")
 
 
 def _host(table: Json) -> Iterator[tuple[str, str | int | list[str]]]:

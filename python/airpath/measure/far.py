@@ -240,7 +240,7 @@ class FarSession:
             raise ProtocolError(f"phase {self._phase.number} still runs")
         if self._left_bytes() < 1:
             limit = size(self._limits.data_bytes)
-            raise ProtocolError(f"the session's data are used up (limit {limit})")
+            raise ProtocolError(f"the session has reached its data limit ({limit})")
         return kind(_Fields(request))
 
     def _run(self, number: int, work: Callable[[int], Json]) -> None:
@@ -352,7 +352,8 @@ class FarSession:
             raise ProtocolError("the phase was stopped before it started")
         if len(joined) < phase.streams:
             raise ProtocolError(
-                f"{len(joined)} of {plural(phase.streams, 'stream')} joined; none for {JOIN_S:g} s"
+                f"{len(joined)} of {plural(phase.streams, 'stream')} joined, and no other "
+                f"within {JOIN_S:g} s"
             )
         return joined
 
@@ -417,7 +418,8 @@ class FarSession:
         wanted = load.datagrams * load.size_bytes
         if wanted > self._left_bytes():
             raise ProtocolError(
-                f"the test takes {size(wanted)}; {size(self._left_bytes())} are left to the session"
+                f"the test needs {size(wanted)}, but the session has "
+                f"{size(self._left_bytes())} left"
             )
         phase = self._begin(load.phase)
 
@@ -470,7 +472,7 @@ class FarSession:
         wanted = path_mtu.TRIES * sum(sizes)
         if wanted > self._left_bytes():
             return {
-                "error": f"the session's data are used up ({size(self._left_bytes())} are left)"
+                "error": f"the session has reached its data limit ({size(self._left_bytes())} left)"
             }
         probed = path_mtu.far_mtu_send(
             self._around.reflector, self._datagrams, phase.number, sizes, phase.stop
@@ -497,7 +499,8 @@ class _Datagrams(stamp.Session):
         host = address(found)[0]
         if host.partition("%")[0] != self._peer[0].partition("%")[0]:
             raise AirpathError(
-                f"UDP arrives from {host}, TCP from {self._peer[0]}: no UDP test is sent there"
+                f"UDP arrives from {host}, but TCP from {self._peer[0]}: UDP is sent only to "
+                "the address of the TCP session"
             )
         return found
 

@@ -254,7 +254,9 @@ class Test:
         if state == wanted:
             return
         if state == _ACCESS_DENIED:
-            raise BusyError(f"{self.where} is busy: iperf3 runs another test; try again later")
+            raise BusyError(
+                f"{self.where} is busy: its iperf3 is running another test; try again later"
+            )
         if state == _SERVER_ERROR:
             raise self._server_error()
         if state == _SERVER_TERMINATE:
@@ -294,7 +296,9 @@ class Test:
             except BlockingIOError:
                 self._wait(select.POLLOUT, end)
             except OSError as failed:
-                raise ProtocolError(f"{self.where} is gone: {reason(failed)}") from None
+                raise ProtocolError(
+                    f"{self.where} is not reachable any more: {reason(failed)}"
+                ) from None
 
     def _receive(self, count: int) -> bytes:
         end = time.monotonic() + self._patience_s
@@ -306,7 +310,9 @@ class Test:
                 self._wait(select.POLLIN, end)
                 continue
             except OSError as failed:
-                raise ProtocolError(f"{self.where} is gone: {reason(failed)}") from None
+                raise ProtocolError(
+                    f"{self.where} is not reachable any more: {reason(failed)}"
+                ) from None
             if not more:
                 raise ProtocolError(f"{self.where} closed the connection: is it `iperf3 -s`?")
             found += more

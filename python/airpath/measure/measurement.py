@@ -132,10 +132,12 @@ def planned(options: MeasureOptions, session: Session) -> Course:
         return Course(drawn(left, [], Known(probing="echo")), [], opened_ms=session.opened_ms)
     if session.uncaptured:
         if options.capture:
-            raise AirpathError(f"--capture: this host captures no packets ({session.uncaptured})")
+            raise AirpathError(
+                f"--capture: this host cannot capture packets ({session.uncaptured})"
+            )
         options.say(
             f"this host captures no packets ({session.uncaptured}): causes that no treatment "
-            "removes are harder to tell; run airpath as root or with CAP_NET_RAW"
+            "removes are harder to identify; run airpath as root or with CAP_NET_RAW"
         )
     if options.again is not None:
         course = Course(resumed(options.again).plan, [], opened_ms=session.opened_ms)
@@ -328,7 +330,7 @@ def run(
             if phase.kind in ("idle", "udp") and _is_udp_blocked(course, phase):
                 continue
             if session.now() + phase.quiet_s + phase.duration_s > time_s:
-                course.stopped = f"its time is spent ({time_s:g} s)"
+                course.stopped = f"its time limit was reached ({time_s:g} s)"
                 return
             after = [_in_flight(options, one) for one in course.records]
             # What arrives after this phase must fit, too.
@@ -426,7 +428,7 @@ def _pacing(course: Course, phase: Phase) -> float | None:
         rates = base_rates(course.pairs(), direction)
         mean = sum(rates) / len(rates) if rates else 0.0
     if mean <= 0:
-        raise AirpathError(f"no pacing rate: {BASE} carried no data")
+        raise AirpathError(f"{BASE} carried no data, so the rate to pace at is unknown")
     return max(0.01, share * mean)
 
 

@@ -69,8 +69,8 @@ def _told(
     shared = next((one for one in hops if one is not None and is_shared(one)), None)
     if shared is not None and not is_shared(own) and not is_shared(outside):
         return 2, None, (
-            f"the router {shared} has an address of the space between two NATs (RFC 6598); this "
-            f"host's {own} and the {outside} that the server sees are others"
+            f"the router {shared} has a shared address (100.64.0.0/10, RFC 6598), which is neither "
+            f"this host's {own} nor {outside}, which the server sees"
         )  # fmt: skip
     if outermost == 1:
         return 1, 1, f"{outside}, which the server sees, answers at the first hop"
@@ -79,9 +79,9 @@ def _told(
     if outermost is not None:
         why += f", which answers at hop {outermost}"
     if inside:
-        why += f"; the routers' private addresses ({', '.join(inside)}) do not tell of more"
+        why += f"; the routers' private addresses ({', '.join(inside)}) prove no further NAT"
     elif not any(hops):
-        why += "; no router says its address"
+        why += "; no router reported its address"
     return 1, None, why
 
 

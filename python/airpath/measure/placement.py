@@ -68,10 +68,12 @@ def judge(
     judged = None if bounded else fast
     said = _figures(fast, near)
     if bounded:
-        said += " A server's own limit (--most-rate) bounds the rate, so that it does not count."
+        said += (
+            " A server's own limit (--most-rate) bounds the rate, so the rates are not compared."
+        )
     families = servers.families
     if families[1] not in (None, families[0]):
-        said += f" It is reached over {families[1]}, this server over {families[0]}."
+        said += f" The other server is reached over {families[1]}, this server over {families[0]}."
     words = f"With {servers.also} as the server {said}"
     if judged is not None and judged.raised:
         return Placement("cause", words, judged, "goodput_mbps")

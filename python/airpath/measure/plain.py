@@ -137,7 +137,7 @@ class PingSession(Session):
     def _mtu(self, phase: Phase, _: Options, __: int) -> Outcome:
         """Find the path MTU upwards."""
         if phase.direction != "up":
-            return Outcome(phase, errors=["echoes do not show the path MTU downwards"])
+            return Outcome(phase, errors=["ICMP echo does not show the downlink path MTU"])
         with echo.connected(self._peer[0]) as sock:
             found = path_mtu.search_up(echo.EchoProber(sock), 1500, self._stop)
         return Outcome(phase, mtu=found, errors=[found.error] if found.error else [])
@@ -395,7 +395,7 @@ def _held(near: Sequence[StreamReport], found: iperf3.Results) -> list[str]:
     if missing <= max(_HELD_BYTES, _HELD_SHARE * acknowledged):
         return []
     return [
-        f"{missing} of {acknowledged} acknowledged bytes had not arrived at the end: "
+        f"{missing} of {acknowledged} acknowledged bytes had not arrived when the test ended: "
         "a proxy on the path acknowledges them"
     ]
 

@@ -656,8 +656,8 @@ def _with_data(phases: list[Phase], data_bytes: int) -> list[Phase]:
             most = math.floor(left * one.duration_s / seconds) - 1
             if most < _LEAST_TCP_BYTES:
                 raise InputError(
-                    f"--data of {size(data_bytes)} leaves less than {size(_LEAST_TCP_BYTES)} for "
-                    "a TCP phase: allow more, or less --time"
+                    f"--data of {size(data_bytes)} leaves less than {size(_LEAST_TCP_BYTES)} "
+                    "for a TCP phase: allow more data, or reduce --time"
                 )
             shared.append(replace(one, most_bytes=most))
         else:
@@ -700,15 +700,15 @@ def _check_request(
 ) -> None:
     names = [one.name for one in treatments]
     if len(names) < 2 or names[0] != BASE or len(set(names)) != len(names):
-        raise ValueError("treatments are base and at least one other, each once")
+        raise ValueError("treatments must be base and at least one other, without duplicates")
     if not directions or len(set(directions)) != len(directions):
-        raise ValueError("each direction is named once")
+        raise ValueError("directions must not have duplicates")
     _check_limits(time_s, data_bytes)
 
 
 def _check_limits(time_s: float, data_bytes: int) -> None:
     if not math.isfinite(time_s) or not 0 < time_s <= 86_400:
-        raise InputError(f"--time is {time_s:g} s; expected up to one day")
+        raise InputError(f"--time is {time_s:g} s; expected at most one day")
     if data_bytes < 1:
         raise InputError(f"--data is {data_bytes} bytes; expected at least 1")
 

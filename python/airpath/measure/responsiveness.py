@@ -145,9 +145,10 @@ def sentences(all_: Sequence[ResponsivenessDocument]) -> Iterator[str]:
     for one in all_:
         unanswered = f", {one['unanswered']} unanswered" if one["unanswered"] else ""
         yield (
-            f"{one['direction']}: {count(round(one['rpm']))} round trips per minute beside "
-            f"{plural(one['connections'], 'connection')} with load ({DRAFT} without TLS and HTTP): "
-            f"TCP handshake {milliseconds(one['tcp_ms'])}, request "
-            f"{milliseconds(one['request_ms'])}, RTT of the load {milliseconds(one['loaded_ms'])} "
+            f"{one['direction']}: {count(round(one['rpm']))} round trips per minute during "
+            f"{plural(one['connections'], 'connection')} of load ({DRAFT} without TLS and "
+            f"HTTP): TCP handshake {milliseconds(one['tcp_ms'])}, request "
+            f"{milliseconds(one['request_ms'])}, RTT of the load "
+            f"{milliseconds(one['loaded_ms'])} "
             f"({plural(one['requests'], 'request')}{unanswered})"
         )

@@ -98,7 +98,9 @@ def measure(options: MeasureOptions) -> Run:
             try:
                 measurement.run(course, session, options, pending.path / PHASES, other)
                 if options.binding_s is not None and nats is not None:
-                    options.say(f"a silent UDP binding, {options.binding_s:g} s at most")
+                    options.say(
+                        f"NAT binding lifetime: an idle UDP flow, up to {options.binding_s:g} s"
+                    )
                     nats["binding_s"] = session.binding(options.binding_s)
             except KeyboardInterrupt:
                 interrupted = True

@@ -134,7 +134,7 @@ def _open(measured: Measured) -> Iterator[str]:
 
 def _placement(measured: Measured) -> Iterator[str]:
     """Say where the server's place is not the cause; where it is, a finding says so."""
-    verdicts = {"none": "is not the cause", "open": "is undecided: more blocks may tell"}
+    verdicts = {"none": "is not the cause", "open": "is undecided: more blocks may decide"}
     for one in measured["also"]["placement"] if "also" in measured else []:
         if one["verdict"] in verdicts:
             yield f"placement ({one['direction']}) {verdicts[one['verdict']]}. {one['said']}"
@@ -176,7 +176,7 @@ def ramp(one: RateDocument) -> str:
     if short is None:
         return (
             f"; the rate still grew when the longest test ({one['longest_s']:.1f} s) ended: a "
-            "short one (iperf3 -t 10) may show much too little"
+            "short one (iperf3 -t 10) may show far too low a rate"
         )
     missing = 1 - short / max(one["steady_mbps"], 1e-9)
     if missing < _NOTICED:
@@ -195,7 +195,7 @@ def _sizes(all_: Sequence[MtuDocument]) -> Iterator[str]:
             continue
         said = f"{one['direction']}: IP packets of {one['path_bytes']} bytes pass with DF set"
         if not sent:
-            yield f"{said}; the sender's interface takes no larger ones"
+            yield f"{said}; the sender's interface has no larger MTU"
             continue
         icmp = "; ".join(one["icmp"]) or "no ICMP error came back"
         yield f"{said}; of {sent} probes of {larger} bytes none arrived ({icmp})"
@@ -209,8 +209,8 @@ def _ecn(one: EcnDocument) -> str:
         )
         here, there = settings
         return (
-            f"{one['direction']}: no ECN (net.ipv4.tcp_ecn is {here} here, {there} at the server; "
-            "1 at the end that connects, this one, asks for it)"
+            f"{one['direction']}: no ECN (net.ipv4.tcp_ecn is {here} here, {there} at the "
+            "server; 1 on this host, which opens the connections, requests ECN)"
         )
     if not one["arrives"]:
         return f"{one['direction']}: ECN is negotiated, but something on the path clears its bits"

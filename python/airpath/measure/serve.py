@@ -237,7 +237,7 @@ class Server:
         if len(self._waiting) >= MOST_WAITING:
             waiting = list(self._waiting.values())
             oldest = waiting[to_make_room([one.peer for one in waiting])]
-            self._refuse(oldest, RefusedError("others needed its room"))
+            self._refuse(oldest, RefusedError("its place was needed for other connections"))
         sock.setblocking(False)
         waits = _Waiting(sock, peer, Greeting(self._token), now_s + PROOF_S)
         self._waiting[sock.fileno()] = waits
@@ -250,7 +250,9 @@ class Server:
             data = waiting.sock.recv(MOST_FIRST_LINE)
             if not data:
                 waiting.left = True
-                self._refuse(waiting, RefusedError("it left without a proof"))
+                self._refuse(
+                    waiting, RefusedError("it left before it proved that it knows the token")
+                )
                 return
             self.traffic.received += len(data)
             answer = greeting.feed(data)
@@ -272,7 +274,7 @@ class Server:
     def _answer(self, waiting: _Waiting, answer: bytes) -> None:
         """Answer an unproven peer. A new connection takes a line at once."""
         if answer and waiting.sock.send(answer) != len(answer):
-            raise RefusedError("it does not read what is sent to it")
+            raise RefusedError("it does not read from the connection")
         self.traffic.sent += len(answer)
 
     def _refuse(self, waiting: _Waiting, error: RefusedError) -> None:
@@ -311,7 +313,7 @@ class Server:
         """Start the session of a peer that proved that it knows the token."""
         key, peer = waiting.greeting.key, waiting.peer
         if key is None:
-            raise RefusedError("it did not prove itself")
+            raise RefusedError("it did not prove that it knows the token")
         if self._refusals.refuses(peer, time.monotonic()):
             raise RefusedError("too many wrong proofs")
         self._refusals.forget(peer)
@@ -329,7 +331,7 @@ class Server:
         if served is None:
             self._turn_away(channel)
             return
-        self._say(f"{spelled(peer)} proved itself: session {count + 1} of {self._options.sessions}")
+        self._say(f"{spelled(peer)} authenticated: session {count + 1} of {self._options.sessions}")
         served.thread = threading.Thread(
             target=self._serve, args=(served.session,), name="airpath-session", daemon=True
         )

@@ -277,10 +277,12 @@ class Session:
         """Send or receive datagrams at a rate; a phase with too few bytes for it is shorter."""
         rate_mbps = options.pacing_mbps
         if rate_mbps is None or phase.size_bytes is None:
-            raise AirpathError("no rate for UDP: no transfer has run")
+            raise AirpathError("the rate for UDP is unknown: no transfer has run")
         most_mbps = min(MOST_UDP_MBPS, self.welcome.limits.rate_mbps or MOST_UDP_MBPS)
         if rate_mbps > most_mbps:
-            raise AirpathError(f"UDP at {rate(rate_mbps)} is left out: {rate(most_mbps)} at most")
+            raise AirpathError(
+                f"UDP at {rate(rate_mbps)} is left out: the limit is {rate(most_mbps)}"
+            )
         sock = stamp.connected(*self._peer)
         try:
             size_bytes = phase.size_bytes - stamp.header_bytes(sock.getpeername())

@@ -270,7 +270,8 @@ def read(text: str, name: str = "ping") -> PingOutput:
         )
     if refused := sum(run.refused for run in runs):
         output.remarks.append(
-            f"Windows counts errors that routers sent as received ({refused}); here they are lost"
+            f"Windows counts errors that routers sent as received ({refused}); here they "
+            "count as lost"
         )
     return output
 

@@ -55,8 +55,8 @@ _JSON_READERS: tuple[tuple[str, str, Callable[[str, str], Output]], ...] = (
 _OBJECT = re.compile(r"[\ufeff \t\r\n]*\{(?!\w)")
 """How JSON begins, unlike markup such as {noformat}."""
 _KNOWN_BUT_REFUSED = (
-    "no figures of a TCP connection",
-    "samples are not read",
+    "no metrics of a TCP connection",
+    "too many samples",
     "no RTT in ms",
     "has no row",
     "ping sent nothing",
@@ -160,7 +160,9 @@ def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> R
     except (EOFError, zlib.error) as broken:
         raise InputError(f"{shown}: the gzip file is damaged: {broken}") from None
     if len(data) > _MOST_TEXT:
-        raise InputError(f"{shown}: no capture, and as text larger than {_MOST_TEXT >> 20} MiB")
+        raise InputError(
+            f"{shown}: not a capture, and as text larger than the limit of {_MOST_TEXT >> 20} MiB"
+        )
     text = unlogged(decoded(data))
     if _OBJECT.match(text):
         kind, reader = next((kind, read) for mark, kind, read in _JSON_READERS if mark in text)
@@ -187,8 +189,8 @@ def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> R
     raise InputError(
         f"{shown}: {why}"
         if why
-        else f"{shown}: this is neither a capture (pcap, pcapng) nor what {', '.join(TOOLS[:-1])} "
-        f"or {TOOLS[-1]} prints: no line was recognised"
+        else f"{shown}: this is neither a capture (pcap, pcapng) nor the output of "
+        f"{', '.join(TOOLS[:-1])} or {TOOLS[-1]}: no line was recognised"
     )
 
 

@@ -294,14 +294,14 @@ def read(text: str, name: str = "ss") -> SsOutput:
             current.info.append(rest)
         if samples > _MOST_SAMPLES:
             raise InputError(
-                f"{name}: line {number}: more than {_MOST_SAMPLES} samples are not read"
+                f"{name}: line {number}: too many samples; at most {_MOST_SAMPLES} are read"
             )
     _add(output, sockets, current)
     if not began:
         raise InputError(f"{name}: no output of ss found")
     if not output.connections:
         raise InputError(
-            f"{name}: this output of ss has no figures of a TCP connection: use ss -ti"
+            f"{name}: this output of ss has no metrics of a TCP connection: use ss -ti"
         )
     if output.unknown:
         output.remarks.append(

@@ -101,7 +101,7 @@ def setup(run: Run) -> Setup:
     toml, left_out = _shortened(run.scenario_toml)
     place = f"{run.directory / 'scenario.toml'}" if run.directory else f"the scenario of {run.id}"
     if len(toml) > _LONGEST:
-        raise InputError(f"{place} is not a scenario: it has {len(toml)} characters")
+        raise InputError(f"{place} is too long for a scenario: {len(toml)} characters")
     try:
         tables = fitted(parse_toml(toml), _Scenario)
         short = given(toml)

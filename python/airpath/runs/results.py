@@ -257,7 +257,7 @@ class Run(Tabled):
         Raises ``InputError`` for an emulated run: `airpath emulate --explain` explains those.
         """
         if self.summary.get("emulation") is not None:
-            raise InputError("an emulated run is explained as it ends: emulate it with --explain")
+            raise InputError("an emulated run is explained when it ends: emulate it with --explain")
         name = self.provenance["scenario"]["name"]
         place = None if self.directory is None else str(self.directory)
         scenario = later("parse")(self.scenario_toml, name, place)

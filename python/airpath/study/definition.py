@@ -546,7 +546,7 @@ def _reason(entry: Json) -> Reason | None:
     if "reason" not in entry:
         return None
     if "cell" in entry:
-        raise ValueError(f"figure '{entry['id']}' has cells: each of them has its own reason")
+        raise ValueError(f"figure '{entry['id']}' has cells: give each cell its own reason")
     given = entry["reason"]
     rests_on, text = str(given["rests_on"]), str(given["text"]).strip()
     if rests_on not in EVIDENCE:

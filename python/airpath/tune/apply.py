@@ -52,7 +52,7 @@ def apply(
             for change in planned:
                 change.make(machine)
                 if (there := change.state(machine)) != AFTER:
-                    raise AirpathError(f"{change.name()} did not change as it should: {there}")
+                    raise AirpathError(f"{change.name()} was not set as requested; now: {there}")
         except BaseException:
             _undo(planned, machine)
             _forget(machine)

@@ -243,7 +243,7 @@ def planned(settings: Sequence[Setting], device: str, machine: Machine) -> list[
     changes += [_queue(one, device, machine) for one in settings if isinstance(one, Shaper)]
     for change in changes:
         if (there := change.state(machine)) not in (BEFORE, AFTER):
-            raise AirpathError(f"{change.name()} is in the way: {printable(there)}")
+            raise AirpathError(f"{change.name()} prevents the change: {printable(there)}")
         if isinstance(change, NewFile) and there == AFTER:
             raise AirpathError(f"{change.file} exists already: remove it first")
     return changes

@@ -73,10 +73,10 @@ def _together(answer: Tuning) -> list[str]:
         for key in _PARTS
     )
     if len(chosen) == 1:
-        return [f"use only {_numbers(chosen)}: the others add nothing to it, or harm"]
+        return [f"use only {_numbers(chosen)}: the other settings add nothing, or do harm"]
     lines = [f"    {line}" for line in _effects(together["gains"], together["harms"])]
     said = [f"use {_numbers(chosen)} together:", *lines]
-    return [*said, f"    not beside them: {_numbers(left)}"] if left else said
+    return [*said, f"    not together with these: {_numbers(left)}"] if left else said
 
 
 def _numbers(numbers: Sequence[int]) -> str:

@@ -257,7 +257,7 @@ impl Reader {
                 continue;
             }
             if length < 12 || !length.is_multiple_of(4) {
-                let what = "a block's length is a multiple of 4 and not below 12";
+                let what = "a block's length must be a multiple of 4 and at least 12";
                 return Err(self.broken(format!("a block of {length} bytes; {what}")));
             }
             let is_known = matches!(
@@ -312,7 +312,7 @@ impl Reader {
             pcapng::INTERFACE => {
                 let interface = pcapng::interface(order, body).ok_or_else(short)?;
                 if self.interfaces.len() == MOST_INTERFACES {
-                    let what = format!("one more interface; the most are {MOST_INTERFACES}");
+                    let what = format!("more than {MOST_INTERFACES} interfaces");
                     return Err(self.broken(what));
                 }
                 self.interfaces.push(interface);
@@ -342,7 +342,8 @@ impl Reader {
         };
         let here = &self.interfaces[first..];
         if interface >= here.len() {
-            let what = format!("a packet of interface {interface}; the section has {}", here.len());
+            let what =
+                format!("a packet refers to interface {interface}; the section has {}", here.len());
             return Err(self.broken(what));
         }
         if from + captured > block.len() {
@@ -375,7 +376,8 @@ impl Reader {
         };
         let length = order.word(&head[4..]);
         if length < 28 || !length.is_multiple_of(4) {
-            return Err(self.broken(format!("a section header of {length} bytes; 28 at least")));
+            return Err(self
+                .broken(format!("a section header of {length} bytes; it must have at least 28")));
         }
         self.skip(length.into())?;
         self.format = Format::Pcapng { order, interfaces: self.interfaces.len() };
@@ -415,7 +417,7 @@ impl Reader {
     }
 }
 
-const MOST: &str = "the most that is read is 16 MiB";
+const MOST: &str = "at most 16 MiB are read";
 
 /// A packet in the block in the window.
 struct Found {

@@ -184,7 +184,7 @@ fn middleboxes(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
             let off = || both.iter().map(|id| id.key().set("enabled", false)).collect();
             let (box_kind, why) = match kind {
                 MiddleboxKind::Nat => ("NAT", ": it had no binding for them"),
-                MiddleboxKind::Firewall => ("firewall", ": the inside had not sent first"),
+                MiddleboxKind::Firewall => ("firewall", ": the UE had not sent first"),
             };
             let blocked = Evidence::Blocked { box_kind, stage: id, lost, way, why };
             let mut push = |cause, more: Option<Evidence>, removal: Vec<Edit>| {

@@ -38,7 +38,8 @@ pub enum ChannelTraceError {
     },
     /// The first line names no usable columns.
     #[error(
-        "channel trace {path}: its first line must name the columns: `time_s` and one of `sinr_db`, `cqi` and `mcs`, or those of a G-NetTrack Pro log (`Timestamp`, `SNR`, `CQI`, ...); no {column:?} in it", path = path.display()
+        "channel trace {path}: its first line must name the columns: `time_s` and one of `sinr_db`, `cqi` and \
+         `mcs`, or those of a G-NetTrack Pro log (`Timestamp`, `SNR`, `CQI`, ...); it lacks {column:?}", path = path.display()
     )]
     NoColumn {
         /// The file.
@@ -61,7 +62,8 @@ pub enum ChannelTraceError {
         allowed: &'static str,
     },
     /// A time before that of the previous line.
-    #[error("channel trace {path}, line {line}: its time is before that of the row before; times must not decrease", path = path.display())]
+    #[error("channel trace {path}, line {line}: its time is earlier than that of the previous row; times must not \
+             decrease", path = path.display())]
     Backwards {
         /// The file.
         path: PathBuf,

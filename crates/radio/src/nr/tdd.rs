@@ -46,7 +46,7 @@ pub enum PatternError {
     #[error("the pattern has no slots; write one such as 'DDDSU 10:2:2'")]
     Empty,
     /// A letter other than D, S and U.
-    #[error("'{0}' is no slot: use D (downlink), S (special) and U (uplink)")]
+    #[error("'{0}' is not a slot type: use D (downlink), S (special) and U (uplink)")]
     UnknownSlot(char),
     /// There is an S, but its symbols are missing.
     #[error("'{0}' has a special slot: add its symbols, such as '{0} 10:2:2'")]
@@ -61,7 +61,7 @@ pub enum PatternError {
     #[error("'{0}' has {1} symbols; a slot has 14")]
     SymbolSum(String, u32),
     /// Uplink follows the downlink of a special slot without a guard.
-    #[error("'{0}' turns from downlink to uplink without a guard symbol")]
+    #[error("'{0}' switches from downlink to uplink without a guard symbol")]
     NoGuard(String),
     /// More than two patterns.
     #[error("{0} patterns are joined; at most two can be")]
@@ -79,7 +79,7 @@ pub enum PatternError {
     )]
     Period(usize, u32, u64),
     /// Two periods whose sum does not divide 20 ms.
-    #[error("two patterns of {0} us together do not divide 20 ms")]
+    #[error("the two patterns last {0} us together, which does not divide 20 ms")]
     TwoPeriods(u64),
 }
 

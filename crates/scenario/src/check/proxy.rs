@@ -24,8 +24,7 @@ pub(crate) fn check(down: &[Stage], up: &[Stage], problems: &mut Problems) {
             proxy.fields.origin_of("stage"),
             format!("a proxy must be in both directions; {here} has one, {there} has none"),
             format!(
-                "add stage = \"proxy\" to {there}: after the stages that packets pass before the \
-                 proxy, before the others"
+                "add stage = \"proxy\" to {there}, after the stages that packets pass before the proxy"
             ),
         );
     }

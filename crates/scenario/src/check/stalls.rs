@@ -14,7 +14,7 @@ pub(crate) fn check(stages: &[Stage], problems: &mut Problems) {
         {
             problems.add_with_help(
                 stage.fields.origin_of("stall_ms"),
-                "a stall leaves less than a hundredth of the time until the next",
+                "the stall leaves the CPU less than 1 % of each period",
                 format!("`stall_period_ms` is {}", period.as_millis_f64()),
             );
         }

@@ -66,7 +66,8 @@ pub(super) fn read(
                     own.access.text(),
                     preset.access.text()
                 ),
-                "carriers of two technologies are two cells: [[radio.neighbour]] and [radio.split]",
+                "carriers of one cell have the same `access`; for LTE and NR use two cells, [[radio.neighbour]] and \
+                 [radio.split]",
             );
             continue;
         }

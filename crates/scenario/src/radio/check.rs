@@ -47,7 +47,7 @@ fn carriers_of_ues(radio: &Radio, problems: &mut Problems) {
         if let Some(used) = ue.fields.count("carriers").filter(|&used| used > there) {
             problems.add(
                 ue.fields.origin_of("carriers"),
-                format!("`carriers` is {used}, more than the {there} of [[radio.carrier]]"),
+                format!("`carriers` is {used}, but the number of [[radio.carrier]] is {there}"),
             );
         }
     }
@@ -110,9 +110,9 @@ fn link_adaptation(fields: &Fields, cell: &Fields, part: &str, problems: &mut Pr
             problems.add_with_help(
                 fields.origin_of("fixed_mcs"),
                 format!(
-                    "`fixed_mcs` is {mcs}, but the highest of the table \"{table}\" is {highest}"
+                    "`fixed_mcs` is {mcs}, but the highest MCS of the table \"{table}\" is {highest}"
                 ),
-                "higher ones are reserved; [radio.cell] sets the tables",
+                "higher MCS indices are reserved; [radio.cell] sets the MCS tables",
             );
         }
     }
@@ -138,7 +138,7 @@ fn rlc(fields: &Fields, problems: &mut Problems) {
         problems.add_with_help(
             fields.origin_of("t_reordering_ms"),
             "`t_reordering_ms` = \"infinity\" needs mode = \"am\", but it is \"um\"",
-            "packets after a lost one would be held forever; or set out_of_order_delivery = true",
+            "otherwise packets after a lost one would wait forever; out_of_order_delivery = true also avoids that",
         );
     }
     // The field has 12 bits in UMTS, and no key.
@@ -188,7 +188,7 @@ fn sr(ue: &Tables, cell: &Fields, any: bool, problems: &mut Problems) {
         problems.add_with_help(
             sr.origin_of("period_ms"),
             format!(
-                "`period_ms` is {}, a value that {specification} does not have",
+                "`period_ms` is {}, which is not a period of {specification}",
                 unscaled(period.as_nanos(), 6)
             ),
             format!(

@@ -54,7 +54,7 @@ pub(super) fn check(radio: &Radio, any: bool, problems: &mut Problems) {
             problems.add(&split.origin, "both cells of a split bearer must be LTE or NR");
         }
     }
-    let stays = "a UE with a split bearer stays in both cells and does not fail";
+    let stays = "handovers and radio link failure are not modelled for a UE with a split bearer";
     if let Some(handover) = radio.handovers.first() {
         problems.add_with_help(&handover.origin, stays, "remove [[radio.handover]]");
     }

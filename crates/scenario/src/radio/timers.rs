@@ -25,13 +25,13 @@ pub(super) fn check(fields: &Fields, problems: &mut Problems) {
             problems.add_with_help(
                 fields.origin_of(key.name),
                 format!(
-                    "`{}` is {}, a value that {} of {specification} {} does not have",
+                    "`{}` is {}, which is not a value of {} ({specification} {})",
                     key.name,
                     toml_value(key, setting),
                     enumeration.name,
                     enumeration.element,
                 ),
-                format!("{help}; radio.any_timer_value = true allows any"),
+                format!("{help}; with radio.any_timer_value = true any value is allowed"),
             );
         }
     }
@@ -54,7 +54,7 @@ fn misfit(key: &Key, setting: &Setting, enumeration: &Enumeration) -> Option<Str
         (Setting::Text(_), _) if enumeration.element == "PDCP-Config" => return None,
         (Setting::Text(word), _) if word == "infinity" && !enumeration.infinity => {
             let last = enumeration.values.last()?;
-            return Some(format!("the largest is {}", written(key, *last, enumeration.unit)?));
+            return Some(format!("largest: {}", written(key, *last, enumeration.unit)?));
         }
         (Setting::Time(time), Unit::PdcchSubframes) => {
             let (whole, rest) = (time.as_nanos() / MS, time.as_nanos() % MS);
@@ -76,7 +76,7 @@ fn near(key: &Key, value: u64, enumeration: &Enumeration) -> String {
     let above = values.partition_point(|&each| each <= value);
     let around = values[above.saturating_sub(1)..values.len().min(above + 1)].iter();
     let texts = around.filter_map(|&each| written(key, each, enumeration.unit));
-    format!("the nearest: {}", list(texts))
+    format!("nearest: {}", list(texts))
 }
 
 /// A value of an enumeration as it is written in a file.

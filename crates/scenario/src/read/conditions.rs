@@ -53,7 +53,7 @@ impl Fields {
             [first, second, ..] => problems.add_with_help(
                 second,
                 format!("{} takes only one of {names}", self.here),
-                format!("the other one is at {first}"),
+                format!("the other key is at {first}"),
             ),
         }
     }

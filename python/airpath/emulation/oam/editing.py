@@ -138,7 +138,7 @@ def _change(file: Path, given: Given) -> str:
 
 def _remove(file: Path, given: Given) -> str:
     if len(given) > 1:
-        raise InputError("only imsi says which subscriber to remove")
+        raise InputError("to remove a subscriber, give imsi alone")
     subscribers.remove(file, given["imsi"])
     return "subscriber removed"
 

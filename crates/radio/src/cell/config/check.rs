@@ -24,7 +24,7 @@ pub enum CellConfigError {
     },
     /// No slot has downlink data.
     #[error(
-        "no slot has downlink data: control takes {control_symbols} symbols, least_symbols is \
+        "no slot has room for downlink data: control takes {control_symbols} symbols, least_symbols is \
          {least_symbols}"
     )]
     NoDownlink {
@@ -35,7 +35,7 @@ pub enum CellConfigError {
     },
     /// No slot has uplink data.
     #[error(
-        "no slot has uplink data: feedback takes {feedback_symbols} symbols, least_symbols is \
+        "no slot has room for uplink data: feedback takes {feedback_symbols} symbols, least_symbols is \
          {least_symbols}"
     )]
     NoUplink {
@@ -82,7 +82,7 @@ pub enum CellConfigError {
         largest: u32,
     },
     /// The downlink of LTE and NR is asynchronous (TS 36.321 5.3.2, TS 38.321 5.3.2).
-    #[error("downlink.harq.timing is synchronous; only LTE's uplink is")]
+    #[error("downlink.harq.timing is synchronous; only the LTE uplink can be")]
     SynchronousDownlink,
     /// The processes of a synchronous uplink take turns by slots whose length differs from the
     /// cell's.
@@ -95,8 +95,8 @@ pub enum CellConfigError {
     },
     /// Every on-duration could fall between the slots in which the base station can send.
     #[error(
-        "drx.on_duration is {on_duration:?}: in this cell it takes {least:?} to hold a slot \
-         with downlink and one that grants uplink"
+        "drx.on_duration is {on_duration:?}, but must be at least {least:?} to contain a downlink slot and a slot \
+         that can grant uplink"
     )]
     OnDuration {
         /// The configured on-duration.
@@ -116,13 +116,12 @@ pub enum CellConfigError {
         most: usize,
     },
     /// Carriers of different technologies, or of one that aggregates none.
-    #[error("carriers can be aggregated if all are LTE or all are NR")]
+    #[error("carriers can be aggregated only if all are LTE or all are NR")]
     CarrierAccess,
     /// Feedback of carriers whose subframes differ has reference configurations, which are not
     /// modelled (TS 36.213 table 10.2-1).
     #[error(
-        "if the primary carrier is LTE TDD, the secondary ones have its uplink-downlink \
-         configuration"
+        "if the primary carrier is LTE TDD, the secondary carriers must have its uplink-downlink configuration"
     )]
     CarrierSubframes,
     /// DRX numbers the HARQ processes of all carriers.

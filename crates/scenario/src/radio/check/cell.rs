@@ -62,7 +62,7 @@ fn blocks(cell: &Fields, problems: &mut Problems) {
         if cell.selected() == Some(AccessKind::Lte) {
             problems.add(
                 cell.origin_of("bandwidth_mhz"),
-                format!("`bandwidth_mhz` is {bandwidth}, but LTE has 1.4, 3, 5, 10, 15 and 20"),
+                format!("`bandwidth_mhz` is {bandwidth}, but LTE channels have 1.4, 3, 5, 10, 15 or 20 MHz"),
             );
         } else if let Some(numerology) = numerology(cell) {
             let known = (1..=400)
@@ -72,10 +72,12 @@ fn blocks(cell: &Fields, problems: &mut Problems) {
             let place = cell.given("bandwidth_mhz").unwrap_or(cell.origin_of("scs_khz"));
             problems.add_with_help(
                 place,
-                format!("there is no channel of {bandwidth} MHz with {khz} kHz in {range}"),
+                format!(
+                    "{range} has no {bandwidth} MHz channel with a subcarrier spacing of {khz} kHz"
+                ),
                 match known.as_str() {
-                    "" => format!("{range} has no channels with {khz} kHz"),
-                    known => format!("with {khz} kHz {range} has {known} MHz"),
+                    "" => format!("{range} has no channels with this subcarrier spacing"),
+                    known => format!("channels with this subcarrier spacing: {known} MHz"),
                 },
             );
         }
@@ -85,7 +87,9 @@ fn blocks(cell: &Fields, problems: &mut Problems) {
         if let Some(prbs) = cell.count(name).filter(|&prbs| prbs > u64::from(most)) {
             problems.add(
                 cell.origin_of(name),
-                format!("`{name}` is {prbs}, but {bandwidth} MHz have {most} resource blocks"),
+                format!(
+                    "`{name}` is {prbs}, but a {bandwidth} MHz channel has {most} resource blocks"
+                ),
             );
         }
     }
@@ -144,10 +148,9 @@ fn data_slots(cell: &Fields, problems: &mut Problems) {
             let place = names.iter().find_map(|name| cell.given(name));
             problems.add_with_help(
                 place.unwrap_or(&cell.origin),
-                format!("no slot has {link} data"),
+                format!("no slot has room for {link} data"),
                 format!(
-                    "the slot with the most {link} has {most} symbols; `{taken}` ({control}) and \
-                     `{least}` ({data}) need {}",
+                    "a slot has at most {most} {link} symbols; `{taken}` ({control}) and `{least}` ({data}) need {}",
                     control + data
                 ),
             );
@@ -198,7 +201,7 @@ fn umts_carrier(cell: &Fields, problems: &mut Problems) {
         problems.add_with_help(
             cell.origin_of("hsdpa_category"),
             format!("`hsdpa_category` is {number}, but must be 5 to 10 or 12 to 14"),
-            "1 to 4 and 11 cannot listen in every TTI, which this cell does not model",
+            "UEs of categories 1 to 4 and 11 cannot receive in every TTI; airpath does not model that",
         );
     }
     for name in ["dch_down_kbps", "dch_up_kbps"] {
@@ -224,7 +227,7 @@ fn umts_carrier(cell: &Fields, problems: &mut Problems) {
         problems.add_with_help(
             cell.given("edch_tti_ms").unwrap_or(cell.origin_of("edch_category")),
             format!("E-DCH category {number} has no TTI of 2 ms"),
-            "categories 2, 4, 6 and 7 have one; or set edch_tti_ms = 10",
+            "use category 2, 4, 6 or 7, or set edch_tti_ms = 10",
         );
     }
 }
@@ -238,7 +241,7 @@ fn lte_carrier(cell: &Fields, problems: &mut Problems) {
     if let Some(layers) = cell.count("layers_down").filter(|&layers| layers > 2) {
         problems.add(
             cell.origin_of("layers_down"),
-            format!("`layers_down` is {layers}, but LTE has 1 or 2 here"),
+            format!("`layers_down` is {layers}, but airpath models 1 or 2 layers in LTE"),
         );
     }
     let ports = cell.count("antenna_ports");
