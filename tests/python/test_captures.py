@@ -84,7 +84,7 @@ def test_files_are_identified(cli: Any, tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", ": the file is empty"),
-        (b"hello\n", ": this is neither a capture (pcap, pcapng) nor what ping, iperf3, iperf 2, "),
+        (b"hello\n", ": this is neither a capture (pcap, pcapng) nor the output of ping, iperf3, "),
         (b'{"a": 1}', ': this JSON is not from iperf3 (no "start", no "error"), flent or jc'),
         (b"\x1f\x8b\x08", ": the gzip file is damaged: "),
         (b"\x28\xb5\x2f\xfd", ": cannot be read after byte 0: incomplete frame"),

@@ -235,7 +235,7 @@ def test_bodies_have_a_bound(there: Address, editing: Editing) -> None:
         ("change", {"imsi": IMSI}, "nothing to change"),
         ("change", {"imsi": IMSI, "qci": 10}, "QCI or 5QI is 10"),
         ("remove", {"imsi": OTHER}, f"there is no IMSI {OTHER} in"),
-        ("remove", {"imsi": IMSI, "apn": "x"}, "only imsi says which"),
+        ("remove", {"imsi": IMSI, "apn": "x"}, "give imsi alone"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

@@ -375,7 +375,7 @@ def test_what_the_kernel_counted_goes_before_a_simulation() -> None:
     assert first["evidence"].startswith("The kernel counted 95 % of the time of ")
     differs = _small_window(receive_window=0.6, cwnd=9.4)
     assert "receive-window" not in [one["cause"] for one in differs.summary["findings"]]
-    (told,) = [one for one in differs.summary["tried"] if "no gain is promised" in one["outcome"]]
+    (told,) = [one for one in differs.summary["tried"] if "no gain is predicted" in one["outcome"]]
     assert (told["cause"], told["gain"]) == ("receive-window", None)
 
 

@@ -320,7 +320,7 @@ def test_another_file_is_no_policy(content: bytes | None, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("layers", "shown"),
     [
-        ([], "there is no layer"),
+        ([], "it has no layers"),
         ([(np.zeros((1, 3)), np.zeros(1))], "weights of layer 0 have the shape"),
         ([(np.full((1, len(OBSERVATION)), np.nan), np.zeros(1))], "weights of layer 0 must be fin"),
     ],

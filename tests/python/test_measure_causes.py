@@ -305,7 +305,7 @@ def test_what_a_short_test_misses_is_said() -> None:
     }  # fmt: skip
     assert "grows for 5.2 s: iperf3 -t 10 shows 150 Mb/s, 25% less (iperf3 -O 6" in ramp(one)
     assert ramp({**one, "short_test_mbps": 199.0}) == ""
-    assert "too little" in ramp({**one, "ramp_s": None, "short_test_mbps": None})
+    assert "too low" in ramp({**one, "ramp_s": None, "short_test_mbps": None})
 
 
 def test_the_average_of_a_short_test_is_that_of_a_ramp() -> None:

@@ -97,7 +97,7 @@ def measured(chain: Chain, address: str) -> Iterator[Server]:
     [
         ([HOME, OUTSIDE], [True], 1, 1, "answers at the first hop"),
         ([HOME, "100.64.0", OUTSIDE], [True, True], 2, None, "100.64.0.254"),
-        ([HOME, "10.9.9", OUTSIDE], [True, True], 1, None, "do not tell"),
+        ([HOME, "10.9.9", OUTSIDE], [True, True], 1, None, "prove no further NAT"),
     ],
 )
 def test_two_nats_are_told_from_one(

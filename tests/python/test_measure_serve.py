@@ -209,7 +209,10 @@ def test_a_phase_can_be_ended_early_and_the_session_goes_on(there: Far) -> None:
         ({"do": "tcp", "phase": 7}, "phase = 7 is not higher"),
         ({"do": "udp", "rate_mbps": -1, "size_bytes": 500}, "rate_mbps"),
         ({"do": "udp", "rate_mbps": 1, "size_bytes": 500, "duration_s": 61}, "duration_s"),
-        ({"do": "udp", "rate_mbps": 9e4, "size_bytes": 60_000, "duration_s": 9}, "are left to the"),
+        (
+            {"do": "udp", "rate_mbps": 9e4, "size_bytes": 60_000, "duration_s": 9},
+            "but the session has",
+        ),
         ({"do": "sizes", "sizes": [1500]}, "no phase waits for sizes"),
         ({"do": "sizes", "sizes": [7]}, "sizes"),
     ],
@@ -543,10 +546,10 @@ def test_sessions_data_rate_and_time_are_limited() -> None:
                 control.await_start(sock, 5.0)
                 stream.receive(sock, threading.Event(), most_s=5.0)
                 near.answer()
-            assert "data are used up (limit 3.00 MB)" in answer["error"]
+            assert "has reached its data limit (3.00 MB)" in answer["error"]
             with pytest.raises(control.EndedError):
                 near.channel.receive(5.0)
-        assert until(lambda: any("its time is used up" in line for line in there.said), 5)
+        assert until(lambda: any("its time limit is reached" in line for line in there.said), 5)
 
 
 def test_a_silent_session_ends(there: Far, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,7 @@ def test_round_trips_under_load_are_told_from_those_without(tmp_path: Path, load
     assert pair["goodput_mbps"] == pytest.approx(10, rel=0.06)
     kinds = {one["kind"]: one["text"] for one in said["statements"]}
     assert list(kinds) == ["delay-under-load", "bufferbloat"]
-    assert "was then 120 ms, and 20 ms without load" in kinds["delay-under-load"]
+    assert "was 120 ms during that time, and 20 ms without load" in kinds["delay-under-load"]
     assert "from 2026-01-02 03:04:15 to 2026-01-02 03:04:25 UTC" in kinds["delay-under-load"]
     assert kinds["bufferbloat"].startswith("Under load packets wait 100 ms")
 

@@ -235,7 +235,7 @@ def test_what_cannot_be_tuned_is_refused(tmp_path: Path) -> None:
         (("tune", "small-window", "--apply"), "--end ue or --end server"),
         (("tune", "small-window", "--force"), "--undo"),
         (("tune", "small-window", "--device", "eth0"), "--apply"),
-        (("tune", "small-window", "--undo"), "leave out RESULT"),
+        (("tune", "small-window", "--undo"), "cannot be combined with RESULT"),
     ],
 )
 def test_options_that_do_not_belong_together_are_refused(

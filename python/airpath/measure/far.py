@@ -184,7 +184,7 @@ class FarSession:
         while True:
             now_s = time.monotonic()
             if now_s >= end_s:
-                return f"its time is used up ({self._limits.session_s:.0f} s)"
+                return f"its time limit is reached ({self._limits.session_s:.0f} s)"
             if self.is_testing or self._datagrams.reflected != reflected:
                 active_s, reflected = now_s, self._datagrams.reflected
             if now_s - active_s > SILENT_S:

@@ -107,7 +107,7 @@ admits what the interval rules out; who reads "reproduced" does not expect that.
 
 EVIDENCE = {
     "computed": "figures that airpath computed, on the page or by the setting that the text names",
-    "contradiction": "statements of the source that exclude each other",
+    "contradiction": "statements of the source that contradict each other",
     "not-given": "a quantity that decides the figure and that the source does not give",
 }
 """What a reason may rest on."""
