@@ -120,7 +120,7 @@ def test_a_file_that_is_not_a_library_is_refused_before_it_is_loaded(
     files = {
         "libtext.so": (b"#!/bin/sh\nexit 1\n", "is not an ELF shared object"),
         "libempty.so": (b"", "is not an ELF shared object"),
-        "libcut.so": (whole[:4096], "is cut off"),
+        "libcut.so": (whole[:4096], "is truncated"),
         "libarm.so": (whole[:18] + b"\xb6" + whole[19:], "is for another kind of processor"),
     }
     for name, (content, message) in files.items():

@@ -466,7 +466,9 @@ def test_a_wrong_or_cut_file_is_refused_with_its_line(name: str, text: str, said
 
 
 def test_files_of_two_base_stations_are_refused() -> None:
-    with pytest.raises(InputError, match=r"files are of several base stations \(srsran-project, "):
+    with pytest.raises(
+        InputError, match=r"files configure several base stations \(srsran-project, "
+    ):
         convert([("gnb.yml", GNB_YML), ("gnb.conf", OAI_GNB)])
 
 
