@@ -193,6 +193,8 @@ def test_what_differs_is_emulated_again_before_it_is_judged(
     # Two runs were alike by chance.
     assert judged(3, 13.0, 13.1, 10.0) == (UNDECIDED, names[:3])
     assert judged(4, 13.0, 13.1, 13.2, 13.3) == (DIFFERS, names[:4])
+    # A mean within the limit does not make it agree.
+    assert judged(7, 13.0, 13.1, 4.2) == (UNDECIDED, names[:3])
     late.add("third")
     assert judged(5, 13.0, 13.1, 10.0) == (UNDECIDED, names[:4])
     late.add("second")

@@ -16,7 +16,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,7 +117,8 @@ def run(
     ``again``: the kernel part of an earlier build is reused, and only the simulation runs again.
     ``congestion`` has the congestion controls that the kernel uses. Only the figures in ``names``
     are judged, if there are any. While one of them differs, the scenario is emulated again, up to
-    ``most`` times: two runs may be alike by chance.
+    ``most`` times: two runs may be alike by chance. What has differed does not agree any more; it
+    is undecided at best.
     """
     comparable, place = prepared(drawn, out, congestion)
     kept = _kept(drawn, place / RESULT)
@@ -127,6 +128,7 @@ def run(
         _take_over(comparable, place)
     done: list[runs.Twin] = []
     figures: list[Judged] = []
+    differed: set[tuple[str, str]] = set()
     for name in EMULATIONS[:most]:
         if len(done) >= 2 and all(one.verdict != DIFFERS for one in figures):
             break
@@ -140,10 +142,11 @@ def run(
             done.append(runs.run(comparable, out=place / name, progress=progress, say=say))
         pairs = [pair for one in done for pair in one.pairs]
         joined = runs.Twin(done[0].id, comparable, pairs, place)
-        judged = (judge(figure) for figure in compare.compare(joined))
-        figures = [one for one in judged if one and (not names or one.figure.name in names)]
+        figures = _judged(joined, names, differed)
         if len(joined.valid) < min(len(pairs), 2):
             break
+        if len(joined.valid) >= 2:
+            differed |= {_key(one) for one in figures if one.verdict == DIFFERS}
     refused = [why for pair in pairs for why in pair.invalid]
     result = Result(drawn, figures if len(joined.valid) >= 2 else [], refused)
     write_json(
@@ -151,6 +154,22 @@ def run(
         {"figures": [asdict(one) for one in result.figures], "refused": result.refused},
     )
     return result
+
+
+def _judged(
+    twin: runs.Twin, names: Collection[str], differed: Collection[tuple[str, str]]
+) -> list[Judged]:
+    """Judge the figures in ``names``, or all; ``differed`` are those that did with fewer runs."""
+    found = (judge(figure) for figure in compare.compare(twin))
+    return [
+        replace(one, verdict=UNDECIDED) if one.verdict == AGREES and _key(one) in differed else one
+        for one in found
+        if one and (not names or one.figure.name in names)
+    ]
+
+
+def _key(judged: Judged) -> tuple[str, str]:
+    return judged.figure.flow, judged.figure.name
 
 
 def _take_over(comparable: Comparable, place: Path) -> None:

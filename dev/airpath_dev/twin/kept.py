@@ -135,7 +135,7 @@ def markdown(results: Sequence[drawn.Result], seed: int) -> list[str]:
         "one base RTT and 20 % in cwnd. A figure outside its limit is *undecided* if the emulated",
         "runs differ from each other at least as much.",
         "",
-        f"**The second transfer: {_told(second)} of {len(results)}. The first: {_told(first)}.**",
+        f"**Second transfers: {_told(second)}. First ones: {_told(first)}.**",
         "",
         table(
             "seed: | scenario | flow | figure | simulated: | emulated: | difference: "
@@ -146,8 +146,13 @@ def markdown(results: Sequence[drawn.Result], seed: int) -> list[str]:
 
 
 def _told(found: Counter[str]) -> str:
-    order = (drawn.AGREES, drawn.UNDECIDED, drawn.DIFFERS, NOT_JUDGED)
-    return ", ".join(f"{found[one]} {one}" for one in order if found[one])
+    words = {
+        drawn.AGREES: "agree in all figures",
+        drawn.UNDECIDED: "are undecided",
+        drawn.DIFFERS: "differ",
+        NOT_JUDGED: "were not judged",
+    }
+    return ", ".join(f"{found[one]} {word}" for one, word in words.items() if found[one])
 
 
 def _lines(result: drawn.Result) -> list[tuple[object, ...]]:

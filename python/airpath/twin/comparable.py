@@ -5,6 +5,7 @@ are handed to the kernel as one (``emulation.coalesce_bytes``), so the simulated
 as much of what arrives at one instant. A simulated host answers at once, a real one some tens
 of microseconds later: over a radio the simulated one gets as many (``radio.host_delay_ms``,
 ``radio.host_jitter_ms``), and its server some before it answers; over a wire both ends get some.
+Nor does a whole window leave at once: what sends over a wire has an interface.
 
 What a radio does depends on when a flow meets its slots, so each seed starts the flows at another
 moment, the same on both sides.
@@ -61,7 +62,7 @@ With 6.18: 12 us after two segments, 16 after six; 6 us less where the reader is
 reader often finds two bursts at a time."""
 
 INTERFACE_MBPS = 10_000
-"""Of a simulated host that sends over a wire, before everything else: a whole window in no time
+"""Of a simulated host that sends over a wire, before everything else: a whole window at once
 would fill a buffer that a real one does not, because some of it leaves in the meantime."""
 
 PHASES_S = 0.04
