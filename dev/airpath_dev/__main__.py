@@ -65,6 +65,7 @@ COMMANDS = {
     "tuned": "tuned",
     "twin": "twin.command",
     "twin-kept": "twin.kept",
+    "twin-bpf": "twin.bpf",
     "twin-quic": "twin.quic",
     "twin-random": "twin.drawn",
     "which-cc": "pages.which_cc",

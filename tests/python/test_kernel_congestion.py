@@ -14,11 +14,13 @@ import subprocess
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from airpath import scenario as scenarios
 from airpath.emulation import congestion
 from airpath.errors import InputError
+from airpath.runs.results import Run
 from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
 from emulated import busiest, printed, skip_without_bpf, stages
 
@@ -178,6 +180,49 @@ def test_flows_are_those_of_the_scenario(wire: Path) -> None:
 
 
 # --- In the kernel ---------------------------------------------------------------------------
+
+# Of seed 7306 of `make twin-bpf`: 17.5 segments are reduced to 12.25, and 17 to 11.
+SMALL = """
+[run]
+duration_s = 0.6
+[[path.up]]
+stage = "link"
+rate_mbps = 2.08
+queue_packets = 10
+[[path.up]]
+stage = "delay"
+delay_ms = 4.16
+[[path.down]]
+stage = "delay"
+delay_ms = 4.16
+[[flow]]
+id = "upload"
+kind = "bulk"
+direction = "up"
+profile = "linux-6.18"
+slow_start = "none"
+cubic.arithmetic = "rfc"
+"""
+
+
+@pytest.mark.real_clock
+@needs_bpf
+@needs_clang
+def test_the_template_keeps_the_fraction_of_a_small_window(
+    airpath_command: Command, objects: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    chosen = ("--flows", "--congestion", str(template(objects, "cubic")))
+    reductions = []
+    for name, words in (("run", ()), ("emulate", (*UNEXPLAINED, *chosen))):
+        out = tmp_path / name
+        done = airpath_command(name, str(file), *words, "--out", str(out))
+        assert done.returncode in (0, 3), done.stderr
+        events = Run.open(out).table("events").filter(pl.col("kind") == "recovery_start")
+        reductions.append(list(events.select("cwnd_segments", "value").iter_rows())[:3])
+    assert reductions[0] == [(25, 17), (17, 12), (13, 9)]
+    assert reductions[1] == reductions[0]
 
 
 @pytest.mark.real_clock

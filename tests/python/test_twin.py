@@ -21,6 +21,7 @@ from airpath.twin.comparable import (
     HAND_UP_SEGMENT_MS,
     HOST_JITTER_MS,
     HOST_MS,
+    INTERFACE_MBPS,
     PHASES_S,
     PING_MS,
     READER_MS,
@@ -29,6 +30,7 @@ from airpath.twin.comparable import (
     WAKE_MS,
     make_comparable,
     nearest_profile,
+    with_interfaces,
 )
 from conftest import Command
 from emulated import needs, stages
@@ -80,6 +82,8 @@ def test_each_seed_meets_another_phase_and_a_simulated_host_takes_time() -> None
             assert simulated["radio"].pop(key) == value
             assert emulated["radio"].pop(key) == 0
         down = emulated["path"]["down"][0]
+        interface = simulated["path"]["down"].pop(0)
+        assert (interface["stage"], interface["rate_mbps"]) == ("link", INTERFACE_MBPS)
         assert simulated["path"]["down"][0].pop("delay_ms") == down.pop("delay_ms") + SERVER_MS
         # A SYN at the edge of a slot is in time for none that a real one reaches.
         # A ping is there first.
@@ -100,6 +104,21 @@ def test_each_seed_meets_another_phase_and_a_simulated_host_takes_time() -> None
         starts |= set(began[1])
     assert len(starts) == 5
     assert max(starts) < PHASES_S
+
+
+def test_a_simulated_host_takes_time_to_send_a_window(tmp_path: Path) -> None:
+    wire = tmp_path / "wire.toml"
+    wire.write_text(f"[run]\nduration_s = 1\n{stages(10, 10)}[[flow]]\nid = 'a'\nkind = 'bulk'\n")
+    both = make_comparable(str(wire), release="6.18.1").of_seed(0)
+    simulated, emulated = (parse_toml(side.resolved_toml)["path"] for side in both)
+    for way in ("down", "up"):
+        interface, *rest = simulated[way]
+        assert (interface["stage"], interface["rate_mbps"]) == ("link", INTERFACE_MBPS)
+        assert [stage["stage"] for stage in rest] == [stage["stage"] for stage in emulated[way]]
+    # Behind a radio, a UE's host meets the radio first.
+    text = "[[path.down]]\nstage = 'x'\n[[path.up]]\n"
+    assert with_interfaces(text, radio=True).count("[[path.") == 3
+    assert with_interfaces("[radio]\n", radio=True) == "[radio]\n"
 
 
 def test_a_reader_that_the_scenario_describes_stays_as_it_is() -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from airpath import scenario
 from airpath.twin import compare, runs
+from airpath.twin.comparable import make_comparable
 from airpath.twin.runs import Counted
-from airpath_dev.twin import draw, drawn, place
+from airpath_dev.twin import bpf, draw, drawn, place
 from airpath_dev.twin.drawn import (
     AGREES,
     DIFFERS,
@@ -131,7 +132,7 @@ def test_what_was_done_is_not_done_again(
 ) -> None:
     scenario = SimpleNamespace(sha256="scenario")
     comparable = SimpleNamespace(scenario=scenario, kernel="6.18.1", congestion=[])
-    monkeypatch.setattr(place, "make_comparable", lambda _: comparable)
+    monkeypatch.setattr(place, "make_comparable", lambda _, **__: comparable)
     joined = [figure(10.0, 11.0, 11.2), figure(10.0, 10.1, 10.2)]
     monkeypatch.setattr(compare, "compare", lambda _: joined)
     done: list[Path] = []
@@ -156,12 +157,56 @@ def test_what_was_done_is_not_done_again(
     assert len(done) == 4
 
 
+def test_what_differs_is_emulated_again_before_it_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, core: Any
+) -> None:
+    comparable = SimpleNamespace(
+        scenario=SimpleNamespace(sha256="scenario"), kernel="6.18.1", congestion=[]
+    )
+    monkeypatch.setattr(place, "make_comparable", lambda _, **__: comparable)
+    kernel: list[float] = []
+    late: set[str] = set()
+    done: list[str] = []
+
+    def run(_: object, *, out: Path, **__: object) -> runs.Twin:
+        done.append(out.name)
+        out.mkdir(parents=True, exist_ok=True)
+        emulated = None if out.name in late else cast(Any, "a run")
+        pair = runs.Pair(1, cast(Any, None), emulated, [])
+        return runs.Twin("id", cast(Any, comparable), [pair], out)
+
+    def compared(twin: runs.Twin) -> list[compare.Figure]:
+        rtt = compare._judged("flow-0", "RTT p50", "ms", [1.0], [9.0], 0.1)
+        return [figure(10.0, *kernel[: len(twin.valid)]), rtt]
+
+    monkeypatch.setattr(runs, "run", run)
+    monkeypatch.setattr(compare, "compare", compared)
+
+    def judged(seed: int, *values: float, most: int = 4) -> tuple[str, list[str]]:
+        kernel[:], done[:] = values, []
+        found = drawn.run(draw.draw(seed), tmp_path, names=["goodput"], most=most)
+        return found.verdict, list(done)
+
+    names = list(drawn.EMULATIONS)
+    assert judged(1, 10.1, 10.2) == (AGREES, names[:2])
+    assert judged(2, 13.0, 13.1, most=2) == (DIFFERS, names[:2])
+    # Two runs were alike by chance.
+    assert judged(3, 13.0, 13.1, 10.0) == (UNDECIDED, names[:3])
+    assert judged(4, 13.0, 13.1, 13.2, 13.3) == (DIFFERS, names[:4])
+    # A mean within the limit does not make it agree.
+    assert judged(7, 13.0, 13.1, 4.2) == (UNDECIDED, names[:3])
+    late.add("third")
+    assert judged(5, 13.0, 13.1, 10.0) == (UNDECIDED, names[:4])
+    late.add("second")
+    assert judged(6, 13.0, 13.1) == ("not judged", names[:2])
+
+
 def test_what_the_kernel_did_beside_another_build_is_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, core: Any
 ) -> None:
     scenario = SimpleNamespace(sha256="scenario")
     comparable = SimpleNamespace(scenario=scenario, kernel="6.18.1", congestion=[])
-    monkeypatch.setattr(place, "make_comparable", lambda _: comparable)
+    monkeypatch.setattr(place, "make_comparable", lambda _, **__: comparable)
     monkeypatch.setattr(compare, "compare", lambda _: [figure(10.0, 10.1, 10.2)])
     done: list[str] = []
     build = "one"
@@ -211,3 +256,41 @@ def test_the_page_says_what_differs() -> None:
     assert "**1 of 2 judged figures agree (50.0%)" in page
     assert "Cause: not looked into yet." in page
     assert "No two emulated runs count:" in page
+
+
+@pytest.mark.parametrize("seed", range(7300, 7330))
+def test_every_flow_has_the_templates_algorithm(seed: int) -> None:
+    of = bpf.of_template(draw.draw(seed))
+    assert not {"bbr", "reno"} & set(of.shape.replace(",", "").split())
+    parsed = scenario.parse(of.text, f"seed-{seed}")
+    assert parsed.resolved_toml.count('slow_start = "none"') == of.text.count("congestion = ")
+    tcp = [flow for flow in parsed.flows if flow["profile"] is not None]
+    assert {flow["congestion"] for flow in tcp} == {"cubic"}
+
+
+def test_the_page_of_the_template_has_its_own_causes() -> None:
+    page = "\n".join(bpf.markdown([result(1, AGREES, DIFFERS)], 1))
+    assert "twin-bpf SEED=1 COUNT=1" in page
+    assert "**1 of 2 judged figures agree (50.0%)" in page
+
+
+def test_a_window_that_leaves_in_no_time_overflows_a_buffer_that_the_kernels_does_not(
+    core: Any, tmp_path: Path
+) -> None:
+    # NR, 160 Mb/s: a recovery acknowledges everything at once, and 2,018 segments leave for a
+    # buffer of as many. In six emulated runs nothing is lost then, and the median RTT is 133 to 140
+    # ms; without the interface 18 are lost, and cwnd is reduced once more.
+    file = tmp_path / "scenario.toml"
+    file.write_text(bpf.of_template(draw.draw(7301)).text)
+    simulated, _ = make_comparable(str(file), release="6.18.1").of_seed(0)
+
+    def median(text: str) -> float:
+        result = core.simulate(scenario.parse(text, "seed-7301"), 7301)
+        rtt: float = result.summary["flows"][0]["rtt_ms"]["p50"]
+        return rtt
+
+    text = simulated.resolved_toml
+    assert 132 < median(text) < 140
+    before, interface, behind = text.partition("[[path.down]]")
+    assert 'stage = "link"' in behind.partition(interface)[0]
+    assert median(before + interface + behind.partition(interface)[2]) < 120

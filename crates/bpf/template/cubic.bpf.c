@@ -120,9 +120,11 @@ __u32 cubic_ssthresh(__u64 *ctx)
 	s->now.cwnd_prior = cwnd;
 	/* RFC 9438 4.7: fast convergence */
 	s->now.w_max = cwnd < s->now.w_max ? cwnd / 2 * (ONE + BETA) / ONE : cwnd;
-	s->fraction = 0;
-	/* RFC 9438 4.6 */
-	return most(cwnd * 7 / 10 / ONE, 2);
+	/* RFC 9438 4.6. The kernel's ssthresh is whole; cwnd, once it is ssthresh, has its fraction, so
+	 * that small windows do not lose up to a segment more each time. */
+	cwnd = cwnd * 7 / 10;
+	s->fraction = cwnd < 2 * ONE ? 0 : cwnd % ONE;
+	return most(cwnd / ONE, 2);
 }
 
 SEC("struct_ops")
@@ -153,8 +155,10 @@ void cubic_set_state(__u64 *ctx)
 	struct tcp_sock *tp = (void *)ctx[0];
 
 	/* RFC 9438 4.8: after a time-out K is 0, and W_max is cwnd when congestion avoidance begins. */
-	if ((__u8)ctx[1] == TCP_CA_LOSS)
+	if ((__u8)ctx[1] == TCP_CA_LOSS) {
 		state_of(tp)->now.w_max = 0;
+		state_of(tp)->fraction = 0;
+	}
 }
 
 SEC("struct_ops")
@@ -173,6 +177,7 @@ __u32 cubic_undo_cwnd(__u64 *ctx)
 	struct state *s = state_of(tp);
 
 	s->now = s->before;
+	s->fraction = 0;
 	return most(tp->snd_cwnd, tp->prior_cwnd);
 }
 

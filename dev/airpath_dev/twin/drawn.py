@@ -1,6 +1,6 @@
 """Simulates and emulates randomly drawn scenarios and compares the two (root).
 
-Each is emulated twice. The difference between the two kernel runs is shown beside the difference
+Each is emulated twice. The difference between the kernel runs is shown beside the difference
 between airpath and the kernel. A figure that is outside its limit, but differs no more than the
 kernel runs from each other, is undecided and counted separately.
 
@@ -15,8 +15,8 @@ import shutil
 import statistics
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +38,8 @@ CAUSES = Path(__file__).with_name("causes.toml")
 NOT_JUDGED_SHARE = 0.05
 AGREEING_SHARE = 0.90
 RESULT = "result.json"
+EMULATIONS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+"""Directories of the emulated runs."""
 
 AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
 
@@ -48,7 +50,7 @@ class Judged:
 
     figure: compare.Figure
     kernel: float | None
-    """Distance of the two emulated runs, as the difference is given: relative, or in base RTTs."""
+    """Distance of the emulated runs, as the difference is given: relative, or in base RTTs."""
     verdict: str
 
 
@@ -71,7 +73,7 @@ class Result:
 
 
 def judge(figure: compare.Figure) -> Judged | None:
-    """Judge a figure of which the kernel has two values; None for one without a limit."""
+    """Judge a figure of which the kernel has several values; None for one without a limit."""
     if figure.limit is None or figure.verdict == compare.NOT_COMPARABLE:
         return None
     kernel = _distance(figure)
@@ -101,36 +103,73 @@ def _distance(figure: compare.Figure) -> float | None:
     return None if not figure.difference or not gap else abs(apart * figure.difference / gap)
 
 
-def run(drawn: Drawn, out: Path, *, again: bool = False) -> Result:
+def run(
+    drawn: Drawn,
+    out: Path,
+    *,
+    again: bool = False,
+    congestion: Sequence[str] = (),
+    names: Collection[str] = (),
+    most: int = 2,
+) -> Result:
     """What a scenario came to: simulated, emulated twice and compared, unless that was done.
 
     ``again``: the kernel part of an earlier build is reused, and only the simulation runs again.
+    ``congestion`` has the congestion controls that the kernel uses. Only the figures in ``names``
+    are judged, if there are any. While one of them differs, the scenario is emulated again, up to
+    ``most`` times: two runs may be alike by chance. What has differed does not agree any more; it
+    is undecided at best.
     """
-    comparable, place = prepared(drawn, out)
+    comparable, place = prepared(drawn, out, congestion)
     kept = _kept(drawn, place / RESULT)
     if kept is not None:
         return kept
     if again and not place.exists():
         _take_over(comparable, place)
-    both = []
-    for name in ("first", "second"):
-        with progress_bar(f"seed {drawn.seed}, {name}") as progress:
-            both.append(runs.run(comparable, out=place / name, progress=progress, say=say))
-        if name == "first":
-            # Both are of one seed, which is simulated once.
+    done: list[runs.Twin] = []
+    figures: list[Judged] = []
+    differed: set[tuple[str, str]] = set()
+    for name in EMULATIONS[:most]:
+        if len(done) >= 2 and all(one.verdict != DIFFERS for one in figures):
+            break
+        if done:
+            # All are of one seed, which is simulated once.
             emulated = shutil.ignore_patterns("emulated", "attempt", "invalid-*")
-            shutil.copytree(place / name, place / "second", ignore=emulated, dirs_exist_ok=True)
-    pairs = [pair for one in both for pair in one.pairs]
-    joined = runs.Twin(both[0].id, comparable, pairs, place)
+            shutil.copytree(
+                place / EMULATIONS[0], place / name, ignore=emulated, dirs_exist_ok=True
+            )
+        with progress_bar(f"seed {drawn.seed}, {name}") as progress:
+            done.append(runs.run(comparable, out=place / name, progress=progress, say=say))
+        pairs = [pair for one in done for pair in one.pairs]
+        joined = runs.Twin(done[0].id, comparable, pairs, place)
+        figures = _judged(joined, names, differed)
+        if len(joined.valid) < min(len(pairs), 2):
+            break
+        if len(joined.valid) >= 2:
+            differed |= {_key(one) for one in figures if one.verdict == DIFFERS}
     refused = [why for pair in pairs for why in pair.invalid]
-    judged = (judge(figure) for figure in compare.compare(joined))
-    figures = [one for one in judged if one is not None]
-    result = Result(drawn, figures if len(joined.valid) == len(pairs) else [], refused)
+    result = Result(drawn, figures if len(joined.valid) >= 2 else [], refused)
     write_json(
         place / RESULT,
         {"figures": [asdict(one) for one in result.figures], "refused": result.refused},
     )
     return result
+
+
+def _judged(
+    twin: runs.Twin, names: Collection[str], differed: Collection[tuple[str, str]]
+) -> list[Judged]:
+    """Judge the figures in ``names``, or all; ``differed`` are those that did with fewer runs."""
+    found = (judge(figure) for figure in compare.compare(twin))
+    return [
+        replace(one, verdict=UNDECIDED) if one.verdict == AGREES and _key(one) in differed else one
+        for one in found
+        if one and (not names or one.figure.name in names)
+    ]
+
+
+def _key(judged: Judged) -> tuple[str, str]:
+    return judged.figure.flow, judged.figure.name
 
 
 def _take_over(comparable: Comparable, place: Path) -> None:
@@ -213,12 +252,8 @@ def passes(results: Sequence[Result]) -> bool:
 
 def markdown(results: Sequence[Result]) -> list[str]:
     """The page."""
-    found = totals(results)
-    judged = found[AGREES] + found[DIFFERS]
-    share = found[AGREES] / judged if judged else 0.0
-    verdicts = Counter(result.verdict for result in results)
     seeds = [result.drawn.seed for result in results]
-    lines = [
+    return [
         heading(
             "Random twins: scenarios drawn at random, simulated and emulated",
             f"twin-random SEED={seeds[0]} COUNT={len(seeds)}",
@@ -231,6 +266,20 @@ def markdown(results: Sequence[Result]) -> list[str]:
         "the two emulated runs differ from each other at least as much. Emulated runs for which",
         "the machine was too late were repeated, until three did not count.",
         "",
+        *body(results, "seed"),
+    ]
+
+
+def body(results: Sequence[Result], causes_of: str) -> list[str]:
+    """Totals, scenarios, and a section for each that does not agree in everything.
+
+    ``causes_of`` is what the keys of its causes begin with.
+    """
+    found = totals(results)
+    judged = found[AGREES] + found[DIFFERS]
+    share = found[AGREES] / judged if judged else 0.0
+    verdicts = Counter(result.verdict for result in results)
+    lines = [
         f"**{found[AGREES]} of {judged} judged figures agree ({share:.1%}); {found[UNDECIDED]} are",
         f"undecided. Of {len(results)} scenarios {verdicts[AGREES]} agree in all figures,",
         f"{verdicts[UNDECIDED]} are undecided, {verdicts[DIFFERS]} differ and",
@@ -243,7 +292,7 @@ def markdown(results: Sequence[Result]) -> list[str]:
     ]
     causes = parse_toml(CAUSES.read_text(encoding="utf-8")) if CAUSES.exists() else {}
     for result in results:
-        lines += _section(result, causes.get(f"seed-{result.drawn.seed}"))
+        lines += _section(result, causes.get(f"{causes_of}-{result.drawn.seed}"))
     return lines
 
 

@@ -79,9 +79,9 @@ ROWS = (
 FOUND: dict[str, str] = {
     "wire-slow": (
         "HyStart's train of acknowledgements, which may be 2 ms apart: at 10 Mb/s one per segment "
-        "arrives every 1.2 ms, one per two segments every 2.4 ms. Which of the two a receiver "
-        "sends when the train is due most likely depends on when its window begins to grow, and "
-        "therefore on its estimate of the round trip in whole milliseconds."
+        "arrives every 1.2 ms, one per two segments every 2.4 ms. A receiver sends one per segment "
+        "while its window grows. Which segment makes it grow depends on an estimate of the round "
+        "trip in whole milliseconds, and therefore on the phase of a clock (ADR 152)."
     ),
     "lte": (
         "chance, through the receiver's dynamic right-sizing: with a fixed receive buffer, in the "

@@ -5,6 +5,7 @@ are handed to the kernel as one (``emulation.coalesce_bytes``), so the simulated
 as much of what arrives at one instant. A simulated host answers at once, a real one some tens
 of microseconds later: over a radio the simulated one gets as many (``radio.host_delay_ms``,
 ``radio.host_jitter_ms``), and its server some before it answers; over a wire both ends get some.
+Nor does a whole window leave at once: what sends over a wire has an interface.
 
 What a radio does depends on when a flow meets its slots, so each seed starts the flows at another
 moment, the same on both sides.
@@ -60,6 +61,10 @@ HAND_UP_SEGMENT_MS = 0.001
 With 6.18: 12 us after two segments, 16 after six; 6 us less where the reader is awake already. So a
 reader often finds two bursts at a time."""
 
+INTERFACE_MBPS = 10_000
+"""Of a simulated host that sends over a wire, before everything else: a whole window at once
+would fill a buffer that a real one does not, because some of it leaves in the meantime."""
+
 PHASES_S = 0.04
 """Starts of the seeds are spread over so long: every phase of scheduling requests and of 10 ms."""
 
@@ -112,7 +117,10 @@ class Comparable:
             ).items()
         ]
         host = [*hosts_take_time(document), *woken, *wakes]
-        return scenarios.load(self.name, [*both, *host]), scenarios.load(self.name, both)
+        simulated = scenarios.load(self.name, [*both, *host])
+        _, name, directory = scenarios.read(self.name)
+        text = with_interfaces(simulated.resolved_toml, radio="radio" in document)
+        return scenarios.parse(text, name, directory), scenarios.load(self.name, both)
 
 
 def make_comparable(
@@ -200,6 +208,15 @@ def hosts_take_time(document: Json) -> list[str]:
             for index in delays[:1]
         ),
     ]
+
+
+def with_interfaces(resolved: str, *, radio: bool) -> str:
+    """Put an interface in front of what a host's packets meet first; a UE's meet its radio."""
+    stage = f'stage = "link"\nrate_mbps = {INTERFACE_MBPS}\n'
+    for direction in ("down",) if radio else ("down", "up"):
+        head = f"[[path.{direction}]]\n"
+        resolved = resolved.replace(head, f"{head}{stage}\n{head}", 1)
+    return resolved
 
 
 def nearest_profile(release: str, names: Sequence[str]) -> tuple[str, bool]:

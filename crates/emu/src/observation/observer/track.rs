@@ -47,6 +47,9 @@ pub(super) struct Track {
     pub(super) undos: u64,
     /// An ssthresh above cwnd in the first slow start: one that the kernel has kept.
     kept_ssthresh: Option<u32>,
+    /// The beginning, if its ssthresh leaves no room for a slow start: one that the kernel has kept,
+    /// or the effect of a lost SYN.
+    without_slow_start: Option<Observation>,
     /// ssthresh of a reduction that may be undone.
     reduced_to: Option<u32>,
     /// An acknowledgement whose effect is not known yet.
@@ -106,6 +109,7 @@ impl Track {
             timeouts_before: first.state.timeouts.into(),
             undos: 0,
             kept_ssthresh: None,
+            without_slow_start: None,
             reduced_to: None,
             pending_ns: None,
             last: first.state,
@@ -124,6 +128,8 @@ impl Track {
                 self.event(seen.time_ns, "established");
                 self.established = true;
                 self.timeouts_before = seen.state.timeouts.into();
+                let begins_beyond = seen.state.ssthresh.is_some_and(|it| it <= seen.state.cwnd);
+                self.without_slow_start = begins_beyond.then(|| seen.clone());
                 // The effect of a lost SYN on ssthresh is gone with the first acknowledgement.
                 let state = State { ssthresh: None, ..seen.state };
                 self.settle(&Observation { state, ..seen.clone() });
@@ -243,6 +249,13 @@ impl Track {
             && ssthresh > seen.state.cwnd
         {
             self.kept_ssthresh = Some(ssthresh);
+            return;
+        }
+        let began = self.without_slow_start.take().filter(|it| it.state.ssthresh == Some(ssthresh));
+        if let (Some(began), What::Nothing, true) =
+            (began, seen.found.what, seen.congestion != "bbr")
+        {
+            self.leave(began.time_ns, began.state.cwnd, "ssthresh", &began);
             return;
         }
         let (cwnd, reason) = match (seen.found.what, seen.congestion) {
@@ -391,6 +404,17 @@ mod tests {
         ]);
         let exit = kept.exit.unwrap();
         assert_eq!((exit.time_ns, exit.cwnd, exit.reason), (6 * MS, 40, "ssthresh"));
+        // One that is no larger than the initial window ends it before it begins. Seen with Linux
+        // 6.18 (seed 4805 of `make twin-kept`): cwnd is 10 and ssthresh 9 from the handshake on.
+        let small = |first, then| {
+            let ack = |ms| seen(ms, Kind::Ack, 10, Some(then));
+            track(&[seen(1, Kind::Begin, 10, Some(first)), ack(5), ack(6)]).exit.unwrap()
+        };
+        let exit = small(9, 9);
+        assert_eq!((exit.time_ns, exit.cwnd, exit.reason), (MS, 10, "ssthresh"));
+        assert_eq!(small(10, 10), exit);
+        // That of a lost SYN is gone with the first acknowledgement.
+        assert_eq!(small(7, 9).reason, "hystart");
         // HyStart may end it before, and a loss too.
         let ack = |ms, cwnd, ssthresh| seen(ms, Kind::Ack, cwnd, Some(ssthresh));
         let found = found(What::Something, 40_000, 45_001, ack(7, 31, 30));
