@@ -236,7 +236,6 @@ LARGER = {
     ("python/airpath/documents.py", "FlowSummary"): DOCUMENT,
     ("python/airpath/drivers/simulate.py", "run"): "public: callers give them by name",
     ("python/airpath/emulation/document.py", "Emulation"): DOCUMENT,
-    ("python/airpath/fitting/observed.py", "Observed"): "columns of a flow's packets",
     ("python/airpath/measure/causes.py", "Seen"): "what the rules of causes may consult",
     ("python/airpath/measure/document.py", "Measured"): DOCUMENT,
     ("python/airpath/plots/plot.py", "plot"): "public: callers give them by name",
