@@ -214,7 +214,6 @@ OPTIONS = "each is an option of the command, and Typer takes a parameter for eac
 DOCUMENT = "a document: each is a key of it"
 LARGER = {
     ("crates/bpf/src/record.rs", "Record"): "the layout of a record of kernel/observer.bpf.c",
-    ("crates/capture/src/tcp/stream.rs", "Stream"): "counters of a direction: its report has each",
     ("crates/emu/src/forwarder/mod.rs", "Forwarder"): "what the main loop needs for each packet",
     ("crates/findings/src/cures.rs", "cures"): "a table: the cures of each cause",
     ("crates/findings/src/guide.rs", "entry"): "a table: the text of each cause",
